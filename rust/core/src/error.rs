@@ -1,0 +1,176 @@
+//! What can go wrong: loading a vocabulary, encoding a text, decoding ids.
+
+use std::fmt;
+
+use crate::sink::TokenId;
+
+/// Why a vocabulary cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum VocabularyError {
+    /// `tokenizer.ggml.model` names no algorithm that llama.cpp has.
+    UnknownModel {
+        /// The name as given.
+        name: String,
+        /// Known names, nearest first.
+        nearest: Vec<&'static str>,
+    },
+    /// `tokenizer.ggml.pre` names no pre-tokenizer that llama.cpp has.
+    UnknownPreTokenizer {
+        /// The name as given.
+        name: String,
+        /// Known names, nearest first.
+        nearest: Vec<&'static str>,
+    },
+    /// There is no list of tokens.
+    MissingTokens,
+    /// A byte-pair vocabulary has no list of merges.
+    MissingMerges,
+    /// More tokens than ids: an id is a positive 32-bit integer.
+    TooManyTokens {
+        /// How many there are.
+        count: usize,
+    },
+    /// Two ids share one text.
+    DuplicateToken {
+        /// The text.
+        text: Vec<u8>,
+        /// The lower id.
+        first: TokenId,
+        /// The higher id.
+        second: TokenId,
+    },
+    /// A list that has one entry per token is shorter than the list of tokens.
+    TooShort {
+        /// `"scores"` or `"token types"`.
+        what: &'static str,
+        /// Its length.
+        len: usize,
+        /// The number of tokens.
+        tokens: usize,
+    },
+    /// A byte token's text is not of the form `<0xXX>`.
+    ByteToken {
+        /// The token.
+        id: TokenId,
+        /// Its text.
+        text: Vec<u8>,
+    },
+    /// A token text that has to be read as characters has one beyond U+10FFFF.
+    BeyondUnicode {
+        /// The token.
+        id: TokenId,
+        /// Byte offset of the character in the token's text.
+        offset: usize,
+    },
+    /// PLaMo-2 needs a token for each of the 256 bytes.
+    MissingByteToken {
+        /// The byte without one.
+        byte: u8,
+    },
+    /// A token that llama.cpp looks up by text without checking is not there.
+    MissingToken {
+        /// The text looked for.
+        text: &'static str,
+    },
+    /// RWKV and test vocabularies need a token for a newline.
+    MissingNewline,
+    /// The precompiled character map is damaged.
+    Charsmap {
+        /// Byte offset inside the map.
+        offset: usize,
+        /// What is wrong there.
+        reason: &'static str,
+    },
+    /// A structure outgrows the 32-bit offsets that ggtok keeps.
+    TooLarge {
+        /// Which structure.
+        what: &'static str,
+    },
+}
+
+impl fmt::Display for VocabularyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownModel { name, nearest } => {
+                write!(f, "unknown tokenizer model {name:?}; the nearest known are {}", nearest.join(", "))
+            }
+            Self::UnknownPreTokenizer { name, nearest } => {
+                write!(f, "unknown pre-tokenizer {name:?}; the nearest known are {}", nearest.join(", "))
+            }
+            Self::MissingTokens => f.write_str("the vocabulary has no list of tokens"),
+            Self::MissingMerges => f.write_str("a byte-pair vocabulary needs a list of merges and has none"),
+            Self::TooManyTokens { count } => write!(f, "{count} tokens are more than 32-bit ids can number"),
+            Self::DuplicateToken { text, first, second } => {
+                write!(f, "tokens {first} and {second} share the text {:?}", String::from_utf8_lossy(text))
+            }
+            Self::TooShort { what, len, tokens } => {
+                write!(f, "the list of {what} has {len} entries for {tokens} tokens")
+            }
+            Self::ByteToken { id, text } => {
+                write!(f, "byte token {id} has the text {:?}, not <0xXX>", String::from_utf8_lossy(text))
+            }
+            Self::BeyondUnicode { id, offset } => {
+                write!(f, "token {id} has a character beyond U+10FFFF at byte {offset} of its text")
+            }
+            Self::MissingByteToken { byte } => write!(f, "there is no token for the byte 0x{byte:02X}"),
+            Self::MissingToken { text } => write!(f, "there is no token with the text {text:?}"),
+            Self::MissingNewline => f.write_str("the vocabulary gives no token for a newline"),
+            Self::Charsmap { offset, reason } => write!(f, "the character map is damaged at byte {offset}: {reason}"),
+            Self::TooLarge { what } => write!(f, "there is more in the {what} than fits"),
+        }
+    }
+}
+
+impl std::error::Error for VocabularyError {}
+
+/// Why a text cannot be encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// The file has no vocabulary (`tokenizer.ggml.model` is `none`).
+    NoVocabulary,
+    /// A special token has to be added and the vocabulary has none.
+    MissingSpecial {
+        /// `"BOS"`, `"EOS"` or `"SEP"`.
+        what: &'static str,
+    },
+    /// The text is longer than a 32-bit length, llama.cpp's limit too.
+    TextTooLong {
+        /// Its length in bytes.
+        len: usize,
+    },
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoVocabulary => f.write_str("the file declares that it has no vocabulary, so it cannot tokenize"),
+            Self::MissingSpecial { what } => {
+                write!(f, "the vocabulary asks for a {what} token to be added and has none")
+            }
+            Self::TextTooLong { len } => {
+                write!(f, "a text of {len} bytes is longer than the 2147483647 that one call takes")
+            }
+        }
+    }
+}
+
+impl std::error::Error for EncodeError {}
+
+/// An id that the vocabulary does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenIndexError {
+    /// The id.
+    pub id: i64,
+    /// How many tokens there are.
+    pub size: usize,
+}
+
+impl fmt::Display for TokenIndexError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "token id {} is outside the vocabulary of {} tokens", self.id, self.size)
+    }
+}
+
+impl std::error::Error for TokenIndexError {}

@@ -1,0 +1,108 @@
+//! One hash for byte strings: tokens, merge parts and words.
+//!
+//! The 128-bit product of two halves, folded (the core of wyhash, Wang Yi 2019): a handful of instructions for the
+//! lengths that tokens have. The seed is drawn once per process, so that a file cannot be made to collide on purpose;
+//! nothing that ggtok answers depends on it.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+
+/// Spreads a small number over all bits: 2⁶⁴ divided by the golden ratio.
+const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+
+static SEED: LazyLock<Seed> = LazyLock::new(|| {
+    let state = RandomState::new();
+    // Odd, so that no multiplication by it loses bits.
+    Seed(state.hash_one(1_u8) | 1, state.hash_one(2_u8) | 1)
+});
+
+/// The two random words that go into every hash of this process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seed(u64, u64);
+
+impl Default for Seed {
+    fn default() -> Self {
+        *SEED
+    }
+}
+
+impl Seed {
+    /// Hashes `bytes`. O(length).
+    #[inline]
+    pub(crate) fn hash(self, bytes: &[u8]) -> u64 {
+        let len = bytes.len() as u64;
+        let (low, high) = if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+            if bytes.len() > 16 {
+                return self.hash_long(bytes);
+            }
+            (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
+        } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+            (u64::from(u32::from_le_bytes(*first)), u64::from(u32::from_le_bytes(*last)))
+        } else if let [first, .., last] = bytes {
+            (u64::from(*first) | u64::from(bytes[bytes.len() / 2]) << 8, u64::from(*last))
+        } else if let [only] = bytes {
+            (u64::from(*only), 0)
+        } else {
+            (0, 0)
+        };
+        fold(low ^ self.0, high ^ self.1 ^ len.wrapping_mul(SPREAD))
+    }
+
+    #[inline(never)]
+    fn hash_long(self, bytes: &[u8]) -> u64 {
+        let mut state = self.0 ^ (bytes.len() as u64).wrapping_mul(SPREAD);
+        let (blocks, rest) = bytes.as_chunks::<16>();
+        for block in blocks {
+            let (low, high) = block.split_at(8);
+            state = fold(state ^ word(low), self.1 ^ word(high));
+        }
+        let mut tail = [0; 16];
+        tail[..rest.len()].copy_from_slice(rest);
+        fold(state ^ word(&tail[..8]), self.1 ^ word(&tail[8..]))
+    }
+
+    /// Hashes two words.
+    #[inline(always)]
+    pub(crate) fn hash_words(self, low: u64, high: u64) -> u64 {
+        fold(low ^ self.0, high ^ self.1)
+    }
+
+    /// Hashes a pair of symbols.
+    #[inline]
+    pub(crate) fn hash_pair(self, left: u32, right: u32) -> u64 {
+        fold((u64::from(left) << 32 | u64::from(right)) ^ self.0, self.1)
+    }
+}
+
+#[inline]
+fn word(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
+}
+
+#[inline]
+fn fold(left: u64, right: u64) -> u64 {
+    let product = u128::from(left) * u128::from(right);
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Seed;
+    use std::collections::HashSet;
+
+    #[test]
+    fn near_strings_hash_apart() {
+        let seed = Seed::default();
+        let mut seen = HashSet::new();
+        for len in 0..40 {
+            for position in 0..len {
+                for byte in [1_u8, 2, 128, 255] {
+                    let mut text = vec![0; len];
+                    text[position] = byte;
+                    assert!(seen.insert(seed.hash(&text)), "length {len}, position {position}, byte {byte}");
+                }
+            }
+            assert!(seen.insert(seed.hash(&vec![0; len])));
+        }
+    }
+}

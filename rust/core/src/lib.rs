@@ -1,0 +1,67 @@
+//! Text to tokens and back, exactly as llama.cpp does.
+//!
+//! The way of a text: `special` tokens are cut out first, then each fragment goes through the `normalizer` or the
+//! `pretokenizer` of its vocabulary and one of the algorithms in `model`; `detokenizer` is the way back.
+//! `tokenizer` puts them together. Everything that is derived from a vocabulary is built once, immutable and shared;
+//! what a call needs lives in a [`Scratch`] that is reused.
+//!
+//! # Examples
+//! ```
+//! use ggtok_core::{Definition, EncodeOptions, StringIndex, Tokenizer};
+//!
+//! let (data, index) = StringIndex::concatenate(&["<unk>", "<s>", "</s>", "▁", "a", "▁a"])?;
+//! let scores = [0.0, 0.0, 0.0, -1.0, -2.0, -0.5];
+//! let types = [2, 3, 3, 1, 1, 1];
+//! let tokenizer = Tokenizer::new(&Definition {
+//!     model: "llama",
+//!     tokens: Some(index.view(&data)),
+//!     scores: Some(&scores),
+//!     token_types: Some(&types),
+//!     ..Definition::default()
+//! })?;
+//! assert_eq!(tokenizer.encode("a a", EncodeOptions::default())?, [1, 5, 5]);
+//! assert_eq!(tokenizer.decode(&[5, 5], Default::default())?, b"a a");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod trie;
+pub mod unicode;
+
+mod batch;
+mod detokenizer;
+mod error;
+mod hash;
+mod model;
+mod nearest;
+mod normalizer;
+mod pretokenizer;
+mod rewritten;
+mod sink;
+mod special;
+mod strings;
+mod tokenizer;
+mod vocabulary;
+
+pub use batch::Batch;
+pub use error::{EncodeError, TokenIndexError, VocabularyError};
+pub use pretokenizer::{FAMILIES, Family, PRE_TOKENIZERS, PreTokenizer};
+pub use sink::{Count, NULL_TOKEN, Sink, Spans, TokenId};
+pub use strings::{StringIndex, Strings, StringsError};
+pub use tokenizer::{DecodeOptions, EncodeOptions, Scratch, Text, Tokenizer};
+pub use vocabulary::{Attributes, Definition, Kind, Settings, SpecialIds, SpecialTokens, Vocabulary};
+
+/// What the loader knows by name, for documentation and for checks against llama.cpp.
+pub mod tables {
+    use crate::vocabulary::{Kind, defaults, repairs};
+
+    /// All values of `tokenizer.ggml.model` with their algorithms.
+    pub fn models() -> impl Iterator<Item = (&'static str, Kind)> {
+        defaults::MODELS.iter().map(|row| (row.name, row.kind))
+    }
+
+    /// The texts that special tokens are known by, per slot: `eot` … `fim_sep`, `eog` and `user_defined`.
+    pub fn loader_texts() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+        let found = repairs::FOUND_BY_TEXT.iter().map(|&(_, slot, texts)| (slot, texts));
+        found.chain([("eog", repairs::END_OF_GENERATION), ("user_defined", repairs::USER_DEFINED)])
+    }
+}

@@ -1,0 +1,361 @@
+//! Byte-pair encoding: pieces of text whose symbols merge pair by pair, lowest rank first, leftmost first.
+//!
+//! Source: Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units" (2016); llama.cpp
+//! `src/llama-vocab.cpp`, `llm_tokenizer_bpe_session`.
+//! Complexity: O(n log n) for a piece of n bytes, O(1) for a short one that was met before.
+//!
+//! Deviations: (1) code points beyond U+10FFFF, on which llama.cpp aborts, become U+FFFD; (2) a piece with spaces in it
+//! (a `whitespace` pre-tokenizer without the `whitespace` model), on which llama.cpp aborts, merges like any other.
+
+use std::thread;
+
+use super::junctions::{Junctions, Pairs};
+use super::merges::{Memo, Merges, NO_SYMBOL, Symbol};
+use super::merging::Merging;
+use super::whole_chars::{FirstUses, WholeChars};
+use super::whole_words::WholeWords;
+use super::word_cache::{Key, WordCache};
+use super::{Fragment, Model, byte_level};
+use crate::error::VocabularyError;
+use crate::pretokenizer::Splitter;
+use crate::rewritten::{ESCAPED_SPACE, Rewritten, Traced};
+use crate::sink::{NULL_TOKEN, Sink, TokenId};
+use crate::unicode::utf8;
+use crate::vocabulary::{Definition, Vocabulary, byte_text};
+
+/// Byte-pair encoding with one vocabulary.
+#[derive(Debug)]
+pub(crate) struct Bpe {
+    splitter: Splitter,
+    merges: Merges,
+    /// Whether symbols begin as bytes; otherwise as characters.
+    byte_level: bool,
+    escape_spaces: bool,
+    /// The symbol of each byte; of each ASCII character where symbols begin as characters.
+    byte_symbols: [Symbol; 256],
+    /// By two bytes: rank and symbol of their merge, where symbols begin as bytes.
+    byte_pairs: Vec<(u32, Symbol)>,
+    /// What a byte of a spelled text that is no token gives.
+    byte_tokens: [TokenId; 256],
+    /// Tokens by the bytes they spell, where a piece that is a token skips the merges.
+    whole: Option<WholeWords>,
+    /// Gemma 4: a run of newlines that is a token is that token.
+    whole_newlines: bool,
+    /// Where pieces can be cut.
+    junctions: Junctions,
+    /// Characters that need not begin as bytes.
+    whole_chars: Option<WholeChars>,
+}
+
+/// What one call needs and the next can reuse.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    merger: Merger,
+    cache: WordCache,
+    /// The ids of a piece, and of a part of one, on their way into the cache.
+    ids: Vec<TokenId>,
+    part: Vec<TokenId>,
+}
+
+/// What merging needs.
+#[derive(Debug, Default)]
+struct Merger {
+    merging: Merging,
+    memo: Memo,
+}
+
+impl Model for Bpe {
+    type Scratch = Scratch;
+
+    fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError> {
+        let Some(pre) = vocabulary.pre() else { return Err(VocabularyError::MissingMerges) };
+        let family = pre.patterns();
+        let (byte_level, settings) = (family.byte_encode, vocabulary.settings());
+        let escape_spaces = settings.escape_whitespaces;
+        // What the merges do not need is made on another thread meanwhile.
+        let words = || {
+            let whole = settings.ignore_merges.then(|| WholeWords::new(vocabulary, byte_level));
+            let first_uses = byte_level.then(|| FirstUses::new(definition.merges));
+            (whole, first_uses, pairs(vocabulary.keys().iter(), byte_level, escape_spaces))
+        };
+        let (merges, (whole, first_uses, mut junctions)) = thread::scope(|scope| {
+            let words_thread = thread::Builder::new().spawn_scoped(scope, words);
+            let merges = Merges::new(vocabulary, definition.merges);
+            let words = words_thread.map_or_else(|_| words(), |thread| thread.join().unwrap_or_else(|_| words()));
+            (merges, words)
+        });
+        let merges = merges?;
+        junctions.extend(pairs(merges.others(), byte_level, escape_spaces));
+        let junctions = junctions.finish();
+        let byte_symbol = |byte: usize| match byte as u8 {
+            byte if byte_level => {
+                let (text, len) = byte_level::spell(byte);
+                merges.symbol(vocabulary, &text[..len])
+            }
+            b' ' if escape_spaces => merges.symbol(vocabulary, ESCAPED_SPACE),
+            byte => merges.symbol(vocabulary, &[byte]),
+        };
+        let byte_token = |byte: usize| {
+            let byte = byte as u8;
+            let id = if byte_level { vocabulary.id(&[byte]) } else { vocabulary.id(&byte_text(byte)) };
+            id.unwrap_or(NULL_TOKEN)
+        };
+        let byte_symbols: [Symbol; 256] = std::array::from_fn(byte_symbol);
+        let byte_pairs = match byte_level {
+            true => byte_symbols
+                .iter()
+                .flat_map(|&left| byte_symbols.iter().map(move |&right| (left, right)))
+                .map(|(left, right)| merges.get(left, right))
+                .collect(),
+            false => Vec::new(),
+        };
+        let whole_chars = first_uses.map(|uses| WholeChars::new(&merges, &byte_symbols, &byte_pairs, &uses));
+        Ok(Self {
+            splitter: Splitter::new(family),
+            byte_level,
+            byte_pairs,
+            escape_spaces,
+            byte_symbols,
+            byte_tokens: std::array::from_fn(byte_token),
+            whole,
+            whole_newlines: pre.is_gemma4(),
+            junctions,
+            whole_chars,
+            merges,
+        })
+    }
+
+    fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
+        let text = Rewritten::canonical(fragment.text, fragment.start, fragment.is_utf8, S::SPANS);
+        self.encode_canonical(vocabulary, &text, scratch, sink);
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let whole = self.whole.as_ref().map_or(0, WholeWords::heap_bytes);
+        self.splitter.heap_bytes()
+            + self.merges.heap_bytes()
+            + self.junctions.heap_bytes()
+            + whole
+            + self.whole_chars.as_ref().map_or(0, WholeChars::heap_bytes)
+    }
+}
+
+impl Bpe {
+    /// Encodes a text of canonical UTF-8.
+    pub(crate) fn encode_canonical<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        text: &Rewritten<'_>,
+        scratch: &mut Scratch,
+        sink: &mut S,
+    ) {
+        let bytes = &text.text[..];
+        let sink = &mut Traced { sink, text };
+        self.splitter.split(bytes, |begin, end| self.piece(vocabulary, bytes, begin, end, scratch, sink));
+    }
+
+    #[inline(always)]
+    fn piece<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        text: &[u8],
+        begin: usize,
+        end: usize,
+        scratch: &mut Scratch,
+        sink: &mut S,
+    ) {
+        // Pieces of plain text are whole lines, which do not come again; their parts do.
+        if S::SPANS || !self.byte_level {
+            return self.new_piece(vocabulary, text, begin, end, scratch, sink);
+        }
+        let key = Key::new(text, begin, end);
+        let known = match key {
+            Some(key) => scratch.cache.get(key),
+            None => scratch.cache.get_long(&text[begin..end]),
+        };
+        match known {
+            Some(ids) => sink.push_all(ids),
+            None => self.keep_piece(vocabulary, text, begin, end, scratch, sink),
+        }
+    }
+
+    /// Encodes a piece that is not in the cache, and keeps it there.
+    #[inline(never)]
+    fn keep_piece<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        text: &[u8],
+        begin: usize,
+        end: usize,
+        scratch: &mut Scratch,
+        sink: &mut S,
+    ) {
+        let mut ids = std::mem::take(&mut scratch.ids);
+        ids.clear();
+        self.new_piece(vocabulary, text, begin, end, scratch, &mut ids);
+        sink.push_all(&ids);
+        match Key::new(text, begin, end) {
+            Some(key) => scratch.cache.insert(key, &ids),
+            None => scratch.cache.insert_long(&text[begin..end], &ids),
+        }
+        scratch.ids = ids;
+    }
+
+    /// Encodes a piece that is not in the cache: whole if it is a token that skips the merges, and otherwise between
+    /// the places that no merge can cross.
+    fn new_piece<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        text: &[u8],
+        begin: usize,
+        end: usize,
+        scratch: &mut Scratch,
+        sink: &mut S,
+    ) {
+        if let Some(id) = self.whole_piece(vocabulary, text, begin, end) {
+            return sink.push(id, begin..end);
+        }
+        if self.byte_level && is_simple(&text[begin..end]) {
+            return self.merge(vocabulary, text, begin, end, &mut scratch.merger, sink);
+        }
+        self.junctions.split(text, begin, end, self.escape_spaces, |from, to| {
+            if (from, to) == (begin, end) && self.byte_level {
+                self.merge(vocabulary, text, from, to, &mut scratch.merger, sink);
+            } else {
+                self.part(vocabulary, text, from, to, scratch, sink);
+            }
+        });
+    }
+
+    /// Encodes a part of a piece that merges by itself.
+    fn part<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        text: &[u8],
+        begin: usize,
+        end: usize,
+        scratch: &mut Scratch,
+        sink: &mut S,
+    ) {
+        let Some(key) = Key::new(text, begin, end).filter(|_| !S::SPANS).map(Key::as_part) else {
+            return self.merge(vocabulary, text, begin, end, &mut scratch.merger, sink);
+        };
+        if let Some(ids) = scratch.cache.get(key) {
+            return sink.push_all(ids);
+        }
+        let Scratch { merger, cache, part, .. } = scratch;
+        part.clear();
+        self.merge(vocabulary, text, begin, end, merger, part);
+        sink.push_all(part);
+        cache.insert(key, part);
+    }
+
+    /// The token that a piece is without merging.
+    fn whole_piece(&self, vocabulary: &Vocabulary, text: &[u8], begin: usize, end: usize) -> Option<TokenId> {
+        let piece = &text[begin..end];
+        if let Some(whole) = &self.whole {
+            return whole.get(vocabulary, piece, Key::new(text, begin, end));
+        }
+        let is_newlines = self.whole_newlines && piece.iter().all(|&byte| byte == b'\n');
+        if is_newlines { vocabulary.id(piece) } else { None }
+    }
+
+    fn merge<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        text: &[u8],
+        begin: usize,
+        end: usize,
+        merger: &mut Merger,
+        sink: &mut S,
+    ) {
+        let piece = &text[begin..end];
+        let Merger { merging, memo } = merger;
+        merging.clear();
+        if self.byte_level {
+            let mut at = 0;
+            while at < piece.len() {
+                let byte = piece[at];
+                let (whole, len) = if byte < 0x80 { (NO_SYMBOL, 1) } else { self.whole_char(piece, at) };
+                if whole == NO_SYMBOL {
+                    for (place, &byte) in piece.iter().enumerate().skip(at).take(len) {
+                        merging.push(self.byte_symbols[usize::from(byte)], place, place + 1);
+                    }
+                } else {
+                    merging.push(whole, at, at + len);
+                }
+                at += len;
+            }
+        } else {
+            let mut at = 0;
+            while at < piece.len() {
+                let len = utf8::sequence_len(piece[at]).min(piece.len() - at);
+                let symbol = match len {
+                    1 => self.byte_symbols[usize::from(piece[at])],
+                    _ => self.merges.symbol(vocabulary, &piece[at..at + len]),
+                };
+                merging.push(symbol, at, at + len);
+                at += len;
+            }
+        }
+        let parts = merging.run(|left, right| {
+            if self.byte_level && right.end - left.start == 2 {
+                let (left, right) = (piece[left.start as usize], piece[right.start as usize]);
+                return self.byte_pairs[usize::from(left) << 8 | usize::from(right)];
+            }
+            memo.get(&self.merges, left.symbol, right.symbol)
+        });
+        for part in parts {
+            let (from, to) = (part.start as usize, part.end as usize);
+            if self.merges.is_token(part.symbol) {
+                sink.push(part.symbol as TokenId, begin + from..begin + to);
+            } else {
+                (from..to).for_each(|at| self.spell_out(piece[at], begin + at, sink));
+            }
+        }
+    }
+
+    /// The symbol that the character at byte `at` may begin as, or [`NO_SYMBOL`], and the character's length.
+    #[inline]
+    fn whole_char(&self, piece: &[u8], at: usize) -> (Symbol, usize) {
+        let (code_point, len) = utf8::decode_lossy(piece, at);
+        let is_crossed = |at: usize| at > 0 && at < piece.len() && self.junctions.is_crossed(piece[at - 1], piece[at]);
+        match &self.whole_chars {
+            Some(chars) if !is_crossed(at) && !is_crossed(at + len) => (chars.get(code_point), len),
+            _ => (NO_SYMBOL, len),
+        }
+    }
+
+    /// Emits what one byte of a text that is no token gives: its spelling byte by byte, where those are tokens.
+    fn spell_out<S: Sink>(&self, byte: u8, at: usize, sink: &mut S) {
+        let (spelled, len) = if self.byte_level { byte_level::spell(byte) } else { ([byte, 0], 1) };
+        let is_escaped = byte == b' ' && self.escape_spaces && !self.byte_level;
+        let spelled = if is_escaped { ESCAPED_SPACE } else { &spelled[..len] };
+        for &byte in spelled {
+            let id = self.byte_tokens[usize::from(byte)];
+            if id != NULL_TOKEN {
+                sink.push(id, at..at + 1);
+            }
+        }
+    }
+}
+
+/// The pairs of characters inside the texts of symbols.
+fn pairs<'a>(texts: impl Iterator<Item = &'a [u8]>, byte_level: bool, escape_spaces: bool) -> Pairs {
+    let (mut pairs, mut piece) = (Pairs::default(), Vec::new());
+    for text in texts {
+        piece.clear();
+        if !byte_level {
+            pairs.add_characters(text, escape_spaces);
+        } else if byte_level::unspell_all(text, &mut piece) {
+            // A text that spells no bytes is no symbol of any piece.
+            pairs.add_bytes(&piece);
+        }
+    }
+    pairs
+}
+
+/// Whether a piece is not worth looking for places to cut it: short, or of ASCII, whose words merge throughout.
+fn is_simple(piece: &[u8]) -> bool {
+    piece.len() <= 4 || piece.len() <= 32 && piece.is_ascii()
+}

@@ -1,0 +1,105 @@
+//! GPT-2's spelling of bytes: each byte is one printable character, so that merges never meet a space or a control.
+//!
+//! Source: `bytes_to_unicode` of OpenAI's gpt-2, as llama.cpp has it (`src/unicode.cpp`, `unicode_byte_to_utf8_map`):
+//! the 188 printable bytes of Latin-1 are themselves, the other 68 are U+0100 to U+0143 in order. Deviations: none.
+
+/// For each byte the code point that spells it.
+const SPELLED: [u16; 256] = spelled();
+/// For each code point below U+0144 the byte that it spells, or `NO_BYTE`.
+const BYTES: [u16; 0x144] = bytes();
+const NO_BYTE: u16 = u16::MAX;
+
+const fn is_printable(byte: u16) -> bool {
+    matches!(byte, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF)
+}
+
+const fn spelled() -> [u16; 256] {
+    let mut table = [0; 256];
+    let (mut byte, mut next) = (0, 0x100);
+    while byte < 256 {
+        if is_printable(byte) {
+            table[byte as usize] = byte;
+        } else {
+            table[byte as usize] = next;
+            next += 1;
+        }
+        byte += 1;
+    }
+    table
+}
+
+const fn bytes() -> [u16; 0x144] {
+    let mut table = [NO_BYTE; 0x144];
+    let mut byte = 0;
+    while byte < 256 {
+        table[SPELLED[byte] as usize] = byte as u16;
+        byte += 1;
+    }
+    table
+}
+
+/// The UTF-8 of the character that spells a byte, and its length (1 or 2).
+pub(crate) const fn spell(byte: u8) -> ([u8; 2], usize) {
+    let code_point = SPELLED[byte as usize];
+    if code_point < 0x80 {
+        ([code_point as u8, 0], 1)
+    } else {
+        ([0xC0 | (code_point >> 6) as u8, 0x80 | (code_point & 0x3F) as u8], 2)
+    }
+}
+
+/// The byte that a code point spells.
+pub(crate) fn unspell(code_point: u32) -> Option<u8> {
+    let byte = *BYTES.get(code_point as usize)?;
+    (byte != NO_BYTE).then_some(byte as u8)
+}
+
+/// Appends the bytes that `text` spells, or appends nothing and answers false where it has another character.
+pub(crate) fn unspell_all(text: &[u8], out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    let mut at = 0;
+    while let Some(&lead) = text.get(at) {
+        let (code_point, len) = match (lead, text.get(at + 1)) {
+            (0..0x80, _) => (u32::from(lead), 1),
+            // Two bytes reach U+07FF; what is spelled ends at U+0143.
+            (0xC2..=0xC5, Some(&next @ 0x80..=0xBF)) => (u32::from(lead & 0x1F) << 6 | u32::from(next & 0x3F), 2),
+            _ => (u32::MAX, 1),
+        };
+        let Some(byte) = unspell(code_point) else {
+            out.truncate(start);
+            return false;
+        };
+        out.push(byte);
+        at += len;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{spell, unspell, unspell_all};
+
+    #[test]
+    fn every_byte_has_its_own_character() {
+        let mut text = Vec::new();
+        for byte in 0..=255 {
+            let (utf8, len) = spell(byte);
+            text.extend_from_slice(&utf8[..len]);
+            let char = std::str::from_utf8(&utf8[..len]).expect("UTF-8").chars().next().expect("one character");
+            assert_eq!(unspell(u32::from(char)), Some(byte));
+        }
+        let mut bytes = Vec::new();
+        assert!(unspell_all(&text, &mut bytes));
+        assert_eq!(bytes, (0..=255).collect::<Vec<u8>>());
+        assert_eq!((spell(b' '), spell(b'\n')), (([0xC4, 0xA0], 2), ([0xC4, 0x8A], 2)));
+    }
+
+    #[test]
+    fn other_characters_spell_nothing() {
+        for text in ["a b", "\u{AD}", "\u{144}", "▁", "\n"] {
+            let mut out = vec![7];
+            assert!(!unspell_all(text.as_bytes(), &mut out), "{text:?}");
+            assert_eq!(out, [7]);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Hybrid DNA: byte-pair encoding with k-mers between `<dna>` and `</dna>`.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_hybriddna_session`. Six letters, in capitals, are one token;
+//! a shorter rest is filled up with A; what is no k-mer is `<oov>`. One pass. Deviations: none.
+
+use memchr::memmem;
+
+use super::bpe::{self, Bpe};
+use super::{Fragment, Model};
+use crate::error::VocabularyError;
+use crate::rewritten::{Rewritten, Traced};
+use crate::sink::{Sink, TokenId};
+use crate::vocabulary::{DNA_MARKER, Definition, Vocabulary};
+
+/// Letters per token.
+const K: usize = 6;
+const OPEN: &[u8] = b"<dna>";
+const CLOSE: &[u8] = b"</dna>";
+
+/// Byte-pair encoding with k-mers.
+#[derive(Debug)]
+pub(crate) struct HybridDna {
+    bpe: Bpe,
+    /// `<dna>`, `</dna>` and `<oov>`; without all three a vocabulary is plain byte-pair encoding.
+    tags: Option<[TokenId; 3]>,
+}
+
+impl Model for HybridDna {
+    type Scratch = bpe::Scratch;
+
+    fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError> {
+        let tags = [OPEN, CLOSE, b"<oov>"].map(|text| vocabulary.id(text));
+        let tags = if let [Some(open), Some(close), Some(oov)] = tags { Some([open, close, oov]) } else { None };
+        Ok(Self { bpe: Bpe::new(vocabulary, definition)?, tags })
+    }
+
+    fn encode<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        scratch: &mut Self::Scratch,
+        sink: &mut S,
+    ) {
+        match self.tags {
+            None => self.bpe.encode(vocabulary, fragment, scratch, sink),
+            // llama.cpp escapes spaces before anything else.
+            Some(tags) if vocabulary.settings().escape_whitespaces => {
+                let text = Rewritten::escaped(fragment.text, fragment.start, false, S::SPANS);
+                let fragment = Fragment { text: &text.text, start: 0, ..fragment };
+                self.encode_tagged(vocabulary, fragment, tags, scratch, &mut Traced { sink, text: &text });
+            }
+            Some(tags) => self.encode_tagged(vocabulary, fragment, tags, scratch, sink),
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.bpe.heap_bytes()
+    }
+}
+
+impl HybridDna {
+    fn encode_tagged<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        [open, close, oov]: [TokenId; 3],
+        scratch: &mut bpe::Scratch,
+        sink: &mut S,
+    ) {
+        let mut plain = |begin: usize, end: usize, sink: &mut S| {
+            if begin < end {
+                let fragment = Fragment { text: &fragment.text[begin..end], start: fragment.start + begin, ..fragment };
+                self.bpe.encode(vocabulary, fragment, scratch, sink);
+            }
+        };
+        let (text, start) = (fragment.text, fragment.start);
+        let mut at = 0;
+        while let Some(found) = memmem::find(&text[at..], OPEN) {
+            plain(at, at + found, sink);
+            let content = at + found + OPEN.len();
+            sink.push(open, start + at + found..start + content);
+            let found = memmem::find(&text[content..], CLOSE);
+            let end = found.map_or(text.len(), |found| content + found);
+            for (place, letters) in text[content..end].chunks(K).enumerate() {
+                let mut kmer = [b'A'; K + DNA_MARKER.len()];
+                kmer[..letters.len()].copy_from_slice(letters);
+                kmer[..letters.len()].make_ascii_uppercase();
+                kmer[K..].copy_from_slice(DNA_MARKER);
+                let from = start + content + place * K;
+                sink.push(vocabulary.id(&kmer).unwrap_or(oov), from..from + letters.len());
+            }
+            if found.is_none() {
+                return;
+            }
+            at = end + CLOSE.len();
+            sink.push(close, start + end..start + at);
+        }
+        plain(at, text.len(), sink);
+    }
+}

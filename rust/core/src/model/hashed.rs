@@ -1,0 +1,68 @@
+//! The algorithm of llama.cpp's test vocabularies: five bytes of text become one token, chosen by a hash.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::tokenize`, the case `LLAMA_VOCAB_TYPE_TEST`.
+//! O(length).
+//!
+//! Deviations:
+//! 1. A vocabulary without tokens is an error; llama.cpp divides by zero.
+
+use crate::error::VocabularyError;
+use crate::model::{Fragment, Model};
+use crate::sink::{Sink, TokenId};
+use crate::vocabulary::{Definition, Vocabulary};
+
+/// How many bytes make a token; the last one of a fragment may have fewer.
+const CHUNK_LEN: usize = 5;
+
+/// The number of tokens is all that the algorithm knows.
+#[derive(Debug)]
+pub(crate) struct Hashed {
+    size: u64,
+}
+
+impl Model for Hashed {
+    type Scratch = ();
+
+    fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
+        if vocabulary.is_empty() {
+            return Err(VocabularyError::MissingTokens);
+        }
+        Ok(Self { size: vocabulary.len() as u64 })
+    }
+
+    fn encode<S: Sink>(&self, _: &Vocabulary, fragment: Fragment<'_>, (): &mut (), sink: &mut S) {
+        let mut start = fragment.start;
+        for chunk in fragment.text.chunks(CHUNK_LEN) {
+            let hash = chunk.iter().fold(0, |hash, &byte| hash * 31 + u64::from(byte));
+            sink.push((hash % self.size) as TokenId, start..start + chunk.len());
+            start += chunk.len();
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sink::Spans;
+    use crate::strings::StringIndex;
+    use crate::vocabulary::Definition;
+
+    #[test]
+    fn five_bytes_make_a_token() -> Result<(), VocabularyError> {
+        let texts: Vec<String> = (0..1000).map(|id| format!("t{id}")).collect();
+        let (data, index) = StringIndex::concatenate(&texts).unwrap();
+        let definition = Definition { model: "test", tokens: Some(index.view(&data)), ..Definition::default() };
+        let vocabulary = Vocabulary::declare(&definition)?;
+        let fragment = Fragment { text: b"abcde\xFF\0", start: 7, after_special: true, is_utf8: false };
+        let mut out = Spans::default();
+        Hashed::new(&vocabulary, &definition)?.encode(&vocabulary, fragment, &mut (), &mut out);
+        // 97·31⁴ + 98·31³ + 99·31² + 100·31 + 101 = 92,599,395 and 255·31 + 0 = 7,905.
+        assert_eq!(out.ids, [395, 905]);
+        assert_eq!(out.spans, [7..12, 12..14]);
+        Ok(())
+    }
+}

@@ -1,0 +1,314 @@
+//! Merge ranks by pairs of symbols.
+//!
+//! A symbol is a text that takes part in merging: a token, or one of the texts that merges make or need without their
+//! being tokens (numbered behind the tokens). llama.cpp looks merges up by the texts of the two parts; as equal texts
+//! are equal symbols here, a pair of numbers says the same. Open addressing, 16 bytes a slot, one probe for most pairs.
+
+use std::collections::HashMap;
+use std::thread;
+
+use super::merging::NO_RANK;
+use crate::error::VocabularyError;
+use crate::hash::Seed;
+use crate::strings::Strings;
+use crate::vocabulary::{Vocabulary, c_string};
+
+/// A text with a number.
+pub(crate) type Symbol = u32;
+/// A character that is neither a token nor part of any merge.
+pub(crate) const NO_SYMBOL: Symbol = u32::MAX;
+
+/// Slots of a [`Memo`].
+const MEMO_SLOTS: usize = 1 << 11;
+/// Slots that are filled together: 128 KiB.
+const STRETCH: usize = 1 << 13;
+/// Bits in [`Merges::present`] for each slot.
+const BITS_PER_SLOT: usize = 4;
+
+/// What merging two symbols gives. A free slot has no rank.
+#[derive(Debug, Clone, Copy)]
+struct Merge {
+    left: Symbol,
+    right: Symbol,
+    /// Lower ranks merge first.
+    rank: u32,
+    /// The symbol of both texts together.
+    merged: Symbol,
+}
+
+/// The merges of a vocabulary.
+#[derive(Debug)]
+pub(crate) struct Merges {
+    seed: Seed,
+    slots: Vec<Merge>,
+    mask: usize,
+    /// A bit by hash for each merge: most pairs do not merge, and these bits tell so from a cache that the slots outgrow.
+    present: Vec<u64>,
+    present_mask: usize,
+    /// The symbols that are no tokens, numbered behind the tokens.
+    others: HashMap<Box<[u8]>, Symbol>,
+    tokens: usize,
+}
+
+/// The latest look-ups, in a table that fits into the nearest cache: few pairs make up most of a language.
+#[derive(Debug)]
+pub(crate) struct Memo(Vec<Merge>);
+
+impl Default for Memo {
+    fn default() -> Self {
+        Self(vec![Merge { left: NO_SYMBOL, right: NO_SYMBOL, rank: NO_RANK, merged: NO_SYMBOL }; MEMO_SLOTS])
+    }
+}
+
+impl Memo {
+    /// As [`Merges::get`] of the same vocabulary.
+    #[inline]
+    pub(crate) fn get(&mut self, merges: &Merges, left: Symbol, right: Symbol) -> (u32, Symbol) {
+        let at = merges.seed.hash_pair(left, right) as usize % MEMO_SLOTS;
+        let slot = &mut self.0[at];
+        if (slot.left, slot.right) != (left, right) {
+            let (rank, merged) = merges.get(left, right);
+            *slot = Merge { left, right, rank, merged };
+        }
+        (slot.rank, slot.merged)
+    }
+}
+
+impl Merges {
+    /// Reads merges, each `left right`; of two for the same pair the first counts.
+    ///
+    /// A merge without a space can never apply and is passed over, as in llama.cpp.
+    ///
+    /// # Errors
+    /// [`VocabularyError::TooLarge`] where symbols outgrow 32 bits.
+    pub(crate) fn new(vocabulary: &Vocabulary, merges: Option<Strings<'_>>) -> Result<Self, VocabularyError> {
+        let count = merges.as_ref().map_or(0, Strings::len);
+        if count >= NO_RANK as usize - vocabulary.len() {
+            return Err(VocabularyError::TooLarge { what: "merges" });
+        }
+        let free = Merge { left: NO_SYMBOL, right: NO_SYMBOL, rank: NO_RANK, merged: NO_SYMBOL };
+        let slots = (count + count / 2).next_power_of_two().max(16);
+        let mut table = Self {
+            seed: Seed::default(),
+            slots: vec![free; slots],
+            mask: slots - 1,
+            present: vec![0; slots * BITS_PER_SLOT / 64],
+            present_mask: slots * BITS_PER_SLOT - 1,
+            others: HashMap::new(),
+            tokens: vocabulary.len(),
+        };
+        if let Some(merges) = merges {
+            let rows = table.rows(vocabulary, merges);
+            table.insert_all(&rows);
+        }
+        Ok(table)
+    }
+
+    /// The symbols of each merge, in order of rank. Tokens are looked up on two threads.
+    fn rows(&mut self, vocabulary: &Vocabulary, merges: Strings<'_>) -> Vec<Row> {
+        let (count, half) = (merges.len(), merges.len() / 2);
+        let mut rows = Vec::with_capacity(count);
+        thread::scope(|scope| {
+            let look_up = move |begin, end| token_rows(vocabulary, merges, begin, end);
+            let second = thread::Builder::new().spawn_scoped(scope, move || look_up(half, count));
+            rows.extend(token_rows(vocabulary, merges, 0, half));
+            match second.map(thread::ScopedJoinHandle::join) {
+                Ok(Ok(second)) => rows.extend(second),
+                Ok(Err(_)) | Err(_) => rows.extend(token_rows(vocabulary, merges, half, count)),
+            }
+        });
+        for (row, merge) in rows.iter_mut().zip(merges.iter()) {
+            if let Some((left, right)) = parts(merge)
+                && row.contains(&NO_SYMBOL)
+            {
+                *row = [left, right, &[left, right].concat()].map(|text| self.symbol_or_new(vocabulary, text));
+            }
+        }
+        rows
+    }
+
+    /// Fills the table, a stretch of slots at a time: as many as stay in a near cache.
+    fn insert_all(&mut self, rows: &[Row]) {
+        let stretch = |row: &Row| (self.seed.hash_pair(row[0], row[1]) as usize & self.mask) / STRETCH;
+        let mut begins = vec![0_u32; self.slots.len() / STRETCH + 2];
+        for row in rows {
+            begins[stretch(row) + 1] += 1;
+        }
+        for at in 1..begins.len() {
+            begins[at] += begins[at - 1];
+        }
+        let free = self.slots[0];
+        let mut ordered = vec![free; rows.len()];
+        for (row, rank) in rows.iter().zip(0..) {
+            let next = &mut begins[stretch(row)];
+            let [left, right, merged] = *row;
+            ordered[*next as usize] = Merge { left, right, rank, merged };
+            *next += 1;
+        }
+        ordered.into_iter().filter(|merge| merge.merged != NO_SYMBOL).for_each(|merge| self.insert(merge));
+    }
+
+    /// Puts a merge in, unless there is one of lower rank for the same pair.
+    fn insert(&mut self, merge: Merge) {
+        let hash = self.seed.hash_pair(merge.left, merge.right);
+        let bit = (hash >> 32) as usize & self.present_mask;
+        self.present[bit / 64] |= 1 << (bit % 64);
+        let mut at = hash as usize & self.mask;
+        while self.slots[at].rank != NO_RANK {
+            if (self.slots[at].left, self.slots[at].right) == (merge.left, merge.right) {
+                return;
+            }
+            at = (at + 1) & self.mask;
+        }
+        self.slots[at] = merge;
+    }
+
+    /// The rank of two adjacent symbols and the symbol of both together; [`NO_RANK`] where they do not merge.
+    #[inline]
+    pub(crate) fn get(&self, left: Symbol, right: Symbol) -> (u32, Symbol) {
+        let hash = self.seed.hash_pair(left, right);
+        let bit = (hash >> 32) as usize & self.present_mask;
+        if self.present[bit / 64] >> (bit % 64) & 1 == 0 {
+            return (NO_RANK, NO_SYMBOL);
+        }
+        let mut at = hash as usize & self.mask;
+        loop {
+            let slot = &self.slots[at];
+            if (slot.left == left && slot.right == right) || slot.rank == NO_RANK {
+                return (slot.rank, slot.merged);
+            }
+            at = (at + 1) & self.mask;
+        }
+    }
+
+    /// The symbol of a text, or [`NO_SYMBOL`].
+    pub(crate) fn symbol(&self, vocabulary: &Vocabulary, text: &[u8]) -> Symbol {
+        match vocabulary.id(text) {
+            Some(id) => id as Symbol,
+            None => self.others.get(text).copied().unwrap_or(NO_SYMBOL),
+        }
+    }
+
+    fn symbol_or_new(&mut self, vocabulary: &Vocabulary, text: &[u8]) -> Symbol {
+        let known = self.symbol(vocabulary, text);
+        if known != NO_SYMBOL {
+            return known;
+        }
+        let number = (self.tokens + self.others.len()) as Symbol;
+        self.others.insert(text.into(), number);
+        number
+    }
+
+    /// The texts of the symbols that are no tokens.
+    pub(crate) fn others(&self) -> impl Iterator<Item = &[u8]> {
+        self.others.keys().map(AsRef::as_ref)
+    }
+
+    /// Whether a symbol is a token.
+    #[inline]
+    pub(crate) fn is_token(&self, symbol: Symbol) -> bool {
+        (symbol as usize) < self.tokens
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let others: usize = self.others.keys().map(|text| text.len() + size_of::<(Box<[u8]>, Symbol)>()).sum();
+        self.slots.capacity() * size_of::<Merge>() + self.present.capacity() * size_of::<u64>() + others
+    }
+}
+
+/// The left, right and merged symbols of a merge; [`NO_SYMBOL`] where a text is no token, or there is no space.
+type Row = [Symbol; 3];
+
+/// The two texts of a merge. A merge ends at a NUL byte, as C strings do; the space is not its first byte.
+pub(crate) fn parts(merge: &[u8]) -> Option<(&[u8], &[u8])> {
+    let merge = c_string(merge);
+    let space = memchr::memchr(b' ', merge.get(1..)?)? + 1;
+    Some((&merge[..space], &merge[space + 1..]))
+}
+
+/// The tokens of the merges `begin..end`.
+fn token_rows(vocabulary: &Vocabulary, merges: Strings<'_>, begin: usize, end: usize) -> Vec<Row> {
+    let token = |text: &[u8]| vocabulary.id(text).map_or(NO_SYMBOL, |id| id as Symbol);
+    let mut both = Vec::new();
+    // Merges mostly make the tokens in order, so the next one is the first guess.
+    let mut guess = NO_SYMBOL;
+    (begin..end)
+        .map(|rank| {
+            let Some((left, right)) = merges.get(rank).and_then(parts) else { return [NO_SYMBOL; 3] };
+            let is_merged =
+                |text: &[u8]| text.len() == left.len() + right.len() && text.starts_with(left) && text.ends_with(right);
+            let candidates = [guess, guess.wrapping_add(1)];
+            let merged = candidates.into_iter().find(|&guess| is_merged(vocabulary.keys().get(guess as usize)));
+            let merged = merged.unwrap_or_else(|| {
+                both.clear();
+                both.extend_from_slice(left);
+                both.extend_from_slice(right);
+                token(&both)
+            });
+            guess = merged;
+            [token(left), token(right), merged]
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Merges, NO_SYMBOL};
+    use crate::error::VocabularyError;
+    use crate::model::merging::NO_RANK;
+    use crate::strings::{StringIndex, Strings};
+    use crate::vocabulary::{Definition, Vocabulary};
+
+    /// Calls `check` with these tokens and merges.
+    fn with(tokens: &[&str], merges: &[&str], check: impl Fn(&Vocabulary, &Merges)) -> Result<(), VocabularyError> {
+        let index = |texts: &[&str]| StringIndex::concatenate(texts).unwrap_or_default();
+        let ((tokens, token_index), (merges, merge_index)) = (index(tokens), index(merges));
+        let tokens: Strings<'_> = token_index.view(&tokens);
+        let definition =
+            Definition { model: "gpt2", pre: Some("gpt-2"), tokens: Some(tokens), ..Definition::default() };
+        let definition = Definition { merges: Some(merge_index.view(&merges)), ..definition };
+        let vocabulary = Vocabulary::declare(&definition)?;
+        check(&vocabulary, &Merges::new(&vocabulary, definition.merges)?);
+        Ok(())
+    }
+
+    #[test]
+    fn pairs_have_the_rank_and_the_text_of_their_merge() -> Result<(), VocabularyError> {
+        with(&["a", "b", "ab", "abb"], &["a b", "ab b", "b b"], |vocabulary, merges| {
+            let symbol = |text: &str| merges.symbol(vocabulary, text.as_bytes());
+            assert_eq!([symbol("a"), symbol("b"), symbol("ab"), symbol("abb")], [0, 1, 2, 3]);
+            assert_eq!(merges.get(symbol("a"), symbol("b")), (0, symbol("ab")));
+            assert_eq!(merges.get(symbol("ab"), symbol("b")), (1, symbol("abb")));
+            assert_eq!(merges.get(symbol("b"), symbol("a")).0, NO_RANK);
+            // A merge may make what is no token, which may merge on.
+            assert_eq!(merges.get(1, 1), (2, symbol("bb")));
+            assert!(!merges.is_token(symbol("bb")) && merges.is_token(symbol("abb")));
+            assert_eq!(symbol("c"), NO_SYMBOL);
+            assert_eq!(merges.get(NO_SYMBOL, NO_SYMBOL).0, NO_RANK);
+        })
+    }
+
+    #[test]
+    fn of_equal_merges_the_first_counts() -> Result<(), VocabularyError> {
+        with(&["a", "b"], &["b a", "a b", "a b", "b a"], |_, merges| {
+            assert_eq!((merges.get(0, 1).0, merges.get(1, 0).0), (1, 0));
+        })
+    }
+
+    #[test]
+    fn what_is_no_merge_is_passed_over() -> Result<(), VocabularyError> {
+        // Without a space; with one only in front, which is part of the left text; split at the first space after that.
+        with(&["a", "b", " a"], &["ab", "", " ", " a b", "a b c"], |vocabulary, merges| {
+            assert_eq!(merges.get(0, 1).0, NO_RANK);
+            assert_eq!(merges.get(2, 1).0, 3);
+            assert_eq!(merges.get(0, merges.symbol(vocabulary, b"b c")).0, 4);
+        })
+    }
+
+    #[test]
+    fn memory_is_counted() -> Result<(), VocabularyError> {
+        with(&["a", "b"], &["a b"], |_, merges| {
+            assert!((16 * size_of::<super::Merge>()..4096).contains(&merges.heap_bytes()), "{}", merges.heap_bytes());
+        })
+    }
+}

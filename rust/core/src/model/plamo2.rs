@@ -1,0 +1,481 @@
+//! PLaMo-2's algorithm: the cheapest way to write a text as tokens, found from the end of the text to its beginning.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_plamo2` and its session. Time O(n · m) for n bytes of text
+//! and a longest token of m bytes, and O(m²) at a place next to a stopper (see below); the worst case is a run of one
+//! character in a vocabulary with a token for each length of such runs. Space: 4 bytes per byte of text and 8 per byte
+//! of the longest token.
+//!
+//! At each place one of the tokens that the text goes on with is taken, or its character as an unknown one, whichever
+//! has the lowest cost together with the rest of the text, and of equals the longest. Unknown characters become
+//! byte tokens. llama.cpp finds the tokens with an Aho-Corasick automaton over reversed texts, so its states are the
+//! token texts and all their suffixes; it is in the longest state that the text goes on with. A walk through a trie of
+//! the tokens meets the same ones, from the shortest, without the suffixes and what links them.
+//!
+//! A text is cut where no token has two characters side by side. No token crosses such a place, so whatever is after it
+//! adds the same cost to all ways to write what is before it: each part is written as if it were alone, and what it
+//! became is remembered.
+//!
+//! One effect of the automaton remains to be followed. Its rows for unknown characters mark where to stop by their
+//! cost, and a token may have that very cost: conversion scripts give it to padding tokens. Here these are called
+//! stoppers. The automaton does not look behind a stopper: shorter tokens at the same place do not count, and at the
+//! place before it only states count that go on over the stopper. Vocabularies with stoppers keep a trie of reversed
+//! texts, whose nodes are the states, and [`Bound`] what the automaton sees.
+//!
+//! Deviations:
+//! 1. Token texts that are not UTF-8, or hold overlong forms, never match. In llama.cpp they do not either, but can
+//!    confuse its states, as far as reading beyond its arrays.
+
+use std::sync::OnceLock;
+
+use super::junctions::{Junctions, Pairs};
+use super::word_cache::WordCache;
+use super::{Fragment, Model};
+use crate::detokenizer::check_code_points;
+use crate::error::VocabularyError;
+use crate::rewritten::{Rewritten, Traced};
+use crate::sink::{Sink, TokenId};
+use crate::trie::DoubleArray;
+use crate::unicode::utf8;
+use crate::vocabulary::{Definition, Vocabulary};
+
+/// Cost of an unknown character, in ten-thousandths of the scores' unit, negated.
+const UNKNOWN_COST: i32 = 10_000_000;
+
+/// From this cost on a token is never used.
+const LOWEST_UNUSED_COST: i32 = 20_000_000;
+
+/// Stands for an unknown character where ids are kept.
+const UNKNOWN: TokenId = -1;
+
+/// A byte order mark; one at the beginning of a fragment is skipped.
+const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
+
+/// The algorithm's tables.
+#[derive(Debug)]
+pub(crate) struct Plamo2 {
+    /// Ids by text, of tokens that can be used.
+    tokens: DoubleArray,
+    /// By id; the score's negative in ten-thousandths.
+    costs: Vec<i32>,
+    /// The token of each byte.
+    bytes: Box<[TokenId; 256]>,
+    /// The reversed texts of all tokens that stand for no byte, where there are stoppers; else empty. A text that can be
+    /// walked backwards is a state of llama.cpp's automaton.
+    states: DoubleArray,
+    /// A power of two, greater than the longest token's length in bytes.
+    window: usize,
+    /// Where texts are cut, if there are no stoppers.
+    junctions: OnceLock<Junctions>,
+}
+
+/// What one call needs and the next can reuse.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    costs: Costs,
+    cache: WordCache,
+}
+
+/// What is chosen, and what it costs.
+#[derive(Debug, Default)]
+struct Costs {
+    /// For the beginning of each character the token taken there, or [`UNKNOWN`].
+    ids: Vec<TokenId>,
+    /// Lowest cost of the text from a place on, at the place modulo the window.
+    costs: Vec<i64>,
+}
+
+/// What llama.cpp's automaton sees of the tokens at a place, in bytes from there.
+#[derive(Debug, Clone, Copy)]
+struct Bound {
+    /// Length of its state; `usize::MAX` where that is the longest that the text goes on with.
+    state: usize,
+    /// Length of the longest stopper in its state.
+    stopper: usize,
+}
+
+impl Bound {
+    /// Nothing is hidden.
+    const OPEN: Self = Self { state: usize::MAX, stopper: 0 };
+}
+
+impl Model for Plamo2 {
+    type Scratch = Scratch;
+
+    fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
+        let ids = 0..vocabulary.len() as TokenId;
+        let (bytes, mut others): (Vec<TokenId>, Vec<TokenId>) =
+            ids.clone().partition(|&id| vocabulary.attributes(id).is_byte());
+        others.iter().try_for_each(|&id| check_code_points(vocabulary, id))?;
+        others.retain(|&id| is_canonical(vocabulary.text(id)));
+        let costs: Vec<i32> = ids.map(|id| cost(vocabulary.score(id))).collect();
+        let cost = |id: TokenId| costs[id as usize];
+
+        let trie = |keys: &mut dyn Iterator<Item = (&[u8], u32)>| {
+            DoubleArray::build(keys).map_err(|_| VocabularyError::TooLarge { what: "trie of tokens" })
+        };
+        let usable = others.iter().filter(|&&id| cost(id) < LOWEST_UNUSED_COST);
+        let tokens = trie(&mut usable.map(|&id| (vocabulary.text(id), id as u32)))?;
+        let states = if others.iter().any(|&id| cost(id) == UNKNOWN_COST) {
+            let reversed = others.iter().map(|&id| vocabulary.text(id).iter().rev().copied().collect());
+            let reversed: Vec<Vec<u8>> = reversed.collect();
+            trie(&mut reversed.iter().map(|text| (&text[..], 0)))?
+        } else {
+            DoubleArray::default()
+        };
+        let window = (vocabulary.max_token_len() + 1).next_power_of_two();
+        Ok(Self { tokens, bytes: byte_tokens(vocabulary, &bytes)?, states, window, costs, junctions: OnceLock::new() })
+    }
+
+    fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
+        let rewritten = canonical(fragment, S::SPANS);
+        let text = &rewritten.text[..];
+        let begin = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        let Scratch { costs, cache } = scratch;
+        if S::SPANS || !self.states.is_empty() {
+            return self.take_cheapest(vocabulary, text, begin, costs, &mut Traced { sink, text: &rewritten });
+        }
+        let junctions = self.junctions.get_or_init(|| {
+            let mut pairs = Pairs::default();
+            vocabulary.keys().iter().for_each(|text| pairs.add_characters(text, false));
+            pairs.finish()
+        });
+        junctions.split(text, begin, text.len(), false, |from, to| {
+            cache.push_word(text, from, to, sink, |part, ids| self.take_cheapest(vocabulary, part, 0, costs, ids));
+        });
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let junctions = self.junctions.get().map_or(0, Junctions::heap_bytes);
+        let costs = self.costs.capacity() * size_of::<i32>();
+        self.tokens.heap_bytes() + self.states.heap_bytes() + costs + junctions + size_of_val(&*self.bytes)
+    }
+}
+
+impl Plamo2 {
+    /// Appends the tokens of a canonical text from `begin` on.
+    fn take_cheapest<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        text: &[u8],
+        begin: usize,
+        costs: &mut Costs,
+        sink: &mut S,
+    ) {
+        self.choose(text, begin, costs);
+        let mut at = begin;
+        while at < text.len() {
+            let id = costs.ids[at];
+            if id == UNKNOWN {
+                let end = text.len().min(at + utf8::sequence_len(text[at]));
+                for (&byte, at) in text[at..end].iter().zip(at..) {
+                    sink.push(self.bytes[usize::from(byte)], at..at + 1);
+                }
+                at = end;
+            } else {
+                let end = at + vocabulary.text(id).len();
+                sink.push(id, at..end);
+                at = end;
+            }
+        }
+    }
+
+    /// Finds the token to take at the beginning of each character of a canonical text from `begin` on.
+    fn choose(&self, text: &[u8], begin: usize, costs: &mut Costs) {
+        let Costs { ids, costs } = costs;
+        ids.resize(ids.len().max(text.len()), UNKNOWN);
+        let window = self.window.min((text.len() + 1).next_power_of_two());
+        costs.resize(costs.len().max(window), 0);
+        let mask = window - 1;
+        costs[text.len() & mask] = 0;
+        let mut bound = Bound::OPEN;
+        let mut end = text.len();
+        while end > begin {
+            let mut at = end - 1;
+            while at > begin && is_continuation(text[at]) {
+                at -= 1;
+            }
+            let visible = match self.states.is_empty() {
+                true => &text[at..],
+                false => {
+                    bound = self.advance(text, at, end, bound);
+                    &text[at..text.len().min(at.saturating_add(bound.state))]
+                }
+            };
+            let mut best = costs[end & mask] + i64::from(UNKNOWN_COST);
+            let mut best_id = UNKNOWN;
+            let mut node = self.tokens.root();
+            for (&byte, after) in visible.iter().zip(at + 1..) {
+                let Some(child) = self.tokens.step(node, byte) else { break };
+                node = child;
+                let Some(id) = self.tokens.value(node) else { continue };
+                let token_cost = self.costs[id as usize];
+                let total = costs[after & mask] + i64::from(token_cost);
+                let is_stopper = token_cost == UNKNOWN_COST;
+                if total <= best || is_stopper {
+                    (best, best_id) = (total, id as TokenId);
+                }
+                if is_stopper {
+                    bound.stopper = after - at;
+                }
+            }
+            costs[at & mask] = best;
+            ids[at] = best_id;
+            end = at;
+        }
+    }
+
+    /// What the automaton sees at `at`, given what it sees at `next`, where the character at `at` ends. Which stopper
+    /// that has in it is left to be found.
+    fn advance(&self, text: &[u8], at: usize, next: usize, bound: Bound) -> Bound {
+        if bound.state == usize::MAX && bound.stopper == 0 {
+            return Bound::OPEN;
+        }
+        let states = &self.states;
+        let is_state = |len: &usize| {
+            let mut backwards = text[at..at + len].iter().rev();
+            backwards.try_fold(states.root(), |node, &byte| states.step(node, byte)).is_some()
+        };
+        let longest_state = |limit: usize| (1..=limit).rev().find(is_state).unwrap_or(0);
+        let open = longest_state((text.len() - at).min(self.window - 1));
+        let seen = longest_state(open.min(bound.state.saturating_add(next - at)));
+        let state = if seen < next - at + bound.stopper { 0 } else { seen };
+        Bound { state: if state == open { usize::MAX } else { state }, stopper: 0 }
+    }
+}
+
+/// A score as the cost that llama.cpp's table has for it, negated; [`LOWEST_UNUSED_COST`] where a token is not used.
+fn cost(score: f32) -> i32 {
+    let cost = -(f64::from(score) * 1e4).round();
+    // A score too large for 32 bits wraps to the lowest number there.
+    if cost > f64::from(i32::MIN) && cost < LOWEST_UNUSED_COST.into() { cost as i32 } else { LOWEST_UNUSED_COST }
+}
+
+/// The token of each byte among the ids of byte tokens; of several for one byte the last.
+fn byte_tokens(vocabulary: &Vocabulary, ids: &[TokenId]) -> Result<Box<[TokenId; 256]>, VocabularyError> {
+    let mut tokens = Box::new([0; 256]);
+    for &id in ids {
+        if let Some(byte) = byte_of(vocabulary.text(id)) {
+            tokens[usize::from(byte)] = id;
+        }
+    }
+    match (0..=u8::MAX).find(|&byte| tokens[usize::from(byte)] == 0) {
+        // llama.cpp takes id 0 for a missing one too.
+        Some(byte) => Err(VocabularyError::MissingByteToken { byte }),
+        None => Ok(tokens),
+    }
+}
+
+/// The byte that a byte token's text `<0xXX>` stands for.
+pub(crate) fn byte_of(text: &[u8]) -> Option<u8> {
+    let [b'<', b'0', b'x', high, low, b'>'] = *text else { return None };
+    let digit = |byte| char::from(byte).to_digit(16);
+    Some((digit(high)? << 4 | digit(low)?) as u8)
+}
+
+fn is_continuation(byte: u8) -> bool {
+    byte & 0xC0 == 0x80
+}
+
+/// Whether a token text is UTF-8 in the widest sense, with every code point in its shortest form.
+fn is_canonical(text: &[u8]) -> bool {
+    if std::str::from_utf8(text).is_ok() {
+        return true;
+    }
+    let mut at = 0;
+    while at < text.len() {
+        let (code_point, len) = utf8::decode_lossy(text, at);
+        if utf8::encode(code_point, &mut [0; 4]) != &text[at..at + len] {
+            return false;
+        }
+        at += len;
+    }
+    true
+}
+
+/// The fragment with every code point in its shortest form, and U+FFFD for a byte that begins none. Unlike elsewhere
+/// code points beyond U+10FFFF stay as they are, and become byte tokens.
+fn canonical(fragment: Fragment<'_>, keep_origins: bool) -> Rewritten<'_> {
+    let Fragment { text, start, is_utf8, .. } = fragment;
+    if is_utf8 || std::str::from_utf8(text).is_ok() {
+        return Rewritten::canonical(text, start, true, keep_origins);
+    }
+    let mut out = Rewritten::empty(start, keep_origins);
+    let mut at = 0;
+    while at < text.len() {
+        let (code_point, len) = utf8::decode(text, at).unwrap_or((utf8::REPLACEMENT, 1));
+        match code_point {
+            ..0x110000 => out.push(utf8::encode(code_point, &mut [0; 4]), at, len),
+            _ => out.push_kept(&text[at..at + len], at),
+        }
+        at += len;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sink::Spans;
+    use crate::strings::StringIndex;
+    use crate::vocabulary::{Definition, byte_text};
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    /// One ordinary token, then the 256 byte tokens, then `tokens`; the first of these has id 257.
+    fn vocabulary(tokens: &[(Vec<u8>, f32)]) -> Vocabulary {
+        let bytes = (0..=u8::MAX).map(|byte| (byte_text(byte).to_vec(), 0.0));
+        let all: Vec<_> = [(b"<unk>".to_vec(), -9.0)].into_iter().chain(bytes).chain(tokens.iter().cloned()).collect();
+        let texts: Vec<&[u8]> = all.iter().map(|(text, _)| &text[..]).collect();
+        let scores: Vec<f32> = all.iter().map(|&(_, score)| score).collect();
+        let types: Vec<i32> = (0..all.len()).map(|id| if (1..=256).contains(&id) { 6 } else { 1 }).collect();
+        let (data, index) = StringIndex::concatenate(&texts).unwrap();
+        let definition = Definition {
+            model: "plamo2",
+            tokens: Some(index.view(&data)),
+            scores: Some(&scores),
+            token_types: Some(&types),
+            ..Definition::default()
+        };
+        Vocabulary::declare(&definition).unwrap()
+    }
+
+    fn encode(tokens: &[(Vec<u8>, f32)], text: &[u8]) -> Spans {
+        let vocabulary = vocabulary(tokens);
+        let model = Plamo2::new(&vocabulary, &Definition::default()).unwrap();
+        let (mut out, mut ids, mut scratch) = (Spans::default(), Vec::new(), Scratch::default());
+        let fragment = Fragment { text, start: 1000, after_special: true, is_utf8: std::str::from_utf8(text).is_ok() };
+        model.encode(
+            &vocabulary,
+            Fragment { text: b"cab\xFF", is_utf8: false, ..fragment },
+            &mut scratch,
+            &mut Vec::new(),
+        );
+        model.encode(&vocabulary, fragment, &mut scratch, &mut out);
+        model.encode(&vocabulary, fragment, &mut scratch, &mut ids);
+        assert_eq!(ids, out.ids, "ids without spans");
+        out
+    }
+
+    fn owned(tokens: &[(&str, f32)]) -> Vec<(Vec<u8>, f32)> {
+        tokens.iter().map(|&(text, score)| (text.into(), score)).collect()
+    }
+
+    /// llama.cpp's automaton, its states written out as texts.
+    fn naive(tokens: &[(Vec<u8>, f32)], text: &str) -> Vec<TokenId> {
+        let scores: HashMap<&str, (f64, TokenId)> = (tokens.iter().zip(257..))
+            .map(|((text, score), id)| (std::str::from_utf8(text).unwrap(), ((f64::from(*score) * 1e4).round(), id)))
+            .collect();
+        let is_state = |text: &str| scores.keys().any(|token| token.ends_with(text));
+        let score = |text: &str| scores.get(text).map_or(-2e7, |&(score, _)| score);
+        let chars: Vec<char> = text.chars().collect();
+        let slice = |from: usize, to: usize| chars[from..to].iter().collect::<String>();
+        let (mut best, mut state) = (vec![(0.0, 0, UNKNOWN)], 0);
+        for at in (0..chars.len()).rev() {
+            let cost_after = |best: &[(f64, usize, TokenId)], len: usize| best[best.len() - len].0;
+            // The row of each state that begins the last one, longest first, and the sentinel.
+            let rows = (0..=state).rev().map(|len| (len, slice(at + 1, at + 1 + len)));
+            let mut next = 0;
+            for (len, row) in rows.filter(|(_, row)| row.is_empty() || is_state(row)) {
+                if is_state(&slice(at, at + 1 + len)) {
+                    next = 1 + len;
+                    break;
+                }
+                if score(&row) == -1e7 {
+                    break;
+                }
+            }
+            state = next;
+            let mut choice = (f64::INFINITY, 0, 0);
+            for len in (0..=state).rev() {
+                let row = slice(at, at + len);
+                let (score, len, id) = if len == 0 { (-1e7, 1, UNKNOWN) } else { (score(&row), len, 0) };
+                if score > -2e7 {
+                    let total = cost_after(&best, len) - score;
+                    if total < choice.0 {
+                        choice = (total, len, if id == UNKNOWN { UNKNOWN } else { scores[&row[..]].1 });
+                    }
+                }
+                if score == -1e7 {
+                    break;
+                }
+            }
+            best.push(choice);
+        }
+        let (mut ids, mut at) = (Vec::new(), 0);
+        while at < chars.len() {
+            let (_, len, id) = best[chars.len() - at];
+            match id {
+                UNKNOWN => ids.extend(slice(at, at + 1).bytes().map(|byte| 1 + TokenId::from(byte))),
+                _ => ids.push(id),
+            }
+            at += len;
+        }
+        ids
+    }
+
+    #[test]
+    fn the_cheapest_tokens_are_taken_and_of_equals_the_longest() {
+        let tokens = owned(&[("a", -3.0), ("b", -3.0), ("ab", -6.0), ("abc", -7.0), ("bc", -3.5), ("é", -1.0)]);
+        let out = encode(&tokens, "ababcéc".as_bytes());
+        assert_eq!(out.ids, [259, 257, 261, 262, 1 + 99]);
+        assert_eq!(out.spans, [1000..1002, 1002..1003, 1003..1005, 1005..1007, 1007..1008]);
+    }
+
+    #[test]
+    fn unknown_characters_become_their_bytes() {
+        // U+FEFF at the beginning; an invalid byte, an overlong "a", a surrogate, and a number beyond Unicode.
+        let out = encode(&owned(&[("a", -1.0)]), b"\xEF\xBB\xBFz\xFF\xC1\xA1\xED\xA0\x80\xF4\x90\x80\x81");
+        let bytes = |bytes: &[u8]| bytes.iter().map(|&byte| 1 + TokenId::from(byte)).collect::<Vec<_>>();
+        let expected = [bytes(b"z\xEF\xBF\xBD"), vec![257], bytes(b"\xED\xA0\x80\xF4\x90\x80\x81")];
+        assert_eq!(out.ids, expected.concat());
+        let starts: Vec<usize> = out.spans.iter().map(|span| span.start - 1000).collect();
+        assert_eq!(starts, [3, 4, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13]);
+        assert_eq!(out.spans[4], 1005..1007);
+    }
+
+    #[test]
+    fn stoppers_hide_what_is_shorter_and_what_is_before() {
+        let pad = ("[P]".into(), -1000.0);
+        let mut tokens = owned(&[("[", -1.0), ("P", -1.0), ("]", -1.0), ("x", -1.0), ("xy", -1.0)]);
+        assert_eq!(encode(&tokens, b"xyx[P]").ids, [261, 260, 257, 258, 259]);
+        tokens.push(pad);
+        let byte = |byte: u8| 1 + TokenId::from(byte);
+        assert_eq!(encode(&tokens, b"xyx[P]").ids, [261, byte(b'x'), 262]);
+    }
+
+    #[test]
+    fn costs() {
+        let unused = LOWEST_UNUSED_COST;
+        let cases =
+            [(0.0, 0), (-1.23456, 12_346), (2.00005, -20_001), (-1000.0, UNKNOWN_COST), (-1999.9999, 19_999_999)];
+        let never = [-2000.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 214_748.4].map(|score| (score, unused));
+        for (score, expected) in cases.into_iter().chain(never) {
+            assert_eq!(cost(score), expected, "{score}");
+        }
+    }
+
+    #[test]
+    fn a_missing_byte_is_named() {
+        let texts = ["<0x00>", "<0xgg>", "a"];
+        let (data, index) = StringIndex::concatenate(&texts).unwrap();
+        let tokens = Some(index.view(&data));
+        let definition = Definition { model: "plamo2", tokens, token_types: Some(&[6, 6, 1]), ..Definition::default() };
+        let vocabulary = Vocabulary::declare(&definition).unwrap();
+        let error = Plamo2::new(&vocabulary, &Definition::default()).unwrap_err();
+        assert_eq!(error, VocabularyError::MissingByteToken { byte: 0 });
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn agrees_with_the_automaton(
+            tokens in prop::collection::hash_map("[abé]{1,5}", prop::sample::select(
+                &[-1000.0_f32, -0.5, -1.0, -1.5, -2.0, -3.0, -2500.0, 1.0][..]), 1..12),
+            text in "[abéx]{0,24}",
+        ) {
+            let tokens: Vec<_> = tokens.into_iter().map(|(text, score)| (text.into_bytes(), score)).collect();
+            prop_assert_eq!(encode(&tokens, text.as_bytes()).ids, naive(&tokens, &text));
+        }
+    }
+}

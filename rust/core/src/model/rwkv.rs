@@ -1,0 +1,175 @@
+//! RWKV's algorithm: from the left, always the longest token that the text goes on with, byte for byte.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llama_unescape_rwkv_token`, `llm_tokenizer_rwkv` and
+//! `llm_tokenizer_rwkv_session`. Time O(n · m) for n bytes of text and a longest token of m bytes; the worst case is a
+//! text in which every place begins a long token that it does not complete.
+//!
+//! A step of a walk through the trie waits for the step before it. So the first steps, for two ASCII characters or the
+//! bytes of one other character, are made ahead of time: see [`Starts`].
+//!
+//! Token texts are written with escapes, because they may hold any bytes: `\t`, `\n`, `\r`, `\xHH`, and a backslash
+//! before any other byte stands for that byte.
+//!
+//! Deviations:
+//! 1. A byte that begins tokens of which none follows is unknown, like a byte that begins none. llama.cpp goes back to
+//!    the beginning of the text there and never ends.
+
+mod starts;
+
+use crate::error::VocabularyError;
+use crate::model::{Fragment, Model};
+use crate::sink::{NULL_TOKEN, Sink, TokenId};
+use crate::trie::DoubleArray;
+use crate::vocabulary::{Definition, Vocabulary};
+use starts::Starts;
+
+/// The algorithm's tables.
+#[derive(Debug)]
+pub(crate) struct Rwkv {
+    /// Ids by unescaped text; of equal texts the last id.
+    tokens: DoubleArray,
+    starts: Starts,
+}
+
+impl Model for Rwkv {
+    type Scratch = ();
+
+    fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
+        let mut texts = Vec::new();
+        let ends = (0..vocabulary.len()).map(|id| {
+            unescape(vocabulary.text(id as TokenId), &mut texts);
+            texts.len()
+        });
+        let ends: Vec<usize> = ends.collect();
+        let starts = [0].into_iter().chain(ends.iter().copied());
+        let keys = starts.zip(&ends).map(|(start, &end)| &texts[start..end]).zip(0..);
+        // An empty text, of a token that is a lone backslash, is never looked for.
+        let tokens = DoubleArray::build(keys.filter(|(text, _)| !text.is_empty()))
+            .map_err(|_| VocabularyError::TooLarge { what: "trie of tokens" })?;
+        Ok(Self { starts: Starts::new(&tokens), tokens })
+    }
+
+    fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, (): &mut (), sink: &mut S) {
+        let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
+        let Fragment { text, start, .. } = fragment;
+        let mut at = 0;
+        while at < text.len() {
+            let (mut token, mut node, mut next) = ((at + 1, unknown), self.tokens.root(), at);
+            if let Some((start, len)) = self.starts.get(&text[at..]) {
+                if start.len > 0 {
+                    token = (at + start.len as usize, start.id);
+                }
+                (node, next) = (start.node, at + len);
+            }
+            for (&byte, end) in text[next..].iter().zip(next + 1..) {
+                let Some(child) = self.tokens.step(node, byte) else { break };
+                node = child;
+                if let Some(id) = self.tokens.value(node) {
+                    token = (end, id as TokenId);
+                }
+            }
+            let (end, id) = token;
+            sink.push(id, start + at..start + end);
+            at = end;
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.tokens.heap_bytes() + self.starts.heap_bytes()
+    }
+}
+
+/// Appends the bytes that a token text stands for. An escape that the text ends in stands for nothing.
+pub(crate) fn unescape(text: &[u8], out: &mut Vec<u8>) {
+    let mut rest = text.iter();
+    while let Some(&byte) = rest.next() {
+        if byte != b'\\' {
+            out.push(byte);
+            continue;
+        }
+        match rest.next() {
+            Some(b't') => out.push(b'\t'),
+            Some(b'n') => out.push(b'\n'),
+            Some(b'r') => out.push(b'\r'),
+            Some(b'x') => {
+                if let (Some(&high), Some(&low)) = (rest.next(), rest.next()) {
+                    out.push((hex_digit(high) << 4).wrapping_add(hex_digit(low)));
+                }
+            }
+            Some(&other) => out.push(other),
+            None => {}
+        }
+    }
+}
+
+/// What a byte counts as a hexadecimal digit: it need not be one, and capitals are none.
+fn hex_digit(byte: u8) -> u8 {
+    match byte {
+        b'a'..=0x7F => byte - b'a' + 10,
+        _ => byte.wrapping_sub(b'0'),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sink::Spans;
+    use crate::strings::StringIndex;
+    use crate::vocabulary::Definition;
+
+    fn encode(tokens: &[&[u8]], text: &[u8]) -> Spans {
+        let (data, index) = StringIndex::concatenate(tokens).unwrap();
+        let definition = Definition { model: "rwkv", tokens: Some(index.view(&data)), ..Definition::default() };
+        let vocabulary = Vocabulary::declare(&definition).unwrap();
+        let mut out = Spans::default();
+        let fragment = Fragment { text, start: 100, after_special: true, is_utf8: false };
+        Rwkv::new(&vocabulary, &definition).unwrap().encode(&vocabulary, fragment, &mut (), &mut out);
+        out
+    }
+
+    fn unescaped(text: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        unescape(text, &mut out);
+        out
+    }
+
+    #[test]
+    fn the_longest_token_is_taken() {
+        let tokens: [&[u8]; 6] = [b"a", b"ab", b"abcd", b"b", b"\\xe4", b"\\xe4\\xbd"];
+        let out = encode(&tokens, b"abcabcdb\xe4\xbd\xe4");
+        assert_eq!(out.ids, [1, NULL_TOKEN, 2, 3, 5, 4]);
+        assert_eq!(out.spans, [100..102, 102..103, 103..107, 107..108, 108..110, 110..111]);
+    }
+
+    #[test]
+    fn the_beginning_of_a_token_alone_is_unknown() {
+        let tokens: [&[u8]; 2] = [b"xyz", b"y"];
+        assert_eq!(encode(&tokens, b"yxyxyz").ids, [1, NULL_TOKEN, 1, 0]);
+    }
+
+    #[test]
+    fn of_equal_texts_the_last_counts() {
+        let tokens: [&[u8]; 4] = [b"\\n", b"\n", b"a", b"\\"];
+        assert_eq!(encode(&tokens, b"\na\\").ids, [1, 2, NULL_TOKEN]);
+    }
+
+    #[test]
+    fn escapes() {
+        let cases: [(&[u8], &[u8]); 10] = [
+            (br"plain", b"plain"),
+            (br"\t\n\r\\\'\q", b"\t\n\r\\'q"),
+            (br"\x41\xff\x00", b"A\xff\0"),
+            // ('F' - '0') * 16 + 10, and ('z' - 'a' + 10) * 16 + ('A' - '0'), in eight bits.
+            (br"\xFa", b"\x6a"),
+            (br"\xzA", b"\x41"),
+            (b"\\x\x80\xff", b"\xcf"),
+            (br"a\", b"a"),
+            (br"a\x", b"a"),
+            (br"a\x4", b"a"),
+            (br"\x\\n", b"\xecn"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(unescaped(text), expected, "{}", text.escape_ascii());
+        }
+    }
+}

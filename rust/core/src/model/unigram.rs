@@ -1,0 +1,378 @@
+//! Unigram: the segmentation of a normalized text with the highest sum of token scores.
+//!
+//! Source: llama.cpp's `llm_tokenizer_ugm` and `llm_tokenizer_ugm_session::tokenize` (llama-vocab.cpp). A character
+//! that is no token scores ten below the lowest token; neighbouring unknown tokens become one.
+//!
+//! There are three ways to the same result. Most vocabularies take that of [`words`], piece by piece through a cache.
+//! Where spans are asked for, or something stands against it, the whole text is normalized and searched as one
+//! [`lattice`], or, where no token can lie across the start of a word (a visible space after something else), word by
+//! word: each starts with the sum of the one before, so that every addition and comparison is the same as over the
+//! whole text, and the table stays small.
+//!
+//! Deviations: none beyond those of the normalizer.
+//!
+//! Time: O(n L) for n bytes and tokens of at most L bytes. Space: 16 bytes per byte of the longest piece.
+
+mod joins;
+mod lattice;
+mod words;
+
+use std::ops::Range;
+use std::thread;
+
+use crate::error::VocabularyError;
+use crate::model::{Fragment, Model};
+use crate::normalizer::unigram::{Normalized, UnigramNormalizer};
+use crate::sink::{NULL_TOKEN, Sink, TokenId};
+use crate::trie::DoubleArray;
+use crate::vocabulary::{Definition, Vocabulary};
+use lattice::{Candidates, Lattice};
+use words::{Run, Words, word_len};
+
+/// How much lower than any normal token an unknown character scores.
+const UNKNOWN_PENALTY: f32 = 10.0;
+
+/// The Unigram algorithm for one vocabulary.
+#[derive(Debug)]
+pub(crate) struct Unigram {
+    normalizer: UnigramNormalizer,
+    /// Tokens that the file declares normal, user-defined or unused. Scores are zero for those that are user-defined
+    /// after the loader's repairs.
+    candidates: Candidates,
+    /// Whether no token lies across the start of a word.
+    splits: bool,
+    /// Whether and how each word is independent of the others.
+    words: Option<Words>,
+}
+
+/// Buffers of [`Unigram`].
+#[derive(Debug, Default)]
+pub(crate) struct UnigramScratch {
+    normalized: Normalized,
+    lattice: Lattice,
+    words: words::Scratch,
+}
+
+impl Model for Unigram {
+    type Scratch = UnigramScratch;
+
+    fn new(vocabulary: &Vocabulary, _: &Definition<'_>) -> Result<Self, VocabularyError> {
+        let mut ids = Vec::with_capacity(vocabulary.len());
+        let mut lowest = f32::MAX;
+        for id in (0..).take(vocabulary.len()) {
+            let attributes = vocabulary.attributes(id);
+            if attributes.is_normal() {
+                lowest = lowest.min(vocabulary.score(id));
+            }
+            if attributes.is_normal() || attributes.is_user_defined() || attributes.is_unused() {
+                ids.push(id);
+            }
+        }
+        let unknown_score = lowest - UNKNOWN_PENALTY;
+        let (tokens, surroundings) = thread::scope(|scope| {
+            let surroundings = || Surroundings::new(vocabulary, &ids, unknown_score);
+            let other_thread = thread::Builder::new().spawn_scoped(scope, surroundings);
+            let tokens = DoubleArray::build(ids.iter().map(|&id| (vocabulary.text(id), id as u32)));
+            match other_thread.map(thread::ScopedJoinHandle::join) {
+                Ok(Ok(surroundings)) => (tokens, surroundings),
+                Ok(Err(_)) | Err(_) => (tokens, surroundings()),
+            }
+        });
+        let Surroundings { normalizer, splits, words } = surroundings?;
+        let candidates = Candidates { tokens: tokens?, scores: Vec::new(), unknown: NULL_TOKEN, unknown_score };
+        let mut model = Self { normalizer, candidates, splits, words };
+        model.settle(vocabulary);
+        Ok(model)
+    }
+
+    fn settle(&mut self, vocabulary: &Vocabulary) {
+        let score = |id| match vocabulary.attributes(id).is_user_defined() {
+            true => {
+                self.words = None;
+                0.0
+            }
+            false => vocabulary.score(id),
+        };
+        self.candidates.scores = (0..).take(vocabulary.len()).map(score).collect();
+        self.candidates.unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
+    }
+
+    fn encode<S: Sink>(&self, _: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Self::Scratch, sink: &mut S) {
+        let UnigramScratch { normalized, lattice, words: scratch } = scratch;
+        let text = fragment.text;
+        if let Some(words) = &self.words
+            && let Some(characters) = self.normalizer.characters()
+            && !S::SPANS
+            && fragment.is_utf8
+            && text.len() <= words.max_len()
+        {
+            let (candidates, normalizer) = (&self.candidates, &self.normalizer);
+            return Run { candidates, normalizer, characters, words, text, scratch, sink }.encode(normalized);
+        }
+        if S::SPANS {
+            self.normalizer.normalize::<true>(text, false, normalized);
+        } else {
+            self.normalizer.normalize::<false>(text, false, normalized);
+        }
+        let unknown = self.candidates.unknown;
+        let mut unknowns = None;
+        let mut score = 0.0;
+        let mut at = 0;
+        while let Some(rest) = normalized.text.get(at..).filter(|rest| !rest.is_empty()) {
+            let piece = if self.splits { &rest[..word_len(rest, self.normalizer.space())] } else { rest };
+            score = self.candidates.segment(piece, score, None, lattice);
+            for &(token, len) in lattice.path.iter().rev() {
+                let span = if S::SPANS { normalized.origin(at..at + len) } else { 0..0 };
+                at += len;
+                let span = fragment.start + span.start..fragment.start + span.end;
+                if token == unknown {
+                    let start = unknowns.map_or(span.start, |before: Range<usize>| before.start);
+                    unknowns = Some(start..span.end);
+                    continue;
+                }
+                if let Some(span) = unknowns.take() {
+                    sink.push(unknown, span);
+                }
+                sink.push(token, span);
+            }
+        }
+        if let Some(span) = unknowns {
+            sink.push(unknown, span);
+        }
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let Candidates { tokens, scores, .. } = &self.candidates;
+        let words = self.words.as_ref().map_or(0, Words::heap_bytes);
+        self.normalizer.heap_bytes() + tokens.heap_bytes() + size_of_val(&scores[..]) + words
+    }
+}
+
+/// All that is known before the tokens are in a trie.
+struct Surroundings {
+    normalizer: UnigramNormalizer,
+    splits: bool,
+    words: Option<Words>,
+}
+
+impl Surroundings {
+    fn new(vocabulary: &Vocabulary, ids: &[TokenId], unknown_score: f32) -> Result<Self, VocabularyError> {
+        let normalizer = UnigramNormalizer::new(vocabulary)?;
+        let tokens = ids.iter().map(|&id| (vocabulary.text(id), vocabulary.score(id)));
+        let space = normalizer.space();
+        let splits = tokens.clone().all(|(text, score)| score.is_finite() && !lies_across_words(text, space));
+        let words = if splits { Words::new(tokens, unknown_score, &normalizer) } else { None };
+        Ok(Self { normalizer, splits, words })
+    }
+}
+
+/// Whether `token` could match from inside one word into the next, at a `space` after something else than spaces.
+fn lies_across_words(token: &[u8], space: &[u8]) -> bool {
+    let spaces_len = token.chunks(space.len()).take_while(|chunk| *chunk == space).count() * space.len();
+    let Some(rest) = token.get(spaces_len + 1..).filter(|rest| rest.contains(&space[0])) else { return false };
+    (0..rest.len()).any(|at| rest[at..].starts_with(space) || space.starts_with(&rest[at..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::normalizer::charsmap::Charsmap;
+    use crate::sink::Spans;
+    use crate::strings::StringIndex;
+    use crate::vocabulary::SpecialIds;
+
+    const NORMAL: i32 = 1;
+    const CONTROL: i32 = 3;
+    const USER_DEFINED: i32 = 4;
+
+    /// A vocabulary of `(id, text, score, type)`, with control tokens between the ids and token 2 unknown.
+    fn vocabulary(tokens: &[(usize, &str, f32, i32)], merge_spaces: bool) -> (Vocabulary, Unigram) {
+        mapped(tokens, merge_spaces, &[])
+    }
+
+    fn mapped(
+        tokens: &[(usize, &str, f32, i32)],
+        merge_spaces: bool,
+        charsmap: &[(&str, &str)],
+    ) -> (Vocabulary, Unigram) {
+        let whitespace = [("\t", " "), ("\n", " "), ("\r", " ")];
+        let charsmap = Charsmap::bytes_of(&[&whitespace[..], charsmap].concat());
+        let len = tokens.iter().map(|token| token.0 + 1).max().unwrap_or(0).max(3);
+        let mut texts = (0..len).map(|id| format!("<control {id}>")).collect::<Vec<_>>();
+        let (mut scores, mut types) = (vec![0.0; len], vec![CONTROL; len]);
+        types[2] = 2;
+        for &(id, text, score, kind) in tokens {
+            (texts[id], scores[id], types[id]) = (text.to_owned(), score, kind);
+        }
+        let (data, index) = StringIndex::concatenate(&texts).expect("a few strings");
+        let definition = Definition {
+            model: "t5",
+            tokens: Some(index.view(&data)),
+            scores: Some(&scores),
+            token_types: Some(&types),
+            special: SpecialIds { unk: Some(2), ..SpecialIds::default() },
+            add_space_prefix: Some(true),
+            remove_extra_whitespaces: Some(merge_spaces),
+            charsmap: Some(&charsmap),
+            ..Definition::default()
+        };
+        let vocabulary = Vocabulary::declare(&definition).expect("a vocabulary");
+        let model = Unigram::new(&vocabulary, &definition).expect("a model");
+        (vocabulary, model)
+    }
+
+    /// Tokens and spans by the lattice; by words they have to be the same, with the cache cold and warm.
+    fn encode((vocabulary, model): &(Vocabulary, Unigram), text: &[u8]) -> Spans {
+        let is_utf8 = std::str::from_utf8(text).is_ok();
+        let fragment = Fragment { text, start: 100, after_special: true, is_utf8 };
+        let mut spans = Spans::default();
+        model.encode(vocabulary, fragment, &mut UnigramScratch::default(), &mut spans);
+        let mut scratch = UnigramScratch::default();
+        for cache in ["cold", "warm"] {
+            let mut ids: Vec<TokenId> = Vec::new();
+            model.encode(vocabulary, fragment, &mut scratch, &mut ids);
+            assert_eq!(ids, spans.ids, "cache {cache}");
+        }
+        spans
+    }
+
+    /// The pieces that a debugger shows for "What is LoRA?" in llama.cpp, T5's ids and scores.
+    const WHAT_IS_LORA: [(usize, &str, f32, i32); 15] = [
+        (3, "▁", -2.012_292_9, NORMAL),
+        (549, "▁W", -8.927_786, NORMAL),
+        (363, "▁What", -8.488_649, NORMAL),
+        (518, "W", -8.869_575, NORMAL),
+        (107, "h", -7.254_32, NORMAL),
+        (1024, "ha", -9.529_377, NORMAL),
+        (23, "i", -5.469_858, NORMAL),
+        (7, "s", -4.6, NORMAL),
+        (19, "▁is", -5.283_425_3, NORMAL),
+        (301, "▁L", -8.301_084, NORMAL),
+        (1815, "▁Lo", -10.040_734, NORMAL),
+        (448, "R", -8.722_309, NORMAL),
+        (4763, "RA", -10.944_782, NORMAL),
+        (188, "A", -7.9, NORMAL),
+        (58, "?", -6.585_888, NORMAL),
+    ];
+
+    #[test]
+    fn lattice_of_what_is_lora() {
+        let (vocabulary, model) = vocabulary(&WHAT_IS_LORA, true);
+        let mut lattice = Lattice::default();
+        model.candidates.segment("▁What▁is▁LoRA?".as_bytes(), 0.0, None, &mut lattice);
+        //  0  ▁ 3  W 4  h 5  a 6  t 7  ▁ 10  i 11  s 12  ▁ 15  L 16  o 17  R 18  A 19  ? 20
+        //  |----------- 363 --------|------ 19 ------|------- 1815 ------|--- 4763 --|- 58 -|
+        let expected = [
+            (3, 3, -2.012_292_86),
+            (4, 549, -8.927_785_87),
+            (5, 107, -16.182_106),
+            (6, 1024, -18.457_162_9),
+            (7, 363, -8.488_649_37),
+            (10, 3, -10.500_942_2),
+            (11, 23, -15.970_800_4),
+            (12, 19, -13.772_074_7),
+            (15, 3, -15.784_367_6),
+            (16, 301, -22.073_158_3),
+            (17, 1815, -23.812_809),
+            (18, 448, -32.535_118_1),
+            (19, 4763, -34.757_591_2),
+            (20, 58, -41.343_479_2),
+        ];
+        for (at, token, score) in expected {
+            let step = lattice.best[at];
+            assert_eq!(step.token, token, "at {at}");
+            assert!((step.score - score).abs() < 1e-5, "at {at}: {} and not {score}", step.score);
+        }
+        let spans = encode(&(vocabulary, model), b"What is LoRA?");
+        assert_eq!(spans.ids, [363, 19, 1815, 4763, 58]);
+        assert_eq!(spans.spans, [100..104, 104..107, 107..110, 110..112, 112..113]);
+    }
+
+    #[test]
+    fn unknown_characters() {
+        let model = vocabulary(&WHAT_IS_LORA, true);
+        assert_eq!(encode(&model, "éé héé\u{1F600}".as_bytes()).ids, [3, 2, 3, 107, 2]);
+        assert_eq!(encode(&model, "éé".as_bytes()).spans, [100..100, 100..104]);
+        assert_eq!(encode(&model, b"\xFF\xFE").ids, [3, 2]);
+        assert_eq!(encode(&model, b"  ").ids, []);
+        // Without a space in the vocabulary, unknown tokens of neighbouring words are one.
+        let model = vocabulary(&[(3, "a", -1.0, NORMAL)], true);
+        assert_eq!(encode(&model, b"xa x a").ids, [2, 3, 2, 3]);
+        assert_eq!(encode(&model, b"xa x a").spans, [100..101, 101..102, 102..105, 105..106]);
+    }
+
+    #[test]
+    fn of_equal_ways_the_first_found_stays() {
+        let tokens = [("a", -1.0), ("b", -1.0), ("ab", -2.0), ("bc", -1.5), ("c", -1.0), ("▁", -1.0)];
+        let tokens = Vec::from_iter((3..).zip(tokens).map(|(id, (text, score))| (id, text, score, NORMAL)));
+        assert_eq!(encode(&vocabulary(&tokens, true), b"ab").ids, [8, 5]);
+        assert_eq!(encode(&vocabulary(&tokens, true), b"abc").ids, [8, 3, 6]);
+    }
+
+    #[test]
+    fn user_defined_tokens_score_zero() {
+        let tokens = [(3, "▁", -1.0, NORMAL), (4, "a", -1.0, NORMAL), (5, "aa", -100.0, USER_DEFINED)];
+        assert_eq!(encode(&vocabulary(&tokens, true), b"aaa").ids, [3, 4, 5]);
+    }
+
+    #[test]
+    fn unreachable_text_is_one_unknown_token() {
+        // "a" is a token and so no unknown, but nothing is better than a score that is no number.
+        let model = vocabulary(&[(3, "▁", -1.0, NORMAL), (4, "a", f32::NAN, NORMAL)], true);
+        assert!(!model.1.splits && model.1.words.is_none());
+        assert_eq!(encode(&model, b"a").ids, [2]);
+        assert_eq!(encode(&model, b"bc a b").ids, [2]);
+    }
+
+    #[test]
+    fn tokens_across_words() {
+        for token in ["a▁", "a▁b", "▁a▁b", "▁▁a▁"] {
+            assert!(lies_across_words(token.as_bytes(), "▁".as_bytes()), "{token}");
+        }
+        assert!(lies_across_words(b"a\xE2\x96", "▁".as_bytes()));
+        for token in ["", "a", "▁", "▁a", "▁▁", "▁▁▁a", "é\u{2591}"] {
+            assert!(!lies_across_words(token.as_bytes(), "▁".as_bytes()), "{token}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn words_one_by_one_as_all_at_once(
+            texts in proptest::collection::vec("(▁){0,2}[abé]{0,3}", 1..20),
+            scores in proptest::collection::vec(-20.0f32..-0.1, 20),
+            input in "[abcé ▁]{0,40}",
+            merge_spaces: bool,
+        ) {
+            let mut texts = texts;
+            texts.sort();
+            texts.dedup();
+            let tokens = texts.iter().filter(|text| !text.is_empty()).zip(3..).zip(&scores);
+            let tokens = tokens.map(|((text, id), &score)| (id, text.as_str(), score, NORMAL)).collect::<Vec<_>>();
+            let mut model = vocabulary(&tokens, merge_spaces);
+            prop_assert!(model.1.splits);
+            let words = encode(&model, input.as_bytes());
+            model.1.splits = false;
+            let whole = encode(&model, input.as_bytes());
+            prop_assert_eq!((words.ids, words.spans), (whole.ids, whole.spans));
+        }
+
+        #[test]
+        fn pieces_as_the_whole_text(
+            texts in proptest::collection::btree_set("(▁){0,2}([ab]{1,3}|[1,.]{1,2}|[,.]{2}|é[aé]|[中国人\u{20000}]{1,2}|à)", 1..24),
+            scores in proptest::collection::vec(-2000i32..=-1, 24),
+            input in proptest::collection::vec(
+                "[ab]{1,4}|[ab]{14,17}|[ab]{63,66}|[ \t\n]{1,3}|[1,.]|é|[中国人\u{20000}]{1,3}|a\u{300}|ﷺ|\u{1}|[▁Ａ]", 0..40),
+        ) {
+            let tokens = texts.iter().zip(3..).zip(&scores);
+            // Few different scores make equal ways, many bits show what rounds.
+            let score = |n: i32| if n % 2 == 0 { (n / 200) as f32 } else { n as f32 / 131_072.0 };
+            let tokens = tokens.map(|((text, id), &n)| (id, text.as_str(), score(n), NORMAL)).collect::<Vec<_>>();
+            let charsmap = [("a\u{300}", "à"), ("\u{1}", ""), ("ﷺ", "a b"), ("Ａ", "a"), ("b\u{301}\u{302}", "é")];
+            let model = mapped(&tokens, true, &charsmap);
+            prop_assert!(model.1.words.is_some());
+            encode(&model, input.concat().as_bytes());
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! SentencePiece's precompiled character map: replacements for byte strings, in an XOR-compressed compact double array.
+//!
+//! Source: llama.cpp's `llm_tokenizer_ugm` and `xcda_array_view` (llama-vocab.cpp); the array is that of Kanda's
+//! "Space- and Time-Efficient String Dictionaries" (2018), as Darts-clone writes it.
+//!
+//! The map is a 32-bit little-endian length, that many bytes of 32-bit little-endian units, and the replacements, each
+//! ended by a zero byte. A unit is a node (see [`Unit`]) or, where its parent says so, the offset of a replacement.
+//!
+//! Deviations:
+//! 1. llama.cpp throws while it tokenizes when a walk leaves the array or a replacement is missing or has no end. Here
+//!    everything that a walk can reach is checked once, when the map is read, and a damaged map is refused.
+//!
+//! Time: reading is linear in the size of the map, a look-up O(length of the longest prefix in the map).
+
+use crate::error::VocabularyError;
+use crate::unicode::utf8;
+
+/// Bytes of the length, and of a unit.
+const UNIT_LEN: usize = size_of::<u32>();
+
+/// A character map.
+#[derive(Debug)]
+pub(crate) struct Charsmap {
+    /// Unit 0 is the root. The children of every node in reach lie in a whole block of 256 units.
+    units: Vec<Unit>,
+    /// Zero-terminated texts; every offset in reach has its zero.
+    replacements: Vec<u8>,
+    /// Whether a key has ASCII whitespace behind its first byte.
+    has_inner_space: bool,
+}
+
+/// A node: label in bits 0 to 7 and 31, "a replacement ends here" in bit 8, base in bits 10 to 30 and, if bit 9 is
+/// set, eight bits higher.
+#[derive(Debug, Clone, Copy)]
+struct Unit(u32);
+
+impl Unit {
+    const fn base(self) -> usize {
+        ((self.0 >> 10) << ((self.0 & 1 << 9) >> 6)) as usize
+    }
+
+    /// The label, which is no byte in a unit that is no node.
+    const fn lcheck(self) -> u32 {
+        self.0 & (1 << 31 | 0xFF)
+    }
+
+    const fn is_leaf(self) -> bool {
+        self.0 >> 8 & 1 != 0
+    }
+
+    /// The offset of a replacement, if that is what the unit is.
+    const fn value(self) -> usize {
+        (self.0 & !(1 << 31)) as usize
+    }
+}
+
+impl Charsmap {
+    /// Reads and checks a map.
+    ///
+    /// # Errors
+    ///
+    /// [`VocabularyError::Charsmap`]:
+    /// - the map is shorter than the length at its start, or ends where the replacements should begin;
+    /// - a walk can leave the array;
+    /// - a replacement lies outside the map or does not end.
+    pub(crate) fn new(bytes: &[u8]) -> Result<Self, VocabularyError> {
+        let damaged = |offset, reason| VocabularyError::Charsmap { offset, reason };
+        let (len, rest) = bytes.split_first_chunk().ok_or(damaged(0, "it has no room for the length of its array"))?;
+        let (array, replacements) = usize::try_from(u32::from_le_bytes(*len))
+            .ok()
+            .and_then(|len| rest.split_at_checked(len))
+            .filter(|(_, replacements)| !replacements.is_empty())
+            .ok_or(damaged(0, "it ends before its replacements begin"))?;
+        let units = array.as_chunks().0.iter().map(|unit| Unit(u32::from_le_bytes(*unit))).collect();
+        let map = Self { units, replacements: replacements.to_vec(), has_inner_space: false };
+        match map.check() {
+            Ok(has_inner_space) => Ok(Self { has_inner_space, ..map }),
+            Err((unit, reason)) => Err(damaged(UNIT_LEN * (unit + 1), reason)),
+        }
+    }
+
+    /// Walks every path. Gives whether ASCII whitespace is on one behind its first byte, or the unit that leads astray.
+    fn check(&self) -> Result<bool, (usize, &'static str)> {
+        // Units by where the children of their parents are: the first one, and from each the next.
+        let mut first_child = vec![usize::MAX; self.units.len().next_multiple_of(256)];
+        let mut next_child = vec![usize::MAX; self.units.len()];
+        for (child, unit) in self.units.iter().enumerate() {
+            if let label @ 1..=0xFF = unit.lcheck() as usize {
+                next_child[child] = std::mem::replace(&mut first_child[child ^ label], child);
+            }
+        }
+        let last_zero = self.replacements.iter().rposition(|&byte| byte == 0);
+        let mut has_inner_space = false;
+        let mut is_root = true;
+        let mut seen = vec![false; self.units.len()];
+        let mut nodes = Vec::from_iter((!self.units.is_empty()).then_some(0));
+        while let Some(node) = nodes.pop() {
+            let children = self.children(node);
+            if children | 0xFF >= self.units.len() {
+                return Err((node, "its children lie outside the array"));
+            }
+            let mut child = first_child[children];
+            while let Some(unit) = self.units.get(child) {
+                has_inner_space |= !is_root && (unit.lcheck() as u8).is_ascii_whitespace();
+                if !std::mem::replace(&mut seen[child], true) {
+                    if unit.is_leaf() {
+                        let value = self.units.get(self.children(child)).map(|unit| unit.value());
+                        if value.is_none_or(|value| value >= self.replacements.len()) {
+                            return Err((child, "its replacement lies outside the map"));
+                        }
+                        if value > last_zero {
+                            return Err((child, "its replacement does not end"));
+                        }
+                    }
+                    nodes.push(child);
+                }
+                child = next_child[child];
+            }
+            is_root = false;
+        }
+        Ok(has_inner_space)
+    }
+
+    /// Where the children of `node` are, each at a distance of its label.
+    #[inline(always)]
+    fn children(&self, node: usize) -> usize {
+        node ^ self.units.get(node).map_or(0, |unit| unit.base())
+    }
+
+    /// Whether a replacement holds `text`.
+    pub(crate) fn may_write(&self, text: &[u8]) -> bool {
+        memchr::memmem::find(&self.replacements, text).is_some()
+    }
+
+    /// The most characters that a replacement has, at least one.
+    pub(crate) fn max_expansion(&self) -> usize {
+        let num_characters = |text: &[u8]| text.iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
+        self.replacements.split(|&byte| byte == 0).map(num_characters).max().unwrap_or(0).max(1)
+    }
+
+    /// Whether `byte`, which is ASCII whitespace, always becomes a space, alone and whatever is around it.
+    pub(crate) fn is_space(&self, byte: u8) -> bool {
+        let becomes = self.longest_prefix(&[byte]).map_or(&[byte][..], |(_, replacement)| replacement) == b" ";
+        becomes && !self.has_inner_space && (1..=u8::MAX).all(|next| self.longest_walk(&[byte, next]) < 2)
+    }
+
+    /// How many bytes of `text` some key begins with.
+    fn longest_walk(&self, text: &[u8]) -> usize {
+        let mut node = 0;
+        let walks = |byte: &&u8| {
+            let child = self.children(node) ^ usize::from(**byte);
+            node = child;
+            **byte != 0 && self.units.get(child).is_some_and(|unit| unit.lcheck() == u32::from(**byte))
+        };
+        text.iter().take_while(walks).count()
+    }
+
+    /// What the map says about whole characters; nothing if it has a key that is not UTF-8.
+    pub(crate) fn characters(&self) -> Option<Characters> {
+        let mut table = vec![0; Characters::LEN];
+        let mut following = Vec::new();
+        self.learn(&mut table, Characters::BEGINS, 0, &mut following)?;
+        following.sort_unstable();
+        following.dedup();
+        for node in following {
+            self.learn(&mut table, Characters::CONTINUES, node, &mut Vec::new())?;
+        }
+        Some(Characters(table))
+    }
+
+    /// Marks in `table` the characters that keys go on with from `node`, which are those at the beginning if `node` is
+    /// the root, and gives the nodes behind them.
+    fn learn(&self, table: &mut [u8], mark: u8, node: usize, following: &mut Vec<usize>) -> Option<()> {
+        // Nodes inside a character, with its bytes as far as they are known.
+        let mut partial = vec![(node, [0; 4], 0)];
+        while let Some((node, mut bytes, len)) = partial.pop() {
+            let children = self.children(node);
+            for label in 1..=u8::MAX {
+                let child = children ^ usize::from(label);
+                let Some(unit) = self.units.get(child).filter(|unit| unit.lcheck() == u32::from(label)) else {
+                    continue;
+                };
+                bytes[len] = label;
+                if len + 1 < utf8::sequence_len(bytes[0]) {
+                    partial.push((child, bytes, len + 1));
+                    if unit.is_leaf() {
+                        return None;
+                    }
+                    continue;
+                }
+                let (character, _) = utf8::decode(&bytes[..=len], 0)?;
+                if let Some(marks) = table.get_mut(character as usize) {
+                    let is_key = mark == Characters::BEGINS && unit.is_leaf();
+                    *marks |= mark | if is_key { Characters::IS_KEY } else { 0 };
+                }
+                following.push(child);
+            }
+        }
+        Some(())
+    }
+
+    /// Memory held outside the value itself, in bytes.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.units.capacity() * UNIT_LEN + self.replacements.capacity()
+    }
+
+    /// How many bytes of `text` the map replaces, the longest prefix it has, and by what.
+    #[inline]
+    pub(crate) fn longest_prefix(&self, text: &[u8]) -> Option<(usize, &[u8])> {
+        let mut children = self.children(0);
+        let mut found = None;
+        for (at, &byte) in text.iter().enumerate() {
+            let child = children ^ usize::from(byte);
+            // A replacement's offset can look like a node with the label 0.
+            let Some(unit) = self.units.get(child).filter(|unit| byte != 0 && unit.lcheck() == u32::from(byte)) else {
+                break;
+            };
+            children = child ^ unit.base();
+            if unit.is_leaf() {
+                found = Some((at + 1, children));
+            }
+        }
+        let (len, leaf) = found?;
+        let replacement = self.replacements.get(self.units.get(leaf)?.value()..)?;
+        Some((len, replacement.split(|&byte| byte == 0).next()?))
+    }
+}
+
+/// For each character of the basic multilingual plane whether it is a key, begins one, or is the second of one.
+#[derive(Debug)]
+pub(crate) struct Characters(Vec<u8>);
+
+impl Characters {
+    const LEN: usize = 0x10000;
+    const IS_KEY: u8 = 1;
+    const BEGINS: u8 = 2;
+    const CONTINUES: u8 = 4;
+
+    /// Characters that no key has.
+    pub(crate) fn without_keys() -> Self {
+        Self(vec![0; Self::LEN])
+    }
+
+    /// No longer says that `character`, of the basic multilingual plane, stays as it is.
+    pub(crate) fn except(mut self, character: u16) -> Self {
+        self.0[usize::from(character)] |= Self::IS_KEY;
+        self
+    }
+
+    /// Whether the map leaves `character` as it is where `next` follows. May say no where it does.
+    #[inline(always)]
+    pub(crate) fn keeps(&self, character: u32, next: Option<u32>) -> bool {
+        let marks = |character: u32| self.0.get(character as usize).copied().unwrap_or(u8::MAX);
+        match marks(character) & (Self::IS_KEY | Self::BEGINS) {
+            0 => true,
+            Self::BEGINS => next.is_none_or(|next| marks(next) & Self::CONTINUES == 0),
+            _ => false,
+        }
+    }
+
+    /// Memory held outside the value itself, in bytes.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.0.capacity()
+    }
+}
+
+#[cfg(test)]
+impl Charsmap {
+    /// A map of `pairs`.
+    pub(crate) fn of(pairs: &[(&str, &str)]) -> Self {
+        Self::new(&Self::bytes_of(pairs)).expect("a sound map")
+    }
+
+    /// A map of `pairs`, whose keys are a few short words, as a file has it: one block per node.
+    pub(crate) fn bytes_of(pairs: &[(&str, &str)]) -> Vec<u8> {
+        let (mut units, mut replacements) = (vec![0; 512], Vec::new());
+        units[0] = 256 << 10;
+        for (key, replacement) in pairs {
+            let mut node = 0;
+            for &byte in key.as_bytes() {
+                let children = node ^ Unit(units[node]).base();
+                let child = children ^ usize::from(byte);
+                if units[child] == 0 {
+                    // A base that leads from the child to a block of its own, by the wide form.
+                    let distance = units.len() ^ (child & !0xFF);
+                    units[child] = ((distance >> 8) as u32) << 10 | 1 << 9 | u32::from(byte);
+                    units.resize(units.len() + 256, 0);
+                }
+                node = child;
+            }
+            units[node] |= 1 << 8;
+            let value = node ^ Unit(units[node]).base();
+            units[value] = 1 << 31 | replacements.len() as u32;
+            replacements.extend(replacement.bytes().chain([0]));
+        }
+        let array = units.iter().flat_map(|unit| unit.to_le_bytes());
+        let map = (4 * units.len() as u32).to_le_bytes().into_iter().chain(array).chain(replacements);
+        map.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_prefix_is_replaced() {
+        let map = Charsmap::of(&[("ab", "1"), ("abcd", "22"), ("é", ""), ("x\u{300}", "3")]);
+        assert_eq!(map.longest_prefix(b"abce"), Some((2, b"1".as_slice())));
+        assert_eq!(map.longest_prefix(b"abcde"), Some((4, b"22".as_slice())));
+        assert_eq!(map.longest_prefix("é".as_bytes()), Some((2, b"".as_slice())));
+        assert_eq!(map.longest_prefix(b"a"), None);
+        let characters = map.characters().expect("whole characters");
+        let keeps = |first: char, next: Option<char>| characters.keeps(first.into(), next.map(u32::from));
+        assert!(keeps('b', Some('a')) && keeps('a', None) && keeps('x', Some('a')) && keeps('\u{300}', None));
+        assert!(!keeps('a', Some('b')) && !keeps('é', None) && !keeps('x', Some('\u{300}')));
+    }
+
+    #[test]
+    fn whitespace() {
+        let spaces = [("\t", " "), ("\n", " "), ("\r", "x")];
+        let is_space = |more: &[(&str, &str)]| {
+            let map = Charsmap::of(&[&spaces[..], more].concat());
+            [b' ', b'\t', b'\n', b'\r'].map(|byte| map.is_space(byte))
+        };
+        assert_eq!(is_space(&[]), [true, true, true, false]);
+        assert_eq!(is_space(&[(" ", " "), ("\nx", "y")]), [true, true, false, false]);
+        assert_eq!(is_space(&[(" ", "_"), ("\t\u{300}", "y")]), [false, false, true, false]);
+        assert_eq!(is_space(&[("abc d", "_")]), [false; 4]);
+    }
+
+    const END: u32 = 1 << 31;
+
+    /// A map from `a` to `xy`, with the unit of the child set to `child` and that of its value to `value`.
+    fn map(child: u32, value: u32, replacements: &[u8]) -> Vec<u8> {
+        let mut units = vec![END; 512];
+        units[0] = 256 << 10;
+        units[256 ^ usize::from(b'a')] = child;
+        units[256 ^ usize::from(b'a') ^ 1] = value;
+        let array = units.iter().flat_map(|unit| unit.to_le_bytes());
+        (512 * 4u32).to_le_bytes().into_iter().chain(array).chain(replacements.iter().copied()).collect()
+    }
+
+    const LEAF: u32 = b'a' as u32 | 1 << 8 | 1 << 10;
+
+    fn error(bytes: &[u8]) -> (usize, &'static str) {
+        match Charsmap::new(bytes) {
+            Err(VocabularyError::Charsmap { offset, reason }) => (offset, reason),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn one_replacement() {
+        let map = Charsmap::new(&map(LEAF, END | 2, b"-\0xy\0")).expect("a map");
+        assert_eq!(map.longest_prefix(b"ab"), Some((1, b"xy".as_slice())));
+        assert_eq!(map.longest_prefix(b"b"), None);
+        assert_eq!(map.longest_prefix(b""), None);
+        assert_eq!(map.longest_prefix(b"\0"), None);
+    }
+
+    #[test]
+    fn an_empty_array_replaces_nothing() {
+        let map = Charsmap::new(&[0, 0, 0, 0, b'x']).expect("a map");
+        assert_eq!(map.longest_prefix(b"a"), None);
+    }
+
+    #[test]
+    fn wide_bases() {
+        let unit = Unit(3 << 10 | 1 << 9 | 7);
+        assert_eq!((unit.base(), unit.lcheck(), unit.is_leaf()), (3 << 8, 7, false));
+        assert_eq!(Unit(END | 5).value(), 5);
+    }
+
+    #[test]
+    fn damaged_maps() {
+        let child = UNIT_LEN * (1 + (256 ^ usize::from(b'a')));
+        assert_eq!(error(&[]), (0, "it has no room for the length of its array"));
+        assert_eq!(error(&[1, 0, 0, 0, 0]), (0, "it ends before its replacements begin"));
+        assert_eq!(error(&[255, 255, 255, 255, 0]), (0, "it ends before its replacements begin"));
+        assert_eq!(error(&[4, 0, 0, 0, 0, 0, 0, 0, 0]), (4, "its children lie outside the array"));
+        assert_eq!(error(&map(LEAF | 1 << 20, END, b"\0")), (child, "its replacement lies outside the map"));
+        assert_eq!(error(&map(LEAF, END | 1, b"\0")), (child, "its replacement lies outside the map"));
+        assert_eq!(error(&map(LEAF, END | 2, b"-\0xy")), (child, "its replacement does not end"));
+        assert_eq!(error(&map(LEAF & !(1 << 8) | 1 << 20, END, b"\0")), (child, "its children lie outside the array"));
+    }
+}

@@ -1,0 +1,84 @@
+//! Numbers cut into groups of three from the right, which takes knowing where a run of digits ends.
+//!
+//! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split_custom_afmoe` (AfMoE and Tiny Aya) and SuperBPE's pattern
+//! `(?=(\d{3})+(?!\d))`. One look at each code point.
+//!
+//! Deviations: (1) no recursion, which overflows `std::regex`'s stack on long runs for SuperBPE.
+
+use crate::unicode::{self, utf8};
+
+/// Where groups of digits are cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DigitGroups {
+    /// After every group of any script's digits; the first group keeps the text before it.
+    After,
+    /// Before every full group of ASCII digits; a shorter first group keeps the text before it.
+    Before,
+}
+
+impl DigitGroups {
+    /// Calls `piece` with the byte range of every piece of `text[begin..end]`.
+    pub(crate) fn split(self, text: &[u8], begin: usize, end: usize, mut piece: impl FnMut(usize, usize)) {
+        let (mut from, mut at) = (begin, begin);
+        while at < end {
+            let Some(len) = self.digit_len(text, at) else {
+                at += utf8::sequence_len(text[at]);
+                continue;
+            };
+            let run = at;
+            let (mut count, mut len) = (0, Some(len));
+            while let Some(step) = len {
+                (at, count) = (at + step, count + 1);
+                len = if at < end { self.digit_len(text, at) } else { None };
+            }
+            // `left` digits of the run come after `cut`.
+            let (mut cut, mut left) = (run, count);
+            loop {
+                let is_cut = left % 3 == 0 && if self == Self::After { cut > run } else { left > 0 };
+                if is_cut && from < cut {
+                    piece(from, cut);
+                    from = cut;
+                }
+                if left == 0 {
+                    break;
+                }
+                cut += self.digit_len(text, cut).unwrap_or(1);
+                left -= 1;
+            }
+        }
+        if from < end {
+            piece(from, end);
+        }
+    }
+
+    /// The length of the digit at `at`, if one is there.
+    fn digit_len(self, text: &[u8], at: usize) -> Option<usize> {
+        if text[at] < 0x80 {
+            return text[at].is_ascii_digit().then_some(1);
+        }
+        let (code_point, len) = utf8::decode_lossy(text, at);
+        (self == Self::After && unicode::flags(code_point).is_number()).then_some(len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DigitGroups;
+
+    fn pieces(groups: DigitGroups, text: &str) -> Vec<&str> {
+        let mut pieces = Vec::new();
+        groups.split(text.as_bytes(), 0, text.len(), |begin, end| pieces.push(&text[begin..end]));
+        pieces
+    }
+
+    #[test]
+    fn groups_end_where_the_number_ends() {
+        assert_eq!(pieces(DigitGroups::After, "1234567"), ["1", "234", "567"]);
+        assert_eq!(pieces(DigitGroups::After, "ab123456cd"), ["ab123", "456", "cd"]);
+        assert_eq!(pieces(DigitGroups::After, "ab1234 12"), ["ab1", "234", " 12"]);
+        assert_eq!(pieces(DigitGroups::Before, "1234567"), ["1", "234", "567"]);
+        assert_eq!(pieces(DigitGroups::Before, "²123456"), ["²", "123", "456"]);
+        assert_eq!(pieces(DigitGroups::Before, "²12"), ["²12"]);
+        assert_eq!(pieces(DigitGroups::Before, ""), Vec::<&str>::new());
+    }
+}

@@ -1,0 +1,324 @@
+//! Patterns read into a tree: the part of ECMAScript's grammar that llama.cpp's patterns use.
+//!
+//! A set of characters is over *symbols*. Where a pattern names a Unicode category, llama.cpp matches it over collapsed
+//! text, in which every non-ASCII code point is one byte that tells its category; otherwise symbols are code points,
+//! with all non-ASCII whitespace replaced by a vertical tab. Either way `\s`, `\d` and ranges are ASCII's.
+//!
+//! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split` and `unicode_regex_split_stl`; the grammar is
+//! ECMA-262 as `std::regex` reads it.
+
+use std::ops::RangeInclusive;
+
+/// What a non-ASCII code point collapses to, by its category.
+pub(crate) mod collapsed {
+    pub(crate) const OTHER: u32 = 0xD0;
+    pub(crate) const NUMBER: u32 = 0xD1;
+    pub(crate) const LETTER: u32 = 0xD2;
+    pub(crate) const PUNCTUATION: u32 = 0xD3;
+    pub(crate) const MARK: u32 = 0xD4;
+    pub(crate) const SYMBOL: u32 = 0xD5;
+    /// Han characters, which only Kimi K2's pattern tells apart, are these where that pattern is used.
+    pub(crate) const HAN_LETTER: u32 = 0xD6;
+    pub(crate) const HAN_OTHER: u32 = 0xD7;
+    /// Non-ASCII whitespace, collapsed or not.
+    pub(crate) const WHITESPACE: u32 = 0x0B;
+}
+
+/// The largest symbol.
+const MAX: u32 = 0x10_FFFF;
+
+/// A set of symbols: ranges in ascending order that neither overlap nor touch.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Set(Vec<(u32, u32)>);
+
+impl Set {
+    pub(crate) fn new(ranges: &[RangeInclusive<u32>]) -> Self {
+        let mut sorted: Vec<_> = ranges.iter().map(|range| (*range.start(), *range.end())).collect();
+        sorted.sort_unstable();
+        let mut merged: Vec<(u32, u32)> = Vec::new();
+        for (first, last) in sorted {
+            match merged.last_mut() {
+                Some(before) if first <= before.1.saturating_add(1) => before.1 = before.1.max(last),
+                _ => merged.push((first, last)),
+            }
+        }
+        Self(merged)
+    }
+
+    pub(crate) fn ranges(&self) -> &[(u32, u32)] {
+        &self.0
+    }
+
+    pub(crate) fn contains(&self, symbol: u32) -> bool {
+        let after = self.0.partition_point(|&(first, _)| first <= symbol);
+        after > 0 && symbol <= self.0[after - 1].1
+    }
+
+    fn complement(&self) -> Self {
+        let mut gaps = Vec::new();
+        let mut next = 0;
+        for &(first, last) in &self.0 {
+            if first > next {
+                gaps.push((next, first - 1));
+            }
+            next = last + 1;
+        }
+        if next <= MAX {
+            gaps.push((next, MAX));
+        }
+        Self(gaps)
+    }
+
+    fn union(&self, other: &Self) -> Self {
+        let both: Vec<_> = self.0.iter().chain(&other.0).map(|&(first, last)| first..=last).collect();
+        Self::new(&both)
+    }
+}
+
+/// A pattern as a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Node {
+    /// One symbol of the set.
+    One(Set),
+    /// Nothing, where the next symbol is in the set.
+    Ahead(Set),
+    /// Nothing, where the next symbol is not in the set or the text ends.
+    NotAhead(Set),
+    /// Nothing, at the text's end.
+    End,
+    /// One after the other.
+    Sequence(Vec<Node>),
+    /// The first that leads to a match.
+    Alternatives(Vec<Node>),
+    /// As often as possible within the bounds.
+    Repeat(Box<Node>, u32, Option<u32>),
+}
+
+/// Why a pattern cannot be read: a row of the table is wrong. Tests read every row.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct PatternError {
+    /// Character offset of the trouble.
+    pub at: usize,
+    /// What was expected there.
+    pub expected: &'static str,
+}
+
+/// Whether a pattern is matched over collapsed text.
+pub(crate) fn is_collapsed(pattern: &str) -> bool {
+    pattern.contains(r"\p{")
+}
+
+/// Reads a pattern.
+///
+/// # Errors
+/// [`PatternError`] for anything outside the grammar that the table uses.
+pub(crate) fn parse(pattern: &str) -> Result<Node, PatternError> {
+    let mut parser = Parser { text: pattern.chars().collect(), at: 0 };
+    let node = parser.alternatives()?;
+    if parser.at < parser.text.len() { parser.fail("the end of the pattern") } else { Ok(node) }
+}
+
+struct Parser {
+    text: Vec<char>,
+    at: usize,
+}
+
+impl Parser {
+    fn fail<T>(&self, expected: &'static str) -> Result<T, PatternError> {
+        Err(PatternError { at: self.at, expected })
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.text.get(self.at).copied()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let char = self.peek();
+        self.at += usize::from(char.is_some());
+        char
+    }
+
+    /// Steps over `text` if it is next.
+    fn eat(&mut self, text: &str) -> bool {
+        let end = self.at + text.chars().count();
+        let found = self.text.get(self.at..end).is_some_and(|next| next.iter().copied().eq(text.chars()));
+        if found {
+            self.at = end;
+        }
+        found
+    }
+
+    fn alternatives(&mut self) -> Result<Node, PatternError> {
+        let mut all = vec![self.sequence()?];
+        while self.eat("|") {
+            all.push(self.sequence()?);
+        }
+        Ok(if all.len() == 1 { all.remove(0) } else { Node::Alternatives(all) })
+    }
+
+    fn sequence(&mut self) -> Result<Node, PatternError> {
+        let mut parts = Vec::new();
+        while self.peek().is_some_and(|char| char != '|' && char != ')') {
+            let atom = self.atom()?;
+            parts.push(self.quantified(atom)?);
+        }
+        Ok(if parts.len() == 1 { parts.remove(0) } else { Node::Sequence(parts) })
+    }
+
+    fn quantified(&mut self, atom: Node) -> Result<Node, PatternError> {
+        let (least, most) = match self.peek() {
+            Some('*') => (0, None),
+            Some('+') => (1, None),
+            Some('?') => (0, Some(1)),
+            Some('{') => {
+                self.at += 1;
+                let least = self.number()?;
+                let most = if self.eat(",") { self.number()? } else { least };
+                if self.peek() != Some('}') {
+                    return self.fail("}");
+                }
+                (least, Some(most))
+            }
+            _ => return Ok(atom),
+        };
+        self.at += 1;
+        Ok(Node::Repeat(Box::new(atom), least, most))
+    }
+
+    fn number(&mut self) -> Result<u32, PatternError> {
+        let start = self.at;
+        while self.peek().is_some_and(|char| char.is_ascii_digit()) {
+            self.at += 1;
+        }
+        let digits: String = self.text[start..self.at].iter().collect();
+        digits.parse().or_else(|_| self.fail("a number"))
+    }
+
+    fn atom(&mut self) -> Result<Node, PatternError> {
+        if self.eat("(?=") {
+            return Ok(Node::Ahead(self.look_ahead()?));
+        }
+        if self.eat("(?!") {
+            return Ok(Node::NotAhead(self.look_ahead()?));
+        }
+        if self.eat("(?:") || self.eat("(") {
+            let inner = self.alternatives()?;
+            return if self.eat(")") { Ok(inner) } else { self.fail(")") };
+        }
+        match self.next() {
+            Some('[') => Ok(Node::One(self.bracket()?)),
+            Some('\\') => Ok(Node::One(self.escape()?)),
+            Some('$') => Ok(Node::End),
+            Some(char) if !".*+?{^".contains(char) => Ok(Node::One(single(char))),
+            _ => self.fail("a character"),
+        }
+    }
+
+    /// One set and a closing parenthesis: no pattern looks further than one symbol ahead.
+    fn look_ahead(&mut self) -> Result<Set, PatternError> {
+        match self.alternatives()? {
+            Node::One(set) if self.eat(")") => Ok(set),
+            _ => self.fail("one set to look ahead for"),
+        }
+    }
+
+    fn bracket(&mut self) -> Result<Set, PatternError> {
+        let negated = self.eat("^");
+        let mut set = Set::default();
+        while !self.eat("]") {
+            let item = match self.next() {
+                Some('\\') => self.escape()?,
+                Some(char) => single(char),
+                None => return self.fail("]"),
+            };
+            let is_range = self.peek() == Some('-') && self.text.get(self.at + 1).is_some_and(|&char| char != ']');
+            let item = match (item.ranges(), is_range) {
+                (&[(first, same)], true) if first == same => {
+                    self.at += 1;
+                    let last = match self.next() {
+                        Some('\\') => self.escape()?,
+                        Some(char) => single(char),
+                        None => return self.fail("the end of a range"),
+                    };
+                    match last.ranges() {
+                        &[(last, same)] if last == same && first <= last => Set::new(&[first..=last]),
+                        _ => return self.fail("the end of a range"),
+                    }
+                }
+                _ => item,
+            };
+            set = set.union(&item);
+        }
+        Ok(if negated { set.complement() } else { set })
+    }
+
+    fn escape(&mut self) -> Result<Set, PatternError> {
+        use collapsed::{HAN_LETTER, HAN_OTHER, LETTER, MARK, NUMBER, PUNCTUATION, SYMBOL};
+        let whitespace = Set::new(&[0x09..=0x0D, 0x20..=0x20]);
+        let with = |ascii: &str, collapsed: &[u32]| {
+            let members = ascii.bytes().map(u32::from).chain(collapsed.iter().copied());
+            Set::new(&members.map(|symbol| symbol..=symbol).collect::<Vec<_>>())
+        };
+        let letters = Set::new(&[0x41..=0x5A, 0x61..=0x7A]);
+        Ok(match self.next() {
+            Some('s') => whitespace,
+            Some('S') => whitespace.complement(),
+            Some('d') => with("0123456789", &[]),
+            Some('r') => single('\r'),
+            Some('n') => single('\n'),
+            Some('t') => single('\t'),
+            Some('p') => {
+                let start = self.at;
+                while self.peek().is_some_and(|char| char != '}') {
+                    self.at += 1;
+                }
+                let name: String = self.text[start..self.at].iter().skip(1).collect();
+                self.at += 1;
+                match name.as_str() {
+                    "N" => with("0123456789", &[NUMBER]),
+                    "L" | "Lu" | "Ll" | "Lt" | "Lm" | "Lo" => letters.union(&with("", &[LETTER, HAN_LETTER])),
+                    "P" => with("!\"#%&'()*,-./:;?@[\\]_{}", &[PUNCTUATION]),
+                    "M" => with("", &[MARK]),
+                    "S" => with("$+<=>^`|~", &[SYMBOL]),
+                    "Han" => with("", &[HAN_LETTER, HAN_OTHER]),
+                    "L-Han" => letters.union(&with("", &[LETTER])),
+                    _ => return self.fail("a category"),
+                }
+            }
+            Some(char) if !char.is_ascii_alphanumeric() => single(char),
+            _ => return self.fail("an escape"),
+        })
+    }
+}
+
+fn single(char: char) -> Set {
+    Set::new(&[u32::from(char)..=u32::from(char)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Node, Set, parse};
+
+    #[test]
+    fn sets_are_normal() {
+        let set = Set::new(&[5..=7, 1..=2, 3..=4]);
+        assert_eq!(set.ranges(), [(1, 7)]);
+        assert_eq!(set.complement().ranges(), [(0, 0), (8, 0x10_FFFF)]);
+        assert!(set.contains(7) && !set.contains(8) && !set.contains(0));
+    }
+
+    #[test]
+    fn brackets_hold_ranges_escapes_and_hyphens() {
+        let Ok(Node::One(set)) = parse(r"[^\r\n\p{L}a-c-]") else { panic!("not a set") };
+        for (symbol, inside) in [('\r', false), ('-', false), ('b', false), ('Z', false), ('1', true), ('\t', true)] {
+            assert_eq!(set.contains(u32::from(symbol)), inside, "{symbol:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_table_does_not_use_is_refused() {
+        for pattern in ["a)", "[a", "(?=ab)", r"\b", "^a", r"\p{Greek}"] {
+            assert!(parse(pattern).is_err(), "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Where tokens go: the output side of every algorithm.
+//!
+//! Algorithms are generic over [`Sink`], so that writing ids, counting them and recording spans are three
+//! instances of one piece of code, each without the cost of the other two.
+
+use std::ops::Range;
+
+/// A token's index in its vocabulary, or [`NULL_TOKEN`].
+///
+/// Signed like llama.cpp's `llama_token`, because llama.cpp emits its null token for unknown text when a vocabulary
+/// has no unknown token.
+pub type TokenId = i32;
+
+/// llama.cpp's `LLAMA_TOKEN_NULL`.
+pub const NULL_TOKEN: TokenId = -1;
+
+/// Receives the tokens of a text in order.
+pub trait Sink {
+    /// Whether [`Sink::push`] looks at its span. Where this is false an algorithm may pass an empty one and may take
+    /// short cuts, such as a cache, that know ids but not spans.
+    const SPANS: bool;
+
+    /// Takes the next token and the byte range of the input text it came from.
+    fn push(&mut self, id: TokenId, span: Range<usize>);
+
+    /// Takes several tokens whose spans nobody asks for.
+    #[inline(always)]
+    fn push_all(&mut self, ids: &[TokenId]) {
+        ids.iter().for_each(|&id| self.push(id, 0..0));
+    }
+}
+
+impl Sink for Vec<TokenId> {
+    const SPANS: bool = false;
+
+    #[inline(always)]
+    fn push(&mut self, id: TokenId, _span: Range<usize>) {
+        self.push(id);
+    }
+
+    #[inline(always)]
+    fn push_all(&mut self, ids: &[TokenId]) {
+        match *ids {
+            [id] => self.push(id),
+            _ => self.extend_from_slice(ids),
+        }
+    }
+}
+
+/// Counts tokens without keeping them.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Count(
+    /// Tokens seen so far.
+    pub usize,
+);
+
+impl Sink for Count {
+    const SPANS: bool = false;
+
+    #[inline(always)]
+    fn push(&mut self, _id: TokenId, _span: Range<usize>) {
+        self.0 += 1;
+    }
+
+    #[inline(always)]
+    fn push_all(&mut self, ids: &[TokenId]) {
+        self.0 += ids.len();
+    }
+}
+
+/// Keeps ids and spans.
+#[derive(Debug, Default, Clone)]
+pub struct Spans {
+    /// One id per token.
+    pub ids: Vec<TokenId>,
+    /// For each token the byte range of the input text it came from.
+    pub spans: Vec<Range<usize>>,
+}
+
+impl Sink for Spans {
+    const SPANS: bool = true;
+
+    fn push(&mut self, id: TokenId, span: Range<usize>) {
+        self.ids.push(id);
+        self.spans.push(span);
+    }
+}

@@ -1,0 +1,285 @@
+//! Sequences of byte strings kept as positions into one buffer.
+//!
+//! A GGUF file stores an array of strings as 64-bit length, bytes, 64-bit length, bytes, and so on, so finding the
+//! last string means stepping over all others. [`StringIndex`] does that once and keeps one 32-bit start per string;
+//! [`Strings`] is the pair of buffer and index. Strings of a plain concatenation are the same thing with nothing
+//! between them.
+//!
+//! Source: the GGUF specification (`docs/gguf.md` of ggml) and llama.cpp's `ggml/src/gguf.cpp`, `gguf_reader::read`.
+//! Complexity: O(n) steps for n strings, independent of their lengths; 4 (n + 1) bytes of memory, allocated only
+//! after n has been checked against the bytes that are left.
+//!
+//! Deviations: (1) a buffer is at most 4 GiB, the reach of a 32-bit start.
+
+use std::fmt;
+
+/// Bytes in front of each string in a GGUF array: its length.
+const PREFIX: usize = 8;
+
+/// llama.cpp's limit for the length of one string, `GGUF_MAX_STRING_LENGTH`.
+const MAX_LEN: u64 = 1 << 30;
+
+/// Where each string of a sequence starts in its buffer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StringIndex {
+    /// String `i` is `starts[i]..starts[i + 1] - gap`, so there is one start more than strings, or none at all.
+    starts: Box<[u32]>,
+    /// Bytes between two strings: 0 or [`PREFIX`].
+    gap: u32,
+}
+
+impl StringIndex {
+    /// Indexes the `count` strings of the GGUF array whose first length is at `data[offset]`.
+    ///
+    /// # Errors
+    /// - [`StringsError::Truncated`] if `data` ends before the last string does.
+    /// - [`StringsError::TooLong`] if a string is longer than llama.cpp allows.
+    /// - [`StringsError::TooLarge`] if `data` is larger than 4 GiB.
+    pub fn length_prefixed(data: &[u8], offset: usize, count: usize, big_endian: bool) -> Result<Self, StringsError> {
+        fits(data.len())?;
+        let left = data.len().saturating_sub(offset);
+        let least = count.saturating_mul(PREFIX);
+        if least > left || offset > data.len() {
+            return Err(StringsError::Truncated { index: 0, offset, needed: least as u64, left });
+        }
+        let mut starts = Vec::with_capacity(count + 1);
+        let mut at = offset;
+        for index in 0..count {
+            let rest = &data[at..];
+            let Some(&prefix) = rest.first_chunk::<PREFIX>() else {
+                return Err(StringsError::Truncated { index, offset: at, needed: PREFIX as u64, left: rest.len() });
+            };
+            let len = if big_endian { u64::from_be_bytes(prefix) } else { u64::from_le_bytes(prefix) };
+            let left = rest.len() - PREFIX;
+            if len > MAX_LEN.min(left as u64) {
+                return Err(if len > MAX_LEN {
+                    StringsError::TooLong { index, offset: at, len }
+                } else {
+                    StringsError::Truncated { index, offset: at + PREFIX, needed: len, left }
+                });
+            }
+            at += PREFIX;
+            starts.push(at as u32);
+            at += len as usize;
+        }
+        starts.push((at + PREFIX) as u32);
+        Ok(Self { starts: starts.into_boxed_slice(), gap: PREFIX as u32 })
+    }
+
+    /// Puts strings one after the other into a new buffer, and indexes it.
+    ///
+    /// # Errors
+    /// [`StringsError::TooLarge`] if they are larger than 4 GiB together.
+    pub fn concatenate<T: AsRef<[u8]>>(strings: &[T]) -> Result<(Vec<u8>, Self), StringsError> {
+        let len = strings.iter().fold(0usize, |sum, string| sum.saturating_add(string.as_ref().len()));
+        fits(len)?;
+        let mut data = Vec::with_capacity(len);
+        let mut starts = Vec::with_capacity(strings.len() + 1);
+        starts.push(0);
+        for string in strings {
+            data.extend_from_slice(string.as_ref());
+            starts.push(data.len() as u32);
+        }
+        Ok((data, Self { starts: starts.into_boxed_slice(), gap: 0 }))
+    }
+
+    /// How many strings there are.
+    pub fn len(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// Whether there is no string.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Byte offset behind the last string.
+    pub fn end(&self) -> usize {
+        self.starts.last().map_or(0, |&end| (end - self.gap) as usize)
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        size_of_val::<[u32]>(&self.starts)
+    }
+
+    /// The strings, given the buffer that was indexed.
+    pub fn view<'a>(&'a self, data: &'a [u8]) -> Strings<'a> {
+        Strings { data, index: self }
+    }
+}
+
+/// A sequence of byte strings: a buffer and where each string is in it.
+#[derive(Debug, Clone, Copy)]
+pub struct Strings<'a> {
+    data: &'a [u8],
+    index: &'a StringIndex,
+}
+
+impl<'a> Strings<'a> {
+    /// How many strings there are.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Whether there is no string.
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// String `index`, or `None` beyond the last.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<&'a [u8]> {
+        let start = *self.index.starts.get(index)?;
+        let end = *self.index.starts.get(index + 1)? - self.index.gap;
+        self.data.get(start as usize..end as usize)
+    }
+
+    /// All strings in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
+        let Self { data, index } = *self;
+        let gap = index.gap;
+        index
+            .starts
+            .windows(2)
+            .map(move |pair| data.get(pair[0] as usize..(pair[1] - gap) as usize).unwrap_or_default())
+    }
+}
+
+/// Checks that positions in a buffer of `len` bytes, and one more prefix, can be numbered with 32 bits.
+fn fits(len: usize) -> Result<(), StringsError> {
+    if len > u32::MAX as usize - PREFIX { Err(StringsError::TooLarge { len }) } else { Ok(()) }
+}
+
+/// Why a sequence of strings cannot be indexed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StringsError {
+    /// The buffer ends too early.
+    Truncated {
+        /// The string that is cut, or 0 if the buffer is too short for the lengths alone.
+        index: usize,
+        /// Byte offset of what is cut: a length, or the bytes of a string.
+        offset: usize,
+        /// How many bytes are needed there.
+        needed: u64,
+        /// How many there are.
+        left: usize,
+    },
+    /// A string is longer than llama.cpp allows.
+    TooLong {
+        /// The string.
+        index: usize,
+        /// Byte offset of its length.
+        offset: usize,
+        /// Its length.
+        len: u64,
+    },
+    /// The buffer is larger than 4 GiB.
+    TooLarge {
+        /// Its size in bytes.
+        len: usize,
+    },
+}
+
+impl fmt::Display for StringsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Truncated { index, offset, needed, left } => {
+                write!(f, "string {index} needs {needed} bytes at byte {offset} and {left} are left")
+            }
+            Self::TooLong { index, offset, len } => {
+                write!(f, "string {index} at byte {offset} declares {len} bytes, more than the {MAX_LEN} allowed")
+            }
+            Self::TooLarge { len } => write!(f, "{len} bytes of strings are more than 32 bits can number"),
+        }
+    }
+}
+
+impl std::error::Error for StringsError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXTS: [&[u8]; 4] = [b"", b"a", b"\xff\x00", b"What is LoRA?"];
+
+    fn array(big_endian: bool) -> Vec<u8> {
+        let mut data = b"head".to_vec();
+        for text in TEXTS {
+            let len = text.len() as u64;
+            data.extend_from_slice(&if big_endian { len.to_be_bytes() } else { len.to_le_bytes() });
+            data.extend_from_slice(text);
+        }
+        data
+    }
+
+    #[test]
+    fn indexes_both_byte_orders() {
+        for big_endian in [false, true] {
+            let mut data = array(big_endian);
+            let end = data.len();
+            data.extend_from_slice(b"tail");
+            let index = StringIndex::length_prefixed(&data, 4, TEXTS.len(), big_endian).unwrap();
+            assert_eq!(index.end(), end);
+            assert_eq!(index.heap_bytes(), 20);
+            let strings = index.view(&data);
+            assert_eq!(strings.iter().collect::<Vec<_>>(), TEXTS);
+            assert_eq!((0..5).map(|i| strings.get(i)).collect::<Vec<_>>()[..4], TEXTS.map(Some));
+            assert_eq!((strings.len(), strings.get(4), strings.get(usize::MAX - 1)), (4, None, None));
+        }
+    }
+
+    #[test]
+    fn concatenates() {
+        let (data, index) = StringIndex::concatenate(&TEXTS).unwrap();
+        assert_eq!(data, TEXTS.concat());
+        assert_eq!(index.view(&data).iter().collect::<Vec<_>>(), TEXTS);
+        assert_eq!(index.end(), data.len());
+    }
+
+    #[test]
+    fn empty() {
+        for index in [StringIndex::default(), StringIndex::length_prefixed(b"", 0, 0, false).unwrap()] {
+            assert!(index.is_empty() && index.view(b"").is_empty());
+            assert_eq!((index.end(), index.view(b"").iter().count(), index.view(b"").get(0)), (0, 0, None));
+        }
+        assert_eq!(StringIndex::length_prefixed(b"abc", 3, 0, false).unwrap().end(), 3);
+    }
+
+    #[test]
+    fn a_foreign_buffer_gives_no_string() {
+        let (_, index) = StringIndex::concatenate(&TEXTS).unwrap();
+        assert_eq!(index.view(b"").get(3), None);
+        assert_eq!(index.view(b"").iter().last(), Some(&b""[..]));
+    }
+
+    #[test]
+    fn every_cut_is_an_error() {
+        let data = array(false);
+        for len in 0..data.len() {
+            let error = StringIndex::length_prefixed(&data[..len], 4, TEXTS.len(), false).unwrap_err();
+            let StringsError::Truncated { offset, needed, left, .. } = error else { panic!("{error}") };
+            assert!(needed > left as u64 && offset + left == len.max(4), "{error}");
+        }
+    }
+
+    #[test]
+    fn absurd_counts_and_lengths() {
+        let truncated = StringIndex::length_prefixed(&[0; 64], 0, usize::MAX, false);
+        assert!(matches!(truncated, Err(StringsError::Truncated { needed: u64::MAX, left: 64, .. })));
+        for count in [0, 1] {
+            let beyond = StringIndex::length_prefixed(&[0; 64], 1000, count, false);
+            let needed = 8 * count as u64;
+            assert_eq!(beyond, Err(StringsError::Truncated { index: 0, offset: 1000, needed, left: 0 }));
+        }
+        let mut data = [0xff; 16];
+        let long = StringIndex::length_prefixed(&data, 0, 1, false);
+        assert_eq!(long, Err(StringsError::TooLong { index: 0, offset: 0, len: u64::MAX }));
+        assert!(long.unwrap_err().to_string().contains("string 0 at byte 0 declares 18446744073709551615 bytes"));
+        data[..8].copy_from_slice(&9u64.to_le_bytes());
+        let cut = StringIndex::length_prefixed(&data, 0, 1, false);
+        assert_eq!(cut, Err(StringsError::Truncated { index: 0, offset: 8, needed: 9, left: 8 }));
+        assert_eq!(fits(usize::MAX), Err(StringsError::TooLarge { len: usize::MAX }));
+    }
+}

@@ -1,0 +1,305 @@
+//! A vocabulary with its algorithm: text to tokens and back.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::tokenize`. Deviations: (1) where a token has to be added
+//! and the vocabulary has none, llama.cpp aborts and [`EncodeError::MissingSpecial`] comes back here.
+
+use crate::detokenizer::{Pieces, detokenize};
+use crate::error::{EncodeError, TokenIndexError, VocabularyError};
+use crate::model::{AnyModel, AnyScratch, Fragment};
+use crate::sink::{Count, Sink, Spans, TokenId};
+use crate::special::{self, Part, Specials};
+use crate::unicode::utf8::is_boundary;
+use crate::vocabulary::{Definition, Kind, Vocabulary, newline};
+
+/// The longest text of one call, in bytes: llama.cpp's lengths are 32-bit integers.
+const MAX_TEXT: usize = i32::MAX as usize;
+
+/// How a text is encoded. The default adds special tokens and parses none, which is the safe choice for user text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EncodeOptions {
+    /// Add BOS, EOS and SEP as the vocabulary says.
+    pub add_special: bool,
+    /// Read control tokens that are written in the text as such.
+    pub parse_special: bool,
+}
+
+impl Default for EncodeOptions {
+    fn default() -> Self {
+        Self { add_special: true, parse_special: false }
+    }
+}
+
+/// Which special tokens a decoded text keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DecodeOptions {
+    /// Take off BOS and EOS where encoding would have added them.
+    pub remove_special: bool,
+    /// Write control and unknown tokens out.
+    pub unparse_special: bool,
+}
+
+/// A text as it is handed over: valid UTF-8 need not be checked again.
+#[derive(Debug, Clone, Copy)]
+pub enum Text<'a> {
+    /// Valid UTF-8.
+    Str(&'a str),
+    /// Any bytes.
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Text<'a> {
+    /// The bytes.
+    pub fn as_bytes(self) -> &'a [u8] {
+        match self {
+            Self::Str(text) => text.as_bytes(),
+            Self::Bytes(text) => text,
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Text<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Str(text)
+    }
+}
+
+impl<'a> From<&'a [u8]> for Text<'a> {
+    fn from(text: &'a [u8]) -> Self {
+        Self::Bytes(text)
+    }
+}
+
+/// What calls need and reuse: one per thread.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    special: special::Scratch,
+    model: Option<AnyScratch>,
+}
+
+/// A vocabulary with its algorithm. Immutable; share it between threads, each with a [`Scratch`] of its own.
+#[derive(Debug)]
+pub struct Tokenizer {
+    vocabulary: Vocabulary,
+    model: AnyModel,
+    /// Special texts that are always searched, and those searched with `parse_special`.
+    specials: [Specials; 2],
+    pieces: Pieces,
+}
+
+impl Tokenizer {
+    /// Builds a tokenizer from what a file says.
+    ///
+    /// # Errors
+    /// [`VocabularyError`] where the vocabulary is unknown, incomplete or damaged.
+    pub fn new(definition: &Definition<'_>) -> Result<Self, VocabularyError> {
+        let mut vocabulary = Vocabulary::declare(definition)?;
+        let mut model = AnyModel::new(&vocabulary, definition)?;
+        // llama.cpp tokenizes a newline before it repairs the vocabulary, and so with the defaults of its model.
+        let mut encoded: Vec<TokenId> = Vec::new();
+        let fragment = Fragment { text: b"\n", start: 0, after_special: true, is_utf8: true };
+        model.encode(&vocabulary, fragment, &mut model.scratch(), &mut encoded);
+        vocabulary.set_newline(newline(&vocabulary, encoded.first().copied())?);
+        vocabulary.repair(definition)?;
+        model.settle(&vocabulary);
+        let specials = [Specials::new(&vocabulary, false)?, Specials::new(&vocabulary, true)?];
+        let pieces = Pieces::new(&vocabulary)?;
+        Ok(Self { vocabulary, model, specials, pieces })
+    }
+
+    /// The vocabulary.
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    /// The tokens of a text.
+    ///
+    /// # Errors
+    /// [`EncodeError`]: there is no vocabulary, a token that has to be added, or the text is too long.
+    ///
+    /// # Examples
+    /// See the crate's documentation.
+    pub fn encode<'a>(&self, text: impl Into<Text<'a>>, options: EncodeOptions) -> Result<Vec<TokenId>, EncodeError> {
+        let mut ids = Vec::new();
+        self.encode_into(text.into(), options, &mut Scratch::default(), &mut ids)?;
+        Ok(ids)
+    }
+
+    /// How many tokens a text has.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn count<'a>(&self, text: impl Into<Text<'a>>, options: EncodeOptions) -> Result<usize, EncodeError> {
+        let mut count = Count::default();
+        self.encode_into(text.into(), options, &mut Scratch::default(), &mut count)?;
+        Ok(count.0)
+    }
+
+    /// The tokens of a text, each with the byte range that it came from. Added tokens have empty ranges.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn encode_with_spans<'a>(
+        &self,
+        text: impl Into<Text<'a>>,
+        options: EncodeOptions,
+    ) -> Result<Spans, EncodeError> {
+        let mut spans = Spans::default();
+        self.encode_into(text.into(), options, &mut Scratch::default(), &mut spans)?;
+        Ok(spans)
+    }
+
+    /// Appends the tokens of a text to a sink, with scratch space from an earlier call.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`]. The sink may have taken tokens before the error showed.
+    pub fn encode_into<S: Sink>(
+        &self,
+        text: Text<'_>,
+        options: EncodeOptions,
+        scratch: &mut Scratch,
+        sink: &mut S,
+    ) -> Result<(), EncodeError> {
+        let (text, is_utf8) = (text.as_bytes(), matches!(text, Text::Str(_)));
+        if self.vocabulary.kind() == Kind::None {
+            return Err(EncodeError::NoVocabulary);
+        }
+        if text.len() > MAX_TEXT {
+            return Err(EncodeError::TextTooLong { len: text.len() });
+        }
+        let added = if options.add_special { self.added()? } else { (None, None) };
+        if let Some(id) = added.0 {
+            sink.push(id, 0..0);
+        }
+        let model_scratch = scratch.model.get_or_insert_with(|| self.model.scratch());
+        let specials = &self.specials[usize::from(options.parse_special)];
+        let mut after_special = true;
+        for part in specials.partition(text, &mut scratch.special) {
+            match *part {
+                Part::Text(begin, end) => {
+                    // A special token whose text is part of a character can leave the rest of it.
+                    let is_utf8 = is_utf8 && is_boundary(text, begin) && is_boundary(text, end);
+                    let fragment = Fragment { text: &text[begin..end], start: begin, after_special, is_utf8 };
+                    self.model.encode(&self.vocabulary, fragment, model_scratch, sink);
+                    after_special = false;
+                }
+                Part::Token(id, begin, end) => {
+                    sink.push(id, begin..end);
+                    after_special = true;
+                }
+            }
+        }
+        if let Some(id) = added.1 {
+            sink.push(id, text.len()..text.len());
+        }
+        Ok(())
+    }
+
+    /// The tokens that go before and after a text.
+    fn added(&self) -> Result<(Option<TokenId>, Option<TokenId>), EncodeError> {
+        let (special, settings) = (self.vocabulary.special(), self.vocabulary.settings());
+        let need = |wanted: bool, id: Option<TokenId>, what: &'static str| match id {
+            _ if !wanted => Ok(None),
+            Some(id) => Ok(Some(id)),
+            None => Err(EncodeError::MissingSpecial { what }),
+        };
+        match self.vocabulary.kind() {
+            Kind::Spm | Kind::Bpe | Kind::Ugm | Kind::Plamo2 => {
+                Ok((need(settings.add_bos, special.bos, "BOS")?, need(settings.add_eos, special.eos, "EOS")?))
+            }
+            // WordPiece adds both whatever the flags say.
+            Kind::Wpm => Ok((need(true, special.bos, "BOS")?, need(true, special.sep, "SEP")?)),
+            Kind::Rwkv | Kind::Test | Kind::None => Ok((None, None)),
+        }
+    }
+
+    /// The text of tokens, as bytes.
+    ///
+    /// # Errors
+    /// [`TokenIndexError`] for an id that the vocabulary does not have.
+    pub fn decode(&self, ids: &[TokenId], options: DecodeOptions) -> Result<Vec<u8>, TokenIndexError> {
+        detokenize(&self.vocabulary, &self.pieces, ids, options.remove_special, options.unparse_special)
+    }
+
+    /// The bytes of one token: empty for control and unknown tokens unless `special` is set.
+    ///
+    /// # Errors
+    /// [`TokenIndexError`] for an id that the vocabulary does not have.
+    pub fn piece(&self, id: TokenId, special: bool) -> Result<&[u8], TokenIndexError> {
+        self.pieces.piece(id, special)
+    }
+
+    /// Checks that there is a token with this id.
+    ///
+    /// # Errors
+    /// [`TokenIndexError`] where there is none.
+    pub fn check_id(&self, id: TokenId) -> Result<(), TokenIndexError> {
+        let size = self.vocabulary.len();
+        if usize::try_from(id).is_ok_and(|id| id < size) {
+            Ok(())
+        } else {
+            Err(TokenIndexError { id: id.into(), size })
+        }
+    }
+
+    /// Memory held outside the value itself, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        self.vocabulary.heap_bytes()
+            + self.model.heap_bytes()
+            + self.specials.iter().map(Specials::heap_bytes).sum::<usize>()
+            + self.pieces.heap_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DecodeOptions, EncodeOptions, Tokenizer};
+    use crate::error::{EncodeError, VocabularyError};
+    use crate::strings::StringIndex;
+    use crate::vocabulary::{Definition, SpecialIds};
+
+    fn tokenizer(model: &str, tokens: &[&str], definition: Definition<'_>) -> Result<Tokenizer, VocabularyError> {
+        let (data, index) = StringIndex::concatenate(tokens).unwrap_or_default();
+        Tokenizer::new(&Definition { model, tokens: Some(index.view(&data)), ..definition })
+    }
+
+    #[test]
+    fn added_tokens_are_at_the_ends_and_have_empty_spans() -> Result<(), VocabularyError> {
+        let definition = Definition { add_bos: Some(true), add_eos: Some(true), ..Definition::default() };
+        let tokenizer = tokenizer("llama", &["<unk>", "<s>", "</s>", "▁", "a"], definition)?;
+        let found = tokenizer.encode_with_spans("a", EncodeOptions::default()).map(|found| (found.ids, found.spans));
+        assert_eq!(found, Ok((vec![1, 3, 4, 2], vec![0..0, 0..0, 0..1, 1..1])));
+        let plain = EncodeOptions { add_special: false, parse_special: false };
+        assert_eq!((tokenizer.count("a", plain), tokenizer.count("", plain)), (Ok(2), Ok(0)));
+        Ok(())
+    }
+
+    #[test]
+    fn a_token_that_cannot_be_added_is_an_error() -> Result<(), VocabularyError> {
+        let special = SpecialIds { unk: Some(0), ..SpecialIds::default() };
+        let tokenizer = tokenizer("bert", &["[UNK]", "a"], Definition { special, ..Definition::default() })?;
+        let missing = tokenizer.encode("a", EncodeOptions::default());
+        assert!(matches!(missing, Err(EncodeError::MissingSpecial { .. })), "{missing:?}");
+        let plain = EncodeOptions { add_special: false, parse_special: false };
+        assert!(tokenizer.encode("a", plain).is_ok());
+        Ok(())
+    }
+
+    #[test]
+    fn without_a_vocabulary_nothing_is_encoded() -> Result<(), VocabularyError> {
+        let definition = Definition { model: "none", vocab_size: Some(7), ..Definition::default() };
+        let tokenizer = Tokenizer::new(&definition)?;
+        assert_eq!(tokenizer.encode("a", EncodeOptions::default()), Err(EncodeError::NoVocabulary));
+        assert!(tokenizer.check_id(6).is_ok() && tokenizer.check_id(7).is_err() && tokenizer.check_id(-1).is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn ids_that_do_not_exist_are_errors() -> Result<(), VocabularyError> {
+        let tokenizer = tokenizer("llama", &["<unk>", "<s>", "</s>"], Definition::default())?;
+        for id in [-1, 3, i32::MIN, i32::MAX] {
+            assert!(tokenizer.piece(id, true).is_err() && tokenizer.check_id(id).is_err(), "{id}");
+            assert!(tokenizer.decode(&[0, id], DecodeOptions::default()).is_err(), "{id}");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,179 @@
+//! UTF-8 as llama.cpp reads and writes it: shape is checked, meaning is not.
+//!
+//! Source: llama.cpp, `src/unicode.cpp`: `unicode_len_utf8`, `unicode_cpt_from_utf8`, `unicode_cpts_from_utf8`,
+//! `unicode_cpt_to_utf8`. A lead byte and the right number of continuation bytes make a code point, so overlong forms,
+//! surrogates and numbers up to 0x1FFFFF decode. Constant time per code point.
+//!
+//! Deviations:
+//! 1. [`decode_lossy`] gives U+FFFD for what decodes beyond U+10FFFF, and [`encode`] writes U+FFFD for it: llama.cpp
+//!    keeps the number and its process ends where it is written again.
+
+/// U+FFFD, which stands for what cannot be decoded.
+pub const REPLACEMENT: u32 = 0xFFFD;
+
+const LAST_CODE_POINT: u32 = 0x10FFFF;
+
+/// How long a sequence is by its first byte alone; 1 for a continuation byte, 4 also for the bytes that begin none.
+#[inline]
+pub fn sequence_len(lead: u8) -> usize {
+    match lead {
+        0x00..=0xBF => 1,
+        0xC0..=0xDF => 2,
+        0xE0..=0xEF => 3,
+        0xF0..=0xFF => 4,
+    }
+}
+
+/// The code point that begins at byte `at` and its length in bytes; `None` where the bytes are malformed or cut off, or
+/// `at` is the end.
+#[inline]
+pub fn decode(text: &[u8], at: usize) -> Option<(u32, usize)> {
+    let (&lead, rest) = text.get(at..)?.split_first()?;
+    match lead {
+        0x00..=0x7F => Some((lead.into(), 1)),
+        0xC0..=0xDF => Some((append(u32::from(lead) & 0x1F, rest.first_chunk::<1>()?)?, 2)),
+        0xE0..=0xEF => Some((append(u32::from(lead) & 0x0F, rest.first_chunk::<2>()?)?, 3)),
+        0xF0..=0xF7 => Some((append(u32::from(lead) & 0x07, rest.first_chunk::<3>()?)?, 4)),
+        _ => None,
+    }
+}
+
+/// Adds six bits per continuation byte; `None` if one is none.
+#[inline]
+fn append<const N: usize>(lead_bits: u32, continuation: &[u8; N]) -> Option<u32> {
+    continuation.iter().try_fold(lead_bits, |code_point, &byte| {
+        (byte & 0xC0 == 0x80).then_some(code_point << 6 | u32::from(byte & 0x3F))
+    })
+}
+
+/// Like [`decode`], with U+FFFD of length 1 for a byte that begins no code point, and U+FFFD of length 4 for a code
+/// point beyond U+10FFFF.
+#[inline]
+pub fn decode_lossy(text: &[u8], at: usize) -> (u32, usize) {
+    match decode(text, at) {
+        Some((code_point, len)) if code_point <= LAST_CODE_POINT => (code_point, len),
+        Some((_, len)) => (REPLACEMENT, len),
+        None => (REPLACEMENT, 1),
+    }
+}
+
+/// Writes a code point, surrogates too; U+FFFD for a number beyond U+10FFFF.
+#[inline]
+pub fn encode(code_point: u32, out: &mut [u8; 4]) -> &[u8] {
+    let six_bits = |shift: u32| 0x80 | (code_point >> shift & 0x3F) as u8;
+    match code_point {
+        0x00..=0x7F => {
+            out[0] = code_point as u8;
+            &out[..1]
+        }
+        0x80..=0x7FF => {
+            out[0] = 0xC0 | (code_point >> 6) as u8;
+            out[1] = six_bits(0);
+            &out[..2]
+        }
+        0x800..=0xFFFF => {
+            out[0] = 0xE0 | (code_point >> 12) as u8;
+            out[1] = six_bits(6);
+            out[2] = six_bits(0);
+            &out[..3]
+        }
+        0x10000..=LAST_CODE_POINT => {
+            *out = [0xF0 | (code_point >> 18) as u8, six_bits(12), six_bits(6), six_bits(0)];
+            &out[..]
+        }
+        _ => encode(REPLACEMENT, out),
+    }
+}
+
+/// Whether a character of valid UTF-8 begins at byte `at`, or the text ends there.
+#[inline]
+pub fn is_boundary(text: &[u8], at: usize) -> bool {
+    text.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{REPLACEMENT, decode, decode_lossy, encode, sequence_len};
+    use proptest::prelude::*;
+
+    /// The rule by bit strings: a lead of n ones and a zero, then n - 1 bytes that begin with 10.
+    fn naive(text: &[u8]) -> Option<(u32, usize)> {
+        let bits: Vec<String> = text.iter().map(|byte| format!("{byte:08b}")).collect();
+        let len = match bits.first()?.find('0')? {
+            0 => return Some((text[0].into(), 1)),
+            ones @ 2..=4 => ones,
+            _ => return None,
+        };
+        let mut code_point = bits[0][len..].to_owned();
+        for byte in bits.get(1..len)? {
+            code_point.push_str(byte.strip_prefix("10")?);
+        }
+        Some((u32::from_str_radix(&code_point, 2).ok()?, len))
+    }
+
+    fn check(text: &[u8]) {
+        let expected = naive(text);
+        assert_eq!(decode(text, 0), expected, "{text:02x?}");
+        assert_eq!(decode(&[b"!", text].concat(), 1), expected, "{text:02x?}");
+        let lossy = match expected {
+            Some((0x110000.., len)) => (REPLACEMENT, len),
+            Some(found) => found,
+            None => (REPLACEMENT, 1),
+        };
+        assert_eq!(decode_lossy(text, 0), lossy, "{text:02x?}");
+        if let Some((_, len)) = expected {
+            assert_eq!(sequence_len(text[0]), len, "{text:02x?}");
+        }
+    }
+
+    #[test]
+    fn every_sequence_of_one_and_two_bytes() {
+        for first in 0..=255 {
+            check(&[first]);
+            for second in 0..=255 {
+                check(&[first, second]);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn sequences_of_any_bytes(text in prop::collection::vec(any::<u8>(), 0..6)) {
+            check(&text);
+        }
+
+        #[test]
+        fn sequences_that_begin_like_long_ones(lead in 0xE0u8.., rest in prop::collection::vec(0x7Eu8..=0xC1, 1..5)) {
+            check(&[&[lead], &rest[..]].concat());
+        }
+    }
+
+    #[test]
+    fn the_end_is_no_code_point() {
+        assert_eq!(decode(b"", 0), None);
+        assert_eq!(decode(b"a", 1), None);
+        assert_eq!(decode(b"a", usize::MAX), None);
+    }
+
+    #[test]
+    fn every_code_point_encodes_and_decodes() {
+        let mut buffer = [0; 4];
+        for code_point in 0..0x110000 {
+            let bytes = encode(code_point, &mut buffer);
+            if let Some(char) = char::from_u32(code_point) {
+                assert_eq!(bytes, char.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            assert_eq!(decode(bytes, 0), Some((code_point, bytes.len())));
+        }
+        assert_eq!(encode(0x110000, &mut buffer), "\u{FFFD}".as_bytes());
+        assert_eq!(encode(u32::MAX, &mut buffer), "\u{FFFD}".as_bytes());
+    }
+
+    #[test]
+    fn a_lead_byte_tells_the_length() {
+        let lens = [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4];
+        for lead in 0..=255u8 {
+            assert_eq!(sequence_len(lead), lens[usize::from(lead >> 4)]);
+        }
+    }
+}

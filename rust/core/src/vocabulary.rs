@@ -1,0 +1,246 @@
+//! A vocabulary: token texts, scores, attributes, special tokens and settings, as llama.cpp has them after loading.
+//!
+//! Texts lie end to end in one array; a hash table of numbers leads from a text to its id. Everything is immutable
+//! once a [`Tokenizer`](crate::Tokenizer) holds it.
+
+mod attributes;
+mod declare;
+pub(crate) mod defaults;
+mod definition;
+mod index;
+pub(crate) mod repairs;
+mod stdlib_order;
+mod texts;
+
+pub use attributes::Attributes;
+pub(crate) use declare::{DNA_MARKER, c_string};
+pub use definition::{Definition, SpecialIds};
+pub(crate) use index::TextIndex;
+pub(crate) use repairs::newline;
+pub(crate) use texts::Texts;
+
+use crate::pretokenizer::PreTokenizer;
+use crate::sink::TokenId;
+
+/// The algorithm of a vocabulary, by llama.cpp's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// No vocabulary: a number of nameless tokens.
+    None,
+    /// SentencePiece BPE: merges by score.
+    Spm,
+    /// Byte-pair encoding: merges by rank.
+    Bpe,
+    /// WordPiece.
+    Wpm,
+    /// SentencePiece Unigram.
+    Ugm,
+    /// RWKV: greedy longest match.
+    Rwkv,
+    /// PLaMo-2.
+    Plamo2,
+    /// llama.cpp's test vocabulary.
+    Test,
+}
+
+impl Kind {
+    /// The name in lower case: `spm`, `bpe`, `wpm`, `ugm`, `rwkv`, `plamo2`, `test` or `none`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Spm => "spm",
+            Self::Bpe => "bpe",
+            Self::Wpm => "wpm",
+            Self::Ugm => "ugm",
+            Self::Rwkv => "rwkv",
+            Self::Plamo2 => "plamo2",
+            Self::Test => "test",
+        }
+    }
+}
+
+/// Special token ids; `None` where llama.cpp has `LLAMA_TOKEN_NULL`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs)]
+pub struct SpecialTokens {
+    pub bos: Option<TokenId>,
+    pub eos: Option<TokenId>,
+    pub eot: Option<TokenId>,
+    pub eom: Option<TokenId>,
+    pub unk: Option<TokenId>,
+    pub sep: Option<TokenId>,
+    pub nl: Option<TokenId>,
+    pub pad: Option<TokenId>,
+    pub mask: Option<TokenId>,
+    pub fim_pre: Option<TokenId>,
+    pub fim_suf: Option<TokenId>,
+    pub fim_mid: Option<TokenId>,
+    pub fim_pad: Option<TokenId>,
+    pub fim_rep: Option<TokenId>,
+    pub fim_sep: Option<TokenId>,
+}
+
+/// Flags that steer encoding and decoding, by llama.cpp's names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Settings {
+    /// BOS goes before the text.
+    pub add_bos: bool,
+    /// EOS goes after the text.
+    pub add_eos: bool,
+    /// Shown only: llama.cpp's tokenizer never reads it (WordPiece always adds SEP).
+    pub add_sep: bool,
+    /// A space goes before the text (SPM, Unigram), and one is taken off when decoding.
+    pub add_space_prefix: bool,
+    /// A word that is a token is that token, whatever the merges say (BPE).
+    pub ignore_merges: bool,
+    /// Decoding takes out spaces before punctuation and some contractions.
+    pub clean_spaces: bool,
+    /// Runs of spaces become one (Unigram).
+    pub remove_extra_whitespaces: bool,
+    /// Spaces are written `▁`.
+    pub escape_whitespaces: bool,
+    /// The added space goes after the text (Unigram); no file can set it today.
+    pub treat_whitespace_as_suffix: bool,
+    /// Text is lowercased (WordPiece, whitespace BPE).
+    pub lowercase: bool,
+    /// Accents are dropped (WordPiece).
+    pub strip_accents: bool,
+}
+
+/// Token texts, scores, attributes, special tokens and settings.
+#[derive(Debug)]
+pub struct Vocabulary {
+    kind: Kind,
+    model: &'static str,
+    pre: Option<&'static PreTokenizer>,
+    size: usize,
+    texts: Texts,
+    /// What texts are looked up by, where that differs from what they decode to (hybrid DNA).
+    keys: Option<Texts>,
+    index: TextIndex,
+    scores: Vec<f32>,
+    attributes: Vec<Attributes>,
+    special: SpecialTokens,
+    settings: Settings,
+    eog: Vec<TokenId>,
+    special_order: Vec<TokenId>,
+    charsmap: Vec<u8>,
+    max_token_len: usize,
+    repairs: Vec<String>,
+}
+
+impl Vocabulary {
+    /// How many tokens there are.
+    pub fn len(&self) -> usize {
+        self.size
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.size == 0
+    }
+
+    /// The algorithm.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The algorithm by its name in the file (`tokenizer.ggml.model`).
+    pub fn model(&self) -> &'static str {
+        self.model
+    }
+
+    /// The pre-tokenizer of a byte-pair vocabulary.
+    pub fn pre(&self) -> Option<&'static PreTokenizer> {
+        self.pre
+    }
+
+    /// A token's text as the file has it (an empty one is `[EMPTY_<id>]`); empty for an id that does not exist.
+    #[inline]
+    pub fn text(&self, id: TokenId) -> &[u8] {
+        self.texts.get(id as usize)
+    }
+
+    /// A token's score: 0 where the file has none or the id does not exist.
+    pub fn score(&self, id: TokenId) -> f32 {
+        self.scores.get(id as usize).copied().unwrap_or_default()
+    }
+
+    /// A token's attributes; none for an id that does not exist.
+    #[inline]
+    pub fn attributes(&self, id: TokenId) -> Attributes {
+        self.attributes.get(id as usize).copied().unwrap_or_default()
+    }
+
+    /// The id of a text. O(length) expected.
+    #[inline]
+    pub fn id(&self, text: &[u8]) -> Option<TokenId> {
+        let keys = self.keys();
+        self.index.get(text, |id| keys.get(id as usize) == text).map(|id| id as TokenId)
+    }
+
+    /// The token that SPM and Unigram vocabularies have for a byte: `<0xXX>`, or else the byte itself.
+    pub fn byte_token(&self, byte: u8) -> Option<TokenId> {
+        self.id(&byte_text(byte)).or_else(|| self.id(&[byte]))
+    }
+
+    /// Special tokens.
+    pub fn special(&self) -> &SpecialTokens {
+        &self.special
+    }
+
+    /// Flags.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The tokens that end generation, in ascending order.
+    pub fn eog(&self) -> &[TokenId] {
+        &self.eog
+    }
+
+    /// The tokens that are cut out of a text before everything else, in the order of their search.
+    pub(crate) fn special_order(&self) -> &[TokenId] {
+        &self.special_order
+    }
+
+    /// The precompiled character map of a Unigram vocabulary; empty where there is none.
+    pub fn charsmap(&self) -> &[u8] {
+        &self.charsmap
+    }
+
+    /// The longest token text in bytes.
+    pub fn max_token_len(&self) -> usize {
+        self.max_token_len
+    }
+
+    /// What was put right while loading, one sentence each.
+    pub fn repairs(&self) -> &[String] {
+        &self.repairs
+    }
+
+    /// Memory held outside the value itself, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        self.texts.heap_bytes()
+            + self.keys.as_ref().map_or(0, Texts::heap_bytes)
+            + self.index.heap_bytes()
+            + self.scores.capacity() * size_of::<f32>()
+            + self.attributes.capacity() * size_of::<Attributes>()
+            + self.charsmap.capacity()
+    }
+
+    /// The texts that tokens are looked up by.
+    pub(crate) fn keys(&self) -> &Texts {
+        self.keys.as_ref().unwrap_or(&self.texts)
+    }
+
+    pub(crate) fn set_newline(&mut self, id: Option<TokenId>) {
+        self.special.nl = id;
+    }
+}
+
+/// How a vocabulary spells a byte token: `<0xXX>`.
+pub(crate) fn byte_text(byte: u8) -> [u8; 6] {
+    let digit = |nibble: u8| b"0123456789ABCDEF"[usize::from(nibble)];
+    [b'<', b'0', b'x', digit(byte >> 4), digit(byte & 15), b'>']
+}

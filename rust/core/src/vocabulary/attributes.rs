@@ -1,0 +1,80 @@
+//! What a token is: llama.cpp's attribute bits.
+
+/// llama.cpp's token attributes (`llama_token_attr`), one bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Attributes(u16);
+
+impl Attributes {
+    /// The unknown token.
+    pub const UNKNOWN: Self = Self(1);
+    /// A token that no text gives.
+    pub const UNUSED: Self = Self(2);
+    /// An ordinary token.
+    pub const NORMAL: Self = Self(4);
+    /// A control token: cut out of a text only where special tokens are parsed.
+    pub const CONTROL: Self = Self(8);
+    /// A token that is always cut out of a text first.
+    pub const USER_DEFINED: Self = Self(16);
+    /// A token that stands for one byte.
+    pub const BYTE: Self = Self(32);
+    /// Matched in normalized text; no file sets it today.
+    pub const NORMALIZED: Self = Self(64);
+    /// Takes the whitespace before it.
+    pub const LSTRIP: Self = Self(128);
+    /// Takes the whitespace after it.
+    pub const RSTRIP: Self = Self(256);
+    /// Matched as a whole word only; no file sets it today.
+    pub const SINGLE_WORD: Self = Self(512);
+
+    /// The bits, as llama.cpp numbers them.
+    pub const fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// Whether every attribute of `other` is set.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// These attributes and those of `other`.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// These attributes less those of `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Whether [`Self::UNKNOWN`] is set.
+    pub const fn is_unknown(self) -> bool {
+        self.contains(Self::UNKNOWN)
+    }
+
+    /// Whether [`Self::UNUSED`] is set.
+    pub const fn is_unused(self) -> bool {
+        self.contains(Self::UNUSED)
+    }
+
+    /// Whether [`Self::NORMAL`] is set.
+    pub const fn is_normal(self) -> bool {
+        self.contains(Self::NORMAL)
+    }
+
+    /// Whether [`Self::CONTROL`] is set.
+    pub const fn is_control(self) -> bool {
+        self.contains(Self::CONTROL)
+    }
+
+    /// Whether [`Self::USER_DEFINED`] is set.
+    pub const fn is_user_defined(self) -> bool {
+        self.contains(Self::USER_DEFINED)
+    }
+
+    /// Whether [`Self::BYTE`] is set.
+    pub const fn is_byte(self) -> bool {
+        self.contains(Self::BYTE)
+    }
+}

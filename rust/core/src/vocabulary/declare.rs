@@ -1,0 +1,131 @@
+//! From a definition to a vocabulary in its declared state.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::load`, up to the set-up of the algorithm.
+//! O(total length of the texts).
+//!
+//! Deviations: (1) duplicate texts, on which llama.cpp aborts, are a typed error; (2) so is a count that 32-bit ids
+//! cannot number.
+
+use super::repairs::declared;
+use super::{Attributes, Definition, Kind, TextIndex, Texts, Vocabulary, defaults};
+use crate::error::VocabularyError;
+use crate::pretokenizer::PreTokenizer;
+use crate::sink::TokenId;
+
+/// The suffix that keeps a hybrid DNA vocabulary's k-mers apart from equal words; no part of the token's text.
+pub(crate) const DNA_MARKER: &[u8] = "\u{E000}".as_bytes();
+
+impl Vocabulary {
+    /// Reads a definition as far as llama.cpp does before it sets up the algorithm: attributes as declared, special
+    /// tokens and settings at the model's defaults.
+    ///
+    /// # Errors
+    /// [`VocabularyError`]: unknown names, missing or short lists, duplicate tokens, sizes beyond 32 bits.
+    pub(crate) fn declare(definition: &Definition<'_>) -> Result<Self, VocabularyError> {
+        let row = defaults::model(definition.model)?;
+        let mut repairs = Vec::new();
+        let pre = match row.kind {
+            Kind::Bpe => Some(PreTokenizer::select(row.name, definition.pre, &mut repairs)?),
+            _ => None,
+        };
+        let (special, mut settings) = defaults::defaults(row, pre);
+        settings.add_space_prefix = definition.add_space_prefix.unwrap_or(settings.add_space_prefix);
+        settings.remove_extra_whitespaces = definition.remove_extra_whitespaces.unwrap_or_default();
+        if row.kind == Kind::Bpe && definition.merges.is_none() && pre.is_none_or(|pre| pre.needs_merges()) {
+            return Err(VocabularyError::MissingMerges);
+        }
+        let size = match (row.kind, definition.tokens) {
+            (Kind::None, _) => definition.vocab_size.unwrap_or_default() as usize,
+            (_, Some(tokens)) => tokens.len(),
+            (_, None) => return Err(VocabularyError::MissingTokens),
+        };
+        if size > i32::MAX as usize {
+            return Err(VocabularyError::TooManyTokens { count: size });
+        }
+        if row.kind == Kind::Ugm && definition.charsmap.is_some_and(<[u8]>::is_empty) {
+            return Err(VocabularyError::Charsmap { offset: 0, reason: "it is empty" });
+        }
+        let mut vocabulary = Self {
+            kind: row.kind,
+            model: row.name,
+            pre,
+            size,
+            texts: Texts::default(),
+            keys: None,
+            index: TextIndex::with_capacity(0),
+            scores: Vec::new(),
+            attributes: Vec::new(),
+            special,
+            settings,
+            eog: Vec::new(),
+            special_order: Vec::new(),
+            charsmap: definition.charsmap.filter(|_| row.kind == Kind::Ugm).unwrap_or_default().to_vec(),
+            max_token_len: 0,
+            repairs,
+        };
+        if row.kind != Kind::None {
+            vocabulary.read_scores_and_types(definition)?;
+            vocabulary.read_texts(definition)?;
+            if row.name == "hybriddna" {
+                vocabulary.erase_dna_markers()?;
+            }
+        }
+        Ok(vocabulary)
+    }
+
+    fn read_scores_and_types(&mut self, definition: &Definition<'_>) -> Result<(), VocabularyError> {
+        let tokens = self.size;
+        if let Some(scores) = definition.scores {
+            let short = VocabularyError::TooShort { what: "scores", len: scores.len(), tokens };
+            self.scores = scores.get(..tokens).ok_or(short)?.to_vec();
+        }
+        self.attributes = match definition.token_types {
+            Some(types) => {
+                let short = VocabularyError::TooShort { what: "token types", len: types.len(), tokens };
+                types.get(..tokens).ok_or(short)?.iter().map(|&token_type| declared(token_type)).collect()
+            }
+            None => vec![Attributes::NORMAL; tokens],
+        };
+        Ok(())
+    }
+
+    fn read_texts(&mut self, definition: &Definition<'_>) -> Result<(), VocabularyError> {
+        let Some(tokens) = definition.tokens else { return Err(VocabularyError::MissingTokens) };
+        let bytes = tokens.iter().map(<[u8]>::len).sum();
+        self.texts = Texts::with_capacity(tokens.len(), bytes);
+        self.index = TextIndex::with_capacity(tokens.len());
+        for (id, text) in tokens.iter().enumerate() {
+            let text = c_string(text);
+            if text.is_empty() {
+                self.texts.push(format!("[EMPTY_{id}]").as_bytes())?;
+                self.repairs.push(format!("token {id} has no text: it is [EMPTY_{id}]"));
+            } else {
+                self.texts.push(text)?;
+            }
+            let text = self.texts.get(id);
+            self.max_token_len = self.max_token_len.max(text.len());
+            if let Some(first) = self.index.insert(text, id as u32, |other| self.texts.get(other as usize) == text) {
+                let (first, second) = (first as TokenId, id as TokenId);
+                return Err(VocabularyError::DuplicateToken { text: text.to_vec(), first, second });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the marker off the k-mers, which are the tokens after `<oov>`.
+    fn erase_dna_markers(&mut self) -> Result<(), VocabularyError> {
+        let Some(oov) = self.id(b"<oov>") else { return Ok(()) };
+        let mut shown = Texts::with_capacity(self.size, 0);
+        for (id, text) in self.texts.iter().enumerate() {
+            let bare = text.strip_suffix(DNA_MARKER).filter(|bare| id > oov as usize && !bare.is_empty());
+            shown.push(bare.unwrap_or(text))?;
+        }
+        self.keys = Some(std::mem::replace(&mut self.texts, shown));
+        Ok(())
+    }
+}
+
+/// What is left of a string that llama.cpp reads as a C string: everything before the first NUL byte.
+pub(crate) fn c_string(text: &[u8]) -> &[u8] {
+    memchr::memchr(0, text).map_or(text, |end| &text[..end])
+}

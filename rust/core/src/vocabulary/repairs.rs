@@ -1,0 +1,335 @@
+//! What llama.cpp's loader puts right after reading a vocabulary: special tokens known by their text, control flags,
+//! the end-of-generation set, and token attributes that only a model's name tells.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, the second half of `llama_vocab::impl::load`. Where several tokens could
+//! fill one slot, llama.cpp takes the first in the iteration order of its hash map, and so does this file, through
+//! [`first_in_iteration_order`].
+//!
+//! Deviations: (1) a text that llama.cpp looks up unchecked and does not find is a typed error.
+
+use std::collections::BTreeSet;
+
+use super::definition::{Definition, SpecialIds};
+use super::stdlib_order::{first_in_iteration_order, introsort_by};
+use super::{Attributes, Kind, SpecialTokens, Vocabulary};
+use crate::error::VocabularyError;
+use crate::sink::{NULL_TOKEN, TokenId};
+
+type Slot = fn(&mut SpecialTokens) -> &mut Option<TokenId>;
+
+/// Special tokens that are found by text where the metadata gives no id: slot, name, texts.
+pub(crate) const FOUND_BY_TEXT: &[(Slot, &str, &[&str])] = &[
+    (
+        |special| &mut special.eot,
+        "eot",
+        &[
+            "<|eot_id|>",
+            "<|im_end|>",
+            "<|end|>",
+            "<end_of_turn>",
+            "<|endoftext|>",
+            "<|end_of_text|>",
+            "<EOT>",
+            "_<EOT>",
+            "[EOT]",
+            "<｜end▁of▁sentence｜>",
+            "<end_of_utterance>",
+        ],
+    ),
+    (|special| &mut special.eom, "eom", &["<|eom_id|>"]),
+    (
+        |special| &mut special.fim_pre,
+        "fim_pre",
+        &[
+            "<|fim_prefix|>",
+            "<fim-prefix>",
+            "<fim_prefix>",
+            "<｜fim▁begin｜>",
+            "<PRE>",
+            "▁<PRE>",
+            "<|code_prefix|>",
+            "<|prefix|>",
+        ],
+    ),
+    (
+        |special| &mut special.fim_suf,
+        "fim_suf",
+        &[
+            "<|fim_suffix|>",
+            "<fim-suffix>",
+            "<fim_suffix>",
+            "<｜fim▁hole｜>",
+            "<SUF>",
+            "▁<SUF>",
+            "<|code_suffix|>",
+            "<|suffix|>",
+        ],
+    ),
+    (
+        |special| &mut special.fim_mid,
+        "fim_mid",
+        &[
+            "<|fim_middle|>",
+            "<fim-middle>",
+            "<fim_middle>",
+            "<｜fim▁end｜>",
+            "<MID>",
+            "▁<MID>",
+            "<|code_middle|>",
+            "<|middle|>",
+        ],
+    ),
+    (|special| &mut special.fim_pad, "fim_pad", &["<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"]),
+    (
+        |special| &mut special.fim_rep,
+        "fim_rep",
+        &["<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"],
+    ),
+    (|special| &mut special.fim_sep, "fim_sep", &["<|file_sep|>"]),
+];
+
+/// Texts that end generation.
+pub(crate) const END_OF_GENERATION: &[&str] = &[
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|flush|>",
+    "<|calls|>",
+    "<end_of_turn>",
+    "<|endoftext|>",
+    "</s>",
+    "<|eom_id|>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "<|end_of_text|>",
+    "<end_of_utterance>",
+    "<eos>",
+    "<turn|>",
+    "<|tool_response>",
+    "<｜end▁of▁sentence｜>",
+    "[e~[",
+];
+
+/// Texts that are always shown, whatever their declared type.
+pub(crate) const USER_DEFINED: &[&str] = &["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"];
+
+impl Vocabulary {
+    /// Brings a vocabulary from its declared state into the one that llama.cpp works with.
+    ///
+    /// # Errors
+    /// [`VocabularyError::MissingToken`] where a model's rule needs a token that is not there.
+    pub(crate) fn repair(&mut self, definition: &Definition<'_>) -> Result<(), VocabularyError> {
+        if self.kind == Kind::None {
+            return Ok(());
+        }
+        self.read_special_ids(&definition.special);
+        self.read_settings(definition);
+        self.find_special_by_text();
+        self.mark_unused();
+        self.collect_end_of_generation();
+        self.order_special_tokens();
+        self.apply_model_rules(definition)
+    }
+
+    fn read_special_ids(&mut self, ids: &SpecialIds) {
+        let given: [(Slot, Option<u32>, &str); 17] = [
+            (|special| &mut special.bos, ids.bos, "bos"),
+            (|special| &mut special.eos, ids.eos, "eos"),
+            (|special| &mut special.eot, ids.eot, "eot"),
+            (|special| &mut special.eom, ids.eom, "eom"),
+            (|special| &mut special.unk, ids.unk, "unk"),
+            (|special| &mut special.sep, ids.sep, "sep"),
+            (|special| &mut special.pad, ids.pad, "pad"),
+            (|special| &mut special.mask, ids.mask, "mask"),
+            (|special| &mut special.fim_pre, ids.fim_pre, "fim_pre"),
+            (|special| &mut special.fim_suf, ids.fim_suf, "fim_suf"),
+            (|special| &mut special.fim_mid, ids.fim_mid, "fim_mid"),
+            (|special| &mut special.fim_pad, ids.fim_pad, "fim_pad"),
+            (|special| &mut special.fim_rep, ids.fim_rep, "fim_rep"),
+            (|special| &mut special.fim_sep, ids.fim_sep, "fim_sep"),
+            (|special| &mut special.fim_pre, ids.prefix, "prefix"),
+            (|special| &mut special.fim_suf, ids.suffix, "suffix"),
+            (|special| &mut special.fim_mid, ids.middle, "middle"),
+        ];
+        for (slot, id, name) in given {
+            let slot = slot(&mut self.special);
+            if let Some(id) = slot.filter(|&id| id as usize >= self.size) {
+                *slot = None;
+                self.repairs.push(format!("the default {name} id {id} is out of range: none used"));
+            }
+            match id {
+                Some(id) if (id as usize) < self.size => *slot = Some(id as TokenId),
+                Some(id) => self.repairs.push(format!("the {name} id {id} is out of range: default kept")),
+                None => {}
+            }
+        }
+    }
+
+    fn read_settings(&mut self, definition: &Definition<'_>) {
+        let settings = &mut self.settings;
+        let read = |slot: &mut bool, given: Option<bool>| *slot = given.unwrap_or(*slot);
+        read(&mut settings.add_bos, definition.add_bos);
+        read(&mut settings.add_eos, definition.add_eos);
+        read(&mut settings.add_sep, definition.add_sep);
+        if self.pre.is_some_and(|pre| pre.is_gemma4()) && !settings.add_bos {
+            settings.add_bos = true;
+            self.repairs.push("add_bos set: Gemma 4 needs it".to_owned());
+        }
+        read(&mut settings.lowercase, definition.lowercase);
+        settings.strip_accents = settings.lowercase;
+        read(&mut settings.strip_accents, definition.strip_accents);
+    }
+
+    fn find_special_by_text(&mut self) {
+        for (slot, name, texts) in FOUND_BY_TEXT {
+            if slot(&mut self.special).is_some() {
+                continue;
+            }
+            let found: Vec<TokenId> = texts.iter().filter_map(|text| self.id(text.as_bytes())).collect();
+            let first = match found[..] {
+                [] => None,
+                [id] => Some(id),
+                _ => first_in_iteration_order(self.keys().iter(), &found),
+            };
+            let Some(id) = first else { continue };
+            *slot(&mut self.special) = Some(id);
+            self.repairs.push(format!("{name} is token {id} by its text {:?}", self.shown(id)));
+            self.mark_control(id);
+        }
+    }
+
+    fn mark_control(&mut self, id: TokenId) {
+        if !self.attributes(id).is_control() {
+            self.attributes[id as usize] = self.attributes(id).with(Attributes::CONTROL);
+            self.repairs.push(format!("token {id} {:?} looks like a control token: marked as one", self.shown(id)));
+        }
+    }
+
+    fn mark_unused(&mut self) {
+        for id in 0..self.texts.len() {
+            if self.attributes[id].is_control() && memchr::memmem::find(self.keys().get(id), b"unused").is_some() {
+                self.attributes[id] = self.attributes[id].with(Attributes::UNUSED);
+            }
+        }
+    }
+
+    fn collect_end_of_generation(&mut self) {
+        let special = self.special;
+        let mut eog: BTreeSet<TokenId> =
+            [special.fim_pad, special.fim_rep, special.fim_sep].into_iter().flatten().collect();
+        for text in END_OF_GENERATION {
+            if let Some(id) = self.id(text.as_bytes()) {
+                eog.insert(id);
+                self.mark_control(id);
+            }
+        }
+        for text in USER_DEFINED {
+            if let Some(id) = self.id(text.as_bytes()) {
+                self.attributes[id as usize] = Attributes::USER_DEFINED;
+                self.repairs.push(format!("token {id} {text:?} is always shown: marked as user-defined"));
+            }
+        }
+        eog.extend([special.eos, special.eot, special.eom].into_iter().flatten());
+
+        let with_text = |eog: &BTreeSet<TokenId>, text: &str| -> Option<TokenId> {
+            eog.iter().rev().copied().find(|&id| self.text(id) == text.as_bytes())
+        };
+        let has = |text: &str| with_text(&eog, text).is_some();
+        let called = has("<|call|>") || has("<|calls|>");
+        let end = with_text(&eog, "<|end|>").filter(|_| called && (has("<|return|>") || has("<|flush|>")));
+        let normal_s = with_text(&eog, "</s>").filter(|_| has("<|tool_response>") || has("<|plamo:eos|>"));
+        for (id, attributes) in [(end, Attributes::USER_DEFINED), (normal_s, Attributes::NORMAL)] {
+            if let Some(id) = id {
+                eog.remove(&id);
+                self.attributes[id as usize] = attributes;
+                self.repairs
+                    .push(format!("token {id} {:?} does not end generation in this vocabulary", self.shown(id)));
+            }
+        }
+        self.eog = eog.into_iter().collect();
+    }
+
+    /// Lists the tokens that are cut out of a text before everything else, in the order of their search.
+    fn order_special_tokens(&mut self) {
+        let cut_out = |attributes: &Attributes| {
+            attributes.is_control() || attributes.is_user_defined() || attributes.is_unknown()
+        };
+        let attributes = self.attributes.iter().enumerate();
+        let mut order: Vec<TokenId> =
+            attributes.filter(|(_, attributes)| cut_out(attributes)).map(|(id, _)| id as TokenId).collect();
+        introsort_by(&mut order, |&left, &right| self.text(left).len() > self.text(right).len());
+        self.special_order = order;
+    }
+
+    fn apply_model_rules(&mut self, definition: &Definition<'_>) -> Result<(), VocabularyError> {
+        let contains_any = |text: &str, parts: &[&str]| parts.iter().any(|part| text.contains(part));
+        let name = definition.name.to_ascii_lowercase();
+        if contains_any(definition.pre.unwrap_or_default(), &["jina-v2-de", "jina-v2-es", "jina-v2-code"])
+            || contains_any(definition.architecture, &["nomic-bert-moe", "jina-bert-v3"])
+        {
+            self.strip_left("<mask>");
+        } else if contains_any(&name, &["phi-3", "phi3"]) {
+            for at in 0..self.special_order.len() {
+                let id = self.special_order[at] as usize;
+                self.attributes[id] = self.attributes[id].with(Attributes::RSTRIP);
+            }
+            let find = |text| self.id(str::as_bytes(text)).ok_or(VocabularyError::MissingToken { text });
+            let (end, keep) = (find("</s>")?, [find("<unk>")?, find("<s>")?, find("<|endoftext|>")?]);
+            self.attributes[end as usize] = self.attributes(end).with(Attributes::RSTRIP);
+            for id in keep {
+                self.attributes[id as usize] = self.attributes(id).without(Attributes::RSTRIP);
+            }
+            self.repairs.push("Phi-3: special tokens take the whitespace after them".to_owned());
+        } else if contains_any(&name, &["modern-bert"]) {
+            self.strip_left("[MASK]");
+        }
+        Ok(())
+    }
+
+    fn strip_left(&mut self, text: &str) {
+        match self.id(text.as_bytes()) {
+            Some(id) => {
+                self.attributes[id as usize] = self.attributes(id).with(Attributes::LSTRIP);
+                self.repairs.push(format!("token {id} {text:?} takes the whitespace before it"));
+            }
+            None => self.repairs.push(format!("there is no mask token {text:?}")),
+        }
+    }
+
+    fn shown(&self, id: TokenId) -> String {
+        String::from_utf8_lossy(self.text(id)).into_owned()
+    }
+}
+
+/// The attributes of a token type as files declare them.
+pub(super) fn declared(token_type: i32) -> Attributes {
+    match token_type {
+        1 => Attributes::NORMAL,
+        2 => Attributes::UNKNOWN,
+        3 => Attributes::CONTROL,
+        4 => Attributes::USER_DEFINED,
+        5 => Attributes::UNUSED,
+        6 => Attributes::BYTE,
+        _ => Attributes::default(),
+    }
+}
+
+/// The newline token of a freshly declared vocabulary, given what its algorithm makes of a newline.
+///
+/// # Errors
+/// [`VocabularyError::MissingNewline`] for RWKV where that is nothing; llama.cpp aborts there.
+pub(crate) fn newline(vocabulary: &Vocabulary, encoded: Option<TokenId>) -> Result<Option<TokenId>, VocabularyError> {
+    let pad = vocabulary.special.pad;
+    let id = match vocabulary.kind {
+        Kind::None => None,
+        Kind::Spm => vocabulary.byte_token(b'\n').or(pad),
+        Kind::Wpm => pad,
+        Kind::Rwkv => Some(encoded.ok_or(VocabularyError::MissingNewline)?),
+        Kind::Bpe | Kind::Ugm | Kind::Plamo2 | Kind::Test => encoded.or(pad),
+    };
+    Ok(id.filter(|&id| id != NULL_TOKEN))
+}

@@ -1,0 +1,264 @@
+//! Two orders that the C++ standard leaves open and that llama.cpp's loader lets through to its users: where `std::sort`
+//! puts equal elements, and how a `std::unordered_map<std::string, T>` is iterated.
+//!
+//! Source: GNU's libstdc++ on 64-bit machines, the library that llama.cpp is commonly built with. Its sort is Musser's
+//! introsort (1997), its string hash Appleby's MurmurHash64A. The sort takes O(n log n) comparisons; the iteration
+//! order takes the hashing of all keys and O(n) steps.
+//!
+//! Deviations: none in the orders. No hash table is built: they follow from bucket numbers (see [`in_order`]).
+
+use std::collections::{HashMap, HashSet};
+
+use crate::sink::TokenId;
+
+/// Shorter ranges, and this length too, are left to the insertion sort at the end.
+const INSERTION_LEN: usize = 16;
+
+/// Sorts as `std::sort` does, equal elements included. `less` has to be a strict weak order.
+pub(crate) fn introsort_by<T: Copy>(items: &mut [T], less: impl Fn(&T, &T) -> bool) {
+    if let Some(levels) = items.len().checked_ilog2() {
+        introsort_loop(items, 2 * levels, &less);
+    }
+    for at in 1..items.len() {
+        let item = items[at];
+        let mut hole = at;
+        while hole > 0 && less(&item, &items[hole - 1]) {
+            items[hole] = items[hole - 1];
+            hole -= 1;
+        }
+        items[hole] = item;
+    }
+}
+
+/// Cuts down to short ranges; a range that is still long after `cuts` cuts is heap-sorted.
+fn introsort_loop<T: Copy>(mut items: &mut [T], mut cuts: u32, less: &impl Fn(&T, &T) -> bool) {
+    while items.len() > INSERTION_LEN {
+        if cuts == 0 {
+            return heap_sort(items, less);
+        }
+        cuts -= 1;
+        let cut = partition(items, less);
+        let (left, right) = items.split_at_mut(cut);
+        introsort_loop(right, cuts, less);
+        items = left;
+    }
+}
+
+/// Makes the median of the second, the middle and the last item the pivot, in front; gives where the right part begins.
+fn partition<T: Copy>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) -> usize {
+    let (second, middle, last) = (1, items.len() / 2, items.len() - 1);
+    let below = |left: usize, right: usize| less(&items[left], &items[right]);
+    let median = match (below(second, middle), below(middle, last), below(second, last)) {
+        (true, true, _) | (false, false, false) => middle,
+        (true, false, true) | (false, true, false) => last,
+        (true, false, false) | (false, _, true) => second,
+    };
+    items.swap(0, median);
+    let (mut left, mut right) = (1, items.len());
+    loop {
+        while less(&items[left], &items[0]) {
+            left += 1;
+        }
+        right -= 1;
+        while less(&items[0], &items[right]) {
+            right -= 1;
+        }
+        if left >= right {
+            return left;
+        }
+        items.swap(left, right);
+        left += 1;
+    }
+}
+
+fn heap_sort<T: Copy>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
+    for root in (0..items.len() / 2).rev() {
+        fill_hole(items, root, items[root], less);
+    }
+    for last in (1..items.len()).rev() {
+        let item = items[last];
+        items[last] = items[0];
+        fill_hole(&mut items[..last], 0, item, less);
+    }
+}
+
+/// Puts `item` into the heap below `top`: the hole sinks to a leaf along the larger children, then `item` rises.
+fn fill_hole<T: Copy>(heap: &mut [T], top: usize, item: T, less: &impl Fn(&T, &T) -> bool) {
+    let mut hole = top;
+    while 2 * hole + 1 < heap.len() {
+        let (left, right) = (2 * hole + 1, 2 * hole + 2);
+        let larger = if right == heap.len() || less(&heap[right], &heap[left]) { left } else { right };
+        heap[hole] = heap[larger];
+        hole = larger;
+    }
+    while hole > top && less(&heap[(hole - 1) / 2], &item) {
+        heap[hole] = heap[(hole - 1) / 2];
+        hole = (hole - 1) / 2;
+    }
+    heap[hole] = item;
+}
+
+/// How many buckets a table has, from its first insertion to its last growth. It grows when an insertion would make
+/// the elements outnumber the buckets.
+const BUCKETS: [u64; 28] = [
+    13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85229, 172933, 351061, 712697, 1447153, 2938679,
+    5967347, 12117689, 24607243, 49969847, 101473717, 206062531, 418451333, 849749479, 1725587117, 3504151727,
+];
+
+/// Which of some keys, given by number, is met first when a `std::unordered_map<std::string, T>` is iterated into which
+/// all `keys`, distinct and fewer than 2^31, were inserted one by one.
+pub(crate) fn first_in_iteration_order<'a>(keys: impl Iterator<Item = &'a [u8]>, of: &[TokenId]) -> Option<TokenId> {
+    let hashes: Vec<u64> = keys.map(hash).collect();
+    let wanted: Vec<u32> = of.iter().map(|&id| id as u32).collect();
+    in_order(&hashes, &wanted, tables_for(hashes.len())).first().map(|&id| id as TokenId)
+}
+
+/// The sizes that a table had until it held `count` elements.
+fn tables_for(count: usize) -> &'static [u64] {
+    let smaller = BUCKETS.partition_point(|&buckets| buckets < count as u64);
+    &BUCKETS[..BUCKETS.len().min(smaller + 1)]
+}
+
+/// The `wanted` elements in the order of iteration over a table that had the sizes `tables` one after the other and
+/// now holds as many of the elements as fit.
+///
+/// Elements are in one list, and those of one bucket lie together. A new element goes in front of its bucket, and in
+/// front of everything where its bucket was empty; growth inserts all elements anew, in the order of the list. So
+/// between two growths the elements of the old list and then the new ones are grouped by bucket, and the groups, in
+/// order of first appearance, as well as the elements of each come out in reverse. The place of an element depends on
+/// those that share its bucket, the places of these on those that shared theirs before the growth, and on no others:
+/// twice as many from one table to the next smaller, which is half the size.
+fn in_order(hashes: &[u64], wanted: &[u32], tables: &[u64]) -> Vec<u32> {
+    let Some((&buckets, smaller)) = tables.split_last() else { return Vec::new() };
+    let divisor = Divisor::new(buckets);
+    let bucket = |element: u32| divisor.remainder(hashes[element as usize]) as usize;
+    let mut concerned = vec![false; buckets as usize];
+    wanted.iter().for_each(|&element| concerned[bucket(element)] = true);
+    let count = hashes.len().min(buckets as usize) as u32;
+    let before_growth = smaller.last().map_or(0, |&buckets| buckets as u32);
+
+    let old: Vec<u32> = (0..before_growth).filter(|&element| concerned[bucket(element)]).collect();
+    let old = in_order(hashes, &old, smaller);
+    let new = (before_growth..count).filter(|&element| concerned[bucket(element)]);
+    let mut first_of_bucket = HashMap::new();
+    let mut elements: Vec<(usize, usize, u32)> = (old.into_iter().chain(new).enumerate())
+        .map(|(place, element)| (*first_of_bucket.entry(bucket(element)).or_insert(place), place, element))
+        .collect();
+    elements.sort_unstable();
+    let wanted: HashSet<u32> = wanted.iter().copied().collect();
+    elements.into_iter().rev().map(|(_, _, element)| element).filter(|element| wanted.contains(element)).collect()
+}
+
+/// Division by a number that is not known to the compiler, by multiplication (Barrett).
+struct Divisor {
+    divisor: u64,
+    /// 2^64 / divisor, rounded down.
+    reciprocal: u64,
+}
+
+impl Divisor {
+    fn new(divisor: u64) -> Self {
+        Self { divisor, reciprocal: u64::MAX / divisor }
+    }
+
+    fn remainder(&self, dividend: u64) -> u64 {
+        // The quotient is right or one too small.
+        let quotient = ((u128::from(dividend) * u128::from(self.reciprocal)) >> 64) as u64;
+        let remainder = dividend - quotient * self.divisor;
+        if remainder < self.divisor { remainder } else { remainder - self.divisor }
+    }
+}
+
+/// `std::hash<std::string>`: MurmurHash64A with the library's seed.
+fn hash(key: &[u8]) -> u64 {
+    const SEED: u64 = 0xC70F_6907;
+    const FACTOR: u64 = 0xC6A4_A793_5BD1_E995;
+    let fold = |word: u64| word ^ word >> 47;
+    let (words, rest) = key.as_chunks::<8>();
+    let mut hash = SEED ^ (key.len() as u64).wrapping_mul(FACTOR);
+    for word in words {
+        let word = fold(u64::from_le_bytes(*word).wrapping_mul(FACTOR)).wrapping_mul(FACTOR);
+        hash = (hash ^ word).wrapping_mul(FACTOR);
+    }
+    if !rest.is_empty() {
+        let word = rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        hash = (hash ^ word).wrapping_mul(FACTOR);
+    }
+    fold(fold(hash).wrapping_mul(FACTOR))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Digest of an order, as a C++ program compiled with GCC 12 printed them for the expectations below.
+    fn digest(order: impl IntoIterator<Item = u32>) -> u64 {
+        order.into_iter().fold(0, |digest: u64, number| digest.wrapping_mul(31).wrapping_add(number.into()))
+    }
+
+    fn sorted(count: u32, less: impl Fn(u32, u32) -> bool) -> Vec<u32> {
+        let mut items: Vec<u32> = (0..count).collect();
+        introsort_by(&mut items, |&left, &right| less(left, right));
+        items
+    }
+
+    #[test]
+    fn equal_elements_end_where_std_sort_leaves_them() {
+        let less = |left: u32, right: u32| left * left % 7 > right * right % 7;
+        assert_eq!(sorted(17, less), [16, 2, 5, 12, 9, 3, 4, 10, 11, 8, 15, 13, 6, 1, 0, 7, 14]);
+        let expected = [(0, 0), (1, 0), (16, 0xb56c5795ab7f786a), (40, 0xc52c0cb4ab836e06), (1000, 0x893bc0e4821ccc3e)];
+        for (count, expected) in expected {
+            assert_eq!(digest(sorted(count, less)), expected, "{count} items");
+        }
+    }
+
+    #[test]
+    fn bad_pivots_lead_to_the_heap_sort() {
+        let half = 1000;
+        let key = |item: u32| match item {
+            _ if item >= half => 2 * (item - half) + 2,
+            _ if item.is_multiple_of(2) => item + 1,
+            _ => item + half,
+        };
+        assert_eq!(digest(sorted(2 * half, |left, right| key(left) / 4 < key(right) / 4)), 0x8c28c79cc25f771c);
+    }
+
+    #[test]
+    fn maps_are_iterated_in_the_library_s_order() {
+        let expected = [
+            (0, 0),
+            (1, 0),
+            (13, 0x7bdc67dadc0ce206),
+            (14, 0x301a8c6f7251fe7f),
+            (100, 0x572c236bb20e55f0),
+            (85229, 0x4cd4ebac917909b6),
+            (85230, 0x1d72c04c82fa27b7),
+            (151936, 0xe2a22a9dab147cac),
+            (262144, 0x0657ea4b0fff3310),
+        ];
+        for (count, expected) in expected {
+            let keys: Vec<String> = (0..count).map(|number| format!("tok{number}")).collect();
+            let hashes: Vec<u64> = keys.iter().map(|key| hash(key.as_bytes())).collect();
+            let all: Vec<u32> = (0..count).collect();
+            let order = in_order(&hashes, &all, tables_for(keys.len()));
+            if count == 14 {
+                assert_eq!(order, [0, 4, 12, 13, 1, 3, 9, 2, 6, 5, 8, 7, 10, 11]);
+            }
+            assert_eq!(digest(order.iter().copied()), expected, "{count} keys");
+
+            let some: Vec<TokenId> = (0..count as TokenId).step_by(1 + keys.len() / 5).collect();
+            let first = order.iter().map(|&id| id as TokenId).find(|id| some.contains(id));
+            let keys = keys.iter().map(String::as_bytes);
+            assert_eq!(first_in_iteration_order(keys, &some), first, "among {count} keys");
+        }
+    }
+
+    #[test]
+    fn remainders_are_exact() {
+        for divisor in BUCKETS {
+            for dividend in [0, 1, divisor - 1, divisor, divisor + 1, u64::MAX / 2, u64::MAX - 1, u64::MAX] {
+                assert_eq!(Divisor::new(divisor).remainder(dividend), dividend % divisor, "{dividend} / {divisor}");
+            }
+        }
+    }
+}

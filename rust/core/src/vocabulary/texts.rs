@@ -1,0 +1,49 @@
+//! Byte strings numbered from 0, end to end in one allocation.
+
+use crate::error::VocabularyError;
+
+/// A sequence of byte strings: one array of bytes and one of offsets, 4 bytes a string.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Texts {
+    bytes: Vec<u8>,
+    /// String `i` ends at `ends[i]` and begins where the one before it ends.
+    ends: Vec<u32>,
+}
+
+impl Texts {
+    pub(crate) fn with_capacity(strings: usize, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(strings) }
+    }
+
+    /// Appends a string.
+    ///
+    /// # Errors
+    /// [`VocabularyError::TooLarge`] where the whole would outgrow 32-bit offsets.
+    #[inline]
+    pub(crate) fn push(&mut self, text: &[u8]) -> Result<(), VocabularyError> {
+        self.bytes.extend_from_slice(text);
+        let end = u32::try_from(self.bytes.len()).map_err(|_| VocabularyError::TooLarge { what: "token texts" })?;
+        self.ends.push(end);
+        Ok(())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// String `index`, or nothing where there is no such string.
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> &[u8] {
+        let begin = if index == 0 { 0 } else { self.ends.get(index - 1).map_or(0, |&end| end as usize) };
+        let end = self.ends.get(index).map_or(begin, |&end| end as usize);
+        &self.bytes[begin..end]
+    }
+
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
+        (0..self.len()).map(|index| self.get(index))
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.bytes.capacity() + self.ends.capacity() * size_of::<u32>()
+    }
+}
