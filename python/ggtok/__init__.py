@@ -1,0 +1,19 @@
+"""Text to tokens and back, exactly as llama.cpp does, straight from the metadata of a GGUF file."""
+
+from ._batch import Batch
+from ._tokenizer import Tokenizer
+from ._vocab import Token, TokenAttribute, Vocab
+from .errors import GgtokError, GGUFError, TokenIndexError, UnsupportedError, VocabularyError
+
+__all__ = [
+    "Batch",
+    "GGUFError",
+    "GgtokError",
+    "Token",
+    "TokenAttribute",
+    "TokenIndexError",
+    "Tokenizer",
+    "UnsupportedError",
+    "Vocab",
+    "VocabularyError",
+]

@@ -1,0 +1,257 @@
+"""The command line: the Python API for people and shell scripts.
+
+On a terminal the answers are laid out to be read; into a pipe or file `encode` writes one line of ids per text, `count`
+one number per text, and `decode` exactly the bytes of the text. `--json` writes one JSON object per text.
+Exit codes: 0, 1 if nobody reads the output any more, 2 for whatever is wrong with arguments, files or texts (one line
+on standard error says what), 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+
+from . import GgtokError, Tokenizer
+
+BUILTIN = ("bpe", "spm", "wordpiece", "unigram")
+SPECIAL = (
+    *("bos", "eos", "eot", "unk", "sep", "nl", "pad", "mask"),
+    *("fim_pre", "fim_suf", "fim_mid", "fim_pad", "fim_rep", "fim_sep"),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and gives the exit code."""
+    arguments = _parser().parse_args(argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.showwarning = lambda message, *_: print(f"ggtok: warning: {message}", file=sys.stderr)
+            arguments.run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains at its exit
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except (GgtokError, UsageError) as error:
+        return _fail(str(error))
+    return 0
+
+
+class UsageError(Exception):
+    """An argument that makes no sense."""
+
+
+def _fail(message: str) -> int:
+    print(f"ggtok: error: {' '.join(message.splitlines())}", file=sys.stderr)
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ggtok", description="Text to tokens and back, exactly as llama.cpp does, from a GGUF file's metadata."
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(name: str, run: Callable[[argparse.Namespace], None], help: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=help, description=f"{help.capitalize()}.")
+        sub.set_defaults(run=run)
+        source = sub.add_mutually_exclusive_group()
+        source.add_argument("-m", "--model", metavar="PATH", help="a GGUF file, with or without tensors")
+        source.add_argument("--builtin", choices=BUILTIN, help="an embedded vocabulary (default: bpe)")
+        sub.add_argument(
+            "--override-kv",
+            metavar="KEY=TYPE:VALUE",
+            action="append",
+            default=[],
+            help="replace metadata as llama.cpp does; TYPE is int, float, bool or str; commas separate several",
+        )
+        sub.add_argument("--json", action="store_true", help="write one JSON object per text")
+        return sub
+
+    def of_texts(name: str, run: Callable[[argparse.Namespace], None], help: str) -> None:
+        sub = command(name, run, help)
+        sub.add_argument("text", nargs="*", help="a text (default: standard input as one text)")
+        sub.add_argument(
+            "-f", "--file", metavar="FILE", action="append", default=[], help="a file as one text; - is standard input"
+        )
+        sub.add_argument("--no-special", action="store_true", help="add no BOS, EOS or SEP")
+        sub.add_argument("--parse-special", action="store_true", help="read special tokens written in the text")
+
+    of_texts("encode", _encode, "turn texts into token ids")
+    of_texts("count", _count, "count the tokens of texts")
+
+    sub = command("decode", _decode, "turn token ids into text")
+    sub.add_argument("id", nargs="*", help="token ids (default: from standard input)")
+    sub.add_argument("--remove-special", action="store_true", help="leave out an added BOS and EOS")
+    sub.add_argument("--unparse-special", action="store_true", help="write special tokens as their text")
+
+    sub = command("inspect", _inspect, "show what a file's tokenizer is")
+    sub.add_argument("path", nargs="?", metavar="MODEL", help="like --model")
+    return parser
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"ggtok {version('ggtok')}")
+        parser.exit()
+
+
+def _encode(arguments: argparse.Namespace) -> None:
+    tokenizer = _tokenizer(arguments)
+    for _, text in _texts(arguments):
+        ids = tokenizer.encode(text, add_special=not arguments.no_special, parse_special=arguments.parse_special)
+        if arguments.json:
+            _print_json(ids=ids, pieces=[_text(tokenizer.piece(id)) for id in ids])
+        elif sys.stdout.isatty():
+            for id in ids:
+                print(f"{id:>8}  {_shown(tokenizer.piece(id))}")
+        else:
+            print(*ids)
+
+
+def _count(arguments: argparse.Namespace) -> None:
+    tokenizer = _tokenizer(arguments)
+    several = len(arguments.text) + len(arguments.file) > 1
+    for name, text in _texts(arguments):
+        count = tokenizer.count(text, add_special=not arguments.no_special, parse_special=arguments.parse_special)
+        if arguments.json:
+            _print_json(count=count)
+        elif several and sys.stdout.isatty():
+            print(f"{count:>8}  {name}")
+        else:
+            print(count)
+
+
+def _decode(arguments: argparse.Namespace) -> None:
+    tokenizer = _tokenizer(arguments)
+    text = tokenizer.decode_bytes(
+        _ids(arguments), remove_special=arguments.remove_special, unparse_special=arguments.unparse_special
+    )
+    if arguments.json:
+        _print_json(text=_text(text))
+        return
+    if sys.stdout.isatty():
+        text += b"\n"
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text)
+
+
+def _inspect(arguments: argparse.Namespace) -> None:
+    if arguments.path is not None:
+        if arguments.model is not None:
+            raise UsageError("the model is given twice")
+        arguments.model = arguments.path
+    tokenizer = _tokenizer(arguments)
+    vocab = tokenizer.vocab
+    special = {name: getattr(vocab, f"{name}_id") for name in SPECIAL}
+    special = {name: id for name, id in special.items() if id is not None}
+    flags = {name: getattr(vocab, name) for name in ("add_bos", "add_eos", "add_sep")}
+    eog = sorted(vocab.eog_ids)
+    if arguments.json:
+        _print_json(
+            kind=str(vocab.kind),
+            pre=vocab.pre,
+            size=len(vocab),
+            special={name: {"id": id, "piece": _text(tokenizer.piece(id))} for name, id in special.items()},
+            eog_ids=eog,
+            **flags,
+            repairs=list(tokenizer.repairs),
+        )
+        return
+    rows = [("name", str(tokenizer.metadata.get("general.name", "")))]
+    rows += [("kind", str(vocab.kind)), ("pre-tokenizer", vocab.pre or ""), ("tokens", str(len(vocab)))]
+    rows += [(f"{name} token", f"{id:<8}{_shown(tokenizer.piece(id))}") for name, id in special.items()]
+    rows += [("end of generation", f"{id:<8}{_shown(tokenizer.piece(id))}") for id in eog]
+    rows += [(name, "yes" if value else "no") for name, value in flags.items()]
+    rows += [("repaired", repair) for repair in tokenizer.repairs]
+    before = None
+    for name, value in rows:
+        if value:
+            print(f"{name if name != before else '':<18} {value}")
+            before = name
+
+
+def _tokenizer(arguments: argparse.Namespace) -> Tokenizer:
+    overrides = dict(_override(item) for row in arguments.override_kv for item in next(csv.reader([row]), []))
+    if arguments.model is not None:
+        return Tokenizer.from_gguf(arguments.model, overrides=overrides)
+    if overrides:
+        raise UsageError("--override-kv needs --model")
+    return Tokenizer.builtin(arguments.builtin or "bpe")
+
+
+def _override(item: str) -> tuple[str, str | int | float | bool]:
+    """One override in llama.cpp's notation: `string_parse_kv_override` in its `common/common.cpp`.
+
+    Deviations: (1) a number must be a number, where llama.cpp takes anything else for 0. (2) Keys and strings may be
+    longer than 127 bytes.
+    """
+    key, equals, typed = item.partition("=")
+    kind, colon, value = typed.partition(":")
+    if not (key and equals and colon):
+        raise UsageError(f"{item!r} is not KEY=TYPE:VALUE")
+    kinds: dict[str, Callable[[str], str | int | float | bool]] = {
+        "int": int,
+        "float": float,
+        "bool": lambda value: {"true": True, "false": False}[value],
+        "str": str,
+    }
+    if kind not in kinds:
+        raise UsageError(f"{item!r} has the type {kind!r}: expected int, float, bool or str")
+    try:
+        return key, kinds[kind](value)
+    except (ValueError, KeyError):
+        raise UsageError(f"{item!r} has the value {value!r}: expected a {kind}") from None
+
+
+def _texts(arguments: argparse.Namespace) -> Iterator[tuple[str, bytes]]:
+    """Each text with its name."""
+    for text in arguments.text:
+        yield repr(text), os.fsencode(text)
+    for path in arguments.file or ([] if arguments.text else ["-"]):
+        if path == "-":
+            yield path, sys.stdin.buffer.read()
+        else:
+            with open(path, "rb") as file:
+                yield path, file.read()
+
+
+def _ids(arguments: argparse.Namespace) -> list[int]:
+    """Ids separated by white space, commas or brackets, so that a printed list will do."""
+    texts = arguments.id or [sys.stdin.buffer.read().decode("utf-8", "backslashreplace")]
+    words = " ".join(texts).translate(str.maketrans("[],", "   ")).split()
+    try:
+        return [int(word) for word in words]
+    except ValueError as error:
+        raise UsageError(f"token ids must be integers: {error}") from None
+
+
+def _text(piece: bytes) -> str:
+    return piece.decode("utf-8", "replace")
+
+
+def _shown(piece: bytes) -> str:
+    """A piece in quotes, with everything escaped that would not show; `b'...'` where it is no UTF-8 by itself."""
+    try:
+        return repr(piece.decode("utf-8"))
+    except UnicodeDecodeError:
+        return repr(piece)
+
+
+def _print_json(**values: object) -> None:
+    print(json.dumps(values, ensure_ascii=False))

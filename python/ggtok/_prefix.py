@@ -1,0 +1,112 @@
+"""The first bytes of a file, as many as its reader turns out to need.
+
+The file is read, not mapped, because a mapped file that shrinks kills the process: first 16 MiB, then as much again
+as there is, until the reader has enough. What is asked for beyond the end is never allocated.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Protocol, TypeAlias
+
+    from _typeshed import ReadableBuffer
+
+    class Readable(Protocol):
+        """A binary file, or anything else that reads like one."""
+
+        def read(self, size: int, /) -> bytes: ...
+
+    Source: TypeAlias = str | os.PathLike[str] | ReadableBuffer | Readable
+
+FIRST_READ = 1 << 24
+"""Larger than nearly all metadata, and read in a few milliseconds."""
+
+MAX_BYTES = (1 << 32) - 9
+"""A prefix never grows beyond what the 32-bit positions of `StringArray` reach."""
+
+
+class Prefix:
+    """`data` is the source from its first byte, or from where a file stood; `reaches` makes it longer."""
+
+    def __init__(self, data: bytes = b"", total: int | None = None, read: Callable[[int], bytes] | None = None) -> None:
+        self.data = data
+        self.total = total if read else len(data)
+        """Size of the source in bytes; `None` while that is not known."""
+        self._read = read
+        self._file: io.FileIO | None = None
+
+    @classmethod
+    def open(cls, source: Source) -> Prefix:
+        """The prefix of a file by its path, of a bytes-like object, or of a readable binary file."""
+        if isinstance(source, (str, os.PathLike)):
+            file = io.FileIO(source)
+            prefix = cls._of_file(file)
+            prefix._file = file
+            return prefix
+        if hasattr(source, "read"):
+            return cls._of_file(source)  # type: ignore[arg-type]
+        if isinstance(source, bytes) and len(source) <= MAX_BYTES:
+            return cls(source)
+        view = memoryview(source)
+        view = view.cast("B") if view.c_contiguous else memoryview(view.tobytes())
+        at = 0
+
+        def read(size: int) -> bytes:
+            nonlocal at
+            at += size
+            return view[at - size : at].tobytes()
+
+        return cls(total=view.nbytes, read=read)
+
+    @classmethod
+    def _of_file(cls, file: Readable) -> Prefix:
+        def read(size: int) -> bytes:
+            chunk: object = file.read(size)
+            if not isinstance(chunk, (bytes, bytearray, memoryview)):
+                raise TypeError(
+                    f"the source must be a binary file whose read() gives bytes, not {type(chunk).__name__}"
+                )
+            return bytes(chunk)
+
+        total = None
+        raw = getattr(file, "raw", file)
+        if isinstance(raw, io.FileIO):  # of others, finding the size may cost more than reading them
+            status = os.fstat(raw.fileno())
+            if stat.S_ISREG(status.st_mode):
+                total = max(0, status.st_size - file.tell()) or None  # type: ignore[attr-defined]
+        return cls(total=total, read=read)
+
+    def __enter__(self) -> Prefix:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file:
+            self._file.close()
+
+    def reaches(self, end: int) -> bool:
+        """Whether the source has `end` bytes, at most `MAX_BYTES`; reads them unless they are there."""
+        have = len(self.data)
+        if end <= have:
+            return True
+        if self._read is None or end > (MAX_BYTES if self.total is None else self.total):
+            return False
+        parts = [self.data] if have else []
+        while have < end:
+            goal = min(max(FIRST_READ, 2 * have), self.total or MAX_BYTES, MAX_BYTES)
+            chunk = self._read(goal - have)
+            if not chunk:
+                self.total = have
+                break
+            parts.append(chunk)
+            have += len(chunk)
+        self.data = b"".join(parts)
+        return have >= end

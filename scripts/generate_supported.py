@@ -1,0 +1,95 @@
+"""Writes docs/supported.md from the tables that the code uses, as the installed ggtok gives them.
+
+python scripts/generate_supported.py
+python scripts/generate_supported.py --check      # exit code 1 where the page is not current
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ggtok import _ggtok
+
+PAGE = Path(__file__).parent.parent / "docs" / "supported.md"
+ALGORITHMS = {
+    "spm": "SentencePiece's byte-pair encoding: merges by score",
+    "bpe": "byte-pair encoding: merges by rank",
+    "wpm": "WordPiece: longest match within a word",
+    "ugm": "Unigram: best sum of scores",
+    "rwkv": "longest match over bytes",
+    "plamo2": "least cost over characters",
+    "test": "llama.cpp's own tests: five bytes make a token",
+    "none": "opens and knows its size; encoding raises `VocabularyError`",
+}
+FLAGS = ("clean_spaces", "ignore_merges", "add_bos", "add_sep", "escape_whitespaces")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)) + "\n"
+
+
+def shown(pattern: str) -> str:
+    """A pattern in printable ASCII: everything else as escapes."""
+    return "".join(char if " " <= char <= "~" else char.encode("unicode_escape").decode() for char in pattern)
+
+
+def page() -> str:
+    """The page as it should be."""
+    models, names, families = _ggtok.models(), _ggtok.pretokenizers(), _ggtok.families()
+    model_rows = [(f"`{name}`", kind, ALGORITHMS[kind]) for name, kind in models.items()]
+    name_rows = []
+    for name, row in names.items():
+        flags = [f"`{flag}`" for flag in FLAGS if row[flag]]  # type: ignore[literal-required]
+        flags += [] if row["lowercase"] else ["not `lowercase`"]
+        flags += [] if row["has_bos"] else ["no BOS of its own"]
+        name_rows.append((f"`{name}`", row["family"], ", ".join(flags)))
+    family_parts = []
+    for name, family in families.items():
+        patterns = "".join(f"    {shown(pattern)}\n" for pattern in family["patterns"])
+        pieces = "" if family["byte_encode"] else "\nPieces are not spelled in GPT-2's characters for bytes.\n"
+        family_parts.append(f"### {name}\n{pieces}\n{patterns or 'No pattern.' + chr(10)}")
+    return f"""\
+# What is supported
+
+Written by `python scripts/generate_supported.py` from the tables that the code uses. DO NOT EDIT.
+
+Every vocabulary type and every pre-tokenizer name that llama.cpp loads. Any other value of these two keys raises
+`UnsupportedError`, which lists the nearest known names.
+
+## Vocabulary types: `tokenizer.ggml.model`
+
+{table(("value", "kind", "algorithm"), model_rows)}
+`gemma4` works on text with spaces written as `▁` and always uses its own patterns. `hybriddna` reads k-mers between
+`<dna>` and `</dna>`. `whitespace` drops whitespace and lets nothing merge across it. RWKV's token texts are read with
+their escapes.
+
+## Pre-tokenizers: `tokenizer.ggml.pre`
+
+{len(names)} names of {len(families)} families. Where a file of kind `bpe` gives no name, `default` is used and a
+warning says so. Flags are defaults that the file can replace where a key for them exists.
+
+{table(("name", "family", "flags"), name_rows)}
+## Families
+
+The patterns of a family are applied one after the other, each to the pieces that the one before leaves. Line ends and
+what is beyond ASCII is shown escaped.
+
+{chr(10).join(family_parts)}"""
+
+
+def main() -> int:
+    """Writes or checks."""
+    if "--check" in sys.argv[1:]:
+        if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == page():
+            return 0
+        print(f"docs/{PAGE.name} is not current: run python scripts/generate_supported.py", file=sys.stderr)
+        return 1
+    PAGE.write_text(page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,169 @@
+"""Writes rust/core/src/unicode/tables.rs: llama.cpp's character classes and character maps as page tables.
+
+The facts are those of the Unicode Character Database 15.1 under llama.cpp's reading of it
+(`scripts/gen-unicode-data.py`, `unicode_cpt_flags_array` in `src/unicode.cpp`):
+
+1. A code point's class is the first letter of its general category; `Cn` alone is "undefined".
+2. Whitespace is the property `White_Space`.
+3. "lowercase" and "uppercase" mark the *targets* of the simple case mappings: a letter without a partner has neither.
+4. The accent-stripping map sends a code point to the first code point of its canonical decomposition; "nfd" marks
+   the targets, and U+0000.
+
+Categories and decompositions come from the package `unicodedata2`. It has no case mappings; those are Python's own,
+which are never taken back once given, less those with a partner that 15.1 does not know. Hangul syllables are left
+out of the map: `unicode.rs` computes them.
+
+A table is an index of pages of 32 code points; equal pages are stored once. It ends after the last page that differs
+from the empty one.
+
+    pip install unicodedata2==15.1.0
+    python scripts/generate_unicode.py
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import unicodedata
+from collections.abc import Iterable
+from pathlib import Path
+
+UNICODE_VERSION = "15.1.0"
+OUTPUT = Path(__file__).parent.parent / "rust" / "core" / "src" / "unicode" / "tables.rs"
+CODE_POINTS = range(0x110000)
+SURROGATES = range(0xD800, 0xE000)
+HANGUL_SYLLABLES = range(0xAC00, 0xD7A4)
+WHITE_SPACE = {
+    *range(0x09, 0x0E),
+    *range(0x2000, 0x200B),
+    *(0x20, 0x85, 0xA0, 0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000),
+}
+
+# llama.cpp's bits.
+UNDEFINED = 0x001
+CLASSES = {"N": 0x002, "L": 0x004, "Z": 0x008, "M": 0x010, "P": 0x020, "S": 0x040, "C": 0x080}
+WHITESPACE, LOWERCASE, UPPERCASE, NFD = 0x100, 0x200, 0x400, 0x800
+
+PAGE = 32
+# The class table ends here, after the last dense plane; the few ranges beyond are listed one by one.
+PAGED_END = 0x40000
+# Code points per row of a written table.
+ROW = 32
+
+ucd = importlib.import_module("unicodedata2")
+
+
+def simple_lowercase(char: str) -> str:
+    """The simple mapping; U+0130 is the one character whose full mapping, which Python has, is another."""
+    return "i" if char == "\u0130" else char.lower()
+
+
+def simple_uppercase(char: str) -> str:
+    """The simple mapping: where the full one is a string, it is the titlecase character or nothing."""
+    return next((upper for upper in (char.upper(), char.title()) if len(upper) == 1), char)
+
+
+def changes(mapping: Iterable[tuple[str, str]]) -> dict[int, int]:
+    """The pairs that differ and that the database knows on both sides."""
+    return {
+        ord(char): ord(other)
+        for char, other in mapping
+        if char != other and "Cn" not in (ucd.category(char), ucd.category(other))
+    }
+
+
+def paged(values: list[int]) -> tuple[list[int], list[list[int]]]:
+    """Page numbers, and the distinct pages in order of appearance."""
+    numbers: dict[tuple[int, ...], int] = {}
+    index = [numbers.setdefault(tuple(values[at : at + PAGE]), len(numbers)) for at in range(0, len(values), PAGE)]
+    return index, [list(page) for page in numbers]
+
+
+def paged_map(mapping: dict[int, int]) -> tuple[list[int], list[list[int]]]:
+    """`paged` for a map; 0 stands for a code point that stays itself."""
+    end = (max(mapping) // PAGE + 1) * PAGE
+    return paged([mapping.get(code_point, 0) for code_point in range(end)])
+
+
+def rows(values: list[int], form: str) -> str:
+    """Numbers in lines of the source."""
+    return "".join(
+        "    " + " ".join(f"{value:{form}}," for value in values[at : at + ROW]) + "\n"
+        for at in range(0, len(values), ROW)
+    )
+
+
+def array(name: str, kind: str, values: list[int], doc: str, form: str = "") -> str:
+    """A table as Rust."""
+    return f"/// {doc}\npub(super) static {name}: [{kind}; {len(values)}] = [\n{rows(values, form)}];\n"
+
+
+def pages(name: str, kind: str, values: list[list[int]], doc: str, form: str = "") -> str:
+    """A table of pages as Rust."""
+    body = "".join(f"    [{', '.join(f'{value:{form}}' for value in page)}],\n" for page in values)
+    return f"/// {doc}\npub(super) static {name}: [[{kind}; {PAGE}]; {len(values)}] = [\n{body}];\n"
+
+
+def tables() -> str:
+    """The whole file."""
+    lowercase = changes((char, simple_lowercase(char)) for char in map(chr, CODE_POINTS))
+    uppercase = changes((char, simple_uppercase(char)) for char in map(chr, CODE_POINTS))
+    base = changes((chr(c), ucd.normalize("NFD", chr(c))[0]) for c in CODE_POINTS if c not in SURROGATES)
+
+    categories = (ucd.category(chr(code_point)) for code_point in CODE_POINTS)
+    flags = [UNDEFINED if category == "Cn" else CLASSES[category[0]] for category in categories]
+    for flag, members in (
+        (WHITESPACE, WHITE_SPACE),
+        (LOWERCASE, set(lowercase.values())),
+        (UPPERCASE, set(uppercase.values())),
+        (NFD, {0, *base.values()}),
+    ):
+        for code_point in members:
+            flags[code_point] |= flag
+
+    distinct = sorted(set(flags))
+    class_index, class_pages = paged([distinct.index(value) for value in flags[:PAGED_END]])
+    high: list[list[int]] = []
+    for code_point in range(PAGED_END, len(flags)):
+        if flags[code_point] == UNDEFINED:
+            continue
+        if high and high[-1][1:] == [code_point - 1, flags[code_point]]:
+            high[-1][1] = code_point
+        else:
+            high.append([code_point, code_point, flags[code_point]])
+    high_rows = "".join(f"    ({first:#x}, {last:#x}, {value:#x}),\n" for first, last, value in high)
+
+    lower_index, lower_pages = paged_map(lowercase)
+    base_index, base_pages = paged_map({c: target for c, target in base.items() if c not in HANGUL_SYLLABLES})
+
+    page = f"The distinct pages of {PAGE} code points"
+    number = f"For each {PAGE} code points"
+    return "\n".join(
+        (
+            "//! Generated from the Unicode Character Database "
+            + f"{UNICODE_VERSION} by `python scripts/generate_unicode.py`. DO NOT EDIT.\n",
+            array("FLAGS", "u16", distinct, "The combinations of flags that occur.", "#x"),
+            array("ASCII_FLAGS", "u16", flags[:0x80], "The flags of ASCII.", "#x"),
+            array("CLASS_INDEX", "u16", class_index, f"{number} below {PAGED_END:#x} the number of a page."),
+            pages("CLASS_PAGES", "u8", class_pages, f"{page}: places in `FLAGS`."),
+            f"/// First, last and flags of what is defined from {PAGED_END:#x} on.\n"
+            + f"pub(super) static HIGH_RANGES: [(u32, u32, u16); {len(high)}] = [\n{high_rows}];\n",
+            array("LOWERCASE_INDEX", "u8", lower_index, f"{number} the number of a page; beyond, nothing changes."),
+            pages("LOWERCASE_PAGES", "u32", lower_pages, f"{page}: the lowercase code point, 0 for itself.", "#x"),
+            array("BASE_INDEX", "u8", base_index, f"{number} the number of a page; beyond, nothing changes."),
+            pages("BASE_PAGES", "u32", base_pages, f"{page}: the base letter, 0 for itself.", "#x"),
+        )
+    )
+
+
+def main() -> None:
+    """Checks the two databases and writes the file."""
+    if ucd.unidata_version != UNICODE_VERSION:
+        sys.exit(f"unicodedata2 has Unicode {ucd.unidata_version}; {UNICODE_VERSION} is needed")
+    if int(unicodedata.unidata_version.partition(".")[0]) < 14:
+        sys.exit("this Python lacks case mappings of Unicode 15.1; 3.11 or newer is needed")
+    OUTPUT.write_text(tables(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
