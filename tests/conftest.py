@@ -1,0 +1,47 @@
+"""What all tests share: the way to the shared material, and how hard hypothesis tries.
+
+`GGTOK_SHARED` names the folder with vocabularies, recorded answers and corpora (default: `../shared` beside the
+project). Tests that need it are skipped where it is absent, and the last lines of the run say how many.
+`GGTOK_HYPOTHESIS=thorough` makes property tests try many, and other, examples (default: `fast`, always the same ones).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+SHARED = Path(os.environ.get("GGTOK_SHARED") or Path(__file__).parents[2] / "shared").resolve()
+ABSENT = f"no shared material at {SHARED} (set GGTOK_SHARED)"
+
+settings.register_profile("fast", max_examples=60, deadline=None, derandomize=True, database=None)
+settings.register_profile(
+    "thorough", max_examples=5000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("GGTOK_HYPOTHESIS") or "fast")
+
+
+def shared_files(pattern: str) -> list[Any]:
+    """Parameters for one test per shared file, or a single skipped one."""
+    paths = sorted(SHARED.glob(pattern))
+    if not paths:
+        return [pytest.param(SHARED / pattern, id="absent", marks=pytest.mark.skip(reason=ABSENT))]
+    return [pytest.param(path, id=path.name.split(".")[0]) for path in paths]
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with the shared material."""
+    if not SHARED.is_dir():
+        pytest.skip(ABSENT)
+    return SHARED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = terminalreporter.stats.get("skipped", [])
+    count = sum(ABSENT in str(report.longrepr) for report in skipped)
+    if count:
+        terminalreporter.write_line(f"{count} tests were skipped: {ABSENT}", yellow=True, bold=True)

@@ -1,0 +1,89 @@
+"""The fuzzer's command line. Exit code 1 where ggtok and llama.cpp differ."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from .campaign import Campaign, Tally
+from .child import Child
+from .report import call, read_replay_token
+from .vocabularies import Target, targets
+
+REFERENCE = "tests.differential.answerers:Reference"
+OURS = "tests.differential.answerers:Ggtok"
+
+
+def arguments() -> argparse.Namespace:
+    """Reads the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.differential", description="ggtok beside the live llama.cpp")
+    parser.add_argument("--seconds", type=float, default=60.0, help="how long to run (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=None, help="default: the clock")
+    parser.add_argument("--vocab", default="*", help="name or pattern: llama-bpe, builtin:spm, 'small:ugm:*'")
+    parser.add_argument("--pre", default=None, help="gpt-2 under this pre-tokenizer, or a pattern")
+    parser.add_argument("--override", action="append", default=[], metavar="KEY=JSON", help="with --vocab NAME")
+    parser.add_argument("--texts", type=int, default=48, help="texts per round (default: %(default)s)")
+    parser.add_argument("--timeout", type=float, default=20.0, help="seconds after which a child counts as hung")
+    parser.add_argument("--verbose", action="store_true", help="a line per round")
+    parser.add_argument("--replay", metavar="TOKEN", help="ask the one query of a finding again")
+    parser.add_argument("--ours", default=OURS, metavar="MODULE:CLASS", help="what to hold against llama.cpp")
+    return parser.parse_args()
+
+
+def summary(tally: Tally, seconds: float) -> str:
+    """Comparisons per vocabulary, generated ones by kind, then the totals."""
+    rows: dict[str, list[int]] = {}
+    for name, count in tally.comparisons.items():
+        row = rows.setdefault(name.rpartition(":")[0] if name.startswith("small:") else name, [0, 0])
+        row[0] += count
+        row[1] += tally.differences[name]
+    lines = [f"{'vocabulary':36}{'comparisons':>12}{'differences':>12}"]
+    lines += [f"{name:36}{row[0]:12}{row[1]:12}" for name, row in sorted(rows.items())]
+    lines += [f"reference died in {how}: {count}" for how, count in sorted(tally.deaths.items())]
+    lines.append(
+        f"{tally.comparisons.total()} comparisons in {tally.rounds} rounds and {seconds:.0f} s: "
+        f"{tally.differences.total()} differences, {tally.deaths.total()} deaths of the reference, "
+        f"{tally.refusals.total()} vocabularies that both refuse"
+    )
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Runs or replays."""
+    options = arguments()
+    reference, ours = Child(REFERENCE, options.timeout), Child(options.ours, options.timeout)
+    start = time.monotonic()
+    try:
+        with tempfile.TemporaryDirectory(prefix="differential-") as directory:
+            campaign = Campaign((reference, ours), Path(directory), _tell, options.texts, options.verbose)
+            if options.replay:
+                target, query = read_replay_token(options.replay)
+                difference = campaign.replay(target, query)
+                _tell("\n".join(difference.lines()) if difference else f"{target.name}: {call(query)}: no difference")
+                return 1 if difference else 0
+            seed = options.seed if options.seed is not None else time.time_ns() % 1_000_000_000
+            _tell(f"seed {seed}")
+            chosen = targets(seed, f"pre:{options.pre}" if options.pre else options.vocab)
+            if options.override:
+                overrides = {key: json.loads(value) for key, _, value in (o.partition("=") for o in options.override)}
+                chosen = (Target(target.name, overrides) for target in chosen)
+            tally = campaign.run(chosen, seed, options.seconds)
+            _tell(summary(tally, time.monotonic() - start))
+            return 1 if tally.differences.total() else 0
+    except FileNotFoundError as error:
+        sys.exit(str(error))
+    finally:
+        reference.close()
+        ours.close()
+
+
+def _tell(text: str) -> None:
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

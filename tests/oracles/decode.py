@@ -1,0 +1,67 @@
+"""Pieces and whole texts from ids.
+
+Source: llama.cpp, llama-vocab.cpp, `token_to_piece`, `llama_decode_text` and `detokenize`. The three passes that clean
+up spaces are written as the replacements that they amount to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from . import bpe, rwkv, utf8
+from .gguf_vocab import BYTE, CONTROL, NORMAL, UNKNOWN, USER_DEFINED, Vocab
+
+ESCAPED_SPACE = "\u2581".encode()
+BYTE_OF = {character: byte for byte, character in bpe.BYTE_ALPHABET.items()}
+
+
+def piece(vocab: Vocab, id: int, special: bool) -> bytes:
+    attribute = vocab.attributes[id]
+    # Hybriddna's groups of six lose their marker.
+    text = vocab.texts[id].removesuffix(bpe.DNA_MARKER) if vocab.model == "hybriddna" else vocab.texts[id]
+    if not special and attribute & (UNKNOWN | CONTROL):
+        return b""
+    if vocab.kind == "rwkv":
+        return rwkv.unescape(text)
+    if vocab.kind == "plamo2":
+        spelled = re.fullmatch(rb"<0x([0-9A-Fa-f]{2})>", text) if attribute & BYTE else None
+        return bytes([int(spelled[1], 16)]) if spelled else text
+    if attribute & (UNKNOWN | CONTROL | USER_DEFINED):
+        return text
+    if attribute & NORMAL:
+        if vocab.kind == "bpe" and not vocab.escape_whitespaces:
+            return decode_bytes(text)
+        return text.replace(ESCAPED_SPACE, b" ")
+    return bytes([int(text[3:5], 16)]) if attribute & BYTE else b""
+
+
+def decode_bytes(text: bytes) -> bytes:
+    """GPT-2's characters back to bytes; any other one leaves llama.cpp's complaint."""
+    result = b""
+    for code_point in utf8.code_points(text):
+        character = chr(code_point)
+        if character in BYTE_OF:
+            result += bytes([BYTE_OF[character]])
+        else:
+            result += b"[UNK_BYTE_0x" + utf8.encode(code_point).hex().encode() + text + b"]"
+    return result
+
+
+def decode(vocab: Vocab, ids: Sequence[int], remove_special: bool, unparse_special: bool) -> bytes:
+    strip_space = vocab.add_space_prefix
+    ids = list(ids)
+    if remove_special and vocab.add_bos and ids[:1] == [vocab.bos]:
+        ids = ids[1:]
+        strip_space = False
+    if remove_special and vocab.add_eos and ids[-1:] == [vocab.eos]:
+        ids = ids[:-1]
+    pieces = [piece(vocab, id, unparse_special) for id in ids]
+    if strip_space and pieces:
+        pieces[0] = pieces[0].removeprefix(b" ")
+    text = b"".join(pieces)
+    if vocab.clean_spaces:
+        text = re.sub(rb" ([?!.,])", rb"\1", text)
+        text = text.replace(b" ' ", b"'")
+        text = re.sub(rb" ('s|'m|'re|'ve)", rb"\1", text)
+    return text

@@ -1,0 +1,202 @@
+"""Hypothesis strategies: small nasty vocabularies of every kind, and texts that hit them.
+
+Two tokens of one length never are both special: llama.cpp's order among those depends on its standard library's sort.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+
+from . import bpe, classes, pretokenize, unigram
+from .gguf_vocab import TokenType, Vocab
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+LETTERS = ["a", "b", "c", "\u00e9", "\u0301", "\u4e00", "\U0001f600", "1", "'", ".", "?", "<", ">", "x"]
+SPACE = "\u2581"
+CUT_SHORT = [b"\x80", b"\xc3", b"\xe2\x96", b"\xf0\x9f\x98", b"\xff", b"\xf8"]
+BROKEN = [*CUT_SHORT, b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"]
+BYTES = [b"<0x%02X>" % byte for byte in range(256)]
+SPECIAL_TEXTS = ["<s>", "<a>", "<a><b", "><b>", "[x", "ab<", " <b> ", "<ab<a>ab>", "\u4e00<", "abcabcabc"]
+SPECIAL_TYPES = (TokenType.CONTROL, TokenType.USER_DEFINED, TokenType.UNKNOWN)
+SCORES = st.one_of(st.sampled_from([0.0, -1.0, -2.0]), st.floats(-20, 5, width=32, allow_nan=False))
+
+
+def words(alphabet: list[str], longest: int = 5) -> st.SearchStrategy[str]:
+    return st.lists(st.sampled_from(alphabet), min_size=1, max_size=longest).map("".join)
+
+
+def texts(vocab: Vocab) -> st.SearchStrategy[bytes]:
+    """Texts out of the vocabulary's own texts, spaces, special texts, odd characters, and bytes that are no UTF-8."""
+    own = [text.replace(SPACE.encode(), b" ") for text in vocab.texts if text not in BYTES]
+    part = st.one_of(
+        st.sampled_from(own + vocab.texts[:8]),
+        words(LETTERS, 3).map(str.encode),
+        st.sampled_from([b" ", b"  ", b"\n", b"\t ", b"\r\n", b"\0", SPACE.encode(), "\u3000".encode(), b"   \n  "]),
+        st.sampled_from([text.encode() for text in SPECIAL_TEXTS]),
+        st.sampled_from(classes.ALPHABET).map(str.encode),
+        st.sampled_from(BROKEN),
+        st.integers(2, 20).map(lambda count: b"a" * count),
+    )
+    return st.lists(part, max_size=12).map(b"".join)
+
+
+def token_texts(draw: Draw, alphabet: list[str]) -> list[bytes]:
+    """Random words, and some of the special texts."""
+    drawn = draw(st.lists(words(alphabet), max_size=25))
+    return [text.encode() for text in drawn + draw(st.lists(st.sampled_from(SPECIAL_TEXTS), max_size=4))]
+
+
+Head = list[tuple[bytes, TokenType]]
+
+
+def typed(draw: Draw, head: Head, drawn: list[bytes], allowed: tuple[TokenType, ...]) -> tuple[list[bytes], list[int]]:
+    """Texts and types of `head` and of `drawn`, whose types are random; normal where the length is taken."""
+    tokens = dict(head)
+    taken = {len(text) for text, type in head if type in SPECIAL_TYPES}
+    for text in drawn:
+        if text in tokens or not text:
+            continue
+        type = draw(st.sampled_from(allowed))
+        if type in SPECIAL_TYPES:
+            type = TokenType.NORMAL if len(text) in taken else type
+            taken.add(len(text))
+        tokens[text] = type
+    return list(tokens), list(map(int, tokens.values()))
+
+
+MOSTLY_NORMAL = (TokenType.NORMAL,) * 6 + (
+    TokenType.USER_DEFINED,
+    TokenType.CONTROL,
+    TokenType.UNUSED,
+    TokenType.UNKNOWN,
+    TokenType.UNDEFINED,
+)
+HEAD: Head = [(b"<unk>", TokenType.UNKNOWN), (b"<s>", TokenType.CONTROL), (b"</s>", TokenType.CONTROL)]
+STRIPPING = st.sampled_from(
+    [
+        {},
+        {},
+        {"name": "Phi-3-mini"},
+        {"architecture": "jina-bert-v3"},
+        {"name": "ModernBERT is modern-bert"},
+    ]
+)
+STRIPPED: Head = [
+    (b"<|endoftext|>", TokenType.CONTROL),
+    (b"<mask>", TokenType.CONTROL),
+    (b"[MASK]!", TokenType.CONTROL),
+]
+
+
+def common(draw: Draw) -> dict[str, Any]:
+    return {
+        "bos": 1,
+        "eos": 2,
+        "unk": 0,
+        "add_bos": draw(st.booleans()),
+        "add_eos": draw(st.booleans()),
+        "add_space_prefix": draw(st.booleans()),
+    }
+
+
+@st.composite
+def spm(draw: Draw) -> Vocab:
+    drawn = token_texts(draw, [*LETTERS, SPACE])
+    names = draw(STRIPPING)
+    bytes_left = draw(st.sampled_from([BYTES, BYTES, BYTES[:128], []]))
+    head = [*HEAD, *(STRIPPED if names else []), *((text, TokenType.BYTE) for text in bytes_left)]
+    tokens, types = typed(draw, head, drawn, MOSTLY_NORMAL)
+    scores = [draw(SCORES) if type != TokenType.BYTE else 0.0 for type in types]
+    return Vocab("llama", tokens, types, scores, **common(draw), **names)
+
+
+@st.composite
+def bpe_like(draw: Draw) -> Vocab:
+    """Byte-level BPE; `gemma4` and whitespace work on UTF-8 with byte tokens."""
+    model = draw(st.sampled_from(["gpt2"] * 6 + ["gemma4", "whitespace", "hybriddna"]))
+    # Spaces that reach the merges end llama.cpp, so this pattern needs the model that takes them out first.
+    names_of_patterns = sorted(pretokenize.families().keys() - {"whitespace"})
+    pre = model if model in ("gemma4", "whitespace") else draw(st.sampled_from(names_of_patterns))
+    family = pretokenize.family(pre)
+
+    def spell(text: str) -> bytes:
+        return bpe.byte_encode(text.encode()) if family.byte_encode else text.replace(" ", SPACE).encode()
+
+    parts = draw(st.lists(words([*LETTERS, " ", "\n"], 3).map(spell), min_size=2, max_size=12))
+    pairs = draw(st.lists(st.tuples(st.sampled_from(parts), st.sampled_from(parts)), max_size=10))
+    # Merges of single characters first, so that longer parts can come about; some results are no tokens.
+    steps = [
+        (text[:cut].encode(), text[cut:].encode()) for text in map(bytes.decode, parts) for cut in range(1, len(text))
+    ]
+    merges = [b" ".join(pair) for pair in draw(st.permutations(steps + pairs))]
+    merges += draw(st.lists(st.sampled_from([b"nospace", b" a", b"a  b", b"a b c", *merges]), max_size=3))
+    singles = [bpe.byte_encode(bytes([byte])) for byte in range(256)] if family.byte_encode else BYTES
+    base = singles if draw(st.booleans()) else draw(st.lists(st.sampled_from(singles), max_size=80))
+    joined = [left + right for left, right in steps + pairs]
+    drawn = [*base, *parts, *draw(st.lists(st.sampled_from(joined or parts), max_size=10))]
+    drawn += [text.encode() for text in draw(st.lists(st.sampled_from(SPECIAL_TEXTS), max_size=4))]
+    head = list(HEAD)
+    if model == "hybriddna":
+        kmers = [b"AAAAAA", b"ACGTAC", b"TTTAAA"]
+        head += [(text, TokenType.NORMAL) for text in (b"<dna>", b"</dna>", b"<oov>")]
+        head += [(kmer + bpe.DNA_MARKER, TokenType.NORMAL) for kmer in kmers]
+    names = draw(STRIPPING) if model == "gpt2" else {}
+    tokens, types = typed(draw, head + (STRIPPED if names else []), drawn, (TokenType.NORMAL,) * 12 + MOSTLY_NORMAL)
+    if not family.byte_encode:
+        types = [int(TokenType.BYTE) if text in BYTES else type for text, type in zip(tokens, types, strict=True)]
+    flags = {flag: getattr(family, flag) for flag in ("clean_spaces", "ignore_merges", "escape_whitespaces")}
+    settings = common(draw) | {"add_space_prefix": False} | names
+    settings["add_bos"] |= family.name == "gemma4"
+    return Vocab(model, tokens, types, merges=merges, pre=pre, lowercase=draw(st.booleans()), **settings, **flags)
+
+
+@st.composite
+def wpm(draw: Draw) -> Vocab:
+    alphabet = [*LETTERS, "e", "A", "\u00c9"]
+    starts = [(SPACE + text).encode() for text in draw(st.lists(words(alphabet, 3), max_size=15))]
+    drawn = starts + token_texts(draw, alphabet)
+    head = [*HEAD, *(((SPACE.encode(), TokenType.NORMAL),) if draw(st.booleans()) else ())]
+    tokens, types = typed(draw, head, drawn, MOSTLY_NORMAL)
+    flags = {"lowercase": draw(st.booleans()), "strip_accents": draw(st.booleans()), "clean_spaces": True}
+    return Vocab("bert", tokens, types, sep=2, **common(draw), **flags)
+
+
+@st.composite
+def ugm(draw: Draw) -> Vocab:
+    drawn = token_texts(draw, [*LETTERS, SPACE])
+    names = draw(STRIPPING)
+    tokens, types = typed(draw, [*HEAD, *(STRIPPED if names else [])], drawn, MOSTLY_NORMAL)
+    keys = words([*LETTERS, "a", " ", "\u3000", "\ufb01"], 3).map(str.encode)
+    values = st.lists(st.sampled_from([*LETTERS, " ", "fi"]), max_size=3).map(lambda parts: "".join(parts).encode())
+    replacements = draw(st.one_of(st.just({}), st.dictionaries(keys, values, max_size=8)))
+    charsmap = unigram.build_charsmap(replacements) if replacements else b""
+    scores = [draw(SCORES) for _ in tokens]
+    settings = common(draw) | {"remove_extra_whitespaces": draw(st.booleans())} | names
+    return Vocab("t5", tokens, types, scores, charsmap=charsmap, **settings)
+
+
+@st.composite
+def rwkv(draw: Draw) -> Vocab:
+    drawn = token_texts(draw, [*LETTERS, " ", "\\n", "\\t", "\\xff", "\\xc3", "\\\\", "\\'"])
+    # Without a token for its first byte alone a text can send llama.cpp round in circles.
+    firsts = [f"\\x{byte:02x}" for byte in range(256)]
+    head = [(b"<s>", TokenType.CONTROL), *((text.encode(), TokenType.NORMAL) for text in firsts)]
+    tokens, types = typed(draw, head, drawn, MOSTLY_NORMAL)
+    return Vocab("rwkv", tokens, types, bos=0, eos=0)
+
+
+@st.composite
+def plamo2(draw: Draw) -> Vocab:
+    drawn = token_texts(draw, [*LETTERS, " "])
+    head = [*HEAD, *((text, TokenType.BYTE) for text in BYTES)]
+    tokens, types = typed(draw, head, drawn, MOSTLY_NORMAL)
+    scores = [draw(SCORES) if type != TokenType.BYTE else 0.0 for type in types]
+    # llama.cpp has changed its mind about BOS and EOS here, so neither is asked for.
+    return Vocab("plamo2", tokens, types, scores, bos=1, eos=2, unk=0)
+
+
+KINDS = {"spm": spm(), "bpe": bpe_like(), "wpm": wpm(), "ugm": ugm(), "rwkv": rwkv(), "plamo2": plamo2()}

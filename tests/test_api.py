@@ -1,0 +1,372 @@
+"""The Python API: where a tokenizer comes from, what each call takes and gives, and what it is as an object."""
+
+from __future__ import annotations
+
+import copy
+import enum
+import io
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import ggtok
+import numpy as np
+import pytest
+from ggtok import GgtokError, TokenAttribute, Tokenizer
+from oracles import bpe
+from oracles.gguf_vocab import TokenType, Vocab
+
+BUILTIN = ("spm", "bpe", "wordpiece", "unigram")
+TEXT = "Hello world, wie geht's? \u4f60\u597d \U0001f600"
+MERGES = [b"l l", b"h e", b"he ll", b"hell o"]
+HELLO = 259
+
+
+def small_vocab() -> Vocab:
+    """Byte-level BPE: 256 bytes, the merges up to `hello`, two control tokens, one user-defined."""
+    texts = [bpe.byte_encode(bytes([byte])) for byte in range(256)] + [b"ll", b"he", b"hell", b"hello"]
+    types = [int(TokenType.NORMAL)] * len(texts)
+    texts += [b"<s>", b"</s>", b"<user>"]
+    types += [int(TokenType.CONTROL)] * 2 + [int(TokenType.USER_DEFINED)]
+    return Vocab("gpt2", texts, types, merges=MERGES, pre="gpt-2", bos=260, eos=261, add_bos=True)
+
+
+GGUF = small_vocab().gguf()
+
+
+@pytest.fixture(scope="module")
+def small() -> Tokenizer:
+    return Tokenizer.from_gguf(GGUF)
+
+
+@pytest.fixture(scope="module", params=BUILTIN)
+def builtin(request: pytest.FixtureRequest) -> Tokenizer:
+    return Tokenizer.builtin(request.param)
+
+
+# Sources
+
+
+def test_from_paths(tmp_path: Path, small: Tokenizer) -> None:
+    path = tmp_path / "small.gguf"
+    path.write_bytes(GGUF)
+    assert Tokenizer.from_gguf(path) == Tokenizer.from_gguf(str(path)) == small
+
+
+@pytest.mark.parametrize("source", [bytes, bytearray, memoryview, io.BytesIO])
+def test_from_buffers_and_files(source: Callable[[bytes], Any], small: Tokenizer) -> None:
+    assert Tokenizer.from_gguf(source(GGUF)) == small
+
+
+def test_from_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Tokenizer.from_gguf(tmp_path / "none.gguf")
+
+
+def test_overrides(small: Tokenizer) -> None:
+    other = Tokenizer.from_gguf(
+        GGUF, overrides={"tokenizer.ggml.add_bos_token": False, "tokenizer.ggml.add_eos_token": True}
+    )
+    assert (other.vocab.add_bos, other.vocab.add_eos) == (False, True)
+    assert other.encode("hello") == [HELLO, 261]
+    assert small.encode("hello") == [260, HELLO]
+    assert other != small
+
+
+def test_builtin_names() -> None:
+    kinds = {name: Tokenizer.builtin(name).vocab.kind for name in BUILTIN}
+    assert kinds == {"spm": "spm", "bpe": "bpe", "wordpiece": "wpm", "unigram": "ugm"}
+    with pytest.raises(GgtokError, match="unigram"):
+        Tokenizer.builtin("unigran")
+
+
+# Encoding
+
+
+@pytest.mark.parametrize("convert", [bytes, bytearray, memoryview])
+def test_encode_takes_any_buffer(builtin: Tokenizer, convert: Callable[[bytes], Any]) -> None:
+    assert builtin.encode(convert(TEXT.encode())) == builtin.encode(TEXT)
+
+
+@pytest.mark.parametrize("text", [None, 1, ["a"], 1.5])
+def test_encode_refuses_other_types(small: Tokenizer, text: Any) -> None:
+    with pytest.raises(TypeError):
+        small.encode(text)
+
+
+def test_encode_gives_a_list_of_int(builtin: Tokenizer) -> None:
+    ids = builtin.encode(TEXT)
+    assert type(ids) is list
+    assert {type(id) for id in ids} == {int}
+
+
+def test_special_is_safe_by_default(small: Tokenizer) -> None:
+    assert small.encode("</s>", add_special=False) == list(b"</s>")
+    assert small.encode("</s>", add_special=False, parse_special=True) == [261]
+    assert small.encode("<user>", add_special=False) == [262]
+
+
+def test_encode_array(builtin: Tokenizer) -> None:
+    ids = builtin.encode_array(TEXT)
+    assert isinstance(ids, np.ndarray)
+    assert ids.dtype == np.int32
+    assert ids.ndim == 1
+    assert ids.tolist() == builtin.encode(TEXT)
+    assert builtin.encode_array(TEXT, add_special=False).tolist() == builtin.encode(TEXT, add_special=False)
+
+
+@pytest.mark.parametrize("call", ["encode", "encode_array", "count", "encode_batch", "decode", "decode_bytes", "piece"])
+def test_options_are_keywords(small: Tokenizer, call: str) -> None:
+    first: Any = {"encode_batch": ["a"], "decode": [1], "decode_bytes": [1], "piece": 1}.get(call, "a")
+    with pytest.raises(TypeError):
+        getattr(small, call)(first, True)
+
+
+@pytest.mark.parametrize("text", ["", "a", TEXT, TEXT * 1000])
+@pytest.mark.parametrize("add_special", [True, False])
+def test_count(builtin: Tokenizer, text: str, add_special: bool) -> None:
+    assert builtin.count(text, add_special=add_special) == len(builtin.encode(text, add_special=add_special))
+
+
+# Batches
+
+
+@pytest.mark.parametrize("threads", [None, 1, 2, 3, 64])
+def test_encode_batch(builtin: Tokenizer, threads: int | None) -> None:
+    texts = [TEXT * (n % 5) + str(n) for n in range(300)]
+    batch = builtin.encode_batch(texts, threads=threads)
+    expected = [builtin.encode(text) for text in texts]
+    assert batch.ids.dtype == np.int32
+    assert batch.offsets.dtype == np.int64
+    assert (batch.ids.ndim, batch.offsets.shape) == (1, (len(texts) + 1,))
+    assert (batch.offsets[0], batch.offsets[-1]) == (0, len(batch.ids))
+    assert batch.tolist() == expected
+    assert [ids.tolist() for ids in batch] == expected
+
+
+def test_batch_is_a_sequence(small: Tokenizer) -> None:
+    batch = small.encode_batch(["hello", b"", "a"], add_special=False)
+    assert len(batch) == 3
+    assert batch[0].tolist() == batch[-3].tolist() == [HELLO]
+    assert batch[1].tolist() == []
+    assert batch[2].dtype == np.int32
+    for index in (3, -4):
+        with pytest.raises(IndexError):
+            batch[index]
+
+
+def test_batch_of_nothing(small: Tokenizer) -> None:
+    batch = small.encode_batch([])
+    assert (len(batch), batch.ids.tolist(), batch.offsets.tolist()) == (0, [], [0])
+
+
+def test_batch_takes_any_iterable(small: Tokenizer) -> None:
+    assert small.encode_batch(text for text in ("hello", "a")).tolist() == small.encode_batch(["hello", "a"]).tolist()
+
+
+@pytest.mark.parametrize("texts", ["hello", b"hello", ["a", 1], 7])
+def test_batch_refuses_a_single_text_and_other_types(small: Tokenizer, texts: Any) -> None:
+    with pytest.raises(TypeError):
+        small.encode_batch(texts)
+
+
+@pytest.mark.parametrize("threads", [0, -1])
+def test_batch_refuses_odd_thread_counts(small: Tokenizer, threads: int) -> None:
+    with pytest.raises(ValueError, match="threads"):
+        small.encode_batch(["a"], threads=threads)
+
+
+# Decoding
+
+
+def test_decode(small: Tokenizer) -> None:
+    ids = small.encode("hello <user>", parse_special=True)
+    assert small.decode(ids) == "hello <user>"
+    assert small.decode(ids, unparse_special=True) == "<s>hello <user>"
+    assert small.decode(ids, unparse_special=True, remove_special=True) == "hello <user>"
+    assert small.decode_bytes(ids, unparse_special=True) == b"<s>hello <user>"
+
+
+@pytest.mark.parametrize("ids", [(HELLO,), np.array([HELLO], np.int32), np.array([HELLO], np.int64), range(HELLO, 260)])
+def test_decode_takes_any_sequence_of_ids(small: Tokenizer, ids: Any) -> None:
+    assert small.decode(ids) == "hello"
+
+
+@pytest.mark.parametrize("ids", ["a", [1.5], [None], 1, np.array([1.5])])
+def test_decode_refuses_other_types(small: Tokenizer, ids: Any) -> None:
+    with pytest.raises(TypeError):
+        small.decode(ids)
+
+
+def test_decode_errors(small: Tokenizer) -> None:
+    half = list(b"a\xc3")
+    assert small.decode_bytes(half) == b"a\xc3"
+    assert small.decode(half) == "a\ufffd"
+    assert small.decode(half, errors="ignore") == "a"
+    assert small.decode(half, errors="surrogateescape") == "a\udcc3"
+    with pytest.raises(UnicodeDecodeError):
+        small.decode(half, errors="strict")
+    with pytest.raises(LookupError):
+        small.decode(half, errors="no such handler")
+
+
+def test_decode_nothing(builtin: Tokenizer) -> None:
+    assert (builtin.decode([]), builtin.decode_bytes([])) == ("", b"")
+
+
+@pytest.mark.parametrize("name", ["spm", "bpe"])
+def test_round_trip(name: str) -> None:
+    tokenizer = Tokenizer.builtin(name)
+    assert tokenizer.decode(tokenizer.encode(TEXT, add_special=False)) == TEXT
+
+
+def test_piece(small: Tokenizer) -> None:
+    assert (small.piece(HELLO), small.piece(260), small.piece(260, special=False)) == (b"hello", b"<s>", b"")
+
+
+OUT_OF_RANGE = [-1, 263, 2**31 - 1, 2**31, -(2**31) - 1, 2**63, -(2**70)]
+
+
+@pytest.mark.parametrize("id", OUT_OF_RANGE)
+@pytest.mark.parametrize("call", ["piece", "decode", "decode_bytes", "vocab"])
+def test_ids_out_of_range(small: Tokenizer, call: str, id: int) -> None:
+    calls: dict[str, Callable[[], object]] = {
+        "piece": lambda: small.piece(id),
+        "decode": lambda: small.decode([HELLO, id]),
+        "decode_bytes": lambda: small.decode_bytes([id]),
+        "vocab": lambda: small.vocab[id],
+    }
+    with pytest.raises(IndexError, match=str(id)) as caught:
+        calls[call]()
+    assert isinstance(caught.value, GgtokError)
+
+
+# Vocabulary and metadata
+
+
+def test_vocab_maps_ids_to_tokens(small: Tokenizer) -> None:
+    token = small.vocab[HELLO]
+    assert (token.id, token.text, token.score, token.attributes) == (HELLO, "hello", 0.0, TokenAttribute.NORMAL)
+    assert len(small.vocab) == 263
+    assert [token.id for token in small.vocab] == list(range(263))
+    assert small.vocab.id("hello") == small.vocab.id(b"hello") == HELLO
+    assert small.vocab.id("no such token") is None
+
+
+def test_vocab_attributes(small: Tokenizer) -> None:
+    vocab = small.vocab
+    assert (vocab.kind, vocab.pre) == ("bpe", "gpt-2")
+    assert (vocab.bos_id, vocab.eos_id, vocab.mask_id) == (260, 261, None)
+    assert (vocab.add_bos, vocab.add_eos, vocab.add_sep) == (True, False, False)
+    assert set(vocab.eog_ids) == {261}
+
+
+def test_token_attributes() -> None:
+    assert issubclass(TokenAttribute, enum.IntFlag)
+    values = {attribute.name: attribute.value for attribute in TokenAttribute}
+    assert values == {
+        "UNKNOWN": 1,
+        "UNUSED": 2,
+        "NORMAL": 4,
+        "CONTROL": 8,
+        "USER_DEFINED": 16,
+        "BYTE": 32,
+        "NORMALIZED": 64,
+        "LSTRIP": 128,
+        "RSTRIP": 256,
+        "SINGLE_WORD": 512,
+    }
+
+
+def test_metadata(small: Tokenizer) -> None:
+    metadata = small.metadata
+    assert isinstance(metadata, Mapping)
+    assert metadata["tokenizer.ggml.model"] == "gpt2"
+    assert metadata["tokenizer.ggml.add_bos_token"] is True
+    assert "tokenizer.ggml.tokens" not in metadata
+    with pytest.raises(TypeError):
+        metadata["new"] = 1  # type: ignore[index]
+
+
+# The object
+
+
+def test_repr(small: Tokenizer) -> None:
+    assert "bpe" in repr(small)
+    assert "263" in repr(small)
+
+
+def test_equality_and_hash(small: Tokenizer) -> None:
+    same, other = Tokenizer.from_gguf(GGUF), Tokenizer.builtin("bpe")
+    assert small == same
+    assert hash(small) == hash(same)
+    assert len({small, same, other}) == 2
+    assert small != other
+    assert small != "small"
+
+
+def test_immutable(small: Tokenizer) -> None:
+    for thing, name in ((small, "vocab"), (small, "new"), (small.vocab, "bos_id"), (small.vocab[0], "text")):
+        with pytest.raises(AttributeError):
+            setattr(thing, name, 1)
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_pickle(builtin: Tokenizer, protocol: int) -> None:
+    again = pickle.loads(pickle.dumps(builtin, protocol))
+    assert again == builtin
+    assert again.encode(TEXT) == builtin.encode(TEXT)
+
+
+def test_pickle_needs_no_file(tmp_path: Path, small: Tokenizer) -> None:
+    path = tmp_path / "gone.gguf"
+    path.write_bytes(GGUF)
+    pickled = pickle.dumps(Tokenizer.from_gguf(path, overrides={"tokenizer.ggml.add_bos_token": False}))
+    path.unlink()
+    code = "import pickle, sys; print(pickle.load(sys.stdin.buffer).encode('hello'))"
+    result = subprocess.run([sys.executable, "-c", code], input=pickled, capture_output=True, check=True)
+    assert result.stdout.split() == [b"[%d]" % HELLO]
+
+
+def test_copies(small: Tokenizer) -> None:
+    assert copy.copy(small) == copy.deepcopy(small) == small
+
+
+def test_threads_share_a_tokenizer(builtin: Tokenizer) -> None:
+    texts = [TEXT * n for n in range(50)]
+    expected = [builtin.encode(text) for text in texts]
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: [builtin.encode(text) for text in texts], range(8)):
+            assert found == expected
+
+
+@pytest.mark.parametrize("call", ["encode_array", "count", "encode_batch"])
+def test_the_interpreter_runs_on_meanwhile(small: Tokenizer, call: str) -> None:
+    text = TEXT * 500_000
+    argument: Any = [text] if call == "encode_batch" else text
+    worker = threading.Thread(target=getattr(small, call), args=(argument,))
+    steps = 0
+    worker.start()
+    while worker.is_alive():
+        steps += 1
+    worker.join()
+    # With the lock held this thread would come to a handful of steps before and after the call.
+    assert steps > 1_000
+
+
+def test_import_is_light() -> None:
+    code = "import sys, ggtok; print(sorted({'numpy', 'jinja2', 'gguf', 'argparse'} & sys.modules.keys()))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_everything_public_is_there() -> None:
+    for name in ggtok.__all__:
+        assert getattr(ggtok, name) is not None
+    assert {"Tokenizer", "TokenAttribute", "Token", "Batch", "GgtokError", "GGUFError"} <= set(ggtok.__all__)
+    assert issubclass(GgtokError, ValueError)

@@ -1,0 +1,238 @@
+"""What nobody should pass but somebody will: a typed error that says what and where, or llama.cpp's answer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import struct
+import warnings
+from typing import Any
+
+import pytest
+from ggtok import GgtokError, GGUFError, Tokenizer, UnsupportedError, VocabularyError
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import bpe, special, strategies, unigram
+from oracles.gguf_vocab import TokenType, Vocab, write
+
+BUILTIN = ("spm", "bpe", "wordpiece", "unigram")
+LARGE = 100_000_000 if os.environ.get("GGTOK_SLOW") else 20_000_000
+
+
+@pytest.fixture(scope="module", params=BUILTIN)
+def builtin(request: pytest.FixtureRequest) -> Tokenizer:
+    return Tokenizer.builtin(request.param)
+
+
+def spm_vocab(**changes: Any) -> Vocab:
+    texts = [b"<unk>", b"<s>", b"</s>", *strategies.BYTES, b"a", b"b", b"ab", "\u2581".encode()]
+    types = [2, 3, 3] + [int(TokenType.BYTE)] * 256 + [int(TokenType.NORMAL)] * 4
+    fields: dict[str, Any] = {"scores": [0.0] * len(texts), "bos": 1, "eos": 2, "unk": 0} | changes
+    return Vocab("llama", texts, types, **fields)
+
+
+def bpe_vocab(merges: list[bytes]) -> Vocab:
+    texts = [bpe.byte_encode(bytes([byte])) for byte in range(256)] + [b"ab", b"abc"]
+    types = [int(TokenType.NORMAL)] * len(texts)
+    return Vocab("gpt2", texts, types, merges=merges, pre="gpt-2", escape_whitespaces=False)
+
+
+def ugm_vocab(charsmap: bytes) -> Vocab:
+    texts = [b"<pad>", b"</s>", b"<unk>", b"a", b"b", "\u2581".encode()]
+    return Vocab("t5", texts, [3, 3, 2, 1, 1, 1], [0.0, 0.0, 0.0, -1.0, -2.0, -3.0], eos=1, unk=2, charsmap=charsmap)
+
+
+# Texts
+
+
+def test_empty_text(builtin: Tokenizer) -> None:
+    assert builtin.encode("", add_special=False) == builtin.encode(b"", add_special=False) == []
+    assert builtin.count("", add_special=False) == 0
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udfffb", "\ud83d\ude00", "\udc80 \ud800\ud800"])
+def test_lone_surrogates_are_three_bytes(builtin: Tokenizer, text: str) -> None:
+    expected = builtin.encode(text.encode("utf-8", "surrogatepass"))
+    assert builtin.encode(text) == builtin.encode_array(text).tolist() == expected
+    assert builtin.encode_batch([text])[0].tolist() == expected
+    assert builtin.count(text) == len(expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"\xff", b"\x80\x80", b"a\xc3", b"\xe4\xb8", b"\xf4\x90\x80\x80", b"\xf7\xbf\xbf\xbf", b"\0", bytes(range(256))],
+)
+def test_any_bytes(builtin: Tokenizer, text: bytes) -> None:
+    builtin.decode(builtin.encode(text))
+
+
+@pytest.mark.parametrize("unit", ["a", " ", "\n", "1", "ab ", "\u4e00", "\u0301", "\U0001f600", "<s>", "\x00", "'s"])
+def test_long_runs(builtin: Tokenizer, unit: str) -> None:
+    """A run ten times as long gives about ten times as many tokens, soon: nothing is quadratic, nothing overflows."""
+    short, long = (builtin.count(unit * length, add_special=False) for length in (20_000, 200_000))
+    assert long <= 10 * short + 10
+
+
+def test_large_text(builtin: Tokenizer) -> None:
+    text = "The quick brown fox jumps over the lazy dog. \u00e9\u4e00 1234\n"
+    copies = LARGE // len(text.encode())
+    one = builtin.count(text, add_special=False)
+    assert builtin.count(text * copies, add_special=False) == pytest.approx(copies * one, rel=0.1)
+
+
+# Files
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"GGUF", b"GGML" + bytes(60), b"GGUF" + bytes(20), b"GGUF\x03\0\0\0" + b"\xff" * 16]
+)
+def test_no_gguf(data: bytes) -> None:
+    with pytest.raises(GGUFError):
+        Tokenizer.from_gguf(data)
+
+
+def test_cut_anywhere() -> None:
+    data = ugm_vocab(b"").gguf().rstrip(b"\0")
+    for length in range(0, len(data), 7):
+        with pytest.raises(GgtokError):
+            Tokenizer.from_gguf(data[:length])
+
+
+def without(key: str) -> bytes:
+    metadata = spm_vocab().metadata()
+    del metadata[f"tokenizer.ggml.{key}"]
+    return write(metadata)
+
+
+def changed(key: str, value: object) -> bytes:
+    return write(spm_vocab().metadata() | {f"tokenizer.ggml.{key}": value})
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "said"),
+    [
+        (without("model"), GgtokError, "tokenizer.ggml.model"),
+        (without("tokens"), VocabularyError, "tokens"),
+        (changed("model", "nonesuch"), UnsupportedError, "nonesuch"),
+        (changed("model", 7), GGUFError, "tokenizer.ggml.model"),
+        (changed("tokens", 7), GgtokError, "tokens"),
+        (changed("tokens", [1, 2, 3]), GgtokError, "tokens"),
+        (changed("scores", [1.0, 2.0]), VocabularyError, "scores"),
+        (changed("scores", [b"1.0"] * 263), GgtokError, "scores"),
+        (changed("token_type", [1, 1]), VocabularyError, "type"),
+        (changed("token_type", [1.0] * 263), GgtokError, "token_type"),
+        (changed("tokens", [b"<unk>", b"<s>", b"</s>", b"twice", b"twice"]), VocabularyError, "twice"),
+        (changed("bos_token_id", "one"), GGUFError, "bos_token_id"),
+        (changed("add_bos_token", 1), GGUFError, "add_bos_token"),
+    ],
+)
+def test_damaged_vocabularies(data: bytes, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        Tokenizer.from_gguf(data)
+
+
+def test_unknown_pre_tokenizer() -> None:
+    with pytest.raises(UnsupportedError, match="llama-bpee") as caught:
+        Tokenizer.from_gguf(bpe_vocab([]).gguf(), overrides={"tokenizer.ggml.pre": "llama-bpee"})
+    assert "llama-bpe" in caught.value.nearest
+
+
+def test_missing_merges() -> None:
+    metadata = bpe_vocab([]).metadata()
+    del metadata["tokenizer.ggml.merges"]
+    with pytest.raises(VocabularyError, match="merges"):
+        Tokenizer.from_gguf(write(metadata))
+
+
+@pytest.mark.parametrize(
+    "merges", [[b"ab"], [b""], [b" "], [b" ab"], [b"a  b"], [b"ab c", b"a b", b"a b"], [b"a b c"], [b"a b "], []]
+)
+def test_odd_merges(merges: list[bytes]) -> None:
+    """llama.cpp takes the first space after the first byte; a merge without one never applies."""
+    vocab = bpe_vocab(merges)
+    tokenizer = Tokenizer.from_gguf(vocab.gguf())
+    for text in (b"ab", b"abc", b" ab abc", b"a b c"):
+        assert tokenizer.encode(text, add_special=False) == special.encode(vocab, text, False, False)
+
+
+def charsmap(units: list[int], replacements: bytes = b"x\0") -> bytes:
+    return struct.pack(f"<I{len(units)}I", 4 * len(units), *units) + replacements
+
+
+VALID_CHARSMAP = unigram.build_charsmap({b"a": b"b", b"ab": b"a"})
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(b"\x01", id="shorter than its length field"),
+        pytest.param(struct.pack("<I", 1 << 30) + bytes(64), id="array longer than the map"),
+        pytest.param(struct.pack("<I", 0xFFFFFFFC) + bytes(64), id="array length overflows"),
+        pytest.param(struct.pack("<I", 60) + bytes(60), id="nothing after the array"),
+    ],
+)
+def test_charsmap_refused(data: bytes) -> None:
+    with pytest.raises(VocabularyError, match="map"):
+        Tokenizer.from_gguf(ugm_vocab(data).gguf())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(struct.pack("<I", 0) + b"x\0", id="empty array"),
+        pytest.param(charsmap([1 << 30]), id="root points outside"),
+        pytest.param(
+            charsmap([0] * ord("a") + [0xFFFFF << 10 | 1 << 8 | ord("a")] + [0] * 200), id="node points outside"
+        ),
+        pytest.param(VALID_CHARSMAP[:-3] + b"xxx", id="replacement without an end"),
+        pytest.param(struct.pack("<I", len(VALID_CHARSMAP) - 8) + VALID_CHARSMAP[4:], id="array cut short"),
+    ],
+)
+def test_charsmap_that_points_outside(data: bytes) -> None:
+    """Either the file or the text is refused, or the damage is never met."""
+    with contextlib.suppress(GgtokError):
+        tokenizer = Tokenizer.from_gguf(ugm_vocab(data).gguf())
+        tokenizer.encode("a ab abc \u00e9")
+
+
+def test_missing_special_token() -> None:
+    """llama.cpp stops the process where a token must be added that is not there."""
+    tokenizer = Tokenizer.from_gguf(ugm_vocab(b"").gguf(), overrides={"tokenizer.ggml.add_bos_token": True})
+    assert tokenizer.encode("a", add_special=False)
+    with pytest.raises(GgtokError, match="BOS"):
+        tokenizer.encode("a")
+
+
+DAMAGE = st.lists(
+    st.tuples(
+        st.sampled_from(["set", "cut", "insert", "delete"]), st.integers(0, 1 << 16), st.binary(min_size=1, max_size=9)
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+def damaged(data: bytes, damage: list[tuple[str, int, bytes]]) -> bytes:
+    for kind, place, put in damage:
+        at = place % (len(data) + 1)
+        if kind == "set":
+            data = data[:at] + put + data[at + len(put) :]
+        elif kind == "cut":
+            data = data[:at]
+        elif kind == "insert":
+            data = data[:at] + put + data[at:]
+        else:
+            data = data[:at] + data[at + len(put) :]
+    return data
+
+
+@pytest.mark.parametrize("kind", strategies.KINDS)
+@given(data=st.data())
+def test_damaged_files(kind: str, data: st.DataObject) -> None:
+    """A damaged file opens or raises a GgtokError, and what opens encodes and decodes, or raises one."""
+    file = damaged(data.draw(strategies.KINDS[kind]).gguf(), data.draw(DAMAGE))
+    text = data.draw(st.sampled_from([b"abc <s>a 1.\n", b"\xff\xc3a", "\u00e9\u4e00".encode()]))
+    with warnings.catch_warnings(), contextlib.suppress(GgtokError):
+        warnings.simplefilter("ignore")
+        tokenizer = Tokenizer.from_gguf(file)
+        tokenizer.decode(tokenizer.encode(text, parse_special=True))

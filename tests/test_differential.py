@@ -1,0 +1,89 @@
+"""The differential fuzzer: its parts on known faults, then a short run of ggtok beside llama.cpp.
+
+GGTOK_FUZZ_SECONDS sets how long the run takes (default 15), GGTOK_FUZZ_SEED where it begins.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from differential.report import read_replay_token, replay_token
+from differential.shrink import ddmin, shrink_text
+from differential.vocabularies import Target
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def reference(shared: Path) -> None:
+    """The shared folder with the binding to llama.cpp, and the wheel it binds to."""
+    pytest.importorskip("xllamacpp", reason="llama.cpp itself comes in the wheel xllamacpp")
+
+
+def fuzz(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.differential", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("items", "needed", "smallest"),
+    [
+        (list(range(100)), {37}, [37]),
+        (list(range(100)), {3, 50, 99}, [3, 50, 99]),
+        (list(range(7)), set(range(7)), list(range(7))),
+        ([1], set(), []),
+        ([], set(), []),
+    ],
+)
+def test_ddmin_finds_the_smallest_list(items: list[int], needed: set[int], smallest: list[int]) -> None:
+    assert ddmin(items, lambda some: needed <= set(some)) == smallest
+
+
+@pytest.mark.parametrize(
+    ("text", "fails", "smallest"),
+    [
+        ("a long text with é in it".encode(), lambda t: "é".encode() in t, "é".encode()),
+        ("a long text with é in it".encode(), lambda t: b"\xa9" in t, b"\xa9"),
+        (b"before \xff\xfe after", lambda t: b"\xfe" in t, b"\xfe"),
+        (b"xyzzy and more", lambda t: len(t) >= 3, b"aaa"),
+        (b"any", lambda t: True, b""),
+    ],
+)
+def test_shrink_text_by_characters_then_bytes(text: bytes, fails: Callable[[bytes], bool], smallest: bytes) -> None:
+    assert shrink_text(text, fails) == smallest
+
+
+def test_replay_token_holds_everything() -> None:
+    target = Target("pre:qwen2", {"tokenizer.ggml.add_bos_token": True})
+    for query in [("encode", b"\xff a", True, False), ("decode", [1, 2], False, True), ("specials",)]:
+        assert read_replay_token(replay_token(target, query)) == (target, query)
+
+
+@pytest.mark.usefixtures("reference")
+@pytest.mark.parametrize(
+    ("mutant", "finding"),
+    [("WrongIds", "encode(b'1a', "), ("WrongIds", "decode(["), ("Crashing", r"encode(b'\x07', ")],
+)
+def test_a_known_fault_is_found_shrunk_and_replayed(mutant: str, finding: str) -> None:
+    ours = f"--ours=tests.differential.mutant:{mutant}"
+    run = fuzz("--seconds=6", "--seed=5", "--vocab=spm-small", ours)
+    assert run.returncode == 1, run.stderr
+    assert finding in run.stdout
+    token = re.findall(r"call        " + re.escape(finding) + r".*?--replay (\S+)", run.stdout, re.DOTALL)[0]
+    assert fuzz("--replay", token, ours).returncode == 1
+    assert fuzz("--replay", token, "--ours=tests.differential.answerers:Reference").returncode == 0
+
+
+@pytest.mark.usefixtures("reference")
+def test_ggtok_answers_as_llama_cpp_does(record_property: Callable[[str, object], None]) -> None:
+    pytest.importorskip("ggtok")
+    seconds = os.environ.get("GGTOK_FUZZ_SECONDS", "15")
+    run = fuzz(f"--seconds={seconds}", f"--seed={os.environ.get('GGTOK_FUZZ_SEED', '1')}")
+    assert run.returncode == 0, run.stdout + run.stderr
+    record_property("summary", run.stdout.splitlines()[-1])

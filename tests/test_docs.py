@@ -1,0 +1,145 @@
+"""Documentation that runs or can be checked: examples, commands, links, lists, and generated pages."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import ggtok
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+DEVIATIONS = (ROOT / "docs/deviations.md").read_text(encoding="utf-8")
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+MODULES = sorted(module.name for module in pkgutil.iter_modules(ggtok.__path__) if module.name != "__main__")
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def section(heading: str) -> str:
+    return README.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+
+
+def fenced(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def run_examples(test: doctest.DocTest) -> None:
+    report: list[str] = []
+    doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.append)
+    assert not report, "".join(report)
+
+
+# Examples
+
+
+def test_readme_python() -> None:
+    source = "\n".join(fenced("python"))
+    test = doctest.DocTestParser().get_doctest(source, {}, "README.md", "README.md", 0)
+    assert len(test.examples) >= 10
+    run_examples(test)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name: str) -> None:
+    for test in doctest.DocTestFinder().find(importlib.import_module(f"ggtok.{name}")):
+        run_examples(test)
+
+
+def test_readme_command_line(shared: Path, tmp_path: Path) -> None:
+    """Every `$ ggtok` example with the output below it; llama-bpe stands in for llama-3.gguf."""
+    (tmp_path / "llama-3.gguf").symlink_to(shared / "vocabs/llama-bpe.gguf")
+    (tmp_path / "book.txt").write_text("What is LoRA?")
+    (tmp_path / "ggtok").write_text(f'#!/bin/sh\nexec {sys.executable} -m ggtok "$@"\n')
+    (tmp_path / "ggtok").chmod(0o755)
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    (console,) = fenced("console")
+    for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]:
+        command, _, output = part.partition("\n")
+        run = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=environment, capture_output=True, check=False)
+        assert run.stdout.decode().rstrip("\n") == output.rstrip("\n"), run.stderr.decode()
+
+
+# The README's two set-up commands
+
+
+def test_two_setup_commands() -> None:
+    assert re.findall(r"^```(\w*)$", README, re.MULTILINE).count("sh") == 2
+    for heading in ("Quick start", "Test"):
+        assert section(heading).count("```") == 2
+        (command,) = fenced("sh", section(heading))
+        assert command.count("\n") == 1
+        assert command.startswith("python3 -m venv --clear .venv && .venv/bin/pip install ")
+        assert '.venv/bin/ggtok encode "What is LoRA?"' in command
+
+
+def test_ci_takes_the_test_command_from_the_readme() -> None:
+    script = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    assert "README.md" in script
+    assert "pytest" not in script
+
+
+# Pages
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", text)
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_readme_names_what_is_public() -> None:
+    calls = {name for name in dir(ggtok.Tokenizer) if not name.startswith("_")}
+    errors = {name for name in ggtok.__all__ if name.endswith("Error")}
+    unnamed = {name for name in calls | errors if not re.search(rf"`{name}\b|\.{name}\b", README)}
+    assert unnamed == set()
+
+
+def test_changelog_has_unreleased() -> None:
+    lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    assert next(line for line in lines if line.startswith("## ")) == "## Unreleased"
+
+
+def test_supported_is_current() -> None:
+    command = [sys.executable, str(ROOT / "scripts/generate_supported.py"), "--check"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def test_architecture_names_every_file() -> None:
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    sources = {path.name for path in [*ROOT.glob("rust/*/src/**/*.rs"), *ROOT.glob("python/ggtok/*.py")]}
+    assert [name for name in sorted(sources) if not re.search(rf"[`/]{name}`", text)] == []
+
+
+# Deviations
+
+
+def deviating() -> list[str]:
+    """Files that number deviations from llama.cpp at their beginning."""
+    paths = {*ROOT.glob("rust/core/src/**/*.rs"), *ROOT.glob("python/ggtok/*.py")}
+    paths -= {*ROOT.glob("**/oracle.rs")}
+    return sorted(
+        path.relative_to(ROOT).as_posix()
+        for path in paths
+        if re.search(r"Deviations:\s*(//[/!]\s*)?(1\.|\(1\))", path.read_text(encoding="utf-8"))
+    )
+
+
+def test_deviations_lists_every_file_that_has_one() -> None:
+    listed = set(re.findall(r"`(\w+/[\w/.]+\.(?:rs|py))`", DEVIATIONS))
+    assert listed == set(deviating())
+
+
+def test_deviations_name_tests_that_exist() -> None:
+    named = re.findall(r"`(test_\w+\.py|[\w/]+\.rs)::(\w+)`", DEVIATIONS)
+    assert named
+    for file, test in named:
+        path = ROOT / ("rust/core/src" if file.endswith(".rs") else "tests") / file
+        assert re.search(rf"(def|fn) {test}\(", path.read_text(encoding="utf-8")), f"{file}::{test}"

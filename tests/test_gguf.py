@@ -1,0 +1,503 @@
+"""The metadata reader, against the `gguf` package and against damaged files."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import logging
+import mmap
+import os
+import pickle
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import pytest
+from conftest import shared_files
+from ggtok import GGUFError, _prefix
+from ggtok._gguf import Array, Metadata, Type
+from hypothesis import given
+from hypothesis import strategies as st
+
+SCALARS = {
+    "t.uint8": (Type.UINT8, 250),
+    "t.int8": (Type.INT8, -3),
+    "t.uint16": (Type.UINT16, 65000),
+    "t.int16": (Type.INT16, -300),
+    "t.uint32": (Type.UINT32, 4_000_000_000),
+    "t.int32": (Type.INT32, -70_000),
+    "t.float32": (Type.FLOAT32, 0.15625),
+    "t.bool": (Type.BOOL, True),
+    "t.string": (Type.STRING, "Å What is LoRA?"),
+    "t.uint64": (Type.UINT64, 2**63 + 1),
+    "t.int64": (Type.INT64, -(2**62)),
+    "t.float64": (Type.FLOAT64, 1e300),
+}
+ARRAYS: dict[str, tuple[Type, list[Any]]] = {
+    f"a{key[1:]}": (kind, [value] * 3) for key, (kind, value) in SCALARS.items()
+}
+ARRAYS["a.bytes"] = (Type.UINT8, list(b"charsmap"))
+ARRAYS["a.empty"] = (Type.STRING, [])
+ARRAYS["a.nested"] = (Type.ARRAY, [[1, 2], [3]])
+ARRAYS["a.nested_strings"] = (Type.ARRAY, [["a", ""], ["bc"]])
+
+
+def packed(value: object, kind: Type, order: str = "<") -> bytes:
+    """One value as GGUF has it, without its type."""
+    if kind is Type.STRING:
+        data = value if isinstance(value, bytes) else str(value).encode()
+        return struct.pack(order + "Q", len(data)) + data
+    if kind is Type.ARRAY:
+        assert isinstance(value, list)
+        element: Any = value[0] if value else ""
+        kinds = {list: Type.ARRAY, str: Type.STRING, bytes: Type.STRING, int: Type.INT32}
+        kind = kinds[type(element)]
+        items = b"".join(packed(item, kind, order) for item in value)
+        return struct.pack(order + "iQ", kind, len(value)) + items
+    return struct.pack(order + "BbHhIif?saQqd"[kind], value)
+
+
+def pair(key: str | bytes, kind: Type, value: object, order: str = "<") -> bytes:
+    """A key and its value."""
+    return packed(key, Type.STRING, order) + struct.pack(order + "i", kind) + packed(value, kind, order)
+
+
+def file(*pairs: bytes, count: int | None = None, version: int = 3, tensors: int = 0, order: str = "<") -> bytes:
+    """A whole header."""
+    head = struct.pack(order + "IqQ", version, tensors, len(pairs) if count is None else count)
+    return b"GGUF" + head + b"".join(pairs)
+
+
+SMALL = file(
+    pair("general.architecture", Type.STRING, "llama"),
+    pair("general.alignment", Type.UINT32, 32),
+    pair("tokenizer.ggml.tokens", Type.ARRAY, ["a", "", "What is LoRA?"]),
+    pair("n", Type.ARRAY, [[1, 2], [3]]),
+    pair("tokenizer.ggml.add_bos_token", Type.BOOL, True),
+)
+
+
+def contents(metadata: Metadata) -> dict[str, object]:
+    values = {key: entry.value for key, entry in metadata.entries.items()}
+    return {key: value.tolist() if isinstance(value, Array) else value for key, value in values.items()}
+
+
+def written(path: Path, endianess: gguf.GGUFEndian) -> Path:
+    writer = gguf.GGUFWriter(path, "llama", endianess=endianess)
+    for key, (kind, value) in SCALARS.items():
+        writer.add_key_value(key, value, gguf.GGUFValueType(kind))
+    for key, (kind, values) in ARRAYS.items():
+        if key == "a.empty":
+            continue
+        sub_type = None if kind is Type.ARRAY else gguf.GGUFValueType(kind)
+        writer.add_key_value(key, values, gguf.GGUFValueType.ARRAY, sub_type=sub_type)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    return path
+
+
+def test_types_are_those_of_the_gguf_package() -> None:
+    assert {kind.name: kind.value for kind in Type} == {kind.name: kind.value for kind in gguf.GGUFValueType}
+
+
+@pytest.mark.parametrize("endianess", list(gguf.GGUFEndian))
+def test_everything_the_writer_writes(tmp_path: Path, endianess: gguf.GGUFEndian) -> None:
+    path = written(tmp_path / "all.gguf", endianess)
+    metadata = Metadata.from_source(path)
+    assert metadata.big_endian == (endianess is gguf.GGUFEndian.BIG)
+    assert metadata.version == 3
+    assert metadata.data == path.read_bytes()
+    for key, (kind, value) in SCALARS.items():
+        assert (metadata.entries[key].type, metadata.entries[key].value) == (kind, value)
+        assert type(metadata.entries[key].value) is type(value)
+    for key, (kind, values) in ARRAYS.items():
+        if key == "a.empty":
+            continue
+        array = metadata.entries[key].value
+        assert isinstance(array, Array)
+        assert array.tolist() == values
+        assert len(array) == len(values)
+        if key not in ("a.nested", "a.nested_strings"):
+            assert array.type is kind
+    as_bytes = metadata.entries["a.uint32"].value
+    assert isinstance(as_bytes, Array)
+    assert as_bytes.tobytes() == np.array(ARRAYS["a.uint32"][1], "<u4").tobytes()
+    charsmap = metadata.entries["a.bytes"].value
+    assert isinstance(charsmap, Array)
+    assert charsmap.tobytes() == b"charsmap"
+
+
+@pytest.mark.parametrize("endianess", list(gguf.GGUFEndian))
+def test_the_reference_reader_agrees_on_a_written_file(tmp_path: Path, endianess: gguf.GGUFEndian) -> None:
+    agree(written(tmp_path / "all.gguf", endianess))
+
+
+@pytest.mark.parametrize("path", shared_files("vocabs/*.gguf"))
+def test_the_reference_reader_agrees_on_a_shared_file(path: Path) -> None:
+    if path.stat().st_size > 800_000:
+        metadata = Metadata.from_source(path)
+        assert metadata.read("tokenizer.ggml.model", "str")
+        assert metadata.read_array("tokenizer.ggml.tokens", Type.STRING)
+    else:
+        agree(path)
+
+
+def agree(path: Path) -> None:
+    fields = gguf.GGUFReader(path).fields
+    metadata = Metadata.from_source(path)
+    assert list(metadata.entries) == [key for key in fields if not key.startswith("GGUF.")]
+    for key, entry in metadata.entries.items():
+        field = fields[key]
+        assert int(entry.type) == int(field.types[0])
+        if not isinstance(entry.value, Array):
+            assert entry.value == field.contents()
+        elif field.types[1] is gguf.GGUFValueType.STRING:
+            assert entry.value.strings().tolist() == [bytes(field.parts[i]) for i in field.data]
+        elif field.types[1] is not gguf.GGUFValueType.ARRAY:
+            assert entry.value.tolist() == [field.parts[i].tolist()[0] for i in field.data]
+        else:
+            assert key in ("a.nested", "a.nested_strings")
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("version", [2, 3])
+def test_versions_and_byte_orders(version: int, order: str) -> None:
+    metadata = Metadata.from_source(
+        file(pair("a", Type.ARRAY, ["x", "yz"], order), pair("b", Type.INT16, -2, order), version=version, order=order)
+    )
+    assert (metadata.version, metadata.big_endian) == (version, order == ">")
+    assert contents(metadata) == {"a": ["x", "yz"], "b": -2}
+
+
+def test_strings_need_not_be_utf8() -> None:
+    metadata = Metadata.from_source(file(pair(b"k\xff", Type.STRING, b"\xff\x00a"), pair("a", Type.ARRAY, [b"\xfe"])))
+    assert contents(metadata) == {"k\udcff": "\udcff\0a", "a": ["\udcfe"]}
+    assert metadata.read("k\udcff", "str") == "\udcff"
+
+
+class Dripping(io.RawIOBase):
+    """Gives at most three bytes at a time."""
+
+    def __init__(self, data: bytes) -> None:
+        self.rest = memoryview(data)
+
+    def read(self, size: int = -1) -> bytes:
+        size = min(size, 3) if size >= 0 else 3
+        chunk, self.rest = bytes(self.rest[:size]), self.rest[size:]
+        return chunk
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        chunk = self.read(len(buffer))
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+
+SOURCES: dict[str, Callable[[bytes], Any]] = {
+    "bytes": lambda data: data,
+    "bytearray": bytearray,
+    "memoryview": memoryview,
+    "strided": lambda data: memoryview(bytes(byte for pair in zip(data, data, strict=True) for byte in pair))[::2],
+    "numpy": lambda data: np.frombuffer(data, np.uint8),
+    "BytesIO": io.BytesIO,
+    "buffered": lambda data: io.BufferedReader(Dripping(data)),
+    "dripping": Dripping,
+    "gzip": lambda data: gzip.GzipFile(fileobj=io.BytesIO(gzip.compress(data))),
+}
+
+
+@pytest.mark.parametrize("first_read", [1, 100, 1 << 24])
+@pytest.mark.parametrize("tail", [0, 5_000_000])
+@pytest.mark.parametrize("source", SOURCES)
+def test_sources(monkeypatch: pytest.MonkeyPatch, source: str, tail: int, first_read: int) -> None:
+    monkeypatch.setattr(_prefix, "FIRST_READ", first_read)
+    data = SMALL + bytes(min(tail, 50_000) if source in ("dripping", "buffered", "strided") else tail)
+    metadata = Metadata.from_source(SOURCES[source](data))
+    assert metadata.data == SMALL
+    assert contents(metadata) == contents(Metadata.from_source(SMALL))
+
+
+@pytest.mark.parametrize("first_read", [1, 1 << 24])
+def test_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, first_read: int) -> None:
+    monkeypatch.setattr(_prefix, "FIRST_READ", first_read)
+    path = tmp_path / "små.gguf"
+    path.write_bytes(b"ahead" + SMALL + b"behind")
+    with path.open("rb") as buffered, path.open("rb", buffering=0) as raw:
+        for stream in (buffered, raw):
+            stream.seek(5)
+            assert Metadata.from_source(stream).data == SMALL
+        with mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            mapped.seek(5)
+            assert Metadata.from_source(mapped).data == SMALL
+    path.write_bytes(SMALL)
+    assert Metadata.from_source(path).data == Metadata.from_source(str(path)).data == SMALL
+    reading, writing = os.pipe()
+    os.write(writing, SMALL)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        assert Metadata.from_source(pipe).data == SMALL
+
+
+def test_what_is_no_source(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Metadata.from_source(tmp_path / "absent")
+    with pytest.raises(IsADirectoryError):
+        Metadata.from_source(tmp_path)
+    with pytest.raises(TypeError, match="binary file"):
+        Metadata.from_source(io.StringIO("GGUF"))  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        Metadata.from_source(5)  # type: ignore[arg-type]
+
+
+def test_tensors_are_never_read(tmp_path: Path) -> None:
+    path = tmp_path / "large.gguf"
+    path.write_bytes(SMALL)
+    os.truncate(path, 5 << 30)
+    metadata = Metadata.from_source(path)
+    assert metadata.data == SMALL
+    assert len(metadata._buffer) == len(SMALL)
+    tokens = metadata.read_array("tokenizer.ggml.tokens", Type.STRING)
+    assert tokens is not None
+    assert tokens.tolist() == ["a", "", "What is LoRA?"]
+
+
+def test_the_first_shard_of_a_split_model(tmp_path: Path) -> None:
+    writer = gguf.GGUFWriter(tmp_path / "model.gguf", "llama", split_max_tensors=1)
+    writer.add_token_list(["a", "b"])
+    for name in ("one", "two"):
+        writer.add_tensor(name, np.zeros(64, np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    data = (tmp_path / "model-00001-of-00002.gguf").read_bytes()
+    metadata = Metadata.from_source(data)
+    assert metadata.tensor_count == 1
+    assert metadata.scalars["split.count"] == 2
+    assert metadata.size < len(data)
+    assert contents(Metadata.from_source(data[: metadata.size])) == contents(metadata)
+
+
+@pytest.mark.parametrize("drip", [False, True])
+def test_every_cut(drip: bool) -> None:
+    for size in range(len(SMALL)):
+        cut = SMALL[:size]
+        with pytest.raises(GGUFError, match=r"expected .*, found ") as caught:
+            Metadata.from_source(Dripping(cut) if drip else cut)
+        error = caught.value
+        assert error.offset is not None
+        assert error.offset <= size
+        assert (error.key is not None) == (f"key {error.key!r}" in str(error))
+        restored = pickle.loads(pickle.dumps(error))
+        assert (str(restored), restored.key, restored.offset) == (str(error), error.key, error.offset)
+
+
+HUGE = 2**62
+BAD: dict[str, tuple[bytes, str | None, int, str, str]] = {
+    "empty": (b"", None, 0, "4 bytes", "0 bytes"),
+    "magic": (b"GGML" + SMALL[4:], None, 0, "b'GGUF'", "b'GGML'"),
+    "version 0": (file(version=0), None, 4, "2 or 3", "0"),
+    "version 1": (file(version=1), None, 4, "2 or 3", "1"),
+    "version 4": (file(version=4), None, 4, "2 or 3", "4"),
+    "version 4 big": (file(version=4, order=">"), None, 4, "2 or 3", "4"),
+    "tensors": (file(tensors=-1), None, 8, "0 or more", "-1"),
+    "keys": (file(count=2**64 - 1), None, 16, "18446744073709551615 keys", "0 bytes"),
+    "key length": (file(struct.pack("<Q", HUGE) + bytes(9)), None, 24, "at most 1073741824 bytes", str(HUGE)),
+    "key cut": (file(struct.pack("<Q", 99) + bytes(9)), None, 32, "99 bytes", "9 bytes"),
+    "empty key": (file(pair("", Type.UINT8, 1) + b"x"), "", 24, "at least 1 byte", "0 bytes"),
+    "type": (file(packed("k", Type.STRING) + struct.pack("<iB", 13, 1)), "k", 33, "0 to 12", "13"),
+    "negative type": (file(packed("k", Type.STRING) + struct.pack("<iB", -1, 1)), "k", 33, "0 to 12", "-1"),
+    "string length": (
+        file(packed("k", Type.STRING) + struct.pack("<iQ", Type.STRING, HUGE)),
+        *("k", 37, "at most 1073741824 bytes", str(HUGE)),
+    ),
+    "element type": (file(packed("k", Type.STRING) + struct.pack("<iiQ", 9, 99, 0)), "k", 37, "0 to 12", "99"),
+    "array length": (
+        file(packed("k", Type.STRING) + struct.pack("<iiQ", 9, Type.UINT8, 2**30 + 1)),
+        *("k", 41, "at most 1073741824 elements", "1073741825"),
+    ),
+    "array cut": (
+        file(packed("k", Type.STRING) + struct.pack("<iiQ", 9, Type.UINT64, 2**30)),
+        *("k", 49, "8589934592 bytes", "0 bytes"),
+    ),
+    "strings cut": (
+        file(packed("k", Type.STRING) + struct.pack("<iiQ", 9, Type.STRING, 3) + packed("abcd", Type.STRING) * 2),
+        *("k", 73, "8 bytes", "0 bytes"),
+    ),
+    "string in array": (
+        file(packed("k", Type.STRING) + struct.pack("<iiQQ", 9, Type.STRING, 1, HUGE)),
+        *("k", 49, "at most 1073741824 bytes", str(HUGE)),
+    ),
+    "twice": (
+        file(pair("k", Type.UINT8, 1), pair("k", Type.UINT8, 2)),
+        *("k", 38, "each key once", "the first value at byte 37"),
+    ),
+    "alignment type": (file(pair("general.alignment", Type.UINT64, 32)), "general.alignment", 53, "uint32", "uint64"),
+    "alignment": (file(pair("general.alignment", Type.UINT32, 48)), "general.alignment", 53, "a power of two", "48"),
+    "nesting": (
+        file(packed("k", Type.STRING) + struct.pack("<i", 9) + struct.pack("<iQ", 9, 1) * 10_000),
+        *("k", 421, "at most 32 levels", "more"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_refused(name: str) -> None:
+    data, key, offset, expected, found = BAD[name]
+    with pytest.raises(GGUFError) as caught:
+        Metadata.from_source(data)
+    error = caught.value
+    assert (error.key, error.offset, error.expected, error.found) == (key, offset, expected, found)
+    with pytest.raises(GGUFError):
+        Metadata.from_source(Dripping(data))
+
+
+def test_metadata_beyond_4_gib() -> None:
+    data = file(packed("k", Type.STRING) + struct.pack("<iiQ", 9, Type.UINT64, 2**30))
+
+    class Endless(Dripping):
+        def read(self, size: int = -1) -> bytes:
+            return super().read(size) or bytes(3)
+
+    with pytest.raises(GGUFError, match="too large") as caught:
+        Metadata.from_source(Endless(data))
+    assert caught.value.offset == 49
+
+
+def damaged(data: bytes, damage: list[tuple[str, int, bytes]]) -> bytes:
+    for kind, at, new in damage:
+        at %= len(data) + 1
+        if kind == "cut":
+            data = data[:at]
+        elif kind == "insert":
+            data = data[:at] + new + data[at:]
+        elif kind == "delete":
+            data = data[:at] + data[at + len(new) :]
+        else:
+            data = data[:at] + new + data[at + len(new) :]
+    return data
+
+
+BASES = [SMALL, file(*(pair(k, kind, value, ">") for k, (kind, value) in SCALARS.items()), order=">")]
+BASES.append(file(*(pair(k, Type.ARRAY, v, "<") for k, (t, v) in ARRAYS.items() if t in (Type.STRING, Type.ARRAY))))
+DAMAGE = st.tuples(
+    st.sampled_from(["cut", "insert", "delete", "replace"]), st.integers(0, 2000), st.binary(min_size=1, max_size=9)
+)
+
+
+def outcome(source: Any) -> str:
+    try:
+        return repr(contents(Metadata.from_source(source)))
+    except GGUFError as error:
+        return f"refused: {error.expected is not None and error.found is not None}"
+
+
+@given(st.sampled_from(BASES), st.lists(DAMAGE, min_size=1, max_size=4))
+def test_damaged_files_are_read_or_refused(base: bytes, damage: list[tuple[str, int, bytes]]) -> None:
+    data = damaged(base, damage)
+    outcomes = [outcome(data), outcome(Dripping(data))]
+    assert outcomes[0] == outcomes[1] != "refused: False"
+
+
+@given(st.binary(max_size=200), st.sampled_from([b"", b"GGUF", b"GGUF\3\0\0\0", b"GGUF\0\0\0\3"]))
+def test_noise_is_read_or_refused(noise: bytes, head: bytes) -> None:
+    assert outcome(head + noise) != "refused: False"
+
+
+class TestRead:
+    metadata = Metadata.from_source(
+        file(
+            pair("s", Type.STRING, "gpt2\0junk"),
+            pair("u", Type.UINT32, 7),
+            pair("i", Type.INT32, 7),
+            pair("b", Type.BOOL, True),
+            pair("f", Type.FLOAT32, 0.5),
+            pair("a", Type.ARRAY, ["x"]),
+        )
+    )
+
+    def test_values(self) -> None:
+        read = self.metadata.read
+        assert (read("s", "str"), read("u", "u32"), read("b", "bool"), read("f", "f32")) == ("gpt2", 7, True, 0.5)
+        assert read("absent", "str") is None
+        assert self.metadata.scalars == {"s": "gpt2\0junk", "u": 7, "i": 7, "b": True, "f": 0.5}
+
+    @pytest.mark.parametrize(
+        ("key", "kind", "expected", "found"),
+        [("i", "u32", "uint32", "int32"), ("u", "bool", "bool", "uint32"), ("a", "str", "string", "array of string")],
+    )
+    def test_wrong_types(self, key: str, kind: Any, expected: str, found: str) -> None:
+        with pytest.raises(GGUFError) as caught:
+            self.metadata.read(key, kind)
+        error = caught.value
+        assert (error.key, error.expected, error.found) == (key, expected, found)
+        assert error.offset == self.metadata.entries[key].offset
+
+    def test_arrays(self) -> None:
+        array = self.metadata.read_array("a", Type.STRING)
+        assert array is not None
+        assert repr(array) == "<array of 1 string>"
+        assert self.metadata.read_array("absent", Type.STRING) is None
+        for key, found in (("a", "array of string"), ("u", "uint32")):
+            with pytest.raises(GGUFError, match=f"expected array of int32 or float32, found {found}"):
+                self.metadata.read_array(key, Type.INT32, Type.FLOAT32)
+        with pytest.raises(TypeError, match="does not hold numbers"):
+            array.tobytes()
+
+    def test_overrides(self, caplog: pytest.LogCaptureFixture) -> None:
+        overrides: dict[str, str | int | float | bool] = {
+            "s": "qwen2",
+            "u": -1,
+            "i": 2**32 + 5,
+            "new": True,
+            "f": 0.1,
+            "a": "ignored by arrays",
+        }
+        metadata = Metadata.from_source(self.metadata.data, overrides)
+        assert metadata.read("s", "str") == "qwen2"
+        assert metadata.read("u", "u32") == 2**32 - 1
+        assert metadata.read("i", "u32") == 5
+        assert metadata.read("new", "bool") is True
+        assert metadata.read("f", "f32") == np.float32(0.1)
+        assert metadata.read_array("a", Type.STRING) is not None
+        assert metadata.scalars["new"] is True
+        assert not caplog.records
+
+    @pytest.mark.parametrize(
+        ("key", "kind", "value", "result"),
+        [
+            ("u", "u32", True, 7),
+            ("b", "bool", 0, True),
+            ("f", "f32", 3, 0.5),
+            ("s", "str", 1, "gpt2"),
+            ("absent", "u32", "1", None),
+        ],
+    )
+    def test_overrides_of_another_type(
+        self, caplog: pytest.LogCaptureFixture, key: str, kind: Any, value: Any, result: object
+    ) -> None:
+        metadata = Metadata.from_source(self.metadata.data, {key: value})
+        with caplog.at_level(logging.WARNING, "ggtok"):
+            assert metadata.read(key, kind) == result
+        assert f"the override of {key} is ignored" in caplog.text
+
+    def test_what_is_no_override(self) -> None:
+        with pytest.raises(TypeError, match="the override of s must be"):
+            Metadata.from_source(self.metadata.data, {"s": b"bytes"})  # type: ignore[dict-item]
+        assert Metadata.from_source(self.metadata.data, {"f": 1e300}).read("f", "f32") == float("inf")
+
+
+def test_string_array() -> None:
+    tokens = Metadata.from_source(SMALL).read_array("tokenizer.ggml.tokens", Type.STRING)
+    assert tokens is not None
+    strings = tokens.strings()
+    assert (len(strings), strings[0], strings[-1], strings.end) == (3, b"a", b"What is LoRA?", tokens.end)
+    for index in (3, -4, 2**62, -(2**62)):
+        with pytest.raises(IndexError):
+            strings[index]
