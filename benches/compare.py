@@ -1,0 +1,234 @@
+"""Measures ggtok beside its peers: one command, own environment, table and chart at the end.
+
+    python benches/compare.py [--rounds 5] [--peers ggtok gigatoken ...] [--quick]
+
+1. Makes a virtual environment and installs the peers and this checkout into it.
+2. Writes each vocabulary in the peers' formats, from the same GGUF file.
+3. Checks the ids of every document against ours, peer by peer.
+4. Measures: every measurement in a new process on one pinned core, peers taking turns within each round.
+5. Writes results.json, results.md and throughput.svg.
+
+Needs the folder that GGTOK_SHARED names (default: `../shared` beside the project). Standard library only; the peers
+are imported by `worker.py` alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import report
+from peers import NAMES, OURS, REFERENCE, peer
+from texts import CORPORA, RUNS
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+
+COMPARED = ("llama-bpe", "qwen2", "llama-spm", "bert-bge", "nomic-bert-moe")
+"""Vocabularies measured against every peer."""
+LLAMA_CPP_ONLY = ("gemma-4", "deepseek-llm", "plamo2-small", "rwkv-world")
+"""Vocabularies measured against llama.cpp alone."""
+RUNS_VOCABULARY = "llama-bpe"
+REPEATS = {"check": 1, "growth": 1, "imports": 1, "single_run": 3, "decode": 3, "count": 3, "batch": 3, "startup": 3}
+"""Measurements that not every round repeats: those with rounds of their own, or with little to gain from more."""
+QUICK = {"rounds": 1, "limit_bytes": 400_000, "growth_bytes": 16_000_000}
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Measure ggtok beside its peers.")
+    parser.add_argument("--env", type=Path, default=HERE / ".venv", help="environment and converted vocabularies")
+    parser.add_argument("--ggtok", default=str(ROOT), help="what pip installs as ggtok (default: this checkout)")
+    parser.add_argument("--ggtok-python", type=Path, help="interpreter that has ggtok already; nothing is installed")
+    parser.add_argument("--shared", type=Path, default=Path(os.environ.get("GGTOK_SHARED", ROOT.parent / "shared")))
+    parser.add_argument("--out", type=Path, default=HERE / "results")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--core", type=int, default=(os.cpu_count() or 1) - 1, help="core to pin")
+    parser.add_argument("--timeout", type=float, default=60, help="seconds for one process")
+    parser.add_argument("--peers", nargs="+", choices=NAMES, default=list(NAMES))
+    parser.add_argument("--vocabularies", nargs="+", default=[*COMPARED, *LLAMA_CPP_ONLY])
+    parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=list(CORPORA))
+    parser.add_argument("--measurements", nargs="+", choices=list(PLANS), default=list(PLANS))
+    parser.add_argument("--limit-bytes", type=int, default=1 << 30, help="use no more of each corpus")
+    parser.add_argument("--growth-bytes", type=int, default=1_000_000_000)
+    parser.add_argument("--quick", action="store_true", help="one round on a tenth of each corpus, to try it out")
+    options = parser.parse_args()
+    if options.quick:
+        parser.set_defaults(**QUICK)
+        options = parser.parse_args()
+    if not (options.shared / "vocabs").is_dir():
+        parser.error(f"no vocabularies in {options.shared}: set GGTOK_SHARED or --shared")
+    return options
+
+
+def install(options: argparse.Namespace) -> dict[str, Path]:
+    """The interpreter of each peer, everything installed."""
+    python = options.env / "bin" / "python"
+    if not python.exists():
+        venv.create(options.env, with_pip=True)
+    wanted = [peer(name).REQUIREMENT for name in options.peers if name != OURS]
+    if OURS in options.peers and not options.ggtok_python:
+        wanted.append(options.ggtok)
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if wanted:
+        subprocess.run([*pip, "numpy", *wanted], check=True)
+    return {name: options.ggtok_python if name == OURS and options.ggtok_python else python for name in NAMES}
+
+
+# --- what is measured, in rounds --------------------------------------------------------------------------------------
+
+Task = dict[str, Any]
+
+
+def _pairs(options: argparse.Namespace) -> Iterator[Task]:
+    """Peer and vocabulary; the peers in turn, so that a slow moment of the machine meets them all."""
+    for vocabulary in options.vocabularies:
+        for name in options.peers:
+            if vocabulary in COMPARED or name in (OURS, REFERENCE):
+                yield {"peer": name, "vocabulary": vocabulary}
+
+
+def _peers(options: argparse.Namespace) -> Iterator[Task]:
+    yield from ({"peer": name, "vocabulary": ""} for name in options.peers)
+
+
+def _throughput(options: argparse.Namespace) -> Iterator[Task]:
+    for corpus in options.corpora:
+        yield from (pair | {"corpus": corpus} for pair in _pairs(options))
+
+
+def _runs(options: argparse.Namespace) -> Iterator[Task]:
+    for name in RUNS:
+        for pair in _pairs(options):
+            if pair["vocabulary"] == RUNS_VOCABULARY or pair["peer"] == OURS:
+                yield pair | {"run": name}
+
+
+def _decode(options: argparse.Namespace) -> Iterator[Task]:
+    yield from (pair | {"corpus": options.corpora[0]} for pair in _pairs(options))
+
+
+def _own(options: argparse.Namespace) -> Iterator[Task]:
+    yield from (task for task in _decode(options) if task["peer"] == OURS)
+
+
+def _growth(options: argparse.Namespace) -> Iterator[Task]:
+    yield from (task | {"growth_bytes": options.growth_bytes} for task in _pairs(options) if task["peer"] == OURS)
+
+
+PLANS = {
+    "check": _pairs,
+    "throughput": _throughput,
+    "short": _pairs,
+    "startup": _pairs,
+    "imports": _peers,
+    "single_run": _runs,
+    "decode": _decode,
+    "count": _own,
+    "batch": _own,
+    "growth": _growth,
+}
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+def measure(options: argparse.Namespace, python: Path, task: Task) -> dict[str, Any]:
+    """The worker's answer, or `{"failed": reason}`."""
+    command = [str(python), str(HERE / "worker.py"), json.dumps(task)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=options.timeout, check=False)
+    except subprocess.TimeoutExpired:
+        return {"failed": f"over {options.timeout:.0f} s"}
+    if done.returncode == 0:
+        answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return answer
+    words = ("Error", "Exception", "panic")
+    telling = [line for line in done.stderr.splitlines() if any(word in line for word in words)]
+    return {"failed": telling[-1][:200] if telling else f"exit code {done.returncode}"}
+
+
+def run(options: argparse.Namespace, pythons: dict[str, Path]) -> Iterator[list[dict[str, Any]]]:
+    """All results so far, after each round; a combination that failed once is not tried again."""
+    common = {
+        "shared": str(options.shared.resolve()),
+        "cache": str(options.env.resolve() / "vocabularies"),
+        "core": options.core,
+        "limit_bytes": options.limit_bytes,
+        "corpora": options.corpora,
+    }
+    results: list[dict[str, Any]] = []
+    impossible: dict[tuple[str, str], dict[str, Any]] = {}
+    finished: set[str] = set()
+    for round_number in range(options.rounds):
+        for measurement in options.measurements:
+            if round_number >= REPEATS.get(measurement, options.rounds):
+                continue
+            started = time.monotonic()
+            for task in PLANS[measurement](options):
+                named = {"measurement": measurement} | task
+                key, pair = json.dumps(named), (task["peer"], task["vocabulary"])
+                if key in finished or (pair in impossible and measurement != "check"):
+                    continue
+                answer = measure(options, pythons[task["peer"]], named | common)
+                results.append(named | {"round": round_number, "answer": answer})
+                if "unsupported" in answer or "failed" in answer:
+                    finished.add(key)
+                    if measurement == "check":
+                        impossible[pair] = answer
+            took = time.monotonic() - started
+            print(f"round {round_number + 1}/{options.rounds} {measurement}: {took:.0f} s", file=sys.stderr, flush=True)
+        _compare_digests(results)
+        yield results
+
+
+def _compare_digests(results: list[dict[str, Any]]) -> None:
+    """Replaces digests by the number of documents whose ids are not ours (llama.cpp's, if ours are not measured)."""
+    checks = {(r["peer"], r["vocabulary"]): r["answer"] for r in results if r["measurement"] == "check"}
+    digests = {pair: answer.pop("digests") for pair, answer in checks.items() if "digests" in answer}
+    for (name, vocabulary), theirs in digests.items():
+        base = digests.get((OURS, vocabulary)) or digests.get((REFERENCE, vocabulary))
+        if base:
+            pairs = [pair for corpus in base for pair in zip(base[corpus], theirs[corpus], strict=True)]
+            counts = {"documents": len(pairs), "differing": sum(ours != other for ours, other in pairs)}
+            checks[name, vocabulary].update(counts)
+
+
+def machine() -> dict[str, Any]:
+    """Where the numbers are from."""
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [line for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
+        model = names[0].partition(":")[2].strip() if names else model
+    return {
+        "processor": model,
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "load": os.getloadavg()[0],
+    }
+
+
+def main() -> None:
+    """Installs, measures, writes."""
+    options = arguments()
+    pythons = install(options)
+    where = machine()
+    settings = {"limit_bytes": options.limit_bytes, "date": time.strftime("%Y-%m-%d")}
+    for rounds, results in enumerate(run(options, pythons), 1):
+        data = {"machine": where, "settings": settings | {"rounds": rounds}, "results": results}
+        report.write(data, options.out)
+
+
+if __name__ == "__main__":
+    main()

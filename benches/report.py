@@ -1,0 +1,248 @@
+"""From the results of a run to results.json, results.md and throughput.svg.
+
+`python benches/report.py RESULTS.json` writes the Markdown and the chart again from numbers that were measured before.
+Everything shown is the median over the rounds. MB is 10^6 bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import chart
+from peers import NAMES, OURS, REFERENCE, peer
+from texts import CORPORA, RUNS, SHORT
+from vocabularies import kind_of
+
+LABELS = {"llama_cpp": "llama.cpp"}
+Key = tuple[str, ...]
+
+
+class Run:
+    """The medians of one run, looked up by measurement, vocabulary, peer and what else tells tasks apart."""
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.machine, self.settings = data["machine"], data["settings"]
+        answers: dict[Key, list[dict[str, Any]]] = defaultdict(list)
+        for row in data["results"]:
+            detail = row.get("run") or (row.get("corpus", "") if row["measurement"] == "throughput" else "")
+            answers[row["measurement"], row["vocabulary"], row["peer"], detail].append(row["answer"])
+        self._answers = answers
+        self.failures: list[str] = []
+        self.vocabularies = list(dict.fromkeys(row["vocabulary"] for row in data["results"] if row["vocabulary"]))
+        found = {row["peer"] for row in data["results"]}
+        self.peers = [name for name in NAMES if name in found]
+        corpora = {row.get("corpus") for row in data["results"] if row["measurement"] == "throughput"}
+        self.corpora = [corpus for corpus in CORPORA if corpus in corpora]
+
+    def peers_of(self, vocabulary: str, measurement: str) -> list[str]:
+        """Peers for which the measurement was tried."""
+        return [n for n in self.peers if any(k[:3] == (measurement, vocabulary, n) for k in self._answers)]
+
+    def reason(self, vocabulary: str, name: str) -> str | None:
+        """Why the peer has no numbers for the vocabulary."""
+        for answer in self._answers.get(("check", vocabulary, name, ""), []):
+            if "unsupported" in answer:
+                return f"n/a: {answer['unsupported']}"
+            if "failed" in answer:
+                return f"n/a: fails ({answer['failed']})"
+        return None
+
+    def value(
+        self, measurement: str, vocabulary: str, name: str, read: Callable[[Any], float], detail: str = ""
+    ) -> Any:
+        """The median of what `read` takes from each answer; a text where there is no number; None if untried."""
+        answers = self._answers.get((measurement, vocabulary, name, detail), [])
+        if any("unsupported" in answer for answer in answers):
+            return "n/a"
+        for reason in (answer["failed"] for answer in answers if "failed" in answer):
+            if reason.startswith("over "):
+                return str(reason)
+            self.failures.append(f"- {label(name)}, {vocabulary}, {measurement} {detail}: `{reason}`")
+            return "fails"
+        return statistics.median(map(read, answers)) if answers else None
+
+    def version(self, name: str) -> str:
+        """The version of the peer's package."""
+        found = [a[0].get("version") for k, a in self._answers.items() if k[0] == "check" and k[2] == name]
+        return next((version for version in found if version), "?")
+
+    def differing(self, vocabulary: str, name: str) -> str:
+        """How many documents got other ids than ours (llama.cpp's, where ours were not measured)."""
+        answer = self._answers.get(("check", vocabulary, name, ""), [{}])[0]
+        return f"{answer['differing']:,} of {answer['documents']:,}" if "differing" in answer else "?"
+
+    def digest(self, vocabulary: str, name: str, text: str) -> str | None:
+        """The digest of the ids of a single run."""
+        digest: str | None = self._answers.get(("single_run", vocabulary, name, text), [{}])[0].get("digest")
+        return digest
+
+    def speed(self, vocabulary: str, name: str, corpus: str, which: str) -> Any:
+        """MB/s of the pass `first` or `second`."""
+        return self.value("throughput", vocabulary, name, lambda a: float(a["bytes"] / a[which] / 1e6), corpus)
+
+
+def label(name: str) -> str:
+    """The peer's name as shown."""
+    return LABELS.get(name, name)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table, numbers to the right; a sentence, if there are no rows."""
+    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+    if len(lines) == 2:
+        return "Not measured in this run.\n"
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def number(value: Any, form: str = "{:.3g}") -> str:
+    """A number in three digits; text (a reason) as it is."""
+    if value is None:
+        return "-"
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if form == "{:.3g}" and value >= 100 else form.format(value)
+
+
+def throughput(run: Run) -> str:
+    """MB/s per vocabulary: first pass and second pass per corpus, and the ratio to the best peer."""
+    parts = []
+    columns = [(corpus, which) for which in ("first", "second") for corpus in run.corpora]
+    for vocabulary in run.vocabularies:
+        rows = []
+        speeds: dict[str, list[Any]] = {}
+        for name in run.peers_of(vocabulary, "check") or run.peers_of(vocabulary, "throughput"):
+            if reason := run.reason(vocabulary, name):
+                rows.append([label(name), reason, *[""] * len(columns)])
+                continue
+            speeds[name] = [run.speed(vocabulary, name, corpus, which) for corpus, which in columns]
+            rows.append([label(name), *map(number, speeds[name]), run.differing(vocabulary, name)])
+        for title, others in (("best peer", set(speeds) - {OURS}), ("llama.cpp", {REFERENCE} & set(speeds))):
+            if OURS in speeds and others and (title == "llama.cpp" or others != {REFERENCE}):
+                cells = [_ratio(speeds[OURS][n], [speeds[name][n] for name in others]) for n in range(len(columns))]
+                rows.append([f"**ggtok / {title}**", *cells, ""])
+        head = ["MB/s", *(f"{corpus}, {which}" for corpus, which in columns), "documents with other ids"]
+        parts.append(f"### {vocabulary} ({kind_of(vocabulary)})\n\n{table(head, rows)}")
+    return "\n".join(parts)
+
+
+def _ratio(ours: Any, others: Sequence[Any]) -> str:
+    best = [other for other in others if isinstance(other, float)]
+    return f"**{ours / max(best):.2f}**" if best and isinstance(ours, float) else "-"
+
+
+def by_vocabulary(run: Run, measurement: str, read: Callable[[Any], float], factor: float = 1) -> str:
+    """Peers down, vocabularies across."""
+    vocabularies = [v for v in run.vocabularies if run.peers_of(v, measurement)]
+    rows = []
+    for name in run.peers:
+        cells = [
+            "n/a" if run.reason(vocabulary, name) else run.value(measurement, vocabulary, name, read)
+            for vocabulary in vocabularies
+        ]
+        if any(cell is not None for cell in cells):
+            cells = [cell * factor if isinstance(cell, float) else cell for cell in cells]
+            rows.append([label(name), *map(number, cells)])
+    return table(["", *vocabularies], rows)
+
+
+def single_runs(run: Run) -> str:
+    """Milliseconds for one megabyte of one repeated character; `!` marks other ids than ours."""
+    parts = []
+    for vocabulary in run.vocabularies:
+        rows = []
+        for name in run.peers_of(vocabulary, "single_run"):
+            cells = []
+            for text in RUNS:
+                cell = run.value("single_run", vocabulary, name, lambda a: a["seconds"] * 1e3, text)
+                base = run.digest(vocabulary, OURS, text) or run.digest(vocabulary, REFERENCE, text)
+                theirs = run.digest(vocabulary, name, text)
+                cells.append(number(cell) + (" !" if base and theirs and base != theirs else ""))
+            rows.append([label(name), *cells])
+        if rows:
+            parts.append(f"{vocabulary}\n\n{table(['ms', *RUNS], rows)}")
+    return "\n".join(parts)
+
+
+def own(run: Run) -> str:
+    """ggtok alone: `count`, two threads, growth."""
+    rows = []
+    for vocabulary in run.vocabularies:
+        cells = [
+            run.value("count", vocabulary, OURS, lambda a: a["encode_array"] / a["count"]),
+            run.value("batch", vocabulary, OURS, lambda a: a["one"] / a["two"]),
+            run.value("growth", vocabulary, OURS, lambda a: a["resident"][len(a["resident"]) // 2] / 1e6),
+            run.value("growth", vocabulary, OURS, lambda a: a["resident"][-1] / 1e6),
+        ]
+        if any(cell is not None for cell in cells):
+            rows.append([vocabulary, *map(number, cells)])
+    head = ["", "`count` / `encode_array`", "two threads / one", "growth at half, MB", "growth at the end, MB"]
+    return table(head, rows)
+
+
+def markdown(run: Run) -> str:
+    """The whole page."""
+    machine, settings = run.machine, run.settings
+    peers = [[label(name), run.version(name), peer(name).CALLS] for name in run.peers]
+    sections = [
+        "# ggtok beside its peers\n\nWritten by `python benches/compare.py`; docs/performance.md says how.\n",
+        f"{machine['processor']}, one of {machine['cores']} cores, {machine['system']}, CPython {machine['python']}, "
+        f"{settings['date']}; load average {machine['load']:.1f} at the start; medians of {settings['rounds']} "
+        "rounds.\n",
+        table(["peer", "version", "calls measured"], peers),
+        f"## Documents of 4 KiB\n\n{throughput(run)}",
+    ]
+    sections += [
+        f"## One short call that returns a list: {text}, ns\n\n{by_vocabulary(run, 'short', itemgetter(text))}"
+        for text in SHORT
+    ]
+    more: list[tuple[str, str, Callable[[Any], float], float]] = [
+        ("From the load call to the first ids in a new process, ms", "startup", lambda a: a["load"], 1e3),
+        ("Resident after load and first call, over the interpreter before import, MB", "startup",
+         lambda a: float(a["resident"]), 1e-6),
+        ("Decoding documents, MB/s of text", "decode", lambda a: a["bytes"] / a["seconds"], 1e-6),
+        ("Decoding 4,096 ids in one call, microseconds", "decode", lambda a: a["block"], 1e6),
+    ]  # fmt: skip
+    sections += [f"## {title}\n\n{by_vocabulary(run, name, read, factor)}" for title, name, read, factor in more]
+    sections.append(f"## One megabyte that is a single run, ms (`!`: other ids than ours)\n\n{single_runs(run)}")
+    imports = [[label(n), number(run.value("imports", "", n, lambda a: a["seconds"] * 1e3))] for n in run.peers]
+    sections.append(f"## Import in a bare interpreter, ms\n\n{table(['', 'ms'], imports)}")
+    sections.append(f"## ggtok alone\n\n{own(run)}")
+    if run.failures:
+        sections.append("## What failed\n\n" + "\n".join(dict.fromkeys(run.failures)) + "\n")
+    return "\n".join(sections)
+
+
+def write(data: dict[str, Any], out: Path) -> None:
+    """Writes the three files."""
+    out.mkdir(parents=True, exist_ok=True)
+    run = Run(data)
+    (out / "results.json").write_text(json.dumps(data, indent=None, separators=(",", ":")) + "\n")
+    (out / "results.md").write_text(markdown(run))
+    panels = [
+        chart.Panel(f"{kind_of(vocabulary)} ({vocabulary})", _means(run, vocabulary))
+        for vocabulary in ("llama-bpe", "llama-spm", "bert-bge", "nomic-bert-moe")
+        if vocabulary in run.vocabularies
+    ]
+    (out / "throughput.svg").write_text(chart.svg(panels, OURS))
+
+
+def _means(run: Run, vocabulary: str) -> dict[str, float]:
+    """Each peer's first-pass MB/s: the geometric mean over the corpora."""
+    means = {}
+    for name in run.peers:
+        speeds = [run.speed(vocabulary, name, corpus, "first") for corpus in run.corpora]
+        if speeds and all(isinstance(speed, float) for speed in speeds):
+            means[label(name)] = statistics.geometric_mean(speeds)
+    return means
+
+
+if __name__ == "__main__":
+    source = Path(sys.argv[1])
+    write(json.loads(source.read_text()), source.parent)

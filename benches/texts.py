@@ -1,0 +1,61 @@
+"""What is tokenized: documents cut from the shared corpora, short texts, single runs, distinct text without end."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+CORPORA = ("en", "code", "multi", "cjk")
+DOCUMENT_BYTES = 4096
+
+WARM_UP = "Hello world"
+SHORT = {
+    "hello": "Hello world",
+    "225 characters": (
+        "The tokenizer reads a vocabulary once and then turns text into numbers, quickly and always in the same way. "
+        "A short paragraph like this one is what a chat client sends with every message, so each call should cost "
+        "little more."
+    ),
+}
+
+_RUNS = {
+    "letter": "a",
+    "spaces": " ",
+    "digits": "7",
+    "newlines": "\n",
+    "emoji": "\U0001f600",
+    "Han": "\u6f22",
+    "combining marks": "\u0301",
+    "special": "<|eot_id|>",
+    "<": "<",
+}
+RUNS = tuple(_RUNS)
+RUN_BYTES = 1_000_000
+
+
+def documents(shared: Path, corpus: str, limit_bytes: int) -> list[str]:
+    """The corpus in documents of at most 4 KiB, cut at character boundaries; each str is new (nothing cached in it)."""
+    data = (shared / "corpora" / f"{corpus}.txt").read_bytes()[:limit_bytes]
+    out, at = [], 0
+    while at < len(data):
+        end = at + DOCUMENT_BYTES
+        while end < len(data) and data[end] & 0xC0 == 0x80:
+            end -= 1
+        out.append(data[at:end].decode(errors="ignore"))
+        at = end
+    return out
+
+
+def run(name: str) -> str:
+    """One megabyte of one repeated character or text."""
+    unit = _RUNS[name]
+    return unit * (RUN_BYTES // len(unit.encode()))
+
+
+def distinct(total_bytes: int) -> Iterator[str]:
+    """Documents of random letters and spaces, about seven letters to the word, none twice; seeded."""
+    source = random.Random(20)
+    table = bytes(b"etaoinshrdlucmfwypvbgkjqxz      "[n % 32] for n in range(256))
+    for _ in range(total_bytes // DOCUMENT_BYTES):
+        yield source.randbytes(DOCUMENT_BYTES).translate(table).decode()
