@@ -31,6 +31,7 @@ mod batch;
 mod detokenizer;
 mod error;
 mod hash;
+mod index;
 mod model;
 mod nearest;
 mod normalizer;

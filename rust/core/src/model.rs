@@ -15,6 +15,7 @@ mod whitespace;
 mod whole_chars;
 mod whole_words;
 mod word_cache;
+mod word_queue;
 mod wordpiece;
 
 use crate::error::VocabularyError;

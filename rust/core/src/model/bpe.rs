@@ -15,6 +15,7 @@ use super::merging::Merging;
 use super::whole_chars::{FirstUses, WholeChars};
 use super::whole_words::WholeWords;
 use super::word_cache::{Key, WordCache};
+use super::word_queue::{Word, WordQueue};
 use super::{Fragment, Model, byte_level};
 use crate::error::VocabularyError;
 use crate::pretokenizer::Splitter;
@@ -50,6 +51,13 @@ pub(crate) struct Bpe {
 /// What one call needs and the next can reuse.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
+    queue: WordQueue,
+    pieces: Pieces,
+}
+
+/// What encoding a piece needs.
+#[derive(Debug, Default)]
+struct Pieces {
     merger: Merger,
     cache: WordCache,
     /// The ids of a piece, and of a part of one, on their way into the cache.
@@ -151,52 +159,54 @@ impl Bpe {
     ) {
         let bytes = &text.text[..];
         let sink = &mut Traced { sink, text };
-        self.splitter.split(bytes, |begin, end| self.piece(vocabulary, bytes, begin, end, scratch, sink));
-    }
-
-    #[inline(always)]
-    fn piece<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        text: &[u8],
-        begin: usize,
-        end: usize,
-        scratch: &mut Scratch,
-        sink: &mut S,
-    ) {
+        let Scratch { queue, pieces } = scratch;
         // Pieces of plain text are whole lines, which do not come again; their parts do.
         if S::SPANS || !self.byte_level {
-            return self.new_piece(vocabulary, text, begin, end, scratch, sink);
+            return self.splitter.split(bytes, |begin, end| {
+                let word = Word { begin, end, key: Key::new(bytes, begin, end) };
+                self.new_piece(vocabulary, bytes, &word, pieces, sink);
+            });
         }
-        let key = Key::new(text, begin, end);
-        let known = match key {
-            Some(key) => scratch.cache.get(key),
-            None => scratch.cache.get_long(&text[begin..end]),
-        };
-        match known {
-            Some(ids) => sink.push_all(ids),
-            None => self.keep_piece(vocabulary, text, begin, end, scratch, sink),
-        }
+        self.splitter.split(bytes, |begin, end| {
+            if queue.push(begin, end) {
+                self.drain(vocabulary, bytes, queue, pieces, sink);
+            }
+        });
+        self.drain(vocabulary, bytes, queue, pieces, sink);
     }
 
-    /// Encodes a piece that is not in the cache, and keeps it there.
+    /// Encodes the pieces that wait.
     #[inline(never)]
-    fn keep_piece<S: Sink>(
+    fn drain<S: Sink>(
         &self,
         vocabulary: &Vocabulary,
         text: &[u8],
-        begin: usize,
-        end: usize,
-        scratch: &mut Scratch,
+        queue: &mut WordQueue,
+        pieces: &mut Pieces,
         sink: &mut S,
     ) {
+        let encode = |pieces: &mut Pieces, word: &Word, sink: &mut S| self.piece(vocabulary, text, word, pieces, sink);
+        queue.drain(text, pieces, |pieces| &pieces.cache, sink, encode);
+    }
+
+    /// Encodes a piece, and keeps it in the cache.
+    #[inline(never)]
+    fn piece<S: Sink>(&self, vocabulary: &Vocabulary, text: &[u8], word: &Word, scratch: &mut Pieces, sink: &mut S) {
+        let piece = &text[word.begin..word.end];
+        let known = match word.key {
+            Some(key) => scratch.cache.get(key),
+            None => scratch.cache.get_long(piece),
+        };
+        if let Some(ids) = known {
+            return sink.push_all(ids);
+        }
         let mut ids = std::mem::take(&mut scratch.ids);
         ids.clear();
-        self.new_piece(vocabulary, text, begin, end, scratch, &mut ids);
+        self.new_piece(vocabulary, text, word, scratch, &mut ids);
         sink.push_all(&ids);
-        match Key::new(text, begin, end) {
+        match word.key {
             Some(key) => scratch.cache.insert(key, &ids),
-            None => scratch.cache.insert_long(&text[begin..end], &ids),
+            None => scratch.cache.insert_long(piece, &ids),
         }
         scratch.ids = ids;
     }
@@ -207,12 +217,12 @@ impl Bpe {
         &self,
         vocabulary: &Vocabulary,
         text: &[u8],
-        begin: usize,
-        end: usize,
-        scratch: &mut Scratch,
+        word: &Word,
+        scratch: &mut Pieces,
         sink: &mut S,
     ) {
-        if let Some(id) = self.whole_piece(vocabulary, text, begin, end) {
+        let Word { begin, end, key } = *word;
+        if let Some(id) = self.whole_piece(vocabulary, &text[begin..end], key) {
             return sink.push(id, begin..end);
         }
         if self.byte_level && is_simple(&text[begin..end]) {
@@ -234,7 +244,7 @@ impl Bpe {
         text: &[u8],
         begin: usize,
         end: usize,
-        scratch: &mut Scratch,
+        scratch: &mut Pieces,
         sink: &mut S,
     ) {
         let Some(key) = Key::new(text, begin, end).filter(|_| !S::SPANS).map(Key::as_part) else {
@@ -243,7 +253,7 @@ impl Bpe {
         if let Some(ids) = scratch.cache.get(key) {
             return sink.push_all(ids);
         }
-        let Scratch { merger, cache, part, .. } = scratch;
+        let Pieces { merger, cache, part, .. } = scratch;
         part.clear();
         self.merge(vocabulary, text, begin, end, merger, part);
         sink.push_all(part);
@@ -251,10 +261,10 @@ impl Bpe {
     }
 
     /// The token that a piece is without merging.
-    fn whole_piece(&self, vocabulary: &Vocabulary, text: &[u8], begin: usize, end: usize) -> Option<TokenId> {
-        let piece = &text[begin..end];
+    #[inline]
+    fn whole_piece(&self, vocabulary: &Vocabulary, piece: &[u8], key: Option<Key>) -> Option<TokenId> {
         if let Some(whole) = &self.whole {
-            return whole.get(vocabulary, piece, Key::new(text, begin, end));
+            return whole.get(vocabulary, piece, key);
         }
         let is_newlines = self.whole_newlines && piece.iter().all(|&byte| byte == b'\n');
         if is_newlines { vocabulary.id(piece) } else { None }
@@ -272,29 +282,22 @@ impl Bpe {
         let piece = &text[begin..end];
         let Merger { merging, memo } = merger;
         merging.clear();
-        if self.byte_level {
-            let mut at = 0;
-            while at < piece.len() {
-                let byte = piece[at];
-                let (whole, len) = if byte < 0x80 { (NO_SYMBOL, 1) } else { self.whole_char(piece, at) };
+        let mut at = 0;
+        while let Some(&byte) = piece.get(at) {
+            if byte < 0x80 {
+                merging.push(self.byte_symbols[usize::from(byte)], at, at + 1);
+                at += 1;
+            } else if self.byte_level {
+                let (whole, len) = self.whole_char(piece, at);
                 if whole == NO_SYMBOL {
-                    for (place, &byte) in piece.iter().enumerate().skip(at).take(len) {
-                        merging.push(self.byte_symbols[usize::from(byte)], place, place + 1);
-                    }
+                    (at..at + len).for_each(|at| merging.push(self.byte_symbols[usize::from(piece[at])], at, at + 1));
                 } else {
                     merging.push(whole, at, at + len);
                 }
                 at += len;
-            }
-        } else {
-            let mut at = 0;
-            while at < piece.len() {
-                let len = utf8::sequence_len(piece[at]).min(piece.len() - at);
-                let symbol = match len {
-                    1 => self.byte_symbols[usize::from(piece[at])],
-                    _ => self.merges.symbol(vocabulary, &piece[at..at + len]),
-                };
-                merging.push(symbol, at, at + len);
+            } else {
+                let len = utf8::sequence_len(byte).min(piece.len() - at);
+                merging.push(self.merges.symbol(vocabulary, &piece[at..at + len]), at, at + len);
                 at += len;
             }
         }

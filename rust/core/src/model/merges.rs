@@ -2,7 +2,8 @@
 //!
 //! A symbol is a text that takes part in merging: a token, or one of the texts that merges make or need without their
 //! being tokens (numbered behind the tokens). llama.cpp looks merges up by the texts of the two parts; as equal texts
-//! are equal symbols here, a pair of numbers says the same. Open addressing, 16 bytes a slot, one probe for most pairs.
+//! are equal symbols here, a pair of numbers says the same. Open addressing, 8 bytes a slot, one probe for most pairs:
+//! tables outgrow the near caches, so their size is what a look-up costs.
 
 use std::collections::HashMap;
 use std::thread;
@@ -10,6 +11,7 @@ use std::thread;
 use super::merging::NO_RANK;
 use crate::error::VocabularyError;
 use crate::hash::Seed;
+use crate::sink::TokenId;
 use crate::strings::Strings;
 use crate::vocabulary::{Vocabulary, c_string};
 
@@ -19,13 +21,35 @@ pub(crate) type Symbol = u32;
 pub(crate) const NO_SYMBOL: Symbol = u32::MAX;
 
 /// Slots of a [`Memo`].
-const MEMO_SLOTS: usize = 1 << 11;
+const MEMO_SLOTS: usize = 1 << 13;
 /// Slots that are filled together: 128 KiB.
-const STRETCH: usize = 1 << 13;
+const STRETCH: usize = 1 << 14;
 /// Bits in [`Merges::present`] for each slot.
 const BITS_PER_SLOT: usize = 4;
 
-/// What merging two symbols gives. A free slot has no rank.
+/// A slot without a merge.
+const FREE: u64 = u64::MAX;
+/// Merges whose texts are looked up together.
+const TOGETHER: usize = 16;
+
+/// The merges of a vocabulary.
+#[derive(Debug)]
+pub(crate) struct Merges {
+    seed: Seed,
+    /// The left symbol, the right symbol and the rank, from the highest bit on.
+    slots: Vec<u64>,
+    /// Bits of a symbol in a slot.
+    symbol_bits: u32,
+    /// By rank the symbol of both texts together.
+    merged: Vec<Symbol>,
+    /// A bit by hash for each merge: most pairs do not merge, and these bits tell so from a cache that the slots outgrow.
+    present: Vec<u64>,
+    /// The symbols that are no tokens, numbered behind the tokens.
+    others: HashMap<Box<[u8]>, Symbol>,
+    tokens: usize,
+}
+
+/// What merging two symbols gives.
 #[derive(Debug, Clone, Copy)]
 struct Merge {
     left: Symbol,
@@ -34,20 +58,6 @@ struct Merge {
     rank: u32,
     /// The symbol of both texts together.
     merged: Symbol,
-}
-
-/// The merges of a vocabulary.
-#[derive(Debug)]
-pub(crate) struct Merges {
-    seed: Seed,
-    slots: Vec<Merge>,
-    mask: usize,
-    /// A bit by hash for each merge: most pairs do not merge, and these bits tell so from a cache that the slots outgrow.
-    present: Vec<u64>,
-    present_mask: usize,
-    /// The symbols that are no tokens, numbered behind the tokens.
-    others: HashMap<Box<[u8]>, Symbol>,
-    tokens: usize,
 }
 
 /// The latest look-ups, in a table that fits into the nearest cache: few pairs make up most of a language.
@@ -86,21 +96,22 @@ impl Merges {
         if count >= NO_RANK as usize - vocabulary.len() {
             return Err(VocabularyError::TooLarge { what: "merges" });
         }
-        let free = Merge { left: NO_SYMBOL, right: NO_SYMBOL, rank: NO_RANK, merged: NO_SYMBOL };
-        let slots = (count + count / 2).next_power_of_two().max(16);
         let mut table = Self {
             seed: Seed::default(),
-            slots: vec![free; slots],
-            mask: slots - 1,
-            present: vec![0; slots * BITS_PER_SLOT / 64],
-            present_mask: slots * BITS_PER_SLOT - 1,
+            slots: Vec::new(),
+            symbol_bits: 0,
+            merged: Vec::new(),
+            present: Vec::new(),
             others: HashMap::new(),
             tokens: vocabulary.len(),
         };
-        if let Some(merges) = merges {
-            let rows = table.rows(vocabulary, merges);
-            table.insert_all(&rows);
+        let rows = merges.map_or_else(Vec::new, |merges| table.rows(vocabulary, merges));
+        // Neither a symbol nor a rank has all bits set, so that no merge looks like a free slot.
+        table.symbol_bits = (table.tokens + table.others.len() + 1).next_power_of_two().trailing_zeros().max(1);
+        if rows.len() >= (1 << u64::BITS.saturating_sub(2 * table.symbol_bits).min(31)) - 1 {
+            return Err(VocabularyError::TooLarge { what: "merges" });
         }
+        table.insert_all(&rows);
         Ok(table)
     }
 
@@ -129,56 +140,85 @@ impl Merges {
 
     /// Fills the table, a stretch of slots at a time: as many as stay in a near cache.
     fn insert_all(&mut self, rows: &[Row]) {
-        let stretch = |row: &Row| (self.seed.hash_pair(row[0], row[1]) as usize & self.mask) / STRETCH;
-        let mut begins = vec![0_u32; self.slots.len() / STRETCH + 2];
+        let slots = (rows.len() + rows.len() / 2).next_power_of_two().max(16);
+        (self.slots, self.present) = (vec![FREE; slots], vec![0; slots * BITS_PER_SLOT / 64]);
+        self.merged = rows.iter().map(|row| row[2]).collect();
+        let stretch = |row: &Row| (self.seed.hash_pair(row[0], row[1]) as usize & (slots - 1)) / STRETCH;
+        let mut begins = vec![0_u32; slots / STRETCH + 2];
         for row in rows {
             begins[stretch(row) + 1] += 1;
         }
         for at in 1..begins.len() {
             begins[at] += begins[at - 1];
         }
-        let free = self.slots[0];
-        let mut ordered = vec![free; rows.len()];
-        for (row, rank) in rows.iter().zip(0..) {
+        let mut ordered = vec![0; rows.len()];
+        for (row, rank) in rows.iter().zip(0_u32..) {
             let next = &mut begins[stretch(row)];
-            let [left, right, merged] = *row;
-            ordered[*next as usize] = Merge { left, right, rank, merged };
+            ordered[*next as usize] = rank;
             *next += 1;
         }
-        ordered.into_iter().filter(|merge| merge.merged != NO_SYMBOL).for_each(|merge| self.insert(merge));
+        for rank in ordered {
+            let [left, right, merged] = rows[rank as usize];
+            if merged != NO_SYMBOL {
+                self.insert(left, right, rank);
+            }
+        }
     }
 
     /// Puts a merge in, unless there is one of lower rank for the same pair.
-    fn insert(&mut self, merge: Merge) {
-        let hash = self.seed.hash_pair(merge.left, merge.right);
-        let bit = (hash >> 32) as usize & self.present_mask;
+    fn insert(&mut self, left: Symbol, right: Symbol, rank: u32) {
+        let hash = self.seed.hash_pair(left, right);
+        let bit = self.bit(hash);
         self.present[bit / 64] |= 1 << (bit % 64);
-        let mut at = hash as usize & self.mask;
-        while self.slots[at].rank != NO_RANK {
-            if (self.slots[at].left, self.slots[at].right) == (merge.left, merge.right) {
+        let (key, rank_bits) = (self.key(left, right), self.rank_bits());
+        let mut at = hash as usize & (self.slots.len() - 1);
+        while self.slots[at] != FREE {
+            if self.slots[at] >> rank_bits == key {
                 return;
             }
-            at = (at + 1) & self.mask;
+            at = (at + 1) & (self.slots.len() - 1);
         }
-        self.slots[at] = merge;
+        self.slots[at] = key << rank_bits | u64::from(rank);
     }
 
     /// The rank of two adjacent symbols and the symbol of both together; [`NO_RANK`] where they do not merge.
     #[inline]
     pub(crate) fn get(&self, left: Symbol, right: Symbol) -> (u32, Symbol) {
         let hash = self.seed.hash_pair(left, right);
-        let bit = (hash >> 32) as usize & self.present_mask;
-        if self.present[bit / 64] >> (bit % 64) & 1 == 0 {
+        let bit = self.bit(hash);
+        if self.present[bit / 64] >> (bit % 64) & 1 == 0 || u64::from(left | right) >> self.symbol_bits != 0 {
             return (NO_RANK, NO_SYMBOL);
         }
-        let mut at = hash as usize & self.mask;
+        let (key, rank_bits) = (self.key(left, right), self.rank_bits());
+        let mut at = hash as usize & (self.slots.len() - 1);
         loop {
-            let slot = &self.slots[at];
-            if (slot.left == left && slot.right == right) || slot.rank == NO_RANK {
-                return (slot.rank, slot.merged);
+            let slot = self.slots[at];
+            if slot >> rank_bits == key {
+                let rank = slot & ((1 << rank_bits) - 1);
+                return (rank as u32, self.merged[rank as usize]);
             }
-            at = (at + 1) & self.mask;
+            if slot == FREE {
+                return (NO_RANK, NO_SYMBOL);
+            }
+            at = (at + 1) & (self.slots.len() - 1);
         }
+    }
+
+    /// Two symbols in one number.
+    #[inline]
+    fn key(&self, left: Symbol, right: Symbol) -> u64 {
+        u64::from(left) << self.symbol_bits | u64::from(right)
+    }
+
+    #[inline]
+    fn rank_bits(&self) -> u32 {
+        u64::BITS - 2 * self.symbol_bits
+    }
+
+    /// The place of a pair's bit.
+    #[inline]
+    fn bit(&self, hash: u64) -> usize {
+        (hash >> 32) as usize & (self.present.len() * 64 - 1)
     }
 
     /// The symbol of a text, or [`NO_SYMBOL`].
@@ -212,7 +252,9 @@ impl Merges {
 
     pub(crate) fn heap_bytes(&self) -> usize {
         let others: usize = self.others.keys().map(|text| text.len() + size_of::<(Box<[u8]>, Symbol)>()).sum();
-        self.slots.capacity() * size_of::<Merge>() + self.present.capacity() * size_of::<u64>() + others
+        (self.slots.capacity() + self.present.capacity()) * size_of::<u64>()
+            + self.merged.capacity() * size_of::<Symbol>()
+            + others
     }
 }
 
@@ -228,27 +270,35 @@ pub(crate) fn parts(merge: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// The tokens of the merges `begin..end`.
 fn token_rows(vocabulary: &Vocabulary, merges: Strings<'_>, begin: usize, end: usize) -> Vec<Row> {
-    let token = |text: &[u8]| vocabulary.id(text).map_or(NO_SYMBOL, |id| id as Symbol);
+    let symbol = |id: Option<TokenId>| id.map_or(NO_SYMBOL, |id| id as Symbol);
+    let mut rows = Vec::with_capacity(end - begin);
     let mut both = Vec::new();
     // Merges mostly make the tokens in order, so the next one is the first guess.
     let mut guess = NO_SYMBOL;
-    (begin..end)
-        .map(|rank| {
-            let Some((left, right)) = merges.get(rank).and_then(parts) else { return [NO_SYMBOL; 3] };
+    for first in (begin..end).step_by(TOGETHER) {
+        let texts: [_; TOGETHER] =
+            std::array::from_fn(|at| merges.get(first + at).filter(|_| first + at < end).and_then(parts));
+        let lefts = vocabulary.ids(&texts.map(|parts| parts.map_or(&b""[..], |(left, _)| left)));
+        let rights = vocabulary.ids(&texts.map(|parts| parts.map_or(&b""[..], |(_, right)| right)));
+        for (parts, (left_id, right_id)) in texts.into_iter().zip(lefts.into_iter().zip(rights)).take(end - first) {
+            let Some((left, right)) = parts else {
+                rows.push([NO_SYMBOL; 3]);
+                continue;
+            };
             let is_merged =
                 |text: &[u8]| text.len() == left.len() + right.len() && text.starts_with(left) && text.ends_with(right);
             let candidates = [guess, guess.wrapping_add(1)];
             let merged = candidates.into_iter().find(|&guess| is_merged(vocabulary.keys().get(guess as usize)));
-            let merged = merged.unwrap_or_else(|| {
+            guess = merged.unwrap_or_else(|| {
                 both.clear();
                 both.extend_from_slice(left);
                 both.extend_from_slice(right);
-                token(&both)
+                symbol(vocabulary.id(&both))
             });
-            guess = merged;
-            [token(left), token(right), merged]
-        })
-        .collect()
+            rows.push([symbol(left_id), symbol(right_id), guess]);
+        }
+    }
+    rows
 }
 
 #[cfg(test)]
@@ -308,7 +358,7 @@ mod tests {
     #[test]
     fn memory_is_counted() -> Result<(), VocabularyError> {
         with(&["a", "b"], &["a b"], |_, merges| {
-            assert!((16 * size_of::<super::Merge>()..4096).contains(&merges.heap_bytes()), "{}", merges.heap_bytes());
+            assert!((16 * size_of::<u64>()..4096).contains(&merges.heap_bytes()), "{}", merges.heap_bytes());
         })
     }
 }

@@ -12,8 +12,6 @@ use queue::Queue;
 
 /// Up to this many symbols a search beats a queue.
 const FEW: usize = 48;
-/// In links between few symbols: nothing there.
-const NOTHING: u8 = u8::MAX;
 /// The rank of a pair that does not merge.
 pub(crate) const NO_RANK: u32 = u32::MAX;
 /// In links: nothing there.
@@ -47,10 +45,27 @@ impl Memo {
     }
 }
 
+/// For each of few parts rank and symbol of it together with the next, and its neighbours: beyond the last part where
+/// there is none.
+#[derive(Debug)]
+struct Few {
+    ranks: [u32; FEW],
+    merges: [Symbol; FEW],
+    before: [u8; FEW],
+    after: [u8; FEW],
+}
+
+impl Default for Few {
+    fn default() -> Self {
+        Self { ranks: [NO_RANK; FEW], merges: [NO_SYMBOL; FEW], before: [0; FEW], after: [0; FEW] }
+    }
+}
+
 /// Scratch space for merging.
 #[derive(Debug, Default)]
 pub(crate) struct Merging {
     parts: Vec<Part>,
+    few: Few,
     queue: Queue,
     /// Neighbours of each part among many; apart, because one is read soon after the other was written.
     before: Vec<u32>,
@@ -83,43 +98,38 @@ impl Merging {
     }
 
     fn run_few(&mut self, mut pair: impl FnMut(&Part, &Part) -> (u32, Symbol)) {
-        let parts = &mut self.parts[..];
+        let Self { parts, few, .. } = self;
+        let parts = &mut parts[..];
+        let Few { ranks, merges, before, after } = few;
         let count = parts.len().min(FEW);
-        // Rank and place of each pair in one number, so that the least is the next to merge.
-        let key = |rank: u32, at: usize| if rank == NO_RANK { u64::MAX } else { u64::from(rank) << 8 | at as u64 };
-        let (mut keys, mut merges) = ([u64::MAX; FEW], [0; FEW]);
-        let (mut before, mut after) = ([NOTHING; FEW], [NOTHING; FEW]);
-        for at in 1..count {
-            let (rank, merged) = pair(&parts[at - 1], &parts[at]);
-            (keys[at - 1], merges[at - 1]) = (key(rank, at - 1), merged);
-            (before[at], after[at - 1]) = (at as u8 - 1, at as u8);
+        for at in 0..count {
+            let next = parts.get(at + 1).map(|next| pair(&parts[at], next));
+            (ranks[at], merges[at]) = next.unwrap_or((NO_RANK, NO_SYMBOL));
+            (before[at], after[at]) = ((at as u8).wrapping_sub(1), at as u8 + 1);
         }
         let mut left_over = count;
         loop {
-            let lowest =
-                keys[..count.next_multiple_of(4).min(FEW)].iter().fold(u64::MAX, |lowest, &key| lowest.min(key));
-            if lowest == u64::MAX {
+            let (mut lowest, mut at) = (NO_RANK, 0);
+            for (place, &rank) in ranks[..count].iter().enumerate() {
+                (lowest, at) = if rank < lowest { (rank, place) } else { (lowest, at) };
+            }
+            if lowest == NO_RANK {
                 break;
             }
-            let at = (lowest & 0xFF) as usize;
             let gone = usize::from(after[at]);
             parts[at].symbol = merges[at];
             parts[at].end = parts[gone].end;
             parts[gone].end = parts[gone].start;
+            (ranks[at], ranks[gone]) = (NO_RANK, NO_RANK);
             left_over -= 1;
-            keys[at] = u64::MAX;
-            keys[gone] = u64::MAX;
-            after[at] = after[gone];
-            if after[at] != NOTHING {
-                let right = usize::from(after[at]);
+            let (left, right) = (usize::from(before[at]), usize::from(after[gone]));
+            after[at] = right as u8;
+            if right < count {
                 before[right] = at as u8;
-                let (rank, merged) = pair(&parts[at], &parts[right]);
-                (keys[at], merges[at]) = (key(rank, at), merged);
+                (ranks[at], merges[at]) = pair(&parts[at], &parts[right]);
             }
-            if before[at] != NOTHING {
-                let left = usize::from(before[at]);
-                let (rank, merged) = pair(&parts[left], &parts[at]);
-                (keys[left], merges[left]) = (key(rank, left), merged);
+            if left < count {
+                (ranks[left], merges[left]) = pair(&parts[left], &parts[at]);
             }
         }
         if left_over < count {
@@ -128,7 +138,7 @@ impl Merging {
     }
 
     fn run_many(&mut self, mut pair: impl FnMut(&Part, &Part) -> (u32, Symbol)) {
-        let Self { parts, queue, before, after, pairs } = self;
+        let Self { parts, queue, before, after, pairs, .. } = self;
         let count = parts.len() as u32;
         queue.clear();
         before.clear();

@@ -1,11 +1,12 @@
 //! Tokens by the bytes they spell, for pieces that skip the merges.
 //!
-//! Short tokens have their bytes inside their slot, so that a look-up costs one probe; a longer piece is spelled out
-//! and looked up as a text. Open addressing, 24 bytes a slot, at most half of the slots taken.
+//! The bytes of short tokens are keys by id, so that frequent ones, which training makes first, lie close together; a
+//! longer piece is spelled out and looked up as a text.
 
 use super::byte_level;
 use super::word_cache::Key;
 use crate::hash::Seed;
+use crate::index::Index;
 use crate::sink::TokenId;
 use crate::vocabulary::Vocabulary;
 
@@ -16,8 +17,9 @@ const LONG_BITS: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct WholeWords {
     seed: Seed,
-    /// Short tokens; a free slot has the key of no word.
-    slots: Vec<(Key, TokenId)>,
+    index: Index,
+    /// For each token its key; that of no word, if it is too long for one.
+    keys: Vec<Key>,
     /// A bit by hash for each longer token: nearly all other long pieces are told from tokens by these bits.
     long: Box<[u64; LONG_BITS / 64]>,
     byte_level: bool,
@@ -25,24 +27,21 @@ pub(crate) struct WholeWords {
 
 impl WholeWords {
     pub(crate) fn new(vocabulary: &Vocabulary, byte_level: bool) -> Self {
-        let slots = (vocabulary.len() * 2).next_power_of_two().max(16);
-        let seed = Seed::default();
-        let mut words =
-            Self { seed, slots: vec![(Key::default(), 0); slots], long: Box::new([0; LONG_BITS / 64]), byte_level };
+        let count = vocabulary.len();
+        let (seed, keys, index) = (Seed::default(), Vec::with_capacity(count), Index::with_capacity(count));
+        let mut words = Self { seed, index, keys, long: Box::new([0; LONG_BITS / 64]), byte_level };
         let mut word = Vec::new();
         for (id, text) in vocabulary.keys().iter().enumerate() {
             word.clear();
             let spelled = match byte_level {
                 true if byte_level::unspell_all(text, &mut word) => &word[..],
-                true => continue,
+                true => &[],
                 false => text,
             };
-            if let Some(key) = Key::new(spelled, 0, spelled.len()) {
-                let mut at = key.hash(seed) & (slots - 1);
-                while words.slots[at].0 != Key::default() {
-                    at = (at + 1) & (slots - 1);
-                }
-                words.slots[at] = (key, id as TokenId);
+            let key = Key::new(spelled, 0, spelled.len());
+            words.keys.push(key.unwrap_or_default());
+            if let Some(key) = key {
+                words.index.insert(key.hash(seed), id);
             } else {
                 let bit = seed.hash(spelled) as usize % LONG_BITS;
                 words.long[bit / 64] |= 1 << (bit % 64);
@@ -51,22 +50,12 @@ impl WholeWords {
         words
     }
 
-    /// The token that is `text[begin..end]`; `key` is that of the same bytes.
+    /// The token that is `piece`; `key` is that of the same bytes.
     #[inline]
     pub(crate) fn get(&self, vocabulary: &Vocabulary, piece: &[u8], key: Option<Key>) -> Option<TokenId> {
         let Some(key) = key else { return self.get_long(vocabulary, piece) };
-        let mask = self.slots.len() - 1;
-        let mut at = key.hash(self.seed) & mask;
-        loop {
-            let (found, id) = self.slots[at];
-            if found == key {
-                return Some(id);
-            }
-            if found == Key::default() {
-                return None;
-            }
-            at = (at + 1) & mask;
-        }
+        let id = self.index.find(key.hash(self.seed), |id| self.keys.get(id) == Some(&key))?;
+        Some(id as TokenId)
     }
 
     fn get_long(&self, vocabulary: &Vocabulary, piece: &[u8]) -> Option<TokenId> {
@@ -85,6 +74,6 @@ impl WholeWords {
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<(Key, TokenId)>() + size_of_val(&*self.long)
+        self.index.heap_bytes() + self.keys.capacity() * size_of::<Key>() + size_of_val(&*self.long)
     }
 }

@@ -1,56 +1,65 @@
-//! What words became: a bounded table from bytes to ids, so that a word that comes again costs one probe.
+//! What words became: a bounded table from bytes to ids, so that a word that comes again costs two near reads.
 //!
-//! Words of up to 15 bytes have their key, and up to three ids, inside a slot of 32 bytes, so that a hit touches one
-//! cache line. Longer words and longer lists of ids lie in two arrays behind their slots. The tables are open
-//! addressing and double as they fill; when one has its full size, or an array is full, everything is forgotten.
-//! 16 MiB at most per scratch space, whatever the text; nothing is allocated before the first word.
+//! Words lie one behind the other in the order in which they came, which puts the frequent ones close together; an
+//! index, open addressing with four bytes a slot, tells where. So what a text needs again and again stays in the near
+//! caches, and what is new leaves the memory of the others alone. Words of up to 15 bytes, and up to three ids, lie in
+//! 32 bytes; longer words and longer lists of ids are in two arrays behind. When something is full, everything is
+//! forgotten. 18 MiB at most per scratch space, whatever the text; nothing is allocated before the first word.
 
 use crate::hash::Seed;
+use crate::index::Index;
 use crate::sink::{Sink, TokenId};
 
 /// The longest word with a [`Key`], in bytes.
 const SHORT: usize = 15;
 /// The longest word that is kept, in bytes.
 const LONG: usize = 512;
-/// Ids that fit into a slot.
-const INLINE: usize = 3;
-/// Slots of a new table, and of one that has its full size; powers of two.
-const FEWEST_SLOTS: usize = 1 << 10;
-const MOST_SLOTS: usize = 1 << 18;
+/// Ids that fit into a word's entry.
+pub(crate) const INLINE: usize = 3;
+/// The most words that are kept.
+const MOST_WORDS: usize = (1 << 18) - 1;
+/// Slots of a new index; a power of two.
+const FEWEST_SLOTS: usize = 1 << 11;
 /// Bytes of long words, and ids beyond [`INLINE`], that are kept.
 const ROOM: usize = 1 << 20;
 
-/// A short word in the form in which it is looked up: its bytes, then its length in the last byte.
+/// A word in the form in which it is looked up. A short one has its bytes, then its length in the last byte; a long
+/// one its hash, then where its bytes are in [`WordCache::bytes`] and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Key(u64, u64);
 
-/// A short word and its ids. A free slot has the key of no word.
+/// By length, which bytes are the word's.
+const MASKS: [[u64; 2]; SHORT + 1] = {
+    let mut masks = [[0; 2]; SHORT + 1];
+    let mut len = 1;
+    while len <= SHORT {
+        let mask = u128::MAX >> (128 - 8 * len);
+        masks[len] = [mask as u64, (mask >> 64) as u64];
+        len += 1;
+    }
+    masks
+};
+
+/// In the last byte of a [`Key`]: a part of a longer word, and a long word.
+const PART: u64 = 1 << 63;
+const IS_LONG: u64 = 1 << 62;
+
+/// A word and its ids.
 #[derive(Debug, Clone, Copy, Default)]
-struct Short {
+struct Word {
     key: Key,
     /// The ids, or where they are in [`WordCache::ids`].
     ids: [TokenId; INLINE],
     count: u32,
 }
 
-/// A long word: where its bytes and its ids are. A free slot has no bytes.
-#[derive(Debug, Clone, Copy, Default)]
-struct Long {
-    hash: u64,
-    bytes: u32,
-    ids: u32,
-    len: u16,
-    count: u16,
-}
-
 /// A cache from words to ids.
 #[derive(Debug, Default)]
 pub(crate) struct WordCache {
     seed: Seed,
-    short: Vec<Short>,
-    shorts: usize,
-    long: Vec<Long>,
-    longs: usize,
+    index: Index,
+    /// By number.
+    words: Vec<Word>,
     bytes: Vec<u8>,
     ids: Vec<TokenId>,
     /// The ids of a new word on their way into the table.
@@ -66,20 +75,26 @@ impl Key {
             return None;
         }
         let bytes = match text.get(begin..).and_then(<[u8]>::first_chunk::<16>) {
-            Some(chunk) => u128::from_le_bytes(*chunk) & ((1 << (8 * len)) - 1),
+            Some(chunk) => u128::from_le_bytes(*chunk),
             None => text[begin..end].iter().rev().fold(0, |bytes, &byte| bytes << 8 | u128::from(byte)),
         };
-        Some(Self(bytes as u64, (bytes >> 64) as u64 | (len as u64) << 56))
+        let [low, high] = MASKS[len];
+        Some(Self(bytes as u64 & low, (bytes >> 64) as u64 & high | (len as u64) << 56))
+    }
+
+    /// The key, unless it is that of no word.
+    pub(crate) fn some(self) -> Option<Self> {
+        (self != Self::default()).then_some(self)
     }
 
     /// The same bytes as part of a longer word, which may become something else than the bytes as a word.
     pub(crate) fn as_part(self) -> Self {
-        Self(self.0, self.1 | 1 << 63)
+        Self(self.0, self.1 | PART)
     }
 
     #[inline(always)]
-    pub(crate) fn hash(self, seed: Seed) -> usize {
-        seed.hash_words(self.0, self.1) as usize
+    pub(crate) fn hash(self, seed: Seed) -> u64 {
+        seed.hash_words(self.0, self.1)
     }
 }
 
@@ -127,116 +142,98 @@ impl WordCache {
     /// The ids that were kept for a short word.
     #[inline(always)]
     pub(crate) fn get(&self, key: Key) -> Option<&[TokenId]> {
-        let mask = self.short.len().wrapping_sub(1);
-        let mut at = key.hash(self.seed) & mask;
-        let mut slot = self.short.get(at)?;
-        while slot.key != key {
-            if slot.key == Key::default() {
-                return None;
-            }
-            at = (at + 1) & mask;
-            slot = self.short.get(at)?;
-        }
-        match slot.ids.get(..slot.count as usize) {
-            Some(ids) => Some(ids),
-            None => self.ids.get(slot.ids[0] as usize..)?.get(..slot.count as usize),
-        }
+        self.find(key.hash(self.seed), |word| word.key == key)
     }
 
-    /// Keeps the ids of a short word that is not there yet.
-    pub(crate) fn insert(&mut self, key: Key, ids: &[TokenId]) {
-        let mut slot = Short { key, ids: [0; INLINE], count: ids.len() as u32 };
-        match slot.ids.get_mut(..ids.len()) {
-            Some(inline) => inline.copy_from_slice(ids),
-            None if ids.len() > ROOM => return,
-            None => slot.ids[0] = self.store(&[], ids).1 as TokenId,
-        }
-        if self.shorts * 8 >= self.short.len() * 5 {
-            if self.short.len() == MOST_SLOTS {
-                return self.forget();
-            }
-            let bigger = vec![Short::default(); (self.short.len() * 2).max(FEWEST_SLOTS)];
-            let slots = std::mem::replace(&mut self.short, bigger);
-            slots.into_iter().filter(|slot| slot.key != Key::default()).for_each(|slot| self.place(slot));
-        }
-        self.shorts += 1;
-        self.place(slot);
+    /// Where the ids of a short word mostly are; see [`Index::likely`].
+    #[inline(always)]
+    pub(crate) fn likely(&self, key: Key) -> usize {
+        self.index.likely(key.hash(self.seed))
     }
 
-    fn place(&mut self, slot: Short) {
-        let mask = self.short.len() - 1;
-        let mut at = slot.key.hash(self.seed) & mask;
-        while self.short[at].key != Key::default() {
-            at = (at + 1) & mask;
-        }
-        self.short[at] = slot;
+    /// The ids of a short word and how many there are, if they are at this place and few.
+    #[inline(always)]
+    pub(crate) fn few_at(&self, place: usize, key: Key) -> Option<([TokenId; INLINE], usize)> {
+        let word = self.words.get(place)?;
+        (word.key == key && word.count <= INLINE as u32).then_some((word.ids, word.count as usize))
     }
 
     /// The ids that were kept for a word of any other length.
     pub(crate) fn get_long(&self, word: &[u8]) -> Option<&[TokenId]> {
-        if self.long.is_empty() || word.len() > LONG {
-            return None;
-        }
         let hash = self.seed.hash(word);
-        let mask = self.long.len() - 1;
-        let mut at = hash as usize & mask;
-        loop {
-            let slot = &self.long[at];
-            if slot.len == 0 {
-                return None;
-            }
-            if slot.hash == hash && &self.bytes[slot.bytes as usize..][..usize::from(slot.len)] == word {
-                return self.ids.get(slot.ids as usize..)?.get(..usize::from(slot.count));
-            }
-            at = (at + 1) & mask;
+        self.find(hash, |found| {
+            let Key(found_hash, place) = found.key;
+            found_hash == hash && place & IS_LONG != 0 && self.long(place) == word
+        })
+    }
+
+    /// Keeps the ids of a short word that is not there yet.
+    pub(crate) fn insert(&mut self, key: Key, ids: &[TokenId]) {
+        self.keep(key.hash(self.seed), &[], ids, |_| key);
+    }
+
+    /// Keeps the ids of a word of any other length that is not there yet.
+    pub(crate) fn insert_long(&mut self, word: &[u8], ids: &[TokenId]) {
+        if word.len() <= LONG {
+            let hash = self.seed.hash(word);
+            self.keep(hash, word, ids, |place| Key(hash, IS_LONG | (word.len() as u64) << 32 | place as u64));
         }
     }
 
-    /// Keeps the ids of a long word that is not there yet.
-    pub(crate) fn insert_long(&mut self, word: &[u8], ids: &[TokenId]) {
-        if word.len() > LONG || ids.len() > usize::from(u16::MAX) {
+    /// The bytes of a long word.
+    fn long(&self, place: u64) -> &[u8] {
+        let (at, len) = (place as u32 as usize, (place >> 32 & 0xFFFF) as usize);
+        &self.bytes[at..at + len]
+    }
+
+    /// The ids of the word with this hash that `is` it.
+    #[inline(always)]
+    fn find(&self, hash: u64, is: impl Fn(&Word) -> bool) -> Option<&[TokenId]> {
+        let number = self.index.find(hash, |number| self.words.get(number).is_some_and(&is))?;
+        let word = self.words.get(number)?;
+        match word.ids.get(..word.count as usize) {
+            Some(ids) => Some(ids),
+            None => self.ids.get(word.ids[0] as usize..)?.get(..word.count as usize),
+        }
+    }
+
+    /// Puts a word behind the others. `key` gets to know where its bytes are.
+    fn keep(&mut self, hash: u64, bytes: &[u8], ids: &[TokenId], key: impl FnOnce(usize) -> Key) {
+        let more_ids = if ids.len() > INLINE { ids } else { &[] };
+        if more_ids.len() > ROOM {
             return;
         }
-        let (bytes, place) = self.store(word, ids);
-        if self.longs * 8 >= self.long.len() * 5 {
-            if self.long.len() == MOST_SLOTS {
-                return self.forget();
-            }
-            let bigger = vec![Long::default(); (self.long.len() * 2).max(FEWEST_SLOTS)];
-            let slots = std::mem::replace(&mut self.long, bigger);
-            slots.into_iter().filter(|slot| slot.len != 0).for_each(|slot| self.place_long(slot));
+        let is_full = self.words.len() == MOST_WORDS
+            || self.bytes.len() + bytes.len() > ROOM
+            || self.ids.len() + more_ids.len() > ROOM;
+        if is_full {
+            self.index.clear();
+            self.words.clear();
+            self.bytes.clear();
+            self.ids.clear();
         }
-        self.longs += 1;
-        let (len, count) = (word.len() as u16, ids.len() as u16);
-        self.place_long(Long { hash: self.seed.hash(word), bytes: bytes as u32, ids: place as u32, len, count });
+        if self.index.is_full() {
+            self.grow();
+        }
+        let (key, count) = (key(self.bytes.len()), ids.len() as u32);
+        let mut word = Word { key, ids: [self.ids.len() as TokenId; INLINE], count };
+        if let Some(inline) = word.ids.get_mut(..ids.len()) {
+            inline.copy_from_slice(ids);
+        }
+        self.bytes.extend_from_slice(bytes);
+        self.ids.extend_from_slice(more_ids);
+        self.index.insert(hash, self.words.len());
+        self.words.push(word);
     }
 
-    fn place_long(&mut self, slot: Long) {
-        let mask = self.long.len() - 1;
-        let mut at = slot.hash as usize & mask;
-        while self.long[at].len != 0 {
-            at = (at + 1) & mask;
+    /// Doubles the index.
+    #[cold]
+    fn grow(&mut self) {
+        self.index = Index::with_slots((self.index.slots() * 2).max(FEWEST_SLOTS), MOST_WORDS);
+        for (number, word) in self.words.iter().enumerate() {
+            let Key(hash, place) = word.key;
+            self.index.insert(if place & IS_LONG == 0 { word.key.hash(self.seed) } else { hash }, number);
         }
-        self.long[at] = slot;
-    }
-
-    /// Puts bytes and ids behind those of other words, and tells where.
-    fn store(&mut self, word: &[u8], ids: &[TokenId]) -> (usize, usize) {
-        if self.bytes.len() + word.len() > ROOM || self.ids.len() + ids.len() > ROOM {
-            self.forget();
-        }
-        let places = (self.bytes.len(), self.ids.len());
-        self.bytes.extend_from_slice(word);
-        self.ids.extend_from_slice(ids);
-        places
-    }
-
-    fn forget(&mut self) {
-        self.short.fill(Short::default());
-        self.long.fill(Long::default());
-        (self.shorts, self.longs) = (0, 0);
-        self.bytes.clear();
-        self.ids.clear();
     }
 }
 

@@ -7,8 +7,10 @@
 //! cannot number.
 
 use super::repairs::declared;
-use super::{Attributes, Definition, Kind, TextIndex, Texts, Vocabulary, defaults};
+use super::{Attributes, Definition, Kind, Texts, Vocabulary, defaults};
 use crate::error::VocabularyError;
+use crate::hash::Seed;
+use crate::index::Index;
 use crate::pretokenizer::PreTokenizer;
 use crate::sink::TokenId;
 
@@ -52,7 +54,8 @@ impl Vocabulary {
             size,
             texts: Texts::default(),
             keys: None,
-            index: TextIndex::with_capacity(0),
+            index: Index::default(),
+            seed: Seed::default(),
             scores: Vec::new(),
             attributes: Vec::new(),
             special,
@@ -93,7 +96,7 @@ impl Vocabulary {
         let Some(tokens) = definition.tokens else { return Err(VocabularyError::MissingTokens) };
         let bytes = tokens.iter().map(<[u8]>::len).sum();
         self.texts = Texts::with_capacity(tokens.len(), bytes);
-        self.index = TextIndex::with_capacity(tokens.len());
+        self.index = Index::with_capacity(tokens.len());
         for (id, text) in tokens.iter().enumerate() {
             let text = c_string(text);
             if text.is_empty() {
@@ -104,10 +107,12 @@ impl Vocabulary {
             }
             let text = self.texts.get(id);
             self.max_token_len = self.max_token_len.max(text.len());
-            if let Some(first) = self.index.insert(text, id as u32, |other| self.texts.get(other as usize) == text) {
+            let hash = self.seed.hash(text);
+            if let Some(first) = self.index.find(hash, |other| self.texts.get(other) == text) {
                 let (first, second) = (first as TokenId, id as TokenId);
                 return Err(VocabularyError::DuplicateToken { text: text.to_vec(), first, second });
             }
+            self.index.insert(hash, id);
         }
         Ok(())
     }
