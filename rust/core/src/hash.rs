@@ -53,12 +53,18 @@ impl Seed {
         let mut state = self.0 ^ (bytes.len() as u64).wrapping_mul(SPREAD);
         let (blocks, rest) = bytes.as_chunks::<16>();
         for block in blocks {
-            let (low, high) = block.split_at(8);
-            state = fold(state ^ word(low), self.1 ^ word(high));
+            state = self.mix(state, *block);
         }
-        let mut tail = [0; 16];
-        tail[..rest.len()].copy_from_slice(rest);
-        fold(state ^ word(&tail[..8]), self.1 ^ word(&tail[8..]))
+        // The last block overlaps the one before; the length is in the first state.
+        let last = if rest.is_empty() { None } else { bytes.last_chunk::<16>() };
+        last.map_or(state, |last| self.mix(state, *last))
+    }
+
+    /// Adds a block to the state of a hash.
+    #[inline(always)]
+    fn mix(self, state: u64, block: [u8; 16]) -> u64 {
+        let block = u128::from_le_bytes(block);
+        fold(state ^ block as u64, self.1 ^ (block >> 64) as u64)
     }
 
     /// Hashes two words.
@@ -72,11 +78,6 @@ impl Seed {
     pub(crate) fn hash_pair(self, left: u32, right: u32) -> u64 {
         fold((u64::from(left) << 32 | u64::from(right)) ^ self.0, self.1)
     }
-}
-
-#[inline]
-fn word(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
 }
 
 #[inline]

@@ -247,6 +247,9 @@ impl Bpe {
         scratch: &mut Pieces,
         sink: &mut S,
     ) {
+        if let Some(id) = self.single_char(&text[begin..end]) {
+            return sink.push(id, begin..end);
+        }
         let Some(key) = Key::new(text, begin, end).filter(|_| !S::SPANS).map(Key::as_part) else {
             return self.merge(vocabulary, text, begin, end, &mut scratch.merger, sink);
         };
@@ -258,6 +261,15 @@ impl Bpe {
         self.merge(vocabulary, text, begin, end, merger, part);
         sink.push_all(part);
         cache.insert(key, part);
+    }
+
+    /// The token of a part that is a single character and may begin as a token.
+    #[inline]
+    fn single_char(&self, part: &[u8]) -> Option<TokenId> {
+        let chars = self.whole_chars.as_ref().filter(|_| part.len() <= 3)?;
+        let (code_point, len) = utf8::decode_lossy(part, 0);
+        let symbol = chars.get(code_point);
+        (len == part.len() && self.merges.is_token(symbol)).then_some(symbol as TokenId)
     }
 
     /// The token that a piece is without merging.

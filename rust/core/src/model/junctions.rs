@@ -71,9 +71,13 @@ impl Junctions {
                 (u32::from(text[at]), at + 1)
             } else {
                 let next = end.min(at + utf8::sequence_len(text[at]));
-                (unescaped(char_of(&text[at..next]), escaped_spaces), next)
+                let char = match text[at..].first_chunk() {
+                    Some(bytes) => u32::from_le_bytes(*bytes) & (u32::MAX >> (32 - 8 * (next - at))),
+                    None => char_of(&text[at..next]),
+                };
+                (unescaped(char, escaped_spaces), next)
             };
-            if before.is_some_and(|before| !self.joins(before, char)) {
+            if before.is_some_and(|before| !self.meet(before, char) && !self.is_crossed(text[at - 1], text[at])) {
                 part(from, at);
                 from = at;
             }
@@ -102,18 +106,14 @@ impl Junctions {
         }
     }
 
-    /// Whether a symbol may contain `left` followed by `right`.
+    /// Whether a symbol may contain `left` followed by `right`, both whole.
     #[inline]
-    pub(crate) fn joins(&self, left: Char, right: Char) -> bool {
+    fn meet(&self, left: Char, right: Char) -> bool {
         if left < 0x80 && right < 0x80 {
             return self.ascii[left as usize][right as usize / 64] >> (right % 64) & 1 != 0;
         }
         let hash = self.seed.hash_pair(left, right) as usize & self.mask;
-        if self.pairs[hash / 64] >> (hash % 64) & 1 != 0 {
-            return true;
-        }
-        let last = (left.leading_zeros() / 8).min(3);
-        self.is_crossed((left >> (24 - 8 * last)) as u8, right as u8)
+        self.pairs.get(hash / 64).is_some_and(|bits| bits >> (hash % 64) & 1 != 0)
     }
 
     /// Whether a symbol may contain a part of one character and some of another, where these bytes meet.
@@ -220,7 +220,8 @@ mod tests {
     use super::{Junctions, Pairs, char_of};
 
     fn joins(junctions: &Junctions, left: &str, right: &str) -> bool {
-        junctions.joins(char_of(left.as_bytes()), char_of(right.as_bytes()))
+        let (left, right) = (left.as_bytes(), right.as_bytes());
+        junctions.meet(char_of(left), char_of(right)) || junctions.is_crossed(left[left.len() - 1], right[0])
     }
 
     fn of_characters(texts: &[&str], escaped_spaces: bool) -> Junctions {

@@ -199,36 +199,42 @@ impl Bits {
     /// What the first `len` bytes of a block are; `is_last` tells whether the text ends after them.
     #[inline]
     fn new(block: &[u8; BLOCK], len: usize, is_last: bool) -> Self {
-        let Masks { letter, digit, space, blank, newline, apostrophe, beyond } = Masks::new(block);
+        let Masks { letter, digit, space, blank, newline, apostrophe, lead, inner } = Masks::new(block);
         let end = len as u32;
         let blank = blank | space;
-        let other = below(end) & !(letter | digit | blank | newline | beyond);
-        let mut bits =
-            Self { letter, digit, space, blank, newline, other, apostrophe, inner: 0, end, is_closed: is_last };
-        if beyond != 0 {
-            bits.add_beyond(block, beyond);
+        let other = below(end) & !(letter | digit | blank | newline | lead | inner);
+        let mut bits = Self { letter, digit, space, blank, newline, other, apostrophe, inner, end, is_closed: is_last };
+        if lead != 0 {
+            bits.add_beyond(block, lead);
         }
         bits
     }
 
-    /// Adds the characters beyond ASCII. Digits, whitespace and a character that the block cuts end what is known.
-    fn add_beyond(&mut self, block: &[u8; BLOCK], mut beyond: u64) {
-        while beyond != 0 {
-            let at = beyond.trailing_zeros();
-            let (code_point, size) = utf8::decode_lossy(block, at as usize);
+    /// Adds the characters beyond ASCII, which begin at these bytes. Digits, whitespace and a character that the block
+    /// cuts end what is known.
+    fn add_beyond(&mut self, block: &[u8; BLOCK], mut leads: u64) {
+        let (mut letter, mut other, mut end) = (0, 0, None);
+        while leads != 0 {
+            let at = leads.trailing_zeros();
+            let (code_point, size) = utf8::decode_canonical(block, at as usize);
             let flags = unicode::flags(code_point);
-            if size < utf8::sequence_len(block[at as usize]) || flags.is_number() || flags.is_whitespace() {
-                self.cut(at);
-                return;
+            if at as usize + size > BLOCK || flags.is_number() || flags.is_whitespace() {
+                end = Some(at);
+                break;
             }
-            let all = below(size as u32) << at;
-            if flags.is_letter() {
-                self.letter |= all;
-            } else {
-                self.other |= all;
-            }
-            self.inner |= all & !(1 << at);
-            beyond &= !all;
+            let bit = leads & leads.wrapping_neg();
+            letter |= if flags.is_letter() { bit } else { 0 };
+            other |= if flags.is_letter() { 0 } else { bit };
+            leads ^= bit;
+        }
+        for _ in 1..4 {
+            letter |= after(letter) & self.inner;
+            other |= after(other) & self.inner;
+        }
+        self.letter |= letter;
+        self.other |= other;
+        if let Some(end) = end {
+            self.cut(end);
         }
     }
 

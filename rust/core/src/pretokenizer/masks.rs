@@ -22,8 +22,10 @@ pub(crate) struct Masks {
     pub newline: u64,
     /// The apostrophe.
     pub apostrophe: u64,
-    /// Everything beyond ASCII.
-    pub beyond: u64,
+    /// Bytes that begin a character beyond ASCII.
+    pub lead: u64,
+    /// Bytes inside such a character.
+    pub inner: u64,
 }
 
 // Classes as bits of a table entry. Letters are two rectangles in the plane of high and low halves.
@@ -110,7 +112,9 @@ impl Masks {
                 BLANK => masks.blank |= bit,
                 NEWLINE => masks.newline |= bit,
                 APOSTROPHE => masks.apostrophe |= bit,
-                _ => masks.beyond |= if byte < 0x80 { 0 } else { bit },
+                _ if byte >= 0xC0 => masks.lead |= bit,
+                _ if byte >= 0x80 => masks.inner |= bit,
+                _ => {}
             }
         }
         masks
@@ -123,7 +127,8 @@ mod avx2 {
     use super::{APOSTROPHE, BLANK, BLOCK, DIGIT, HIGH, LETTER_HIGH, LETTER_LOW, LOW, Masks, NEWLINE, SPACE};
     use std::arch::x86_64::{
         __m256i, _mm_loadu_si128, _mm256_and_si256, _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256,
-        _mm256_movemask_epi8, _mm256_set1_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_srli_epi16,
+        _mm256_movemask_epi8, _mm256_set1_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_slli_epi16,
+        _mm256_srli_epi16,
     };
 
     /// As [`Masks::portable`]. The processor must have AVX2.
@@ -160,6 +165,8 @@ mod avx2 {
             let none = |classes| _mm256_cmpeq_epi8(_mm256_and_si256(classes, class), _mm256_setzero_si256());
             !bits(none(first_classes), none(second_classes))
         };
+        let beyond = bits(first, second);
+        let second_bits = bits(_mm256_slli_epi16::<1>(first), _mm256_slli_epi16::<1>(second));
         Masks {
             letter: of(LETTER_LOW | LETTER_HIGH),
             digit: of(DIGIT),
@@ -167,7 +174,8 @@ mod avx2 {
             blank: of(BLANK),
             newline: of(NEWLINE),
             apostrophe: of(APOSTROPHE),
-            beyond: bits(first, second),
+            lead: beyond & second_bits,
+            inner: beyond & !second_bits,
         }
     }
 }
@@ -198,7 +206,8 @@ mod tests {
             assert_eq!(is(masks.blank), matches!(byte, b'\t' | 0x0B | 0x0C));
             assert_eq!(is(masks.newline), matches!(byte, b'\r' | b'\n'));
             assert_eq!(is(masks.apostrophe), byte == b'\'');
-            assert_eq!(is(masks.beyond), byte >= 0x80);
+            assert_eq!(is(masks.lead), byte >= 0xC0);
+            assert_eq!(is(masks.inner), (0x80..0xC0).contains(&byte));
         }
     }
 }

@@ -57,6 +57,23 @@ pub fn decode_lossy(text: &[u8], at: usize) -> (u32, usize) {
     }
 }
 
+/// Like [`decode`] where a character beyond ASCII of well-formed text begins, though the text may end inside it: what is
+/// missing counts as zeros.
+#[inline]
+pub fn decode_canonical(text: &[u8], at: usize) -> (u32, usize) {
+    let bytes = match text.get(at..).and_then(<[u8]>::first_chunk) {
+        Some(&bytes) => bytes,
+        None => [0, 1, 2, 3].map(|ahead| text.get(at + ahead).copied().unwrap_or_default()),
+    };
+    let [lead, rest @ ..] = bytes.map(u32::from);
+    let [second, third, fourth] = rest.map(|byte| byte & 0x3F);
+    match lead {
+        0x00..=0xDF => ((lead & 0x1F) << 6 | second, 2),
+        0xE0..=0xEF => ((lead & 0x0F) << 12 | second << 6 | third, 3),
+        _ => ((lead & 0x07) << 18 | second << 12 | third << 6 | fourth, 4),
+    }
+}
+
 /// Writes a code point, surrogates too; U+FFFD for a number beyond U+10FFFF.
 #[inline]
 pub fn encode(code_point: u32, out: &mut [u8; 4]) -> &[u8] {
@@ -93,7 +110,7 @@ pub fn is_boundary(text: &[u8], at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{REPLACEMENT, decode, decode_lossy, encode, sequence_len};
+    use super::{REPLACEMENT, decode, decode_canonical, decode_lossy, encode, sequence_len};
     use proptest::prelude::*;
 
     /// The rule by bit strings: a lead of n ones and a zero, then n - 1 bytes that begin with 10.
@@ -133,6 +150,16 @@ mod tests {
             for second in 0..=255 {
                 check(&[first, second]);
             }
+        }
+    }
+
+    #[test]
+    fn what_is_well_formed_decodes_without_checks() {
+        for code_point in 0x80..=0x10_FFFF {
+            let mut buffer = [0; 4];
+            let bytes = encode(code_point, &mut buffer);
+            assert_eq!(decode_canonical(bytes, 0), (code_point, bytes.len()));
+            assert_eq!(decode_canonical(&bytes[..1], 0).1, bytes.len());
         }
     }
 
