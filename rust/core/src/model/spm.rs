@@ -16,6 +16,7 @@ use super::junctions::{Junctions, Pairs};
 use super::merges::{NO_SYMBOL, Symbol};
 use super::merging::{Merging, NO_RANK};
 use super::word_cache::WordCache;
+use super::word_queue::{Word, WordQueue};
 use super::{Fragment, Model};
 use crate::error::VocabularyError;
 use crate::rewritten::{ESCAPED_SPACE, Rewritten, Traced};
@@ -37,10 +38,17 @@ pub(crate) struct Spm {
 /// What one call needs and the next can reuse.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    merger: Merger,
-    cache: WordCache,
+    queue: WordQueue,
+    parts: Parts,
     /// The first part with the space before it.
     first: Vec<u8>,
+}
+
+/// What encoding a part needs.
+#[derive(Debug, Default)]
+struct Parts {
+    merger: Merger,
+    cache: WordCache,
 }
 
 /// What merging needs.
@@ -78,7 +86,7 @@ impl Model for Spm {
             let text = escape_all(text, start, is_prefixed, S::SPANS);
             let sink = &mut Traced { sink, text: &text };
             junctions.split(&text.text, 0, text.text.len(), true, |from, to| {
-                self.merge(vocabulary, &text.text, from, to, &mut scratch.merger, sink);
+                self.merge(vocabulary, &text.text, from, to, &mut scratch.parts.merger, sink);
             });
             return;
         }
@@ -99,13 +107,23 @@ impl Model for Spm {
                 }
                 window *= 2;
             };
-            self.part(vocabulary, &first, 0, end, Origin { start, is_prefixed: true }, scratch, sink);
+            let sink = &mut Placed { sink, origin: Origin { start, is_prefixed: true } };
+            self.part(vocabulary, &first, 0, end, &mut scratch.parts, sink);
             begin = end - 1;
             scratch.first = first;
         }
+        let Scratch { queue, parts, .. } = scratch;
+        if S::SPANS {
+            let sink = &mut Placed { sink, origin: Origin { start, is_prefixed: false } };
+            return junctions
+                .split(text, begin, text.len(), true, |from, to| self.part(vocabulary, text, from, to, parts, sink));
+        }
         junctions.split(text, begin, text.len(), true, |from, to| {
-            self.part(vocabulary, text, from, to, Origin { start, is_prefixed: false }, scratch, sink);
+            if queue.push(from, to) {
+                self.drain(vocabulary, text, queue, parts, sink);
+            }
         });
+        self.drain(vocabulary, text, queue, parts, sink);
     }
 
     fn heap_bytes(&self) -> usize {
@@ -122,33 +140,38 @@ struct Origin {
 }
 
 impl Spm {
+    /// Encodes the parts that wait.
+    #[inline(never)]
+    fn drain<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        text: &[u8],
+        queue: &mut WordQueue,
+        parts: &mut Parts,
+        sink: &mut S,
+    ) {
+        let encode = |parts: &mut Parts, word: &Word, sink: &mut S| {
+            self.part(vocabulary, text, word.begin, word.end, parts, sink)
+        };
+        queue.drain(text, parts, |parts| &parts.cache, sink, encode);
+    }
+
     /// Encodes a part of a text that merges by itself.
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
+    #[inline(never)]
     fn part<S: Sink>(
         &self,
         vocabulary: &Vocabulary,
         text: &[u8],
         from: usize,
         to: usize,
-        origin: Origin,
-        scratch: &mut Scratch,
+        parts: &mut Parts,
         sink: &mut S,
     ) {
-        let Scratch { merger, cache, .. } = scratch;
+        let Parts { merger, cache } = parts;
         if S::SPANS {
-            return self.merge(vocabulary, text, from, to, merger, &mut Placed { sink, origin });
+            return self.merge(vocabulary, text, from, to, merger, sink);
         }
         cache.push_word(text, from, to, sink, |part, ids| self.merge(vocabulary, part, 0, part.len(), merger, ids));
-    }
-
-    /// The token that a character is, as a symbol.
-    #[inline]
-    fn symbol(&self, vocabulary: &Vocabulary, character: &[u8]) -> Symbol {
-        match *character {
-            [byte @ ..0x80] => self.ascii[usize::from(byte)],
-            _ => vocabulary.id(character).map_or(NO_SYMBOL, |id| id as Symbol),
-        }
     }
 
     /// Merges the characters of `text[begin..end]`, in which spaces may be escaped.
@@ -165,9 +188,15 @@ impl Spm {
         let part = &text[begin..end];
         merging.clear();
         let mut at = 0;
-        while at < part.len() {
-            let next = part.len().min(at + utf8::sequence_len(part[at]));
-            merging.push(self.symbol(vocabulary, &part[at..next]), at, next);
+        while let Some(&byte) = part.get(at) {
+            let (symbol, next) = match self.ascii.get(usize::from(byte)) {
+                Some(&symbol) => (symbol, at + 1),
+                None => {
+                    let next = part.len().min(at + utf8::sequence_len(byte));
+                    (vocabulary.id(&part[at..next]).map_or(NO_SYMBOL, |id| id as Symbol), next)
+                }
+            };
+            merging.push(symbol, at, next);
             at = next;
         }
         let parts = merging.run(|left, right| {
