@@ -2,6 +2,7 @@
 
 mod arguments;
 mod errors;
+mod ints;
 mod scratch;
 mod strings;
 mod tables;

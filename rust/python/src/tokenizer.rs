@@ -12,11 +12,14 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::arguments::{TextArgument, text, token_id, token_ids};
 use crate::errors::{batch_error, encode_error, index_error, vocabulary_error};
+use crate::ints::list;
 use crate::scratch::with_scratch;
 use crate::strings::StringArray;
 
 /// Texts of more bytes than this are worth giving the GIL away for.
 const SHORT: usize = 512;
+/// Ids that there is room for before a text is encoded: those of a short one.
+const ROOM: usize = 64;
 
 /// Numbers tokenizers, so that threads can tell their scratch spaces apart.
 static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -36,19 +39,17 @@ pub struct Tokenizer {
 impl Tokenizer {
     /// Encodes one text into any sink, without the GIL where that pays.
     #[inline]
-    fn encode_into<S: ggtok_core::Sink + Default + Send>(
+    fn encode_into<S: ggtok_core::Sink + Send>(
         &self,
         py: Python<'_>,
         object: &Bound<'_, PyAny>,
         options: EncodeOptions,
+        mut sink: S,
     ) -> PyResult<S> {
         let argument = text(object)?;
         let text = argument.text();
         let work = || {
-            with_scratch(self.number, |scratch| {
-                let mut sink = S::default();
-                self.core.encode_into(text, options, scratch, &mut sink).map(|()| sink)
-            })
+            with_scratch(self.number, |scratch| self.core.encode_into(text, options, scratch, &mut sink).map(|()| sink))
         };
         let result = if text.as_bytes().len() <= SHORT { work() } else { py.detach(work) };
         result.map_err(encode_error)
@@ -152,8 +153,8 @@ impl Tokenizer {
         add_special: bool,
         parse_special: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        let ids: Vec<TokenId> = self.encode_into(py, text, EncodeOptions { add_special, parse_special })?;
-        PyList::new(py, ids)
+        let ids = self.encode_into(py, text, EncodeOptions { add_special, parse_special }, Vec::with_capacity(ROOM))?;
+        list(py, &ids)
     }
 
     /// The token ids of a text, as an int32 array.
@@ -165,7 +166,7 @@ impl Tokenizer {
         add_special: bool,
         parse_special: bool,
     ) -> PyResult<Bound<'py, PyArray1<TokenId>>> {
-        let ids: Vec<TokenId> = self.encode_into(py, text, EncodeOptions { add_special, parse_special })?;
+        let ids = self.encode_into(py, text, EncodeOptions { add_special, parse_special }, Vec::with_capacity(ROOM))?;
         Ok(PyArray1::from_vec(py, ids))
     }
 
@@ -178,7 +179,7 @@ impl Tokenizer {
         add_special: bool,
         parse_special: bool,
     ) -> PyResult<usize> {
-        Ok(self.encode_into::<Count>(py, text, EncodeOptions { add_special, parse_special })?.0)
+        Ok(self.encode_into(py, text, EncodeOptions { add_special, parse_special }, Count::default())?.0)
     }
 
     /// The flat ids (int32) and offsets (int64) of several texts.

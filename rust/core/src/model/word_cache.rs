@@ -74,12 +74,14 @@ impl Key {
         if len > SHORT || len == 0 {
             return None;
         }
-        let bytes = match text.get(begin..).and_then(<[u8]>::first_chunk::<16>) {
-            Some(chunk) => u128::from_le_bytes(*chunk),
-            None => text[begin..end].iter().rev().fold(0, |bytes, &byte| bytes << 8 | u128::from(byte)),
+        let (first, second) = match text.get(begin..).and_then(<[u8]>::first_chunk::<16>) {
+            Some(chunk) => {
+                let (bytes, [low, high]) = (u128::from_le_bytes(*chunk), MASKS[len]);
+                (bytes as u64 & low, (bytes >> 64) as u64 & high)
+            }
+            None => last_word(&text[begin..end]),
         };
-        let [low, high] = MASKS[len];
-        Some(Self(bytes as u64 & low, (bytes >> 64) as u64 & high | (len as u64) << 56))
+        Some(Self(first, second | (len as u64) << 56))
     }
 
     /// The key, unless it is that of no word.
@@ -96,6 +98,21 @@ impl Key {
     pub(crate) fn hash(self, seed: Seed) -> u64 {
         seed.hash_words(self.0, self.1)
     }
+}
+
+/// The bytes of a short word with less than 16 bytes to the end of its text: those at both ends of it, which overlap.
+#[inline]
+fn last_word(word: &[u8]) -> (u64, u64) {
+    let len = word.len();
+    if let (Some(first), Some(last)) = (word.first_chunk(), word.last_chunk()) {
+        let above = if len == 8 { 0 } else { u64::from_le_bytes(*last) >> (8 * (16 - len)) };
+        return (u64::from_le_bytes(*first), above);
+    }
+    if let (Some(first), Some(last)) = (word.first_chunk(), word.last_chunk()) {
+        let [first, last] = [first, last].map(|bytes| u64::from(u32::from_le_bytes(*bytes)));
+        return (first | last << (8 * (len - 4)), 0);
+    }
+    (word.iter().rev().fold(0, |bytes, &byte| bytes << 8 | u64::from(byte)), 0)
 }
 
 impl WordCache {
@@ -239,7 +256,7 @@ impl WordCache {
 
 #[cfg(test)]
 mod tests {
-    use super::{Key, LONG, ROOM, WordCache};
+    use super::{Key, LONG, ROOM, SHORT, WordCache};
 
     fn key(text: &[u8]) -> Key {
         Key::new(text, 0, text.len()).expect("short enough")
@@ -262,6 +279,16 @@ mod tests {
         cache.insert_long(text, &[7; 26]);
         assert_eq!(cache.get_long(text), Some(&[7; 26][..]));
         assert!(cache.get_long(&text[1..]).is_none() && cache.get_long(&[0; LONG + 1]).is_none());
+    }
+
+    #[test]
+    fn a_key_is_the_same_at_the_end_of_a_text() {
+        let text: Vec<u8> = (1..=40).collect();
+        for len in 1..=SHORT {
+            let inside = Key::new(&text, 3, 3 + len);
+            assert_eq!(Key::new(&text[..3 + len], 3, 3 + len), inside, "{len}");
+            assert_eq!(Key::new(&text[3..3 + len], 0, len), inside, "{len}");
+        }
     }
 
     #[test]

@@ -56,6 +56,9 @@ impl WordQueue {
         mut encode: impl FnMut(&mut C, &Word, &mut S),
     ) {
         let words = &mut self.words[..std::mem::take(&mut self.len).min(WORDS)];
+        if words.is_empty() {
+            return;
+        }
         for word in words.iter_mut() {
             // No word has the key that stands for a long one.
             word.key = Key::new(text, word.begin, word.end).unwrap_or_default();
