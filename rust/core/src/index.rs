@@ -34,6 +34,26 @@ impl Index {
         self.len += 1;
     }
 
+    /// The number under which there is the `same`; where there is none, puts `number` in.
+    #[inline]
+    pub(crate) fn find_or_insert(&mut self, hash: u64, number: usize, same: impl Fn(usize) -> bool) -> Option<usize> {
+        let (mask, tag) = (self.slots.len() - 1, self.tag(hash));
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot == 0 {
+                self.slots[at] = tag | (number as u32 + 1);
+                self.len += 1;
+                return None;
+            }
+            let found = (slot & self.number_mask).wrapping_sub(1) as usize;
+            if slot & !self.number_mask == tag && same(found) {
+                return Some(found);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
     /// The number under which there is the `same`.
     #[inline(always)]
     pub(crate) fn find(&self, hash: u64, same: impl Fn(usize) -> bool) -> Option<usize> {

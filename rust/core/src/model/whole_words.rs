@@ -26,28 +26,25 @@ pub(crate) struct WholeWords {
 }
 
 impl WholeWords {
-    pub(crate) fn new(vocabulary: &Vocabulary, byte_level: bool) -> Self {
-        let count = vocabulary.len();
+    /// Room for `count` tokens.
+    pub(crate) fn with_capacity(count: usize, byte_level: bool) -> Self {
         let (seed, keys, index) = (Seed::default(), Vec::with_capacity(count), Index::with_capacity(count));
-        let mut words = Self { seed, index, keys, long: Box::new([0; LONG_BITS / 64]), byte_level };
-        let mut word = Vec::new();
-        for (id, text) in vocabulary.keys().iter().enumerate() {
-            word.clear();
-            let spelled = match byte_level {
-                true if byte_level::unspell_all(text, &mut word) => &word[..],
-                true => &[],
-                false => text,
-            };
-            let key = Key::new(spelled, 0, spelled.len());
-            words.keys.push(key.unwrap_or_default());
-            if let Some(key) = key {
-                words.index.insert(key.hash(seed), id);
-            } else {
-                let bit = seed.hash(spelled) as usize % LONG_BITS;
-                words.long[bit / 64] |= 1 << (bit % 64);
-            }
+        Self { seed, index, keys, long: Box::new([0; LONG_BITS / 64]), byte_level }
+    }
+
+    /// Adds the next token by the bytes that it spells; none for one that spells no bytes. Changes what is behind them.
+    pub(crate) fn push(&mut self, spelled: &mut Vec<u8>) {
+        let (id, len) = (self.keys.len(), spelled.len());
+        // A key is made faster of bytes that others follow.
+        spelled.extend([0; 16]);
+        let key = Key::new(spelled, 0, len);
+        self.keys.push(key.unwrap_or_default());
+        if let Some(key) = key {
+            self.index.insert(key.hash(self.seed), id);
+        } else {
+            let bit = self.seed.hash(&spelled[..len]) as usize % LONG_BITS;
+            self.long[bit / 64] |= 1 << (bit % 64);
         }
-        words
     }
 
     /// The token that is `piece`; `key` is that of the same bytes.

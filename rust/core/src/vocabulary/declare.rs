@@ -96,23 +96,29 @@ impl Vocabulary {
         let Some(tokens) = definition.tokens else { return Err(VocabularyError::MissingTokens) };
         let bytes = tokens.iter().map(<[u8]>::len).sum();
         self.texts = Texts::with_capacity(tokens.len(), bytes);
-        self.index = Index::with_capacity(tokens.len());
-        for (id, text) in tokens.iter().enumerate() {
-            let text = c_string(text);
-            if text.is_empty() {
-                self.texts.push(format!("[EMPTY_{id}]").as_bytes())?;
-                self.repairs.push(format!("token {id} has no text: it is [EMPTY_{id}]"));
-            } else {
-                self.texts.push(text)?;
+        for text in tokens.iter() {
+            self.texts.push(text)?;
+        }
+        // One search through all texts is less work than one through each.
+        if self.texts.contains(0) || tokens.iter().any(<[u8]>::is_empty) {
+            self.texts.clear();
+            for (id, text) in tokens.iter().map(c_string).enumerate() {
+                if text.is_empty() {
+                    self.texts.push(format!("[EMPTY_{id}]").as_bytes())?;
+                    self.repairs.push(format!("token {id} has no text: it is [EMPTY_{id}]"));
+                } else {
+                    self.texts.push(text)?;
+                }
             }
-            let text = self.texts.get(id);
+        }
+        self.index = Index::with_capacity(tokens.len());
+        for (id, text) in self.texts.iter().enumerate() {
             self.max_token_len = self.max_token_len.max(text.len());
             let hash = self.seed.hash(text);
-            if let Some(first) = self.index.find(hash, |other| self.texts.get(other) == text) {
+            if let Some(first) = self.index.find_or_insert(hash, id, |other| self.texts.get(other) == text) {
                 let (first, second) = (first as TokenId, id as TokenId);
                 return Err(VocabularyError::DuplicateToken { text: text.to_vec(), first, second });
             }
-            self.index.insert(hash, id);
         }
         Ok(())
     }
