@@ -80,6 +80,13 @@ impl Index {
         (slot & self.number_mask).wrapping_sub(1) as usize
     }
 
+    /// Brings the slots of several hashes near, before they are looked up or put in one after the other: a read that
+    /// decides what comes next makes all that follow wait, and these decide nothing.
+    #[inline]
+    pub(crate) fn bring_near(&self, hashes: &[u64]) {
+        std::hint::black_box(hashes.iter().fold(0, |all, &hash| all ^ self.likely(hash)));
+    }
+
     /// Whether half of the slots are taken.
     pub(crate) fn is_full(&self) -> bool {
         self.len * 2 >= self.slots.len()

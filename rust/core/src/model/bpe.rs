@@ -358,7 +358,7 @@ impl TokenTables {
                 whole.push(&mut spelled);
             }
         }
-        Self { whole, pairs, uses }
+        Self { whole: whole.map(WholeWords::finish), pairs, uses }
     }
 }
 

@@ -13,6 +13,9 @@ use crate::vocabulary::Vocabulary;
 /// Bits in [`WholeWords::long`]: vocabularies have some thousand long tokens.
 const LONG_BITS: usize = 1 << 16;
 
+/// Tokens that are indexed together.
+const TOGETHER: usize = 16;
+
 /// The tokens of a vocabulary as whole words.
 #[derive(Debug)]
 pub(crate) struct WholeWords {
@@ -34,17 +37,32 @@ impl WholeWords {
 
     /// Adds the next token by the bytes that it spells; none for one that spells no bytes. Changes what is behind them.
     pub(crate) fn push(&mut self, spelled: &mut Vec<u8>) {
-        let (id, len) = (self.keys.len(), spelled.len());
+        let len = spelled.len();
         // A key is made faster of bytes that others follow.
         spelled.extend([0; 16]);
         let key = Key::new(spelled, 0, len);
         self.keys.push(key.unwrap_or_default());
-        if let Some(key) = key {
-            self.index.insert(key.hash(self.seed), id);
-        } else {
+        if key.is_none() {
             let bit = self.seed.hash(&spelled[..len]) as usize % LONG_BITS;
             self.long[bit / 64] |= 1 << (bit % 64);
         }
+    }
+
+    /// Indexes the tokens that were added.
+    pub(crate) fn finish(mut self) -> Self {
+        for (keys, first) in self.keys.chunks(TOGETHER).zip((0..).step_by(TOGETHER)) {
+            let mut hashes = [0; TOGETHER];
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = key.hash(self.seed);
+            }
+            self.index.bring_near(&hashes);
+            for ((key, hash), id) in keys.iter().zip(hashes).zip(first..) {
+                if key.some().is_some() {
+                    self.index.insert(hash, id);
+                }
+            }
+        }
+        self
     }
 
     /// The token that is `piece`; `key` is that of the same bytes.

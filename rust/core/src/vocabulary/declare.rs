@@ -17,6 +17,9 @@ use crate::sink::TokenId;
 /// The suffix that keeps a hybrid DNA vocabulary's k-mers apart from equal words; no part of the token's text.
 pub(crate) const DNA_MARKER: &[u8] = "\u{E000}".as_bytes();
 
+/// Texts that are indexed together.
+const TOGETHER: usize = 16;
+
 impl Vocabulary {
     /// Reads a definition as far as llama.cpp does before it sets up the algorithm: attributes as declared, special
     /// tokens and settings at the model's defaults.
@@ -112,12 +115,16 @@ impl Vocabulary {
             }
         }
         self.index = Index::with_capacity(tokens.len());
-        for (id, text) in self.texts.iter().enumerate() {
-            self.max_token_len = self.max_token_len.max(text.len());
-            let hash = self.seed.hash(text);
-            if let Some(first) = self.index.find_or_insert(hash, id, |other| self.texts.get(other) == text) {
-                let (first, second) = (first as TokenId, id as TokenId);
-                return Err(VocabularyError::DuplicateToken { text: text.to_vec(), first, second });
+        for first in (0..self.texts.len()).step_by(TOGETHER) {
+            let hashes: [u64; TOGETHER] = std::array::from_fn(|at| self.seed.hash(self.texts.get(first + at)));
+            self.index.bring_near(&hashes);
+            for (hash, id) in hashes.into_iter().zip(first..self.texts.len()) {
+                let text = self.texts.get(id);
+                self.max_token_len = self.max_token_len.max(text.len());
+                if let Some(first) = self.index.find_or_insert(hash, id, |other| self.texts.get(other) == text) {
+                    let (first, second) = (first as TokenId, id as TokenId);
+                    return Err(VocabularyError::DuplicateToken { text: text.to_vec(), first, second });
+                }
             }
         }
         Ok(())
