@@ -26,8 +26,11 @@ const BLOCK: usize = 16;
 /// More than the pieces of any vocabulary take; a text that describes many characters is as long as its square.
 const MAX_BYTES: usize = 1 << 28;
 
+/// Only sequences that begin with this byte, or a higher one, reach beyond U+10FFFF.
+const BEYOND_UNICODE: u8 = 0xF4;
+
 /// What each token of a vocabulary stands for: llama.cpp's pieces.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Pieces {
     /// The pieces end to end, and then [`BLOCK`] more bytes.
     bytes: Vec<u8>,
@@ -72,6 +75,19 @@ impl Pieces {
         }
         bytes.extend([0; BLOCK]);
         Ok(Self { bytes, places })
+    }
+
+    /// Whether [`Pieces::new`] is sure to succeed, told from a glance at the texts; false where only trying tells.
+    pub fn are_sure(vocabulary: &Vocabulary) -> bool {
+        let texts = vocabulary.texts();
+        // At worst every byte is a character that is described, with the whole text, or the piece is the id.
+        let most_bytes = |text: &[u8]| text.len().saturating_mul(text.len() + 32) + 8;
+        let has_room = texts.iter().map(most_bytes).fold(0, usize::saturating_add) <= MAX_BYTES;
+        let names_byte = |(text, id)| {
+            let is_byte = vocabulary.attributes(id).is_byte();
+            !is_byte || vocabulary.kind() != Kind::Wpm && <[u8]>::len(text) >= 3
+        };
+        has_room && texts.highest_byte() < BEYOND_UNICODE && texts.iter().zip(0..).all(names_byte)
     }
 
     /// What a token stands for; nothing for control and unknown tokens unless `special`.
@@ -252,8 +268,7 @@ fn append_unescaped(mut text: &[u8], out: &mut Vec<u8>) {
 pub(crate) fn check_code_points(vocabulary: &Vocabulary, id: TokenId) -> Result<(), VocabularyError> {
     let text = vocabulary.text(id);
     let mut offset = 0;
-    // Only four-byte sequences from F4 90 on reach that far.
-    while let Some(found) = text[offset..].iter().position(|&byte| byte >= 0xF4) {
+    while let Some(found) = text[offset..].iter().position(|&byte| byte >= BEYOND_UNICODE) {
         offset += found;
         match utf8::decode(text, offset) {
             Some((code_point, _)) if code_point > 0x10_FFFF => {

@@ -34,6 +34,26 @@ impl Index {
         self.len += 1;
     }
 
+    /// The number under which there is the `same`; where there is none, puts `number` in.
+    #[inline]
+    pub(crate) fn find_or_insert(&mut self, hash: u64, number: usize, same: impl Fn(usize) -> bool) -> Option<usize> {
+        let (mask, tag) = (self.slots.len() - 1, self.tag(hash));
+        let mut at = hash as usize & mask;
+        loop {
+            let slot = self.slots[at];
+            if slot == 0 {
+                self.slots[at] = tag | (number as u32 + 1);
+                self.len += 1;
+                return None;
+            }
+            let found = (slot & self.number_mask).wrapping_sub(1) as usize;
+            if slot & !self.number_mask == tag && same(found) {
+                return Some(found);
+            }
+            at = (at + 1) & mask;
+        }
+    }
+
     /// The number under which there is the `same`.
     #[inline(always)]
     pub(crate) fn find(&self, hash: u64, same: impl Fn(usize) -> bool) -> Option<usize> {
@@ -58,6 +78,13 @@ impl Index {
     pub(crate) fn likely(&self, hash: u64) -> usize {
         let slot = self.slots.get(hash as usize & self.slots.len().wrapping_sub(1)).copied().unwrap_or_default();
         (slot & self.number_mask).wrapping_sub(1) as usize
+    }
+
+    /// Brings the slots of several hashes near, before they are looked up or put in one after the other: a read that
+    /// decides what comes next makes all that follow wait, and these decide nothing.
+    #[inline]
+    pub(crate) fn bring_near(&self, hashes: &[u64]) {
+        std::hint::black_box(hashes.iter().fold(0, |all, &hash| all ^ self.likely(hash)));
     }
 
     /// Whether half of the slots are taken.

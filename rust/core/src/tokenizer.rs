@@ -3,6 +3,8 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::tokenize`. Deviations: (1) where a token has to be added
 //! and the vocabulary has none, llama.cpp aborts and [`EncodeError::MissingSpecial`] comes back here.
 
+use std::sync::OnceLock;
+
 use crate::detokenizer::{Pieces, detokenize};
 use crate::error::{EncodeError, TokenIndexError, VocabularyError};
 use crate::model::{AnyModel, AnyScratch, Fragment};
@@ -83,7 +85,8 @@ pub struct Tokenizer {
     model: AnyModel,
     /// Special texts that are always searched, and those searched with `parse_special`.
     specials: [Specials; 2],
-    pieces: Pieces,
+    /// Made for the first decoding, unless they may turn out to be an error.
+    pieces: OnceLock<Pieces>,
 }
 
 impl Tokenizer {
@@ -102,13 +105,23 @@ impl Tokenizer {
         vocabulary.repair(definition)?;
         model.settle(&vocabulary);
         let specials = [Specials::new(&vocabulary, false)?, Specials::new(&vocabulary, true)?];
-        let pieces = Pieces::new(&vocabulary)?;
+        let pieces = OnceLock::new();
+        if !Pieces::are_sure(&vocabulary) {
+            let made = Pieces::new(&vocabulary)?;
+            pieces.get_or_init(|| made);
+        }
         Ok(Self { vocabulary, model, specials, pieces })
     }
 
     /// The vocabulary.
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
+    }
+
+    /// What every token stands for.
+    fn pieces(&self) -> &Pieces {
+        // Those that could be an error are there since the beginning.
+        self.pieces.get_or_init(|| Pieces::new(&self.vocabulary).unwrap_or_default())
     }
 
     /// The tokens of a text.
@@ -217,7 +230,7 @@ impl Tokenizer {
     /// # Errors
     /// [`TokenIndexError`] for an id that the vocabulary does not have.
     pub fn decode(&self, ids: &[TokenId], options: DecodeOptions) -> Result<Vec<u8>, TokenIndexError> {
-        detokenize(&self.vocabulary, &self.pieces, ids, options.remove_special, options.unparse_special)
+        detokenize(&self.vocabulary, self.pieces(), ids, options.remove_special, options.unparse_special)
     }
 
     /// The bytes of one token: empty for control and unknown tokens unless `special` is set.
@@ -225,7 +238,7 @@ impl Tokenizer {
     /// # Errors
     /// [`TokenIndexError`] for an id that the vocabulary does not have.
     pub fn piece(&self, id: TokenId, special: bool) -> Result<&[u8], TokenIndexError> {
-        self.pieces.piece(id, special)
+        self.pieces().piece(id, special)
     }
 
     /// Checks that there is a token with this id.
@@ -246,7 +259,7 @@ impl Tokenizer {
         self.vocabulary.heap_bytes()
             + self.model.heap_bytes()
             + self.specials.iter().map(Specials::heap_bytes).sum::<usize>()
-            + self.pieces.heap_bytes()
+            + self.pieces.get().map_or(0, Pieces::heap_bytes)
     }
 }
 

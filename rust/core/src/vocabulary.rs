@@ -241,6 +241,11 @@ impl Vocabulary {
             + self.charsmap.capacity()
     }
 
+    /// The texts of all tokens.
+    pub(crate) fn texts(&self) -> &Texts {
+        &self.texts
+    }
+
     /// The texts that tokens are looked up by.
     pub(crate) fn keys(&self) -> &Texts {
         self.keys.as_ref().unwrap_or(&self.texts)

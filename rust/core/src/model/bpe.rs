@@ -12,7 +12,7 @@ use std::thread;
 use super::junctions::{Junctions, Pairs};
 use super::merges::{Memo, Merges, NO_SYMBOL, Symbol};
 use super::merging::Merging;
-use super::whole_chars::{FirstUses, WholeChars};
+use super::whole_chars::{Uses, WholeChars};
 use super::whole_words::WholeWords;
 use super::word_cache::{Key, WordCache};
 use super::word_queue::{Word, WordQueue};
@@ -81,20 +81,18 @@ impl Model for Bpe {
         let (byte_level, settings) = (family.byte_encode, vocabulary.settings());
         let escape_spaces = settings.escape_whitespaces;
         // What the merges do not need is made on another thread meanwhile.
-        let words = || {
-            let whole = settings.ignore_merges.then(|| WholeWords::new(vocabulary, byte_level));
-            let first_uses = byte_level.then(|| FirstUses::new(definition.merges));
-            (whole, first_uses, pairs(vocabulary.keys().iter(), byte_level, escape_spaces))
-        };
-        let (merges, (whole, first_uses, mut junctions)) = thread::scope(|scope| {
-            let words_thread = thread::Builder::new().spawn_scoped(scope, words);
+        let read = || TokenTables::read(vocabulary, byte_level, settings.ignore_merges, escape_spaces);
+        let (merges, TokenTables { whole, mut pairs, mut uses }) = thread::scope(|scope| {
+            let second = thread::Builder::new().spawn_scoped(scope, read);
             let merges = Merges::new(vocabulary, definition.merges);
-            let words = words_thread.map_or_else(|_| words(), |thread| thread.join().unwrap_or_else(|_| words()));
-            (merges, words)
+            (merges, second.map_or_else(|_| read(), |second| second.join().unwrap_or_else(|_| read())))
         });
         let merges = merges?;
-        junctions.extend(pairs(merges.others(), byte_level, escape_spaces));
-        let junctions = junctions.finish();
+        let mut spelled = Vec::new();
+        for (text, symbol) in merges.others() {
+            add_symbol(text, symbol, byte_level, escape_spaces, &mut spelled, &mut pairs, &mut uses);
+        }
+        let junctions = pairs.finish();
         let byte_symbol = |byte: usize| match byte as u8 {
             byte if byte_level => {
                 let (text, len) = byte_level::spell(byte);
@@ -117,7 +115,7 @@ impl Model for Bpe {
                 .collect(),
             false => Vec::new(),
         };
-        let whole_chars = first_uses.map(|uses| WholeChars::new(&merges, &byte_symbols, &byte_pairs, &uses));
+        let whole_chars = byte_level.then(|| WholeChars::new(&merges, &byte_symbols, &byte_pairs, &uses));
         Ok(Self {
             splitter: Splitter::new(family),
             byte_level,
@@ -355,19 +353,46 @@ impl Bpe {
     }
 }
 
-/// The pairs of characters inside the texts of symbols.
-fn pairs<'a>(texts: impl Iterator<Item = &'a [u8]>, byte_level: bool, escape_spaces: bool) -> Pairs {
-    let (mut pairs, mut piece) = (Pairs::default(), Vec::new());
-    for text in texts {
-        piece.clear();
-        if !byte_level {
-            pairs.add_characters(text, escape_spaces);
-        } else if byte_level::unspell_all(text, &mut piece) {
-            // A text that spells no bytes is no symbol of any piece.
-            pairs.add_bytes(&piece);
+/// What one pass over the texts of the tokens gives.
+struct TokenTables {
+    whole: Option<WholeWords>,
+    pairs: Pairs,
+    uses: Uses,
+}
+
+impl TokenTables {
+    fn read(vocabulary: &Vocabulary, byte_level: bool, ignore_merges: bool, escape_spaces: bool) -> Self {
+        let mut whole = ignore_merges.then(|| WholeWords::with_capacity(vocabulary.len(), byte_level));
+        let (mut pairs, mut uses, mut spelled) = (Pairs::default(), Uses::default(), Vec::new());
+        for (text, symbol) in vocabulary.keys().iter().zip(0..) {
+            add_symbol(text, symbol, byte_level, escape_spaces, &mut spelled, &mut pairs, &mut uses);
+            if let Some(whole) = &mut whole {
+                whole.push(&mut spelled);
+            }
         }
+        Self { whole: whole.map(WholeWords::finish), pairs, uses }
     }
-    pairs
+}
+
+/// Adds what the text of a symbol says about characters that stand side by side, and leaves the bytes that it spells.
+fn add_symbol(
+    text: &[u8],
+    symbol: Symbol,
+    byte_level: bool,
+    escape_spaces: bool,
+    spelled: &mut Vec<u8>,
+    pairs: &mut Pairs,
+    uses: &mut Uses,
+) {
+    spelled.clear();
+    if !byte_level {
+        spelled.extend_from_slice(text);
+        pairs.add_characters(text, escape_spaces);
+    } else if byte_level::unspell_all(text, spelled) {
+        // A text that spells no bytes is no symbol of any piece.
+        pairs.add_bytes(spelled);
+        uses.add(spelled, symbol);
+    }
 }
 
 /// Whether a piece is not worth looking for places to cut it: short, or of ASCII, whose words merge throughout.

@@ -159,6 +159,9 @@ impl Pairs {
     /// Adds the pairs inside a symbol that begins as bytes, for text of canonical UTF-8: the symbol may begin and end
     /// inside a character.
     pub(crate) fn add_bytes(&mut self, text: &[u8]) {
+        if text.is_ascii() {
+            return text.windows(2).for_each(|pair| self.add(pair[0].into(), pair[1].into()));
+        }
         let is_inner = |byte: u8| byte & 0xC0 == 0x80;
         let mut at = text.iter().position(|&byte| !is_inner(byte)).unwrap_or(text.len());
         let mut before = 0..at;
@@ -190,14 +193,6 @@ impl Pairs {
         if last < 0x80 && first < 0x80 {
             self.ascii[usize::from(last)][usize::from(first / 64)] |= 1 << (first % 64);
         }
-    }
-
-    /// Adds the pairs of another collection.
-    pub(crate) fn extend(&mut self, other: Self) {
-        self.others.extend(other.others);
-        let mine = self.ascii.iter_mut().flatten().chain(self.parts.iter_mut().flatten());
-        let others = other.ascii.iter().flatten().chain(other.parts.iter().flatten());
-        mine.zip(others).for_each(|(mine, others)| *mine |= others);
     }
 
     /// The pairs as a table.

@@ -129,8 +129,8 @@ impl Merges {
             }
         });
         for (row, merge) in rows.iter_mut().zip(merges.iter()) {
-            if let Some((left, right)) = parts(merge)
-                && row.contains(&NO_SYMBOL)
+            if row.contains(&NO_SYMBOL)
+                && let Some((left, right)) = parts(merge)
             {
                 *row = [left, right, &[left, right].concat()].map(|text| self.symbol_or_new(vocabulary, text));
             }
@@ -239,9 +239,20 @@ impl Merges {
         number
     }
 
-    /// The texts of the symbols that are no tokens.
-    pub(crate) fn others(&self) -> impl Iterator<Item = &[u8]> {
-        self.others.keys().map(AsRef::as_ref)
+    /// The symbols that are no tokens, with their texts.
+    pub(crate) fn others(&self) -> impl Iterator<Item = (&[u8], Symbol)> {
+        self.others.iter().map(|(text, &symbol)| (&text[..], symbol))
+    }
+
+    /// By symbol the lowest rank of a merge that makes it, or [`NO_RANK`].
+    pub(crate) fn first_ranks(&self) -> Vec<u32> {
+        let mut ranks = vec![NO_RANK; self.tokens + self.others.len()];
+        for (rank, &symbol) in (0..).zip(&self.merged) {
+            if let Some(first) = ranks.get_mut(symbol as usize) {
+                *first = rank.min(*first);
+            }
+        }
+        ranks
     }
 
     /// Whether a symbol is a token.
@@ -262,7 +273,7 @@ impl Merges {
 type Row = [Symbol; 3];
 
 /// The two texts of a merge. A merge ends at a NUL byte, as C strings do; the space is not its first byte.
-pub(crate) fn parts(merge: &[u8]) -> Option<(&[u8], &[u8])> {
+fn parts(merge: &[u8]) -> Option<(&[u8], &[u8])> {
     let merge = c_string(merge);
     let space = memchr::memchr(b' ', merge.get(1..)?)? + 1;
     Some((&merge[..space], &merge[space + 1..]))
@@ -271,34 +282,50 @@ pub(crate) fn parts(merge: &[u8]) -> Option<(&[u8], &[u8])> {
 /// The tokens of the merges `begin..end`.
 fn token_rows(vocabulary: &Vocabulary, merges: Strings<'_>, begin: usize, end: usize) -> Vec<Row> {
     let symbol = |id: Option<TokenId>| id.map_or(NO_SYMBOL, |id| id as Symbol);
+    let keys = vocabulary.keys();
+    let has_spaces = keys.contains(b' ');
     let mut rows = Vec::with_capacity(end - begin);
     let mut both = Vec::new();
     // Merges mostly make the tokens in order, so the next one is the first guess.
     let mut guess = NO_SYMBOL;
     for first in (begin..end).step_by(TOGETHER) {
-        let texts: [_; TOGETHER] =
-            std::array::from_fn(|at| merges.get(first + at).filter(|_| first + at < end).and_then(parts));
-        let lefts = vocabulary.ids(&texts.map(|parts| parts.map_or(&b""[..], |(left, _)| left)));
-        let rights = vocabulary.ids(&texts.map(|parts| parts.map_or(&b""[..], |(_, right)| right)));
-        for (parts, (left_id, right_id)) in texts.into_iter().zip(lefts.into_iter().zip(rights)).take(end - first) {
-            let Some((left, right)) = parts else {
-                rows.push([NO_SYMBOL; 3]);
-                continue;
-            };
-            let is_merged =
-                |text: &[u8]| text.len() == left.len() + right.len() && text.starts_with(left) && text.ends_with(right);
-            let candidates = [guess, guess.wrapping_add(1)];
-            let merged = candidates.into_iter().find(|&guess| is_merged(vocabulary.keys().get(guess as usize)));
-            guess = merged.unwrap_or_else(|| {
+        let (mut lefts, mut rights, mut merged) = ([&b""[..]; TOGETHER], [&b""[..]; TOGETHER], [NO_SYMBOL; TOGETHER]);
+        let count = TOGETHER.min(end - first);
+        for at in 0..count {
+            let merge = merges.get(first + at).unwrap_or_default();
+            let guessed = [guess, guess.wrapping_add(1)]
+                .into_iter()
+                .find_map(|guess| Some((guess, place_of_space(merge, keys.get(guess as usize), has_spaces)?)));
+            if let Some((id, space)) = guessed {
+                (lefts[at], rights[at]) = (&merge[..space], &merge[space + 1..]);
+                guess = id;
+            } else if let Some((left, right)) = parts(merge) {
+                (lefts[at], rights[at]) = (left, right);
                 both.clear();
                 both.extend_from_slice(left);
                 both.extend_from_slice(right);
-                symbol(vocabulary.id(&both))
-            });
-            rows.push([symbol(left_id), symbol(right_id), guess]);
+                guess = symbol(vocabulary.id(&both));
+            } else {
+                continue;
+            }
+            merged[at] = guess;
         }
+        let symbols = vocabulary.ids(&lefts).into_iter().zip(vocabulary.ids(&rights)).zip(merged);
+        rows.extend(symbols.take(count).map(|((left, right), merged)| [symbol(left), symbol(right), merged]));
     }
     rows
+}
+
+/// Where [`parts`] parts a merge, if both parts together are `token`. Told by where the two begin to differ, which is
+/// less work than to search for the space.
+#[inline]
+fn place_of_space(merge: &[u8], token: &[u8], has_spaces: bool) -> Option<usize> {
+    if merge.len() != token.len() + 1 {
+        return None;
+    }
+    let at = merge.iter().zip(token).take_while(|(left, right)| left == right).count();
+    let is_first = at > 0 && merge[at] == b' ' && !(has_spaces && merge[1..at].contains(&b' '));
+    (is_first && merge[at + 1..] == token[at..]).then_some(at)
 }
 
 #[cfg(test)]

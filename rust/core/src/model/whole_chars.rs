@@ -8,41 +8,46 @@
 //!
 //! [`Junctions::is_crossed`]: super::junctions::Junctions::is_crossed
 
-use super::byte_level;
-use super::merges::{Merges, NO_SYMBOL, Symbol, parts};
+use super::merges::{Merges, NO_SYMBOL, Symbol};
 use super::merging::NO_RANK;
-use crate::strings::Strings;
 use crate::unicode::utf8;
 
 /// Characters up to here, of two or three bytes, are considered.
 const CHARS: usize = 0x1_0000;
 
-/// For each character of the basic plane the lowest rank of a merge that takes it further.
-pub(crate) struct FirstUses(Vec<u32>);
+/// The characters of the basic plane that stand beside others in a symbol, each with the symbol.
+#[derive(Debug, Default)]
+pub(crate) struct Uses(Vec<(u16, Symbol)>);
 
-impl FirstUses {
-    /// Reads merges of byte-level texts. O(total length).
-    pub(crate) fn new(merges: Option<Strings<'_>>) -> Self {
-        let mut first = vec![NO_RANK; CHARS];
-        let mut piece = Vec::new();
-        for (merge, rank) in merges.into_iter().flat_map(|merges| merges.iter()).zip(0..) {
-            // The first byte of every longer character is spelled with a character whose own first byte is C3.
-            let Some((left, right)) = parts(merge).filter(|_| memchr::memchr(0xC3, merge).is_some()) else { continue };
-            piece.clear();
-            if !byte_level::unspell_all(left, &mut piece) || !byte_level::unspell_all(right, &mut piece) {
-                continue;
+impl Uses {
+    /// Adds the characters of a symbol, given the bytes that it spells. O(length).
+    #[inline]
+    pub(crate) fn add(&mut self, piece: &[u8], symbol: Symbol) {
+        let mut at = 0;
+        while at < piece.len() {
+            let (code_point, len) = match piece[at] {
+                byte @ 0..0x80 => (u32::from(byte), 1),
+                _ => utf8::decode_lossy(piece, at),
+            };
+            if let Ok(char) = u16::try_from(code_point)
+                && len > 1
+                && len < piece.len()
+            {
+                self.0.push((char, symbol));
             }
-            let mut at = 0;
-            while at < piece.len() {
-                let (code_point, len) = utf8::decode_lossy(&piece, at);
-                if len > 1 && len < piece.len() {
-                    let first = &mut first[code_point as usize % CHARS];
-                    *first = rank.min(*first);
-                }
-                at += len;
-            }
+            at += len;
         }
-        Self(first)
+    }
+
+    /// By character the lowest rank of a merge that takes it further.
+    fn first(&self, merges: &Merges) -> Vec<u32> {
+        let ranks = merges.first_ranks();
+        let mut first = vec![NO_RANK; CHARS];
+        for &(char, symbol) in &self.0 {
+            let first = &mut first[usize::from(char)];
+            *first = ranks[symbol as usize].min(*first);
+        }
+        first
     }
 }
 
@@ -56,8 +61,9 @@ impl WholeChars {
         merges: &Merges,
         byte_symbols: &[Symbol; 256],
         byte_pairs: &[(u32, Symbol)],
-        first_uses: &FirstUses,
+        uses: &Uses,
     ) -> Self {
+        let first_uses = uses.first(merges);
         let symbol = |byte: u8| byte_symbols[usize::from(byte)];
         let pair = |left: u8, right: u8| byte_pairs[usize::from(left) << 8 | usize::from(right)];
         let whole = |code_point: u32| {
@@ -76,7 +82,7 @@ impl WholeChars {
                 }
                 _ => (NO_RANK, NO_SYMBOL),
             };
-            if rank < first_uses.0[code_point as usize] { whole } else { NO_SYMBOL }
+            if rank < first_uses[code_point as usize] { whole } else { NO_SYMBOL }
         };
         Self((0..CHARS as u32).map(whole).collect())
     }

@@ -13,6 +13,9 @@ use crate::vocabulary::Vocabulary;
 /// Bits in [`WholeWords::long`]: vocabularies have some thousand long tokens.
 const LONG_BITS: usize = 1 << 16;
 
+/// Tokens that are indexed together.
+const TOGETHER: usize = 16;
+
 /// The tokens of a vocabulary as whole words.
 #[derive(Debug)]
 pub(crate) struct WholeWords {
@@ -26,28 +29,40 @@ pub(crate) struct WholeWords {
 }
 
 impl WholeWords {
-    pub(crate) fn new(vocabulary: &Vocabulary, byte_level: bool) -> Self {
-        let count = vocabulary.len();
+    /// Room for `count` tokens.
+    pub(crate) fn with_capacity(count: usize, byte_level: bool) -> Self {
         let (seed, keys, index) = (Seed::default(), Vec::with_capacity(count), Index::with_capacity(count));
-        let mut words = Self { seed, index, keys, long: Box::new([0; LONG_BITS / 64]), byte_level };
-        let mut word = Vec::new();
-        for (id, text) in vocabulary.keys().iter().enumerate() {
-            word.clear();
-            let spelled = match byte_level {
-                true if byte_level::unspell_all(text, &mut word) => &word[..],
-                true => &[],
-                false => text,
-            };
-            let key = Key::new(spelled, 0, spelled.len());
-            words.keys.push(key.unwrap_or_default());
-            if let Some(key) = key {
-                words.index.insert(key.hash(seed), id);
-            } else {
-                let bit = seed.hash(spelled) as usize % LONG_BITS;
-                words.long[bit / 64] |= 1 << (bit % 64);
+        Self { seed, index, keys, long: Box::new([0; LONG_BITS / 64]), byte_level }
+    }
+
+    /// Adds the next token by the bytes that it spells; none for one that spells no bytes. Changes what is behind them.
+    pub(crate) fn push(&mut self, spelled: &mut Vec<u8>) {
+        let len = spelled.len();
+        // A key is made faster of bytes that others follow.
+        spelled.extend([0; 16]);
+        let key = Key::new(spelled, 0, len);
+        self.keys.push(key.unwrap_or_default());
+        if key.is_none() {
+            let bit = self.seed.hash(&spelled[..len]) as usize % LONG_BITS;
+            self.long[bit / 64] |= 1 << (bit % 64);
+        }
+    }
+
+    /// Indexes the tokens that were added.
+    pub(crate) fn finish(mut self) -> Self {
+        for (keys, first) in self.keys.chunks(TOGETHER).zip((0..).step_by(TOGETHER)) {
+            let mut hashes = [0; TOGETHER];
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = key.hash(self.seed);
+            }
+            self.index.bring_near(&hashes);
+            for ((key, hash), id) in keys.iter().zip(hashes).zip(first..) {
+                if key.some().is_some() {
+                    self.index.insert(hash, id);
+                }
             }
         }
-        words
+        self
     }
 
     /// The token that is `piece`; `key` is that of the same bytes.

@@ -17,6 +17,9 @@ use crate::sink::TokenId;
 /// The suffix that keeps a hybrid DNA vocabulary's k-mers apart from equal words; no part of the token's text.
 pub(crate) const DNA_MARKER: &[u8] = "\u{E000}".as_bytes();
 
+/// Texts that are indexed together.
+const TOGETHER: usize = 16;
+
 impl Vocabulary {
     /// Reads a definition as far as llama.cpp does before it sets up the algorithm: attributes as declared, special
     /// tokens and settings at the model's defaults.
@@ -96,23 +99,33 @@ impl Vocabulary {
         let Some(tokens) = definition.tokens else { return Err(VocabularyError::MissingTokens) };
         let bytes = tokens.iter().map(<[u8]>::len).sum();
         self.texts = Texts::with_capacity(tokens.len(), bytes);
+        for text in tokens.iter() {
+            self.texts.push(text)?;
+        }
+        // One search through all texts is less work than one through each.
+        if self.texts.contains(0) || tokens.iter().any(<[u8]>::is_empty) {
+            self.texts.clear();
+            for (id, text) in tokens.iter().map(c_string).enumerate() {
+                if text.is_empty() {
+                    self.texts.push(format!("[EMPTY_{id}]").as_bytes())?;
+                    self.repairs.push(format!("token {id} has no text: it is [EMPTY_{id}]"));
+                } else {
+                    self.texts.push(text)?;
+                }
+            }
+        }
         self.index = Index::with_capacity(tokens.len());
-        for (id, text) in tokens.iter().enumerate() {
-            let text = c_string(text);
-            if text.is_empty() {
-                self.texts.push(format!("[EMPTY_{id}]").as_bytes())?;
-                self.repairs.push(format!("token {id} has no text: it is [EMPTY_{id}]"));
-            } else {
-                self.texts.push(text)?;
+        for first in (0..self.texts.len()).step_by(TOGETHER) {
+            let hashes: [u64; TOGETHER] = std::array::from_fn(|at| self.seed.hash(self.texts.get(first + at)));
+            self.index.bring_near(&hashes);
+            for (hash, id) in hashes.into_iter().zip(first..self.texts.len()) {
+                let text = self.texts.get(id);
+                self.max_token_len = self.max_token_len.max(text.len());
+                if let Some(first) = self.index.find_or_insert(hash, id, |other| self.texts.get(other) == text) {
+                    let (first, second) = (first as TokenId, id as TokenId);
+                    return Err(VocabularyError::DuplicateToken { text: text.to_vec(), first, second });
+                }
             }
-            let text = self.texts.get(id);
-            self.max_token_len = self.max_token_len.max(text.len());
-            let hash = self.seed.hash(text);
-            if let Some(first) = self.index.find(hash, |other| self.texts.get(other) == text) {
-                let (first, second) = (first as TokenId, id as TokenId);
-                return Err(VocabularyError::DuplicateToken { text: text.to_vec(), first, second });
-            }
-            self.index.insert(hash, id);
         }
         Ok(())
     }

@@ -27,6 +27,12 @@ impl Texts {
         Ok(())
     }
 
+    /// Takes all strings out, but keeps their room.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -41,6 +47,16 @@ impl Texts {
 
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
         (0..self.len()).map(|index| self.get(index))
+    }
+
+    /// Whether some string has this byte.
+    pub(crate) fn contains(&self, byte: u8) -> bool {
+        memchr::memchr(byte, &self.bytes).is_some()
+    }
+
+    /// The highest byte of all strings.
+    pub(crate) fn highest_byte(&self) -> u8 {
+        self.bytes.iter().fold(0, |highest, &byte| highest.max(byte))
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
