@@ -363,7 +363,7 @@ mod tests {
             texts in proptest::collection::btree_set("(▁){0,2}([ab]{1,3}|[1,.]{1,2}|[,.]{2}|é[aé]|[中国人\u{20000}]{1,2}|à)", 1..24),
             scores in proptest::collection::vec(-2000i32..=-1, 24),
             input in proptest::collection::vec(
-                "[ab]{1,4}|[ab]{14,17}|[ab]{63,66}|[ \t\n]{1,3}|[1,.]|é|[中国人\u{20000}]{1,3}|a\u{300}|ﷺ|\u{1}|[▁Ａ]", 0..40),
+                "[ab]{1,4}|[ab]{14,17}|[ab]{63,66}|[ \t\n]{1,3}|[1,.]|é|[中国人\u{20000}]{1,3}|a\u{300}|b\u{301}\u{302}?|ﷺ|\u{1}|[▁Ａ]", 0..40),
         ) {
             let tokens = texts.iter().zip(3..).zip(&scores);
             // Few different scores make equal ways, many bits show what rounds.

@@ -27,6 +27,8 @@ pub(crate) struct Charsmap {
     replacements: Vec<u8>,
     /// Whether a key has ASCII whitespace behind its first byte.
     has_inner_space: bool,
+    /// Whether all replacements are UTF-8.
+    writes_utf8: bool,
 }
 
 /// A node: label in bits 0 to 7 and 31, "a replacement ends here" in bit 8, base in bits 10 to 30 and, if bit 9 is
@@ -72,15 +74,19 @@ impl Charsmap {
             .filter(|(_, replacements)| !replacements.is_empty())
             .ok_or(damaged(0, "it ends before its replacements begin"))?;
         let units = array.as_chunks().0.iter().map(|unit| Unit(u32::from_le_bytes(*unit))).collect();
-        let map = Self { units, replacements: replacements.to_vec(), has_inner_space: false };
+        let writes_utf8 = std::str::from_utf8(replacements).is_ok();
+        let map = Self { units, replacements: replacements.to_vec(), has_inner_space: false, writes_utf8 };
         match map.check() {
-            Ok(has_inner_space) => Ok(Self { has_inner_space, ..map }),
+            Ok((has_inner_space, begins_in_character)) => {
+                Ok(Self { has_inner_space, writes_utf8: writes_utf8 && !begins_in_character, ..map })
+            }
             Err((unit, reason)) => Err(damaged(UNIT_LEN * (unit + 1), reason)),
         }
     }
 
-    /// Walks every path. Gives whether ASCII whitespace is on one behind its first byte, or the unit that leads astray.
-    fn check(&self) -> Result<bool, (usize, &'static str)> {
+    /// Walks every path. Gives whether ASCII whitespace is on one behind its first byte and whether a replacement begins
+    /// with a continuation byte, or the unit that leads astray.
+    fn check(&self) -> Result<(bool, bool), (usize, &'static str)> {
         // Units by where the children of their parents are: the first one, and from each the next.
         let mut first_child = vec![usize::MAX; self.units.len().next_multiple_of(256)];
         let mut next_child = vec![usize::MAX; self.units.len()];
@@ -90,7 +96,7 @@ impl Charsmap {
             }
         }
         let last_zero = self.replacements.iter().rposition(|&byte| byte == 0);
-        let mut has_inner_space = false;
+        let (mut has_inner_space, mut begins_in_character) = (false, false);
         let mut is_root = true;
         let mut seen = vec![false; self.units.len()];
         let mut nodes = Vec::from_iter((!self.units.is_empty()).then_some(0));
@@ -111,6 +117,8 @@ impl Charsmap {
                         if value > last_zero {
                             return Err((child, "its replacement does not end"));
                         }
+                        let first = value.and_then(|value| self.replacements.get(value));
+                        begins_in_character |= first.is_some_and(|first| first & 0xC0 == 0x80);
                     }
                     nodes.push(child);
                 }
@@ -118,7 +126,7 @@ impl Charsmap {
             }
             is_root = false;
         }
-        Ok(has_inner_space)
+        Ok((has_inner_space, begins_in_character))
     }
 
     /// Where the children of `node` are, each at a distance of its label.
@@ -130,6 +138,11 @@ impl Charsmap {
     /// Whether a replacement holds `text`.
     pub(crate) fn may_write(&self, text: &[u8]) -> bool {
         memchr::memmem::find(&self.replacements, text).is_some()
+    }
+
+    /// Whether all replacements are UTF-8.
+    pub(crate) fn writes_utf8(&self) -> bool {
+        self.writes_utf8
     }
 
     /// The most characters that a replacement has, at least one.
@@ -302,6 +315,20 @@ impl Charsmap {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn replacements_that_are_not_utf8_are_seen() {
+        let sound = Charsmap::bytes_of(&[("a", "é")]);
+        let writes_utf8 = |bytes: &[u8]| Charsmap::new(bytes).expect("a sound map").writes_utf8();
+        assert!(writes_utf8(&sound));
+        let mut cut_off = sound.clone();
+        cut_off.remove(sound.len() - 2);
+        assert!(!writes_utf8(&cut_off));
+        let mut inside = sound;
+        let offset = inside.windows(4).position(|unit| unit == (1u32 << 31).to_le_bytes()).expect("one at offset 0");
+        inside[offset] = 1;
+        assert!(!writes_utf8(&inside));
+    }
 
     #[test]
     fn the_longest_prefix_is_replaced() {

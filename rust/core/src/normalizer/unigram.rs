@@ -113,8 +113,8 @@ impl UnigramNormalizer {
         self.characters.as_ref()
     }
 
-    /// Whether each word becomes what it becomes alone: spaces are visible, merged, one before each word, and nothing
-    /// else becomes a visible one; the four characters of [`WHITESPACE`] become spaces, and the other printable ASCII
+    /// Whether each word becomes what it becomes alone: UTF-8 stays UTF-8, spaces are visible, merged, one before each
+    /// word, and nothing else becomes a visible one; the four characters of [`WHITESPACE`] become spaces, and the other printable ASCII
     /// characters stay, where characters of these two kinds are around them.
     pub(crate) fn splits_words(&self) -> bool {
         let is_space = |byte: u8| self.charsmap.as_ref().map_or(byte == b' ', |charsmap| charsmap.is_space(byte));
@@ -122,7 +122,7 @@ impl UnigramNormalizer {
             && self.space == ESCAPED_SPACE
             && self.merge_spaces
             && !self.append_space
-            && !self.charsmap.as_ref().is_some_and(|charsmap| charsmap.may_write(ESCAPED_SPACE))
+            && self.charsmap.as_ref().is_none_or(|map| map.writes_utf8() && !map.may_write(ESCAPED_SPACE))
             && (b'!'..=b'~').all(|byte| self.kept[usize::from(byte)])
             && WHITESPACE.into_iter().all(is_space)
     }
@@ -130,6 +130,13 @@ impl UnigramNormalizer {
     /// How many characters a byte of valid UTF-8 can become at most, spaces at the beginning aside.
     pub(crate) fn max_expansion(&self) -> usize {
         self.charsmap.as_ref().map_or(1, Charsmap::max_expansion)
+    }
+
+    /// Where the next step from `at` ends, one character or one key of the map, if there are no user-defined tokens.
+    pub(crate) fn step_end(&self, input: &[u8], at: usize) -> usize {
+        let rest = &input[at..];
+        let replaced = self.charsmap.as_ref().and_then(|charsmap| charsmap.longest_prefix(rest));
+        at + replaced.map_or_else(|| utf8::decode(rest, 0).map_or(1, |character| character.1), |(len, _)| len)
     }
 
     /// Writes the normal form of `input` over `out`, with origins if `ORIGINS`. `in_word` says whether the input goes

@@ -216,12 +216,11 @@ impl Bits {
         let (mut letter, mut other, mut end) = (0, 0, None);
         while leads != 0 {
             let at = leads.trailing_zeros();
-            let (code_point, size) = utf8::decode_canonical(block, at as usize);
-            let flags = unicode::flags(code_point);
-            if at as usize + size > BLOCK || flags.is_number() || flags.is_whitespace() {
+            let flags = utf8::decode_valid(block, at as usize).map(|(code_point, _)| unicode::flags(code_point));
+            let Some(flags) = flags.filter(|flags| !flags.is_number() && !flags.is_whitespace()) else {
                 end = Some(at);
                 break;
-            }
+            };
             let bit = leads & leads.wrapping_neg();
             letter |= if flags.is_letter() { bit } else { 0 };
             other |= if flags.is_letter() { 0 } else { bit };

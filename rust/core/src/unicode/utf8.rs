@@ -38,6 +38,20 @@ pub fn decode(text: &[u8], at: usize) -> Option<(u32, usize)> {
     }
 }
 
+/// The code point at byte `at` of text that is known to be UTF-8, and its length in bytes; `None` at the end.
+#[inline(always)]
+pub fn decode_valid(text: &[u8], at: usize) -> Option<(u32, usize)> {
+    let rest = text.get(at..)?;
+    let Some(&[first, second, third, fourth]) = rest.first_chunk() else { return decode(rest, 0) };
+    let [first, second, third, fourth] = [first, second, third, fourth].map(u32::from);
+    Some(match first {
+        0x00..=0x7F => (first, 1),
+        0x80..=0xDF => ((first & 0x1F) << 6 | second & 0x3F, 2),
+        0xE0..=0xEF => ((first & 0x0F) << 12 | (second & 0x3F) << 6 | third & 0x3F, 3),
+        _ => ((first & 0x07) << 18 | (second & 0x3F) << 12 | (third & 0x3F) << 6 | fourth & 0x3F, 4),
+    })
+}
+
 /// Adds six bits per continuation byte; `None` if one is none.
 #[inline]
 fn append<const N: usize>(lead_bits: u32, continuation: &[u8; N]) -> Option<u32> {
@@ -54,23 +68,6 @@ pub fn decode_lossy(text: &[u8], at: usize) -> (u32, usize) {
         Some((code_point, len)) if code_point <= LAST_CODE_POINT => (code_point, len),
         Some((_, len)) => (REPLACEMENT, len),
         None => (REPLACEMENT, 1),
-    }
-}
-
-/// Like [`decode`] where a character beyond ASCII of well-formed text begins, though the text may end inside it: what is
-/// missing counts as zeros.
-#[inline]
-pub fn decode_canonical(text: &[u8], at: usize) -> (u32, usize) {
-    let bytes = match text.get(at..).and_then(<[u8]>::first_chunk) {
-        Some(&bytes) => bytes,
-        None => [0, 1, 2, 3].map(|ahead| text.get(at + ahead).copied().unwrap_or_default()),
-    };
-    let [lead, rest @ ..] = bytes.map(u32::from);
-    let [second, third, fourth] = rest.map(|byte| byte & 0x3F);
-    match lead {
-        0x00..=0xDF => ((lead & 0x1F) << 6 | second, 2),
-        0xE0..=0xEF => ((lead & 0x0F) << 12 | second << 6 | third, 3),
-        _ => ((lead & 0x07) << 18 | second << 12 | third << 6 | fourth, 4),
     }
 }
 
@@ -110,7 +107,7 @@ pub fn is_boundary(text: &[u8], at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{REPLACEMENT, decode, decode_canonical, decode_lossy, encode, sequence_len};
+    use super::{REPLACEMENT, decode, decode_lossy, decode_valid, encode, sequence_len};
     use proptest::prelude::*;
 
     /// The rule by bit strings: a lead of n ones and a zero, then n - 1 bytes that begin with 10.
@@ -138,6 +135,12 @@ mod tests {
             None => (REPLACEMENT, 1),
         };
         assert_eq!(decode_lossy(text, 0), lossy, "{text:02x?}");
+        if let Ok(valid) = std::str::from_utf8(text) {
+            for rest in ["", "abc", "\u{10FFFF}"] {
+                let text = [valid, rest].concat();
+                assert_eq!(decode_valid(text.as_bytes(), 0), decode(text.as_bytes(), 0), "{text:?}");
+            }
+        }
         if let Some((_, len)) = expected {
             assert_eq!(sequence_len(text[0]), len, "{text:02x?}");
         }
@@ -153,17 +156,12 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_is_well_formed_decodes_without_checks() {
-        for code_point in 0x80..=0x10_FFFF {
-            let mut buffer = [0; 4];
-            let bytes = encode(code_point, &mut buffer);
-            assert_eq!(decode_canonical(bytes, 0), (code_point, bytes.len()));
-            assert_eq!(decode_canonical(&bytes[..1], 0).1, bytes.len());
-        }
-    }
-
     proptest! {
+        #[test]
+        fn any_character(character: char) {
+            check(character.to_string().as_bytes());
+        }
+
         #[test]
         fn sequences_of_any_bytes(text in prop::collection::vec(any::<u8>(), 0..6)) {
             check(&text);

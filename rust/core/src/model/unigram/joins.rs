@@ -10,20 +10,22 @@ use crate::unicode::utf8;
 
 /// Bits of the filter as a power of two. The 150,000 pairs of a vocabulary for a hundred languages set one bit in seven.
 const FILTER_BITS: u32 = 20;
+/// Bits of a word of the filter as a power of two.
+const WORD_BITS: u32 = u64::BITS.trailing_zeros();
 
 /// Pairs of characters inside tokens.
 #[derive(Debug)]
 pub(super) struct Joins {
-    /// Bit `b` of entry `a`: `b` follows `a`.
-    ascii: Box<[u128; 128]>,
-    filter: Box<[u64]>,
+    /// Bit `b` of entry `a`, in two halves: `b` follows `a`.
+    ascii: Box<[[u64; 2]; 128]>,
+    filter: Box<[u64; 1 << (FILTER_BITS - WORD_BITS)]>,
 }
 
 impl Joins {
     /// Learns the pairs inside tokens, if all of them are UTF-8.
     pub(super) fn new<'a>(tokens: impl Iterator<Item = &'a [u8]>) -> Option<Self> {
-        let mut joins =
-            Self { ascii: Box::new([0; 128]), filter: vec![0; 1 << (FILTER_BITS - u64::BITS.trailing_zeros())].into() };
+        let filter = vec![0; 1 << (FILTER_BITS - WORD_BITS)].try_into().ok()?;
+        let mut joins = Self { ascii: Box::new([[0; 2]; 128]), filter };
         for token in tokens {
             joins.learn(token)?;
         }
@@ -38,7 +40,7 @@ impl Joins {
             at += len;
             if let Some(before) = before.replace(character) {
                 if before | character < 0x80 {
-                    self.ascii[before as usize] |= 1 << character;
+                    self.ascii[before as usize][character as usize / 64] |= 1 << (character % 64);
                 } else {
                     let (word, bit) = Self::bit(before, character);
                     self.filter[word] |= bit;
@@ -59,7 +61,7 @@ impl Joins {
     #[inline(always)]
     pub(super) fn meet(&self, first: u32, second: u32) -> bool {
         if first | second < 0x80 {
-            return self.ascii[first as usize] >> second & 1 != 0;
+            return self.ascii[first as usize][second as usize / 64] >> (second % 64) & 1 != 0;
         }
         let (word, bit) = Self::bit(first, second);
         self.filter[word] & bit != 0

@@ -9,8 +9,8 @@
 //! - between two characters that [`Joins`] has not met in a token, which is asked for all but pairs of ASCII letters
 //!   and of digits;
 //!
-//! provided that the normalizer leaves the characters around alone ([`UnigramNormalizer::splits_words`]). From a
-//! character on that it changes up to the next space, the text is normalized first and then cut in the same way.
+//! provided that the normalizer leaves the characters around alone ([`UnigramNormalizer::splits_words`]). Where it
+//! changes a character, the text from the cut before up to the next one is normalized first and then cut in the same way.
 //!
 //! llama.cpp compares sums of scores from the beginning of the text, pieces sums of their own. Both are the same
 //! comparison only if no sum is rounded: scores are multiples of a power of two 2^k, and as long as a sum stays below
@@ -66,7 +66,8 @@ pub(super) struct Scratch {
 /// Pieces that are being looked up.
 #[derive(Debug)]
 struct Pending {
-    pieces: [(Probe, Piece); QUEUE_LEN],
+    /// Each with where it begins in its text.
+    pieces: [(Probe, u32); QUEUE_LEN],
     num: usize,
 }
 
@@ -74,14 +75,6 @@ impl Default for Pending {
     fn default() -> Self {
         Self { pieces: [Default::default(); QUEUE_LEN], num: 0 }
     }
-}
-
-/// A short piece of a text.
-#[derive(Debug, Clone, Copy, Default)]
-struct Piece {
-    start: u32,
-    len: u16,
-    is_after_space: bool,
 }
 
 impl Words {
@@ -181,55 +174,91 @@ impl<S: Sink> Run<'_, S> {
             pairs &= pairs - 1;
         }
         let ends = starts | space;
+        let mut other = other;
         loop {
+            let first_other = other.trailing_zeros() as usize;
+            let limit = first_other.min(BLOCK_LEN - 1);
             let mut special = None;
             while starts != 0 {
                 let at = starts.trailing_zeros() as usize;
-                let end = (ends & (u64::MAX - 1) << at).trailing_zeros() as usize;
-                let piece_len = end - at;
-                let is_other = (other >> at) & !(u64::MAX << (piece_len % 64)) != 0;
+                // The highest bit is one for what does not end in the block.
+                let piece_len = (ends >> at >> 1 | 1 << 63).trailing_zeros() as usize + 1;
                 let Some(bytes) = block[at..].first_chunk() else { break };
-                if is_other | (end == BLOCK_LEN) | (piece_len > MAX_LEN) {
-                    special = Some((at, end, is_other));
+                if (at + piece_len > limit) | (piece_len > MAX_LEN) {
+                    special = Some((at, (at + piece_len).min(BLOCK_LEN)));
                     break;
                 }
-                let is_after_space = after_space >> at & 1 != 0;
-                let key = Key::new(bytes, piece_len).after_space(is_after_space);
-                self.scratch.look_up(key, Piece { start: (start + at) as u32, len: piece_len as u16, is_after_space });
+                let key = Key::new(bytes, piece_len).after_space(after_space >> at & 1 != 0);
+                self.scratch.look_up(key, start + at);
                 starts &= starts - 1;
             }
             if self.scratch.pending.num >= BLOCK_LEN {
                 self.finish(self.text);
             }
-            let Some((at, end, is_other)) = special else { return start + BLOCK_LEN };
+            let Some((at, end)) = special else { return start + BLOCK_LEN };
+            let is_other = first_other < end;
             if end == BLOCK_LEN && at > 0 && !is_other {
                 return start + at;
             }
-            self.finish(self.text);
-            let end = if is_other || end == BLOCK_LEN {
-                let rest = &self.text[start + at..];
-                start + at + rest.iter().position(|&byte| is_space(byte)).unwrap_or(rest.len())
-            } else {
-                start + end
-            };
-            let end = self.stretch(start + at, end, after_space >> at & 1 != 0, normalized);
-            if end - start >= BLOCK_LEN {
-                return end;
+            let end = if is_other || end == BLOCK_LEN { self.text.len() } else { start + end };
+            let end = self.stretch(start + at, end, after_space >> at & 1 != 0, normalized) - start;
+            if end >= BLOCK_LEN {
+                return start + end;
             }
-            starts &= u64::MAX << (end - start);
+            starts &= u64::MAX << end;
+            other &= u64::MAX << end;
         }
     }
 
-    /// Appends the tokens of a stretch of text without spaces, at whose beginning there is a cut; gives where they end.
-    fn stretch(&mut self, start: usize, end: usize, is_after_space: bool, normalized: &mut Normalized) -> usize {
-        let text = &self.text[start..end];
-        let (kept, is_after_space) = self.pieces(text, is_after_space, Some(self.characters));
-        if kept == text.len() {
-            return end;
+    /// Looks up the pieces of a stretch of text without spaces, at whose beginning there is a cut, up to `end` or a
+    /// space; gives where that is.
+    fn stretch(
+        &mut self,
+        mut start: usize,
+        end: usize,
+        mut is_after_space: bool,
+        normalized: &mut Normalized,
+    ) -> usize {
+        let text = self.text;
+        let mut at = start;
+        let mut before = None;
+        let mut next = utf8::decode_valid(text, at);
+        while let Some((character, len)) = next
+            && at != end
+            && !is_space_character(character)
+        {
+            next = utf8::decode_valid(text, at + len);
+            if !self.characters.keeps(character, next.map(|next| next.0)) {
+                start = self.changed(start, at, is_after_space, normalized);
+                is_after_space = false;
+                at = start;
+                before = None;
+                next = utf8::decode_valid(text, at);
+                continue;
+            }
+            if before.is_some_and(|before| !self.words.joins.meet(before, character)) {
+                self.piece(text, start, at, is_after_space);
+                start = at;
+                is_after_space = false;
+            }
+            before = Some(character);
+            at += len;
         }
+        if start < at {
+            self.piece(text, start, at, is_after_space);
+        }
+        at
+    }
+
+    /// Appends the tokens of the text from the cut at `start` on, in which the character at `at` is the first that does
+    /// not stay, up to the next cut; gives where that is.
+    #[inline(never)]
+    fn changed(&mut self, start: usize, at: usize, is_after_space: bool, normalized: &mut Normalized) -> usize {
+        self.finish(self.text);
+        let end = self.next_cut(at);
         // Behind a visible space in the text itself a word need not begin with a cut.
-        if memchr::memmem::find(&text[kept..], VISIBLE_SPACE.as_bytes()).is_some() {
-            self.normalizer.normalize::<false>(&self.text[start + kept..], !is_after_space, normalized);
+        if memchr::memmem::find(&self.text[at..end], VISIBLE_SPACE.as_bytes()).is_some() {
+            self.normalizer.normalize::<false>(&self.text[start..], !is_after_space, normalized);
             let mut rest = &normalized.text[..];
             while !rest.is_empty() {
                 let (word, others) = rest.split_at(word_len(rest, VISIBLE_SPACE.as_bytes()));
@@ -238,79 +267,109 @@ impl<S: Sink> Run<'_, S> {
             }
             return self.text.len();
         }
-        self.normalizer.normalize::<false>(&text[kept..], !is_after_space, normalized);
-        self.pieces(&normalized.text, false, None);
+        self.normalizer.normalize::<false>(&self.text[start..end], !is_after_space, normalized);
+        let len = normalized.text.len();
+        // So that whole keys can be read.
+        normalized.text.extend_from_slice(&[0; KEY_LEN]);
+        self.normalized(&normalized.text, len);
         end
     }
 
-    /// Appends the tokens of a stretch of normalized text, or of text that is not normalized up to a piece with
-    /// characters that do not stay; gives where that begins and whether after a space.
-    fn pieces(&mut self, text: &[u8], mut is_after_space: bool, characters: Option<&Characters>) -> (usize, bool) {
+    /// Where behind the character at `at`, which does not stay, the first cut between two that do is, or else a space
+    /// or the end.
+    fn next_cut(&self, mut at: usize) -> usize {
+        let text = self.text;
+        loop {
+            at = self.normalizer.step_end(text, at);
+            let mut before = None;
+            let mut next = utf8::decode_valid(text, at);
+            loop {
+                let Some((character, len)) = next.filter(|next| !is_space_character(next.0)) else { return at };
+                next = utf8::decode_valid(text, at + len);
+                if !self.characters.keeps(character, next.map(|next| next.0)) {
+                    break;
+                }
+                if before.is_some_and(|before| !self.words.joins.meet(before, character)) {
+                    return at;
+                }
+                before = Some(character);
+                at += len;
+            }
+        }
+    }
+
+    /// Appends the tokens of the first `len` bytes of a normalized text.
+    fn normalized(&mut self, text: &[u8], len: usize) {
+        let mut is_after_space = false;
         let mut start = 0;
         let mut at = 0;
         let mut before = None;
-        let mut next = utf8::decode(text, at);
-        while let Some((character, len)) = next {
-            next = utf8::decode(text, at + len);
-            if characters.is_some_and(|characters| !characters.keeps(character, next.map(|next| next.0))) {
-                self.finish(text);
-                return (start, is_after_space);
-            }
+        while at < len
+            && let Some((character, character_len)) = utf8::decode_valid(text, at)
+        {
             if before.is_some_and(|before| !self.words.joins.meet(before, character)) {
                 self.piece(text, start, at, is_after_space);
                 start = at;
                 is_after_space = false;
             }
             before = Some(character);
-            if character == SPACE && at == start {
+            at += character_len;
+            if character == SPACE && at == start + character_len {
                 // A visible space is before every word of a normalized text, and only there.
-                start += len;
+                start = at;
                 is_after_space = true;
                 before = None;
             }
-            at += len;
         }
-        if start < text.len() {
-            self.piece(text, start, text.len(), is_after_space);
+        if start < len {
+            self.piece(text, start, len, is_after_space);
         }
         self.finish(text);
-        (text.len(), false)
     }
 
     /// Looks up a piece if it is short, else appends its tokens.
-    #[inline]
+    #[inline(always)]
     fn piece(&mut self, text: &[u8], start: usize, end: usize, is_after_space: bool) {
-        let len = end - start;
-        if len > MAX_LEN {
-            self.finish(text);
-            return self.search(&text[start..end], is_after_space, None);
-        }
-        let key = match text[start..].first_chunk() {
-            Some(bytes) => Key::new(bytes, len),
-            None => {
-                let mut bytes = [0; KEY_LEN];
-                bytes[..len].copy_from_slice(&text[start..end]);
-                Key::new(&bytes, len)
+        match text[start..].first_chunk().filter(|_| end - start <= MAX_LEN) {
+            Some(bytes) => {
+                self.scratch.look_up(Key::new(bytes, end - start).after_space(is_after_space), start);
+                if self.scratch.pending.num >= BLOCK_LEN {
+                    self.finish(text);
+                }
             }
-        };
-        let piece = Piece { start: start as u32, len: len as u16, is_after_space };
-        self.scratch.look_up(key.after_space(is_after_space), piece);
-        if self.scratch.pending.num == BLOCK_LEN {
-            self.finish(text);
+            None => self.rare_piece(text, start, end, is_after_space),
+        }
+    }
+
+    /// The same for a piece that is long or at the end of the text.
+    #[inline(never)]
+    fn rare_piece(&mut self, text: &[u8], start: usize, end: usize, is_after_space: bool) {
+        self.finish(text);
+        let piece = &text[start..end];
+        let mut bytes = [0; KEY_LEN];
+        match bytes.get_mut(..piece.len()).filter(|_| piece.len() <= MAX_LEN) {
+            Some(begin) => {
+                begin.copy_from_slice(piece);
+                self.scratch.look_up(Key::new(&bytes, piece.len()).after_space(is_after_space), start);
+            }
+            None => self.search(piece, is_after_space, None),
         }
     }
 
     /// Appends the tokens of all pieces that are being looked up.
-    #[inline(always)]
+    #[inline(never)]
     fn finish(&mut self, text: &[u8]) {
         for n in 0..self.scratch.pending.num {
-            let (probe, Piece { start, len, is_after_space }) = self.scratch.pending.pieces[n % QUEUE_LEN];
+            let (probe, start) = self.scratch.pending.pieces[n % QUEUE_LEN];
             match self.scratch.cache.get(probe) {
                 Some(ids) => {
                     self.scratch.after_unknown = false;
                     ids.for_each(|id| self.sink.push(id, 0..0));
                 }
-                None => self.search(&text[start as usize..][..len.into()], is_after_space, Some(probe)),
+                None => {
+                    let word = &text[start as usize..][..probe.word_len()];
+                    self.search(word, probe.is_after_space(), Some(probe));
+                }
             }
         }
         self.scratch.pending.num = 0;
@@ -345,11 +404,11 @@ impl<S: Sink> Run<'_, S> {
 }
 
 impl Scratch {
-    /// Begins to look up a piece.
+    /// Begins to look up the piece at `start`.
     #[inline(always)]
-    fn look_up(&mut self, key: Key, piece: Piece) {
+    fn look_up(&mut self, key: Key, start: usize) {
         let Pending { pieces, num } = &mut self.pending;
-        pieces[*num % QUEUE_LEN] = (self.cache.probe(key), piece);
+        pieces[*num % QUEUE_LEN] = (self.cache.probe(key), start as u32);
         *num += 1;
     }
 }
@@ -374,6 +433,11 @@ pub(super) fn word_len(text: &[u8], space: &[u8]) -> usize {
 
 fn is_space(byte: u8) -> bool {
     WHITESPACE.contains(&byte)
+}
+
+#[inline(always)]
+fn is_space_character(character: u32) -> bool {
+    character <= b' '.into() && is_space(character as u8)
 }
 
 #[cfg(test)]

@@ -108,6 +108,20 @@ pub(crate) struct Probe {
     _loaded: u32,
 }
 
+impl Probe {
+    /// How many bytes the word has.
+    #[inline(always)]
+    pub(crate) fn word_len(self) -> usize {
+        (self.key.0[1] >> 56) as usize % MASKS.len()
+    }
+
+    /// Whether the word is one after a space.
+    #[inline(always)]
+    pub(crate) fn is_after_space(self) -> bool {
+        self.key.0[1] >> 63 != 0
+    }
+}
+
 impl WordCache {
     /// Begins to look for a word.
     #[inline(always)]
