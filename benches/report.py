@@ -1,7 +1,8 @@
 """From the results of a run to results.json, results.md and throughput.svg.
 
-`python benches/report.py RESULTS.json` writes the Markdown and the chart again from numbers that were measured before.
-Everything shown is the median over the rounds. MB is 10^6 bytes.
+`python benches/report.py RESULTS.json [README.md]` writes the Markdown and the chart again from numbers that were
+measured before, and puts a summary between the markers of a README. Everything shown is the median over the rounds. MB
+is 10^6 bytes.
 """
 
 from __future__ import annotations
@@ -137,6 +138,45 @@ def _ratio(ours: Any, others: Sequence[Any]) -> str:
     return f"**{ours / max(best):.2f}**" if best and isinstance(ours, float) else "-"
 
 
+def summary(run: Run) -> str:
+    """The README's part: chart, and per vocabulary and corpus ours, the best of the others, and llama.cpp."""
+    machine, settings = run.machine, run.settings
+    parts = [
+        f"MB/s on one core of {_article(machine['processor'])}, documents of 4 KiB: **ggtok** · best other tokenizer · "
+        f"llama.cpp ({settings['date']}, medians of {settings['rounds']} rounds; "
+        "[everything that was measured](benches/results/results.md)).\n",
+        "![First pass, MB/s](benches/results/throughput.svg)\n",
+    ]
+    for which, title in (("first", "never seen before"), ("second", "seen before")):
+        rows = []
+        for vocabulary in run.vocabularies:
+            names = [n for n in run.peers_of(vocabulary, "throughput") if n not in (OURS, REFERENCE)]
+            cells = []
+            for corpus in run.corpora:
+                others = [(run.speed(vocabulary, name, corpus, which), label(name)) for name in names]
+                speed, best = max(((s, n) for s, n in others if isinstance(s, float)), default=(None, ""))
+                ours, reference = (run.speed(vocabulary, name, corpus, which) for name in (OURS, REFERENCE))
+                other = f"{number(speed)} {best}" if best else "-"
+                cells.append(f"**{number(ours)}** · {other} · {number(reference)}")
+            rows.append([vocabulary, *cells])
+        parts.append(table([f"documents {title}", *run.corpora], rows))
+    return "\n".join(parts)
+
+
+def _article(noun: str) -> str:
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
+def fill(readme: Path, text: str) -> None:
+    """Replaces what is between the benchmark's markers."""
+    begin, end = "<!-- benchmark:begin -->\n", "<!-- benchmark:end -->"
+    before, _, rest = readme.read_text().partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise SystemExit(f"{readme} has no markers for the benchmark")
+    readme.write_text(f"{before}{begin}{text}{end}{after}")
+
+
 def by_vocabulary(run: Run, measurement: str, read: Callable[[Any], float], factor: float = 1) -> str:
     """Peers down, vocabularies across."""
     vocabularies = [v for v in run.vocabularies if run.peers_of(v, measurement)]
@@ -245,4 +285,7 @@ def _means(run: Run, vocabulary: str) -> dict[str, float]:
 
 if __name__ == "__main__":
     source = Path(sys.argv[1])
-    write(json.loads(source.read_text()), source.parent)
+    data = json.loads(source.read_text())
+    write(data, source.parent)
+    if len(sys.argv) > 2:
+        fill(Path(sys.argv[2]), summary(Run(data)))

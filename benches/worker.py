@@ -36,6 +36,8 @@ SAMPLES = 31
 DECODE_IDS = 4096
 BATCH_ROUNDS = 5
 IMPORTS = 7
+UNPINNED = ("batch", "startup")
+"""Measurements that may use every core: loading is one call that a user waits for, however many threads it takes."""
 
 
 def _open(request: Request) -> Encoder:
@@ -199,9 +201,9 @@ MEASUREMENTS: dict[str, Callable[[Request], Answer]] = {
 
 
 def main() -> None:
-    """Pins the process, runs the measurement, prints the answer."""
+    """Pins the process where that is the measure, runs the measurement, prints the answer."""
     request: Request = json.loads(sys.argv[1])
-    if request["measurement"] != "batch" and hasattr(os, "sched_setaffinity"):
+    if request["measurement"] not in UNPINNED and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {request["core"]})
     try:
         answer = MEASUREMENTS[request["measurement"]](request)

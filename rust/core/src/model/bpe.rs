@@ -10,11 +10,12 @@
 use std::thread;
 
 use super::junctions::{Junctions, Pairs};
+use super::key::Key;
 use super::merges::{Memo, Merges, NO_SYMBOL, Symbol};
 use super::merging::Merging;
 use super::whole_chars::{Uses, WholeChars};
 use super::whole_words::WholeWords;
-use super::word_cache::{Key, WordCache};
+use super::word_cache::WordCache;
 use super::word_queue::{Word, WordQueue};
 use super::{Fragment, Model, byte_level};
 use crate::error::VocabularyError;
@@ -248,7 +249,7 @@ impl Bpe {
         if let Some(id) = self.single_char(&text[begin..end]) {
             return sink.push(id, begin..end);
         }
-        let Some(key) = Key::new(text, begin, end).filter(|_| !S::SPANS).map(Key::as_part) else {
+        let Some(key) = Key::new(text, begin, end).filter(|_| !S::SPANS).map(|key| key.marked(true)) else {
             return self.merge(vocabulary, text, begin, end, &mut scratch.merger, sink);
         };
         if let Some(ids) = scratch.cache.get(key) {

@@ -4,7 +4,7 @@
 //! longer piece is spelled out and looked up as a text.
 
 use super::byte_level;
-use super::word_cache::Key;
+use super::key::Key;
 use crate::hash::Seed;
 use crate::index::Index;
 use crate::sink::TokenId;

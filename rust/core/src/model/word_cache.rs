@@ -6,12 +6,11 @@
 //! 32 bytes; longer words and longer lists of ids are in two arrays behind. When something is full, everything is
 //! forgotten. 18 MiB at most per scratch space, whatever the text; nothing is allocated before the first word.
 
+use super::key::Key;
 use crate::hash::Seed;
 use crate::index::Index;
 use crate::sink::{Sink, TokenId};
 
-/// The longest word with a [`Key`], in bytes.
-const SHORT: usize = 15;
 /// The longest word that is kept, in bytes.
 const LONG: usize = 512;
 /// Ids that fit into a word's entry.
@@ -22,27 +21,6 @@ const MOST_WORDS: usize = (1 << 18) - 1;
 const FEWEST_SLOTS: usize = 1 << 11;
 /// Bytes of long words, and ids beyond [`INLINE`], that are kept.
 const ROOM: usize = 1 << 20;
-
-/// A word in the form in which it is looked up. A short one has its bytes, then its length in the last byte; a long
-/// one its hash, then where its bytes are in [`WordCache::bytes`] and their number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Key(u64, u64);
-
-/// By length, which bytes are the word's.
-const MASKS: [[u64; 2]; SHORT + 1] = {
-    let mut masks = [[0; 2]; SHORT + 1];
-    let mut len = 1;
-    while len <= SHORT {
-        let mask = u128::MAX >> (128 - 8 * len);
-        masks[len] = [mask as u64, (mask >> 64) as u64];
-        len += 1;
-    }
-    masks
-};
-
-/// In the last byte of a [`Key`]: a part of a longer word, and a long word.
-const PART: u64 = 1 << 63;
-const IS_LONG: u64 = 1 << 62;
 
 /// A word and its ids.
 #[derive(Debug, Clone, Copy, Default)]
@@ -64,55 +42,6 @@ pub(crate) struct WordCache {
     ids: Vec<TokenId>,
     /// The ids of a new word on their way into the table.
     new: Vec<TokenId>,
-}
-
-impl Key {
-    /// The key of `text[begin..end]`, if that is short enough.
-    #[inline(always)]
-    pub(crate) fn new(text: &[u8], begin: usize, end: usize) -> Option<Self> {
-        let len = end - begin;
-        if len > SHORT || len == 0 {
-            return None;
-        }
-        let (first, second) = match text.get(begin..).and_then(<[u8]>::first_chunk::<16>) {
-            Some(chunk) => {
-                let (bytes, [low, high]) = (u128::from_le_bytes(*chunk), MASKS[len]);
-                (bytes as u64 & low, (bytes >> 64) as u64 & high)
-            }
-            None => last_word(&text[begin..end]),
-        };
-        Some(Self(first, second | (len as u64) << 56))
-    }
-
-    /// The key, unless it is that of no word.
-    pub(crate) fn some(self) -> Option<Self> {
-        (self != Self::default()).then_some(self)
-    }
-
-    /// The same bytes as part of a longer word, which may become something else than the bytes as a word.
-    pub(crate) fn as_part(self) -> Self {
-        Self(self.0, self.1 | PART)
-    }
-
-    #[inline(always)]
-    pub(crate) fn hash(self, seed: Seed) -> u64 {
-        seed.hash_words(self.0, self.1)
-    }
-}
-
-/// The bytes of a short word with less than 16 bytes to the end of its text: those at both ends of it, which overlap.
-#[inline]
-fn last_word(word: &[u8]) -> (u64, u64) {
-    let len = word.len();
-    if let (Some(first), Some(last)) = (word.first_chunk(), word.last_chunk()) {
-        let above = if len == 8 { 0 } else { u64::from_le_bytes(*last) >> (8 * (16 - len)) };
-        return (u64::from_le_bytes(*first), above);
-    }
-    if let (Some(first), Some(last)) = (word.first_chunk(), word.last_chunk()) {
-        let [first, last] = [first, last].map(|bytes| u64::from(u32::from_le_bytes(*bytes)));
-        return (first | last << (8 * (len - 4)), 0);
-    }
-    (word.iter().rev().fold(0, |bytes, &byte| bytes << 8 | u64::from(byte)), 0)
 }
 
 impl WordCache {
@@ -179,8 +108,7 @@ impl WordCache {
     pub(crate) fn get_long(&self, word: &[u8]) -> Option<&[TokenId]> {
         let hash = self.seed.hash(word);
         self.find(hash, |found| {
-            let Key(found_hash, place) = found.key;
-            found_hash == hash && place & IS_LONG != 0 && self.long(place) == word
+            found.key.long().is_some_and(|(other, at, len)| other == hash && &self.bytes[at..at + len] == word)
         })
     }
 
@@ -193,14 +121,8 @@ impl WordCache {
     pub(crate) fn insert_long(&mut self, word: &[u8], ids: &[TokenId]) {
         if word.len() <= LONG {
             let hash = self.seed.hash(word);
-            self.keep(hash, word, ids, |place| Key(hash, IS_LONG | (word.len() as u64) << 32 | place as u64));
+            self.keep(hash, word, ids, |place| Key::of_long(hash, place, word.len()));
         }
-    }
-
-    /// The bytes of a long word.
-    fn long(&self, place: u64) -> &[u8] {
-        let (at, len) = (place as u32 as usize, (place >> 32 & 0xFFFF) as usize);
-        &self.bytes[at..at + len]
     }
 
     /// The ids of the word with this hash that `is` it.
@@ -248,15 +170,15 @@ impl WordCache {
     fn grow(&mut self) {
         self.index = Index::with_slots((self.index.slots() * 2).max(FEWEST_SLOTS), MOST_WORDS);
         for (number, word) in self.words.iter().enumerate() {
-            let Key(hash, place) = word.key;
-            self.index.insert(if place & IS_LONG == 0 { word.key.hash(self.seed) } else { hash }, number);
+            let hash = word.key.long().map_or_else(|| word.key.hash(self.seed), |(hash, ..)| hash);
+            self.index.insert(hash, number);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Key, LONG, ROOM, SHORT, WordCache};
+    use super::{Key, LONG, ROOM, WordCache};
 
     fn key(text: &[u8]) -> Key {
         Key::new(text, 0, text.len()).expect("short enough")
@@ -269,7 +191,7 @@ mod tests {
         for (len, ids) in [(1, &[1][..]), (8, &[]), (15, &[1, -1, 3]), (9, &[1, 2, 3, 4, 5])] {
             for begin in [0, 3, 26 - len] {
                 let key = Key::new(text, begin, begin + len).expect("short enough");
-                assert!(cache.get(key).is_none() && cache.get(key.as_part()).is_none());
+                assert!(cache.get(key).is_none() && cache.get(key.marked(true)).is_none());
                 cache.insert(key, ids);
                 assert_eq!(cache.get(key), Some(ids));
             }
@@ -279,16 +201,6 @@ mod tests {
         cache.insert_long(text, &[7; 26]);
         assert_eq!(cache.get_long(text), Some(&[7; 26][..]));
         assert!(cache.get_long(&text[1..]).is_none() && cache.get_long(&[0; LONG + 1]).is_none());
-    }
-
-    #[test]
-    fn a_key_is_the_same_at_the_end_of_a_text() {
-        let text: Vec<u8> = (1..=40).collect();
-        for len in 1..=SHORT {
-            let inside = Key::new(&text, 3, 3 + len);
-            assert_eq!(Key::new(&text[..3 + len], 3, 3 + len), inside, "{len}");
-            assert_eq!(Key::new(&text[3..3 + len], 0, len), inside, "{len}");
-        }
     }
 
     #[test]

@@ -12,10 +12,10 @@
 //! Deviations:
 //! 1. What decodes beyond U+10FFFF counts as U+FFFD and is dropped: llama.cpp's process ends there.
 
-pub(crate) mod cache;
-
 use std::ops::Range;
 
+use super::key::{KEY_LEN, Key, MAX_LEN};
+use super::recent_words::{Probe, RecentWords};
 use crate::error::VocabularyError;
 use crate::model::{Fragment, Model};
 use crate::normalizer::ascii::{BLOCK_LEN, Classes};
@@ -24,7 +24,6 @@ use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::trie::{DoubleArray, Node, TrieError};
 use crate::unicode::utf8;
 use crate::vocabulary::{Definition, Settings, Vocabulary};
-use cache::{KEY_LEN, Key, MAX_LEN, Probe, WordCache};
 
 /// What comes before each word: "▁".
 const PHANTOM: [u8; 3] = [0xE2, 0x96, 0x81];
@@ -54,7 +53,7 @@ struct Start {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     /// Ids by the bytes of the text.
-    cache: WordCache,
+    cache: RecentWords,
     word: Word,
     probes: Probes,
 }
@@ -187,7 +186,7 @@ impl WordPiece {
                     other = Some(at);
                     break;
                 }
-                probes[num % BLOCK_LEN] = (cache.probe(Key::new(bytes, len)), at as u32);
+                probes[num % BLOCK_LEN] = (cache.probe(Key::of(bytes, len)), at as u32);
                 num += 1;
                 words &= u64::MAX << end;
             }
@@ -229,7 +228,7 @@ impl WordPiece {
                         end = self.word_end(text, end);
                     }
                     let bytes = text[start..].first_chunk().filter(|_| !S::SPANS && end - start <= MAX_LEN);
-                    let probe = bytes.map(|bytes| scratch.cache.probe(Key::new(bytes, end - start)));
+                    let probe = bytes.map(|bytes| scratch.cache.probe(Key::of(bytes, end - start)));
                     match probe.and_then(|probe| scratch.cache.get(probe)) {
                         Some(ids) => ids.for_each(|id| sink.push(id, 0..0)),
                         None => self.tokens(&text[start..end], offset + start, probe, scratch, sink),

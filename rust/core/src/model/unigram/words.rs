@@ -2,7 +2,7 @@
 //!
 //! The best way through a text goes through every place that no token lies across, and between two such places it is
 //! the best way from one to the other: the text falls into pieces, and what a piece became once it becomes again. So
-//! short pieces are looked up in a [`WordCache`] by their bytes and whether a space is before them, and only pieces not
+//! short pieces are looked up in a [`RecentWords`] by their bytes and whether a space is before them, and only pieces not
 //! met before are searched. Where a piece ends is found in the text itself, before it is normalized:
 //!
 //! - in front of words, because no token has a visible space behind its beginning;
@@ -26,7 +26,8 @@
 
 use super::joins::Joins;
 use super::lattice::{Bounds, Candidates, Lattice};
-use crate::model::wordpiece::cache::{KEY_LEN, Key, MAX_LEN, Probe, WordCache};
+use crate::model::key::{KEY_LEN, Key, MAX_LEN};
+use crate::model::recent_words::{Probe, RecentWords};
 use crate::normalizer::ascii::{BLOCK_LEN, Classes};
 use crate::normalizer::charsmap::Characters;
 use crate::normalizer::unigram::{Normalized, UnigramNormalizer, WHITESPACE};
@@ -53,7 +54,7 @@ pub(super) struct Words {
 /// Buffers, and what pieces became.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    cache: WordCache,
+    cache: RecentWords,
     pending: Pending,
     lattice: Lattice,
     /// A piece that is searched, and its tokens.
@@ -188,7 +189,7 @@ impl<S: Sink> Run<'_, S> {
                     special = Some((at, (at + piece_len).min(BLOCK_LEN)));
                     break;
                 }
-                let key = Key::new(bytes, piece_len).after_space(after_space >> at & 1 != 0);
+                let key = Key::of(bytes, piece_len).marked(after_space >> at & 1 != 0);
                 self.scratch.look_up(key, start + at);
                 starts &= starts - 1;
             }
@@ -332,7 +333,7 @@ impl<S: Sink> Run<'_, S> {
     fn piece(&mut self, text: &[u8], start: usize, end: usize, is_after_space: bool) {
         match text[start..].first_chunk().filter(|_| end - start <= MAX_LEN) {
             Some(bytes) => {
-                self.scratch.look_up(Key::new(bytes, end - start).after_space(is_after_space), start);
+                self.scratch.look_up(Key::of(bytes, end - start).marked(is_after_space), start);
                 if self.scratch.pending.num >= BLOCK_LEN {
                     self.finish(text);
                 }
@@ -350,7 +351,7 @@ impl<S: Sink> Run<'_, S> {
         match bytes.get_mut(..piece.len()).filter(|_| piece.len() <= MAX_LEN) {
             Some(begin) => {
                 begin.copy_from_slice(piece);
-                self.scratch.look_up(Key::new(&bytes, piece.len()).after_space(is_after_space), start);
+                self.scratch.look_up(Key::of(&bytes, piece.len()).marked(is_after_space), start);
             }
             None => self.search(piece, is_after_space, None),
         }
@@ -367,8 +368,8 @@ impl<S: Sink> Run<'_, S> {
                     ids.for_each(|id| self.sink.push(id, 0..0));
                 }
                 None => {
-                    let word = &text[start as usize..][..probe.word_len()];
-                    self.search(word, probe.is_after_space(), Some(probe));
+                    let word = &text[start as usize..][..probe.key.word_len()];
+                    self.search(word, probe.key.is_marked(), Some(probe));
                 }
             }
         }

@@ -1,63 +1,15 @@
-//! What words became: a bounded table from bytes to ids, so that a word that comes again costs one probe.
+//! What the latest words became: a small table of fixed size, so that a word that comes again soon costs one probe.
 //!
 //! Two ways per set, both in one cache line with keys and ids inside. A new word moves the older of its set out. 1 MiB
 //! per scratch space, whatever the text; nothing is allocated before the first word. A caller that knows several words
-//! loads their sets first ([`WordCache::probe`]): their cache misses overlap, and none of them waits behind a branch
+//! loads their sets first ([`RecentWords::probe`]): their cache misses overlap, and none of them waits behind a branch
 //! that depends on another.
 
+use super::key::Key;
 use crate::sink::TokenId;
 
-/// The longest word that is kept, in bytes.
-pub(crate) const MAX_LEN: usize = 15;
-/// Bytes that are read for a key.
-pub(crate) const KEY_LEN: usize = 16;
-/// Sets per table; a power of two.
-const SETS: usize = 1 << 14;
-
-/// A word in the form in which it is looked up: its bytes, then zeros, and its length in the last byte.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Key([u64; 2]);
-
-/// By length, which bytes are the word's.
-const MASKS: [[u64; 2]; MAX_LEN + 1] = {
-    let mut masks = [[0; 2]; MAX_LEN + 1];
-    let mut len = 1;
-    while len <= MAX_LEN {
-        let mask = u128::MAX >> (128 - 8 * len);
-        masks[len] = [mask as u64, (mask >> 64) as u64];
-        len += 1;
-    }
-    masks
-};
-
-impl Key {
-    /// The key of the first `len` of some bytes; `len` is 1 to [`MAX_LEN`].
-    #[inline(always)]
-    pub(crate) fn new(bytes: &[u8; KEY_LEN], len: usize) -> Self {
-        let bytes = u128::from_le_bytes(*bytes);
-        let [low, high] = MASKS[len % MASKS.len()];
-        Self([bytes as u64 & low, (bytes >> 64) as u64 & high | (len as u64) << 56])
-    }
-
-    /// The same bytes with a space before them.
-    #[inline(always)]
-    pub(crate) fn after_space(self, is_after_space: bool) -> Self {
-        let [low, high] = self.0;
-        Self([low, high | u64::from(is_after_space) << 63])
-    }
-
-    #[inline(always)]
-    fn is(self, other: Self) -> bool {
-        // Without a branch between the halves.
-        (self.0[0] ^ other.0[0]) | (self.0[1] ^ other.0[1]) == 0
-    }
-
-    #[inline(always)]
-    fn set(self) -> usize {
-        let mixed = (self.0[0] ^ self.0[1].rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (mixed >> (64 - SETS.trailing_zeros())) as usize
-    }
-}
+/// Sets per table, as a power of two.
+const SET_BITS: u32 = 14;
 
 /// The ids of a word, three times 20 bits per number from the lowest on, and over the first three how many there are.
 #[derive(Debug, Clone, Copy, Default)]
@@ -93,40 +45,26 @@ impl Ids {
 #[repr(align(64))]
 struct Set([(Key, Ids); 2]);
 
-/// A cache from words to ids.
+/// The latest words and their ids.
 #[derive(Debug, Default)]
-pub(crate) struct WordCache {
+pub(crate) struct RecentWords {
     sets: Vec<Set>,
 }
 
 /// A word whose set is being loaded.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Probe {
-    key: Key,
+    pub key: Key,
     set: u32,
     /// What the set holds; keeping it is what makes the load.
     _loaded: u32,
 }
 
-impl Probe {
-    /// How many bytes the word has.
-    #[inline(always)]
-    pub(crate) fn word_len(self) -> usize {
-        (self.key.0[1] >> 56) as usize % MASKS.len()
-    }
-
-    /// Whether the word is one after a space.
-    #[inline(always)]
-    pub(crate) fn is_after_space(self) -> bool {
-        self.key.0[1] >> 63 != 0
-    }
-}
-
-impl WordCache {
+impl RecentWords {
     /// Begins to look for a word.
     #[inline(always)]
     pub(crate) fn probe(&self, key: Key) -> Probe {
-        let set = key.set();
+        let set = key.cheap_hash(SET_BITS);
         Probe { key, set: set as u32, _loaded: self.sets.get(set).map_or(0, |set| set.0[0].1.0[0] as u32) }
     }
 
@@ -143,7 +81,7 @@ impl WordCache {
     pub(crate) fn insert(&mut self, probe: Probe, ids: &[TokenId]) {
         let Some(ids) = Ids::new(ids) else { return };
         if self.sets.is_empty() {
-            self.sets = vec![Set::default(); SETS];
+            self.sets = vec![Set::default(); 1 << SET_BITS];
         }
         let Set(slots) = &mut self.sets[probe.set as usize];
         *slots = [(probe.key, ids), slots[0]];
@@ -154,13 +92,11 @@ impl WordCache {
 mod tests {
     use super::*;
 
-    fn probe(cache: &WordCache, text: &[u8]) -> Probe {
-        let mut bytes = [b'x'; KEY_LEN];
-        bytes[..text.len()].copy_from_slice(text);
-        cache.probe(Key::new(&bytes, text.len()))
+    fn probe(cache: &RecentWords, text: &[u8]) -> Probe {
+        cache.probe(Key::new(text, 0, text.len()).expect("short enough"))
     }
 
-    fn get(cache: &WordCache, text: &[u8]) -> Option<Vec<TokenId>> {
+    fn get(cache: &RecentWords, text: &[u8]) -> Option<Vec<TokenId>> {
         let mut all = Vec::new();
         cache.get(probe(cache, text))?.for_each(|id| all.push(id));
         Some(all)
@@ -169,7 +105,7 @@ mod tests {
     #[test]
     fn words_come_back_with_their_ids() {
         let text = b"abcdefghijklmnopqrstuvwxyz";
-        let mut cache = WordCache::default();
+        let mut cache = RecentWords::default();
         for (len, ids) in [(1, &[1][..]), (8, &[]), (15, &[1, 0, 3]), (9, &[1, 2, 3, 4, 5, (1 << 20) - 1])] {
             for begin in [0, 3, 26 - len] {
                 let text = &text[begin..begin + len];
@@ -183,7 +119,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_not_kept() {
-        let mut cache = WordCache::default();
+        let mut cache = RecentWords::default();
         for ids in [&[1; 7][..], &[1 << 20], &[1, -1]] {
             let probe = probe(&cache, b"a");
             cache.insert(probe, ids);
@@ -192,17 +128,10 @@ mod tests {
     }
 
     #[test]
-    fn a_zero_byte_is_not_an_empty_slot() {
-        let mut cache = WordCache::default();
-        let probe = probe(&cache, b"a");
-        cache.insert(probe, &[1]);
-        assert!(get(&cache, b"\0").is_none() && get(&cache, b"a\0").is_none());
-    }
-
-    #[test]
     fn of_three_words_in_a_set_the_last_two_stay() {
-        let mut cache = WordCache::default();
-        let mut words = (0..u32::MAX).map(u32::to_le_bytes).filter(|word| probe(&WordCache::default(), word).set == 5);
+        let mut cache = RecentWords::default();
+        let mut words =
+            (0..u32::MAX).map(u32::to_le_bytes).filter(|word| probe(&RecentWords::default(), word).set == 5);
         let words: [_; 3] = std::array::from_fn(|_| words.next().expect("one in 16,384"));
         for (word, id) in words.iter().zip(0..) {
             let probe = probe(&cache, word);

@@ -1,0 +1,151 @@
+//! Short words as two numbers, so that words are compared and hashed in a few instructions.
+
+use crate::hash::Seed;
+
+/// The longest word with a key, in bytes.
+pub(crate) const MAX_LEN: usize = 15;
+/// Bytes that are read for a key.
+pub(crate) const KEY_LEN: usize = 16;
+
+/// In the last byte, beside the length.
+const MARK: u64 = 1 << 63;
+const IS_LONG: u64 = 1 << 62;
+
+/// By length, which bytes are the word's.
+const MASKS: [(u64, u64); MAX_LEN + 1] = {
+    let mut masks = [(0, 0); MAX_LEN + 1];
+    let mut len = 1;
+    while len <= MAX_LEN {
+        let mask = u128::MAX >> (128 - 8 * len);
+        masks[len] = (mask as u64, (mask >> 64) as u64);
+        len += 1;
+    }
+    masks
+};
+
+/// A word in the form in which it is looked up: its bytes, then zeros, and its length in the last byte. The default is
+/// the key of no word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Key(u64, u64);
+
+impl Key {
+    /// The key of `text[begin..end]`, if that is short enough and not empty.
+    #[inline(always)]
+    pub(crate) fn new(text: &[u8], begin: usize, end: usize) -> Option<Self> {
+        let len = end - begin;
+        if len > MAX_LEN || len == 0 {
+            return None;
+        }
+        Some(match text.get(begin..).and_then(<[u8]>::first_chunk) {
+            Some(bytes) => Self::of(bytes, len),
+            None => Self::of_last(&text[begin..end]),
+        })
+    }
+
+    /// The key of the first `len` of some bytes; `len` is 1 to [`MAX_LEN`].
+    #[inline(always)]
+    pub(crate) fn of(bytes: &[u8; KEY_LEN], len: usize) -> Self {
+        let (bytes, (low, high)) = (u128::from_le_bytes(*bytes), MASKS[len % MASKS.len()]);
+        Self(bytes as u64 & low, (bytes >> 64) as u64 & high | (len as u64) << 56)
+    }
+
+    /// The key of a short word behind which there are too few bytes to read 16: of what is at both ends of it, which
+    /// overlaps.
+    #[inline]
+    fn of_last(word: &[u8]) -> Self {
+        let len = word.len();
+        let (low, high) = if let (Some(first), Some(last)) = (word.first_chunk(), word.last_chunk()) {
+            let above = if len == 8 { 0 } else { u64::from_le_bytes(*last) >> (8 * (16 - len)) };
+            (u64::from_le_bytes(*first), above)
+        } else if let (Some(first), Some(last)) = (word.first_chunk(), word.last_chunk()) {
+            let [first, last] = [first, last].map(|bytes| u64::from(u32::from_le_bytes(*bytes)));
+            (first | last << (8 * (len - 4)), 0)
+        } else {
+            (word.iter().rev().fold(0, |bytes, &byte| bytes << 8 | u64::from(byte)), 0)
+        };
+        Self(low, high | (len as u64) << 56)
+    }
+
+    /// What stands for a long word: its hash, and where its bytes are.
+    pub(super) fn of_long(hash: u64, place: usize, len: usize) -> Self {
+        Self(hash, IS_LONG | (len as u64 & 0xFFFF) << 32 | place as u64 & 0xFFFF_FFFF)
+    }
+
+    /// What [`Key::of_long`] was given, if this is of a long word: hash, place and length.
+    #[inline(always)]
+    pub(super) fn long(self) -> Option<(u64, usize, usize)> {
+        let is_long = self.1 & IS_LONG != 0;
+        is_long.then_some((self.0, self.1 as u32 as usize, (self.1 >> 32 & 0xFFFF) as usize))
+    }
+
+    /// The key, unless it is that of no word.
+    pub(crate) fn some(self) -> Option<Self> {
+        (self != Self::default()).then_some(self)
+    }
+
+    /// The same bytes as something that is to be told from the word: a part of a longer one, or one after a space.
+    #[inline(always)]
+    pub(crate) fn marked(self, is_marked: bool) -> Self {
+        Self(self.0, self.1 | if is_marked { MARK } else { 0 })
+    }
+
+    /// Whether the key is [`Key::marked`].
+    #[inline(always)]
+    pub(crate) fn is_marked(self) -> bool {
+        self.1 & MARK != 0
+    }
+
+    /// The bytes of a short word.
+    #[inline(always)]
+    pub(crate) fn word_len(self) -> usize {
+        (self.1 >> 56) as usize % MASKS.len()
+    }
+
+    #[inline(always)]
+    pub(crate) fn hash(self, seed: Seed) -> u64 {
+        seed.hash_words(self.0, self.1)
+    }
+
+    /// A cheaper hash of this many bits, for a table that forgets instead of searching.
+    #[inline(always)]
+    pub(super) fn cheap_hash(self, bits: u32) -> usize {
+        let mixed = (self.0 ^ self.1.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (mixed >> (u64::BITS - bits)) as usize
+    }
+
+    /// Whether the keys are equal, told without a branch between the halves.
+    #[inline(always)]
+    pub(super) fn is(self, other: Self) -> bool {
+        (self.0 ^ other.0) | (self.1 ^ other.1) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Key, MAX_LEN};
+
+    #[test]
+    fn a_key_is_the_same_at_the_end_of_a_text() {
+        let text: Vec<u8> = (1..=40).collect();
+        for len in 1..=MAX_LEN {
+            let inside = Key::new(&text, 3, 3 + len);
+            assert_eq!(Key::new(&text[..3 + len], 3, 3 + len), inside, "{len}");
+            assert_eq!(Key::new(&text[3..3 + len], 0, len), inside, "{len}");
+            assert_eq!(inside.map(Key::word_len), Some(len));
+        }
+        assert!(Key::new(&text, 0, MAX_LEN + 1).is_none() && Key::new(&text, 4, 4).is_none());
+    }
+
+    #[test]
+    fn keys_differ_where_words_do() {
+        let key = |text: &[u8]| Key::new(text, 0, text.len()).expect("short enough");
+        let keys = [key(b"a"), key(b"\0"), key(b"a\0"), key(b"a").marked(true), key(b"b"), Key::of_long(97, 0, 1)];
+        for (at, first) in keys.iter().enumerate() {
+            for (other, second) in keys.iter().enumerate() {
+                assert_eq!((first == second, first.is(*second)), (at == other, at == other), "{at} {other}");
+            }
+        }
+        assert_eq!(keys[5].long(), Some((97, 0, 1)));
+        assert_eq!((keys[0].long(), keys[0].marked(false), Key::default().some()), (None, keys[0], None));
+    }
+}
