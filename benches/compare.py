@@ -38,7 +38,7 @@ COMPARED = ("llama-bpe", "qwen2", "llama-spm", "bert-bge", "nomic-bert-moe")
 LLAMA_CPP_ONLY = ("gemma-4", "deepseek-llm", "plamo2-small", "rwkv-world")
 """Vocabularies measured against llama.cpp alone."""
 RUNS_VOCABULARY = "llama-bpe"
-REPEATS = {"check": 1, "growth": 1, "imports": 1, "single_run": 3, "decode": 3, "count": 3, "batch": 3, "startup": 3}
+REPEATS = {"check": 1, "growth": 1, "imports": 1, "single_run": 1, "decode": 2, "count": 3, "batch": 3, "startup": 3}
 """Measurements that not every round repeats: those with rounds of their own, or with little to gain from more."""
 QUICK = {"rounds": 1, "limit_bytes": 400_000, "growth_bytes": 16_000_000}
 
