@@ -1,6 +1,6 @@
 """Measures ggtok beside its peers: one command, own environment, table and chart at the end.
 
-    python benches/compare.py [--rounds 5] [--peers ggtok gigatoken ...] [--quick]
+    python benches/compare.py [--rounds 5] [--peers ggtok gigatoken ...] [--quick] [--add]
 
 1. Makes a virtual environment and installs the peers and this checkout into it.
 2. Writes each vocabulary in the peers' formats, from the same GGUF file.
@@ -40,6 +40,8 @@ LLAMA_CPP_ONLY = ("gemma-4", "deepseek-llm", "plamo2-small", "rwkv-world")
 RUNS_VOCABULARY = "llama-bpe"
 REPEATS = {"check": 1, "growth": 1, "imports": 1, "single_run": 1, "decode": 2, "count": 3, "batch": 3, "startup": 3}
 """Measurements that not every round repeats: those with rounds of their own, or with little to gain from more."""
+PATIENCE = {"growth": 10}
+"""Measurements that may take so many times longer than the others."""
 QUICK = {"rounds": 1, "limit_bytes": 400_000, "growth_bytes": 16_000_000}
 
 
@@ -60,6 +62,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--measurements", nargs="+", choices=list(PLANS), default=list(PLANS))
     parser.add_argument("--limit-bytes", type=int, default=1 << 30, help="use no more of each corpus")
     parser.add_argument("--growth-bytes", type=int, default=1_000_000_000)
+    parser.add_argument("--add", action="store_true", help="add rounds to the results that are there already")
     parser.add_argument("--quick", action="store_true", help="one round on a tenth of each corpus, to try it out")
     options = parser.parse_args()
     if options.quick:
@@ -146,9 +149,10 @@ def measure(options: argparse.Namespace, python: Path, task: Task) -> dict[str, 
     """The worker's answer, or `{"failed": reason}`."""
     command = [str(python), str(HERE / "worker.py"), json.dumps(task)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=options.timeout, check=False)
+        timeout = options.timeout * PATIENCE.get(task["measurement"], 1)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
-        return {"failed": f"over {options.timeout:.0f} s"}
+        return {"failed": f"over {timeout:.0f} s"}
     if done.returncode == 0:
         answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
         return answer
@@ -157,8 +161,10 @@ def measure(options: argparse.Namespace, python: Path, task: Task) -> dict[str, 
     return {"failed": telling[-1][:200] if telling else f"exit code {done.returncode}"}
 
 
-def run(options: argparse.Namespace, pythons: dict[str, Path]) -> Iterator[list[dict[str, Any]]]:
-    """All results so far, after each round; a combination that failed once is not tried again."""
+def run(
+    options: argparse.Namespace, pythons: dict[str, Path], results: list[dict[str, Any]]
+) -> Iterator[list[dict[str, Any]]]:
+    """The results that are there and those since, after each round; what failed once is not tried again."""
     common = {
         "shared": str(options.shared.resolve()),
         "cache": str(options.env.resolve() / "vocabularies"),
@@ -166,12 +172,17 @@ def run(options: argparse.Namespace, pythons: dict[str, Path]) -> Iterator[list[
         "limit_bytes": options.limit_bytes,
         "corpora": options.corpora,
     }
-    results: list[dict[str, Any]] = []
-    impossible: dict[tuple[str, str], dict[str, Any]] = {}
+    impossible: dict[tuple[str, str], dict[str, Any]] = {
+        (row["peer"], row["vocabulary"]): row["answer"]
+        for row in results
+        if row["measurement"] == "check" and row["answer"].keys() & {"unsupported", "failed"}
+    }
     finished: set[str] = set()
-    for round_number in range(options.rounds):
+    first = max((row["round"] + 1 for row in results), default=0)
+    last = first + options.rounds
+    for round_number in range(first, last):
         for measurement in options.measurements:
-            if round_number >= REPEATS.get(measurement, options.rounds):
+            if round_number - first >= REPEATS.get(measurement, options.rounds):
                 continue
             started = time.monotonic()
             for task in PLANS[measurement](options):
@@ -186,7 +197,7 @@ def run(options: argparse.Namespace, pythons: dict[str, Path]) -> Iterator[list[
                     if measurement == "check":
                         impossible[pair] = answer
             took = time.monotonic() - started
-            print(f"round {round_number + 1}/{options.rounds} {measurement}: {took:.0f} s", file=sys.stderr, flush=True)
+            print(f"round {round_number + 1}/{last} {measurement}: {took:.0f} s", file=sys.stderr, flush=True)
         _compare_digests(results)
         yield results
 
@@ -225,7 +236,10 @@ def main() -> None:
     pythons = install(options)
     where = machine()
     settings = {"limit_bytes": options.limit_bytes, "date": time.strftime("%Y-%m-%d")}
-    for rounds, results in enumerate(run(options, pythons), 1):
+    there = options.out / "results.json"
+    before = json.loads(there.read_text())["results"] if options.add and there.exists() else []
+    for results in run(options, pythons, before):
+        rounds = 1 + max((row["round"] for row in results), default=0)
         data = {"machine": where, "settings": settings | {"rounds": rounds}, "results": results}
         report.write(data, options.out)
 

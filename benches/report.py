@@ -60,6 +60,8 @@ class Run:
     ) -> Any:
         """The median of what `read` takes from each answer; a text where there is no number; None if untried."""
         answers = self._answers.get((measurement, vocabulary, name, detail), [])
+        if good := [answer for answer in answers if not answer.keys() & {"unsupported", "failed"}]:
+            return statistics.median(map(read, good))
         if any("unsupported" in answer for answer in answers):
             return "n/a"
         for reason in (answer["failed"] for answer in answers if "failed" in answer):
@@ -67,7 +69,7 @@ class Run:
                 return str(reason)
             self.failures.append(f"- {label(name)}, {vocabulary}, {measurement} {detail}: `{reason}`")
             return "fails"
-        return statistics.median(map(read, answers)) if answers else None
+        return None
 
     def version(self, name: str) -> str:
         """The version of the peer's package."""
@@ -143,7 +145,7 @@ def summary(run: Run) -> str:
     machine, settings = run.machine, run.settings
     parts = [
         f"MB/s on one core of {_article(machine['processor'])}, documents of 4 KiB: **ggtok** · best other tokenizer · "
-        f"llama.cpp ({settings['date']}, medians of {settings['rounds']} rounds; "
+        f"llama.cpp ({settings['date']}, medians of up to {settings['rounds']} rounds; "
         "[everything that was measured](benches/results/results.md)).\n",
         "![First pass, MB/s](benches/results/throughput.svg)\n",
     ]
@@ -233,8 +235,8 @@ def markdown(run: Run) -> str:
     sections = [
         "# ggtok beside its peers\n\nWritten by `python benches/compare.py`; docs/performance.md says how.\n",
         f"{machine['processor']}, one of {machine['cores']} cores, {machine['system']}, CPython {machine['python']}, "
-        f"{settings['date']}; load average {machine['load']:.1f} at the start; medians of {settings['rounds']} "
-        "rounds.\n",
+        f"{settings['date']}; load average {machine['load']:.1f} at the start; medians of up to "
+        f"{settings['rounds']} rounds.\n",
         table(["peer", "version", "calls measured"], peers),
         f"## Documents of 4 KiB\n\n{throughput(run)}",
     ]
