@@ -144,7 +144,7 @@ def summary(run: Run) -> str:
     """The README's part: chart, and per vocabulary and corpus ours, the best of the others, and llama.cpp."""
     machine, settings = run.machine, run.settings
     parts = [
-        f"MB/s on one core of {_article(machine['processor'])}, documents of 4 KiB: **ggtok** · best other tokenizer · "
+        f"MB/s on one core ({machine['processor']}), documents of 4 KiB: **ggtok** · best other tokenizer · "
         f"llama.cpp ({settings['date']}, medians of up to {settings['rounds']} rounds; "
         "[everything that was measured](benches/results/results.md)).\n",
         "![First pass, MB/s](benches/results/throughput.svg)\n",
@@ -163,10 +163,6 @@ def summary(run: Run) -> str:
             rows.append([vocabulary, *cells])
         parts.append(table([f"documents {title}", *run.corpora], rows))
     return "\n".join(parts)
-
-
-def _article(noun: str) -> str:
-    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
 def fill(readme: Path, text: str) -> None:

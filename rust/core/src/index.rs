@@ -3,6 +3,9 @@
 //! A slot has a number and, in the bits that numbers leave, a part of the hash, so that hardly anything is compared in
 //! vain. At most half of the slots are taken. O(1) expected.
 
+/// As many look-ups as are worth preparing together.
+pub(crate) const TOGETHER: usize = 16;
+
 /// A hash table of numbers, keyed by what the caller has under them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
@@ -25,13 +28,7 @@ impl Index {
 
     /// Puts `number` in, where nothing the same is.
     pub(crate) fn insert(&mut self, hash: u64, number: usize) {
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        while self.slots[at] != 0 {
-            at = (at + 1) & mask;
-        }
-        self.slots[at] = self.tag(hash) | (number as u32 + 1);
-        self.len += 1;
+        self.find_or_insert(hash, number, |_| false);
     }
 
     /// The number under which there is the `same`; where there is none, puts `number` in.

@@ -11,6 +11,7 @@ use std::thread;
 use super::merging::NO_RANK;
 use crate::error::VocabularyError;
 use crate::hash::Seed;
+use crate::index::TOGETHER;
 use crate::sink::TokenId;
 use crate::strings::Strings;
 use crate::vocabulary::{Vocabulary, c_string};
@@ -29,9 +30,6 @@ const BITS_PER_SLOT: usize = 4;
 
 /// A slot without a merge.
 const FREE: u64 = u64::MAX;
-/// Merges whose texts are looked up together.
-const TOGETHER: usize = 16;
-
 /// The merges of a vocabulary.
 #[derive(Debug)]
 pub(crate) struct Merges {

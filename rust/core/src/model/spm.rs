@@ -83,7 +83,7 @@ impl Model for Spm {
         let is_prefixed = vocabulary.settings().add_space_prefix && fragment.after_special;
         if !fragment.is_utf8 && std::str::from_utf8(text).is_err() {
             // A lead byte may take the space after it for a part of its character, or what the space is spelled with.
-            let text = escape_all(text, start, is_prefixed, S::SPANS);
+            let text = Rewritten::escaped(text, start, is_prefixed, S::SPANS);
             let sink = &mut Traced { sink, text: &text };
             junctions.split(&text.text, 0, text.text.len(), true, |from, to| {
                 self.merge(vocabulary, &text.text, from, to, &mut scratch.parts.merger, sink);
@@ -254,22 +254,6 @@ fn escape<'a>(text: &'a [u8], escaped: &'a mut Vec<u8>) -> &'a [u8] {
             _ => escaped.push(byte),
         }
     }
-    escaped
-}
-
-/// A text with its spaces escaped, and with one before it that comes from no byte, where `is_prefixed` says so.
-fn escape_all(text: &[u8], start: usize, is_prefixed: bool, keep_origins: bool) -> Rewritten<'_> {
-    let mut escaped = Rewritten::empty(start, keep_origins);
-    if is_prefixed {
-        escaped.push(ESCAPED_SPACE, 0, 0);
-    }
-    let mut from = 0;
-    for space in memchr::memchr_iter(b' ', text) {
-        escaped.push_kept(&text[from..space], from);
-        escaped.push(ESCAPED_SPACE, space, 1);
-        from = space + 1;
-    }
-    escaped.push_kept(&text[from..], from);
     escaped
 }
 

@@ -6,15 +6,12 @@
 use super::byte_level;
 use super::key::Key;
 use crate::hash::Seed;
-use crate::index::Index;
+use crate::index::{Index, TOGETHER};
 use crate::sink::TokenId;
 use crate::vocabulary::Vocabulary;
 
 /// Bits in [`WholeWords::long`]: vocabularies have some thousand long tokens.
 const LONG_BITS: usize = 1 << 16;
-
-/// Tokens that are indexed together.
-const TOGETHER: usize = 16;
 
 /// The tokens of a vocabulary as whole words.
 #[derive(Debug)]

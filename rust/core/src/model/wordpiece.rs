@@ -18,7 +18,7 @@ use super::key::{KEY_LEN, Key, MAX_LEN};
 use super::recent_words::{Probe, RecentWords};
 use crate::error::VocabularyError;
 use crate::model::{Fragment, Model};
-use crate::normalizer::ascii::{BLOCK_LEN, Classes};
+use crate::normalizer::ascii::{BLOCK_LEN, Classes, spaced_out};
 use crate::normalizer::wordpiece::{Class, WordPieceNormalizer};
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::trie::{DoubleArray, Node, TrieError};
@@ -140,14 +140,7 @@ impl WordPiece {
         let mut at = 0;
         let mut padded = [b' '; BLOCK_LEN + KEY_LEN];
         while !S::SPANS && at < text.len() {
-            let block = match text[at..].first_chunk() {
-                Some(block) => block,
-                None => {
-                    padded.fill(b' ');
-                    padded[..text.len() - at].copy_from_slice(&text[at..]);
-                    &padded
-                }
-            };
+            let block = spaced_out(&text[at..], &mut padded);
             at = self.block(text, at, block, scratch, sink);
         }
         while at < text.len() {

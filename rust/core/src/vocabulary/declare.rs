@@ -10,15 +10,12 @@ use super::repairs::declared;
 use super::{Attributes, Definition, Kind, Texts, Vocabulary, defaults};
 use crate::error::VocabularyError;
 use crate::hash::Seed;
-use crate::index::Index;
+use crate::index::{Index, TOGETHER};
 use crate::pretokenizer::PreTokenizer;
 use crate::sink::TokenId;
 
 /// The suffix that keeps a hybrid DNA vocabulary's k-mers apart from equal words; no part of the token's text.
 pub(crate) const DNA_MARKER: &[u8] = "\u{E000}".as_bytes();
-
-/// Texts that are indexed together.
-const TOGETHER: usize = 16;
 
 impl Vocabulary {
     /// Reads a definition as far as llama.cpp does before it sets up the algorithm: attributes as declared, special

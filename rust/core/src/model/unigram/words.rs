@@ -28,7 +28,7 @@ use super::joins::Joins;
 use super::lattice::{Bounds, Candidates, Lattice};
 use crate::model::key::{KEY_LEN, Key, MAX_LEN};
 use crate::model::recent_words::{Probe, RecentWords};
-use crate::normalizer::ascii::{BLOCK_LEN, Classes};
+use crate::normalizer::ascii::{BLOCK_LEN, Classes, spaced_out};
 use crate::normalizer::charsmap::Characters;
 use crate::normalizer::unigram::{Normalized, UnigramNormalizer, WHITESPACE};
 use crate::sink::{Sink, TokenId};
@@ -142,14 +142,7 @@ impl<S: Sink> Run<'_, S> {
         let mut at = 0;
         let mut padded = [b' '; BLOCK_LEN + KEY_LEN];
         while at < text.len() {
-            let block = match text[at..].first_chunk() {
-                Some(block) => block,
-                None => {
-                    padded.fill(b' ');
-                    padded[..text.len() - at].copy_from_slice(&text[at..]);
-                    &padded
-                }
-            };
+            let block = spaced_out(&text[at..], &mut padded);
             at = self.block(at, block, normalized);
         }
         self.finish(text);
