@@ -8,6 +8,7 @@ mod junctions;
 mod key;
 mod merges;
 mod merging;
+mod parts;
 pub(crate) mod plamo2;
 mod recent_words;
 pub(crate) mod rwkv;

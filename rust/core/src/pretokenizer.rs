@@ -10,7 +10,6 @@ mod blocks;
 mod classes;
 mod digits;
 mod families;
-mod masks;
 #[cfg(test)]
 mod oracle;
 mod pattern;

@@ -7,6 +7,7 @@
 //!
 //! Deviations: none.
 
+pub(crate) mod masks;
 #[rustfmt::skip]
 mod tables;
 pub mod utf8;

@@ -5,10 +5,14 @@
 //! is right of it merge independently. Words of most scripts end at such places, and so do most words inside a run of
 //! Chinese, which has no spaces.
 //!
-//! Pairs of ASCII characters are looked up exactly. Other pairs are hashed into a bit table: a collision only leaves a
-//! text uncut that could have been cut. O(1) for a pair.
+//! Pairs of ASCII characters are known exactly, but that letters count as joined to each other if any two are; 64 characters at
+//! a time are told by their classes, and only pairs of classes of which some characters join and some do not are looked
+//! at one by one. Other pairs are hashed into a bit table: a collision only leaves a text uncut that
+//! could have been cut. O(1) for a pair.
 
 use crate::hash::Seed;
+use crate::normalizer::ascii::spaced_out;
+use crate::unicode::masks::{ASCII_CLASSES, BLOCK, Masks};
 use crate::unicode::utf8;
 
 /// Bits per pair in the hashed table; a power of two of them finds one pair in eight by accident.
@@ -20,16 +24,32 @@ const ESCAPED_SPACE: Char = 0x0081_96E2;
 /// A character as the up to four bytes that it is made of, the first lowest.
 pub(crate) type Char = u32;
 
+/// The bits that ASCII characters do not have.
+const HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);
+/// By length, the bytes of a character among four; of four bytes it has all.
+const MASKS: [u32; 4] = [u32::MAX, 0xFF, 0xFFFF, 0x00FF_FFFF];
+/// The letters among the characters from U+0040 on.
+const LETTERS: u64 = ((1 << 26) - 1) << (b'A' - 64) | ((1 << 26) - 1) << (b'a' - 64);
+
+/// For each class and each class after it all bits or none.
+type ByClass = [[u64; ASCII_CLASSES]; ASCII_CLASSES];
+
 /// Which characters stand side by side in some symbol.
 #[derive(Debug)]
 pub(crate) struct Junctions {
     /// For each ASCII character a bit for each ASCII character that comes after it.
     ascii: Box<[[u64; 2]; 128]>,
+    /// By class of an ASCII character, for each class after it whether no two such characters join: all bits or none.
+    apart: ByClass,
+    /// The same for classes of which some characters join and some do not.
+    mixed: ByClass,
     /// Other pairs, by hash.
     pairs: Vec<u64>,
     mask: usize,
     /// By the last byte before and the first byte after: places where a symbol has only part of a character.
     parts: Box<[[u64; 4]; 256]>,
+    /// Whether there are any such places.
+    has_parts: bool,
     seed: Seed,
 }
 
@@ -43,6 +63,22 @@ pub(crate) fn char_of(bytes: &[u8]) -> Char {
 #[inline]
 fn unescaped(char: Char, escaped_spaces: bool) -> Char {
     if escaped_spaces && char == ESCAPED_SPACE { u32::from(b' ') } else { char }
+}
+
+/// The character that a text begins with, and its length.
+#[inline(always)]
+fn next_char(text: &[u8], escaped_spaces: bool) -> (Char, usize) {
+    let (char, len) = match text.first_chunk() {
+        Some(bytes) => {
+            let len = utf8::sequence_len(bytes[0]);
+            (u32::from_le_bytes(*bytes) & MASKS[len % MASKS.len()], len)
+        }
+        None => {
+            let len = text.first().map_or(0, |&lead| utf8::sequence_len(lead).min(text.len()));
+            (char_of(&text[..len]), len)
+        }
+    };
+    (unescaped(char, escaped_spaces), len)
 }
 
 impl Junctions {
@@ -65,52 +101,84 @@ impl Junctions {
         escaped_spaces: bool,
         mut part: impl FnMut(usize, usize),
     ) {
-        let (mut from, mut at, mut before) = (begin, begin, None);
+        let text = &text[..end];
+        let mut from = begin;
+        let (mut before, len) = next_char(&text[begin..], escaped_spaces);
+        let mut at = begin + len;
         while at < end {
-            let (char, next) = if text[at] < 0x80 {
-                (u32::from(text[at]), at + 1)
-            } else {
-                let next = end.min(at + utf8::sequence_len(text[at]));
-                let char = match text[at..].first_chunk() {
-                    Some(bytes) => u32::from_le_bytes(*bytes) & (u32::MAX >> (32 - 8 * (next - at))),
-                    None => char_of(&text[at..next]),
-                };
-                (unescaped(char, escaped_spaces), next)
-            };
-            if before.is_some_and(|before| !self.meet(before, char) && !self.is_crossed(text[at - 1], text[at])) {
+            // A space may be an escaped one.
+            if before < 0x80 && text[at - 1] < 0x80 {
+                let base = at - 1;
+                let is_short = text[at..].first_chunk().is_none_or(|next| u64::from_le_bytes(*next) & HIGH_BITS != 0);
+                let (mut cuts, len) = if is_short { self.few_cuts(&text[base..]) } else { self.cuts(&text[base..]) };
+                while cuts != 0 {
+                    let cut = base + cuts.trailing_zeros() as usize;
+                    part(from, cut);
+                    from = cut;
+                    cuts &= cuts - 1;
+                }
+                at = base + len;
+                before = text[at - 1].into();
+            }
+            let (char, len) = next_char(&text[at..], escaped_spaces);
+            if len > 0 && !self.meet(before, char) && !self.is_crossed(text[at - 1], text[at]) {
                 part(from, at);
                 from = at;
             }
-            (before, at) = (Some(char), next);
-            if char >= 0x80 {
-                continue;
-            }
-            // Places to cut in a stretch of ASCII are collected as bits, so that no branch depends on where they are.
-            let (base, mut cuts, mut last) = (at, 0_u64, char);
-            let stretch = &text[at..end.min(at + 64)];
-            for (&byte, bit) in stretch.iter().zip(0..).take_while(|&(&byte, _)| byte < 0x80) {
-                let joined = self.ascii[last as usize & 0x7F][usize::from(byte / 64)] >> (byte % 64) & 1;
-                cuts |= (joined ^ 1) << bit;
-                (last, at) = (u32::from(byte), at + 1);
-            }
-            before = Some(last);
-            while cuts != 0 {
-                let cut = base + cuts.trailing_zeros() as usize;
-                part(from, cut);
-                from = cut;
-                cuts &= cuts - 1;
-            }
+            (before, at) = (char, at + len);
         }
         if from < end {
             part(from, end);
         }
     }
 
+    /// As [`Junctions::cuts`], for less than nine characters.
+    #[inline(always)]
+    fn few_cuts(&self, text: &[u8]) -> (u64, usize) {
+        let (mut cuts, mut len) = (0, 1);
+        for pair in text.windows(2).take_while(|pair| pair[1] < 0x80) {
+            cuts |= u64::from(!self.ascii_meet(pair[0], pair[1])) << len;
+            len += 1;
+        }
+        (cuts, len)
+    }
+
+    /// The places to cut in the ASCII characters that `text` begins with, one at least and a block at most, as bits, and
+    /// how many characters these are.
+    #[inline(always)]
+    fn cuts(&self, text: &[u8]) -> (u64, usize) {
+        let masks = Masks::new(spaced_out(text, &mut [0; BLOCK]));
+        let len = (masks.beyond_ascii().trailing_zeros() as usize).min(text.len());
+        let classes = masks.ascii_classes();
+        let (mut cuts, mut unsure) = (0, 0);
+        for ((class, apart), mixed) in classes.iter().zip(&self.apart).zip(&self.mixed) {
+            let any_of = |selected: &[u64; ASCII_CLASSES]| {
+                classes.iter().zip(selected).fold(0, |all, (class, selected)| all | class & selected)
+            };
+            cuts |= class << 1 & any_of(apart);
+            unsure |= class << 1 & any_of(mixed);
+        }
+        let known = u64::MAX >> (BLOCK - len);
+        unsure &= known;
+        while unsure != 0 {
+            let at = unsure.trailing_zeros() as usize;
+            cuts |= u64::from(!self.ascii_meet(text[at - 1], text[at])) << at;
+            unsure &= unsure - 1;
+        }
+        (cuts & known, len)
+    }
+
+    /// As [`Junctions::meet`] for ASCII characters.
+    #[inline(always)]
+    fn ascii_meet(&self, left: u8, right: u8) -> bool {
+        self.ascii[usize::from(left) % 128][usize::from(right / 64) % 2] >> (right % 64) & 1 != 0
+    }
+
     /// Whether a symbol may contain `left` followed by `right`, both whole.
     #[inline]
     fn meet(&self, left: Char, right: Char) -> bool {
-        if left < 0x80 && right < 0x80 {
-            return self.ascii[left as usize][right as usize / 64] >> (right % 64) & 1 != 0;
+        if left | right < 0x80 {
+            return self.ascii_meet(left as u8, right as u8);
         }
         let hash = self.seed.hash_pair(left, right) as usize & self.mask;
         self.pairs.get(hash / 64).is_some_and(|bits| bits >> (hash % 64) & 1 != 0)
@@ -119,7 +187,7 @@ impl Junctions {
     /// Whether a symbol may contain a part of one character and some of another, where these bytes meet.
     #[inline]
     pub(crate) fn is_crossed(&self, last: u8, first: u8) -> bool {
-        self.parts[usize::from(last)][usize::from(first / 64)] >> (first % 64) & 1 != 0
+        self.has_parts && self.parts[usize::from(last)][usize::from(first / 64)] >> (first % 64) & 1 != 0
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
@@ -196,16 +264,45 @@ impl Pairs {
     }
 
     /// The pairs as a table.
-    pub(crate) fn finish(self) -> Junctions {
+    pub(crate) fn finish(mut self) -> Junctions {
         let seed = Seed::default();
+        // Letters stand side by side so often that it is not worth looking at each two.
+        let mut letters = self.ascii.iter_mut().zip(0_u8..).filter(|(_, byte)| byte.is_ascii_alphabetic());
+        if letters.any(|(row, _)| row[1] & LETTERS != 0) {
+            for letter in (b'A'..=b'Z').chain(b'a'..=b'z') {
+                self.ascii[usize::from(letter)][1] |= LETTERS;
+            }
+        }
         let bits = (self.others.len() * BITS_PER_PAIR).next_power_of_two().max(64);
         let mut pairs = vec![0; bits / 64];
         for (left, right) in self.others {
             let hash = seed.hash_pair(left, right) as usize & (bits - 1);
             pairs[hash / 64] |= 1 << (hash % 64);
         }
-        Junctions { ascii: self.ascii, pairs, mask: bits - 1, parts: self.parts, seed }
+        let (apart, mixed) = by_class(&self.ascii);
+        let has_parts = self.parts.iter().flatten().any(|&bits| bits != 0);
+        Junctions { ascii: self.ascii, apart, mixed, pairs, mask: bits - 1, has_parts, parts: self.parts, seed }
     }
+}
+
+/// [`Junctions::apart`] and [`Junctions::mixed`] for these pairs.
+fn by_class(ascii: &[[u64; 2]; 128]) -> (ByClass, ByClass) {
+    let halves = [0, BLOCK].map(|first| Masks::new(&std::array::from_fn(|at| (first + at) as u8)).ascii_classes());
+    let (mut apart, mut mixed) = (ByClass::default(), ByClass::default());
+    for left in 0..ASCII_CLASSES {
+        for right in 0..ASCII_CLASSES {
+            let (mut joined, mut pairs) = (0, 0);
+            for (byte, row) in ascii.iter().enumerate() {
+                if halves[byte / BLOCK][left] >> (byte % BLOCK) & 1 != 0 {
+                    joined += (row[0] & halves[0][right]).count_ones() + (row[1] & halves[1][right]).count_ones();
+                    pairs += halves[0][right].count_ones() + halves[1][right].count_ones();
+                }
+            }
+            apart[left][right] = if joined == 0 { u64::MAX } else { 0 };
+            mixed[left][right] = if joined > 0 && joined < pairs { u64::MAX } else { 0 };
+        }
+    }
+    (apart, mixed)
 }
 
 #[cfg(test)]
@@ -235,10 +332,11 @@ mod tests {
     fn pairs_inside_texts_join_and_others_do_not() {
         let texts = ["the", "中文", "▁a"];
         for junctions in [of_characters(&texts, false), of_bytes(&texts.map(str::as_bytes))] {
-            for (left, right) in [("t", "h"), ("h", "e"), ("中", "文"), ("▁", "a")] {
+            // Of letters all join if any two do.
+            for (left, right) in [("t", "h"), ("h", "e"), ("e", "t"), ("中", "文"), ("▁", "a")] {
                 assert!(joins(&junctions, left, right), "{left}{right}");
             }
-            for (left, right) in [("e", "t"), ("h", "t"), ("e", "▁")] {
+            for (left, right) in [("e", "1"), (" ", "t"), ("文", "中"), ("e", "▁")] {
                 assert!(!joins(&junctions, left, right), "{left}{right}");
             }
         }
@@ -247,8 +345,8 @@ mod tests {
     proptest! {
         #[test]
         fn texts_are_cut_where_characters_do_not_join(
-            texts in prop::collection::vec("[a-c é中]{2,4}", 0..8),
-            text in "[a-c é中]{0,20}|[a-c ]{50,200}([é中]{1,3}[a-c ]{0,80})?",
+            texts in prop::collection::vec("[a1! é中]{2,4}", 0..8),
+            text in "[a1! é中]{0,20}|[ac1! ]{50,200}([é中]{1,3}[ac1! ]{0,80})?",
         ) {
             let junctions = of_characters(&texts.iter().map(String::as_str).collect::<Vec<_>>(), false);
             let mut expected: Vec<String> = Vec::new();

@@ -28,7 +28,7 @@
 use std::sync::OnceLock;
 
 use super::junctions::{Junctions, Pairs};
-use super::word_cache::WordCache;
+use super::parts::Parts;
 use super::{Fragment, Model};
 use crate::detokenizer::check_code_points;
 use crate::error::VocabularyError;
@@ -72,7 +72,7 @@ pub(crate) struct Plamo2 {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     costs: Costs,
-    cache: WordCache,
+    parts: Parts,
 }
 
 /// What is chosen, and what it costs.
@@ -130,7 +130,7 @@ impl Model for Plamo2 {
         let rewritten = canonical(fragment, S::SPANS);
         let text = &rewritten.text[..];
         let begin = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        let Scratch { costs, cache } = scratch;
+        let Scratch { costs, parts } = scratch;
         if S::SPANS || !self.states.is_empty() {
             return self.take_cheapest(vocabulary, text, begin, costs, &mut Traced { sink, text: &rewritten });
         }
@@ -139,8 +139,8 @@ impl Model for Plamo2 {
             vocabulary.keys().iter().for_each(|text| pairs.add_characters(text, false));
             pairs.finish()
         });
-        junctions.split(text, begin, text.len(), false, |from, to| {
-            cache.push_word(text, from, to, sink, |part, ids| self.take_cheapest(vocabulary, part, 0, costs, ids));
+        parts.encode(junctions, text, begin, false, sink, |part, ids| {
+            self.take_cheapest(vocabulary, part, 0, costs, ids);
         });
     }
 

@@ -15,8 +15,7 @@ use std::sync::OnceLock;
 use super::junctions::{Junctions, Pairs};
 use super::merges::{NO_SYMBOL, Symbol};
 use super::merging::{Merging, NO_RANK};
-use super::word_cache::WordCache;
-use super::word_queue::{Word, WordQueue};
+use super::parts::Parts;
 use super::{Fragment, Model};
 use crate::error::VocabularyError;
 use crate::rewritten::{ESCAPED_SPACE, Rewritten, Traced};
@@ -38,17 +37,10 @@ pub(crate) struct Spm {
 /// What one call needs and the next can reuse.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    queue: WordQueue,
     parts: Parts,
+    merger: Merger,
     /// The first part with the space before it.
     first: Vec<u8>,
-}
-
-/// What encoding a part needs.
-#[derive(Debug, Default)]
-struct Parts {
-    merger: Merger,
-    cache: WordCache,
 }
 
 /// What merging needs.
@@ -86,7 +78,7 @@ impl Model for Spm {
             let text = Rewritten::escaped(text, start, is_prefixed, S::SPANS);
             let sink = &mut Traced { sink, text: &text };
             junctions.split(&text.text, 0, text.text.len(), true, |from, to| {
-                self.merge(vocabulary, &text.text, from, to, &mut scratch.parts.merger, sink);
+                self.merge(vocabulary, &text.text, from, to, &mut scratch.merger, sink);
             });
             return;
         }
@@ -107,23 +99,23 @@ impl Model for Spm {
                 }
                 window *= 2;
             };
+            let Scratch { parts, merger, .. } = scratch;
             let sink = &mut Placed { sink, origin: Origin { start, is_prefixed: true } };
-            self.part(vocabulary, &first, 0, end, &mut scratch.parts, sink);
+            if S::SPANS {
+                self.merge(vocabulary, &first, 0, end, merger, sink);
+            } else {
+                parts.encode_one(&first[..end], sink, |part, ids| self.merge_all(vocabulary, part, merger, ids));
+            }
             begin = end - 1;
             scratch.first = first;
         }
-        let Scratch { queue, parts, .. } = scratch;
+        let Scratch { parts, merger, .. } = scratch;
         if S::SPANS {
             let sink = &mut Placed { sink, origin: Origin { start, is_prefixed: false } };
             return junctions
-                .split(text, begin, text.len(), true, |from, to| self.part(vocabulary, text, from, to, parts, sink));
+                .split(text, begin, text.len(), true, |from, to| self.merge(vocabulary, text, from, to, merger, sink));
         }
-        junctions.split(text, begin, text.len(), true, |from, to| {
-            if queue.push(from, to) {
-                self.drain(vocabulary, text, queue, parts, sink);
-            }
-        });
-        self.drain(vocabulary, text, queue, parts, sink);
+        parts.encode(junctions, text, begin, true, sink, |part, ids| self.merge_all(vocabulary, part, merger, ids));
     }
 
     fn heap_bytes(&self) -> usize {
@@ -140,38 +132,9 @@ struct Origin {
 }
 
 impl Spm {
-    /// Encodes the parts that wait.
-    #[inline(never)]
-    fn drain<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        text: &[u8],
-        queue: &mut WordQueue,
-        parts: &mut Parts,
-        sink: &mut S,
-    ) {
-        let encode = |parts: &mut Parts, word: &Word, sink: &mut S| {
-            self.part(vocabulary, text, word.begin, word.end, parts, sink)
-        };
-        queue.drain(text, parts, |parts| &parts.cache, sink, encode);
-    }
-
-    /// Encodes a part of a text that merges by itself.
-    #[inline(never)]
-    fn part<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        text: &[u8],
-        from: usize,
-        to: usize,
-        parts: &mut Parts,
-        sink: &mut S,
-    ) {
-        let Parts { merger, cache } = parts;
-        if S::SPANS {
-            return self.merge(vocabulary, text, from, to, merger, sink);
-        }
-        cache.push_word(text, from, to, sink, |part, ids| self.merge(vocabulary, part, 0, part.len(), merger, ids));
+    /// Merges the characters of a part.
+    fn merge_all(&self, vocabulary: &Vocabulary, part: &[u8], merger: &mut Merger, ids: &mut Vec<TokenId>) {
+        self.merge(vocabulary, part, 0, part.len(), merger, ids);
     }
 
     /// Merges the characters of `text[begin..end]`, in which spaces may be escaped.

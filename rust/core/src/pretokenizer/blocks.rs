@@ -9,7 +9,7 @@
 //! mask instead of a mispredicted branch per piece.
 
 use super::automaton::Automaton;
-use super::masks::{BLOCK, Masks};
+use crate::unicode::masks::{BLOCK, Masks};
 use crate::unicode::{self, utf8};
 
 /// How a shape groups digits.

@@ -16,12 +16,8 @@ const LAST_CODE_POINT: u32 = 0x10FFFF;
 /// How long a sequence is by its first byte alone; 1 for a continuation byte, 4 also for the bytes that begin none.
 #[inline]
 pub fn sequence_len(lead: u8) -> usize {
-    match lead {
-        0x00..=0xBF => 1,
-        0xC0..=0xDF => 2,
-        0xE0..=0xEF => 3,
-        0xF0..=0xFF => 4,
-    }
+    const BY_HIGH_HALF: [u8; 16] = [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4];
+    BY_HIGH_HALF[usize::from(lead >> 4)].into()
 }
 
 /// The code point that begins at byte `at` and its length in bytes; `None` where the bytes are malformed or cut off, or

@@ -90,7 +90,24 @@ const HIGH: [u8; 16] = [
     0,
 ];
 
+/// Classes of ASCII characters; see [`Masks::ascii_classes`].
+pub(crate) const ASCII_CLASSES: usize = 5;
+
 impl Masks {
+    /// Each ASCII character is in one of these: letter, digit, space, other whitespace, anything else.
+    #[inline(always)]
+    pub(crate) fn ascii_classes(self) -> [u64; ASCII_CLASSES] {
+        let Self { letter, digit, space, blank, newline, .. } = self;
+        let others = !(letter | digit | space | blank | newline | self.beyond_ascii());
+        [letter, digit, space, blank | newline, others]
+    }
+
+    /// Bytes that are no ASCII.
+    #[inline(always)]
+    pub(crate) fn beyond_ascii(self) -> u64 {
+        self.lead | self.inner
+    }
+
     /// The masks of a block.
     #[inline]
     pub(crate) fn new(block: &[u8; BLOCK]) -> Self {

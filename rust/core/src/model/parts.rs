@@ -1,0 +1,58 @@
+//! A text encoded part by part, where each part is encoded by itself and what it became is remembered.
+
+use super::junctions::Junctions;
+use super::word_cache::WordCache;
+use super::word_queue::WordQueue;
+use crate::sink::{Sink, TokenId};
+
+/// The parts of texts, and what they became. What encodes them has to be the same for all.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    queue: WordQueue,
+    cache: WordCache,
+}
+
+impl Parts {
+    /// Encodes the parts of `text` from byte `begin` on, which `junctions` tell (for `escaped_spaces` see
+    /// [`Junctions::split`]). `encode` appends the ids of a part.
+    #[inline]
+    pub(crate) fn encode<S: Sink>(
+        &mut self,
+        junctions: &Junctions,
+        text: &[u8],
+        begin: usize,
+        escaped_spaces: bool,
+        sink: &mut S,
+        mut encode: impl FnMut(&[u8], &mut Vec<TokenId>),
+    ) {
+        junctions.split(text, begin, text.len(), escaped_spaces, |from, to| {
+            if self.queue.push(from, to) {
+                self.drain(text, sink, &mut encode);
+            }
+        });
+        self.drain(text, sink, &mut encode);
+    }
+
+    /// Encodes one part.
+    pub(crate) fn encode_one<S: Sink>(
+        &mut self,
+        part: &[u8],
+        sink: &mut S,
+        encode: impl FnOnce(&[u8], &mut Vec<TokenId>),
+    ) {
+        self.cache.push_word(part, 0, part.len(), sink, encode);
+    }
+
+    /// Encodes the parts that wait.
+    #[inline(never)]
+    fn drain<S: Sink>(&mut self, text: &[u8], sink: &mut S, encode: &mut impl FnMut(&[u8], &mut Vec<TokenId>)) {
+        let Self { queue, cache } = self;
+        queue.drain(
+            text,
+            cache,
+            |cache| cache,
+            sink,
+            |cache, part, sink| cache.push_word(text, part.begin, part.end, sink, &mut *encode),
+        );
+    }
+}
