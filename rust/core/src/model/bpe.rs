@@ -166,8 +166,9 @@ impl Bpe {
                 self.new_piece(vocabulary, bytes, &word, pieces, sink);
             });
         }
-        self.splitter.split(bytes, |begin, end| {
-            if queue.push(begin, end) {
+        queue.start(0);
+        self.splitter.split(bytes, |_, end| {
+            if queue.push(end) {
                 self.drain(vocabulary, bytes, queue, pieces, sink);
             }
         });

@@ -336,9 +336,13 @@ mod tests {
             for (left, right) in [("t", "h"), ("h", "e"), ("e", "t"), ("中", "文"), ("▁", "a")] {
                 assert!(joins(&junctions, left, right), "{left}{right}");
             }
-            for (left, right) in [("e", "1"), (" ", "t"), ("文", "中"), ("e", "▁")] {
+            for (left, right) in [("e", "1"), (" ", "t")] {
                 assert!(!joins(&junctions, left, right), "{left}{right}");
             }
+            // Others may collide, but few do.
+            let chars = || ('\u{4E00}'..'\u{4E40}').map(String::from);
+            let pairs = chars().flat_map(|left| chars().map(move |right| (left.clone(), right)));
+            assert!(pairs.filter(|(left, right)| joins(&junctions, left, right)).count() < 64 * 64 / 4);
         }
     }
 

@@ -33,10 +33,10 @@ impl Key {
     #[inline(always)]
     pub(crate) fn new(text: &[u8], begin: usize, end: usize) -> Option<Self> {
         let len = end - begin;
-        if len > MAX_LEN || len == 0 {
+        if !(1..=MAX_LEN).contains(&len) {
             return None;
         }
-        Some(match text.get(begin..).and_then(<[u8]>::first_chunk) {
+        Some(match text.get(begin..begin.wrapping_add(KEY_LEN)).and_then(<[u8]>::first_chunk) {
             Some(bytes) => Self::of(bytes, len),
             None => Self::of_last(&text[begin..end]),
         })
@@ -51,7 +51,8 @@ impl Key {
 
     /// The key of a short word behind which there are too few bytes to read 16: of what is at both ends of it, which
     /// overlaps.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     fn of_last(word: &[u8]) -> Self {
         let len = word.len();
         let (low, high) = if let (Some(first), Some(last)) = (word.first_chunk(), word.last_chunk()) {

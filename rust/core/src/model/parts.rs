@@ -25,8 +25,9 @@ impl Parts {
         sink: &mut S,
         mut encode: impl FnMut(&[u8], &mut Vec<TokenId>),
     ) {
-        junctions.split(text, begin, text.len(), escaped_spaces, |from, to| {
-            if self.queue.push(from, to) {
+        self.queue.start(begin);
+        junctions.split(text, begin, text.len(), escaped_spaces, |_, to| {
+            if self.queue.push(to) {
                 self.drain(text, sink, &mut encode);
             }
         });

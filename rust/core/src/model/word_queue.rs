@@ -6,10 +6,12 @@
 
 use super::key::Key;
 use super::word_cache::{INLINE, WordCache};
-use crate::sink::{Sink, TokenId};
+use crate::sink::Sink;
 
 /// Words that are looked up together.
 const WORDS: usize = 32;
+/// More ids than found words can have, a power of two.
+const IDS: usize = (WORDS * INLINE).next_power_of_two();
 
 /// A word: its byte range, and its key if it is short.
 #[derive(Debug)]
@@ -19,28 +21,28 @@ pub(crate) struct Word {
     pub key: Option<Key>,
 }
 
-/// A word in the queue: its byte range and, once looked up, its key and where its ids mostly are in the cache.
-#[derive(Debug, Clone, Copy, Default)]
-struct Waiting {
-    begin: usize,
-    end: usize,
-    key: Key,
-    place: usize,
-}
-
-/// Words on their way through a [`WordCache`].
+/// Words on their way through a [`WordCache`], each where the one before it ends.
 #[derive(Debug, Default)]
 pub(crate) struct WordQueue {
-    words: [Waiting; WORDS],
     len: usize,
+    /// Where the first word begins.
+    begin: usize,
+    ends: [usize; WORDS],
+    /// Once looked up, the key of each word, and where its ids mostly are in the cache.
+    keys: [Key; WORDS],
+    places: [usize; WORDS],
 }
 
 impl WordQueue {
-    /// Adds `text[begin..end]`; tells whether there is no room for another one.
+    /// Expects the next word at byte `begin`.
+    pub(crate) fn start(&mut self, begin: usize) {
+        (self.len, self.begin) = (0, begin);
+    }
+
+    /// Adds the word that ends at `end`; tells whether there is no room for another one.
     #[inline(always)]
-    pub(crate) fn push(&mut self, begin: usize, end: usize) -> bool {
-        let word = &mut self.words[self.len % WORDS];
-        (word.begin, word.end) = (begin, end);
+    pub(crate) fn push(&mut self, end: usize) -> bool {
+        self.ends[self.len % WORDS] = end;
         self.len += 1;
         self.len == WORDS
     }
@@ -56,28 +58,30 @@ impl WordQueue {
         sink: &mut S,
         mut encode: impl FnMut(&mut C, &Word, &mut S),
     ) {
-        let words = &mut self.words[..std::mem::take(&mut self.len).min(WORDS)];
-        if words.is_empty() {
-            return;
-        }
-        for word in words.iter_mut() {
+        let len = std::mem::take(&mut self.len).min(WORDS);
+        let (ends, keys, places) = (&self.ends[..len], &mut self.keys[..len], &mut self.places[..len]);
+        let mut begin = self.begin;
+        for ((&end, key), place) in ends.iter().zip(&mut *keys).zip(&mut *places) {
             // No word has the key that stands for a long one.
-            word.key = Key::new(text, word.begin, word.end).unwrap_or_default();
-            word.place = cache(context).likely(word.key);
+            *key = Key::new(text, begin, end).unwrap_or_default();
+            *place = cache(context).likely(*key);
+            begin = end;
         }
-        let (mut ids, mut count): ([TokenId; WORDS * INLINE], usize) = ([0; _], 0);
-        for word in words {
-            if let Some((few, len)) = cache(context).few_at(word.place, word.key)
-                && let Some(next) = ids.get_mut(count..count + INLINE)
-            {
-                next.copy_from_slice(&few);
+        // Room for any count modulo a power of two, so that no count has to be checked.
+        let (mut ids, mut count) = ([0; IDS + INLINE], 0);
+        let mut begin = self.begin;
+        for ((&end, &key), &place) in ends.iter().zip(&*keys).zip(&*places) {
+            if let Some((few, len)) = cache(context).few_at(place, key) {
+                ids[count % IDS..][..INLINE].copy_from_slice(&few);
                 count += len;
             } else {
                 sink.push_all(&ids[..count]);
                 count = 0;
-                encode(context, &Word { begin: word.begin, end: word.end, key: word.key.some() }, sink);
+                encode(context, &Word { begin, end, key: key.some() }, sink);
             }
+            begin = end;
         }
+        self.begin = begin;
         sink.push_all(&ids[..count]);
     }
 }
@@ -96,9 +100,10 @@ mod tests {
             (WordCache::default(), WordQueue::default(), Vec::new(), Vec::new());
         for round in 0..3 {
             let mut begin = round;
+            queue.start(begin);
             for len in (1..40).cycle().take(WORDS) {
                 let end = begin + len;
-                assert_eq!(queue.push(begin, end), queue.len == WORDS);
+                assert_eq!(queue.push(end), queue.len == WORDS);
                 expected.extend(ids(begin, end));
                 begin = end;
             }
