@@ -366,9 +366,16 @@ impl TokenTables {
     fn read(vocabulary: &Vocabulary, byte_level: bool, ignore_merges: bool, escape_spaces: bool) -> Self {
         let mut whole = ignore_merges.then(|| WholeWords::with_capacity(vocabulary.len(), byte_level));
         let (mut pairs, mut uses, mut spelled) = (Pairs::default(), Uses::default(), Vec::new());
+        if byte_level {
+            // Pieces of ASCII merge throughout: they are hardly ever looked at for places to cut.
+            pairs.join_ascii();
+        }
         for (text, symbol) in vocabulary.keys().iter().zip(0..) {
             add_symbol(text, symbol, byte_level, escape_spaces, &mut spelled, &mut pairs, &mut uses);
             if let Some(whole) = &mut whole {
+                if byte_level && spelled.is_empty() {
+                    byte_level::unspell_all(text, &mut spelled);
+                }
                 whole.push(&mut spelled);
             }
         }
@@ -376,7 +383,8 @@ impl TokenTables {
     }
 }
 
-/// Adds what the text of a symbol says about characters that stand side by side, and leaves the bytes that it spells.
+/// Adds what the text of a symbol says about characters that stand side by side, and leaves the bytes that it spells,
+/// or none.
 fn add_symbol(
     text: &[u8],
     symbol: Symbol,
@@ -390,7 +398,7 @@ fn add_symbol(
     if !byte_level {
         spelled.extend_from_slice(text);
         pairs.add_characters(text, escape_spaces);
-    } else if byte_level::unspell_all(text, spelled) {
+    } else if byte_level::spells_beyond_ascii(text) && byte_level::unspell_all(text, spelled) {
         // A text that spells no bytes is no symbol of any piece.
         pairs.add_bytes(spelled);
         uses.add(spelled, symbol);

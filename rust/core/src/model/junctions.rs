@@ -248,6 +248,11 @@ impl Pairs {
         }
     }
 
+    /// Takes any two ASCII characters for joined, so that symbols of ASCII need not be added.
+    pub(crate) fn join_ascii(&mut self) {
+        self.ascii.fill([u64::MAX; 2]);
+    }
+
     fn add(&mut self, left: Char, right: Char) {
         if left < 0x80 && right < 0x80 {
             self.ascii[left as usize][right as usize / 64] |= 1 << (right % 64);

@@ -6,6 +6,7 @@
 //! tables outgrow the near caches, so their size is what a look-up costs.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::thread;
 
 use super::merging::NO_RANK;
@@ -29,18 +30,20 @@ const STRETCH: usize = 1 << 14;
 const BITS_PER_SLOT: usize = 4;
 
 /// A slot without a merge.
-const FREE: u64 = u64::MAX;
+const FREE: u64 = 0;
 /// The merges of a vocabulary.
 #[derive(Debug)]
 pub(crate) struct Merges {
     seed: Seed,
-    /// The left symbol, the right symbol and the rank, from the highest bit on.
+    /// The left symbol, the right symbol and the rank, from the highest bit on; inverted, so that [`FREE`] is 0, of which
+    /// the system has memory in store.
     slots: Vec<u64>,
     /// Bits of a symbol in a slot.
     symbol_bits: u32,
     /// By rank the symbol of both texts together.
     merged: Vec<Symbol>,
-    /// A bit by hash for each merge: most pairs do not merge, and these bits tell so from a cache that the slots outgrow.
+    /// Some bits for each slot, one of them by hash for each merge that belongs there: most pairs do not merge, and these
+    /// bits tell so from a cache that the slots outgrow.
     present: Vec<u64>,
     /// The symbols that are no tokens, numbered behind the tokens.
     others: HashMap<Box<[u8]>, Symbol>,
@@ -104,7 +107,7 @@ impl Merges {
             tokens: vocabulary.len(),
         };
         let rows = merges.map_or_else(Vec::new, |merges| table.rows(vocabulary, merges));
-        // Neither a symbol nor a rank has all bits set, so that no merge looks like a free slot.
+        // No symbol has all bits set, so that no merge looks like a free slot.
         table.symbol_bits = (table.tokens + table.others.len() + 1).next_power_of_two().trailing_zeros().max(1);
         if rows.len() >= (1 << u64::BITS.saturating_sub(2 * table.symbol_bits).min(31)) - 1 {
             return Err(VocabularyError::TooLarge { what: "merges" });
@@ -136,66 +139,98 @@ impl Merges {
         rows
     }
 
-    /// Fills the table, a stretch of slots at a time: as many as stay in a near cache.
+    /// Fills the table, a stretch of slots at a time: as many as stay in a near cache. Two threads fill a half each.
     fn insert_all(&mut self, rows: &[Row]) {
         let slots = (rows.len() + rows.len() / 2).next_power_of_two().max(16);
         (self.slots, self.present) = (vec![FREE; slots], vec![0; slots * BITS_PER_SLOT / 64]);
         self.merged = rows.iter().map(|row| row[2]).collect();
+        let known = || rows.iter().zip(0_u64..).filter(|(row, _)| row[2] != NO_SYMBOL);
         let stretch = |row: &Row| (self.seed.hash_pair(row[0], row[1]) as usize & (slots - 1)) / STRETCH;
-        let mut begins = vec![0_u32; slots / STRETCH + 2];
-        for row in rows {
-            begins[stretch(row) + 1] += 1;
+        let mut ends = vec![0; slots / STRETCH + 2];
+        for (row, _) in known() {
+            ends[stretch(row) + 1] += 1;
         }
-        for at in 1..begins.len() {
-            begins[at] += begins[at - 1];
+        for at in 1..ends.len() {
+            ends[at] += ends[at - 1];
         }
-        let mut ordered = vec![0; rows.len()];
-        for (row, rank) in rows.iter().zip(0_u32..) {
-            let next = &mut begins[stretch(row)];
-            ordered[*next as usize] = rank;
+        let mut merges = vec![0; rows.len()];
+        for (row, rank) in known() {
+            let next = &mut ends[stretch(row)];
+            merges[*next] = self.key(row[0], row[1]) << self.rank_bits() | rank;
             *next += 1;
         }
-        for rank in ordered {
-            let [left, right, merged] = rows[rank as usize];
-            if merged != NO_SYMBOL {
-                self.insert(left, right, rank);
+        // A stretch now ends where the next one begins.
+        let middle = slots / STRETCH / 2;
+        let (begin, end) = (if middle > 0 { ends[middle - 1] } else { 0 }, ends[ends.len() - 2]);
+        let (first, second) = thread::scope(|scope| {
+            let fill = || self.fill(&merges[begin..end], slots - 1, middle * STRETCH..slots);
+            let second = thread::Builder::new().spawn_scoped(scope, fill);
+            let first = self.fill(&merges[..begin], slots - 1, 0..middle * STRETCH);
+            (first, second.map_or_else(|_| fill(), |second| second.join().unwrap_or_else(|_| fill())))
+        });
+        (self.slots, self.present) = (first.slots, first.present);
+        self.slots.extend(second.slots);
+        self.present.extend(second.present);
+        for merge in first.left_over.into_iter().chain(second.left_over) {
+            let mut at = self.hash(merge) as usize & (slots - 1);
+            while self.slots[at] != FREE && !self.is_of_same_pair(self.slots[at], merge) {
+                at = (at + 1) & (slots - 1);
+            }
+            if self.slots[at] == FREE {
+                self.slots[at] = !merge;
             }
         }
     }
 
-    /// Puts a merge in, unless there is one of lower rank for the same pair.
-    fn insert(&mut self, left: Symbol, right: Symbol, rank: u32) {
-        let hash = self.seed.hash_pair(left, right);
-        let bit = self.bit(hash);
-        self.present[bit / 64] |= 1 << (bit % 64);
-        let (key, rank_bits) = (self.key(left, right), self.rank_bits());
-        let mut at = hash as usize & (self.slots.len() - 1);
-        while self.slots[at] != FREE {
-            if self.slots[at] >> rank_bits == key {
-                return;
+    /// Fills the slots of some places with those of the merges that find room there before the last one.
+    fn fill(&self, merges: &[u64], mask: usize, places: Range<usize>) -> Filled {
+        let (slots, present) = (vec![FREE; places.len()], vec![0; places.len() * BITS_PER_SLOT / 64]);
+        let mut filled = Filled { slots, present, left_over: Vec::new() };
+        for &merge in merges {
+            let hash = self.hash(merge);
+            let mut at = (hash as usize & mask) - places.start;
+            let bit = place_of_bit(at, hash);
+            filled.present[bit / 64] |= 1 << (bit % 64);
+            loop {
+                match filled.slots.get_mut(at) {
+                    None => break filled.left_over.push(merge),
+                    Some(slot @ &mut FREE) => break *slot = !merge,
+                    // Of two merges for the same pair the first counts.
+                    Some(slot) if self.is_of_same_pair(*slot, merge) => break,
+                    Some(_) => at += 1,
+                }
             }
-            at = (at + 1) & (self.slots.len() - 1);
         }
-        self.slots[at] = key << rank_bits | u64::from(rank);
+        filled
+    }
+
+    /// The hash of a merge's pair, given its pair and rank as in a slot, but not inverted.
+    fn hash(&self, merge: u64) -> u64 {
+        let pair = merge >> self.rank_bits();
+        self.seed.hash_pair((pair >> self.symbol_bits) as Symbol, (pair & ((1 << self.symbol_bits) - 1)) as Symbol)
+    }
+
+    fn is_of_same_pair(&self, slot: u64, merge: u64) -> bool {
+        !slot >> self.rank_bits() == merge >> self.rank_bits()
     }
 
     /// The rank of two adjacent symbols and the symbol of both together; [`NO_RANK`] where they do not merge.
     #[inline]
     pub(crate) fn get(&self, left: Symbol, right: Symbol) -> (u32, Symbol) {
         let hash = self.seed.hash_pair(left, right);
-        let bit = self.bit(hash);
+        let mut at = hash as usize & (self.slots.len() - 1);
+        let bit = place_of_bit(at, hash);
         if self.present[bit / 64] >> (bit % 64) & 1 == 0 || u64::from(left | right) >> self.symbol_bits != 0 {
             return (NO_RANK, NO_SYMBOL);
         }
         let (key, rank_bits) = (self.key(left, right), self.rank_bits());
-        let mut at = hash as usize & (self.slots.len() - 1);
         loop {
-            let slot = self.slots[at];
+            let slot = !self.slots[at];
             if slot >> rank_bits == key {
                 let rank = slot & ((1 << rank_bits) - 1);
                 return (rank as u32, self.merged[rank as usize]);
             }
-            if slot == FREE {
+            if slot == !FREE {
                 return (NO_RANK, NO_SYMBOL);
             }
             at = (at + 1) & (self.slots.len() - 1);
@@ -211,12 +246,6 @@ impl Merges {
     #[inline]
     fn rank_bits(&self) -> u32 {
         u64::BITS - 2 * self.symbol_bits
-    }
-
-    /// The place of a pair's bit.
-    #[inline]
-    fn bit(&self, hash: u64) -> usize {
-        (hash >> 32) as usize & (self.present.len() * 64 - 1)
     }
 
     /// The symbol of a text, or [`NO_SYMBOL`].
@@ -265,6 +294,20 @@ impl Merges {
             + self.merged.capacity() * size_of::<Symbol>()
             + others
     }
+}
+
+/// A stretch of the table.
+struct Filled {
+    slots: Vec<u64>,
+    present: Vec<u64>,
+    /// Merges that found no room before the end.
+    left_over: Vec<u64>,
+}
+
+/// Which bit belongs to a pair with this hash, whose slot is `at` or after it.
+#[inline]
+fn place_of_bit(at: usize, hash: u64) -> usize {
+    at * BITS_PER_SLOT + (hash >> 32) as usize % BITS_PER_SLOT
 }
 
 /// The left, right and merged symbols of a merge; [`NO_SYMBOL`] where a text is no token, or there is no space.
@@ -345,6 +388,22 @@ mod tests {
         let vocabulary = Vocabulary::declare(&definition)?;
         check(&vocabulary, &Merges::new(&vocabulary, definition.merges)?);
         Ok(())
+    }
+
+    #[test]
+    fn many_merges_are_all_found() -> Result<(), VocabularyError> {
+        let tokens: Vec<String> = (0..200).map(|number| format!("{number:03}")).collect();
+        let pairs = (0..40_000).map(|number| (number % 200, number / 200)).filter(|(left, right)| left != right);
+        let merges: Vec<String> = pairs.clone().map(|(left, right)| format!("{left:03} {right:03}")).collect();
+        let [tokens, mut merges] = [&tokens, &merges].map(|texts| texts.iter().map(String::as_str).collect::<Vec<_>>());
+        // Of two for the same pair the first counts.
+        merges.extend_from_within(..1000);
+        with(&tokens, &merges, |_, merges| {
+            for (rank, (left, right)) in (0..).zip(pairs.clone()) {
+                assert_eq!(merges.get(left, right).0, rank);
+            }
+            assert!((0..200).all(|symbol| merges.get(symbol, symbol).0 == NO_RANK));
+        })
     }
 
     #[test]

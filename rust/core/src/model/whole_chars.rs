@@ -15,9 +15,14 @@ use crate::unicode::utf8;
 /// Characters up to here, of two or three bytes, are considered.
 const CHARS: usize = 0x1_0000;
 
-/// The characters of the basic plane that stand beside others in a symbol, each with the symbol.
+/// Which symbols have which characters of the basic plane.
 #[derive(Debug, Default)]
-pub(crate) struct Uses(Vec<(u16, Symbol)>);
+pub(crate) struct Uses {
+    /// Characters that stand beside others in a symbol, each with the symbol.
+    beside_others: Vec<(u16, Symbol)>,
+    /// Characters that are symbols themselves.
+    alone: Vec<u16>,
+}
 
 impl Uses {
     /// Adds the characters of a symbol, given the bytes that it spells. O(length).
@@ -31,9 +36,11 @@ impl Uses {
             };
             if let Ok(char) = u16::try_from(code_point)
                 && len > 1
-                && len < piece.len()
             {
-                self.0.push((char, symbol));
+                match len == piece.len() {
+                    true => self.alone.push(char),
+                    false => self.beside_others.push((char, symbol)),
+                }
             }
             at += len;
         }
@@ -43,7 +50,7 @@ impl Uses {
     fn first(&self, merges: &Merges) -> Vec<u32> {
         let ranks = merges.first_ranks();
         let mut first = vec![NO_RANK; CHARS];
-        for &(char, symbol) in &self.0 {
+        for &(char, symbol) in &self.beside_others {
             let first = &mut first[usize::from(char)];
             *first = ranks[symbol as usize].min(*first);
         }
@@ -56,7 +63,7 @@ impl Uses {
 pub(crate) struct WholeChars(Vec<Symbol>);
 
 impl WholeChars {
-    /// Lets the bytes of every character of the basic plane merge. `byte_pairs` has ranks and symbols by two bytes.
+    /// Lets the bytes of every character that is a symbol merge. `byte_pairs` has ranks and symbols by two bytes.
     pub(crate) fn new(
         merges: &Merges,
         byte_symbols: &[Symbol; 256],
@@ -84,7 +91,11 @@ impl WholeChars {
             };
             if rank < first_uses[code_point as usize] { whole } else { NO_SYMBOL }
         };
-        Self((0..CHARS as u32).map(whole).collect())
+        let mut symbols = vec![NO_SYMBOL; CHARS];
+        for &char in &uses.alone {
+            symbols[usize::from(char)] = whole(char.into());
+        }
+        Self(symbols)
     }
 
     /// The symbol that a character may begin as, or [`NO_SYMBOL`].
