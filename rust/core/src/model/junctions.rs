@@ -5,10 +5,10 @@
 //! is right of it merge independently. Words of most scripts end at such places, and so do most words inside a run of
 //! Chinese, which has no spaces.
 //!
-//! Pairs of ASCII characters are known exactly, but that letters count as joined to each other if any two are; 64 characters at
-//! a time are told by their classes, and only pairs of classes of which some characters join and some do not are looked
-//! at one by one. Other pairs are hashed into a bit table: a collision only leaves a text uncut that
-//! could have been cut. O(1) for a pair.
+//! Pairs of ASCII characters are known exactly, but that letters count as joined to each other if any two are. Of 64
+//! characters the classes are found at once, and only pairs of classes of which some characters join and some do not are
+//! looked at one by one. Other pairs are hashed into a bit table: a collision only leaves a text uncut that could have
+//! been cut. O(1) for a pair.
 
 use crate::hash::Seed;
 use crate::normalizer::ascii::spaced_out;

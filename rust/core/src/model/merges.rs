@@ -139,10 +139,10 @@ impl Merges {
         rows
     }
 
-    /// Fills the table, a stretch of slots at a time: as many as stay in a near cache. Two threads fill a half each.
+    /// Fills the table, a stretch of slots at a time: as many as stay in a near cache. Of a large table two threads fill a
+    /// half each.
     fn insert_all(&mut self, rows: &[Row]) {
         let slots = (rows.len() + rows.len() / 2).next_power_of_two().max(16);
-        (self.slots, self.present) = (vec![FREE; slots], vec![0; slots * BITS_PER_SLOT / 64]);
         self.merged = rows.iter().map(|row| row[2]).collect();
         let known = || rows.iter().zip(0_u64..).filter(|(row, _)| row[2] != NO_SYMBOL);
         let stretch = |row: &Row| (self.seed.hash_pair(row[0], row[1]) as usize & (slots - 1)) / STRETCH;
