@@ -81,8 +81,7 @@ impl Model for Bpe {
         let family = pre.patterns();
         let (byte_level, settings) = (family.byte_encode, vocabulary.settings());
         let escape_spaces = settings.escape_whitespaces;
-        let splitter = Splitter::new(family);
-        let symbols = Symbols { byte_level, escape_spaces, skips_ascii: byte_level && splitter.cuts_words() };
+        let symbols = Symbols { byte_level, escape_spaces };
         // What the merges do not need is made on another thread meanwhile.
         let read = || TokenTables::read(vocabulary, symbols, settings.ignore_merges);
         let (merges, TokenTables { whole, mut pairs, mut uses }) = thread::scope(|scope| {
@@ -120,7 +119,7 @@ impl Model for Bpe {
         };
         let whole_chars = byte_level.then(|| WholeChars::new(&merges, &byte_symbols, &byte_pairs, &uses));
         Ok(Self {
-            splitter,
+            splitter: Splitter::new(family),
             byte_level,
             byte_pairs,
             escape_spaces,
@@ -368,15 +367,9 @@ impl TokenTables {
     fn read(vocabulary: &Vocabulary, symbols: Symbols, ignore_merges: bool) -> Self {
         let mut whole = ignore_merges.then(|| WholeWords::with_capacity(vocabulary.len(), symbols.byte_level));
         let (mut pairs, mut uses, mut spelled) = (Pairs::default(), Uses::default(), Vec::new());
-        if symbols.skips_ascii {
-            pairs.join_ascii();
-        }
         for (text, symbol) in vocabulary.keys().iter().zip(0..) {
             symbols.add(text, symbol, &mut spelled, &mut pairs, &mut uses);
             if let Some(whole) = &mut whole {
-                if symbols.byte_level && spelled.is_empty() {
-                    byte_level::unspell_all(text, &mut spelled);
-                }
                 whole.push(&mut spelled);
             }
         }
@@ -384,25 +377,22 @@ impl TokenTables {
     }
 }
 
-/// How symbols are spelled, and which of them say where pieces can be cut.
+/// How symbols are spelled.
 #[derive(Debug, Clone, Copy)]
 struct Symbols {
     byte_level: bool,
     escape_spaces: bool,
-    /// Those of ASCII say nothing, where pieces of ASCII are short and merge throughout.
-    skips_ascii: bool,
 }
 
 impl Symbols {
     /// Adds what the text of a symbol says about characters that stand side by side, and leaves the bytes that it
-    /// spells, or none.
+    /// spells.
     fn add(self, text: &[u8], symbol: Symbol, spelled: &mut Vec<u8>, pairs: &mut Pairs, uses: &mut Uses) {
         spelled.clear();
         if !self.byte_level {
             spelled.extend_from_slice(text);
             pairs.add_characters(text, self.escape_spaces);
-        } else if (!self.skips_ascii || byte_level::spells_beyond_ascii(text)) && byte_level::unspell_all(text, spelled)
-        {
+        } else if byte_level::unspell_all(text, spelled) {
             // A text that spells no bytes is no symbol of any piece.
             pairs.add_bytes(spelled);
             uses.add(spelled, symbol);

@@ -75,16 +75,9 @@ pub(crate) fn unspell_all(text: &[u8], out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Whether `text` spells any byte from 0x80 on, if it spells bytes. ASCII is spelled as itself or as U+0100 to U+0121,
-/// `C4 80` to `C4 A1`.
-#[inline]
-pub(crate) fn spells_beyond_ascii(text: &[u8]) -> bool {
-    text.iter().fold(false, |found, &byte| found | (byte > 0xA1 && byte != 0xC4))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{spell, spells_beyond_ascii, unspell, unspell_all};
+    use super::{spell, unspell, unspell_all};
 
     #[test]
     fn every_byte_has_its_own_character() {
@@ -94,7 +87,6 @@ mod tests {
             text.extend_from_slice(&utf8[..len]);
             let char = std::str::from_utf8(&utf8[..len]).expect("UTF-8").chars().next().expect("one character");
             assert_eq!(unspell(u32::from(char)), Some(byte));
-            assert_eq!(spells_beyond_ascii(&utf8[..len]), byte >= 0x80);
         }
         let mut bytes = Vec::new();
         assert!(unspell_all(&text, &mut bytes));

@@ -46,10 +46,9 @@ pub(crate) struct Junctions {
     /// Other pairs, by hash.
     pairs: Vec<u64>,
     mask: usize,
-    /// By the last byte before and the first byte after: places where a symbol has only part of a character.
-    parts: Box<[[u64; 4]; 256]>,
-    /// Whether there are any such places.
-    has_parts: bool,
+    /// By the last byte before and the first byte after: places where a symbol has only part of a character, if there
+    /// are any.
+    parts: Option<Box<[[u64; 4]; 256]>>,
     seed: Seed,
 }
 
@@ -187,11 +186,15 @@ impl Junctions {
     /// Whether a symbol may contain a part of one character and some of another, where these bytes meet.
     #[inline]
     pub(crate) fn is_crossed(&self, last: u8, first: u8) -> bool {
-        self.has_parts && self.parts[usize::from(last)][usize::from(first / 64)] >> (first % 64) & 1 != 0
+        let joined =
+            |parts: &[[u64; 4]; 256]| parts[usize::from(last)][usize::from(first / 64)] >> (first % 64) & 1 != 0;
+        self.parts.as_deref().is_some_and(joined)
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        size_of_val(&*self.ascii) + size_of_val(&*self.parts) + self.pairs.capacity() * size_of::<u64>()
+        size_of_val(&*self.ascii)
+            + self.parts.as_deref().map_or(0, size_of_val)
+            + self.pairs.capacity() * size_of::<u64>()
     }
 }
 
@@ -248,11 +251,6 @@ impl Pairs {
         }
     }
 
-    /// Takes any two ASCII characters for joined, so that symbols of ASCII need not be added.
-    pub(crate) fn join_ascii(&mut self) {
-        self.ascii.fill([u64::MAX; 2]);
-    }
-
     fn add(&mut self, left: Char, right: Char) {
         if left < 0x80 && right < 0x80 {
             self.ascii[left as usize][right as usize / 64] |= 1 << (right % 64);
@@ -272,7 +270,7 @@ impl Pairs {
     pub(crate) fn finish(mut self) -> Junctions {
         let seed = Seed::default();
         // Letters stand side by side so often that it is not worth looking at each two.
-        let mut letters = self.ascii.iter_mut().zip(0_u8..).filter(|(_, byte)| byte.is_ascii_alphabetic());
+        let mut letters = self.ascii.iter().zip(0_u8..).filter(|(_, byte)| byte.is_ascii_alphabetic());
         if letters.any(|(row, _)| row[1] & LETTERS != 0) {
             for letter in (b'A'..=b'Z').chain(b'a'..=b'z') {
                 self.ascii[usize::from(letter)][1] |= LETTERS;
@@ -285,8 +283,8 @@ impl Pairs {
             pairs[hash / 64] |= 1 << (hash % 64);
         }
         let (apart, mixed) = by_class(&self.ascii);
-        let has_parts = self.parts.iter().flatten().any(|&bits| bits != 0);
-        Junctions { ascii: self.ascii, apart, mixed, pairs, mask: bits - 1, has_parts, parts: self.parts, seed }
+        let parts = Some(self.parts).filter(|parts| parts.iter().flatten().any(|&bits| bits != 0));
+        Junctions { ascii: self.ascii, apart, mixed, pairs, mask: bits - 1, parts, seed }
     }
 }
 

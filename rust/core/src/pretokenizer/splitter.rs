@@ -59,11 +59,6 @@ impl Splitter {
         }
     }
 
-    /// Whether pieces of ASCII are known to be words, or runs of spaces or signs.
-    pub(crate) fn cuts_words(&self) -> bool {
-        self.shape.is_some()
-    }
-
     pub(crate) fn heap_bytes(&self) -> usize {
         let of = |stage: &Stage| match stage {
             Stage::Pattern(automaton) => automaton.heap_bytes(),
