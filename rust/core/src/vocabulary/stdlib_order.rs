@@ -8,7 +8,6 @@
 //! Deviations: none in the orders. No hash table is built: they follow from bucket numbers (see [`in_order`]).
 
 use std::collections::{HashMap, HashSet};
-use std::thread;
 
 use crate::sink::TokenId;
 
@@ -108,23 +107,8 @@ const BUCKETS: [u64; 28] = [
 
 /// Which of some keys, given by number, is met first when a `std::unordered_map<std::string, T>` is iterated into which
 /// all `keys`, distinct and fewer than 2^31, were inserted one by one.
-///
-/// Two threads hash a half each.
-pub(crate) fn first_in_iteration_order<'a>(
-    keys: impl ExactSizeIterator<Item = &'a [u8]> + Clone + Send,
-    of: &[TokenId],
-) -> Option<TokenId> {
-    let (count, half) = (keys.len(), keys.len() / 2);
-    let mut hashes = Vec::with_capacity(count);
-    thread::scope(|scope| {
-        let last = keys.clone().skip(half);
-        let second = thread::Builder::new().spawn_scoped(scope, || last.map(hash).collect::<Vec<u64>>());
-        hashes.extend(keys.clone().take(half).map(hash));
-        match second.map(thread::ScopedJoinHandle::join) {
-            Ok(Ok(second)) => hashes.extend(second),
-            Ok(Err(_)) | Err(_) => hashes.extend(keys.skip(half).map(hash)),
-        }
-    });
+pub(crate) fn first_in_iteration_order<'a>(keys: impl Iterator<Item = &'a [u8]>, of: &[TokenId]) -> Option<TokenId> {
+    let hashes: Vec<u64> = keys.map(hash).collect();
     let wanted: Vec<u32> = of.iter().map(|&id| id as u32).collect();
     in_order(&hashes, &wanted, tables_for(hashes.len())).first().map(|&id| id as TokenId)
 }
