@@ -69,11 +69,17 @@ impl Index {
         }
     }
 
-    /// The number that [`Index::find`] would mostly give, and any at all where it would give none. Asked for several
-    /// hashes before the first answer is used, the reads of memory overlap.
+    /// The number that [`Index::find`] would mostly give, and any at all where it would give none: that of the first slot
+    /// or, if the part of the hash there is another, of the second. Asked for several hashes before the first answer is
+    /// used, the reads of memory overlap.
     #[inline(always)]
     pub(crate) fn likely(&self, hash: u64) -> usize {
-        let slot = self.slots.get(hash as usize & self.slots.len().wrapping_sub(1)).copied().unwrap_or_default();
+        let mask = self.slots.len().wrapping_sub(1);
+        let at = hash as usize & mask;
+        let Some(&first) = self.slots.get(at) else { return usize::MAX };
+        let second = self.slots.get((at + 1) & mask).copied().unwrap_or_default();
+        let is_first = (first ^ self.tag(hash)) & !self.number_mask == 0;
+        let slot = std::hint::select_unpredictable(is_first, first, second);
         (slot & self.number_mask).wrapping_sub(1) as usize
     }
 
@@ -133,8 +139,18 @@ mod tests {
     }
 
     #[test]
+    fn the_likely_number_is_told_by_the_hash() {
+        let mut index = Index::with_capacity(16);
+        let hashes = [5, 5 | 1 << 60, 6];
+        hashes.iter().zip(0..).for_each(|(&hash, number)| index.insert(hash, number));
+        // The third one's first slot is the second one's second.
+        assert_eq!([index.likely(hashes[0]), index.likely(hashes[1])], [0, 1]);
+        index.bring_near(&hashes);
+    }
+
+    #[test]
     fn an_empty_index_finds_nothing() {
         assert_eq!(Index::default().find(7, |_| true), None);
-        assert!(Index::default().is_full() && Index::default().likely(7) == u32::MAX as usize);
+        assert!(Index::default().is_full() && Index::default().likely(7) == usize::MAX);
     }
 }

@@ -7,6 +7,8 @@
 //! Deviations: (1) code points beyond U+10FFFF, on which llama.cpp aborts, become U+FFFD; (2) a piece with spaces in it
 //! (a `whitespace` pre-tokenizer without the `whitespace` model), on which llama.cpp aborts, merges like any other.
 
+mod new_words;
+
 use std::thread;
 
 use super::junctions::{Junctions, Pairs};
@@ -16,7 +18,7 @@ use super::merging::Merging;
 use super::whole_chars::{Uses, WholeChars};
 use super::whole_words::WholeWords;
 use super::word_cache::WordCache;
-use super::word_queue::{Word, WordQueue};
+use super::word_queue::{Batch, Known, Word, WordQueue};
 use super::{Fragment, Model, byte_level};
 use crate::error::VocabularyError;
 use crate::pretokenizer::Splitter;
@@ -24,6 +26,7 @@ use crate::rewritten::{ESCAPED_SPACE, Rewritten, Traced};
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::unicode::utf8;
 use crate::vocabulary::{Definition, Vocabulary, byte_text};
+use new_words::NewWords;
 
 /// Byte-pair encoding with one vocabulary.
 #[derive(Debug)]
@@ -61,6 +64,7 @@ pub(crate) struct Scratch {
 struct Pieces {
     merger: Merger,
     cache: WordCache,
+    new_words: NewWords,
     /// The ids of a piece, and of a part of one, on their way into the cache.
     ids: Vec<TokenId>,
     part: Vec<TokenId>,
@@ -186,29 +190,21 @@ impl Bpe {
         pieces: &mut Pieces,
         sink: &mut S,
     ) {
-        let encode = |pieces: &mut Pieces, word: &Word, sink: &mut S| self.piece(vocabulary, text, word, pieces, sink);
-        queue.drain(text, pieces, |pieces| &pieces.cache, sink, encode);
+        queue.drain(text, &mut KnownPieces { bpe: self, vocabulary, text, pieces }, sink);
     }
 
     /// Encodes a piece, and keeps it in the cache.
     #[inline(never)]
     fn piece<S: Sink>(&self, vocabulary: &Vocabulary, text: &[u8], word: &Word, scratch: &mut Pieces, sink: &mut S) {
         let piece = &text[word.begin..word.end];
-        let known = match word.key {
-            Some(key) => scratch.cache.get(key),
-            None => scratch.cache.get_long(piece),
-        };
-        if let Some(ids) = known {
+        if let Some(ids) = scratch.cache.get_word(word.key, piece) {
             return sink.push_all(ids);
         }
         let mut ids = std::mem::take(&mut scratch.ids);
         ids.clear();
         self.new_piece(vocabulary, text, word, scratch, &mut ids);
         sink.push_all(&ids);
-        match word.key {
-            Some(key) => scratch.cache.insert(key, &ids),
-            None => scratch.cache.insert_long(piece, &ids),
-        }
+        scratch.cache.insert_word(word.key, piece, &ids);
         scratch.ids = ids;
     }
 
@@ -295,25 +291,7 @@ impl Bpe {
         let piece = &text[begin..end];
         let Merger { merging, memo } = merger;
         merging.clear();
-        let mut at = 0;
-        while let Some(&byte) = piece.get(at) {
-            if byte < 0x80 {
-                merging.push(self.byte_symbols[usize::from(byte)], at, at + 1);
-                at += 1;
-            } else if self.byte_level {
-                let (whole, len) = self.whole_char(piece, at);
-                if whole == NO_SYMBOL {
-                    (at..at + len).for_each(|at| merging.push(self.byte_symbols[usize::from(piece[at])], at, at + 1));
-                } else {
-                    merging.push(whole, at, at + len);
-                }
-                at += len;
-            } else {
-                let len = utf8::sequence_len(byte).min(piece.len() - at);
-                merging.push(self.merges.symbol(vocabulary, &piece[at..at + len]), at, at + len);
-                at += len;
-            }
-        }
+        self.symbols(vocabulary, piece, |symbol, from, to| merging.push(symbol, from, to));
         let parts = merging.run(|left, right| {
             if self.byte_level && right.end - left.start == 2 {
                 let (left, right) = (piece[left.start as usize], piece[right.start as usize]);
@@ -328,6 +306,31 @@ impl Bpe {
             } else {
                 (from..to).for_each(|at| self.spell_out(piece[at], begin + at, sink));
             }
+        }
+    }
+
+    /// Hands on the symbols that a piece begins as, each with its byte range.
+    #[inline]
+    fn symbols(&self, vocabulary: &Vocabulary, piece: &[u8], mut push: impl FnMut(Symbol, usize, usize)) {
+        let mut at = 0;
+        while let Some(&byte) = piece.get(at) {
+            let len = if byte < 0x80 {
+                push(self.byte_symbols[usize::from(byte)], at, at + 1);
+                1
+            } else if self.byte_level {
+                let (whole, len) = self.whole_char(piece, at);
+                if whole == NO_SYMBOL {
+                    (at..at + len).for_each(|at| push(self.byte_symbols[usize::from(piece[at])], at, at + 1));
+                } else {
+                    push(whole, at, at + len);
+                }
+                len
+            } else {
+                let len = utf8::sequence_len(byte).min(piece.len() - at);
+                push(self.merges.symbol(vocabulary, &piece[at..at + len]), at, at + len);
+                len
+            };
+            at += len;
         }
     }
 
@@ -353,6 +356,30 @@ impl Bpe {
                 sink.push(id, at..at + 1);
             }
         }
+    }
+}
+
+/// The pieces of a text, and what they become.
+struct KnownPieces<'a> {
+    bpe: &'a Bpe,
+    vocabulary: &'a Vocabulary,
+    text: &'a [u8],
+    pieces: &'a mut Pieces,
+}
+
+impl Known for KnownPieces<'_> {
+    #[inline(always)]
+    fn cache(&self) -> &WordCache {
+        &self.pieces.cache
+    }
+
+    fn learn(&mut self, words: Batch<'_>) {
+        let Pieces { new_words, cache, .. } = self.pieces;
+        new_words.learn(self.bpe, self.vocabulary, self.text, words, cache);
+    }
+
+    fn encode<S: Sink>(&mut self, piece: &Word, sink: &mut S) {
+        self.bpe.piece(self.vocabulary, self.text, piece, self.pieces, sink);
     }
 }
 

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::thread;
 
 use super::merging::NO_RANK;
+use super::merging::lanes::RANKS;
 use crate::error::VocabularyError;
 use crate::hash::Seed;
 use crate::index::TOGETHER;
@@ -29,19 +30,27 @@ const STRETCH: usize = 1 << 14;
 /// Bits in [`Merges::present`] for each slot.
 const BITS_PER_SLOT: usize = 4;
 
+/// Ranks in a block.
+const BLOCK: usize = 128;
 /// A slot without a merge.
 const FREE: u64 = 0;
+
 /// The merges of a vocabulary.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Merges {
     seed: Seed,
-    /// The left symbol, the right symbol and the rank, from the highest bit on; inverted, so that [`FREE`] is 0, of which
-    /// the system has memory in store.
+    /// The left symbol, the right symbol, the rank and how far the symbol of both is from the base of its block, from the
+    /// highest bit on; inverted, so that [`FREE`] is 0, of which the system has memory in store.
     slots: Vec<u64>,
     /// Bits of a symbol in a slot.
     symbol_bits: u32,
+    /// Bits of a rank in a slot.
+    rank_bits: u32,
     /// By rank the symbol of both texts together.
     merged: Vec<Symbol>,
+    /// By block of ranks the lowest symbol that it makes. Merges mostly make tokens in order, so the others are not far, and
+    /// a slot says what it makes: `merged` would be a second read of memory that no near cache holds.
+    bases: Vec<Symbol>,
     /// Some bits for each slot, one of them by hash for each merge that belongs there: most pairs do not merge, and these
     /// bits tell so from a cache that the slots outgrow.
     present: Vec<u64>,
@@ -59,6 +68,23 @@ struct Merge {
     rank: u32,
     /// The symbol of both texts together.
     merged: Symbol,
+}
+
+/// A look-up that has begun.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Probe {
+    left: Symbol,
+    right: Symbol,
+    slot: u32,
+    is_present: bool,
+}
+
+impl Probe {
+    /// Whether the look-up is worth ending: most pairs do not merge.
+    #[inline(always)]
+    pub(crate) fn may_merge(self) -> bool {
+        self.is_present
+    }
 }
 
 /// The latest look-ups, in a table that fits into the nearest cache: few pairs make up most of a language.
@@ -97,22 +123,17 @@ impl Merges {
         if count >= NO_RANK as usize - vocabulary.len() {
             return Err(VocabularyError::TooLarge { what: "merges" });
         }
-        let mut table = Self {
-            seed: Seed::default(),
-            slots: Vec::new(),
-            symbol_bits: 0,
-            merged: Vec::new(),
-            present: Vec::new(),
-            others: HashMap::new(),
-            tokens: vocabulary.len(),
-        };
+        let mut table = Self { tokens: vocabulary.len(), ..Self::default() };
         let rows = merges.map_or_else(Vec::new, |merges| table.rows(vocabulary, merges));
-        // No symbol has all bits set, so that no merge looks like a free slot.
-        table.symbol_bits = (table.tokens + table.others.len() + 1).next_power_of_two().trailing_zeros().max(1);
-        if rows.len() >= (1 << u64::BITS.saturating_sub(2 * table.symbol_bits).min(31)) - 1 {
-            return Err(VocabularyError::TooLarge { what: "merges" });
-        }
-        table.insert_all(&rows);
+        table.fill_from(&rows)?;
+        Ok(table)
+    }
+
+    /// Merges of these symbols, all of them tokens.
+    #[cfg(test)]
+    pub(crate) fn of_rows(tokens: usize, rows: &[Row]) -> Result<Self, VocabularyError> {
+        let mut table = Self { tokens, ..Self::default() };
+        table.fill_from(rows)?;
         Ok(table)
     }
 
@@ -141,9 +162,16 @@ impl Merges {
 
     /// Fills the table, a stretch of slots at a time: as many as stay in a near cache. Of a large table two threads fill a
     /// half each.
-    fn insert_all(&mut self, rows: &[Row]) {
+    fn fill_from(&mut self, rows: &[Row]) -> Result<(), VocabularyError> {
+        // No symbol has all bits set, so that no merge looks like a free slot.
+        self.symbol_bits = bits(self.tokens + self.others.len() + 1);
+        self.rank_bits = bits(rows.len());
+        if rows.len() >= RANKS || 2 * self.symbol_bits + self.rank_bits > u64::BITS {
+            return Err(VocabularyError::TooLarge { what: "merges" });
+        }
         let slots = (rows.len() + rows.len() / 2).next_power_of_two().max(16);
         self.merged = rows.iter().map(|row| row[2]).collect();
+        self.bases = rows.chunks(BLOCK).map(|block| block.iter().map(|row| row[2]).min().unwrap_or_default()).collect();
         let known = || rows.iter().zip(0_u64..).filter(|(row, _)| row[2] != NO_SYMBOL);
         let stretch = |row: &Row| (self.seed.hash_pair(row[0], row[1]) as usize & (slots - 1)) / STRETCH;
         let mut ends = vec![0; slots / STRETCH + 2];
@@ -156,7 +184,8 @@ impl Merges {
         let mut merges = vec![0; rows.len()];
         for (row, rank) in known() {
             let next = &mut ends[stretch(row)];
-            merges[*next] = self.key(row[0], row[1]) << self.rank_bits() | rank;
+            let far = u64::from(row[2] - self.bases[rank as usize / BLOCK]).min(self.farthest());
+            merges[*next] = (self.key(row[0], row[1]) << self.rank_bits | rank) << self.far_bits() | far;
             *next += 1;
         }
         // A stretch now ends where the next one begins.
@@ -180,6 +209,7 @@ impl Merges {
                 self.slots[at] = !merge;
             }
         }
+        Ok(())
     }
 
     /// Fills the slots of some places with those of the merges that find room there before the last one.
@@ -204,31 +234,50 @@ impl Merges {
         filled
     }
 
-    /// The hash of a merge's pair, given its pair and rank as in a slot, but not inverted.
+    /// The hash of a merge's pair, given what its slot has, but not inverted.
     fn hash(&self, merge: u64) -> u64 {
-        let pair = merge >> self.rank_bits();
+        let pair = self.key_of(merge);
         self.seed.hash_pair((pair >> self.symbol_bits) as Symbol, (pair & ((1 << self.symbol_bits) - 1)) as Symbol)
     }
 
     fn is_of_same_pair(&self, slot: u64, merge: u64) -> bool {
-        !slot >> self.rank_bits() == merge >> self.rank_bits()
+        self.key_of(!slot) == self.key_of(merge)
     }
 
     /// The rank of two adjacent symbols and the symbol of both together; [`NO_RANK`] where they do not merge.
     #[inline]
     pub(crate) fn get(&self, left: Symbol, right: Symbol) -> (u32, Symbol) {
+        self.complete(self.probe(left, right))
+    }
+
+    /// Begins a look-up. Takes no branch, so that look-ups can begin while others wait for memory.
+    #[inline(always)]
+    pub(crate) fn probe(&self, left: Symbol, right: Symbol) -> Probe {
         let hash = self.seed.hash_pair(left, right);
-        let mut at = hash as usize & (self.slots.len() - 1);
-        let bit = place_of_bit(at, hash);
-        if self.present[bit / 64] >> (bit % 64) & 1 == 0 || u64::from(left | right) >> self.symbol_bits != 0 {
+        let slot = hash as usize & (self.slots.len() - 1);
+        let bit = place_of_bit(slot, hash);
+        let is_present = self.present[bit / 64] >> (bit % 64) & 1 != 0;
+        Probe { left, right, slot: slot as u32, is_present }
+    }
+
+    /// Ends a look-up; what it gives is that of [`Merges::get`].
+    #[inline(always)]
+    pub(crate) fn complete(&self, probe: Probe) -> (u32, Symbol) {
+        let Probe { left, right, slot, is_present } = probe;
+        if !is_present || u64::from(left | right) >> self.symbol_bits != 0 {
             return (NO_RANK, NO_SYMBOL);
         }
-        let (key, rank_bits) = (self.key(left, right), self.rank_bits());
+        let (key, mut at) = (self.key(left, right), slot as usize);
         loop {
             let slot = !self.slots[at];
-            if slot >> rank_bits == key {
-                let rank = slot & ((1 << rank_bits) - 1);
-                return (rank as u32, self.merged[rank as usize]);
+            if self.key_of(slot) == key {
+                let rank = slot >> self.far_bits() & ((1 << self.rank_bits) - 1);
+                let (rank, far) = (rank as usize, slot & self.farthest());
+                let is_far = far == self.farthest();
+                return (
+                    rank as u32,
+                    if is_far { self.merged[rank] } else { self.bases[rank / BLOCK] + far as Symbol },
+                );
             }
             if slot == !FREE {
                 return (NO_RANK, NO_SYMBOL);
@@ -243,9 +292,22 @@ impl Merges {
         u64::from(left) << self.symbol_bits | u64::from(right)
     }
 
+    /// The symbols in a slot that is not inverted.
     #[inline]
-    fn rank_bits(&self) -> u32 {
-        u64::BITS - 2 * self.symbol_bits
+    fn key_of(&self, slot: u64) -> u64 {
+        slot >> (u64::BITS - 2 * self.symbol_bits)
+    }
+
+    /// Bits of how far a symbol is from the base of its block: those that a slot has left.
+    #[inline]
+    fn far_bits(&self) -> u32 {
+        u64::BITS - 2 * self.symbol_bits - self.rank_bits
+    }
+
+    /// As far as a slot can tell, or farther.
+    #[inline]
+    fn farthest(&self) -> u64 {
+        (1 << self.far_bits()) - 1
     }
 
     /// The symbol of a text, or [`NO_SYMBOL`].
@@ -291,7 +353,7 @@ impl Merges {
     pub(crate) fn heap_bytes(&self) -> usize {
         let others: usize = self.others.keys().map(|text| text.len() + size_of::<(Box<[u8]>, Symbol)>()).sum();
         (self.slots.capacity() + self.present.capacity()) * size_of::<u64>()
-            + self.merged.capacity() * size_of::<Symbol>()
+            + (self.merged.capacity() + self.bases.capacity()) * size_of::<Symbol>()
             + others
     }
 }
@@ -304,6 +366,11 @@ struct Filled {
     left_over: Vec<u64>,
 }
 
+/// Bits of the numbers below `count`, one at least.
+fn bits(count: usize) -> u32 {
+    count.next_power_of_two().trailing_zeros().max(1)
+}
+
 /// Which bit belongs to a pair with this hash, whose slot is `at` or after it.
 #[inline]
 fn place_of_bit(at: usize, hash: u64) -> usize {
@@ -311,7 +378,7 @@ fn place_of_bit(at: usize, hash: u64) -> usize {
 }
 
 /// The left, right and merged symbols of a merge; [`NO_SYMBOL`] where a text is no token, or there is no space.
-type Row = [Symbol; 3];
+pub(crate) type Row = [Symbol; 3];
 
 /// The two texts of a merge. A merge ends at a NUL byte, as C strings do; the space is not its first byte.
 fn parts(merge: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -371,7 +438,7 @@ fn place_of_space(merge: &[u8], token: &[u8], has_spaces: bool) -> Option<usize>
 
 #[cfg(test)]
 mod tests {
-    use super::{Merges, NO_SYMBOL};
+    use super::{Merges, NO_SYMBOL, Row};
     use crate::error::VocabularyError;
     use crate::model::merging::NO_RANK;
     use crate::strings::{StringIndex, Strings};
@@ -420,6 +487,21 @@ mod tests {
             assert_eq!(symbol("c"), NO_SYMBOL);
             assert_eq!(merges.get(NO_SYMBOL, NO_SYMBOL).0, NO_RANK);
         })
+    }
+
+    #[test]
+    fn merges_tell_what_they_make_however_far_from_each_other() -> Result<(), VocabularyError> {
+        // Nearly in order, as training makes them, and some at the other end. 17 bits a symbol and 16 a rank leave 14.
+        let rows: Vec<Row> = (0..60_000)
+            .map(|at| [at, at % 7 + 1, if at % 50 == 0 { 119_000 + at / 60 } else { 1000 + at + at % 3 }])
+            .collect();
+        let merges = Merges::of_rows(120_000, &rows)?;
+        assert!(merges.farthest() < 1 << 14);
+        for (&[left, right, merged], rank) in rows.iter().zip(0..) {
+            assert_eq!(merges.get(left, right), (rank, merged));
+            assert_eq!(merges.get(left, right + 1), (NO_RANK, NO_SYMBOL));
+        }
+        Ok(())
     }
 
     #[test]

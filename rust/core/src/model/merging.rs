@@ -5,6 +5,7 @@
 //! O(n²) up to [`FEW`] symbols, O(n log n) beyond, and O(n) for a run of one symbol, whose pairs have few ranks.
 //! Deviations: none.
 
+pub(crate) mod lanes;
 mod queue;
 
 use super::merges::{NO_SYMBOL, Symbol};

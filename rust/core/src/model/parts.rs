@@ -2,7 +2,7 @@
 
 use super::junctions::Junctions;
 use super::word_cache::WordCache;
-use super::word_queue::WordQueue;
+use super::word_queue::{Known, Word, WordQueue};
 use crate::sink::{Sink, TokenId};
 
 /// The parts of texts, and what they became. What encodes them has to be the same for all.
@@ -48,12 +48,22 @@ impl Parts {
     #[inline(never)]
     fn drain<S: Sink>(&mut self, text: &[u8], sink: &mut S, encode: &mut impl FnMut(&[u8], &mut Vec<TokenId>)) {
         let Self { queue, cache } = self;
-        queue.drain(
-            text,
-            cache,
-            |cache| cache,
-            sink,
-            |cache, part, sink| cache.push_word(text, part.begin, part.end, sink, &mut *encode),
-        );
+        queue.drain(text, &mut KnownParts { text, cache, encode }, sink);
+    }
+}
+
+struct KnownParts<'a, F> {
+    text: &'a [u8],
+    cache: &'a mut WordCache,
+    encode: &'a mut F,
+}
+
+impl<F: FnMut(&[u8], &mut Vec<TokenId>)> Known for KnownParts<'_, F> {
+    fn cache(&self) -> &WordCache {
+        self.cache
+    }
+
+    fn encode<S: Sink>(&mut self, part: &Word, sink: &mut S) {
+        self.cache.push_word(self.text, part.begin, part.end, sink, &mut *self.encode);
     }
 }

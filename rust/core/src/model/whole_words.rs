@@ -70,6 +70,19 @@ impl WholeWords {
         Some(id as TokenId)
     }
 
+    /// The token that [`WholeWords::get`] would mostly give for a short piece, and any number at all where it would give
+    /// none; see [`Index::likely`].
+    #[inline(always)]
+    pub(crate) fn likely(&self, key: Key) -> usize {
+        self.index.likely(key.hash(self.seed))
+    }
+
+    /// Whether a short piece is the token with this number.
+    #[inline(always)]
+    pub(crate) fn is_token(&self, number: usize, key: Key) -> bool {
+        self.keys.get(number).is_some_and(|token| token.is(key))
+    }
+
     fn get_long(&self, vocabulary: &Vocabulary, piece: &[u8]) -> Option<TokenId> {
         let bit = self.seed.hash(piece) as usize % LONG_BITS;
         if piece.len() > vocabulary.max_token_len() || self.long[bit / 64] >> (bit % 64) & 1 == 0 {

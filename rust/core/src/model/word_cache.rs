@@ -56,11 +56,7 @@ impl WordCache {
         encode: impl FnOnce(&[u8], &mut Vec<TokenId>),
     ) {
         let key = Key::new(text, begin, end);
-        let known = match key {
-            Some(key) => self.get(key),
-            None => self.get_long(&text[begin..end]),
-        };
-        match known {
+        match self.get_word(key, &text[begin..end]) {
             Some(ids) => sink.push_all(ids),
             None => self.push_new(key, &text[begin..end], sink, encode),
         }
@@ -78,10 +74,7 @@ impl WordCache {
         ids.clear();
         encode(word, &mut ids);
         sink.push_all(&ids);
-        match key {
-            Some(key) => self.insert(key, &ids),
-            None => self.insert_long(word, &ids),
-        }
+        self.insert_word(key, word, &ids);
         self.new = ids;
     }
 
@@ -104,6 +97,29 @@ impl WordCache {
         (word.key == key && word.count <= INLINE as u32).then_some((word.ids, word.count as usize))
     }
 
+    /// Whether a short word is at this place.
+    #[inline(always)]
+    pub(crate) fn is_at(&self, place: usize, key: Key) -> bool {
+        self.words.get(place).is_some_and(|word| word.key.is(key))
+    }
+
+    /// The ids that were kept for a word; `key` is that of the same bytes.
+    #[inline(always)]
+    pub(crate) fn get_word(&self, key: Option<Key>, word: &[u8]) -> Option<&[TokenId]> {
+        match key {
+            Some(key) => self.get(key),
+            None => self.get_long(word),
+        }
+    }
+
+    /// Keeps the ids of a word that is not there yet; `key` is that of the same bytes.
+    pub(crate) fn insert_word(&mut self, key: Option<Key>, word: &[u8], ids: &[TokenId]) {
+        match key {
+            Some(key) => _ = self.insert(key, ids),
+            None => self.insert_long(word, ids),
+        }
+    }
+
     /// The ids that were kept for a word of any other length.
     pub(crate) fn get_long(&self, word: &[u8]) -> Option<&[TokenId]> {
         let hash = self.seed.hash(word);
@@ -112,9 +128,10 @@ impl WordCache {
         })
     }
 
-    /// Keeps the ids of a short word that is not there yet.
-    pub(crate) fn insert(&mut self, key: Key, ids: &[TokenId]) {
+    /// Keeps the ids of a short word that is not there yet, and tells the place where they are.
+    pub(crate) fn insert(&mut self, key: Key, ids: &[TokenId]) -> usize {
         self.keep(key.hash(self.seed), &[], ids, |_| key);
+        self.words.len().wrapping_sub(1)
     }
 
     /// Keeps the ids of a word of any other length that is not there yet.

@@ -6,10 +6,10 @@
 
 use super::key::Key;
 use super::word_cache::{INLINE, WordCache};
-use crate::sink::Sink;
+use crate::sink::{Sink, TokenId};
 
 /// Words that are looked up together.
-const WORDS: usize = 32;
+pub(crate) const WORDS: usize = 256;
 /// More ids than found words can have, a power of two.
 const IDS: usize = (WORDS * INLINE).next_power_of_two();
 
@@ -21,8 +21,31 @@ pub(crate) struct Word {
     pub key: Option<Key>,
 }
 
+/// Words that are looked up together, each where the one before it ends.
+pub(crate) struct Batch<'a> {
+    /// Where the first one begins.
+    pub begin: usize,
+    pub ends: &'a [usize],
+    /// The default for long words.
+    pub keys: &'a [Key],
+    /// Where their ids mostly are in the cache.
+    pub places: &'a mut [usize],
+}
+
+/// What words become.
+pub(crate) trait Known {
+    /// What they became so far.
+    fn cache(&self) -> &WordCache;
+
+    /// Puts words into the cache, if it is better to do so for several of them together. The first one is new.
+    fn learn(&mut self, _words: Batch<'_>) {}
+
+    /// Hands on the ids of a word that is not where it mostly is.
+    fn encode<S: Sink>(&mut self, word: &Word, sink: &mut S);
+}
+
 /// Words on their way through a [`WordCache`], each where the one before it ends.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct WordQueue {
     len: usize,
     /// Where the first word begins.
@@ -31,6 +54,21 @@ pub(crate) struct WordQueue {
     /// Once looked up, the key of each word, and where its ids mostly are in the cache.
     keys: [Key; WORDS],
     places: [usize; WORDS],
+    /// Ids of found words, with room for any count modulo a power of two, so that no count has to be checked.
+    ids: [TokenId; IDS + INLINE],
+}
+
+impl Default for WordQueue {
+    fn default() -> Self {
+        Self {
+            len: 0,
+            begin: 0,
+            ends: [0; WORDS],
+            keys: [Key::default(); WORDS],
+            places: [0; WORDS],
+            ids: [0; IDS + INLINE],
+        }
+    }
 }
 
 impl WordQueue {
@@ -47,80 +85,111 @@ impl WordQueue {
         self.len == WORDS
     }
 
-    /// Hands on the ids of all words in order and forgets the words. `encode` does so for a word that is not found at
-    /// once; `cache` finds the cache in what `encode` needs.
+    /// Hands on the ids of all words of `text` in order and forgets the words.
     #[inline(always)]
-    pub(crate) fn drain<S: Sink, C>(
-        &mut self,
-        text: &[u8],
-        context: &mut C,
-        cache: impl Fn(&C) -> &WordCache,
-        sink: &mut S,
-        mut encode: impl FnMut(&mut C, &Word, &mut S),
-    ) {
+    pub(crate) fn drain<S: Sink>(&mut self, text: &[u8], known: &mut impl Known, sink: &mut S) {
         let len = std::mem::take(&mut self.len).min(WORDS);
         let (ends, keys, places) = (&self.ends[..len], &mut self.keys[..len], &mut self.places[..len]);
         let mut begin = self.begin;
         for ((&end, key), place) in ends.iter().zip(&mut *keys).zip(&mut *places) {
             // No word has the key that stands for a long one.
             *key = Key::new(text, begin, end).unwrap_or_default();
-            *place = cache(context).likely(*key);
+            *place = known.cache().likely(*key);
             begin = end;
         }
-        // Room for any count modulo a power of two, so that no count has to be checked.
-        let (mut ids, mut count) = ([0; IDS + INLINE], 0);
-        let mut begin = self.begin;
-        for ((&end, &key), &place) in ends.iter().zip(&*keys).zip(&*places) {
-            if let Some((few, len)) = cache(context).few_at(place, key) {
-                ids[count % IDS..][..INLINE].copy_from_slice(&few);
-                count += len;
+        let (mut at, mut is_learned) = (0, false);
+        loop {
+            let count = few(known.cache(), &keys[at..], &places[at..], &mut self.ids);
+            sink.push_all(&self.ids[..count.1]);
+            at += count.0;
+            let (Some(&key), Some(&end)) = (keys.get(at), ends.get(at)) else { break };
+            let begin = if at == 0 { self.begin } else { ends[at - 1] };
+            if !is_learned && key.some().is_some_and(|key| known.cache().get(key).is_none()) {
+                is_learned = true;
+                known.learn(Batch { begin, ends: &ends[at..], keys: &keys[at..], places: &mut places[at..] });
             } else {
-                sink.push_all(&ids[..count]);
-                count = 0;
-                encode(context, &Word { begin, end, key: key.some() }, sink);
+                known.encode(&Word { begin, end, key: key.some() }, sink);
+                at += 1;
             }
-            begin = end;
         }
         self.begin = begin;
-        sink.push_all(&ids[..count]);
     }
+}
+
+/// Puts the ids of the first words together that are where they mostly are; tells how many words and ids these are.
+#[inline(never)]
+fn few(cache: &WordCache, keys: &[Key], places: &[usize], ids: &mut [TokenId; IDS + INLINE]) -> (usize, usize) {
+    let mut count = 0;
+    for (at, (&key, &place)) in keys.iter().zip(places).enumerate() {
+        let Some((few, len)) = cache.few_at(place, key) else { return (at, count) };
+        // There is room for any count modulo a power of two.
+        ids[count % IDS..][..INLINE].copy_from_slice(&few);
+        count += len;
+    }
+    (keys.len(), count)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{WORDS, WordCache, WordQueue};
-    use crate::sink::TokenId;
+    use super::{Batch, Known, WORDS, Word, WordCache, WordQueue};
+    use crate::sink::{Sink, TokenId};
+
+    /// Words whose ids are their first byte as many times as their length says: none, few or many. Learns every other
+    /// word.
+    struct Numbers<'a> {
+        text: &'a [u8],
+        cache: WordCache,
+        learned: usize,
+    }
+
+    fn ids(text: &[u8], begin: usize, end: usize) -> Vec<TokenId> {
+        vec![TokenId::from(text[begin]); (end - begin) % 7]
+    }
+
+    impl Known for Numbers<'_> {
+        fn cache(&self) -> &WordCache {
+            &self.cache
+        }
+
+        fn learn(&mut self, words: Batch<'_>) {
+            assert!(self.cache.get(words.keys[0]).is_none());
+            let mut begin = words.begin;
+            for (at, (&end, &key)) in words.ends.iter().zip(words.keys).enumerate() {
+                if at % 2 == 0 && key.some().is_some() && self.cache.get(key).is_none() {
+                    words.places[at] = self.cache.insert(key, &ids(self.text, begin, end));
+                    self.learned += 1;
+                }
+                begin = end;
+            }
+        }
+
+        fn encode<S: Sink>(&mut self, word: &Word, sink: &mut S) {
+            let ids = ids(self.text, word.begin, word.end);
+            if let Some(key) = word.key.filter(|&key| self.cache.get(key).is_none()) {
+                self.cache.insert(key, &ids);
+            }
+            sink.push_all(&ids);
+        }
+    }
 
     #[test]
     fn ids_come_in_the_order_of_the_words() {
         let text: Vec<u8> = (0..40 * WORDS).map(|at| (at % 251) as u8).collect();
-        // The ids of a word: its first byte as many times as its length says, which is none, few or many.
-        let ids = |begin: usize, end: usize| vec![TokenId::from(text[begin]); (end - begin) % 7];
-        let (mut cache, mut queue, mut found, mut expected) =
-            (WordCache::default(), WordQueue::default(), Vec::new(), Vec::new());
-        for round in 0..3 {
-            let mut begin = round;
+        let mut numbers = Numbers { text: &text, cache: WordCache::default(), learned: 0 };
+        let (mut queue, mut found, mut expected) = (WordQueue::default(), Vec::new(), Vec::new());
+        for round in 0..6 {
+            let mut begin = round % 3;
             queue.start(begin);
             for len in (1..40).cycle().take(WORDS) {
                 let end = begin + len;
                 assert_eq!(queue.push(end), queue.len == WORDS);
-                expected.extend(ids(begin, end));
+                expected.extend(ids(&text, begin, end));
                 begin = end;
             }
-            queue.drain(
-                &text,
-                &mut cache,
-                |cache| cache,
-                &mut found,
-                |cache, word, found| {
-                    let ids = ids(word.begin, word.end);
-                    if let Some(key) = word.key.filter(|&key| cache.get(key).is_none()) {
-                        cache.insert(key, &ids);
-                    }
-                    found.extend(ids);
-                },
-            );
+            queue.drain(&text, &mut numbers, &mut found);
             assert_eq!(found, expected);
         }
+        // The second time round nothing is new.
+        assert!((WORDS / 8..WORDS * 3).contains(&numbers.learned));
     }
 }
