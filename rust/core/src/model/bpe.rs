@@ -7,6 +7,7 @@
 //! Deviations: (1) code points beyond U+10FFFF, on which llama.cpp aborts, become U+FFFD; (2) a piece with spaces in it
 //! (a `whitespace` pre-tokenizer without the `whitespace` model), on which llama.cpp aborts, merges like any other.
 
+mod byte_pairs;
 mod new_words;
 
 use std::thread;
@@ -26,6 +27,8 @@ use crate::rewritten::{ESCAPED_SPACE, Rewritten, Traced};
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::unicode::utf8;
 use crate::vocabulary::{Definition, Vocabulary, byte_text};
+pub(crate) use byte_pairs::BytePairs;
+use byte_pairs::Edges;
 use new_words::NewWords;
 
 /// Byte-pair encoding with one vocabulary.
@@ -38,8 +41,8 @@ pub(crate) struct Bpe {
     escape_spaces: bool,
     /// The symbol of each byte; of each ASCII character where symbols begin as characters.
     byte_symbols: [Symbol; 256],
-    /// By two bytes: rank and symbol of their merge, where symbols begin as bytes.
-    byte_pairs: Vec<(u32, Symbol)>,
+    /// What two bytes merge to, where symbols begin as bytes.
+    byte_pairs: Option<BytePairs>,
     /// What a byte of a spelled text that is no token gives.
     byte_tokens: [TokenId; 256],
     /// Tokens by the bytes they spell, where a piece that is a token skips the merges.
@@ -88,15 +91,17 @@ impl Model for Bpe {
         let symbols = Symbols { byte_level, escape_spaces };
         // What the merges do not need is made on another thread meanwhile.
         let read = || TokenTables::read(vocabulary, symbols, settings.ignore_merges);
-        let (merges, TokenTables { whole, mut pairs, mut uses }) = thread::scope(|scope| {
+        let (merges, TokenTables { whole, mut pairs, mut uses, mut edges }) = thread::scope(|scope| {
             let second = thread::Builder::new().spawn_scoped(scope, read);
             let merges = Merges::new(vocabulary, definition.merges);
             (merges, second.map_or_else(|_| read(), |second| second.join().unwrap_or_else(|_| read())))
         });
-        let merges = merges?;
+        let (merges, rows) = merges?;
         let mut spelled = Vec::new();
         for (text, symbol) in merges.others() {
             symbols.add(text, symbol, &mut spelled, &mut pairs, &mut uses);
+            edges.resize(edges.len().max(symbol as usize + 1), Edges::default());
+            edges[symbol as usize] = Edges::of(&spelled);
         }
         let junctions = pairs.finish();
         let byte_symbol = |byte: usize| match byte as u8 {
@@ -113,15 +118,8 @@ impl Model for Bpe {
             id.unwrap_or(NULL_TOKEN)
         };
         let byte_symbols: [Symbol; 256] = std::array::from_fn(byte_symbol);
-        let byte_pairs = match byte_level {
-            true => byte_symbols
-                .iter()
-                .flat_map(|&left| byte_symbols.iter().map(move |&right| (left, right)))
-                .map(|(left, right)| merges.get(left, right))
-                .collect(),
-            false => Vec::new(),
-        };
-        let whole_chars = byte_level.then(|| WholeChars::new(&merges, &byte_symbols, &byte_pairs, &uses));
+        let byte_pairs = byte_level.then(|| BytePairs::new(&rows, &byte_symbols, edges));
+        let whole_chars = byte_pairs.as_ref().map(|pairs| WholeChars::new(&merges, &byte_symbols, pairs, &uses));
         Ok(Self {
             splitter: Splitter::new(family),
             byte_level,
@@ -147,6 +145,7 @@ impl Model for Bpe {
         self.splitter.heap_bytes()
             + self.merges.heap_bytes()
             + self.junctions.heap_bytes()
+            + self.byte_pairs.as_ref().map_or(0, BytePairs::heap_bytes)
             + whole
             + self.whole_chars.as_ref().map_or(0, WholeChars::heap_bytes)
     }
@@ -293,9 +292,10 @@ impl Bpe {
         merging.clear();
         self.symbols(vocabulary, piece, |symbol, from, to| merging.push(symbol, from, to));
         let parts = merging.run(|left, right| {
-            if self.byte_level && right.end - left.start == 2 {
-                let (left, right) = (piece[left.start as usize], piece[right.start as usize]);
-                return self.byte_pairs[usize::from(left) << 8 | usize::from(right)];
+            if let Some(pairs) = &self.byte_pairs
+                && right.end - left.start == 2
+            {
+                return pairs.get(piece[left.start as usize], piece[right.start as usize]);
             }
             memo.get(&self.merges, left.symbol, right.symbol)
         });
@@ -388,19 +388,23 @@ struct TokenTables {
     whole: Option<WholeWords>,
     pairs: Pairs,
     uses: Uses,
+    /// By token.
+    edges: Vec<Edges>,
 }
 
 impl TokenTables {
     fn read(vocabulary: &Vocabulary, symbols: Symbols, ignore_merges: bool) -> Self {
         let mut whole = ignore_merges.then(|| WholeWords::with_capacity(vocabulary.len(), symbols.byte_level));
         let (mut pairs, mut uses, mut spelled) = (Pairs::default(), Uses::default(), Vec::new());
+        let mut edges = Vec::with_capacity(vocabulary.len());
         for (text, symbol) in vocabulary.keys().iter().zip(0..) {
             symbols.add(text, symbol, &mut spelled, &mut pairs, &mut uses);
+            edges.push(Edges::of(&spelled));
             if let Some(whole) = &mut whole {
                 whole.push(&mut spelled);
             }
         }
-        Self { whole: whole.map(WholeWords::finish), pairs, uses }
+        Self { whole: whole.map(WholeWords::finish), pairs, uses, edges }
     }
 }
 

@@ -112,13 +112,17 @@ impl Memo {
 }
 
 impl Merges {
-    /// Reads merges, each `left right`; of two for the same pair the first counts.
+    /// Reads merges, each `left right`; of two for the same pair the first counts. Gives their symbols too, in order of
+    /// rank.
     ///
     /// A merge without a space can never apply and is passed over, as in llama.cpp.
     ///
     /// # Errors
     /// [`VocabularyError::TooLarge`] where symbols outgrow 32 bits.
-    pub(crate) fn new(vocabulary: &Vocabulary, merges: Option<Strings<'_>>) -> Result<Self, VocabularyError> {
+    pub(crate) fn new(
+        vocabulary: &Vocabulary,
+        merges: Option<Strings<'_>>,
+    ) -> Result<(Self, Vec<Row>), VocabularyError> {
         let count = merges.as_ref().map_or(0, Strings::len);
         if count >= NO_RANK as usize - vocabulary.len() {
             return Err(VocabularyError::TooLarge { what: "merges" });
@@ -126,7 +130,7 @@ impl Merges {
         let mut table = Self { tokens: vocabulary.len(), ..Self::default() };
         let rows = merges.map_or_else(Vec::new, |merges| table.rows(vocabulary, merges));
         table.fill_from(&rows)?;
-        Ok(table)
+        Ok((table, rows))
     }
 
     /// Merges of these symbols, all of them tokens.
@@ -453,7 +457,7 @@ mod tests {
             Definition { model: "gpt2", pre: Some("gpt-2"), tokens: Some(tokens), ..Definition::default() };
         let definition = Definition { merges: Some(merge_index.view(&merges)), ..definition };
         let vocabulary = Vocabulary::declare(&definition)?;
-        check(&vocabulary, &Merges::new(&vocabulary, definition.merges)?);
+        check(&vocabulary, &Merges::new(&vocabulary, definition.merges)?.0);
         Ok(())
     }
 

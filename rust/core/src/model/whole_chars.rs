@@ -8,6 +8,7 @@
 //!
 //! [`Junctions::is_crossed`]: super::junctions::Junctions::is_crossed
 
+use super::bpe::BytePairs;
 use super::merges::{Merges, NO_SYMBOL, Symbol};
 use super::merging::NO_RANK;
 use crate::unicode::utf8;
@@ -63,16 +64,11 @@ impl Uses {
 pub(crate) struct WholeChars(Vec<Symbol>);
 
 impl WholeChars {
-    /// Lets the bytes of every character that is a symbol merge. `byte_pairs` has ranks and symbols by two bytes.
-    pub(crate) fn new(
-        merges: &Merges,
-        byte_symbols: &[Symbol; 256],
-        byte_pairs: &[(u32, Symbol)],
-        uses: &Uses,
-    ) -> Self {
+    /// Lets the bytes of every character that is a symbol merge.
+    pub(crate) fn new(merges: &Merges, byte_symbols: &[Symbol; 256], byte_pairs: &BytePairs, uses: &Uses) -> Self {
         let first_uses = uses.first(merges);
         let symbol = |byte: u8| byte_symbols[usize::from(byte)];
-        let pair = |left: u8, right: u8| byte_pairs[usize::from(left) << 8 | usize::from(right)];
+        let pair = |left: u8, right: u8| byte_pairs.get(left, right);
         let whole = |code_point: u32| {
             let mut buffer = [0; 4];
             let (rank, whole) = match *utf8::encode(code_point, &mut buffer) {

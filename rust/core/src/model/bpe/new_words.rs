@@ -6,7 +6,6 @@
 
 use super::Bpe;
 use crate::model::key::Key;
-use crate::model::merges::{NO_SYMBOL, Symbol};
 use crate::model::merging::lanes::{LANES, Lanes, MOST};
 use crate::model::word_cache::WordCache;
 use crate::model::word_queue::{Batch, WORDS};
@@ -71,7 +70,7 @@ impl NewWords {
             }
             self.waiting[waiting % LANES] = Waiting { key, at };
             waiting += 1;
-            if self.push(bpe, vocabulary, piece) {
+            if self.push(bpe, piece) {
                 self.merge(bpe, waiting, &mut words, cache);
                 waiting = 0;
             }
@@ -104,19 +103,13 @@ impl NewWords {
         others
     }
 
-    /// Adds a piece, or a part of one, to those that merge; tells whether there is no room for another one.
-    fn push(&mut self, bpe: &Bpe, vocabulary: &Vocabulary, part: &[u8]) -> bool {
-        let (mut symbols, mut count): ([Symbol; MOST], _) = ([NO_SYMBOL; MOST], 0);
-        bpe.symbols(vocabulary, part, |symbol, _, _| {
-            symbols[count % MOST] = symbol;
-            count += 1;
-        });
-        let symbols = &symbols[..count % MOST];
-        if count == part.len() {
-            let pair = |at: usize| bpe.byte_pairs[usize::from(part[at]) << 8 | usize::from(part[at + 1])];
-            return self.lanes.push(symbols, pair);
-        }
-        self.lanes.push(symbols, |at| bpe.merges.get(symbols[at], symbols[at + 1]))
+    /// Adds a short piece to those that merge; tells whether there is no room for another one.
+    fn push(&mut self, bpe: &Bpe, piece: &[u8]) -> bool {
+        let Some(pairs) = &bpe.byte_pairs else { return false };
+        self.lanes.begin();
+        let push = |symbol, pair| self.lanes.push(&bpe.merges, symbol, pair);
+        pairs.symbols(piece, &bpe.byte_symbols, |at| bpe.whole_char(piece, at), push);
+        self.lanes.end()
     }
 
     /// Merges what waits, and keeps what it became.

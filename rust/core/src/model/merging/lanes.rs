@@ -17,6 +17,8 @@ pub(crate) const LANES: usize = 16;
 pub(crate) const RANKS: usize = 1 << (u32::BITS - PLACE_BITS);
 /// Bits of a place in a word, in the same number as a rank.
 const PLACE_BITS: u32 = MOST.trailing_zeros();
+/// The most look-ups that wait together: those of the first step.
+const MOST_PENDING: usize = LANES * MOST;
 /// Beside a symbol that does not merge with the next one.
 const NONE: u32 = u32::MAX;
 /// The neighbours of each symbol, as long as nothing has merged.
@@ -62,14 +64,16 @@ pub(crate) struct Lanes {
     lanes: [Lane; LANES],
     /// How many there are.
     len: usize,
-    pending: [Pending; 2 * LANES],
+    /// Look-ups that have begun, and how many they are.
+    pending: [Pending; MOST_PENDING],
+    waiting: usize,
 }
 
 impl Default for Lanes {
     fn default() -> Self {
         let (symbols, none) = ([NO_SYMBOL; MOST], [NONE; MOST]);
         let lane = Lane { len: 0, symbols, ranks: none, merged: symbols, before: BEFORE, after: AFTER };
-        Self { lanes: [lane; LANES], len: 0, pending: [Pending::default(); 2 * LANES] }
+        Self { lanes: [lane; LANES], len: 0, pending: [Pending::default(); MOST_PENDING], waiting: 0 }
     }
 }
 
@@ -90,26 +94,51 @@ impl Lane {
 }
 
 impl Lanes {
-    /// Adds a word of [`MOST`] symbols at most; `pair` tells rank and symbol of the one at a place and the next. Tells
-    /// whether there is no room for another word.
+    /// Begins a word.
     #[inline(always)]
-    pub(crate) fn push(&mut self, symbols: &[Symbol], pair: impl Fn(usize) -> (u32, Symbol)) -> bool {
+    pub(crate) fn begin(&mut self) {
         let lane = &mut self.lanes[self.len % LANES];
-        (lane.len, lane.ranks, lane.before, lane.after) = (symbols.len().min(MOST), [NONE; MOST], BEFORE, AFTER);
-        lane.symbols[..lane.len].copy_from_slice(&symbols[..lane.len]);
-        for at in 1..lane.len {
-            lane.set(at - 1, pair(at - 1));
+        (lane.len, lane.ranks, lane.before, lane.after) = (0, [NONE; MOST], BEFORE, AFTER);
+    }
+
+    /// Adds a symbol to the word, which can have [`MOST`]; `pair` is rank and symbol of the one before and this one, if
+    /// that is known without a look-up.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, merges: &Merges, symbol: Symbol, pair: Option<(u32, Symbol)>) {
+        let number = self.len % LANES;
+        let lane = &mut self.lanes[number];
+        let at = lane.len;
+        lane.symbols[at % MOST] = symbol;
+        lane.len = at + 1;
+        if at == 0 {
+            return;
         }
+        if let Some(pair) = pair {
+            return lane.set(at - 1, pair);
+        }
+        let probe = merges.probe(lane.symbols[(at - 1) % MOST], symbol);
+        self.pending[self.waiting % MOST_PENDING] = Pending { probe, lane: number as u8, at: at as u8 - 1 };
+        self.waiting += usize::from(probe.may_merge());
+    }
+
+    /// Ends the word; tells whether there is no room for another one.
+    #[inline(always)]
+    pub(crate) fn end(&mut self) -> bool {
         self.len += 1;
         self.len == LANES
     }
 
     /// Merges all words.
     pub(crate) fn run(&mut self, merges: &Merges) {
-        let Self { lanes, len, pending } = self;
+        let Self { lanes, len, pending, waiting } = self;
         let (mut active, mut len): ([u8; LANES], _) = (std::array::from_fn(|lane| lane as u8), (*len).min(LANES));
+        let mut count = *waiting;
         while len > 0 {
-            let (mut still, mut count) = (0, 0);
+            for &Pending { probe, lane, at } in &pending[..count.min(MOST_PENDING)] {
+                lanes[usize::from(lane) % LANES].set(usize::from(at), merges.complete(probe));
+            }
+            count = 0;
+            let mut still = 0;
             for which in 0..len {
                 let number = active[which % LANES];
                 let lane = &mut lanes[usize::from(number) % LANES];
@@ -124,18 +153,15 @@ impl Lanes {
                 if right < lane.len {
                     lane.before[right % MOST] = at as u8;
                     let probe = merges.probe(merged, lane.symbols[right % MOST]);
-                    pending[count % (2 * LANES)] = Pending { probe, lane: number, at: at as u8 };
+                    pending[count % MOST_PENDING] = Pending { probe, lane: number, at: at as u8 };
                     count += usize::from(probe.may_merge());
                 }
                 if left < lane.len {
                     lane.ranks[left % MOST] = NONE;
                     let probe = merges.probe(lane.symbols[left % MOST], merged);
-                    pending[count % (2 * LANES)] = Pending { probe, lane: number, at: left as u8 };
+                    pending[count % MOST_PENDING] = Pending { probe, lane: number, at: left as u8 };
                     count += usize::from(probe.may_merge());
                 }
-            }
-            for &Pending { probe, lane, at } in &pending[..count.min(2 * LANES)] {
-                lanes[usize::from(lane) % LANES].set(usize::from(at), merges.complete(probe));
             }
             len = still;
         }
@@ -155,7 +181,7 @@ impl Lanes {
 
     /// Forgets all words.
     pub(crate) fn clear(&mut self) {
-        self.len = 0;
+        (self.len, self.waiting) = (0, 0);
     }
 }
 
@@ -197,7 +223,13 @@ mod tests {
             for words in batches {
                 lanes.clear();
                 for (number, word) in words.iter().enumerate() {
-                    let is_full = lanes.push(word, |at| table.get(word[at], word[at + 1]));
+                    lanes.begin();
+                    for (at, &symbol) in word.iter().enumerate() {
+                        // Every other pair is known.
+                        let known = (at % 2 == 1).then(|| table.get(word[at - 1], symbol));
+                        lanes.push(&table, symbol, known);
+                    }
+                    let is_full = lanes.end();
                     prop_assert_eq!(is_full, number + 1 == LANES);
                 }
                 lanes.run(&table);
