@@ -2,6 +2,7 @@
 
 mod bpe;
 pub(crate) mod byte_level;
+mod byte_pairs;
 mod dna;
 mod hashed;
 mod junctions;

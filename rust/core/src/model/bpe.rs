@@ -7,11 +7,12 @@
 //! Deviations: (1) code points beyond U+10FFFF, on which llama.cpp aborts, become U+FFFD; (2) a piece with spaces in it
 //! (a `whitespace` pre-tokenizer without the `whitespace` model), on which llama.cpp aborts, merges like any other.
 
-mod byte_pairs;
 mod new_words;
 
+use std::ops::Range;
 use std::thread;
 
+use super::byte_pairs::{BytePairs, Edges};
 use super::junctions::{Junctions, Pairs};
 use super::key::Key;
 use super::merges::{Memo, Merges, NO_SYMBOL, Symbol};
@@ -27,8 +28,6 @@ use crate::rewritten::{ESCAPED_SPACE, Rewritten, Traced};
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::unicode::utf8;
 use crate::vocabulary::{Definition, Vocabulary, byte_text};
-pub(crate) use byte_pairs::BytePairs;
-use byte_pairs::Edges;
 use new_words::NewWords;
 
 /// Byte-pair encoding with one vocabulary.
@@ -290,7 +289,7 @@ impl Bpe {
         let piece = &text[begin..end];
         let Merger { merging, memo } = merger;
         merging.clear();
-        self.symbols(vocabulary, piece, |symbol, from, to| merging.push(symbol, from, to));
+        self.symbols(vocabulary, piece, |symbol, range, _| merging.push(symbol, range.start, range.end));
         let parts = merging.run(|left, right| {
             if let Some(pairs) = &self.byte_pairs
                 && right.end - left.start == 2
@@ -309,40 +308,37 @@ impl Bpe {
         }
     }
 
-    /// Hands on the symbols that a piece begins as, each with its byte range.
-    #[inline]
-    fn symbols(&self, vocabulary: &Vocabulary, piece: &[u8], mut push: impl FnMut(Symbol, usize, usize)) {
+    /// Hands on the symbols that a piece begins as, each with its byte range, and with what the one before and it are
+    /// together, if that is known.
+    #[inline(always)]
+    fn symbols(
+        &self,
+        vocabulary: &Vocabulary,
+        piece: &[u8],
+        mut push: impl FnMut(Symbol, Range<usize>, Option<(u32, Symbol)>),
+    ) {
+        if let Some(pairs) = &self.byte_pairs {
+            return pairs.symbols(piece, &self.byte_symbols, |at| self.whole_char(piece, at), push);
+        }
         let mut at = 0;
         while let Some(&byte) = piece.get(at) {
-            let len = if byte < 0x80 {
-                push(self.byte_symbols[usize::from(byte)], at, at + 1);
-                1
-            } else if self.byte_level {
-                let (whole, len) = self.whole_char(piece, at);
-                if whole == NO_SYMBOL {
-                    (at..at + len).for_each(|at| push(self.byte_symbols[usize::from(piece[at])], at, at + 1));
-                } else {
-                    push(whole, at, at + len);
-                }
-                len
-            } else {
-                let len = utf8::sequence_len(byte).min(piece.len() - at);
-                push(self.merges.symbol(vocabulary, &piece[at..at + len]), at, at + len);
-                len
+            let end = piece.len().min(at + utf8::sequence_len(byte));
+            let symbol = match byte {
+                0..0x80 => self.byte_symbols[usize::from(byte)],
+                _ => self.merges.symbol(vocabulary, &piece[at..end]),
             };
-            at += len;
+            push(symbol, at..end, None);
+            at = end;
         }
     }
 
-    /// The symbol that the character at byte `at` may begin as, or [`NO_SYMBOL`], and the character's length.
+    /// The symbol that the character at byte `at` may begin as, if it need not begin as bytes, and the character's length.
     #[inline]
-    fn whole_char(&self, piece: &[u8], at: usize) -> (Symbol, usize) {
+    fn whole_char(&self, piece: &[u8], at: usize) -> (Option<Symbol>, usize) {
         let (code_point, len) = utf8::decode_lossy(piece, at);
         let is_crossed = |at: usize| at > 0 && at < piece.len() && self.junctions.is_crossed(piece[at - 1], piece[at]);
-        match &self.whole_chars {
-            Some(chars) if !is_crossed(at) && !is_crossed(at + len) => (chars.get(code_point), len),
-            _ => (NO_SYMBOL, len),
-        }
+        let whole = self.whole_chars.as_ref().filter(|_| !is_crossed(at) && !is_crossed(at + len));
+        (whole.map(|chars| chars.get(code_point)).filter(|&symbol| symbol != NO_SYMBOL), len)
     }
 
     /// Emits what one byte of a text that is no token gives: its spelling byte by byte, where those are tokens.

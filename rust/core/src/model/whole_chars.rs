@@ -8,7 +8,7 @@
 //!
 //! [`Junctions::is_crossed`]: super::junctions::Junctions::is_crossed
 
-use super::bpe::BytePairs;
+use super::byte_pairs::BytePairs;
 use super::merges::{Merges, NO_SYMBOL, Symbol};
 use super::merging::NO_RANK;
 use crate::unicode::utf8;

@@ -15,32 +15,24 @@ use crate::vocabulary::Vocabulary;
 /// Room for what is found out about the pieces of a batch.
 #[derive(Debug)]
 pub(super) struct NewWords {
-    /// Places of pieces in their batch, each with a token that it may be.
+    /// Places of new pieces in their batch, each with a token that it may be; and of those that are tokens.
     new: [(u32, u32); WORDS],
     tokens: [(u32, u32); WORDS],
     lanes: Lanes,
-    /// What waits in the lanes.
-    waiting: [Waiting; LANES],
-}
-
-/// A piece, or a part of one, that waits to be merged.
-#[derive(Debug, Clone, Copy, Default)]
-struct Waiting {
-    key: Key,
-    /// The place of the piece in its batch; a number beyond it for a part.
-    at: usize,
+    /// The pieces in the lanes, with their places in the batch.
+    waiting: [(Key, usize); LANES],
 }
 
 impl Default for NewWords {
     fn default() -> Self {
-        let (new, waiting) = ([(0, 0); WORDS], [Waiting::default(); LANES]);
+        let (new, waiting) = ([(0, 0); WORDS], [(Key::default(), 0); LANES]);
         Self { new, tokens: new, lanes: Lanes::default(), waiting }
     }
 }
 
 impl NewWords {
-    /// Encodes the short pieces among `words` that are not in `cache`, and the short parts of all pieces, and puts them
-    /// there, except those in which a byte is no token.
+    /// Encodes the short pieces among `words` that are not in `cache`, and puts them there, except those in which a byte is
+    /// no token.
     #[inline(never)]
     pub(super) fn learn(
         &mut self,
@@ -64,13 +56,14 @@ impl NewWords {
             let Some(key) = words.keys[at].some() else { continue };
             let begin = if at == 0 { words.begin } else { words.ends[at - 1] };
             let piece = &text[begin..words.ends[at]];
-            let is_known = || cache.get(key).is_some() || bpe.whole_piece(vocabulary, piece, Some(key)).is_some();
-            if is_known() {
+            if cache.get(key).is_some() || bpe.whole_piece(vocabulary, piece, Some(key)).is_some() {
                 continue;
             }
-            self.waiting[waiting % LANES] = Waiting { key, at };
+            self.waiting[waiting % LANES] = (key, at);
             waiting += 1;
-            if self.push(bpe, piece) {
+            self.lanes.begin();
+            bpe.symbols(vocabulary, piece, |symbol, _, pair| self.lanes.push(&bpe.merges, symbol, pair));
+            if self.lanes.end() {
                 self.merge(bpe, waiting, &mut words, cache);
                 waiting = 0;
             }
@@ -103,19 +96,10 @@ impl NewWords {
         others
     }
 
-    /// Adds a short piece to those that merge; tells whether there is no room for another one.
-    fn push(&mut self, bpe: &Bpe, piece: &[u8]) -> bool {
-        let Some(pairs) = &bpe.byte_pairs else { return false };
-        self.lanes.begin();
-        let push = |symbol, pair| self.lanes.push(&bpe.merges, symbol, pair);
-        pairs.symbols(piece, &bpe.byte_symbols, |at| bpe.whole_char(piece, at), push);
-        self.lanes.end()
-    }
-
     /// Merges what waits, and keeps what it became.
     fn merge(&mut self, bpe: &Bpe, waiting: usize, words: &mut Batch<'_>, cache: &mut WordCache) {
         self.lanes.run(&bpe.merges);
-        for (number, &Waiting { key, at }) in self.waiting[..waiting].iter().enumerate() {
+        for (number, &(key, at)) in self.waiting[..waiting].iter().enumerate() {
             let (mut ids, mut count, mut are_tokens) = ([0; MOST], 0, true);
             for symbol in self.lanes.symbols(number) {
                 ids[count % MOST] = symbol as TokenId;
@@ -123,10 +107,7 @@ impl NewWords {
                 count += 1;
             }
             if are_tokens && cache.get(key).is_none() {
-                let place = cache.insert(key, &ids[..count]);
-                if let Some(known) = words.places.get_mut(at) {
-                    *known = place;
-                }
+                words.places[at] = cache.insert(key, &ids[..count]);
             }
         }
         self.lanes.clear();

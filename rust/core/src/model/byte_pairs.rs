@@ -2,16 +2,19 @@
 //!
 //! A pair of bytes surely merges if its rank is below that of every merge that could take one of the two away: merges
 //! of any text that ends with the byte before, and of any text that begins with the byte after. Such a pair may as well
-//! merge before everything else, if no merge takes it further at a lower rank than its own (see
-//! [`WholeChars`](crate::model::whole_chars::WholeChars), where the same is done for characters). Nearly half of the
-//! merges of English words are told like this, without a look-up.
+//! merge before everything else, if no merge takes it further at a lower rank than its own (see [`WholeChars`], where
+//! the same is done for characters). Nearly half of the merges of English words are told like this, without a look-up.
+//!
+//! [`WholeChars`]: super::whole_chars::WholeChars
 
-use crate::model::merges::{NO_SYMBOL, Row, Symbol};
-use crate::model::merging::NO_RANK;
+use std::ops::Range;
+
+use super::merges::{NO_SYMBOL, Row, Symbol};
+use super::merging::NO_RANK;
 
 /// What has to be known of a symbol.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Edges {
+pub(crate) struct Edges {
     first: u8,
     last: u8,
     /// It is the symbol of the first byte.
@@ -23,7 +26,7 @@ pub(super) struct Edges {
 
 impl Edges {
     /// Those of a symbol that spells these bytes; any for one that spells none, which is nowhere in a piece.
-    pub(super) fn of(spelled: &[u8]) -> Self {
+    pub(crate) fn of(spelled: &[u8]) -> Self {
         let [first, last] = [spelled.first(), spelled.last()].map(|byte| byte.copied().unwrap_or_default());
         Self { first, last, ..Self::default() }
     }
@@ -32,8 +35,8 @@ impl Edges {
 /// Two bytes side by side.
 #[derive(Debug, Clone, Copy)]
 struct BytePair {
-    /// With [`EARLY`] if a merge takes both together further at a lower rank.
     rank: u32,
+    /// Both together; with [`UNSURE`] if a merge takes that further at a rank that is not higher.
     merged: Symbol,
     /// The lowest rank of a merge of any text that ends with the first byte, and the second byte.
     before: u32,
@@ -41,10 +44,10 @@ struct BytePair {
     after: u32,
 }
 
-/// In a rank, which is lower.
-const EARLY: u32 = 1 << 31;
-/// Only pairs of lower ranks are looked at, so that all other merges can be passed over: they are most of them. Tests have
-/// few merges.
+/// Beside a symbol, which is lower.
+const UNSURE: Symbol = 1 << 31;
+/// Of the merges only pairs of lower ranks count as sure, so that all others can be passed over: they are most of them.
+/// Tests have few merges.
 const SURE: u32 = if cfg!(test) { 24 } else { 1 << 15 };
 
 /// Beyond the end of a piece, or before it begins.
@@ -54,13 +57,13 @@ impl BytePair {
     /// Rank and symbol of both together.
     #[inline(always)]
     fn merge(self) -> (u32, Symbol) {
-        (if self.rank == NO_RANK { NO_RANK } else { self.rank & !EARLY }, self.merged)
+        (self.rank, self.merged & !UNSURE)
     }
 
     /// The symbol of both together, if they surely merge between these pairs, each of which shares a byte with this one.
     #[inline(always)]
     fn sure(self, before: Self, after: Self) -> Option<Symbol> {
-        (self.rank < before.before && self.rank < after.after && self.rank < SURE).then_some(self.merged)
+        (self.rank < before.before && self.rank < after.after && self.merged < UNSURE).then_some(self.merged)
     }
 }
 
@@ -70,7 +73,7 @@ pub(crate) struct BytePairs(Vec<BytePair>);
 
 impl BytePairs {
     /// Reads the merges in order of rank; `edges` are those of each symbol. O(merges + 2¹⁶).
-    pub(super) fn new(rows: &[Row], symbols: &[Symbol; 256], mut edges: Vec<Edges>) -> Self {
+    pub(crate) fn new(rows: &[Row], symbols: &[Symbol; 256], mut edges: Vec<Edges>) -> Self {
         let mut pairs = vec![NONE; 1 << 16];
         for (&symbol, byte) in symbols.iter().zip(0..=u8::MAX) {
             if let Some(edges) = edges.get_mut(symbol as usize) {
@@ -100,8 +103,8 @@ impl BytePairs {
             }
         }
         for pair in &mut pairs {
-            if edges.get(pair.merged as usize).is_some_and(|edges| edges.is_early) {
-                pair.rank |= EARLY;
+            if pair.rank >= SURE || edges.get(pair.merged as usize).is_some_and(|edges| edges.is_early) {
+                pair.merged |= UNSURE;
             }
         }
         Self(pairs)
@@ -115,14 +118,14 @@ impl BytePairs {
 
     /// Hands on the symbols of a piece in which all pairs of ASCII have merged that surely do, each with what the one before
     /// and it are together, if that is known. `char` gives the symbol that any other character begins as, or
-    /// [`NO_SYMBOL`] if it begins as bytes, and how many these are.
+    /// nothing if it begins as bytes, and how many these are. Byte ranges come with the symbols.
     #[inline(always)]
-    pub(super) fn symbols(
+    pub(crate) fn symbols(
         &self,
         piece: &[u8],
         bytes: &[Symbol; 256],
-        char: impl Fn(usize) -> (Symbol, usize),
-        mut push: impl FnMut(Symbol, Option<(u32, Symbol)>),
+        char: impl Fn(usize) -> (Option<Symbol>, usize),
+        mut push: impl FnMut(Symbol, Range<usize>, Option<(u32, Symbol)>),
     ) {
         let pair = |at: usize| match (piece.get(at), piece.get(at + 1)) {
             (Some(&first), Some(&second)) => self.0[place(first, second)],
@@ -130,27 +133,31 @@ impl BytePairs {
         };
         let (mut at, mut before, mut here, mut known) = (0, NONE, pair(0), None);
         while let Some(&byte) = piece.get(at) {
-            let next = pair(at + 1);
             if byte >= 0x80 {
                 let (whole, len) = char(at);
-                if whole != NO_SYMBOL {
-                    push(whole, None);
+                if let Some(whole) = whole {
+                    push(whole, at..at + len, None);
                     known = None;
                 } else {
                     for at in at..at + len {
-                        push(bytes[usize::from(piece[at])], known);
+                        push(bytes[usize::from(piece[at])], at..at + 1, known);
                         known = Some(pair(at).merge());
                     }
                 }
                 at += len;
-                (before, here) = (pair(at - 1), pair(at));
-            } else if let Some(both) = here.sure(before, next).filter(|_| piece[at + 1] < 0x80) {
-                push(both, None);
+                if piece.get(at).is_some_and(u8::is_ascii) {
+                    (before, here) = (pair(at - 1), pair(at));
+                }
+                continue;
+            }
+            let next = pair(at + 1);
+            if let Some(both) = here.sure(before, next).filter(|_| piece[at + 1] < 0x80) {
+                push(both, at..at + 2, None);
                 known = None;
                 at += 2;
                 (before, here) = (next, pair(at));
             } else {
-                push(bytes[usize::from(byte)], known);
+                push(bytes[usize::from(byte)], at..at + 1, known);
                 known = Some(here.merge());
                 at += 1;
                 (before, here) = (here, next);
@@ -158,8 +165,60 @@ impl BytePairs {
         }
     }
 
-    pub(super) fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         self.0.capacity() * size_of::<BytePair>()
+    }
+}
+
+/// Pairs while they are collected from tokens, where two texts merge if both together are one. Pairs of bytes merge if
+/// both are ASCII.
+#[derive(Debug)]
+pub(crate) struct TokenPairs {
+    pairs: Vec<BytePair>,
+    /// By pair the lowest rank of a longer token that it begins or ends.
+    further: Vec<u32>,
+}
+
+impl Default for TokenPairs {
+    fn default() -> Self {
+        Self { pairs: vec![NONE; 1 << 16], further: vec![NO_RANK; 1 << 16] }
+    }
+}
+
+impl TokenPairs {
+    /// Lets no pair be sure that stands before or behind a character. O(1).
+    pub(crate) fn add_unknown(&mut self, char: &[u8]) {
+        let (Some(&first), Some(&last)) = (char.first(), char.last()) else { return };
+        for byte in 0..=u8::MAX {
+            self.pairs[place(byte, first)].after = 0;
+            self.pairs[place(last, byte)].before = 0;
+        }
+    }
+
+    /// Adds a token; `symbol` is what its text merges to.
+    pub(crate) fn add(&mut self, text: &[u8], rank: u32, symbol: Symbol) {
+        let (Some(&[first, second]), Some(&[last_but_one, last])) = (text.first_chunk(), text.last_chunk()) else {
+            return;
+        };
+        let (begin, end) = (place(first, second), place(last_but_one, last));
+        self.pairs[begin].after = self.pairs[begin].after.min(rank);
+        self.pairs[end].before = self.pairs[end].before.min(rank);
+        if text.len() > 2 {
+            self.further[begin] = self.further[begin].min(rank);
+            self.further[end] = self.further[end].min(rank);
+        } else if text.is_ascii() {
+            (self.pairs[begin].rank, self.pairs[begin].merged) = (rank, symbol);
+        }
+    }
+
+    /// The pairs as a table. O(2¹⁶).
+    pub(crate) fn finish(mut self) -> BytePairs {
+        for (pair, further) in self.pairs.iter_mut().zip(self.further) {
+            if pair.rank >= further {
+                pair.merged |= UNSURE;
+            }
+        }
+        BytePairs(self.pairs)
     }
 }
 
@@ -227,7 +286,7 @@ mod tests {
             let mut merging = Merging::default();
             for piece in pieces {
                 let mut symbols: Vec<Symbol> = Vec::new();
-                pairs.symbols(&piece, &bytes, |_| (NO_SYMBOL, 1), |symbol, pair| {
+                pairs.symbols(&piece, &bytes, |_| (None, 1), |symbol, _, pair| {
                     if let Some(pair) = pair {
                         assert_eq!(merges.get(symbols[symbols.len() - 1], symbol).0, pair.0);
                     }
