@@ -17,6 +17,7 @@ use super::junctions::{Junctions, Pairs};
 use super::key::Key;
 use super::merges::{Memo, Merges, NO_SYMBOL, Symbol};
 use super::merging::Merging;
+use super::merging::runs::{self, Run};
 use super::whole_chars::{Uses, WholeChars};
 use super::whole_words::WholeWords;
 use super::word_cache::WordCache;
@@ -29,6 +30,9 @@ use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::unicode::utf8;
 use crate::vocabulary::{Definition, Vocabulary, byte_text};
 use new_words::NewWords;
+
+/// From so many bytes on a piece may be a run that is worth counting.
+const SHORTEST_RUN: usize = 16;
 
 /// Byte-pair encoding with one vocabulary.
 #[derive(Debug)]
@@ -220,6 +224,9 @@ impl Bpe {
         if let Some(id) = self.whole_piece(vocabulary, &text[begin..end], key) {
             return sink.push(id, begin..end);
         }
+        if end - begin >= SHORTEST_RUN && self.run(&text[begin..end], begin, sink) {
+            return;
+        }
         if self.byte_level && is_simple(&text[begin..end]) {
             return self.merge(vocabulary, text, begin, end, &mut scratch.merger, sink);
         }
@@ -230,6 +237,41 @@ impl Bpe {
                 self.part(vocabulary, text, from, to, scratch, sink);
             }
         });
+    }
+
+    /// Encodes a piece that is one character over and over, with or without a byte of ASCII before, if counting is enough;
+    /// tells whether it is so.
+    fn run<S: Sink>(&self, piece: &[u8], begin: usize, sink: &mut S) -> bool {
+        let Some(merged) = self.merge_run(piece) else { return false };
+        let mut from = 0;
+        for Run { symbol, count, width } in merged {
+            for _ in 0..count {
+                self.push_symbol(symbol, piece, from..from + width, begin, sink);
+                from += width;
+            }
+        }
+        true
+    }
+
+    /// The symbols of a piece of [`SHORTEST_RUN`] bytes or more, if it is such a run.
+    fn merge_run(&self, piece: &[u8]) -> Option<Vec<Run>> {
+        let char = |at: usize| match piece[at] {
+            byte @ 0..0x80 => (Some(self.byte_symbols[usize::from(byte)]), 1),
+            _ => self.whole_char(piece, at),
+        };
+        let is_run = |at: usize, len: usize| piece[at + len..] == piece[at..piece.len() - len];
+        let first = usize::from(piece[0] < 0x80 && piece[0] != piece[1]);
+        let (symbol, width) = char(first);
+        let count = (piece.len() - first) / width;
+        if count * width + first != piece.len() || !is_run(first, width) {
+            return None;
+        }
+        let single = (first > 0).then_some(Run { symbol: char(0).0?, count: 1, width: 1 });
+        let runs: Vec<Run> = single.into_iter().chain([Run { symbol: symbol?, count, width }]).collect();
+        if runs.iter().any(|run| run.symbol == NO_SYMBOL) {
+            return None;
+        }
+        runs::merge(runs, |left, right| self.merges.get(left, right))
     }
 
     /// Encodes a part of a piece that merges by itself.
@@ -299,12 +341,17 @@ impl Bpe {
             memo.get(&self.merges, left.symbol, right.symbol)
         });
         for part in parts {
-            let (from, to) = (part.start as usize, part.end as usize);
-            if self.merges.is_token(part.symbol) {
-                sink.push(part.symbol as TokenId, begin + from..begin + to);
-            } else {
-                (from..to).for_each(|at| self.spell_out(piece[at], begin + at, sink));
-            }
+            self.push_symbol(part.symbol, piece, part.start as usize..part.end as usize, begin, sink);
+        }
+    }
+
+    /// Emits a symbol that `range` of a piece has become.
+    #[inline]
+    fn push_symbol<S: Sink>(&self, symbol: Symbol, piece: &[u8], range: Range<usize>, begin: usize, sink: &mut S) {
+        if self.merges.is_token(symbol) {
+            sink.push(symbol as TokenId, begin + range.start..begin + range.end);
+        } else {
+            range.for_each(|at| self.spell_out(piece[at], begin + at, sink));
         }
     }
 

@@ -7,6 +7,7 @@
 
 pub(crate) mod lanes;
 mod queue;
+pub(crate) mod runs;
 
 use super::merges::{NO_SYMBOL, Symbol};
 use queue::Queue;
