@@ -431,7 +431,7 @@ struct TokenTables {
     whole: Option<WholeWords>,
     pairs: Pairs,
     uses: Uses,
-    /// By token.
+    /// By token, where symbols begin as bytes.
     edges: Vec<Edges>,
 }
 
@@ -439,10 +439,12 @@ impl TokenTables {
     fn read(vocabulary: &Vocabulary, symbols: Symbols, ignore_merges: bool) -> Self {
         let mut whole = ignore_merges.then(|| WholeWords::with_capacity(vocabulary.len(), symbols.byte_level));
         let (mut pairs, mut uses, mut spelled) = (Pairs::default(), Uses::default(), Vec::new());
-        let mut edges = Vec::with_capacity(vocabulary.len());
+        let mut edges = Vec::with_capacity(if symbols.byte_level { vocabulary.len() } else { 0 });
         for (text, symbol) in vocabulary.keys().iter().zip(0..) {
             symbols.add(text, symbol, &mut spelled, &mut pairs, &mut uses);
-            edges.push(Edges::of(&spelled));
+            if symbols.byte_level {
+                edges.push(Edges::of(&spelled));
+            }
             if let Some(whole) = &mut whole {
                 whole.push(&mut spelled);
             }

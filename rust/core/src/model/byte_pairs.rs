@@ -262,13 +262,6 @@ mod tests {
         })
     }
 
-    fn run(merging: &mut Merging, merges: &Merges, symbols: &[Symbol]) -> Vec<Symbol> {
-        merging.clear();
-        symbols.iter().enumerate().for_each(|(at, &symbol)| merging.push(symbol, at, at + 1));
-        let parts = merging.run(|left, right| merges.get(left.symbol, right.symbol));
-        parts.iter().map(|part| part.symbol).collect()
-    }
-
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
@@ -284,6 +277,7 @@ mod tests {
             let edges = texts.iter().map(|text| Edges::of(text)).collect();
             let pairs = BytePairs::new(&rows, &bytes, edges);
             let mut merging = Merging::default();
+            let mut run = |symbols: &[Symbol]| merging.run_symbols(symbols, |left, right| merges.get(left, right));
             for piece in pieces {
                 let mut symbols: Vec<Symbol> = Vec::new();
                 pairs.symbols(&piece, &bytes, |_| (None, 1), |symbol, _, pair| {
@@ -293,7 +287,7 @@ mod tests {
                     symbols.push(symbol);
                 });
                 let single: Vec<Symbol> = piece.iter().map(|&byte| bytes[usize::from(byte)]).collect();
-                prop_assert_eq!(run(&mut merging, &merges, &symbols), run(&mut merging, &merges, &single));
+                prop_assert_eq!(run(&symbols), run(&single));
             }
         }
     }

@@ -99,6 +99,18 @@ impl Merging {
         &self.parts
     }
 
+    /// What some symbols merge to.
+    #[cfg(test)]
+    pub(crate) fn run_symbols(
+        &mut self,
+        symbols: &[Symbol],
+        mut pair: impl FnMut(Symbol, Symbol) -> (u32, Symbol),
+    ) -> Vec<Symbol> {
+        self.clear();
+        symbols.iter().enumerate().for_each(|(at, &symbol)| self.push(symbol, at, at + 1));
+        self.run(|left, right| pair(left.symbol, right.symbol)).iter().map(|part| part.symbol).collect()
+    }
+
     fn run_few(&mut self, mut pair: impl FnMut(&Part, &Part) -> (u32, Symbol)) {
         let Self { parts, few, .. } = self;
         let parts = &mut parts[..];

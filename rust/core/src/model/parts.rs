@@ -52,6 +52,7 @@ impl Parts {
     }
 }
 
+/// The parts of a text, and what they become.
 struct KnownParts<'a, F> {
     text: &'a [u8],
     cache: &'a mut WordCache,

@@ -142,10 +142,9 @@ struct Origin {
 
 impl Tables {
     fn new(vocabulary: &Vocabulary) -> Self {
-        let mut pairs = Pairs::default();
-        vocabulary.keys().iter().for_each(|text| pairs.add_characters(text, true));
-        let (mut byte_pairs, mut unescaped) = (TokenPairs::default(), Vec::new());
+        let (mut pairs, mut byte_pairs, mut unescaped) = (Pairs::default(), TokenPairs::default(), Vec::new());
         for (text, id) in vocabulary.keys().iter().zip(0..) {
+            pairs.add_characters(text, true);
             unescaped.clear();
             let mut rest = text;
             while let Some((&byte, after)) = rest.split_first() {

@@ -99,9 +99,9 @@ impl WordQueue {
         }
         let (mut at, mut is_learned) = (0, false);
         loop {
-            let count = few(known.cache(), &keys[at..], &places[at..], &mut self.ids);
-            sink.push_all(&self.ids[..count.1]);
-            at += count.0;
+            let (found, count) = few(known.cache(), &keys[at..], &places[at..], &mut self.ids);
+            sink.push_all(&self.ids[..count]);
+            at += found;
             let (Some(&key), Some(&end)) = (keys.get(at), ends.get(at)) else { break };
             let begin = if at == 0 { self.begin } else { ends[at - 1] };
             if !is_learned && key.some().is_some_and(|key| known.cache().get(key).is_none()) {

@@ -47,9 +47,7 @@ impl NewWords {
             self.new[count % WORDS].0 = at;
             count += usize::from(!cache.is_at(place, key));
         }
-        if bpe.whole.is_some() {
-            count = self.learn_tokens(bpe, count, &mut words, cache);
-        }
+        count = self.learn_tokens(bpe, count, &mut words, cache);
         let mut waiting = 0;
         for number in 0..count {
             let at = self.new[number % WORDS].0 as usize;

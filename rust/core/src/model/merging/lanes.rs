@@ -64,16 +64,32 @@ pub(crate) struct Lanes {
     lanes: [Lane; LANES],
     /// How many there are.
     len: usize,
-    /// Look-ups that have begun, and how many they are.
+    waiting: Waiting,
+}
+
+/// Look-ups that have begun.
+#[derive(Debug)]
+struct Waiting {
     pending: [Pending; MOST_PENDING],
-    waiting: usize,
+    count: usize,
+}
+
+impl Waiting {
+    /// Begins to look up the symbol at a place and the next, and keeps that if they may merge.
+    #[inline(always)]
+    fn begin(&mut self, merges: &Merges, lane: usize, at: usize, left: Symbol, right: Symbol) {
+        let probe = merges.probe(left, right);
+        self.pending[self.count % MOST_PENDING] = Pending { probe, lane: lane as u8, at: at as u8 };
+        self.count += usize::from(probe.may_merge());
+    }
 }
 
 impl Default for Lanes {
     fn default() -> Self {
         let (symbols, none) = ([NO_SYMBOL; MOST], [NONE; MOST]);
         let lane = Lane { len: 0, symbols, ranks: none, merged: symbols, before: BEFORE, after: AFTER };
-        Self { lanes: [lane; LANES], len: 0, pending: [Pending::default(); MOST_PENDING], waiting: 0 }
+        let waiting = Waiting { pending: [Pending::default(); MOST_PENDING], count: 0 };
+        Self { lanes: [lane; LANES], len: 0, waiting }
     }
 }
 
@@ -116,9 +132,7 @@ impl Lanes {
         if let Some(pair) = pair {
             return lane.set(at - 1, pair);
         }
-        let probe = merges.probe(lane.symbols[(at - 1) % MOST], symbol);
-        self.pending[self.waiting % MOST_PENDING] = Pending { probe, lane: number as u8, at: at as u8 - 1 };
-        self.waiting += usize::from(probe.may_merge());
+        self.waiting.begin(merges, number, at - 1, lane.symbols[(at - 1) % MOST], symbol);
     }
 
     /// Ends the word; tells whether there is no room for another one.
@@ -130,20 +144,20 @@ impl Lanes {
 
     /// Merges all words.
     pub(crate) fn run(&mut self, merges: &Merges) {
-        let Self { lanes, len, pending, waiting } = self;
+        let Self { lanes, len, waiting } = self;
         let (mut active, mut len): ([u8; LANES], _) = (std::array::from_fn(|lane| lane as u8), (*len).min(LANES));
-        let mut count = *waiting;
         while len > 0 {
-            for &Pending { probe, lane, at } in &pending[..count.min(MOST_PENDING)] {
+            for &Pending { probe, lane, at } in &waiting.pending[..waiting.count.min(MOST_PENDING)] {
                 lanes[usize::from(lane) % LANES].set(usize::from(at), merges.complete(probe));
             }
-            count = 0;
+            waiting.count = 0;
             let mut still = 0;
             for which in 0..len {
                 let number = active[which % LANES];
-                let lane = &mut lanes[usize::from(number) % LANES];
+                let number = usize::from(number) % LANES;
+                let lane = &mut lanes[number];
                 let Some(at) = lane.lowest() else { continue };
-                active[still % LANES] = number;
+                active[still % LANES] = number as u8;
                 still += 1;
                 let (gone, merged) = (usize::from(lane.after[at]) % MOST, lane.merged[at]);
                 let (left, right) = (usize::from(lane.before[at]), usize::from(lane.after[gone]));
@@ -152,15 +166,11 @@ impl Lanes {
                 (lane.ranks[at], lane.ranks[gone]) = (NONE, NONE);
                 if right < lane.len {
                     lane.before[right % MOST] = at as u8;
-                    let probe = merges.probe(merged, lane.symbols[right % MOST]);
-                    pending[count % MOST_PENDING] = Pending { probe, lane: number, at: at as u8 };
-                    count += usize::from(probe.may_merge());
+                    waiting.begin(merges, number, at, merged, lane.symbols[right % MOST]);
                 }
                 if left < lane.len {
                     lane.ranks[left % MOST] = NONE;
-                    let probe = merges.probe(lane.symbols[left % MOST], merged);
-                    pending[count % MOST_PENDING] = Pending { probe, lane: number, at: left as u8 };
-                    count += usize::from(probe.may_merge());
+                    waiting.begin(merges, number, left, lane.symbols[left % MOST], merged);
                 }
             }
             len = still;
@@ -181,7 +191,7 @@ impl Lanes {
 
     /// Forgets all words.
     pub(crate) fn clear(&mut self) {
-        (self.len, self.waiting) = (0, 0);
+        (self.len, self.waiting.count) = (0, 0);
     }
 }
 
@@ -234,10 +244,7 @@ mod tests {
                 }
                 lanes.run(&table);
                 for (number, word) in words.iter().enumerate() {
-                    merging.clear();
-                    word.iter().enumerate().for_each(|(at, &symbol)| merging.push(symbol, at, at + 1));
-                    let alone = merging.run(|left, right| table.get(left.symbol, right.symbol));
-                    let alone: Vec<Symbol> = alone.iter().map(|part| part.symbol).collect();
+                    let alone = merging.run_symbols(word, |left, right| table.get(left, right));
                     prop_assert_eq!(lanes.symbols(number).collect::<Vec<_>>(), alone);
                 }
             }

@@ -80,8 +80,6 @@ mod tests {
         (prop::collection::vec(merged, SYMBOLS * SYMBOLS), ranks)
     }
 
-    type Pair<'a> = &'a dyn Fn(Symbol, Symbol) -> (u32, Symbol);
-
     fn runs(counts: &[(Symbol, usize)]) -> Vec<Run> {
         let mut runs: Vec<Run> = counts.iter().map(|&(symbol, count)| Run { symbol, count, width: 1 }).collect();
         runs.dedup_by_key(|run| run.symbol);
@@ -90,13 +88,6 @@ mod tests {
 
     fn symbols(runs: &[Run]) -> Vec<Symbol> {
         runs.iter().flat_map(|run| std::iter::repeat_n(run.symbol, run.count)).collect()
-    }
-
-    fn one_by_one(symbols: &[Symbol], pair: Pair<'_>) -> Vec<Symbol> {
-        let mut merging = Merging::default();
-        symbols.iter().enumerate().for_each(|(at, &symbol)| merging.push(symbol, at, at + 1));
-        let parts = merging.run(|left, right| pair(left.symbol, right.symbol));
-        parts.iter().map(|part| part.symbol).collect()
     }
 
     proptest! {
@@ -117,7 +108,7 @@ mod tests {
             let runs = runs(&counts);
             let single = symbols(&runs);
             if let Some(found) = merge(runs, pair) {
-                prop_assert_eq!(symbols(&found), one_by_one(&single, &pair));
+                prop_assert_eq!(symbols(&found), Merging::default().run_symbols(&single, pair));
             }
         }
     }
@@ -132,7 +123,7 @@ mod tests {
             let found = merge(runs.clone(), pair).expect("trained");
             assert_eq!(found.iter().map(|run| run.count * run.width).sum::<usize>(), count);
             if count < 300 {
-                assert_eq!(symbols(&found), one_by_one(&symbols(&runs), &pair));
+                assert_eq!(symbols(&found), Merging::default().run_symbols(&symbols(&runs), pair));
             }
         }
     }
