@@ -8,6 +8,7 @@
 //! Deviations: none.
 
 pub(crate) mod masks;
+pub(crate) mod rows;
 #[rustfmt::skip]
 mod tables;
 pub mod utf8;
@@ -100,24 +101,30 @@ impl Flags {
 
 /// The classes of a code point.
 #[inline]
-pub fn flags(code_point: u32) -> Flags {
-    if let Some(&bits) = tables::ASCII_FLAGS.get(code_point as usize) {
-        return Flags(bits);
-    }
-    match tables::CLASS_INDEX.get((code_point >> PAGE_BITS) as usize) {
-        Some(&page) => {
-            let class = tables::CLASS_PAGES[usize::from(page)][in_page(code_point)];
-            Flags(tables::FLAGS[usize::from(class)])
-        }
-        None => high_flags(code_point),
+pub const fn flags(code_point: u32) -> Flags {
+    let (at, page) = (code_point as usize, (code_point >> PAGE_BITS) as usize);
+    if at < tables::ASCII_FLAGS.len() {
+        Flags(tables::ASCII_FLAGS[at])
+    } else if page < tables::CLASS_INDEX.len() {
+        let class = tables::CLASS_PAGES[tables::CLASS_INDEX[page] as usize][in_page(code_point)];
+        Flags(tables::FLAGS[class as usize])
+    } else {
+        high_flags(code_point)
     }
 }
 
 /// The classes beyond the paged planes: tags, variation selectors and private use.
 #[cold]
-fn high_flags(code_point: u32) -> Flags {
-    let range = tables::HIGH_RANGES.iter().find(|(first, last, _)| (*first..=*last).contains(&code_point));
-    range.map_or(Flags::UNDEFINED, |&(_, _, bits)| Flags(bits))
+const fn high_flags(code_point: u32) -> Flags {
+    let mut at = 0;
+    while at < tables::HIGH_RANGES.len() {
+        let (first, last, bits) = tables::HIGH_RANGES[at];
+        if first <= code_point && code_point <= last {
+            return Flags(bits);
+        }
+        at += 1;
+    }
+    Flags::UNDEFINED
 }
 
 /// The simple lowercase mapping, or the code point itself.
@@ -145,7 +152,7 @@ fn mapped(index: &[u8], pages: &[[u32; 1 << PAGE_BITS]], code_point: u32) -> u32
 }
 
 #[inline]
-fn in_page(code_point: u32) -> usize {
+const fn in_page(code_point: u32) -> usize {
     (code_point & ((1 << PAGE_BITS) - 1)) as usize
 }
 

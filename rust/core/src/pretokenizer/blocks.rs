@@ -2,15 +2,16 @@
 //!
 //! The patterns of GPT-2 and of cl100k (GPT-4, Llama 3, Qwen) cut text at places that a byte and its nearest neighbours
 //! tell, but for a few rare constellations. So boundaries are computed as bits: one mask per class of bytes, shifted and
-//! combined. A block begins where a piece begins, which makes it independent of everything before it; whatever cannot
-//! be decided inside the block ends it early, and the automaton takes over for one piece.
+//! combined. A block begins where a piece begins, which makes it independent of everything before it, or else inside the
+//! letters of a piece, which go on as long as letters come. Whatever cannot be decided inside the block ends it early, and
+//! the automaton takes over for one piece.
 //!
 //! Source: the patterns themselves (see `families`); the automaton is the oracle. About one instruction per byte and
 //! mask instead of a mispredicted branch per piece.
 
 use super::automaton::Automaton;
 use crate::unicode::masks::{BLOCK, Masks};
-use crate::unicode::{self, utf8};
+use crate::unicode::{self, Flags, rows, utf8};
 
 /// How a shape groups digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +38,7 @@ impl Shape {
     /// same pattern.
     #[inline]
     pub(crate) fn split(self, automaton: &Automaton, text: &[u8], mut piece: impl FnMut(usize, usize)) {
-        let mut begin = 0;
+        let (mut begin, mut from, mut in_letters) = (0, 0, false);
         while begin < text.len() {
             let rest = &text[begin..];
             let bits = match rest.first_chunk::<BLOCK>() {
@@ -48,29 +49,37 @@ impl Shape {
                     Bits::new(&block, rest.len(), true)
                 }
             };
-            let (mut starts, is_whole) = self.starts(bits, rest);
-            let mut from = begin;
+            let (mut starts, known) = self.starts(bits, rest, in_letters);
             while starts != 0 {
                 let to = begin + starts.trailing_zeros() as usize;
                 piece(from, to);
                 from = to;
                 starts &= starts - 1;
             }
-            if is_whole {
-                return piece(from, text.len());
+            match known {
+                Known::Text => return piece(from, text.len()),
+                Known::Letters => (begin, in_letters) = (begin + bits.end as usize, true),
+                Known::Starts => {
+                    if from < begin {
+                        // The letters end here, whatever comes after them.
+                        let to = begin + bits.letter.trailing_ones() as usize;
+                        piece(from, to);
+                        from = to;
+                    } else if from == begin && !in_letters {
+                        // Nothing was certain: one piece the long way.
+                        from = automaton.piece_end(text, begin, text.len());
+                        piece(begin, from);
+                    }
+                    (begin, in_letters) = (from, false);
+                }
             }
-            if from == begin {
-                // Nothing was certain: one piece the long way.
-                from = automaton.piece_end(text, begin, text.len());
-                piece(begin, from);
-            }
-            begin = from;
         }
     }
 
-    /// The bytes after the first at which pieces begin, as far as that is certain, and whether it is for all the text.
+    /// The bytes at which pieces begin, as far as that is certain, and how far it is. A piece begins at the first byte, or
+    /// else a letter is before it.
     #[inline]
-    fn starts(self, bits: Bits, text: &[u8]) -> (u64, bool) {
+    fn starts(self, bits: Bits, text: &[u8], in_letters: bool) -> (u64, Known) {
         let Bits { letter, digit, space, blank, newline, other, apostrophe, inner, end, is_closed } = bits;
         let white = blank | newline;
         // Others begin a piece, unless others or a space are before them.
@@ -99,7 +108,7 @@ impl Shape {
             for _ in 1..4 {
                 alone |= after(alone) & inner;
             }
-            starts |= letter & !inner & !after(letter | blank | alone);
+            starts |= letter & !inner & !(after(letter | blank | alone) | u64::from(in_letters));
             starts |= newline & !after(other | white);
             // A blank begins a piece after a newline, if that is the last one of its run. Adding a run's first bit moves
             // it to where the run ends.
@@ -115,18 +124,24 @@ impl Shape {
             }
             starts |= blank & (!after(white) | after_newline | last_white);
         } else {
-            starts |= letter & !inner & !after(letter | space);
+            starts |= letter & !inner & !(after(letter | space) | u64::from(in_letters));
             starts |= white & !after(white) | last_white;
         }
         let candidates = apostrophe & other_starts & letter >> 1;
         if candidates != 0 {
-            limit = limit.min(self.contractions(text, candidates, letter, &mut starts));
+            limit = limit.min(self.contractions(text, candidates, bits, &mut starts));
         }
-        (starts & !1 & below(limit), is_closed && limit == end)
+        let known = match limit == end {
+            true if is_closed => Known::Text,
+            true if letter & last_bit(end) != 0 => Known::Letters,
+            _ => Known::Starts,
+        };
+        let first = u64::from(!in_letters);
+        (starts & !first & below(limit), known)
     }
 
     /// Corrects the pieces after apostrophes that begin a contraction; answers how far that is certain.
-    fn contractions(self, text: &[u8], mut candidates: u64, letter: u64, starts: &mut u64) -> u32 {
+    fn contractions(self, text: &[u8], mut candidates: u64, bits: Bits, starts: &mut u64) -> u32 {
         while candidates != 0 {
             let at = candidates.trailing_zeros();
             candidates &= candidates - 1;
@@ -134,12 +149,26 @@ impl Shape {
                 return at + 1;
             }
             if let Some(len) = contraction(&text[at as usize + 1..], self.cl100k) {
+                if at + len == bits.end && !bits.is_closed {
+                    return at + 1;
+                }
                 *starts &= !(1 << (at + 1));
-                *starts |= letter & 1 << (at + len);
+                *starts |= bits.letter & 1 << (at + len);
             }
         }
         BLOCK as u32
     }
+}
+
+/// What is known behind the last piece that begins in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// Nothing.
+    Starts,
+    /// It goes on to the end of the block at least, where it has come to its letters: it ends with the last of them.
+    Letters,
+    /// It is the text's last one.
+    Text,
 }
 
 /// The length of a contraction with its apostrophe, given what follows the apostrophe.
@@ -175,6 +204,17 @@ fn highest(mask: u64) -> u32 {
     mask.checked_ilog2().unwrap_or(0)
 }
 
+/// Whether the character beyond ASCII that begins with these bytes is a letter, and whether it is neither that nor a
+/// number nor whitespace.
+#[inline(always)]
+fn classes(bytes: [u8; 4]) -> (bool, bool) {
+    if let Some((row, bit)) = rows::row(bytes) {
+        return (row.letter >> bit & 1 != 0, row.other >> bit & 1 != 0);
+    }
+    let flags = utf8::decode_valid(&bytes, 0).map_or(Flags::UNDEFINED, |(code_point, _)| unicode::flags(code_point));
+    (flags.is_letter(), !(flags.is_letter() || flags.is_number() || flags.is_whitespace()))
+}
+
 /// What the bytes of a block are.
 #[derive(Clone, Copy)]
 struct Bits {
@@ -199,41 +239,42 @@ impl Bits {
     /// What the first `len` bytes of a block are; `is_last` tells whether the text ends after them.
     #[inline]
     fn new(block: &[u8; BLOCK], len: usize, is_last: bool) -> Self {
-        let Masks { letter, digit, space, blank, newline, apostrophe, lead, inner } = Masks::new(block);
+        let Masks { letter, digit, space, blank, newline, apostrophe, lead, letter_lead, inner } = Masks::new(block);
         let end = len as u32;
         let blank = blank | space;
         let other = below(end) & !(letter | digit | blank | newline | lead | inner);
         let mut bits = Self { letter, digit, space, blank, newline, other, apostrophe, inner, end, is_closed: is_last };
         if lead != 0 {
-            bits.add_beyond(block, lead);
+            bits.add_beyond(block, lead, letter_lead);
         }
         bits
     }
 
-    /// Adds the characters beyond ASCII, which begin at these bytes. Digits, whitespace and a character that the block
-    /// cuts end what is known.
-    fn add_beyond(&mut self, block: &[u8; BLOCK], mut leads: u64) {
-        let (mut letter, mut other, mut end) = (0, 0, None);
-        while leads != 0 {
-            let at = leads.trailing_zeros();
-            let flags = utf8::decode_valid(block, at as usize).map(|(code_point, _)| unicode::flags(code_point));
-            let Some(flags) = flags.filter(|flags| !flags.is_number() && !flags.is_whitespace()) else {
-                end = Some(at);
-                break;
-            };
-            let bit = leads & leads.wrapping_neg();
-            letter |= if flags.is_letter() { bit } else { 0 };
-            other |= if flags.is_letter() { 0 } else { bit };
-            leads ^= bit;
+    /// Adds the characters beyond ASCII, which begin at `leads`; `letter` are those of them that are letters whatever
+    /// follows. Digits, whitespace and a character that the block cuts end what is known.
+    fn add_beyond(&mut self, block: &[u8; BLOCK], leads: u64, mut letter: u64) {
+        let mut padded = [0; BLOCK + 4];
+        padded[..BLOCK].copy_from_slice(block);
+        let (mut rest, mut other) = (leads & !letter, 0);
+        while rest != 0 {
+            let at = rest.trailing_zeros() as usize % BLOCK;
+            let (is_letter, is_other) = classes([padded[at], padded[at + 1], padded[at + 2], padded[at + 3]]);
+            letter |= u64::from(is_letter) << at;
+            other |= u64::from(is_other) << at;
+            rest &= rest - 1;
         }
+        let last = leads & !below(BLOCK as u32 - 3);
+        let is_cut = |at: u32| at as usize + utf8::sequence_len(block[at as usize]) > BLOCK;
+        let cut = (BLOCK as u32 - 3..BLOCK as u32).find(|&at| last >> at & 1 != 0 && is_cut(at));
+        let unknown = leads & !(letter | other) | cut.map_or(0, |at| 1 << at);
         for _ in 1..4 {
             letter |= after(letter) & self.inner;
             other |= after(other) & self.inner;
         }
         self.letter |= letter;
         self.other |= other;
-        if let Some(end) = end {
-            self.cut(end);
+        if unknown != 0 {
+            self.cut(unknown.trailing_zeros());
         }
     }
 

@@ -7,7 +7,7 @@
 /// Bytes per block.
 pub(crate) const BLOCK: usize = 64;
 
-/// Bit `i` of each mask is about byte `i` of the block. No bit is set in two masks.
+/// Bit `i` of each mask is about byte `i` of the block. No bit is set in two masks but for `lead` and `letter_lead`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Masks {
     /// `A` to `Z` and `a` to `z`.
@@ -24,6 +24,8 @@ pub(crate) struct Masks {
     pub apostrophe: u64,
     /// Bytes that begin a character beyond ASCII.
     pub lead: u64,
+    /// Those of them that tell a letter, whatever follows: most of Han and Hangul.
+    pub letter_lead: u64,
     /// Bytes inside such a character.
     pub inner: u64,
 }
@@ -36,6 +38,8 @@ const SPACE: u8 = 8;
 const BLANK: u8 = 16;
 const NEWLINE: u8 = 32;
 const APOSTROPHE: u8 = 64;
+/// The highest bit, which needs no comparison.
+const LETTER_LEAD: u8 = 128;
 
 /// By the low half of a byte, the classes that are possible.
 const LOW: [u8; 16] = {
@@ -64,6 +68,10 @@ const LOW: [u8; 16] = {
         if low == 7 {
             classes |= APOSTROPHE;
         }
+        // U+5000 to U+9FFF and U+B000 to U+CFFF.
+        if low >= 5 && low <= 9 || low == 11 || low == 12 {
+            classes |= LETTER_LEAD;
+        }
         table[low] = classes;
         low += 1;
     }
@@ -86,7 +94,7 @@ const HIGH: [u8; 16] = [
     0,
     0,
     0,
-    0,
+    LETTER_LEAD,
     0,
 ];
 
@@ -129,6 +137,7 @@ impl Masks {
                 BLANK => masks.blank |= bit,
                 NEWLINE => masks.newline |= bit,
                 APOSTROPHE => masks.apostrophe |= bit,
+                LETTER_LEAD => (masks.lead, masks.letter_lead) = (masks.lead | bit, masks.letter_lead | bit),
                 _ if byte >= 0xC0 => masks.lead |= bit,
                 _ if byte >= 0x80 => masks.inner |= bit,
                 _ => {}
@@ -169,9 +178,9 @@ mod avx2 {
             )
         };
         let classes = |bytes: __m256i| {
-            let high = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), _mm256_set1_epi8(15));
-            // A byte beyond ASCII selects nothing in the first table.
-            _mm256_and_si256(_mm256_shuffle_epi8(low_half, bytes), _mm256_shuffle_epi8(high_half, high))
+            let half = |bytes| _mm256_and_si256(bytes, _mm256_set1_epi8(15));
+            let (low, high) = (half(bytes), half(_mm256_srli_epi16::<4>(bytes)));
+            _mm256_and_si256(_mm256_shuffle_epi8(low_half, low), _mm256_shuffle_epi8(high_half, high))
         };
         let (first_classes, second_classes) = (classes(first), classes(second));
         let bits = |first: __m256i, second: __m256i| {
@@ -192,6 +201,7 @@ mod avx2 {
             newline: of(NEWLINE),
             apostrophe: of(APOSTROPHE),
             lead: beyond & second_bits,
+            letter_lead: bits(first_classes, second_classes),
             inner: beyond & !second_bits,
         }
     }
@@ -200,6 +210,7 @@ mod avx2 {
 #[cfg(test)]
 mod tests {
     use super::{BLOCK, Masks};
+    use crate::unicode::flags;
 
     #[test]
     fn both_paths_agree() {
@@ -225,6 +236,8 @@ mod tests {
             assert_eq!(is(masks.apostrophe), byte == b'\'');
             assert_eq!(is(masks.lead), byte >= 0xC0);
             assert_eq!(is(masks.inner), (0x80..0xC0).contains(&byte));
+            let is_letter = |last: u32| flags(u32::from(byte & 15) << 12 | last).is_letter();
+            assert_eq!(is(masks.letter_lead), byte >> 4 == 14 && (0..1 << 12).all(is_letter));
         }
     }
 }
