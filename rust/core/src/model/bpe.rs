@@ -18,6 +18,7 @@ use super::key::Key;
 use super::merges::{Memo, Merges, NO_SYMBOL, Symbol};
 use super::merging::Merging;
 use super::merging::runs::{self, Run};
+use super::parts::Parts;
 use super::whole_chars::{Uses, WholeChars};
 use super::whole_words::WholeWords;
 use super::word_cache::WordCache;
@@ -71,6 +72,8 @@ struct Pieces {
     merger: Merger,
     cache: WordCache,
     new_words: NewWords,
+    /// Parts of plain text.
+    parts: Parts,
     /// The ids of a piece, and of a part of one, on their way into the cache.
     ids: Vec<TokenId>,
     part: Vec<TokenId>,
@@ -230,8 +233,14 @@ impl Bpe {
         if self.byte_level && is_simple(&text[begin..end]) {
             return self.merge(vocabulary, text, begin, end, &mut scratch.merger, sink);
         }
+        if !self.byte_level && !S::SPANS {
+            let Pieces { parts, merger, .. } = scratch;
+            return parts.encode(&self.junctions, text, begin..end, self.escape_spaces, sink, |part, ids| {
+                self.merge(vocabulary, part, 0, part.len(), merger, ids);
+            });
+        }
         self.junctions.split(text, begin, end, self.escape_spaces, |from, to| {
-            if (from, to) == (begin, end) && self.byte_level {
+            if (from, to) == (begin, end) {
                 self.merge(vocabulary, text, from, to, &mut scratch.merger, sink);
             } else {
                 self.part(vocabulary, text, from, to, scratch, sink);

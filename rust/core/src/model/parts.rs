@@ -1,5 +1,7 @@
 //! A text encoded part by part, where each part is encoded by itself and what it became is remembered.
 
+use std::ops::Range;
+
 use super::junctions::Junctions;
 use super::word_cache::WordCache;
 use super::word_queue::{Known, Word, WordQueue};
@@ -13,20 +15,20 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Encodes the parts of `text` from byte `begin` on, which `junctions` tell (for `escaped_spaces` see
-    /// [`Junctions::split`]). `encode` appends the ids of a part.
+    /// Encodes the parts of `text[begin..end]`, which `junctions` tell (for `escaped_spaces` see [`Junctions::split`]).
+    /// `encode` appends the ids of a part.
     #[inline]
     pub(crate) fn encode<S: Sink>(
         &mut self,
         junctions: &Junctions,
         text: &[u8],
-        begin: usize,
+        Range { start: begin, end }: Range<usize>,
         escaped_spaces: bool,
         sink: &mut S,
         mut encode: impl FnMut(&[u8], &mut Vec<TokenId>),
     ) {
         self.queue.start(begin);
-        junctions.split(text, begin, text.len(), escaped_spaces, |_, to| {
+        junctions.split(text, begin, end, escaped_spaces, |_, to| {
             if self.queue.push(to) {
                 self.drain(text, sink, &mut encode);
             }

@@ -139,7 +139,7 @@ impl Model for Plamo2 {
             vocabulary.keys().iter().for_each(|text| pairs.add_characters(text, false));
             pairs.finish()
         });
-        parts.encode(junctions, text, begin, false, sink, |part, ids| {
+        parts.encode(junctions, text, begin..text.len(), false, sink, |part, ids| {
             self.take_cheapest(vocabulary, part, 0, costs, ids);
         });
     }

@@ -122,7 +122,7 @@ impl Model for Spm {
                 self.merge(vocabulary, tables, text, from..to, merger, sink)
             });
         }
-        parts.encode(junctions, text, begin, true, sink, |part, ids| {
+        parts.encode(junctions, text, begin..text.len(), true, sink, |part, ids| {
             self.merge_all(vocabulary, tables, part, merger, ids)
         });
     }
