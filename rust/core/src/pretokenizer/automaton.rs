@@ -19,9 +19,9 @@ use super::pattern::{Node, PatternError, Set, is_collapsed, parse};
 use crate::unicode::utf8;
 
 /// The state from which nothing matches any more.
-const DEAD: u32 = 0;
+const DEAD: usize = 0;
 /// The state in which an attempt begins.
-const START: u32 = 1;
+const START: usize = 1;
 /// Runs of fewer bytes than this are not worth remembering.
 const LONG_RUN: usize = 64;
 
@@ -29,15 +29,19 @@ const LONG_RUN: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Automaton {
     classes: Classes,
-    /// `table[state * stride + class]`: the next state, doubled, plus one where a match ends before this symbol.
+    /// `table[row + class]`, where a state's row is its number times `stride`: the row of the next state, doubled, plus one
+    /// where a match ends before this symbol.
     table: Vec<u32>,
     stride: usize,
+    /// Whether a match may begin with this byte.
+    begins: Box<[bool; 256]>,
 }
 
-/// What earlier attempts in the same stretch of text learnt: in `state`, from any byte of `from..=to`, no match ends.
+/// What earlier attempts in the same stretch of text learnt: in the state with this row, from any byte of `from..=to`, no
+/// match ends.
 #[derive(Debug, Clone, Copy, Default)]
 struct Barren {
-    state: u32,
+    row: usize,
     from: usize,
     to: usize,
 }
@@ -57,7 +61,11 @@ impl Automaton {
         let start = program.compile(&tree, accept);
         let stride = usize::from(classes.end()) + 1;
         let table = determinize(&program.states, start, stride);
-        Ok(Self { classes, table, stride })
+        let mut begins = Box::new([true; 256]);
+        for byte in 0..0x80 {
+            begins[usize::from(byte)] = table[START * stride + usize::from(classes.ascii(byte))] > 1;
+        }
+        Ok(Self { classes, table, stride, begins })
     }
 
     /// Calls `piece` with the byte range of every match in `text[begin..end]` and of every stretch between matches.
@@ -68,6 +76,10 @@ impl Automaton {
         let mut barren = Barren::default();
         let (mut unmatched, mut at) = (begin, begin);
         while at < end {
+            if !self.begins[usize::from(text[at])] {
+                at += 1;
+                continue;
+            }
             match self.match_end(text, at, end, &mut barren) {
                 Some(match_end) if match_end > at => {
                     if unmatched < at {
@@ -93,45 +105,81 @@ impl Automaton {
     /// Where the match that begins at `begin` ends.
     #[inline]
     fn match_end(&self, text: &[u8], begin: usize, end: usize, barren: &mut Barren) -> Option<usize> {
-        let (mut state, mut at) = (START, begin);
+        let (mut row, mut at) = (START * self.stride, begin);
         let mut matched = None;
-        // Since when the attempt has been in `state` without a match.
-        let mut since = begin;
+        // Most attempts are over before it is worth asking what was learnt.
+        let near = &text[..end.min(begin + LONG_RUN)];
+        while at < near.len() {
+            let (next, ends_here, len) = self.step(near, text, row, at);
+            matched = if ends_here { Some(at) } else { matched };
+            if next == DEAD {
+                return matched;
+            }
+            (row, at) = (next, at + len);
+        }
+        if at < end { self.far_end(text, at, end, row, matched, barren) } else { self.last(row, end, matched) }
+    }
+
+    /// The same, for an attempt that has come to `at`, far from where it began.
+    #[inline(never)]
+    fn far_end(
+        &self,
+        text: &[u8],
+        mut at: usize,
+        end: usize,
+        mut row: usize,
+        mut matched: Option<usize>,
+        barren: &mut Barren,
+    ) -> Option<usize> {
+        // Since when the attempt has been in its state without a match.
+        let mut since = at;
         while at < end {
-            let byte = text[at];
-            let (class, len) = if byte < 0x80 {
-                (self.classes.ascii(byte), 1)
-            } else {
-                let (code_point, len) = utf8::decode_lossy(text, at);
-                (self.classes.beyond_ascii(code_point), len)
-            };
-            let entry = self.table[state as usize * self.stride + usize::from(class)];
-            let (next, ends_here) = (entry >> 1, entry & 1 != 0);
+            if since == at && row == barren.row && (barren.from..=barren.to).contains(&at) {
+                return matched;
+            }
+            let (next, ends_here, len) = self.step(text, text, row, at);
             if ends_here {
                 matched = Some(at);
+            } else if next == DEAD {
+                remember(barren, row, since, at);
             }
             if next == DEAD {
-                if !ends_here {
-                    remember(barren, state, since, at);
-                }
                 return matched;
             }
             at += len;
-            if ends_here {
-                since = at;
-            }
-            if next != state {
-                (state, since) = (next, at);
-                if state == barren.state && barren.from <= at && at <= barren.to {
-                    return matched;
-                }
-            }
+            since = if ends_here || next != row { at } else { since };
+            row = next;
         }
-        if self.table[state as usize * self.stride + usize::from(self.classes.end())] & 1 != 0 {
-            return Some(end);
+        let last = self.last(row, end, matched);
+        if last != Some(end) {
+            remember(barren, row, since, end);
         }
-        remember(barren, state, since, end);
-        matched
+        last
+    }
+
+    /// Takes the character at `at`, which is in `near`, the beginning of `text`: the row of the next state, whether a match
+    /// ends before this character, and its length.
+    #[inline(always)]
+    fn step(&self, near: &[u8], text: &[u8], row: usize, at: usize) -> (usize, bool, usize) {
+        let (class, len) = match near[at] {
+            byte @ 0..0x80 => (self.classes.ascii(byte), 1),
+            _ => self.beyond_ascii(text, at),
+        };
+        let entry = self.table[row + usize::from(class)];
+        ((entry >> 1) as usize, entry & 1 != 0, len)
+    }
+
+    #[inline(always)]
+    fn beyond_ascii(&self, text: &[u8], at: usize) -> (u8, usize) {
+        let (code_point, len) = utf8::decode_lossy(text, at);
+        (self.classes.beyond_ascii(code_point), len)
+    }
+
+    /// Where the match ends of an attempt that has come to the end of the text.
+    #[inline]
+    fn last(&self, row: usize, end: usize, matched: Option<usize>) -> Option<usize> {
+        let ends_here = self.table[row + usize::from(self.classes.end())] & 1 != 0;
+        if ends_here { Some(end) } else { matched }
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
@@ -140,9 +188,9 @@ impl Automaton {
 }
 
 #[inline]
-fn remember(barren: &mut Barren, state: u32, from: usize, to: usize) {
+fn remember(barren: &mut Barren, row: usize, from: usize, to: usize) {
     if to - from >= LONG_RUN {
-        *barren = Barren { state, from, to };
+        *barren = Barren { row, from, to };
     }
 }
 
@@ -242,10 +290,10 @@ impl Program<'_> {
 
 /// The subset construction over ordered lists of states.
 fn determinize(states: &[State], start: usize, stride: usize) -> Vec<u32> {
-    let mut numbers: HashMap<Vec<usize>, u32> = HashMap::from([(Vec::new(), DEAD), (vec![start], START)]);
+    let mut numbers: HashMap<Vec<usize>, u32> = HashMap::from([(Vec::new(), DEAD as u32), (vec![start], START as u32)]);
     let mut lists = vec![Vec::new(), vec![start]];
     let mut table = vec![0; stride];
-    let mut at = START as usize;
+    let mut at = START;
     while at < lists.len() {
         for class in 0..stride as u8 {
             let (list, ends_here) = step(states, &lists[at], class);
@@ -254,7 +302,7 @@ fn determinize(states: &[State], start: usize, stride: usize) -> Vec<u32> {
                 lists.push(list.clone());
                 next
             });
-            table.push(number << 1 | u32::from(ends_here));
+            table.push((number * stride as u32) << 1 | u32::from(ends_here));
         }
         at += 1;
     }
