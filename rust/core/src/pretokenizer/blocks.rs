@@ -1,17 +1,20 @@
-//! Two common pattern shapes, matched for 64 bytes at once.
+//! Common pattern shapes, matched for 64 bytes at once.
 //!
-//! The patterns of GPT-2 and of cl100k (GPT-4, Llama 3, Qwen) cut text at places that a byte and its nearest neighbours
-//! tell, but for a few rare constellations. So boundaries are computed as bits: one mask per class of bytes, shifted and
-//! combined. A block begins where a piece begins, which makes it independent of everything before it, or else inside the
-//! letters of a piece, which go on as long as letters come. Whatever cannot be decided inside the block ends it early, and
-//! the automaton takes over for one piece.
+//! The patterns of GPT-2 and of cl100k (GPT-4, Llama 3, Qwen) with their descendants cut text at places that a byte and
+//! its nearest neighbours tell, but for a few rare constellations. So boundaries are computed as bits: one mask per class
+//! of bytes, shifted and combined. A block begins where a piece begins, which makes it independent of everything before
+//! it, or else inside the letters of a piece, which go on as long as letters come. Whatever cannot be decided inside the
+//! block ends it early, and the automaton takes over for one piece.
 //!
 //! Source: the patterns themselves (see `families`); the automaton is the oracle. About one instruction per byte and
 //! mask instead of a mispredicted branch per piece.
 
+mod bits;
+
 use super::automaton::Automaton;
-use crate::unicode::masks::{BLOCK, Masks};
-use crate::unicode::{self, Flags, rows, utf8};
+use crate::unicode::masks::BLOCK;
+use crate::unicode::{self, utf8};
+use bits::{Bits, after, below, highest, last_bit};
 
 /// How a shape groups digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,32 +27,106 @@ pub(crate) enum Digits {
     Runs,
 }
 
+/// What a shape makes of `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` and `'d`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Contractions {
+    /// Nothing.
+    None,
+    /// A piece, in lower case only.
+    Lower,
+    /// A piece, in any case.
+    Pieces,
+    /// The end of a piece of letters, in any case.
+    Suffixes,
+}
+
+/// What runs of characters that are neither letters nor digits nor whitespace take along.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tail {
+    /// Nothing.
+    None,
+    /// The newlines after them.
+    Newlines,
+    /// The newlines and slashes after them.
+    Slashes,
+}
+
 /// A pattern that can be matched by blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// cl100k's shape: letters take any one character before them along, runs of other characters the newlines after
-    /// them, and whitespace ends with its last newline. Otherwise GPT-2's: a space goes with what comes after it.
+    /// cl100k's shape: letters take any one character before them along, and whitespace ends with its last newline.
+    /// Otherwise GPT-2's: a space goes with what comes after it.
     pub cl100k: bool,
     pub digits: Digits,
+    /// Whether digits are cut out by a pattern of their own before this one sees the text between them.
+    pub digits_first: bool,
+    /// Whether marks count as letters.
+    pub marks: bool,
+    /// Whether a piece of letters ends where one of `A` to `Z` comes after another letter than these.
+    pub cased: bool,
+    pub contractions: Contractions,
+    pub tail: Tail,
+}
+
+/// The shape of GPT-2's pattern.
+pub(crate) const GPT2: Shape = Shape {
+    cl100k: false,
+    digits: Digits::Runs,
+    digits_first: false,
+    marks: false,
+    cased: false,
+    contractions: Contractions::Lower,
+    tail: Tail::None,
+};
+/// The shape of cl100k's.
+pub(crate) const CL100K: Shape =
+    Shape { cl100k: true, digits: Digits::Threes, contractions: Contractions::Pieces, tail: Tail::Newlines, ..GPT2 };
+/// The shape of Qwen 2's.
+pub(crate) const QWEN2: Shape = Shape { digits: Digits::Single, ..CL100K };
+/// The shape of o200k's.
+pub(crate) const O200K: Shape =
+    Shape { cased: true, contractions: Contractions::Suffixes, tail: Tail::Slashes, ..CL100K };
+
+/// How far pieces are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Known {
+    /// Up to this byte of a block.
+    To(u32),
+    /// To the end of the block, where the last piece goes on: it has come to its letters and ends with the last of them.
+    Letters,
+    /// To the end of the text.
+    Text,
 }
 
 impl Shape {
     /// Calls `piece` with the byte range of every piece of `text`, which is canonical UTF-8. `automaton` matches the
     /// same pattern.
     #[inline]
-    pub(crate) fn split(self, automaton: &Automaton, text: &[u8], mut piece: impl FnMut(usize, usize)) {
-        let (mut begin, mut from, mut in_letters) = (0, 0, false);
+    pub(crate) fn split(self, automaton: &Automaton, text: &[u8], piece: impl FnMut(usize, usize)) {
+        match self {
+            // The compiler leaves out what the most common ones do not need.
+            CL100K => CL100K.split_as(automaton, text, piece),
+            QWEN2 => QWEN2.split_as(automaton, text, piece),
+            GPT2 => GPT2.split_as(automaton, text, piece),
+            _ => self.split_as(automaton, text, piece),
+        }
+    }
+
+    #[inline(always)]
+    fn split_as(self, automaton: &Automaton, text: &[u8], mut piece: impl FnMut(usize, usize)) {
+        let (mut begin, mut from) = (0, 0);
+        // The byte before, where the block begins inside the letters of a piece.
+        let mut before = None;
+        let (mut next_number, mut padded) = (NextNumber::default(), [0; BLOCK]);
         while begin < text.len() {
             let rest = &text[begin..];
-            let bits = match rest.first_chunk::<BLOCK>() {
-                Some(block) => Bits::new(block, BLOCK, rest.len() == BLOCK),
-                None => {
-                    let mut block = [0; BLOCK];
-                    block[..rest.len()].copy_from_slice(rest);
-                    Bits::new(&block, rest.len(), true)
-                }
-            };
-            let (mut starts, known) = self.starts(bits, rest, in_letters);
+            let block = rest.first_chunk().unwrap_or_else(|| {
+                padded = [0; BLOCK];
+                padded[..rest.len()].copy_from_slice(rest);
+                &padded
+            });
+            let bits = Bits::new(block, rest.len().min(BLOCK), rest.len() <= BLOCK, self.marks);
+            let (mut starts, known) = self.starts(bits, block, before);
             while starts != 0 {
                 let to = begin + starts.trailing_zeros() as usize;
                 piece(from, to);
@@ -58,30 +135,59 @@ impl Shape {
             }
             match known {
                 Known::Text => return piece(from, text.len()),
-                Known::Letters => (begin, in_letters) = (begin + bits.end as usize, true),
-                Known::Starts => {
-                    if from < begin {
+                Known::Letters => {
+                    begin += bits.end as usize;
+                    before = Some(text[begin - 1]);
+                }
+                Known::To(limit) => {
+                    let letters = bits.letter.trailing_ones();
+                    let to = if from < begin && (letters < limit || bits.end == 0) {
                         // The letters end here, whatever comes after them.
-                        let to = begin + bits.letter.trailing_ones() as usize;
+                        Some(begin + letters as usize)
+                    } else if from < begin || from == begin && before.is_none() {
+                        // Nothing was certain: one piece the long way.
+                        Some(self.piece_end(automaton, text, from, &mut next_number))
+                    } else {
+                        None
+                    };
+                    if let Some(to) = to {
                         piece(from, to);
                         from = to;
-                    } else if from == begin && !in_letters {
-                        // Nothing was certain: one piece the long way.
-                        from = automaton.piece_end(text, begin, text.len());
-                        piece(begin, from);
                     }
-                    (begin, in_letters) = (from, false);
+                    (begin, before) = (from, None);
                 }
             }
         }
     }
 
+    /// Where the piece that begins at `begin` ends.
+    #[inline(never)]
+    fn piece_end(self, automaton: &Automaton, text: &[u8], begin: usize, next_number: &mut NextNumber) -> usize {
+        if !self.digits_first {
+            return automaton.piece_end(text, begin, text.len());
+        }
+        let next = next_number.from(text, begin);
+        if next > begin {
+            return automaton.piece_end(text, begin, next);
+        }
+        let most = if self.digits == Digits::Threes { 3 } else { 1 };
+        (0..most).fold(begin, |at, _| at + number_len(text, at).unwrap_or(0))
+    }
+
     /// The bytes at which pieces begin, as far as that is certain, and how far it is. A piece begins at the first byte, or
-    /// else a letter is before it.
-    #[inline]
-    fn starts(self, bits: Bits, text: &[u8], in_letters: bool) -> (u64, Known) {
-        let Bits { letter, digit, space, blank, newline, other, apostrophe, inner, end, is_closed } = bits;
+    /// else the letter that ends with `before` is before it.
+    #[inline(always)]
+    fn starts(self, bits: Bits, block: &[u8; BLOCK], before: Option<u8>) -> (u64, Known) {
+        let Bits { letter, digit, space, blank, newline, mut other, apostrophe, inner, end, is_closed } = bits;
         let white = blank | newline;
+        let in_letters = u64::from(before.is_some());
+        let takes_newline = if self.tail == Tail::None { white } else { white | other };
+        let mut tail = 0;
+        if self.tail == Tail::Slashes {
+            tail = slashes(block, newline & after(other), end);
+            // Slashes in it are like nothing that comes before them.
+            other &= !tail;
+        }
         // Others begin a piece, unless others or a space are before them.
         let other_starts = other & !inner & !after(other | space);
         let digit_starts = match self.digits {
@@ -100,7 +206,8 @@ impl Shape {
         };
         // The last of several whitespace characters begins a piece if something comes after it. At the end of an open
         // block that does not show.
-        let last_white = white & after(white) & (below(end) & !white) >> 1;
+        let ending = if self.digits_first { white | digit } else { white };
+        let last_white = white & after(white) & (below(end) & !ending) >> 1;
         let mut limit = if !is_closed && white & last_bit(end) != 0 { end - 1 } else { end };
         let mut starts = other_starts | digit_starts;
         if self.cl100k {
@@ -108,8 +215,8 @@ impl Shape {
             for _ in 1..4 {
                 alone |= after(alone) & inner;
             }
-            starts |= letter & !inner & !(after(letter | blank | alone) | u64::from(in_letters));
-            starts |= newline & !after(other | white);
+            starts |= letter & !inner & !(after(letter | blank | alone) | in_letters);
+            starts |= newline & !after(takes_newline) & !tail;
             // A blank begins a piece after a newline, if that is the last one of its run. Adding a run's first bit moves
             // it to where the run ends.
             let after_newline = blank & after(newline);
@@ -124,51 +231,93 @@ impl Shape {
             }
             starts |= blank & (!after(white) | after_newline | last_white);
         } else {
-            starts |= letter & !inner & !(after(letter | space) | u64::from(in_letters));
+            starts |= letter & !inner & !(after(letter | space) | in_letters);
             starts |= white & !after(white) | last_white;
         }
-        let candidates = apostrophe & other_starts & letter >> 1;
-        if candidates != 0 {
-            limit = limit.min(self.contractions(text, candidates, bits, &mut starts));
+        if self.cased {
+            let (ends, unsure) = case_changes(block, letter, before);
+            starts |= ends;
+            limit = limit.min(unsure.trailing_zeros());
+        }
+        let mut candidates = apostrophe & other_starts;
+        if self.contractions == Contractions::Suffixes {
+            candidates &= after(letter) | in_letters;
+            if !is_closed && candidates & last_bit(end) != 0 {
+                limit = limit.min(end - 1);
+            }
+        }
+        candidates &= letter >> 1;
+        if candidates != 0 && self.contractions != Contractions::None {
+            limit = limit.min(self.contracted(block, candidates, bits, &mut starts));
         }
         let known = match limit == end {
             true if is_closed => Known::Text,
             true if letter & last_bit(end) != 0 => Known::Letters,
-            _ => Known::Starts,
+            _ => Known::To(limit),
         };
-        let first = u64::from(!in_letters);
-        (starts & !first & below(limit), known)
+        (starts & !(1 - in_letters) & below(limit), known)
     }
 
-    /// Corrects the pieces after apostrophes that begin a contraction; answers how far that is certain.
-    fn contractions(self, text: &[u8], mut candidates: u64, bits: Bits, starts: &mut u64) -> u32 {
+    /// Corrects the pieces at apostrophes that begin a contraction; answers how far that is certain.
+    fn contracted(self, block: &[u8; BLOCK], mut candidates: u64, bits: Bits, starts: &mut u64) -> u32 {
+        // A suffix is a part of the piece before it, another contraction begins a piece.
+        let is_suffix = self.contractions == Contractions::Suffixes;
+        let mut last = 0;
         while candidates != 0 {
             let at = candidates.trailing_zeros();
             candidates &= candidates - 1;
+            let certain = if is_suffix { at } else { at + 1 };
             if at + 3 >= BLOCK as u32 {
-                return at + 1;
+                return certain;
             }
-            if let Some(len) = contraction(&text[at as usize + 1..], self.cl100k) {
-                if at + len == bits.end && !bits.is_closed {
-                    return at + 1;
-                }
-                *starts &= !(1 << (at + 1));
-                *starts |= bits.letter & 1 << (at + len);
+            let found = contraction(&block[at as usize + 1..], self.contractions != Contractions::Lower);
+            // Behind a suffix no other one comes.
+            let Some(len) = found.filter(|_| !is_suffix || at == 0 || at != last) else { continue };
+            last = at + len;
+            if last == bits.end && !bits.is_closed {
+                return certain;
             }
+            *starts &= !(below(last) & !below(certain));
+            *starts |= bits.letter & 1 << last;
         }
         BLOCK as u32
     }
 }
 
-/// What is known behind the last piece that begins in a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
-    /// Nothing.
-    Starts,
-    /// It goes on to the end of the block at least, where it has come to its letters: it ends with the last of them.
-    Letters,
-    /// It is the text's last one.
-    Text,
+/// The newlines and slashes in a row, from each of `newlines` on.
+fn slashes(block: &[u8; BLOCK], mut newlines: u64, end: u32) -> u64 {
+    let mut found = 0;
+    while newlines != 0 {
+        let first = newlines.trailing_zeros();
+        let is_in = |&at: &u32| matches!(block[at as usize], b'\r' | b'\n' | b'/');
+        let last = (first..end).take_while(is_in).last().unwrap_or(first);
+        found |= below(last + 1) & !below(first);
+        newlines &= !below(last + 1);
+    }
+    found
+}
+
+/// The upper-case letters of ASCII that come after lower-case ones, and those that come after a letter beyond ASCII, where
+/// more of the text has to be seen.
+#[inline(always)]
+fn case_changes(block: &[u8; BLOCK], letter: u64, before: Option<u8>) -> (u64, u64) {
+    let (lower_half, ascii) = (bit_of_bytes::<5>(block), !bit_of_bytes::<7>(block));
+    let (upper, lower, beyond) = (letter & ascii & !lower_half, letter & ascii & lower_half, letter & !ascii);
+    let is_before = |is: fn(&u8) -> bool| u64::from(before.as_ref().is_some_and(is));
+    let after_lower = after(lower) | is_before(u8::is_ascii_lowercase);
+    (upper & after_lower, upper & (after(beyond) | is_before(|byte| !byte.is_ascii())))
+}
+
+/// One bit of each byte.
+#[inline(always)]
+fn bit_of_bytes<const BIT: u32>(block: &[u8; BLOCK]) -> u64 {
+    let mut bits = 0;
+    for (at, &eight) in block.as_chunks().0.iter().enumerate() {
+        let lowest = u64::from_le_bytes(eight) >> BIT & 0x0101_0101_0101_0101;
+        // The bit of byte i times 2 to the power of 7 (8 - i) is bit 56 + i.
+        bits |= (lowest.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at);
+    }
+    bits
 }
 
 /// The length of a contraction with its apostrophe, given what follows the apostrophe.
@@ -181,148 +330,80 @@ fn contraction(after: &[u8], any_case: bool) -> Option<u32> {
     }
 }
 
-/// The bytes that have one of `mask` before them; nothing is before the first.
-#[inline(always)]
-fn after(mask: u64) -> u64 {
-    mask << 1
+/// The length of the number at `at`, if there is one.
+fn number_len(text: &[u8], at: usize) -> Option<usize> {
+    let (code_point, len) = utf8::decode_valid(text, at)?;
+    unicode::flags(code_point).is_number().then_some(len)
 }
 
-/// The lowest `count` bits.
-#[inline(always)]
-fn below(count: u32) -> u64 {
-    if count >= u64::BITS { u64::MAX } else { (1 << count) - 1 }
-}
+/// Where the first number is from the last place on that was asked for.
+#[derive(Default)]
+struct NextNumber(usize);
 
-/// The last of the lowest `count` bits.
-#[inline(always)]
-fn last_bit(count: u32) -> u64 {
-    if count == 0 { 0 } else { 1 << (count - 1) }
-}
-
-/// The place of the highest bit.
-fn highest(mask: u64) -> u32 {
-    mask.checked_ilog2().unwrap_or(0)
-}
-
-/// Whether the character beyond ASCII that begins with these bytes is a letter, and whether it is neither that nor a
-/// number nor whitespace.
-#[inline(always)]
-fn classes(bytes: [u8; 4]) -> (bool, bool) {
-    if let Some((row, bit)) = rows::row(bytes) {
-        return (row.letter >> bit & 1 != 0, row.other >> bit & 1 != 0);
-    }
-    let flags = utf8::decode_valid(&bytes, 0).map_or(Flags::UNDEFINED, |(code_point, _)| unicode::flags(code_point));
-    (flags.is_letter(), !(flags.is_letter() || flags.is_number() || flags.is_whitespace()))
-}
-
-/// What the bytes of a block are.
-#[derive(Clone, Copy)]
-struct Bits {
-    letter: u64,
-    digit: u64,
-    space: u64,
-    /// Whitespace but for newlines.
-    blank: u64,
-    newline: u64,
-    /// Everything else.
-    other: u64,
-    apostrophe: u64,
-    /// Bytes that do not begin a character.
-    inner: u64,
-    /// From this byte on nothing is known.
-    end: u32,
-    /// Whether the text ends there.
-    is_closed: bool,
-}
-
-impl Bits {
-    /// What the first `len` bytes of a block are; `is_last` tells whether the text ends after them.
-    #[inline]
-    fn new(block: &[u8; BLOCK], len: usize, is_last: bool) -> Self {
-        let Masks { letter, digit, space, blank, newline, apostrophe, lead, letter_lead, inner } = Masks::new(block);
-        let end = len as u32;
-        let blank = blank | space;
-        let other = below(end) & !(letter | digit | blank | newline | lead | inner);
-        let mut bits = Self { letter, digit, space, blank, newline, other, apostrophe, inner, end, is_closed: is_last };
-        if lead != 0 {
-            bits.add_beyond(block, lead, letter_lead);
+impl NextNumber {
+    /// The first number from `begin` on, or else the end. Linear in the text for all calls together, which go upwards.
+    fn from(&mut self, text: &[u8], begin: usize) -> usize {
+        self.0 = self.0.max(begin);
+        while self.0 < text.len() && number_len(text, self.0).is_none() {
+            self.0 += utf8::sequence_len(text[self.0]);
         }
-        bits
-    }
-
-    /// Adds the characters beyond ASCII, which begin at `leads`; `letter` are those of them that are letters whatever
-    /// follows. Digits, whitespace and a character that the block cuts end what is known.
-    fn add_beyond(&mut self, block: &[u8; BLOCK], leads: u64, mut letter: u64) {
-        let mut padded = [0; BLOCK + 4];
-        padded[..BLOCK].copy_from_slice(block);
-        let (mut rest, mut other) = (leads & !letter, 0);
-        while rest != 0 {
-            let at = rest.trailing_zeros() as usize % BLOCK;
-            let (is_letter, is_other) = classes([padded[at], padded[at + 1], padded[at + 2], padded[at + 3]]);
-            letter |= u64::from(is_letter) << at;
-            other |= u64::from(is_other) << at;
-            rest &= rest - 1;
-        }
-        let last = leads & !below(BLOCK as u32 - 3);
-        let is_cut = |at: u32| at as usize + utf8::sequence_len(block[at as usize]) > BLOCK;
-        let cut = (BLOCK as u32 - 3..BLOCK as u32).find(|&at| last >> at & 1 != 0 && is_cut(at));
-        let unknown = leads & !(letter | other) | cut.map_or(0, |at| 1 << at);
-        for _ in 1..4 {
-            letter |= after(letter) & self.inner;
-            other |= after(other) & self.inner;
-        }
-        self.letter |= letter;
-        self.other |= other;
-        if unknown != 0 {
-            self.cut(unknown.trailing_zeros());
-        }
-    }
-
-    /// Forgets everything from byte `end` on.
-    fn cut(&mut self, end: u32) {
-        let known = below(end);
-        for mask in [
-            &mut self.letter,
-            &mut self.digit,
-            &mut self.space,
-            &mut self.blank,
-            &mut self.newline,
-            &mut self.other,
-            &mut self.apostrophe,
-            &mut self.inner,
-        ] {
-            *mask &= known;
-        }
-        (self.end, self.is_closed) = (end, false);
+        self.0
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Digits, Shape};
+    use std::sync::LazyLock;
+
+    use super::{CL100K, Contractions, Digits, GPT2, O200K, QWEN2, Shape, Tail, bit_of_bytes};
     use crate::pretokenizer::automaton::Automaton;
-    use crate::pretokenizer::families::{GPT2, LLAMA3, QWEN2};
+    use crate::pretokenizer::families;
+    use crate::unicode::masks::BLOCK;
     use proptest::prelude::*;
 
-    const SHAPES: [(Shape, &str); 3] = [
-        (Shape { cl100k: true, digits: Digits::Threes }, LLAMA3),
-        (Shape { cl100k: true, digits: Digits::Single }, QWEN2),
-        (Shape { cl100k: false, digits: Digits::Runs }, GPT2),
-    ];
+    /// Shapes, each with the pattern that comes first, if any, and its own.
+    static SHAPES: LazyLock<Vec<(Shape, Option<Automaton>, Automaton)>> = LazyLock::new(|| {
+        use families::{GPT4O, LLAMA3, MINICPM5, NUMBER, NUMBERS_3, QWEN35, SEED_CODER, TEKKEN};
+        let shapes = [
+            (CL100K, None, LLAMA3),
+            (QWEN2, None, families::QWEN2),
+            (Shape { marks: true, ..QWEN2 }, None, QWEN35),
+            (Shape { tail: Tail::None, ..QWEN2 }, None, SEED_CODER),
+            (O200K, None, GPT4O),
+            (Shape { digits: Digits::Single, contractions: Contractions::None, ..O200K }, None, TEKKEN),
+            (GPT2, None, families::GPT2),
+            (Shape { digits: Digits::Single, digits_first: true, ..GPT2 }, Some(NUMBER), families::GPT2),
+            (Shape { digits_first: true, ..CL100K }, Some(NUMBERS_3), MINICPM5),
+        ];
+        let automaton = |pattern| Automaton::new(pattern).expect("a pattern of the table");
+        shapes.map(|(shape, first, pattern)| (shape, first.map(automaton), automaton(pattern))).into()
+    });
 
     fn assert_agree(text: &str) {
-        for (shape, pattern) in SHAPES {
-            let automaton = Automaton::new(pattern).expect("a pattern of the table");
+        for (shape, first, automaton) in &*SHAPES {
             let (mut found, mut expected) = (Vec::new(), Vec::new());
-            shape.split(&automaton, text.as_bytes(), |begin, end| found.push(&text[begin..end]));
-            automaton.split(text.as_bytes(), 0, text.len(), |begin, end| expected.push(&text[begin..end]));
+            shape.split(automaton, text.as_bytes(), |begin, end| found.push(&text[begin..end]));
+            let mut stretch = |begin, end| {
+                automaton.split(text.as_bytes(), begin, end, |begin, end| expected.push(&text[begin..end]));
+            };
+            match first {
+                Some(first) => first.split(text.as_bytes(), 0, text.len(), stretch),
+                None => stretch(0, text.len()),
+            }
             assert_eq!(found, expected, "{shape:?}");
         }
     }
 
+    #[test]
+    fn bits_of_bytes_stand_at_their_places() {
+        let block: [u8; BLOCK] = std::array::from_fn(|at| (at * 37) as u8);
+        let expected = |bit: u32| (0..BLOCK).fold(0, |bits, at| bits | u64::from(block[at] >> bit & 1) << at);
+        assert_eq!([bit_of_bytes::<5>(&block), bit_of_bytes::<7>(&block)], [expected(5), expected(7)]);
+    }
+
     /// One character of each class, and what contractions are made of.
-    const ALPHABET: [&str; 16] =
-        ["a", "s", "L", " ", "\t", "\n", "\r", "'", "!", "7", "é", "中", "\u{301}", "\u{A0}", "²", "”"];
+    const ALPHABET: [&str; 17] =
+        ["a", "s", "L", " ", "\t", "\n", "\r", "'", "!", "/", "7", "é", "中", "\u{301}", "\u{A0}", "²", "”"];
 
     #[test]
     fn all_short_texts() {
@@ -343,7 +424,7 @@ mod tests {
 
         #[test]
         fn texts_of_words(words in prop::collection::vec(
-            prop::sample::select(&["hello", " world", "don't", "I'LL", " 12345", "\n\n", "  ", "\n    ", "!!\n", " \n ", "naïve ", "…", "'re"][..]),
+            prop::sample::select(&["hello", " world", "don't", "I'LL", " 12345", "\n\n", "  ", "\n    ", "!!\n", " \n ", "naïve ", "…", "'re", "camelCase", "HTTPServer", "ÉCOLE", "É", ";\n//", "*/\n\n", "/", "'s"][..]),
             0..60,
         )) {
             assert_agree(&words.concat());

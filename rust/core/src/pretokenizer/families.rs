@@ -140,8 +140,8 @@ pub const PRE_TOKENIZERS: &[PreTokenizer] = &[
 pub(super) const LLAMA3: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 pub(super) const QWEN2: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 pub(super) const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)";
-const NUMBER: &str = r"\p{N}";
-const NUMBERS_3: &str = r"\p{N}{1,3}";
+pub(super) const NUMBER: &str = r"\p{N}";
+pub(super) const NUMBERS_3: &str = r"\p{N}{1,3}";
 const NUMBERS: &str = r"\p{N}+";
 const NEWLINE: &str = "[\r\n]";
 const LINES: &str = r"[^\n]+|[\n]+";
@@ -150,8 +150,13 @@ const DEEPSEEK3: &str = "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[
 const BLOOM: &str = r" ?[^(\s|.,!?…。，、।۔،)]+";
 const DEEPSEEK_CJK: &str = r"[一-龥ࠀ-一가-퟿]+";
 const CASED: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+pub(super) const QWEN35: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+pub(super) const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))*((?=[\p{L}])([^A-Z]))+|[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))+((?=[\p{L}])([^A-Z]))*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+pub(super) const SEED_CODER: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+";
+pub(super) const UFAKZEKA: &str = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+pub(super) const MINICPM5: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const THREE_DIGITS: &str = r"[0-9][0-9][0-9]";
-const GPT4O: &str = r"[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))*((?=[\p{L}])([^A-Z]))+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))+((?=[\p{L}])([^A-Z]))*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+pub(super) const GPT4O: &str = r"[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))*((?=[\p{L}])([^A-Z]))+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))+((?=[\p{L}])([^A-Z]))*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// All families.
 #[rustfmt::skip]
@@ -187,13 +192,13 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "qwen2", patterns: &[QWEN2], byte_encode: true },
     Family { name: "hunyuan", patterns: &[QWEN2], byte_encode: true },
     Family { name: "solar-open", patterns: &[QWEN2], byte_encode: true },
-    Family { name: "qwen35", patterns: &[r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"], byte_encode: true },
+    Family { name: "qwen35", patterns: &[QWEN35], byte_encode: true },
     Family { name: "poro", patterns: &[BLOOM], byte_encode: true },
     Family { name: "bloom", patterns: &[BLOOM], byte_encode: true },
     Family { name: "gpt3-finnish", patterns: &[BLOOM], byte_encode: true },
     Family { name: "chatglm4", patterns: &[LLAMA3], byte_encode: true },
     Family { name: "viking", patterns: &[BLOOM, NUMBER], byte_encode: true },
-    Family { name: "tekken", patterns: &[r"[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))*((?=[\p{L}])([^A-Z]))+|[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))+((?=[\p{L}])([^A-Z]))*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"], byte_encode: true },
+    Family { name: "tekken", patterns: &[TEKKEN], byte_encode: true },
     Family { name: "chameleon", patterns: &[r"<sentinel:[0-9]+>", r"(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z", r"([\t\n]|    |  )", NUMBER, r"[\p{P}!-/:-@\[-`{-~]", GPT2], byte_encode: true },
     Family { name: "gpt4o", patterns: &[GPT4O], byte_encode: true },
     Family { name: "minimax-m2", patterns: &[GPT4O], byte_encode: true },
@@ -202,15 +207,15 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "kimi-k2", patterns: &[r"\p{Han}+"], byte_encode: true },
     Family { name: "superbpe", patterns: &[NUMBERS, r"(?=(\d{3})+(?!\d))"], byte_encode: true },
     Family { name: "bailingmoe", patterns: &[r"'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"], byte_encode: true },
-    Family { name: "seed-coder", patterns: &[r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+"], byte_encode: true },
-    Family { name: "ufakzeka", patterns: &[r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"], byte_encode: true },
+    Family { name: "seed-coder", patterns: &[SEED_CODER], byte_encode: true },
+    Family { name: "ufakzeka", patterns: &[UFAKZEKA], byte_encode: true },
     Family { name: "grok-2", patterns: &[QWEN2], byte_encode: true },
     Family { name: "afmoe", patterns: &[r"\p{AFMoE_digits}", r"[一-鿿㐀-䶿豈-﫿぀-ゟ゠-ヿ･-ﾟ⼀-⿟เ-๿຀-໿ក-៿က-႟ꩠ-ꩿꧠ-꧿가-힯ᄀ-ᇿ]+", r##"[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"##], byte_encode: true },
     Family { name: "laguna", patterns: &[LINES, QWEN2], byte_encode: true },
     Family { name: "exaone-moe", patterns: &[r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+"], byte_encode: true },
     Family { name: "gemma4", patterns: &[LINES], byte_encode: false },
     Family { name: "sarvam-moe", patterns: &[LINES], byte_encode: false },
-    Family { name: "minicpm5", patterns: &[NUMBERS_3, r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"], byte_encode: true },
+    Family { name: "minicpm5", patterns: &[NUMBERS_3, MINICPM5], byte_encode: true },
     Family { name: "whitespace", patterns: &[r"\S+"], byte_encode: false },
     Family { name: "default", patterns: &[r"[\p{P}\$\+<=>\^~\|]+", GPT2, NUMBERS, THREE_DIGITS], byte_encode: true },
 ];

@@ -4,9 +4,11 @@
 //! O(text) time for each pattern, no memory.
 
 use super::automaton::Automaton;
-use super::blocks::{Digits, Shape};
+use super::blocks::{self, Contractions, Digits, Shape, Tail};
 use super::digits::DigitGroups;
-use super::families::{Family, GPT2, LLAMA3, QWEN2};
+use super::families::{
+    Family, GPT2, GPT4O, LLAMA3, MINICPM5, NUMBER, NUMBERS_3, QWEN2, QWEN35, SEED_CODER, TEKKEN, UFAKZEKA,
+};
 
 /// What llama.cpp's code for `\p{Han}+` matches, as a pattern: the whole of Kimi K2's.
 const KIMI_K2: &str = r"\p{Han}+|[^\r\n\p{L}\p{N}]?\p{L-Han}+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -22,7 +24,7 @@ enum Stage {
 #[derive(Debug)]
 pub(crate) struct Splitter {
     stages: Vec<Stage>,
-    /// How the only pattern is matched by blocks, where it is one of the shapes that can be.
+    /// How all of them are matched by blocks, where they have one of the shapes that can be.
     shape: Option<Shape>,
 }
 
@@ -38,24 +40,16 @@ impl Splitter {
             r"(?=(\d{3})+(?!\d))" => Stage::Digits(DigitGroups::Before),
             pattern => compile(pattern),
         };
-        let shape = match *family.patterns {
-            [LLAMA3] => Some(Shape { cl100k: true, digits: Digits::Threes }),
-            [QWEN2] => Some(Shape { cl100k: true, digits: Digits::Single }),
-            [GPT2] => Some(Shape { cl100k: false, digits: Digits::Runs }),
-            _ => None,
-        };
-        Self { stages: family.patterns.iter().map(stage).collect(), shape }
+        Self { stages: family.patterns.iter().map(stage).collect(), shape: shape(family.patterns) }
     }
 
     /// Calls `piece` with the byte range of every piece of `text`, in order. `text` is canonical UTF-8.
     #[inline]
     pub(crate) fn split(&self, text: &[u8], mut piece: impl FnMut(usize, usize)) {
-        match &self.stages[..] {
-            [Stage::Pattern(automaton)] => match self.shape {
-                Some(shape) => shape.split(automaton, text, piece),
-                None => automaton.split(text, 0, text.len(), piece),
-            },
-            stages => descend(stages, text, 0, text.len(), &mut piece),
+        match (&self.stages[..], self.shape) {
+            ([.., Stage::Pattern(automaton)], Some(shape)) => shape.split(automaton, text, piece),
+            ([Stage::Pattern(automaton)], None) => automaton.split(text, 0, text.len(), piece),
+            (stages, _) => descend(stages, text, 0, text.len(), &mut piece),
         }
     }
 
@@ -66,6 +60,23 @@ impl Splitter {
         };
         self.stages.capacity() * size_of::<Stage>() + self.stages.iter().map(of).sum::<usize>()
     }
+}
+
+/// The shape of the patterns of a family, if they have one.
+fn shape(patterns: &[&str]) -> Option<Shape> {
+    Some(match *patterns {
+        [LLAMA3] => blocks::CL100K,
+        [QWEN2] => blocks::QWEN2,
+        [QWEN35] => Shape { marks: true, ..blocks::QWEN2 },
+        [SEED_CODER] => Shape { tail: Tail::None, ..blocks::QWEN2 },
+        [UFAKZEKA] => Shape { contractions: Contractions::None, ..blocks::QWEN2 },
+        [GPT4O] => blocks::O200K,
+        [TEKKEN] => Shape { digits: Digits::Single, contractions: Contractions::None, ..blocks::O200K },
+        [GPT2] => blocks::GPT2,
+        [NUMBER, GPT2] => Shape { digits: Digits::Single, digits_first: true, ..blocks::GPT2 },
+        [NUMBERS_3, MINICPM5] => Shape { digits_first: true, ..blocks::CL100K },
+        _ => return None,
+    })
 }
 
 fn descend(stages: &[Stage], text: &[u8], begin: usize, end: usize, piece: &mut dyn FnMut(usize, usize)) {
