@@ -10,6 +10,7 @@ mod blocks;
 mod classes;
 mod digits;
 mod families;
+mod lines;
 #[cfg(test)]
 mod oracle;
 mod pattern;

@@ -144,7 +144,7 @@ pub(super) const NUMBER: &str = r"\p{N}";
 pub(super) const NUMBERS_3: &str = r"\p{N}{1,3}";
 const NUMBERS: &str = r"\p{N}+";
 const NEWLINE: &str = "[\r\n]";
-const LINES: &str = r"[^\n]+|[\n]+";
+pub(super) const LINES: &str = r"[^\n]+|[\n]+";
 const KANJI_KANA: &str = r"[一-龥぀-ゟ゠-ヿ]+";
 const DEEPSEEK3: &str = "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+";
 const BLOOM: &str = r" ?[^(\s|.,!?…。，、।۔،)]+";

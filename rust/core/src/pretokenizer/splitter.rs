@@ -7,8 +7,9 @@ use super::automaton::Automaton;
 use super::blocks::{self, Contractions, Digits, Shape, Tail};
 use super::digits::DigitGroups;
 use super::families::{
-    Family, GPT2, GPT4O, LLAMA3, MINICPM5, NUMBER, NUMBERS_3, QWEN2, QWEN35, SEED_CODER, TEKKEN, UFAKZEKA,
+    Family, GPT2, GPT4O, LINES, LLAMA3, MINICPM5, NUMBER, NUMBERS_3, QWEN2, QWEN35, SEED_CODER, TEKKEN, UFAKZEKA,
 };
+use super::lines;
 
 /// What llama.cpp's code for `\p{Han}+` matches, as a pattern: the whole of Kimi K2's.
 const KIMI_K2: &str = r"\p{Han}+|[^\r\n\p{L}\p{N}]?\p{L-Han}+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -18,6 +19,7 @@ const KIMI_K2: &str = r"\p{Han}+|[^\r\n\p{L}\p{N}]?\p{L-Han}+(?:'[sS]|'[tT]|'[rR
 enum Stage {
     Pattern(Box<Automaton>),
     Digits(DigitGroups),
+    Lines,
 }
 
 /// The compiled patterns of a family.
@@ -38,6 +40,7 @@ impl Splitter {
             r"\p{Han}+" => compile(KIMI_K2),
             r"\p{AFMoE_digits}" | r"\d{1,3}(?=(?:\d{3})*\b)" => Stage::Digits(DigitGroups::After),
             r"(?=(\d{3})+(?!\d))" => Stage::Digits(DigitGroups::Before),
+            LINES => Stage::Lines,
             pattern => compile(pattern),
         };
         Self { stages: family.patterns.iter().map(stage).collect(), shape: shape(family.patterns) }
@@ -48,6 +51,7 @@ impl Splitter {
     pub(crate) fn split(&self, text: &[u8], mut piece: impl FnMut(usize, usize)) {
         match (&self.stages[..], self.shape) {
             ([.., Stage::Pattern(automaton)], Some(shape)) => shape.split(automaton, text, piece),
+            ([Stage::Lines], _) => lines::split(text, 0..text.len(), piece),
             ([Stage::Pattern(automaton)], None) => automaton.split(text, 0, text.len(), piece),
             (stages, _) => descend(stages, text, 0, text.len(), &mut piece),
         }
@@ -56,7 +60,7 @@ impl Splitter {
     pub(crate) fn heap_bytes(&self) -> usize {
         let of = |stage: &Stage| match stage {
             Stage::Pattern(automaton) => automaton.heap_bytes(),
-            Stage::Digits(_) => 0,
+            Stage::Digits(_) | Stage::Lines => 0,
         };
         self.stages.capacity() * size_of::<Stage>() + self.stages.iter().map(of).sum::<usize>()
     }
@@ -84,6 +88,9 @@ fn descend(stages: &[Stage], text: &[u8], begin: usize, end: usize, piece: &mut 
         [] => piece(begin, end),
         [Stage::Pattern(automaton), rest @ ..] => {
             automaton.split(text, begin, end, |begin, end| descend(rest, text, begin, end, piece));
+        }
+        [Stage::Lines, rest @ ..] => {
+            lines::split(text, begin..end, |begin, end| descend(rest, text, begin, end, piece));
         }
         [Stage::Digits(groups), rest @ ..] => {
             groups.split(text, begin, end, |begin, end| descend(rest, text, begin, end, piece));
