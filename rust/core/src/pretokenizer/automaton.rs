@@ -96,10 +96,16 @@ impl Automaton {
         }
     }
 
-    /// Where the piece that begins at `begin` ends: a match, or else one character.
+    /// Where the piece that begins at `begin` ends: with a match, or else where the next one begins.
     pub(crate) fn piece_end(&self, text: &[u8], begin: usize, end: usize) -> usize {
-        let matched = self.match_end(text, begin, end, &mut Barren::default());
-        matched.filter(|&matched| matched > begin).unwrap_or(begin + utf8::sequence_len(text[begin]))
+        let (mut barren, mut at) = (Barren::default(), begin);
+        while at < end {
+            match self.match_end(text, at, end, &mut barren).filter(|&matched| matched > at) {
+                Some(matched) => return if at == begin { matched } else { at },
+                None => at += utf8::sequence_len(text[at]),
+            }
+        }
+        end
     }
 
     /// Where the match that begins at `begin` ends.

@@ -14,7 +14,8 @@ mod bits;
 use super::automaton::Automaton;
 use crate::unicode::masks::BLOCK;
 use crate::unicode::{self, utf8};
-use bits::{Bits, after, below, highest, last_bit};
+pub(crate) use bits::Alphabet;
+use bits::{Bits, after, below, bit_of_bytes, highest, is_kanji_or_kana, last_bit};
 
 /// How a shape groups digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,10 +59,11 @@ pub(crate) struct Shape {
     /// Otherwise GPT-2's: a space goes with what comes after it.
     pub cl100k: bool,
     pub digits: Digits,
-    /// Whether digits are cut out by a pattern of their own before this one sees the text between them.
+    /// Whether digits are cut out by a pattern of their own before this one sees the text between them. For DeepSeek V3,
+    /// kanji and kana are too.
     pub digits_first: bool,
-    /// Whether marks count as letters.
-    pub marks: bool,
+    /// For DeepSeek V3, letters take only ASCII along, and only those of ASCII do.
+    pub alphabet: Alphabet,
     /// Whether a piece of letters ends where one of `A` to `Z` comes after another letter than these.
     pub cased: bool,
     pub contractions: Contractions,
@@ -73,7 +75,7 @@ pub(crate) const GPT2: Shape = Shape {
     cl100k: false,
     digits: Digits::Runs,
     digits_first: false,
-    marks: false,
+    alphabet: Alphabet::Letters,
     cased: false,
     contractions: Contractions::Lower,
     tail: Tail::None,
@@ -87,15 +89,27 @@ pub(crate) const QWEN2: Shape = Shape { digits: Digits::Single, ..CL100K };
 pub(crate) const O200K: Shape =
     Shape { cased: true, contractions: Contractions::Suffixes, tail: Tail::Slashes, ..CL100K };
 
+/// The shape of DeepSeek V3's.
+pub(crate) const DEEPSEEK3: Shape =
+    Shape { alphabet: Alphabet::DeepSeek, digits_first: true, contractions: Contractions::None, ..CL100K };
+
 /// How far pieces are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
     /// Up to this byte of a block.
     To(u32),
-    /// To the end of the block, where the last piece goes on: it has come to its letters and ends with the last of them.
-    Letters,
+    /// To the end of the block, where the last piece goes on as long as what it ends with there.
+    Inside(Run),
     /// To the end of the text.
     Text,
+}
+
+/// What a piece is that ends with the last one of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Run {
+    /// Letters, with the last byte of the latest.
+    Letters(u8),
+    KanjiOrKana,
 }
 
 impl Shape {
@@ -115,9 +129,9 @@ impl Shape {
     #[inline(always)]
     fn split_as(self, automaton: &Automaton, text: &[u8], mut piece: impl FnMut(usize, usize)) {
         let (mut begin, mut from) = (0, 0);
-        // The byte before, where the block begins inside the letters of a piece.
-        let mut before = None;
-        let (mut next_number, mut padded) = (NextNumber::default(), [0; BLOCK]);
+        // Where a block begins inside a piece, what is before it.
+        let mut inside = None;
+        let (mut next_cut, mut padded) = (NextCut::default(), [0; BLOCK]);
         while begin < text.len() {
             let rest = &text[begin..];
             let block = rest.first_chunk().unwrap_or_else(|| {
@@ -125,8 +139,8 @@ impl Shape {
                 padded[..rest.len()].copy_from_slice(rest);
                 &padded
             });
-            let bits = Bits::new(block, rest.len().min(BLOCK), rest.len() <= BLOCK, self.marks);
-            let (mut starts, known) = self.starts(bits, block, before);
+            let bits = Bits::new(block, rest.len().min(BLOCK), rest.len() <= BLOCK, self.alphabet);
+            let (mut starts, known) = self.starts(bits, block, inside);
             while starts != 0 {
                 let to = begin + starts.trailing_zeros() as usize;
                 piece(from, to);
@@ -135,18 +149,16 @@ impl Shape {
             }
             match known {
                 Known::Text => return piece(from, text.len()),
-                Known::Letters => {
-                    begin += bits.end as usize;
-                    before = Some(text[begin - 1]);
-                }
+                Known::Inside(run) => (begin, inside) = (begin + bits.end as usize, Some(run)),
                 Known::To(limit) => {
-                    let letters = bits.letter.trailing_ones();
-                    let to = if from < begin && (letters < limit || bits.end == 0) {
-                        // The letters end here, whatever comes after them.
-                        Some(begin + letters as usize)
-                    } else if from < begin || from == begin && before.is_none() {
+                    let run = if inside == Some(Run::KanjiOrKana) { bits.kanji_or_kana } else { bits.letter };
+                    let len = run.trailing_ones();
+                    let to = if from < begin && (len < limit || bits.end == 0) {
+                        // The run ends here, whatever comes after it.
+                        Some(begin + len as usize)
+                    } else if from < begin || from == begin && inside.is_none() {
                         // Nothing was certain: one piece the long way.
-                        Some(self.piece_end(automaton, text, from, &mut next_number))
+                        Some(self.piece_end(automaton, text, from, &mut next_cut))
                     } else {
                         None
                     };
@@ -154,7 +166,7 @@ impl Shape {
                         piece(from, to);
                         from = to;
                     }
-                    (begin, before) = (from, None);
+                    (begin, inside) = (from, None);
                 }
             }
         }
@@ -162,24 +174,48 @@ impl Shape {
 
     /// Where the piece that begins at `begin` ends.
     #[inline(never)]
-    fn piece_end(self, automaton: &Automaton, text: &[u8], begin: usize, next_number: &mut NextNumber) -> usize {
+    fn piece_end(self, automaton: &Automaton, text: &[u8], begin: usize, next_cut: &mut NextCut) -> usize {
         if !self.digits_first {
             return automaton.piece_end(text, begin, text.len());
         }
-        let next = next_number.from(text, begin);
+        let next = next_cut.from(self, text, begin);
         if next > begin {
             return automaton.piece_end(text, begin, next);
         }
-        let most = if self.digits == Digits::Threes { 3 } else { 1 };
-        (0..most).fold(begin, |at, _| at + number_len(text, at).unwrap_or(0))
+        let (cut, len) = self.cut(text, begin).unwrap_or((Cut::Number, 1));
+        let most = match cut {
+            Cut::Number if self.digits == Digits::Single => 1,
+            Cut::Number => 3,
+            Cut::KanjiOrKana => usize::MAX,
+        };
+        let mut at = begin + len;
+        for _ in 1..most {
+            match self.cut(text, at) {
+                Some((next, len)) if next == cut => at += len,
+                _ => break,
+            }
+        }
+        at
+    }
+
+    /// Of a character at `at` that is cut out before the pattern sees the text, what it is, and its length.
+    fn cut(self, text: &[u8], at: usize) -> Option<(Cut, usize)> {
+        let (code_point, len) = utf8::decode_valid(text, at)?;
+        let is_kanji_or_kana = self.alphabet == Alphabet::DeepSeek && is_kanji_or_kana(code_point);
+        match unicode::flags(code_point).is_number() {
+            true => Some((Cut::Number, len)),
+            false => is_kanji_or_kana.then_some((Cut::KanjiOrKana, len)),
+        }
     }
 
     /// The bytes at which pieces begin, as far as that is certain, and how far it is. A piece begins at the first byte, or
-    /// else the letter that ends with `before` is before it.
+    /// else the block is `inside` one.
     #[inline(always)]
-    fn starts(self, bits: Bits, block: &[u8; BLOCK], before: Option<u8>) -> (u64, Known) {
-        let Bits { letter, digit, space, blank, newline, mut other, apostrophe, inner, end, is_closed } = bits;
+    fn starts(self, bits: Bits, block: &[u8; BLOCK], inside: Option<Run>) -> (u64, Known) {
+        let Bits { letter, digit, space, blank, newline, kanji_or_kana, mut other, apostrophe, inner, end, is_closed } =
+            bits;
         let white = blank | newline;
+        let before = if let Some(Run::Letters(byte)) = inside { Some(byte) } else { None };
         let in_letters = u64::from(before.is_some());
         let takes_newline = if self.tail == Tail::None { white } else { white | other };
         let mut tail = 0;
@@ -206,16 +242,30 @@ impl Shape {
         };
         // The last of several whitespace characters begins a piece if something comes after it. At the end of an open
         // block that does not show.
-        let ending = if self.digits_first { white | digit } else { white };
+        let ending = if self.digits_first { white | digit | kanji_or_kana } else { white };
         let last_white = white & after(white) & (below(end) & !ending) >> 1;
         let mut limit = if !is_closed && white & last_bit(end) != 0 { end - 1 } else { end };
         let mut starts = other_starts | digit_starts;
+        // Whether the last piece takes no letters along but those of ASCII.
+        let mut ends_in_ascii = false;
         if self.cl100k {
-            let mut alone = other_starts;
+            let ascii = if self.alphabet == Alphabet::DeepSeek { !bit_of_bytes::<7>(block) } else { u64::MAX };
+            let mut alone = other_starts & ascii;
             for _ in 1..4 {
                 alone |= after(alone) & inner;
             }
-            starts |= letter & !inner & !(after(letter | blank | alone) | in_letters);
+            let joined = after(alone) & ascii;
+            starts |= letter & !inner & !(after(letter | blank) | joined | in_letters);
+            if self.alphabet == Alphabet::DeepSeek {
+                // With another character before them, letters end with those of ASCII. Adding a run's first bit moves it to
+                // where the run ends.
+                let (sum, overflow) = (letter & ascii).overflowing_add(letter & joined);
+                let ends = sum & !(letter & ascii);
+                starts |= ends & letter & !inner;
+                ends_in_ascii = overflow || ends & !below(end) != 0;
+                let in_kanji_or_kana = u64::from(inside == Some(Run::KanjiOrKana));
+                starts |= kanji_or_kana & !inner & !(after(kanji_or_kana) | in_kanji_or_kana);
+            }
             starts |= newline & !after(takes_newline) & !tail;
             // A blank begins a piece after a newline, if that is the last one of its run. Adding a run's first bit moves
             // it to where the run ends.
@@ -252,10 +302,13 @@ impl Shape {
         }
         let known = match limit == end {
             true if is_closed => Known::Text,
-            true if letter & last_bit(end) != 0 => Known::Letters,
+            true if letter & last_bit(end) != 0 && !ends_in_ascii => {
+                Known::Inside(Run::Letters(block[end as usize - 1]))
+            }
+            true if kanji_or_kana & last_bit(end) != 0 => Known::Inside(Run::KanjiOrKana),
             _ => Known::To(limit),
         };
-        (starts & !(1 - in_letters) & below(limit), known)
+        (starts & !u64::from(inside.is_none()) & below(limit), known)
     }
 
     /// Corrects the pieces at apostrophes that begin a contraction; answers how far that is certain.
@@ -308,18 +361,6 @@ fn case_changes(block: &[u8; BLOCK], letter: u64, before: Option<u8>) -> (u64, u
     (upper & after_lower, upper & (after(beyond) | is_before(|byte| !byte.is_ascii())))
 }
 
-/// One bit of each byte.
-#[inline(always)]
-fn bit_of_bytes<const BIT: u32>(block: &[u8; BLOCK]) -> u64 {
-    let mut bits = 0;
-    for (at, &eight) in block.as_chunks().0.iter().enumerate() {
-        let lowest = u64::from_le_bytes(eight) >> BIT & 0x0101_0101_0101_0101;
-        // The bit of byte i times 2 to the power of 7 (8 - i) is bit 56 + i.
-        bits |= (lowest.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at);
-    }
-    bits
-}
-
 /// The length of a contraction with its apostrophe, given what follows the apostrophe.
 fn contraction(after: &[u8], any_case: bool) -> Option<u32> {
     let fold = |byte: u8| if any_case { byte.to_ascii_lowercase() } else { byte };
@@ -330,21 +371,22 @@ fn contraction(after: &[u8], any_case: bool) -> Option<u32> {
     }
 }
 
-/// The length of the number at `at`, if there is one.
-fn number_len(text: &[u8], at: usize) -> Option<usize> {
-    let (code_point, len) = utf8::decode_valid(text, at)?;
-    unicode::flags(code_point).is_number().then_some(len)
+/// What is cut out before the pattern sees the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    Number,
+    KanjiOrKana,
 }
 
-/// Where the first number is from the last place on that was asked for.
+/// Where the first character that is cut out is from the last place on that was asked for.
 #[derive(Default)]
-struct NextNumber(usize);
+struct NextCut(usize);
 
-impl NextNumber {
-    /// The first number from `begin` on, or else the end. Linear in the text for all calls together, which go upwards.
-    fn from(&mut self, text: &[u8], begin: usize) -> usize {
+impl NextCut {
+    /// The first one from `begin` on, or else the end. Linear in the text for all calls together, which go upwards.
+    fn from(&mut self, shape: Shape, text: &[u8], begin: usize) -> usize {
         self.0 = self.0.max(begin);
-        while self.0 < text.len() && number_len(text, self.0).is_none() {
+        while self.0 < text.len() && shape.cut(text, self.0).is_none() {
             self.0 += utf8::sequence_len(text[self.0]);
         }
         self.0
@@ -355,55 +397,53 @@ impl NextNumber {
 mod tests {
     use std::sync::LazyLock;
 
-    use super::{CL100K, Contractions, Digits, GPT2, O200K, QWEN2, Shape, Tail, bit_of_bytes};
+    use super::{Alphabet, CL100K, Contractions, DEEPSEEK3, Digits, GPT2, O200K, QWEN2, Shape, Tail};
     use crate::pretokenizer::automaton::Automaton;
     use crate::pretokenizer::families;
-    use crate::unicode::masks::BLOCK;
     use proptest::prelude::*;
 
-    /// Shapes, each with the pattern that comes first, if any, and its own.
-    static SHAPES: LazyLock<Vec<(Shape, Option<Automaton>, Automaton)>> = LazyLock::new(|| {
-        use families::{GPT4O, LLAMA3, MINICPM5, NUMBER, NUMBERS_3, QWEN35, SEED_CODER, TEKKEN};
+    /// Shapes, each with the patterns that come first and its own.
+    static SHAPES: LazyLock<Vec<(Shape, Vec<Automaton>, Automaton)>> = LazyLock::new(|| {
+        use families::{GPT4O, KANJI_KANA, LLAMA3, MINICPM5, NUMBER, NUMBERS_3, QWEN35, SEED_CODER, TEKKEN};
         let shapes = [
-            (CL100K, None, LLAMA3),
-            (QWEN2, None, families::QWEN2),
-            (Shape { marks: true, ..QWEN2 }, None, QWEN35),
-            (Shape { tail: Tail::None, ..QWEN2 }, None, SEED_CODER),
-            (O200K, None, GPT4O),
-            (Shape { digits: Digits::Single, contractions: Contractions::None, ..O200K }, None, TEKKEN),
-            (GPT2, None, families::GPT2),
-            (Shape { digits: Digits::Single, digits_first: true, ..GPT2 }, Some(NUMBER), families::GPT2),
-            (Shape { digits_first: true, ..CL100K }, Some(NUMBERS_3), MINICPM5),
+            (CL100K, &[][..], LLAMA3),
+            (QWEN2, &[], families::QWEN2),
+            (Shape { alphabet: Alphabet::Marks, ..QWEN2 }, &[], QWEN35),
+            (Shape { tail: Tail::None, ..QWEN2 }, &[], SEED_CODER),
+            (O200K, &[], GPT4O),
+            (Shape { digits: Digits::Single, contractions: Contractions::None, ..O200K }, &[], TEKKEN),
+            (GPT2, &[], families::GPT2),
+            (Shape { digits: Digits::Single, digits_first: true, ..GPT2 }, &[NUMBER], families::GPT2),
+            (Shape { digits_first: true, ..CL100K }, &[NUMBERS_3], MINICPM5),
+            (DEEPSEEK3, &[NUMBERS_3, KANJI_KANA], families::DEEPSEEK3),
         ];
-        let automaton = |pattern| Automaton::new(pattern).expect("a pattern of the table");
-        shapes.map(|(shape, first, pattern)| (shape, first.map(automaton), automaton(pattern))).into()
+        let automaton = |pattern: &str| Automaton::new(pattern).expect("a pattern of the table");
+        let automata = |patterns: &[&str]| patterns.iter().map(|pattern| automaton(pattern)).collect();
+        shapes.map(|(shape, firsts, pattern)| (shape, automata(firsts), automaton(pattern))).into()
     });
 
+    fn descend(automata: &[&Automaton], text: &[u8], begin: usize, end: usize, piece: &mut dyn FnMut(usize, usize)) {
+        match automata {
+            [] => piece(begin, end),
+            [first, rest @ ..] => first.split(text, begin, end, |begin, end| descend(rest, text, begin, end, piece)),
+        }
+    }
+
     fn assert_agree(text: &str) {
-        for (shape, first, automaton) in &*SHAPES {
+        for (shape, firsts, automaton) in &*SHAPES {
             let (mut found, mut expected) = (Vec::new(), Vec::new());
             shape.split(automaton, text.as_bytes(), |begin, end| found.push(&text[begin..end]));
-            let mut stretch = |begin, end| {
-                automaton.split(text.as_bytes(), begin, end, |begin, end| expected.push(&text[begin..end]));
-            };
-            match first {
-                Some(first) => first.split(text.as_bytes(), 0, text.len(), stretch),
-                None => stretch(0, text.len()),
-            }
+            let automata: Vec<&Automaton> = firsts.iter().chain([automaton]).collect();
+            descend(&automata, text.as_bytes(), 0, text.len(), &mut |begin, end| expected.push(&text[begin..end]));
             assert_eq!(found, expected, "{shape:?}");
         }
     }
 
-    #[test]
-    fn bits_of_bytes_stand_at_their_places() {
-        let block: [u8; BLOCK] = std::array::from_fn(|at| (at * 37) as u8);
-        let expected = |bit: u32| (0..BLOCK).fold(0, |bits, at| bits | u64::from(block[at] >> bit & 1) << at);
-        assert_eq!([bit_of_bytes::<5>(&block), bit_of_bytes::<7>(&block)], [expected(5), expected(7)]);
-    }
-
     /// One character of each class, and what contractions are made of.
-    const ALPHABET: [&str; 17] =
-        ["a", "s", "L", " ", "\t", "\n", "\r", "'", "!", "/", "7", "é", "中", "\u{301}", "\u{A0}", "²", "”"];
+    const ALPHABET: [&str; 19] = [
+        "a", "s", "L", " ", "\t", "\n", "\r", "'", "!", "/", "7", "é", "中", "\u{301}", "\u{A0}", "²", "”", "\u{1}",
+        "한",
+    ];
 
     #[test]
     fn all_short_texts() {

@@ -4,10 +4,11 @@
 //! O(text) time for each pattern, no memory.
 
 use super::automaton::Automaton;
-use super::blocks::{self, Contractions, Digits, Shape, Tail};
+use super::blocks::{self, Alphabet, Contractions, Digits, Shape, Tail};
 use super::digits::DigitGroups;
 use super::families::{
-    Family, GPT2, GPT4O, LINES, LLAMA3, MINICPM5, NUMBER, NUMBERS_3, QWEN2, QWEN35, SEED_CODER, TEKKEN, UFAKZEKA,
+    DEEPSEEK3, Family, GPT2, GPT4O, KANJI_KANA, LINES, LLAMA3, MINICPM5, NUMBER, NUMBERS_3, QWEN2, QWEN35, SEED_CODER,
+    TEKKEN, UFAKZEKA,
 };
 use super::lines;
 
@@ -71,7 +72,7 @@ fn shape(patterns: &[&str]) -> Option<Shape> {
     Some(match *patterns {
         [LLAMA3] => blocks::CL100K,
         [QWEN2] => blocks::QWEN2,
-        [QWEN35] => Shape { marks: true, ..blocks::QWEN2 },
+        [QWEN35] => Shape { alphabet: Alphabet::Marks, ..blocks::QWEN2 },
         [SEED_CODER] => Shape { tail: Tail::None, ..blocks::QWEN2 },
         [UFAKZEKA] => Shape { contractions: Contractions::None, ..blocks::QWEN2 },
         [GPT4O] => blocks::O200K,
@@ -79,6 +80,7 @@ fn shape(patterns: &[&str]) -> Option<Shape> {
         [GPT2] => blocks::GPT2,
         [NUMBER, GPT2] => Shape { digits: Digits::Single, digits_first: true, ..blocks::GPT2 },
         [NUMBERS_3, MINICPM5] => Shape { digits_first: true, ..blocks::CL100K },
+        [NUMBERS_3, KANJI_KANA, DEEPSEEK3] => blocks::DEEPSEEK3,
         _ => return None,
     })
 }

@@ -1,7 +1,7 @@
 //! What the bytes of a block are, as bits.
 
 use crate::unicode::masks::{BLOCK, Masks};
-use crate::unicode::{self, rows, utf8};
+use crate::unicode::{self, Flags, rows, utf8};
 
 /// The bytes that have one of `mask` before them; nothing is before the first.
 #[inline(always)]
@@ -26,20 +26,78 @@ pub(super) fn highest(mask: u64) -> u32 {
     mask.checked_ilog2().unwrap_or(0)
 }
 
-/// Whether the character beyond ASCII that begins with these bytes is a letter (or a mark, if these count as letters), and
-/// whether it is neither that nor a number nor whitespace.
-#[inline(always)]
-fn classes(bytes: [u8; 4], marks_are_letters: bool) -> (bool, bool) {
-    let (letter, mark, other) = match rows::row(bytes) {
-        Some((row, bit)) => (row.letter >> bit & 1 != 0, row.mark >> bit & 1 != 0, row.other >> bit & 1 != 0),
-        None => {
-            let code_point = utf8::decode_valid(&bytes, 0).map_or(utf8::REPLACEMENT, |(code_point, _)| code_point);
-            let flags = unicode::flags(code_point);
-            let (letter, mark) = (flags.is_letter(), flags.is_accent_mark());
-            (letter, mark, !(letter || mark || flags.is_number() || flags.is_whitespace()))
+/// Which characters count as letters, and which as others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Alphabet {
+    /// Letters alone; whatever is neither that nor a number nor whitespace is another character.
+    Letters,
+    /// Marks are letters too.
+    Marks,
+    /// Marks are letters too, but kanji and kana are a class of their own; what is neither punctuation nor a symbol is
+    /// unknown.
+    DeepSeek,
+}
+
+impl Alphabet {
+    /// Whether the character beyond ASCII that begins with these bytes is a letter, another one, kanji or kana; if nothing
+    /// of these, it is unknown.
+    #[inline(always)]
+    fn classes(self, bytes: [u8; 4]) -> (bool, bool, bool) {
+        let is_deepseek = self == Self::DeepSeek;
+        if is_deepseek && is_kanji_or_kana(code_point(bytes)) {
+            return (false, false, true);
         }
-    };
-    (letter | mark & marks_are_letters, other | mark & !marks_are_letters)
+        let (letter, mark, other) = match rows::row(bytes) {
+            Some((row, bit)) => (row.letter >> bit & 1 != 0, row.mark >> bit & 1 != 0, row.other >> bit & 1 != 0),
+            None => {
+                let flags = unicode::flags(code_point(bytes));
+                let (letter, mark) = (flags.is_letter(), flags.is_accent_mark());
+                (letter, mark, !(letter || mark || flags.is_number() || flags.is_whitespace()))
+            }
+        };
+        let is_shown = |flags: Flags| flags.is_punctuation() || flags.is_symbol();
+        let other = other && (!is_deepseek || is_shown(unicode::flags(code_point(bytes))));
+        let marks_are_letters = self != Self::Letters;
+        (letter | mark & marks_are_letters, other | mark & !marks_are_letters, false)
+    }
+}
+
+#[inline]
+fn code_point(bytes: [u8; 4]) -> u32 {
+    utf8::decode_valid(&bytes, 0).map_or(utf8::REPLACEMENT, |(code_point, _)| code_point)
+}
+
+/// What DeepSeek V3 cuts out: the main blocks of kanji, hiragana and katakana.
+pub(super) fn is_kanji_or_kana(code_point: u32) -> bool {
+    matches!(code_point, 0x4E00..=0x9FA5 | 0x3040..=0x30FF)
+}
+
+/// One bit of each byte.
+#[inline(always)]
+pub(super) fn bit_of_bytes<const BIT: u32>(block: &[u8; BLOCK]) -> u64 {
+    gather(block, |eight| eight >> BIT)
+}
+
+/// The control characters of ASCII.
+fn controls(block: &[u8; BLOCK]) -> u64 {
+    const LOW: u64 = 0x7F7F_7F7F_7F7F_7F7F;
+    gather(block, |eight| {
+        // The highest bit of each byte that is not U+007F.
+        let delete = (((eight ^ LOW) & LOW) + LOW) | eight;
+        !(eight >> 5 | eight >> 6 | eight >> 7) | !delete >> 7
+    })
+}
+
+/// The lowest bit of each byte of what `bits` makes of eight of them.
+#[inline(always)]
+fn gather(block: &[u8; BLOCK], bits: impl Fn(u64) -> u64) -> u64 {
+    let mut all = 0;
+    for (at, &eight) in block.as_chunks().0.iter().enumerate() {
+        let lowest = bits(u64::from_le_bytes(eight)) & 0x0101_0101_0101_0101;
+        // The bit of byte i times 2 to the power of 7 (8 - i) is bit 56 + i.
+        all |= (lowest.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at);
+    }
+    all
 }
 
 /// What the bytes of a block are.
@@ -51,6 +109,8 @@ pub(super) struct Bits {
     /// Whitespace but for newlines.
     pub blank: u64,
     pub newline: u64,
+    /// For [`Alphabet::DeepSeek`]; otherwise they are letters.
+    pub kanji_or_kana: u64,
     /// Everything else.
     pub other: u64,
     pub apostrophe: u64,
@@ -65,42 +125,55 @@ pub(super) struct Bits {
 impl Bits {
     /// What the first `len` bytes of a block are; `is_last` tells whether the text ends after them.
     #[inline(always)]
-    pub(super) fn new(block: &[u8; BLOCK], len: usize, is_last: bool, marks_are_letters: bool) -> Self {
+    pub(super) fn new(block: &[u8; BLOCK], len: usize, is_last: bool, alphabet: Alphabet) -> Self {
         let Masks { letter, digit, space, blank, newline, apostrophe, lead, letter_lead, inner } = Masks::new(block);
         let end = len as u32;
         let blank = blank | space;
         let other = below(end) & !(letter | digit | blank | newline | lead | inner);
-        let mut bits = Self { letter, digit, space, blank, newline, other, apostrophe, inner, end, is_closed: is_last };
+        let (kanji_or_kana, is_closed) = (0, is_last);
+        let mut bits =
+            Self { letter, digit, space, blank, newline, kanji_or_kana, other, apostrophe, inner, end, is_closed };
         if lead != 0 {
-            bits.add_beyond(block, lead, letter_lead, marks_are_letters);
+            let letter = if alphabet == Alphabet::DeepSeek { 0 } else { letter_lead };
+            bits.add_beyond(block, lead, letter, alphabet);
+        }
+        if alphabet == Alphabet::DeepSeek {
+            let unknown = controls(block) & bits.other;
+            if unknown != 0 {
+                bits.cut(unknown.trailing_zeros());
+            }
         }
         bits
     }
 
     /// Adds the characters beyond ASCII, which begin at `leads`; `letter` are those of them that are letters whatever
     /// follows. Digits, whitespace and a character that the block cuts end what is known.
-    fn add_beyond(&mut self, block: &[u8; BLOCK], leads: u64, mut letter: u64, marks_are_letters: bool) {
+    #[inline(always)]
+    fn add_beyond(&mut self, block: &[u8; BLOCK], leads: u64, mut letter: u64, alphabet: Alphabet) {
         let mut padded = [0; BLOCK + 4];
         padded[..BLOCK].copy_from_slice(block);
-        let (mut rest, mut other) = (leads & !letter, 0);
+        let (mut rest, mut other, mut kanji_or_kana) = (leads & !letter, 0, 0);
         while rest != 0 {
             let at = rest.trailing_zeros() as usize % BLOCK;
             let bytes = [padded[at], padded[at + 1], padded[at + 2], padded[at + 3]];
-            let (is_letter, is_other) = classes(bytes, marks_are_letters);
+            let (is_letter, is_other, is_kanji_or_kana) = alphabet.classes(bytes);
             letter |= u64::from(is_letter) << at;
             other |= u64::from(is_other) << at;
+            kanji_or_kana |= u64::from(is_kanji_or_kana) << at;
             rest &= rest - 1;
         }
         let last = leads & !below(BLOCK as u32 - 3);
         let is_cut = |at: u32| at as usize + utf8::sequence_len(block[at as usize]) > BLOCK;
         let cut = (BLOCK as u32 - 3..BLOCK as u32).find(|&at| last >> at & 1 != 0 && is_cut(at));
-        let unknown = leads & !(letter | other) | cut.map_or(0, |at| 1 << at);
+        let unknown = leads & !(letter | other | kanji_or_kana) | cut.map_or(0, |at| 1 << at);
         for _ in 1..4 {
             letter |= after(letter) & self.inner;
             other |= after(other) & self.inner;
+            kanji_or_kana |= after(kanji_or_kana) & self.inner;
         }
         self.letter |= letter;
         self.other |= other;
+        self.kanji_or_kana = kanji_or_kana;
         if unknown != 0 {
             self.cut(unknown.trailing_zeros());
         }
@@ -115,6 +188,7 @@ impl Bits {
             &mut self.space,
             &mut self.blank,
             &mut self.newline,
+            &mut self.kanji_or_kana,
             &mut self.other,
             &mut self.apostrophe,
             &mut self.inner,
@@ -122,5 +196,24 @@ impl Bits {
             *mask &= known;
         }
         (self.end, self.is_closed) = (end, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{bit_of_bytes, controls};
+    use crate::unicode::masks::BLOCK;
+
+    #[test]
+    fn bits_of_bytes_stand_at_their_places() {
+        let expected = |is: &dyn Fn(u8) -> bool, block: &[u8; BLOCK]| {
+            block.iter().enumerate().fold(0, |bits, (at, &byte)| bits | u64::from(is(byte)) << at)
+        };
+        for first in 0..=255_u8 {
+            let block = std::array::from_fn(|at| first.wrapping_add((at * 37) as u8));
+            assert_eq!(bit_of_bytes::<5>(&block), expected(&|byte| byte & 0x20 != 0, &block));
+            assert_eq!(bit_of_bytes::<7>(&block), expected(&|byte| byte >= 0x80, &block));
+            assert_eq!(controls(&block), expected(&|byte| byte.is_ascii_control(), &block));
+        }
     }
 }
