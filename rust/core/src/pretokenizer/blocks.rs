@@ -28,6 +28,27 @@ pub(crate) enum Digits {
     Runs,
 }
 
+impl Digits {
+    /// The digits at which pieces begin.
+    #[inline(always)]
+    fn starts(self, digit: u64, space: u64) -> u64 {
+        match self {
+            Self::Runs => digit & !after(digit | space),
+            Self::Single => digit,
+            Self::Threes => {
+                let third = digit & after(digit) & after(after(digit));
+                let mut group = digit & !after(digit);
+                let mut groups = group;
+                while group != 0 {
+                    group = group << 3 & third;
+                    groups |= group;
+                }
+                groups
+            }
+        }
+    }
+}
+
 /// What a shape makes of `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` and `'d`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Contractions {
@@ -226,26 +247,12 @@ impl Shape {
         }
         // Others begin a piece, unless others or a space are before them.
         let other_starts = other & !inner & !after(other | space);
-        let digit_starts = match self.digits {
-            Digits::Runs => digit & !after(digit | space),
-            Digits::Single => digit,
-            Digits::Threes => {
-                let third = digit & after(digit) & after(after(digit));
-                let mut group = digit & !after(digit);
-                let mut groups = group;
-                while group != 0 {
-                    group = group << 3 & third;
-                    groups |= group;
-                }
-                groups
-            }
-        };
         // The last of several whitespace characters begins a piece if something comes after it. At the end of an open
         // block that does not show.
         let ending = if self.digits_first { white | digit | kanji_or_kana } else { white };
         let last_white = white & after(white) & (below(end) & !ending) >> 1;
         let mut limit = if !is_closed && white & last_bit(end) != 0 { end - 1 } else { end };
-        let mut starts = other_starts | digit_starts;
+        let mut starts = other_starts | self.digits.starts(digit, space);
         // Whether the last piece takes no letters along but those of ASCII.
         let mut ends_in_ascii = false;
         if self.cl100k {
