@@ -27,7 +27,8 @@ enum Stage {
 #[derive(Debug)]
 pub(crate) struct Splitter {
     stages: Vec<Stage>,
-    /// How all of them are matched by blocks, where they have one of the shapes that can be.
+    /// How all patterns are matched by blocks, where they have one of the shapes that can be. Only the last one is a stage
+    /// then.
     shape: Option<Shape>,
 }
 
@@ -44,14 +45,17 @@ impl Splitter {
             LINES => Stage::Lines,
             pattern => compile(pattern),
         };
-        Self { stages: family.patterns.iter().map(stage).collect(), shape: shape(family.patterns) }
+        let shape = shape(family.patterns);
+        // A shape does what comes before its last pattern.
+        let first = if shape.is_some() { family.patterns.len() - 1 } else { 0 };
+        Self { stages: family.patterns[first..].iter().map(stage).collect(), shape }
     }
 
     /// Calls `piece` with the byte range of every piece of `text`, in order. `text` is canonical UTF-8.
     #[inline]
     pub(crate) fn split(&self, text: &[u8], mut piece: impl FnMut(usize, usize)) {
         match (&self.stages[..], self.shape) {
-            ([.., Stage::Pattern(automaton)], Some(shape)) => shape.split(automaton, text, piece),
+            ([Stage::Pattern(automaton)], Some(shape)) => shape.split(automaton, text, piece),
             ([Stage::Lines], _) => lines::split(text, 0..text.len(), piece),
             ([Stage::Pattern(automaton)], None) => automaton.split(text, 0, text.len(), piece),
             (stages, _) => descend(stages, text, 0, text.len(), &mut piece),
