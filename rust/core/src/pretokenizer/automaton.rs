@@ -189,7 +189,7 @@ impl Automaton {
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.table.capacity() * size_of::<u32>() + self.classes.heap_bytes()
+        self.table.capacity() * size_of::<u32>() + size_of_val(&*self.begins) + self.classes.heap_bytes()
     }
 }
 
