@@ -8,19 +8,41 @@ use pyo3::types::{PyInt, PyList};
 
 /// Ids from here on are not kept; no vocabulary that anybody uses has so many tokens.
 const KEPT: usize = 1 << 20;
+/// Room for so many ids is kept from one list to the next.
+const ROOM: usize = 1 << 12;
 
 thread_local! {
-    /// The ints that lists of this thread have had so far, by value.
-    static INTS: RefCell<Vec<Option<Py<PyInt>>>> = const { RefCell::new(Vec::new()) };
+    static LISTS: RefCell<Option<Box<Lists>>> = const { RefCell::new(None) };
 }
 
-/// A list of ints. What a thread keeps is at most 8 bytes up to the largest id, and 32 bytes for each id it has met.
-pub(crate) fn list<'py>(py: Python<'py>, ids: &[TokenId]) -> PyResult<Bound<'py, PyList>> {
+/// What the lists of a thread have in common: at most 8 bytes up to the largest id, and 32 bytes for each id it has met.
+#[derive(Default)]
+pub(crate) struct Lists {
+    /// What the next list has in it; none at first.
+    pub ids: Vec<TokenId>,
+    /// The ints so far, by value.
+    ints: Vec<Option<Py<PyInt>>>,
+}
+
+/// Calls `work` with what this thread makes lists with.
+#[inline]
+pub(crate) fn with_lists<T>(work: impl FnOnce(&mut Lists) -> T) -> T {
     // Taken out while in use: a new list can set off the garbage collector, which can call anything, even this.
-    let mut ints = INTS.take();
-    let list = PyList::new(py, ids.iter().map(|&id| int(py, &mut ints, id)));
-    INTS.set(ints);
-    list
+    let mut lists = LISTS.take().unwrap_or_default();
+    let result = work(&mut lists);
+    lists.ids.clear();
+    lists.ids.shrink_to(ROOM);
+    LISTS.set(Some(lists));
+    result
+}
+
+impl Lists {
+    /// A list of the ids.
+    #[inline]
+    pub(crate) fn list<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let Self { ids, ints } = self;
+        PyList::new(py, ids.iter().map(|&id| int(py, ints, id)))
+    }
 }
 
 #[inline]

@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::arguments::{TextArgument, text, token_id, token_ids};
 use crate::errors::{batch_error, encode_error, index_error, vocabulary_error};
-use crate::ints::list;
+use crate::ints::with_lists;
 use crate::scratch::with_scratch;
 use crate::strings::StringArray;
 
@@ -44,13 +44,11 @@ impl Tokenizer {
         py: Python<'_>,
         object: &Bound<'_, PyAny>,
         options: EncodeOptions,
-        mut sink: S,
-    ) -> PyResult<S> {
+        sink: &mut S,
+    ) -> PyResult<()> {
         let argument = text(object)?;
         let text = argument.text();
-        let work = || {
-            with_scratch(self.number, |scratch| self.core.encode_into(text, options, scratch, &mut sink).map(|()| sink))
-        };
+        let mut work = || with_scratch(self.number, |scratch| self.core.encode_into(text, options, scratch, sink));
         let result = if text.as_bytes().len() <= SHORT { work() } else { py.detach(work) };
         result.map_err(encode_error)
     }
@@ -153,8 +151,11 @@ impl Tokenizer {
         add_special: bool,
         parse_special: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        let ids = self.encode_into(py, text, EncodeOptions { add_special, parse_special }, Vec::with_capacity(ROOM))?;
-        list(py, &ids)
+        let options = EncodeOptions { add_special, parse_special };
+        with_lists(|lists| {
+            self.encode_into(py, text, options, &mut lists.ids)?;
+            lists.list(py)
+        })
     }
 
     /// The token ids of a text, as an int32 array.
@@ -166,7 +167,8 @@ impl Tokenizer {
         add_special: bool,
         parse_special: bool,
     ) -> PyResult<Bound<'py, PyArray1<TokenId>>> {
-        let ids = self.encode_into(py, text, EncodeOptions { add_special, parse_special }, Vec::with_capacity(ROOM))?;
+        let mut ids = Vec::with_capacity(ROOM);
+        self.encode_into(py, text, EncodeOptions { add_special, parse_special }, &mut ids)?;
         Ok(PyArray1::from_vec(py, ids))
     }
 
@@ -179,7 +181,9 @@ impl Tokenizer {
         add_special: bool,
         parse_special: bool,
     ) -> PyResult<usize> {
-        Ok(self.encode_into(py, text, EncodeOptions { add_special, parse_special }, Count::default())?.0)
+        let mut count = Count::default();
+        self.encode_into(py, text, EncodeOptions { add_special, parse_special }, &mut count)?;
+        Ok(count.0)
     }
 
     /// The flat ids (int32) and offsets (int64) of several texts.
