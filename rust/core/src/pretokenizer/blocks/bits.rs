@@ -162,10 +162,9 @@ impl Bits {
             kanji_or_kana |= u64::from(is_kanji_or_kana) << at;
             rest &= rest - 1;
         }
-        let last = leads & !below(BLOCK as u32 - 3);
-        let is_cut = |at: u32| at as usize + utf8::sequence_len(block[at as usize]) > BLOCK;
-        let cut = (BLOCK as u32 - 3..BLOCK as u32).find(|&at| last >> at & 1 != 0 && is_cut(at));
-        let unknown = leads & !(letter | other | kanji_or_kana) | cut.map_or(0, |at| 1 << at);
+        let cut_at = |at: usize| u64::from(at + utf8::sequence_len(block[at]) > BLOCK) << at;
+        let cut = leads & (cut_at(BLOCK - 3) | cut_at(BLOCK - 2) | cut_at(BLOCK - 1));
+        let unknown = leads & !(letter | other | kanji_or_kana) | cut;
         for _ in 1..4 {
             letter |= after(letter) & self.inner;
             other |= after(other) & self.inner;
