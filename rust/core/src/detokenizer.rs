@@ -80,14 +80,16 @@ impl Pieces {
     /// Whether [`Pieces::new`] is sure to succeed, told from a glance at the texts; false where only trying tells.
     pub fn are_sure(vocabulary: &Vocabulary) -> bool {
         let texts = vocabulary.texts();
+        let are_spelled = are_spelled(vocabulary);
         // At worst every byte is a character that is described, with the whole text, or the piece is the id.
-        let most_bytes = |text: &[u8]| text.len().saturating_mul(text.len() + 32) + 8;
+        let for_each_byte = |text: &[u8]| if are_spelled { text.len() + 32 } else { 1 };
+        let most_bytes = |text: &[u8]| text.len().saturating_mul(for_each_byte(text)) + 8;
         let has_room = texts.iter().map(most_bytes).fold(0, usize::saturating_add) <= MAX_BYTES;
         let names_byte = |(text, id)| {
             let is_byte = vocabulary.attributes(id).is_byte();
             !is_byte || vocabulary.kind() != Kind::Wpm && <[u8]>::len(text) >= 3
         };
-        has_room && texts.highest_byte() < BEYOND_UNICODE && texts.iter().zip(0..).all(names_byte)
+        has_room && (!are_spelled || texts.highest_byte() < BEYOND_UNICODE) && texts.iter().zip(0..).all(names_byte)
     }
 
     /// What a token stands for; nothing for control and unknown tokens unless `special`.
@@ -212,6 +214,11 @@ fn delete(text: &mut Vec<u8>, places: Vec<usize>) {
     text.truncate(end);
 }
 
+/// Whether normal tokens spell bytes.
+fn are_spelled(vocabulary: &Vocabulary) -> bool {
+    vocabulary.kind() == Kind::Bpe && !vocabulary.settings().escape_whitespaces
+}
+
 /// Appends what a token stands for, special ones included.
 fn append_piece(vocabulary: &Vocabulary, id: TokenId, out: &mut Vec<u8>) -> Result<(), VocabularyError> {
     let text = vocabulary.text(id);
@@ -230,7 +237,7 @@ fn append_piece(vocabulary: &Vocabulary, id: TokenId, out: &mut Vec<u8>) -> Resu
         kind @ (Kind::Spm | Kind::Bpe | Kind::Wpm | Kind::Ugm) => {
             if attributes.is_unknown() || attributes.is_control() || attributes.is_user_defined() {
                 out.extend_from_slice(text);
-            } else if attributes.is_normal() && kind == Kind::Bpe && !vocabulary.settings().escape_whitespaces {
+            } else if attributes.is_normal() && are_spelled(vocabulary) {
                 check_code_points(vocabulary, id)?;
                 append_decoded(text, out)?;
             } else if attributes.is_normal() {
@@ -402,6 +409,15 @@ mod tests {
         assert_eq!(load("llama", &[(b"<0", BYTE)]).unwrap_err(), short);
         assert!(load("bert", &[(b"<0x00>", BYTE)]).is_err());
         assert_eq!(shown("llama", &[(b"<0x", BYTE)]), [[0]]);
+    }
+
+    #[test]
+    fn only_texts_that_spell_bytes_can_be_beyond_unicode() -> Result<(), VocabularyError> {
+        for (model, is_sure) in [("gpt2", false), ("llama", true), ("t5", true)] {
+            let (vocabulary, _) = load(model, &[("\u{10FFFF}".as_bytes(), NORMAL), (b"a", NORMAL), (b"b", NORMAL)])?;
+            assert_eq!(Pieces::are_sure(&vocabulary), is_sure, "{model}");
+        }
+        Ok(())
     }
 
     #[test]

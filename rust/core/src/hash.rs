@@ -30,22 +30,10 @@ impl Seed {
     /// Hashes `bytes`. O(length).
     #[inline]
     pub(crate) fn hash(self, bytes: &[u8]) -> u64 {
-        let len = bytes.len() as u64;
-        let (low, high) = if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-            if bytes.len() > 16 {
-                return self.hash_long(bytes);
-            }
-            (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
-        } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-            (u64::from(u32::from_le_bytes(*first)), u64::from(u32::from_le_bytes(*last)))
-        } else if let [first, .., last] = bytes {
-            (u64::from(*first) | u64::from(bytes[bytes.len() / 2]) << 8, u64::from(*last))
-        } else if let [only] = bytes {
-            (u64::from(*only), 0)
-        } else {
-            (0, 0)
-        };
-        fold(low ^ self.0, high ^ self.1 ^ len.wrapping_mul(SPREAD))
+        match packed(bytes) {
+            Some((low, high)) => self.hash_words(low, high),
+            None => self.hash_long(bytes),
+        }
     }
 
     #[inline(never)]
@@ -78,6 +66,26 @@ impl Seed {
     pub(crate) fn hash_pair(self, left: u32, right: u32) -> u64 {
         fold((u64::from(left) << 32 | u64::from(right)) ^ self.0, self.1)
     }
+}
+
+/// Up to 15 bytes as two numbers: the bytes, then zeros, and the length in the last byte. They are read from both ends,
+/// which overlap.
+#[inline]
+pub(crate) fn packed(bytes: &[u8]) -> Option<(u64, u64)> {
+    let len = bytes.len();
+    let (low, high) = if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        if len > 15 {
+            return None;
+        }
+        let above = if len == 8 { 0 } else { u64::from_le_bytes(*last) >> (8 * (16 - len)) };
+        (u64::from_le_bytes(*first), above)
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        let [first, last] = [first, last].map(|bytes| u64::from(u32::from_le_bytes(*bytes)));
+        (first | last << (8 * (len - 4)), 0)
+    } else {
+        (bytes.iter().rev().fold(0, |bytes, &byte| bytes << 8 | u64::from(byte)), 0)
+    };
+    Some((low, high | (len as u64) << 56))
 }
 
 #[inline]

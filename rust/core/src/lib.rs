@@ -32,6 +32,7 @@ mod detokenizer;
 mod error;
 mod hash;
 mod index;
+mod key;
 mod model;
 mod nearest;
 mod normalizer;

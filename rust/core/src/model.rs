@@ -6,7 +6,6 @@ mod byte_pairs;
 mod dna;
 mod hashed;
 mod junctions;
-mod key;
 mod merges;
 mod merging;
 mod parts;

@@ -12,6 +12,7 @@
 //! Deviations: (1) a buffer is at most 4 GiB, the reach of a 32-bit start.
 
 use std::fmt;
+use std::ops::Range;
 
 /// Bytes in front of each string in a GGUF array: its length.
 const PREFIX: usize = 8;
@@ -130,9 +131,20 @@ impl<'a> Strings<'a> {
     /// String `index`, or `None` beyond the last.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&'a [u8]> {
+        self.data.get(self.range(index)?)
+    }
+
+    /// Where string `index` is in [`Strings::data`], or `None` beyond the last.
+    #[inline]
+    pub(crate) fn range(&self, index: usize) -> Option<Range<usize>> {
         let start = *self.index.starts.get(index)?;
         let end = *self.index.starts.get(index + 1)? - self.index.gap;
-        self.data.get(start as usize..end as usize)
+        Some(start as usize..end as usize)
+    }
+
+    /// The buffer.
+    pub(crate) fn data(&self) -> &'a [u8] {
+        self.data
     }
 
     /// All strings in order.

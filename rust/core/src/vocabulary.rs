@@ -19,6 +19,7 @@ pub(crate) use texts::Texts;
 
 use crate::hash::Seed;
 use crate::index::Index;
+use crate::key::Key;
 use crate::pretokenizer::PreTokenizer;
 use crate::sink::TokenId;
 
@@ -180,14 +181,15 @@ impl Vocabulary {
         self.index.find(self.seed.hash(text), |id| keys.get(id) == text).map(|id| id as TokenId)
     }
 
-    /// The ids of several texts. Their look-ups overlap, so it is faster than one after the other.
-    pub(crate) fn ids<const N: usize>(&self, texts: &[&[u8]; N]) -> [Option<TokenId>; N] {
+    /// The ids of several texts, each with its key, or the default for a long or empty one. Their look-ups overlap, so it
+    /// is faster than one after the other.
+    pub(crate) fn ids<const N: usize>(&self, texts: &[(&[u8], Key); N]) -> [Option<TokenId>; N] {
         let keys = self.keys();
-        let candidates = texts.map(|text| self.index.likely(self.seed.hash(text)));
-        let candidates = candidates.map(|id| (id, keys.get(id)));
-        std::array::from_fn(|at| match candidates[at] {
-            (id, key) if is_same(key, texts[at]) && !key.is_empty() => Some(id as TokenId),
-            _ => self.id(texts[at]),
+        let candidates = texts.map(|(_, key)| self.index.likely(key.hash(self.seed)));
+        let candidates = candidates.map(|id| (id, keys.key(id).unwrap_or_default()));
+        std::array::from_fn(|at| match (candidates[at], texts[at]) {
+            ((id, found), (_, key)) if found.is(key) && key.some().is_some() => Some(id as TokenId),
+            (_, (text, _)) => self.id(text),
         })
     }
 
@@ -254,21 +256,6 @@ impl Vocabulary {
     pub(crate) fn set_newline(&mut self, id: Option<TokenId>) {
         self.special.nl = id;
     }
-}
-
-/// Whether two texts are equal, told without a call where they are short.
-#[inline(always)]
-fn is_same(left: &[u8], right: &[u8]) -> bool {
-    fn ends<const N: usize>(text: &[u8]) -> Option<([u8; N], [u8; N])> {
-        Some((*text.first_chunk()?, *text.last_chunk()?))
-    }
-    left.len() == right.len()
-        && match left.len() {
-            4..8 => ends::<4>(left) == ends::<4>(right),
-            8..=16 => ends::<8>(left) == ends::<8>(right),
-            1..=3 => ends::<1>(left) == ends::<1>(right) && left[left.len() / 2] == right[left.len() / 2],
-            _ => left == right,
-        }
 }
 
 /// How a vocabulary spells a byte token: `<0xXX>`.

@@ -14,7 +14,6 @@ use std::thread;
 
 use super::byte_pairs::{BytePairs, Edges};
 use super::junctions::{Junctions, Pairs};
-use super::key::Key;
 use super::merges::{Memo, Merges, NO_SYMBOL, Symbol};
 use super::merging::Merging;
 use super::merging::runs::{self, Run};
@@ -25,6 +24,7 @@ use super::word_cache::WordCache;
 use super::word_queue::{Batch, Known, Word, WordQueue};
 use super::{Fragment, Model, byte_level};
 use crate::error::VocabularyError;
+use crate::key::Key;
 use crate::pretokenizer::Splitter;
 use crate::rewritten::{ESCAPED_SPACE, Rewritten, Traced};
 use crate::sink::{NULL_TOKEN, Sink, TokenId};

@@ -14,6 +14,7 @@ use super::merging::lanes::RANKS;
 use crate::error::VocabularyError;
 use crate::hash::Seed;
 use crate::index::TOGETHER;
+use crate::key::Key;
 use crate::sink::TokenId;
 use crate::strings::Strings;
 use crate::vocabulary::{Vocabulary, c_string};
@@ -25,7 +26,7 @@ pub(crate) const NO_SYMBOL: Symbol = u32::MAX;
 
 /// Slots of a [`Memo`].
 const MEMO_SLOTS: usize = 1 << 13;
-/// Slots that are filled together: 128 KiB.
+/// Slots that are filled together, a power of two: 128 KiB.
 const STRETCH: usize = 1 << 14;
 /// Bits in [`Merges::present`] for each slot.
 const BITS_PER_SLOT: usize = 4;
@@ -129,7 +130,7 @@ impl Merges {
         }
         let mut table = Self { tokens: vocabulary.len(), ..Self::default() };
         let rows = merges.map_or_else(Vec::new, |merges| table.rows(vocabulary, merges));
-        table.fill_from(&rows)?;
+        table.fill(&rows)?;
         Ok((table, rows))
     }
 
@@ -137,7 +138,7 @@ impl Merges {
     #[cfg(test)]
     pub(crate) fn of_rows(tokens: usize, rows: &[Row]) -> Result<Self, VocabularyError> {
         let mut table = Self { tokens, ..Self::default() };
-        table.fill_from(rows)?;
+        table.fill(rows)?;
         Ok(table)
     }
 
@@ -164,88 +165,104 @@ impl Merges {
         rows
     }
 
-    /// Fills the table, a stretch of slots at a time: as many as stay in a near cache. Of a large table two threads fill a
-    /// half each.
-    fn fill_from(&mut self, rows: &[Row]) -> Result<(), VocabularyError> {
+    /// Fills the table; of a large one two threads fill a half each.
+    fn fill(&mut self, rows: &[Row]) -> Result<(), VocabularyError> {
         // No symbol has all bits set, so that no merge looks like a free slot.
         self.symbol_bits = bits(self.tokens + self.others.len() + 1);
         self.rank_bits = bits(rows.len());
         if rows.len() >= RANKS || 2 * self.symbol_bits + self.rank_bits > u64::BITS {
             return Err(VocabularyError::TooLarge { what: "merges" });
         }
-        let slots = (rows.len() + rows.len() / 2).next_power_of_two().max(16);
+        let count = (rows.len() + rows.len() / 2).next_power_of_two().max(16);
         self.merged = rows.iter().map(|row| row[2]).collect();
         self.bases = rows.chunks(BLOCK).map(|block| block.iter().map(|row| row[2]).min().unwrap_or_default()).collect();
-        let known = || rows.iter().zip(0_u64..).filter(|(row, _)| row[2] != NO_SYMBOL);
-        let stretch = |row: &Row| (self.seed.hash_pair(row[0], row[1]) as usize & (slots - 1)) / STRETCH;
-        let mut ends = vec![0; slots / STRETCH + 2];
-        for (row, _) in known() {
-            ends[stretch(row) + 1] += 1;
-        }
-        for at in 1..ends.len() {
-            ends[at] += ends[at - 1];
-        }
-        let mut merges = vec![0; rows.len()];
-        for (row, rank) in known() {
-            let next = &mut ends[stretch(row)];
-            let far = u64::from(row[2] - self.bases[rank as usize / BLOCK]).min(self.farthest());
-            merges[*next] = (self.key(row[0], row[1]) << self.rank_bits | rank) << self.far_bits() | far;
-            *next += 1;
-        }
-        // A stretch now ends where the next one begins.
-        let middle = slots / STRETCH / 2;
-        let (begin, end) = (if middle > 0 { ends[middle - 1] } else { 0 }, ends[ends.len() - 2]);
-        let (first, second) = thread::scope(|scope| {
-            let fill = || self.fill(&merges[begin..end], slots - 1, middle * STRETCH..slots);
-            let second = thread::Builder::new().spawn_scoped(scope, fill);
-            let first = self.fill(&merges[..begin], slots - 1, 0..middle * STRETCH);
-            (first, second.map_or_else(|_| fill(), |second| second.join().unwrap_or_else(|_| fill())))
-        });
-        (self.slots, self.present) = (first.slots, first.present);
-        self.slots.extend(second.slots);
-        self.present.extend(second.present);
-        for merge in first.left_over.into_iter().chain(second.left_over) {
-            let mut at = self.hash(merge) as usize & (slots - 1);
-            while self.slots[at] != FREE && !self.is_of_same_pair(self.slots[at], merge) {
-                at = (at + 1) & (slots - 1);
-            }
-            if self.slots[at] == FREE {
-                self.slots[at] = !merge;
-            }
-        }
+        (self.slots, self.present) = self.filled(rows, count);
         Ok(())
     }
 
-    /// Fills the slots of some places with those of the merges that find room there before the last one.
-    fn fill(&self, merges: &[u64], mask: usize, places: Range<usize>) -> Filled {
-        let (slots, present) = (vec![FREE; places.len()], vec![0; places.len() * BITS_PER_SLOT / 64]);
-        let mut filled = Filled { slots, present, left_over: Vec::new() };
-        for &merge in merges {
-            let hash = self.hash(merge);
-            let mut at = (hash as usize & mask) - places.start;
-            let bit = place_of_bit(at, hash);
-            filled.present[bit / 64] |= 1 << (bit % 64);
-            loop {
-                match filled.slots.get_mut(at) {
-                    None => break filled.left_over.push(merge),
-                    Some(slot @ &mut FREE) => break *slot = !merge,
-                    // Of two merges for the same pair the first counts.
-                    Some(slot) if self.is_of_same_pair(*slot, merge) => break,
-                    Some(_) => at += 1,
+    /// A table of `count` slots with these merges, and the bits that belong to it.
+    fn filled(&self, rows: &[Row], count: usize) -> (Vec<u64>, Vec<u64>) {
+        let (mut slots, mut present) = (vec![FREE; count], vec![0; count * BITS_PER_SLOT / 64]);
+        let mask = count - 1;
+        let (merges, ends) = self.by_stretch(rows, mask);
+        let middle = count / STRETCH / 2;
+        let (slots_before, slots_after) = slots.split_at_mut(middle * STRETCH);
+        let (present_before, present_after) = present.split_at_mut(middle * STRETCH * BITS_PER_SLOT / 64);
+        let mut first = Part { ends: &ends[..=middle], slots: slots_before, present: present_before };
+        let mut second = Part { ends: &ends[middle..], slots: slots_after, present: present_after };
+        let (mut left_over, of_second) = thread::scope(|scope| {
+            let of_second = thread::Builder::new().spawn_scoped(scope, || self.fill_part(&merges, mask, &mut second));
+            (self.fill_part(&merges, mask, &mut first), of_second.ok().and_then(|of_second| of_second.join().ok()))
+        });
+        left_over.extend(of_second.unwrap_or_else(|| self.fill_part(&merges, mask, &mut second)));
+        for merge in left_over {
+            let home = self.hash(merge) as usize & mask;
+            let free = (home..).map(|at| at & mask).find(|&at| slots[at] == FREE);
+            // At least a third of the slots are free.
+            free.into_iter().for_each(|at| slots[at] = merge);
+        }
+        (slots, present)
+    }
+
+    /// Merges as they are in their slots, those of one stretch together, lower ranks first; and where each stretch begins,
+    /// and the last one ends.
+    fn by_stretch(&self, rows: &[Row], mask: usize) -> (Vec<u64>, Vec<usize>) {
+        let known = || rows.iter().zip(0_u64..).filter(|(row, _)| row[2] != NO_SYMBOL);
+        let stretch = |row: &Row| (self.seed.hash_pair(row[0], row[1]) as usize & mask) / STRETCH;
+        let mut ends = vec![0; mask / STRETCH + 3];
+        for (row, _) in known() {
+            ends[stretch(row) + 2] += 1;
+        }
+        for at in 2..ends.len() {
+            ends[at] += ends[at - 1];
+        }
+        let mut merges = vec![FREE; rows.len()];
+        for (row, rank) in known() {
+            let next = &mut ends[stretch(row) + 1];
+            let far = u64::from(row[2] - self.bases[rank as usize / BLOCK]).min(self.farthest());
+            merges[*next] = !((self.key(row[0], row[1]) << self.rank_bits | rank) << self.far_bits() | far);
+            *next += 1;
+        }
+        ends.pop();
+        (merges, ends)
+    }
+
+    /// Fills a part of the table, and gives the merges that find no room before its end. Where each merge goes is counted
+    /// beforehand, so that no slot is tried in vain: those of one home lie one after the other, from there on or behind
+    /// those that are at home before them.
+    fn fill_part(&self, merges: &[u64], mask: usize, part: &mut Part<'_>) -> Vec<u64> {
+        let mut left_over = Vec::new();
+        let mut places = vec![0; STRETCH.min(part.slots.len())];
+        let mut free = 0;
+        for (stretch, merges) in part.ends.windows(2).map(|ends| &merges[ends[0]..ends[1]]).enumerate() {
+            let begin = stretch * STRETCH;
+            places.fill(0);
+            for &merge in merges {
+                places[self.hash(merge) as usize & mask & (STRETCH - 1)] += 1;
+            }
+            for (place, home) in places.iter_mut().zip(begin..) {
+                free = home.max(free);
+                free += std::mem::replace(place, free);
+            }
+            for &merge in merges {
+                let hash = self.hash(merge);
+                let home = hash as usize & mask & (STRETCH - 1);
+                let bit = place_of_bit(begin + home, hash);
+                part.present[bit / 64] |= 1 << (bit % 64);
+                match part.slots.get_mut(places[home]) {
+                    Some(slot) => *slot = merge,
+                    None => left_over.push(merge),
                 }
+                places[home] += 1;
             }
         }
-        filled
+        left_over
     }
 
-    /// The hash of a merge's pair, given what its slot has, but not inverted.
-    fn hash(&self, merge: u64) -> u64 {
-        let pair = self.key_of(merge);
+    /// The hash of the pair in a slot.
+    fn hash(&self, slot: u64) -> u64 {
+        let pair = self.key_of(!slot);
         self.seed.hash_pair((pair >> self.symbol_bits) as Symbol, (pair & ((1 << self.symbol_bits) - 1)) as Symbol)
-    }
-
-    fn is_of_same_pair(&self, slot: u64, merge: u64) -> bool {
-        self.key_of(!slot) == self.key_of(merge)
     }
 
     /// The rank of two adjacent symbols and the symbol of both together; [`NO_RANK`] where they do not merge.
@@ -362,12 +379,12 @@ impl Merges {
     }
 }
 
-/// A stretch of the table.
-struct Filled {
-    slots: Vec<u64>,
-    present: Vec<u64>,
-    /// Merges that found no room before the end.
-    left_over: Vec<u64>,
+/// A part of the table.
+struct Part<'a> {
+    /// Where its stretches begin among all merges, and where the last one ends.
+    ends: &'a [usize],
+    slots: &'a mut [u64],
+    present: &'a mut [u64],
 }
 
 /// Bits of the numbers below `count`, one at least.
@@ -394,29 +411,36 @@ fn parts(merge: &[u8]) -> Option<(&[u8], &[u8])> {
 /// The tokens of the merges `begin..end`.
 fn token_rows(vocabulary: &Vocabulary, merges: Strings<'_>, begin: usize, end: usize) -> Vec<Row> {
     let symbol = |id: Option<TokenId>| id.map_or(NO_SYMBOL, |id| id as Symbol);
-    let keys = vocabulary.keys();
+    let (keys, data) = (vocabulary.keys(), merges.data());
     let has_spaces = keys.contains(b' ');
     let mut rows = Vec::with_capacity(end - begin);
     let mut both = Vec::new();
     // Merges mostly make the tokens in order, so the next one is the first guess.
     let mut guess = NO_SYMBOL;
     for first in (begin..end).step_by(TOGETHER) {
-        let (mut lefts, mut rights, mut merged) = ([&b""[..]; TOGETHER], [&b""[..]; TOGETHER], [NO_SYMBOL; TOGETHER]);
+        let mut lefts = [(&b""[..], Key::default()); TOGETHER];
+        let (mut rights, mut merged) = (lefts, [NO_SYMBOL; TOGETHER]);
         let count = TOGETHER.min(end - first);
         for at in 0..count {
-            let merge = merges.get(first + at).unwrap_or_default();
-            let guessed = [guess, guess.wrapping_add(1)]
-                .into_iter()
-                .find_map(|guess| Some((guess, place_of_space(merge, keys.get(guess as usize), has_spaces)?)));
-            if let Some((id, space)) = guessed {
-                (lefts[at], rights[at]) = (&merge[..space], &merge[space + 1..]);
-                guess = id;
+            let Some(Range { start, end }) = merges.range(first + at) else { continue };
+            let (merge, key) = (&data[start..end], Key::new(data, start, end));
+            let parted = [guess, guess.wrapping_add(1)].into_iter().find_map(|guess| {
+                let (left, right) = key?.parted(keys.key(guess as usize)?)?;
+                let space = left.word_len();
+                let is_first = !(has_spaces && merge[1..space].contains(&b' '));
+                is_first.then_some((guess, (&merge[..space], left), (&merge[space + 1..], right)))
+            });
+            if let Some(parted) = parted {
+                (guess, lefts[at], rights[at]) = parted;
             } else if let Some((left, right)) = parts(merge) {
-                (lefts[at], rights[at]) = (left, right);
+                [lefts[at], rights[at]] =
+                    [left, right].map(|text| (text, Key::new(text, 0, text.len()).unwrap_or_default()));
                 both.clear();
                 both.extend_from_slice(left);
                 both.extend_from_slice(right);
-                guess = symbol(vocabulary.id(&both));
+                let next = guess.wrapping_add(1);
+                let is_next = keys.get(next as usize) == both && !both.is_empty();
+                guess = if is_next { next } else { symbol(vocabulary.id(&both)) };
             } else {
                 continue;
             }
@@ -428,20 +452,10 @@ fn token_rows(vocabulary: &Vocabulary, merges: Strings<'_>, begin: usize, end: u
     rows
 }
 
-/// Where [`parts`] parts a merge, if both parts together are `token`. Told by where the two begin to differ, which is
-/// less work than to search for the space.
-#[inline]
-fn place_of_space(merge: &[u8], token: &[u8], has_spaces: bool) -> Option<usize> {
-    if merge.len() != token.len() + 1 {
-        return None;
-    }
-    let at = merge.iter().zip(token).take_while(|(left, right)| left == right).count();
-    let is_first = at > 0 && merge[at] == b' ' && !(has_spaces && merge[1..at].contains(&b' '));
-    (is_first && merge[at + 1..] == token[at..]).then_some(at)
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::{Merges, NO_SYMBOL, Row};
     use crate::error::VocabularyError;
     use crate::model::merging::NO_RANK;
@@ -506,6 +520,33 @@ mod tests {
             assert_eq!(merges.get(left, right + 1), (NO_RANK, NO_SYMBOL));
         }
         Ok(())
+    }
+
+    proptest! {
+        /// Tokens in any order, and merges that make some of them in order.
+        #[test]
+        fn merges_are_parted_at_the_first_space_after_the_first_byte(
+            tokens in prop::collection::hash_set("[ab ]{1,4}|[ab ]{13,19}", 1..30),
+            parts in prop::collection::vec((any::<prop::sample::Index>(), 0..20_usize), 0..60),
+            others in prop::collection::vec("[ab \0]{0,6}", 0..5),
+        ) {
+            let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+            let spaced = parts.iter().map(|(which, at)| {
+                let (left, right) = which.get(&tokens).split_at((*at).min(which.get(&tokens).len()));
+                format!("{left} {right}")
+            });
+            let in_order = tokens.iter().map(|token| format!("{} {}", &token[..1], &token[1..]));
+            let merges: Vec<String> = in_order.chain(spaced).chain(others).collect();
+            let merges: Vec<&str> = merges.iter().map(String::as_str).collect();
+            with(&tokens, &merges, |vocabulary, table| {
+                for (merge, &made) in merges.iter().zip(&table.merged) {
+                    let Some((left, right)) = super::parts(merge.as_bytes()) else { continue };
+                    let [left_symbol, right_symbol] = [left, right].map(|text| table.symbol(vocabulary, text));
+                    assert_eq!(made, table.symbol(vocabulary, &[left, right].concat()), "{merge:?}");
+                    assert_eq!(table.get(left_symbol, right_symbol).1, made, "{merge:?}");
+                }
+            }).expect("few tokens");
+        }
     }
 
     #[test]

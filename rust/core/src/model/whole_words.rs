@@ -4,9 +4,9 @@
 //! longer piece is spelled out and looked up as a text.
 
 use super::byte_level;
-use super::key::Key;
 use crate::hash::Seed;
 use crate::index::{Index, TOGETHER};
+use crate::key::Key;
 use crate::sink::TokenId;
 use crate::vocabulary::Vocabulary;
 

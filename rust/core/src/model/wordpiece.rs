@@ -14,9 +14,9 @@
 
 use std::ops::Range;
 
-use super::key::{KEY_LEN, Key, MAX_LEN};
 use super::recent_words::{Probe, RecentWords};
 use crate::error::VocabularyError;
+use crate::key::{KEY_LEN, Key, MAX_LEN};
 use crate::model::{Fragment, Model};
 use crate::normalizer::ascii::{BLOCK_LEN, Classes, spaced_out};
 use crate::normalizer::wordpiece::{Class, WordPieceNormalizer};

@@ -113,7 +113,9 @@ impl Vocabulary {
         }
         self.index = Index::with_capacity(tokens.len());
         for first in (0..self.texts.len()).step_by(TOGETHER) {
-            let hashes: [u64; TOGETHER] = std::array::from_fn(|at| self.seed.hash(self.texts.get(first + at)));
+            let hash =
+                |id| self.texts.key(id).map_or_else(|| self.seed.hash(self.texts.get(id)), |key| key.hash(self.seed));
+            let hashes: [u64; TOGETHER] = std::array::from_fn(|at| hash(first + at));
             self.index.bring_near(&hashes);
             for (hash, id) in hashes.into_iter().zip(first..self.texts.len()) {
                 let text = self.texts.get(id);

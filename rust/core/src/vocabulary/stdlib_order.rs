@@ -181,7 +181,10 @@ fn hash(key: &[u8]) -> u64 {
         hash = (hash ^ word).wrapping_mul(FACTOR);
     }
     if !rest.is_empty() {
-        let word = rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+        let word = match key.last_chunk::<8>() {
+            Some(last) => u64::from_le_bytes(*last) >> (8 * (8 - rest.len())),
+            None => rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
+        };
         hash = (hash ^ word).wrapping_mul(FACTOR);
     }
     fold(fold(hash).wrapping_mul(FACTOR))

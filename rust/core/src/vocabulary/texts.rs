@@ -1,6 +1,9 @@
 //! Byte strings numbered from 0, end to end in one allocation.
 
+use std::ops::Range;
+
 use crate::error::VocabularyError;
+use crate::key::Key;
 
 /// A sequence of byte strings: one array of bytes and one of offsets, 4 bytes a string.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,9 +43,20 @@ impl Texts {
     /// String `index`, or nothing where there is no such string.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> &[u8] {
+        &self.bytes[self.range(index)]
+    }
+
+    /// The key of string `index`, if it is short.
+    #[inline]
+    pub(crate) fn key(&self, index: usize) -> Option<Key> {
+        let Range { start, end } = self.range(index);
+        Key::new(&self.bytes, start, end)
+    }
+
+    #[inline]
+    fn range(&self, index: usize) -> Range<usize> {
         let begin = if index == 0 { 0 } else { self.ends.get(index - 1).map_or(0, |&end| end as usize) };
-        let end = self.ends.get(index).map_or(begin, |&end| end as usize);
-        &self.bytes[begin..end]
+        begin..self.ends.get(index).map_or(begin, |&end| end as usize)
     }
 
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> + Clone {

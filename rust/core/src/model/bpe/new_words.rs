@@ -5,7 +5,7 @@
 //! the others merge to.
 
 use super::Bpe;
-use crate::model::key::Key;
+use crate::key::Key;
 use crate::model::merging::lanes::{LANES, Lanes, MOST};
 use crate::model::word_cache::WordCache;
 use crate::model::word_queue::{Batch, WORDS};

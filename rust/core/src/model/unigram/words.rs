@@ -26,7 +26,7 @@
 
 use super::joins::Joins;
 use super::lattice::{Bounds, Candidates, Lattice};
-use crate::model::key::{KEY_LEN, Key, MAX_LEN};
+use crate::key::{KEY_LEN, Key, MAX_LEN};
 use crate::model::recent_words::{Probe, RecentWords};
 use crate::normalizer::ascii::{BLOCK_LEN, Classes, spaced_out};
 use crate::normalizer::charsmap::Characters;

@@ -1,6 +1,6 @@
 //! Short words as two numbers, so that words are compared and hashed in a few instructions.
 
-use crate::hash::Seed;
+use crate::hash::{Seed, packed};
 
 /// The longest word with a key, in bytes.
 pub(crate) const MAX_LEN: usize = 15;
@@ -10,6 +10,9 @@ pub(crate) const KEY_LEN: usize = 16;
 /// In the last byte, beside the length.
 const MARK: u64 = 1 << 63;
 const IS_LONG: u64 = 1 << 62;
+
+/// The bytes of a short word in both numbers.
+const TEXT: u128 = u128::MAX >> 8;
 
 /// By length, which bytes are the word's.
 const MASKS: [(u64, u64); MAX_LEN + 1] = {
@@ -49,22 +52,26 @@ impl Key {
         Self(bytes as u64 & low, (bytes >> 64) as u64 & high | (len as u64) << 56)
     }
 
-    /// The key of a short word behind which there are too few bytes to read 16: of what is at both ends of it, which
-    /// overlaps.
+    /// The key of a short word behind which there are too few bytes to read 16.
     #[cold]
     #[inline(never)]
     fn of_last(word: &[u8]) -> Self {
-        let len = word.len();
-        let (low, high) = if let (Some(first), Some(last)) = (word.first_chunk(), word.last_chunk()) {
-            let above = if len == 8 { 0 } else { u64::from_le_bytes(*last) >> (8 * (16 - len)) };
-            (u64::from_le_bytes(*first), above)
-        } else if let (Some(first), Some(last)) = (word.first_chunk(), word.last_chunk()) {
-            let [first, last] = [first, last].map(|bytes| u64::from(u32::from_le_bytes(*bytes)));
-            (first | last << (8 * (len - 4)), 0)
-        } else {
-            (word.iter().rev().fold(0, |bytes, &byte| bytes << 8 | u64::from(byte)), 0)
-        };
-        Self(low, high | (len as u64) << 56)
+        packed(word).map_or_else(Self::default, |(low, high)| Self(low, high))
+    }
+
+    /// The two texts around the first space after the first byte, if the text is `whole` but for that space and `whole`
+    /// has none there. Without a branch but for the answer.
+    #[inline(always)]
+    pub(crate) fn parted(self, whole: Self) -> Option<(Self, Self)> {
+        let [text, other] = [self, whole].map(|key| (u128::from(key.1) << 64 | u128::from(key.0)) & TEXT);
+        let (len, at) = (self.word_len(), (text ^ other).trailing_zeros() as usize / 8 % KEY_LEN);
+        let rest = text >> (8 * at) >> 8;
+        let of = |text: u128, len: usize| Self(text as u64, (text >> 64) as u64 | (len as u64) << 56);
+        let is_parted = (1..len).contains(&at)
+            && len == whole.word_len() + 1
+            && text >> (8 * at) & 0xFF == u128::from(b' ')
+            && rest == other >> (8 * at);
+        is_parted.then(|| (of(text & ((1 << (8 * at)) - 1), at), of(rest, len - at - 1)))
     }
 
     /// What stands for a long word: its hash, and where its bytes are.
@@ -135,6 +142,19 @@ mod tests {
             assert_eq!(inside.map(Key::word_len), Some(len));
         }
         assert!(Key::new(&text, 0, MAX_LEN + 1).is_none() && Key::new(&text, 4, 4).is_none());
+    }
+
+    #[test]
+    fn a_text_is_parted_where_another_one_lacks_its_space() {
+        let key = |text: &str| Key::new(text.as_bytes(), 0, text.len()).unwrap_or_default();
+        let parted = |text, whole| key(text).parted(key(whole));
+        assert_eq!(parted("ab cd", "abcd"), Some((key("ab"), key("cd"))));
+        assert_eq!(parted("  a", " a"), Some((key(" "), key("a"))));
+        assert_eq!(parted("a ", "a"), Some((key("a"), Key::default())));
+        assert_eq!(parted("0123456 8abcdef", "01234568abcdef"), Some((key("0123456"), key("8abcdef"))));
+        for (text, whole) in [("ab cd", "abcde"), ("ab cd", "abce"), ("ab-cd", "abcd"), (" ab", "ab"), ("a\0", "a")] {
+            assert_eq!(parted(text, whole), None, "{text:?} {whole:?}");
+        }
     }
 
     #[test]
