@@ -15,7 +15,7 @@ use super::automaton::Automaton;
 use crate::unicode::masks::BLOCK;
 use crate::unicode::{self, utf8};
 pub(crate) use bits::Alphabet;
-use bits::{Bits, after, below, bit_of_bytes, highest, is_kanji_or_kana, last_bit};
+use bits::{Bits, after, below, bit_of_bytes, highest, last_bit};
 
 /// How a shape groups digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +26,8 @@ pub(crate) enum Digits {
     Threes,
     /// Whole runs, with a space before them.
     Runs,
+    /// Falcon's: as runs, from which what comes first is cut of three digits of ASCII from the left, and what is before.
+    RunsCutByThrees,
 }
 
 impl Digits {
@@ -35,7 +37,7 @@ impl Digits {
         match self {
             Self::Runs => digit & !after(digit | space),
             Self::Single => digit,
-            Self::Threes => {
+            Self::Threes | Self::RunsCutByThrees => {
                 let third = digit & after(digit) & after(after(digit));
                 let mut group = digit & !after(digit);
                 let mut groups = group;
@@ -43,10 +45,16 @@ impl Digits {
                     group = group << 3 & third;
                     groups |= group;
                 }
-                groups
+                if self == Self::Threes { groups } else { groups & !short_after(digit, space) }
             }
         }
     }
+}
+
+/// The beginnings of runs of less than three digits with a space before them.
+#[inline(always)]
+fn short_after(digit: u64, space: u64) -> u64 {
+    digit & !after(digit) & after(space) & !(digit >> 1 & digit >> 2)
 }
 
 /// What a shape makes of `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` and `'d`.
@@ -80,8 +88,7 @@ pub(crate) struct Shape {
     /// Otherwise GPT-2's: a space goes with what comes after it.
     pub cl100k: bool,
     pub digits: Digits,
-    /// Whether digits are cut out by a pattern of their own before this one sees the text between them. For DeepSeek V3,
-    /// kanji and kana are too.
+    /// Whether digits are cut out by a pattern of their own before this one sees the text between them.
     pub digits_first: bool,
     /// For DeepSeek V3, letters take only ASCII along, and only those of ASCII do.
     pub alphabet: Alphabet,
@@ -114,6 +121,19 @@ pub(crate) const O200K: Shape =
 pub(crate) const DEEPSEEK3: Shape =
     Shape { alphabet: Alphabet::DeepSeek, digits_first: true, contractions: Contractions::None, ..CL100K };
 
+/// The shape of Kimi K2's.
+pub(crate) const KIMI_K2: Shape = Shape { alphabet: Alphabet::Han, contractions: Contractions::Suffixes, ..CL100K };
+/// The shape of Falcon's.
+pub(crate) const FALCON: Shape = Shape {
+    alphabet: Alphabet::Punctuation,
+    digits: Digits::RunsCutByThrees,
+    contractions: Contractions::None,
+    ..GPT2
+};
+/// The shape of the default's, which leaves no space with numbers.
+pub(crate) const DEFAULT: Shape =
+    Shape { alphabet: Alphabet::PunctuationButBackquote, digits: Digits::Threes, ..FALCON };
+
 /// How far pieces are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
@@ -130,7 +150,7 @@ enum Known {
 enum Run {
     /// Letters, with the last byte of the latest.
     Letters(u8),
-    KanjiOrKana,
+    Apart,
 }
 
 impl Shape {
@@ -172,9 +192,11 @@ impl Shape {
                 Known::Text => return piece(from, text.len()),
                 Known::Inside(run) => (begin, inside) = (begin + bits.end as usize, Some(run)),
                 Known::To(limit) => {
-                    let run = if inside == Some(Run::KanjiOrKana) { bits.kanji_or_kana } else { bits.letter };
+                    let run = if inside == Some(Run::Apart) { bits.apart } else { bits.letter };
                     let len = run.trailing_ones();
-                    let to = if from < begin && (len < limit || bits.end == 0) {
+                    // What is unknown may belong to a run of Han.
+                    let is_over = bits.end == 0 && (self.alphabet, inside) != (Alphabet::Han, Some(Run::Apart));
+                    let to = if from < begin && (len < limit || is_over) {
                         // The run ends here, whatever comes after it.
                         Some(begin + len as usize)
                     } else if from < begin || from == begin && inside.is_none() {
@@ -196,18 +218,19 @@ impl Shape {
     /// Where the piece that begins at `begin` ends.
     #[inline(never)]
     fn piece_end(self, automaton: &Automaton, text: &[u8], begin: usize, next_cut: &mut NextCut) -> usize {
-        if !self.digits_first {
+        if !self.digits_first && !self.alphabet.cuts_first() {
             return automaton.piece_end(text, begin, text.len());
         }
         let next = next_cut.from(self, text, begin);
         if next > begin {
-            return automaton.piece_end(text, begin, next);
+            let number_end = || self.number_end(&text[..next], begin);
+            return number_end().unwrap_or_else(|| automaton.piece_end(text, begin, next));
         }
         let (cut, len) = self.cut(text, begin).unwrap_or((Cut::Number, 1));
         let most = match cut {
             Cut::Number if self.digits == Digits::Single => 1,
             Cut::Number => 3,
-            Cut::KanjiOrKana => usize::MAX,
+            Cut::Apart => usize::MAX,
         };
         let mut at = begin + len;
         for _ in 1..most {
@@ -222,19 +245,44 @@ impl Shape {
     /// Of a character at `at` that is cut out before the pattern sees the text, what it is, and its length.
     fn cut(self, text: &[u8], at: usize) -> Option<(Cut, usize)> {
         let (code_point, len) = utf8::decode_valid(text, at)?;
-        let is_kanji_or_kana = self.alphabet == Alphabet::DeepSeek && is_kanji_or_kana(code_point);
-        match unicode::flags(code_point).is_number() {
+        match self.digits_first && unicode::flags(code_point).is_number() {
             true => Some((Cut::Number, len)),
-            false => is_kanji_or_kana.then_some((Cut::KanjiOrKana, len)),
+            false => (self.alphabet.cuts_first() && self.alphabet.sets_apart(code_point)).then_some((Cut::Apart, len)),
         }
+    }
+
+    /// Where the piece that begins at `begin` ends, if that is a number, or a space before one, that is cut after the
+    /// pattern has seen it. The automaton would go through the whole number for each of its pieces.
+    fn number_end(self, text: &[u8], begin: usize) -> Option<usize> {
+        let number_len = |at| {
+            let (code_point, len) = utf8::decode_valid(text, at)?;
+            unicode::flags(code_point).is_number().then_some(len)
+        };
+        let is_three =
+            |at: usize| text[at..].first_chunk::<3>().is_some_and(|three| three.iter().all(u8::is_ascii_digit));
+        let mut at = begin + usize::from(text[begin] == b' ');
+        let has_space = at > begin;
+        let keeps_space = self.digits == Digits::RunsCutByThrees;
+        if self.digits_first || number_len(at).is_none() {
+            return None;
+        }
+        if has_space && (!keeps_space || is_three(at)) {
+            return Some(at);
+        }
+        if is_three(at) {
+            return Some(at + 3);
+        }
+        while let Some(len) = number_len(at).filter(|_| !is_three(at)) {
+            at += len;
+        }
+        Some(at)
     }
 
     /// The bytes at which pieces begin, as far as that is certain, and how far it is. A piece begins at the first byte, or
     /// else the block is `inside` one.
     #[inline(always)]
     fn starts(self, bits: Bits, block: &[u8; BLOCK], inside: Option<Run>) -> (u64, Known) {
-        let Bits { letter, digit, space, blank, newline, kanji_or_kana, mut other, apostrophe, inner, end, is_closed } =
-            bits;
+        let Bits { letter, digit, space, blank, newline, apart, mut other, apostrophe, inner, end, is_closed } = bits;
         let white = blank | newline;
         let before = if let Some(Run::Letters(byte)) = inside { Some(byte) } else { None };
         let in_letters = u64::from(before.is_some());
@@ -247,12 +295,23 @@ impl Shape {
         }
         // Others begin a piece, unless others or a space are before them.
         let other_starts = other & !inner & !after(other | space);
-        // The last of several whitespace characters begins a piece if something comes after it. At the end of an open
-        // block that does not show.
-        let ending = if self.digits_first { white | digit | kanji_or_kana } else { white };
+        // The last of several whitespace characters begins a piece if the pattern sees something after it. At the end of
+        // an open block that does not show.
+        let cut_digits = if self.digits_first { digit } else { 0 };
+        let ending = white | cut_digits | if self.alphabet.cuts_first() { apart } else { 0 };
         let last_white = white & after(white) & (below(end) & !ending) >> 1;
         let mut limit = if !is_closed && white & last_bit(end) != 0 { end - 1 } else { end };
         let mut starts = other_starts | self.digits.starts(digit, space);
+        if self.digits == Digits::RunsCutByThrees && !is_closed {
+            // Whether a short run goes on behind the block does not show.
+            let open = digit & last_bit(end);
+            let undecided = short_after(digit, space) & (open | open >> 1);
+            if undecided != 0 {
+                limit = limit.min(undecided.trailing_zeros());
+            }
+        }
+        let in_apart = u64::from(inside == Some(Run::Apart));
+        starts |= apart & !inner & !(after(apart) | in_apart);
         // Whether the last piece takes no letters along but those of ASCII.
         let mut ends_in_ascii = false;
         if self.cl100k {
@@ -270,8 +329,6 @@ impl Shape {
                 let ends = sum & !(letter & ascii);
                 starts |= ends & letter & !inner;
                 ends_in_ascii = overflow || ends & !below(end) != 0;
-                let in_kanji_or_kana = u64::from(inside == Some(Run::KanjiOrKana));
-                starts |= kanji_or_kana & !inner & !(after(kanji_or_kana) | in_kanji_or_kana);
             }
             starts |= newline & !after(takes_newline) & !tail;
             // A blank begins a piece after a newline, if that is the last one of its run. Adding a run's first bit moves
@@ -312,7 +369,7 @@ impl Shape {
             true if letter & last_bit(end) != 0 && !ends_in_ascii => {
                 Known::Inside(Run::Letters(block[end as usize - 1]))
             }
-            true if kanji_or_kana & last_bit(end) != 0 => Known::Inside(Run::KanjiOrKana),
+            true if apart & last_bit(end) != 0 => Known::Inside(Run::Apart),
             _ => Known::To(limit),
         };
         (starts & !u64::from(inside.is_none()) & below(limit), known)
@@ -382,7 +439,7 @@ fn contraction(after: &[u8], any_case: bool) -> Option<u32> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cut {
     Number,
-    KanjiOrKana,
+    Apart,
 }
 
 /// Where the first character that is cut out is from the last place on that was asked for.
@@ -404,32 +461,26 @@ impl NextCut {
 mod tests {
     use std::sync::LazyLock;
 
-    use super::{Alphabet, CL100K, Contractions, DEEPSEEK3, Digits, GPT2, O200K, QWEN2, Shape, Tail};
+    use super::Shape;
     use crate::pretokenizer::automaton::Automaton;
-    use crate::pretokenizer::families;
+    use crate::pretokenizer::families::{FAMILIES, HAN};
+    use crate::pretokenizer::splitter::{KIMI_K2, shape};
     use proptest::prelude::*;
+    use std::collections::HashSet;
 
-    /// Shapes, each with the patterns that come first and its own.
-    static SHAPES: LazyLock<Vec<(Shape, Vec<Automaton>, Automaton)>> = LazyLock::new(|| {
-        use families::{GPT4O, KANJI_KANA, LLAMA3, MINICPM5, NUMBER, NUMBERS_3, QWEN35, SEED_CODER, TEKKEN};
-        let shapes = [
-            (CL100K, &[][..], LLAMA3),
-            (QWEN2, &[], families::QWEN2),
-            (Shape { alphabet: Alphabet::Marks, ..QWEN2 }, &[], QWEN35),
-            (Shape { tail: Tail::None, ..QWEN2 }, &[], SEED_CODER),
-            (O200K, &[], GPT4O),
-            (Shape { digits: Digits::Single, contractions: Contractions::None, ..O200K }, &[], TEKKEN),
-            (GPT2, &[], families::GPT2),
-            (Shape { digits: Digits::Single, digits_first: true, ..GPT2 }, &[NUMBER], families::GPT2),
-            (Shape { digits_first: true, ..CL100K }, &[NUMBERS_3], MINICPM5),
-            (DEEPSEEK3, &[NUMBERS_3, KANJI_KANA], families::DEEPSEEK3),
-        ];
-        let automaton = |pattern: &str| Automaton::new(pattern).expect("a pattern of the table");
-        let automata = |patterns: &[&str]| patterns.iter().map(|pattern| automaton(pattern)).collect();
-        shapes.map(|(shape, firsts, pattern)| (shape, automata(firsts), automaton(pattern))).into()
+    /// Shapes of the table, each with the automaton of its pattern and those of all patterns that it stands for.
+    static SHAPES: LazyLock<Vec<(Shape, Automaton, Vec<Automaton>)>> = LazyLock::new(|| {
+        let automaton = |pattern: &str| Automaton::new(if pattern == HAN { KIMI_K2 } else { pattern });
+        let automaton = |pattern: &str| automaton(pattern).expect("a pattern of the table");
+        let lists: HashSet<&[&str]> = FAMILIES.iter().map(|family| family.patterns).collect();
+        let shapes = lists.iter().filter_map(|patterns| {
+            let (shape, pattern) = shape(patterns)?;
+            Some((shape, automaton(pattern), patterns.iter().map(|pattern| automaton(pattern)).collect()))
+        });
+        shapes.collect()
     });
 
-    fn descend(automata: &[&Automaton], text: &[u8], begin: usize, end: usize, piece: &mut dyn FnMut(usize, usize)) {
+    fn descend(automata: &[Automaton], text: &[u8], begin: usize, end: usize, piece: &mut dyn FnMut(usize, usize)) {
         match automata {
             [] => piece(begin, end),
             [first, rest @ ..] => first.split(text, begin, end, |begin, end| descend(rest, text, begin, end, piece)),
@@ -437,19 +488,18 @@ mod tests {
     }
 
     fn assert_agree(text: &str) {
-        for (shape, firsts, automaton) in &*SHAPES {
+        for (shape, automaton, automata) in &*SHAPES {
             let (mut found, mut expected) = (Vec::new(), Vec::new());
             shape.split(automaton, text.as_bytes(), |begin, end| found.push(&text[begin..end]));
-            let automata: Vec<&Automaton> = firsts.iter().chain([automaton]).collect();
-            descend(&automata, text.as_bytes(), 0, text.len(), &mut |begin, end| expected.push(&text[begin..end]));
+            descend(automata, text.as_bytes(), 0, text.len(), &mut |begin, end| expected.push(&text[begin..end]));
             assert_eq!(found, expected, "{shape:?}");
         }
     }
 
     /// One character of each class, and what contractions are made of.
-    const ALPHABET: [&str; 19] = [
+    const ALPHABET: [&str; 22] = [
         "a", "s", "L", " ", "\t", "\n", "\r", "'", "!", "/", "7", "é", "中", "\u{301}", "\u{A0}", "²", "”", "\u{1}",
-        "한",
+        "한", "`", "€", "\u{FAFE}",
     ];
 
     #[test]
@@ -471,7 +521,7 @@ mod tests {
 
         #[test]
         fn texts_of_words(words in prop::collection::vec(
-            prop::sample::select(&["hello", " world", "don't", "I'LL", " 12345", "\n\n", "  ", "\n    ", "!!\n", " \n ", "naïve ", "…", "'re", "camelCase", "HTTPServer", "ÉCOLE", "É", ";\n//", "*/\n\n", "/", "'s"][..]),
+            prop::sample::select(&["hello", " world", "don't", "I'LL", " 12345", "\n\n", "  ", "\n    ", "!!\n", " \n ", "naïve ", "…", "'re", "camelCase", "HTTPServer", "ÉCOLE", "É", ";\n//", "*/\n\n", "/", "'s", " 7", "77", "777", "  1234", "²77", "中国", "「"][..]),
             0..60,
         )) {
             assert_agree(&words.concat());

@@ -135,7 +135,7 @@ fn collapse(flags: Flags) -> u32 {
 }
 
 /// llama.cpp's `unicode_cpt_is_han`.
-fn is_han(code_point: u32) -> bool {
+pub(super) fn is_han(code_point: u32) -> bool {
     matches!(
         code_point,
         0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x2_0000..=0x2_A6DF | 0x2_A700..=0x2_EBEF | 0x2_F800..=0x2_FA1F

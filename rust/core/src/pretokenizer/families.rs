@@ -142,7 +142,7 @@ pub(super) const QWEN2: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][
 pub(super) const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)";
 pub(super) const NUMBER: &str = r"\p{N}";
 pub(super) const NUMBERS_3: &str = r"\p{N}{1,3}";
-const NUMBERS: &str = r"\p{N}+";
+pub(super) const NUMBERS: &str = r"\p{N}+";
 const NEWLINE: &str = "[\r\n]";
 pub(super) const LINES: &str = r"[^\n]+|[\n]+";
 pub(super) const KANJI_KANA: &str = r"[一-龥぀-ゟ゠-ヿ]+";
@@ -155,8 +155,12 @@ pub(super) const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))*((?=[\
 pub(super) const SEED_CODER: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+";
 pub(super) const UFAKZEKA: &str = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 pub(super) const MINICPM5: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-const THREE_DIGITS: &str = r"[0-9][0-9][0-9]";
+pub(super) const THREE_DIGITS: &str = r"[0-9][0-9][0-9]";
 pub(super) const GPT4O: &str = r"[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))*((?=[\p{L}])([^A-Z]))+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))+((?=[\p{L}])([^A-Z]))*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+pub(super) const HAN: &str = r"\p{Han}+";
+pub(super) const PUNCTUATION: &str = r"[\p{P}\$\+<=>\^~\|`]+";
+pub(super) const PUNCTUATION_BUT_BACKQUOTE: &str = r"[\p{P}\$\+<=>\^~\|]+";
+pub(super) const BAILINGMOE: &str = r"'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+";
 
 /// All families.
 #[rustfmt::skip]
@@ -173,7 +177,7 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "spark2-5", patterns: &[NUMBERS_3, KANJI_KANA, "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+|[\r\n]|\\s+(?!\\S)|\\s+", NUMBER], byte_encode: true },
     Family { name: "youtu", patterns: &[r"[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-ゟ゠-ヿ]+", CASED], byte_encode: true },
     Family { name: "deepseek-coder", patterns: &[NEWLINE, r"\s?\p{L}+", r"\s?\p{P}+", DEEPSEEK_CJK, NUMBER], byte_encode: true },
-    Family { name: "falcon", patterns: &[r"[\p{P}\$\+<=>\^~\|`]+", GPT2, THREE_DIGITS], byte_encode: true },
+    Family { name: "falcon", patterns: &[PUNCTUATION, GPT2, THREE_DIGITS], byte_encode: true },
     Family { name: "starcoder", patterns: &[NUMBER, GPT2], byte_encode: true },
     Family { name: "refact", patterns: &[NUMBER, GPT2], byte_encode: true },
     Family { name: "command-r", patterns: &[NUMBER, GPT2], byte_encode: true },
@@ -204,9 +208,9 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "minimax-m2", patterns: &[GPT4O], byte_encode: true },
     Family { name: "granite-emb-multi", patterns: &[r"[^\r\n\p{L}\p{N}]?((?=[\p{L}\p{M}])([^a-z]))*((?=[\p{L}\p{M}])([^A-Z]))+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?((?=[\p{L}\p{M}])([^a-z]))+((?=[\p{L}\p{M}])([^A-Z]))*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"], byte_encode: true },
     Family { name: "tiny-aya", patterns: &[r"\d{1,3}(?=(?:\d{3})*\b)", r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"], byte_encode: true },
-    Family { name: "kimi-k2", patterns: &[r"\p{Han}+"], byte_encode: true },
+    Family { name: "kimi-k2", patterns: &[HAN], byte_encode: true },
     Family { name: "superbpe", patterns: &[NUMBERS, r"(?=(\d{3})+(?!\d))"], byte_encode: true },
-    Family { name: "bailingmoe", patterns: &[r"'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"], byte_encode: true },
+    Family { name: "bailingmoe", patterns: &[BAILINGMOE], byte_encode: true },
     Family { name: "seed-coder", patterns: &[SEED_CODER], byte_encode: true },
     Family { name: "ufakzeka", patterns: &[UFAKZEKA], byte_encode: true },
     Family { name: "grok-2", patterns: &[QWEN2], byte_encode: true },
@@ -217,7 +221,7 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "sarvam-moe", patterns: &[LINES], byte_encode: false },
     Family { name: "minicpm5", patterns: &[NUMBERS_3, MINICPM5], byte_encode: true },
     Family { name: "whitespace", patterns: &[r"\S+"], byte_encode: false },
-    Family { name: "default", patterns: &[r"[\p{P}\$\+<=>\^~\|]+", GPT2, NUMBERS, THREE_DIGITS], byte_encode: true },
+    Family { name: "default", patterns: &[PUNCTUATION_BUT_BACKQUOTE, GPT2, NUMBERS, THREE_DIGITS], byte_encode: true },
 ];
 
 #[cfg(test)]

@@ -7,18 +7,20 @@ use super::automaton::Automaton;
 use super::blocks::{self, Alphabet, Contractions, Digits, Shape, Tail};
 use super::digits::DigitGroups;
 use super::families::{
-    DEEPSEEK3, Family, GPT2, GPT4O, KANJI_KANA, LINES, LLAMA3, MINICPM5, NUMBER, NUMBERS_3, QWEN2, QWEN35, SEED_CODER,
-    TEKKEN, UFAKZEKA,
+    BAILINGMOE, DEEPSEEK3, Family, GPT2, GPT4O, HAN, KANJI_KANA, LINES, LLAMA3, MINICPM5, NUMBER, NUMBERS, NUMBERS_3,
+    PUNCTUATION, PUNCTUATION_BUT_BACKQUOTE, QWEN2, QWEN35, SEED_CODER, TEKKEN, THREE_DIGITS, UFAKZEKA,
 };
 use super::lines;
 
 /// What llama.cpp's code for `\p{Han}+` matches, as a pattern: the whole of Kimi K2's.
-const KIMI_K2: &str = r"\p{Han}+|[^\r\n\p{L}\p{N}]?\p{L-Han}+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+pub(super) const KIMI_K2: &str = r"\p{Han}+|[^\r\n\p{L}\p{N}]?\p{L-Han}+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// One step of the sequence.
 #[derive(Debug)]
 enum Stage {
     Pattern(Box<Automaton>),
+    /// Several patterns at once, the last ones, of which the automaton matches one.
+    Shape(Shape, Box<Automaton>),
     Digits(DigitGroups),
     Lines,
 }
@@ -27,9 +29,6 @@ enum Stage {
 #[derive(Debug)]
 pub(crate) struct Splitter {
     stages: Vec<Stage>,
-    /// How all patterns are matched by blocks, where they have one of the shapes that can be. Only the last one is a stage
-    /// then.
-    shape: Option<Shape>,
 }
 
 impl Splitter {
@@ -38,53 +37,64 @@ impl Splitter {
     /// Patterns for which llama.cpp has code of its own, and which that code does not follow, get theirs here; for all
     /// others the pattern and its code agree.
     pub(crate) fn new(family: &Family) -> Self {
-        let stage = |pattern: &&str| match *pattern {
-            r"\p{Han}+" => compile(KIMI_K2),
-            r"\p{AFMoE_digits}" | r"\d{1,3}(?=(?:\d{3})*\b)" => Stage::Digits(DigitGroups::After),
-            r"(?=(\d{3})+(?!\d))" => Stage::Digits(DigitGroups::Before),
-            LINES => Stage::Lines,
-            pattern => compile(pattern),
-        };
-        let shape = shape(family.patterns);
-        // A shape does what comes before its last pattern.
-        let first = if shape.is_some() { family.patterns.len() - 1 } else { 0 };
-        Self { stages: family.patterns[first..].iter().map(stage).collect(), shape }
+        let mut stages = Vec::new();
+        let mut patterns = family.patterns;
+        while let [first, rest @ ..] = patterns {
+            if let Some((shape, pattern)) = shape(patterns) {
+                stages.push(Stage::Shape(shape, compile(pattern)));
+                break;
+            }
+            stages.push(match *first {
+                r"\p{AFMoE_digits}" | r"\d{1,3}(?=(?:\d{3})*\b)" => Stage::Digits(DigitGroups::After),
+                r"(?=(\d{3})+(?!\d))" => Stage::Digits(DigitGroups::Before),
+                LINES => Stage::Lines,
+                pattern => Stage::Pattern(compile(pattern)),
+            });
+            patterns = rest;
+        }
+        Self { stages }
     }
 
     /// Calls `piece` with the byte range of every piece of `text`, in order. `text` is canonical UTF-8.
     #[inline]
     pub(crate) fn split(&self, text: &[u8], mut piece: impl FnMut(usize, usize)) {
-        match (&self.stages[..], self.shape) {
-            ([Stage::Pattern(automaton)], Some(shape)) => shape.split(automaton, text, piece),
-            ([Stage::Lines], _) => lines::split(text, 0..text.len(), piece),
-            ([Stage::Pattern(automaton)], None) => automaton.split(text, 0, text.len(), piece),
-            (stages, _) => descend(stages, text, 0, text.len(), &mut piece),
+        match &self.stages[..] {
+            [Stage::Shape(shape, automaton)] => shape.split(automaton, text, piece),
+            [Stage::Lines] => lines::split(text, 0..text.len(), piece),
+            [Stage::Pattern(automaton)] => automaton.split(text, 0, text.len(), piece),
+            stages => descend(stages, text, 0, text.len(), &mut piece),
         }
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
         let of = |stage: &Stage| match stage {
-            Stage::Pattern(automaton) => automaton.heap_bytes(),
+            Stage::Pattern(automaton) | Stage::Shape(_, automaton) => automaton.heap_bytes(),
             Stage::Digits(_) | Stage::Lines => 0,
         };
         self.stages.capacity() * size_of::<Stage>() + self.stages.iter().map(of).sum::<usize>()
     }
 }
 
-/// The shape of the patterns of a family, if they have one.
-fn shape(patterns: &[&str]) -> Option<Shape> {
+/// The shape of these patterns together, if they have one, and which of them its automaton matches.
+pub(super) fn shape<'a>(patterns: &[&'a str]) -> Option<(Shape, &'a str)> {
     Some(match *patterns {
-        [LLAMA3] => blocks::CL100K,
-        [QWEN2] => blocks::QWEN2,
-        [QWEN35] => Shape { alphabet: Alphabet::Marks, ..blocks::QWEN2 },
-        [SEED_CODER] => Shape { tail: Tail::None, ..blocks::QWEN2 },
-        [UFAKZEKA] => Shape { contractions: Contractions::None, ..blocks::QWEN2 },
-        [GPT4O] => blocks::O200K,
-        [TEKKEN] => Shape { digits: Digits::Single, contractions: Contractions::None, ..blocks::O200K },
-        [GPT2] => blocks::GPT2,
-        [NUMBER, GPT2] => Shape { digits: Digits::Single, digits_first: true, ..blocks::GPT2 },
-        [NUMBERS_3, MINICPM5] => Shape { digits_first: true, ..blocks::CL100K },
-        [NUMBERS_3, KANJI_KANA, DEEPSEEK3] => blocks::DEEPSEEK3,
+        [pattern @ LLAMA3] => (blocks::CL100K, pattern),
+        // Spaces and newlines in any order end with the last newline, however many of them the pattern asks for.
+        [pattern @ (QWEN2 | BAILINGMOE)] => (blocks::QWEN2, pattern),
+        [pattern @ QWEN35] => (Shape { alphabet: Alphabet::Marks, ..blocks::QWEN2 }, pattern),
+        [pattern @ SEED_CODER] => (Shape { tail: Tail::None, ..blocks::QWEN2 }, pattern),
+        [pattern @ UFAKZEKA] => (Shape { contractions: Contractions::None, ..blocks::QWEN2 }, pattern),
+        [pattern @ GPT4O] => (blocks::O200K, pattern),
+        [pattern @ TEKKEN] => {
+            (Shape { digits: Digits::Single, contractions: Contractions::None, ..blocks::O200K }, pattern)
+        }
+        [HAN] => (blocks::KIMI_K2, KIMI_K2),
+        [pattern @ GPT2] => (blocks::GPT2, pattern),
+        [NUMBER, pattern @ GPT2] => (Shape { digits: Digits::Single, digits_first: true, ..blocks::GPT2 }, pattern),
+        [PUNCTUATION, pattern @ GPT2, THREE_DIGITS] => (blocks::FALCON, pattern),
+        [PUNCTUATION_BUT_BACKQUOTE, pattern @ GPT2, NUMBERS, THREE_DIGITS] => (blocks::DEFAULT, pattern),
+        [NUMBERS_3, pattern @ MINICPM5] => (Shape { digits_first: true, ..blocks::CL100K }, pattern),
+        [NUMBERS_3, KANJI_KANA, pattern @ DEEPSEEK3] => (blocks::DEEPSEEK3, pattern),
         _ => return None,
     })
 }
@@ -94,6 +104,10 @@ fn descend(stages: &[Stage], text: &[u8], begin: usize, end: usize, piece: &mut 
         [] => piece(begin, end),
         [Stage::Pattern(automaton), rest @ ..] => {
             automaton.split(text, begin, end, |begin, end| descend(rest, text, begin, end, piece));
+        }
+        [Stage::Shape(shape, automaton), rest @ ..] => {
+            let split = |from, to| descend(rest, text, begin + from, begin + to, piece);
+            shape.split(automaton, &text[begin..end], split);
         }
         [Stage::Lines, rest @ ..] => {
             lines::split(text, begin..end, |begin, end| descend(rest, text, begin, end, piece));
@@ -105,9 +119,9 @@ fn descend(stages: &[Stage], text: &[u8], begin: usize, end: usize, piece: &mut 
 }
 
 /// Compiles a pattern of the table; a test compiles every row.
-fn compile(pattern: &str) -> Stage {
+fn compile(pattern: &str) -> Box<Automaton> {
     match Automaton::new(pattern) {
-        Ok(automaton) => Stage::Pattern(Box::new(automaton)),
+        Ok(automaton) => Box::new(automaton),
         Err(error) => unreachable!("{pattern:?} at character {}: {} expected", error.at, error.expected),
     }
 }

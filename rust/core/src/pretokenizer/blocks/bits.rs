@@ -1,5 +1,6 @@
 //! What the bytes of a block are, as bits.
 
+use crate::pretokenizer::classes::is_han;
 use crate::unicode::masks::{BLOCK, Masks};
 use crate::unicode::{self, Flags, rows, utf8};
 
@@ -26,25 +27,61 @@ pub(super) fn highest(mask: u64) -> u32 {
     mask.checked_ilog2().unwrap_or(0)
 }
 
-/// Which characters count as letters, and which as others.
+/// Which characters count as letters, which as others, and which are set apart: these come in runs of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Alphabet {
     /// Letters alone; whatever is neither that nor a number nor whitespace is another character.
     Letters,
     /// Marks are letters too.
     Marks,
-    /// Marks are letters too, but kanji and kana are a class of their own; what is neither punctuation nor a symbol is
-    /// unknown.
+    /// Marks are letters too, but kanji and kana are set apart; what is neither punctuation nor a symbol is unknown.
     DeepSeek,
+    /// Kimi K2's: letters of Han are set apart; what else Han has is unknown.
+    Han,
+    /// Falcon's: punctuation and ASCII's symbols are set apart.
+    Punctuation,
+    /// The default's: as Falcon's, but a backquote is another character.
+    PunctuationButBackquote,
 }
 
 impl Alphabet {
-    /// Whether the character beyond ASCII that begins with these bytes is a letter, another one, kanji or kana; if nothing
-    /// of these, it is unknown.
+    /// Whether what is set apart is cut out before the pattern sees the text.
+    #[inline(always)]
+    pub(super) fn cuts_first(self) -> bool {
+        matches!(self, Self::DeepSeek | Self::Punctuation | Self::PunctuationButBackquote)
+    }
+
+    /// Whether a character is set apart.
+    #[inline(always)]
+    pub(super) fn sets_apart(self, code_point: u32) -> bool {
+        let is_ascii_symbol = || u8::try_from(code_point).is_ok_and(|byte| byte.is_ascii_punctuation());
+        match self {
+            Self::Letters | Self::Marks => false,
+            // The main blocks of kanji, hiragana and katakana.
+            Self::DeepSeek => matches!(code_point, 0x4E00..=0x9FA5 | 0x3040..=0x30FF),
+            Self::Han => is_han(code_point) && unicode::flags(code_point).is_letter(),
+            Self::Punctuation => unicode::flags(code_point).is_punctuation() || is_ascii_symbol(),
+            Self::PunctuationButBackquote => {
+                (unicode::flags(code_point).is_punctuation() || is_ascii_symbol()) && code_point != u32::from(b'`')
+            }
+        }
+    }
+
+    /// Of ASCII's `other` characters those that are set apart.
+    #[inline(always)]
+    fn ascii_apart(self, block: &[u8; BLOCK], other: u64) -> u64 {
+        match self {
+            Self::Letters | Self::Marks | Self::DeepSeek | Self::Han => 0,
+            Self::Punctuation => other & !controls(block),
+            Self::PunctuationButBackquote => other & !(controls(block) | bytes_equal::<b'`'>(block)),
+        }
+    }
+
+    /// Whether the character beyond ASCII that begins with these bytes is a letter, another one, set apart; if nothing of
+    /// these, it is unknown.
     #[inline(always)]
     fn classes(self, bytes: [u8; 4]) -> (bool, bool, bool) {
-        let is_deepseek = self == Self::DeepSeek;
-        if is_deepseek && is_kanji_or_kana(code_point(bytes)) {
+        if self.sets_apart(code_point(bytes)) {
             return (false, false, true);
         }
         let (letter, mark, other) = match rows::row(bytes) {
@@ -56,8 +93,13 @@ impl Alphabet {
             }
         };
         let is_shown = |flags: Flags| flags.is_punctuation() || flags.is_symbol();
-        let other = other && (!is_deepseek || is_shown(unicode::flags(code_point(bytes))));
-        let marks_are_letters = self != Self::Letters;
+        let is_known = match self {
+            Self::DeepSeek => is_shown(unicode::flags(code_point(bytes))),
+            Self::Han => !is_han(code_point(bytes)),
+            _ => true,
+        };
+        let other = other && is_known;
+        let marks_are_letters = matches!(self, Self::Marks | Self::DeepSeek);
         (letter | mark & marks_are_letters, other | mark & !marks_are_letters, false)
     }
 }
@@ -65,11 +107,6 @@ impl Alphabet {
 #[inline]
 fn code_point(bytes: [u8; 4]) -> u32 {
     utf8::decode_valid(&bytes, 0).map_or(utf8::REPLACEMENT, |(code_point, _)| code_point)
-}
-
-/// What DeepSeek V3 cuts out: the main blocks of kanji, hiragana and katakana.
-pub(super) fn is_kanji_or_kana(code_point: u32) -> bool {
-    matches!(code_point, 0x4E00..=0x9FA5 | 0x3040..=0x30FF)
 }
 
 /// One bit of each byte.
@@ -85,6 +122,15 @@ fn controls(block: &[u8; BLOCK]) -> u64 {
         // The highest bit of each byte that is not U+007F.
         let delete = (((eight ^ LOW) & LOW) + LOW) | eight;
         !(eight >> 5 | eight >> 6 | eight >> 7) | !delete >> 7
+    })
+}
+
+/// The bytes that are `BYTE`, one of ASCII.
+fn bytes_equal<const BYTE: u8>(block: &[u8; BLOCK]) -> u64 {
+    const LOW: u64 = 0x7F7F_7F7F_7F7F_7F7F;
+    gather(block, |eight| {
+        let differing = eight ^ u64::from_le_bytes([BYTE; 8]);
+        !(((differing & LOW) + LOW) | differing) >> 7
     })
 }
 
@@ -109,8 +155,8 @@ pub(super) struct Bits {
     /// Whitespace but for newlines.
     pub blank: u64,
     pub newline: u64,
-    /// For [`Alphabet::DeepSeek`]; otherwise they are letters.
-    pub kanji_or_kana: u64,
+    /// The class that some alphabets set apart; otherwise they are letters or others.
+    pub apart: u64,
     /// Everything else.
     pub other: u64,
     pub apostrophe: u64,
@@ -130,11 +176,12 @@ impl Bits {
         let end = len as u32;
         let blank = blank | space;
         let other = below(end) & !(letter | digit | blank | newline | lead | inner);
-        let (kanji_or_kana, is_closed) = (0, is_last);
-        let mut bits =
-            Self { letter, digit, space, blank, newline, kanji_or_kana, other, apostrophe, inner, end, is_closed };
+        let (apart, is_closed) = (alphabet.ascii_apart(block, other), is_last);
+        let other = other & !apart;
+        let mut bits = Self { letter, digit, space, blank, newline, apart, other, apostrophe, inner, end, is_closed };
         if lead != 0 {
-            let letter = if alphabet == Alphabet::DeepSeek { 0 } else { letter_lead };
+            let has_han = matches!(alphabet, Alphabet::DeepSeek | Alphabet::Han);
+            let letter = if has_han { 0 } else { letter_lead };
             bits.add_beyond(block, lead, letter, alphabet);
         }
         if alphabet == Alphabet::DeepSeek {
@@ -152,27 +199,27 @@ impl Bits {
     fn add_beyond(&mut self, block: &[u8; BLOCK], leads: u64, mut letter: u64, alphabet: Alphabet) {
         let mut padded = [0; BLOCK + 4];
         padded[..BLOCK].copy_from_slice(block);
-        let (mut rest, mut other, mut kanji_or_kana) = (leads & !letter, 0, 0);
+        let (mut rest, mut other, mut apart) = (leads & !letter, 0, 0);
         while rest != 0 {
             let at = rest.trailing_zeros() as usize % BLOCK;
             let bytes = [padded[at], padded[at + 1], padded[at + 2], padded[at + 3]];
-            let (is_letter, is_other, is_kanji_or_kana) = alphabet.classes(bytes);
+            let (is_letter, is_other, is_apart) = alphabet.classes(bytes);
             letter |= u64::from(is_letter) << at;
             other |= u64::from(is_other) << at;
-            kanji_or_kana |= u64::from(is_kanji_or_kana) << at;
+            apart |= u64::from(is_apart) << at;
             rest &= rest - 1;
         }
         let cut_at = |at: usize| u64::from(at + utf8::sequence_len(block[at]) > BLOCK) << at;
         let cut = leads & (cut_at(BLOCK - 3) | cut_at(BLOCK - 2) | cut_at(BLOCK - 1));
-        let unknown = leads & !(letter | other | kanji_or_kana) | cut;
+        let unknown = leads & !(letter | other | apart) | cut;
         for _ in 1..4 {
             letter |= after(letter) & self.inner;
             other |= after(other) & self.inner;
-            kanji_or_kana |= after(kanji_or_kana) & self.inner;
+            apart |= after(apart) & self.inner;
         }
         self.letter |= letter;
         self.other |= other;
-        self.kanji_or_kana = kanji_or_kana;
+        self.apart |= apart;
         if unknown != 0 {
             self.cut(unknown.trailing_zeros());
         }
@@ -187,7 +234,7 @@ impl Bits {
             &mut self.space,
             &mut self.blank,
             &mut self.newline,
-            &mut self.kanji_or_kana,
+            &mut self.apart,
             &mut self.other,
             &mut self.apostrophe,
             &mut self.inner,
@@ -200,7 +247,7 @@ impl Bits {
 
 #[cfg(test)]
 mod tests {
-    use super::{bit_of_bytes, controls};
+    use super::{bit_of_bytes, bytes_equal, controls};
     use crate::unicode::masks::BLOCK;
 
     #[test]
@@ -212,6 +259,7 @@ mod tests {
             let block = std::array::from_fn(|at| first.wrapping_add((at * 37) as u8));
             assert_eq!(bit_of_bytes::<5>(&block), expected(&|byte| byte & 0x20 != 0, &block));
             assert_eq!(bit_of_bytes::<7>(&block), expected(&|byte| byte >= 0x80, &block));
+            assert_eq!(bytes_equal::<b'`'>(&block), expected(&|byte| byte == b'`', &block));
             assert_eq!(controls(&block), expected(&|byte| byte.is_ascii_control(), &block));
         }
     }
