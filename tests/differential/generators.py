@@ -39,6 +39,11 @@ ODDITIES = [
     "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\r\n", "\n\n\n", "    ", "\\n", "\\x41", "http://a.b/c?d=e", "a_b",
     "\ufffd", "\0", "\ue000", "GGTTAA",
 ]  # fmt: skip
+CLASSES = [
+    *"azAZ 17!'\"(=`\n\t\0", "'s", "'ll", "Camel", " the", "\u00e9", "\u00c9", "\u0301", "\u00b2", "\u2019",
+    "\u3000", "\u3002", "\u3040", "\u3042", "\u3099", "\u309b", "\u30a2", "\u30fb", "\u30fc", "\u4e2d", "\u3005",
+    "\u3007", "\ufafe", "\uac00", "\uff08", "\u20ac", "\U0001f600", "\U00010410",
+]  # fmt: skip
 INVALID = [
     b"\x80", b"\xbf\xbf", b"\xc3", b"\xe4\xb8", b"\xf0\x9f\x98", b"\xc0\x80", b"\xc1\xbf", b"\xe0\x80\x80",
     b"\xed\xa0\x80", b"\xed\xbf\xbf", b"\xf0\x80\x80\x80", b"\xfe", b"\xff", b"\xe4a", b"\xf0\x9fa",
@@ -76,7 +81,7 @@ class TextGenerator:
             self.corpus_slice: 4, self.mixed_scripts: 2, self.any_code_points: 3, self.whitespace: 2,
             self.invalid_bytes: 2, self.random_bytes: 1, self.piece_soup: 4, self.letter_soup: 3, self.special_soup: 3,
             self.long_run: 2, self.digit_soup: 2, self.contraction_soup: 2, self.case_soup: 2, self.odd_soup: 2,
-            self.dna: 1,
+            self.dna: 1, self.class_runs: 3,
         }  # fmt: skip
         self.kinds, self.weights = list(kinds), list(kinds.values())
 
@@ -149,6 +154,11 @@ class TextGenerator:
         """One unit many times over."""
         units = [*"aA1 \n\t.-\u00e9\u4e2d\u0301\u00a0\u2581'", "ab", "a ", " a", "1a", "\r\n", "a\u0301", "  a", "0,"]
         return _bytes(self.rng.choice(units)) * self.rng.choice([size, 4 * size, self.rng.randint(1, 1200)])
+
+    def class_runs(self, size: int) -> bytes:
+        """Runs of one character of each class, some as long as what is looked at together."""
+        runs = (self.rng.choice(CLASSES) * self.rng.choice([1, 1, 1, 2, 3, 30, 70]) for _ in range(1 + size // 4))
+        return _bytes("".join(runs))
 
     def digit_soup(self, size: int) -> bytes:
         """Digits of all scripts in groups."""

@@ -3,7 +3,7 @@
 //! [`families`] is the data: names, flags and patterns. A pattern is parsed ([`pattern`]), its character sets reduced
 //! to a small alphabet of classes ([`classes`]), and compiled into a table-driven automaton ([`automaton`]) that
 //! matches in one pass. Three patterns, for which llama.cpp has code of its own that no pattern describes, are in
-//! [`digits`]. [`splitter`] applies the patterns of a family in sequence.
+//! [`digits`]. Common shapes of patterns are matched 64 bytes at a time ([`blocks`], [`neighbours`], [`lines`]). [`splitter`] applies the patterns of a family in sequence.
 
 mod automaton;
 mod blocks;
@@ -11,6 +11,7 @@ mod classes;
 mod digits;
 mod families;
 mod lines;
+mod neighbours;
 #[cfg(test)]
 mod oracle;
 mod pattern;

@@ -143,13 +143,13 @@ pub(super) const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s
 pub(super) const NUMBER: &str = r"\p{N}";
 pub(super) const NUMBERS_3: &str = r"\p{N}{1,3}";
 pub(super) const NUMBERS: &str = r"\p{N}+";
-const NEWLINE: &str = "[\r\n]";
+pub(super) const NEWLINE: &str = "[\r\n]";
 pub(super) const LINES: &str = r"[^\n]+|[\n]+";
 pub(super) const KANJI_KANA: &str = r"[一-龥぀-ゟ゠-ヿ]+";
 pub(super) const DEEPSEEK3: &str = "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+";
-const BLOOM: &str = r" ?[^(\s|.,!?…。，、।۔،)]+";
-const DEEPSEEK_CJK: &str = r"[一-龥ࠀ-一가-퟿]+";
-const CASED: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+pub(super) const BLOOM: &str = r" ?[^(\s|.,!?…。，、।۔،)]+";
+pub(super) const DEEPSEEK_CJK: &str = r"[一-龥ࠀ-一가-퟿]+";
+pub(super) const CASED: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 pub(super) const QWEN35: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 pub(super) const TEKKEN: &str = r"[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))*((?=[\p{L}])([^A-Z]))+|[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))+((?=[\p{L}])([^A-Z]))*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 pub(super) const SEED_CODER: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -157,6 +157,10 @@ pub(super) const UFAKZEKA: &str = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p
 pub(super) const MINICPM5: &str = r"(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 pub(super) const THREE_DIGITS: &str = r"[0-9][0-9][0-9]";
 pub(super) const GPT4O: &str = r"[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))*((?=[\p{L}])([^A-Z]))+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?((?=[\p{L}])([^a-z]))+((?=[\p{L}])([^A-Z]))*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+pub(super) const CASED_3: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+pub(super) const GRANITE: &str = r"[^\r\n\p{L}\p{N}]?((?=[\p{L}\p{M}])([^a-z]))*((?=[\p{L}\p{M}])([^A-Z]))+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?((?=[\p{L}\p{M}])([^a-z]))+((?=[\p{L}\p{M}])([^A-Z]))*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+pub(super) const LETTERS_AFTER_SPACE: &str = r"\s?\p{L}+";
+pub(super) const PUNCTUATION_AFTER_SPACE: &str = r"\s?\p{P}+";
 pub(super) const HAN: &str = r"\p{Han}+";
 pub(super) const PUNCTUATION: &str = r"[\p{P}\$\+<=>\^~\|`]+";
 pub(super) const PUNCTUATION_BUT_BACKQUOTE: &str = r"[\p{P}\$\+<=>\^~\|]+";
@@ -176,7 +180,7 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "hy-v4", patterns: &[NUMBERS_3, KANJI_KANA, DEEPSEEK3], byte_encode: true },
     Family { name: "spark2-5", patterns: &[NUMBERS_3, KANJI_KANA, "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+|[\r\n]|\\s+(?!\\S)|\\s+", NUMBER], byte_encode: true },
     Family { name: "youtu", patterns: &[r"[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-ゟ゠-ヿ]+", CASED], byte_encode: true },
-    Family { name: "deepseek-coder", patterns: &[NEWLINE, r"\s?\p{L}+", r"\s?\p{P}+", DEEPSEEK_CJK, NUMBER], byte_encode: true },
+    Family { name: "deepseek-coder", patterns: &[NEWLINE, LETTERS_AFTER_SPACE, PUNCTUATION_AFTER_SPACE, DEEPSEEK_CJK, NUMBER], byte_encode: true },
     Family { name: "falcon", patterns: &[PUNCTUATION, GPT2, THREE_DIGITS], byte_encode: true },
     Family { name: "starcoder", patterns: &[NUMBER, GPT2], byte_encode: true },
     Family { name: "refact", patterns: &[NUMBER, GPT2], byte_encode: true },
@@ -206,8 +210,8 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "chameleon", patterns: &[r"<sentinel:[0-9]+>", r"(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z", r"([\t\n]|    |  )", NUMBER, r"[\p{P}!-/:-@\[-`{-~]", GPT2], byte_encode: true },
     Family { name: "gpt4o", patterns: &[GPT4O], byte_encode: true },
     Family { name: "minimax-m2", patterns: &[GPT4O], byte_encode: true },
-    Family { name: "granite-emb-multi", patterns: &[r"[^\r\n\p{L}\p{N}]?((?=[\p{L}\p{M}])([^a-z]))*((?=[\p{L}\p{M}])([^A-Z]))+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?((?=[\p{L}\p{M}])([^a-z]))+((?=[\p{L}\p{M}])([^A-Z]))*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"], byte_encode: true },
-    Family { name: "tiny-aya", patterns: &[r"\d{1,3}(?=(?:\d{3})*\b)", r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"], byte_encode: true },
+    Family { name: "granite-emb-multi", patterns: &[GRANITE], byte_encode: true },
+    Family { name: "tiny-aya", patterns: &[r"\d{1,3}(?=(?:\d{3})*\b)", CASED_3], byte_encode: true },
     Family { name: "kimi-k2", patterns: &[HAN], byte_encode: true },
     Family { name: "superbpe", patterns: &[NUMBERS, r"(?=(\d{3})+(?!\d))"], byte_encode: true },
     Family { name: "bailingmoe", patterns: &[BAILINGMOE], byte_encode: true },

@@ -7,10 +7,12 @@ use super::automaton::Automaton;
 use super::blocks::{self, Alphabet, Contractions, Digits, Shape, Tail};
 use super::digits::DigitGroups;
 use super::families::{
-    BAILINGMOE, DEEPSEEK3, Family, GPT2, GPT4O, HAN, KANJI_KANA, LINES, LLAMA3, MINICPM5, NUMBER, NUMBERS, NUMBERS_3,
-    PUNCTUATION, PUNCTUATION_BUT_BACKQUOTE, QWEN2, QWEN35, SEED_CODER, TEKKEN, THREE_DIGITS, UFAKZEKA,
+    BAILINGMOE, CASED, CASED_3, DEEPSEEK3, Family, GPT2, GPT4O, GRANITE, HAN, KANJI_KANA, LINES, LLAMA3, MINICPM5,
+    NUMBER, NUMBERS, NUMBERS_3, PUNCTUATION, PUNCTUATION_BUT_BACKQUOTE, QWEN2, QWEN35, SEED_CODER, TEKKEN,
+    THREE_DIGITS, UFAKZEKA,
 };
 use super::lines;
+use super::neighbours::Neighbours;
 
 /// What llama.cpp's code for `\p{Han}+` matches, as a pattern: the whole of Kimi K2's.
 pub(super) const KIMI_K2: &str = r"\p{Han}+|[^\r\n\p{L}\p{N}]?\p{L-Han}+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -21,6 +23,8 @@ enum Stage {
     Pattern(Box<Automaton>),
     /// Several patterns at once, the last ones, of which the automaton matches one.
     Shape(Shape, Box<Automaton>),
+    /// Several patterns at once, the last ones.
+    Neighbours(Neighbours),
     Digits(DigitGroups),
     Lines,
 }
@@ -44,6 +48,10 @@ impl Splitter {
                 stages.push(Stage::Shape(shape, compile(pattern)));
                 break;
             }
+            if let Some(neighbours) = Neighbours::of(patterns) {
+                stages.push(Stage::Neighbours(neighbours));
+                break;
+            }
             stages.push(match *first {
                 r"\p{AFMoE_digits}" | r"\d{1,3}(?=(?:\d{3})*\b)" => Stage::Digits(DigitGroups::After),
                 r"(?=(\d{3})+(?!\d))" => Stage::Digits(DigitGroups::Before),
@@ -60,6 +68,7 @@ impl Splitter {
     pub(crate) fn split(&self, text: &[u8], mut piece: impl FnMut(usize, usize)) {
         match &self.stages[..] {
             [Stage::Shape(shape, automaton)] => shape.split(automaton, text, piece),
+            [Stage::Neighbours(neighbours)] => neighbours.split(text, piece),
             [Stage::Lines] => lines::split(text, 0..text.len(), piece),
             [Stage::Pattern(automaton)] => automaton.split(text, 0, text.len(), piece),
             stages => descend(stages, text, 0, text.len(), &mut piece),
@@ -69,7 +78,7 @@ impl Splitter {
     pub(crate) fn heap_bytes(&self) -> usize {
         let of = |stage: &Stage| match stage {
             Stage::Pattern(automaton) | Stage::Shape(_, automaton) => automaton.heap_bytes(),
-            Stage::Digits(_) | Stage::Lines => 0,
+            Stage::Neighbours(_) | Stage::Digits(_) | Stage::Lines => 0,
         };
         self.stages.capacity() * size_of::<Stage>() + self.stages.iter().map(of).sum::<usize>()
     }
@@ -88,6 +97,9 @@ pub(super) fn shape<'a>(patterns: &[&'a str]) -> Option<(Shape, &'a str)> {
         [pattern @ TEKKEN] => {
             (Shape { digits: Digits::Single, contractions: Contractions::None, ..blocks::O200K }, pattern)
         }
+        [pattern @ CASED] => (Shape { digits: Digits::Single, ..blocks::CASED }, pattern),
+        [pattern @ CASED_3] => (blocks::CASED, pattern),
+        [pattern @ GRANITE] => (Shape { cased: true, ..blocks::CASED }, pattern),
         [HAN] => (blocks::KIMI_K2, KIMI_K2),
         [pattern @ GPT2] => (blocks::GPT2, pattern),
         [NUMBER, pattern @ GPT2] => (Shape { digits: Digits::Single, digits_first: true, ..blocks::GPT2 }, pattern),
@@ -108,6 +120,9 @@ fn descend(stages: &[Stage], text: &[u8], begin: usize, end: usize, piece: &mut 
         [Stage::Shape(shape, automaton), rest @ ..] => {
             let split = |from, to| descend(rest, text, begin + from, begin + to, piece);
             shape.split(automaton, &text[begin..end], split);
+        }
+        [Stage::Neighbours(neighbours), rest @ ..] => {
+            neighbours.split(&text[begin..end], |from, to| descend(rest, text, begin + from, begin + to, piece));
         }
         [Stage::Lines, rest @ ..] => {
             lines::split(text, begin..end, |begin, end| descend(rest, text, begin, end, piece));

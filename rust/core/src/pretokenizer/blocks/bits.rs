@@ -34,7 +34,10 @@ pub(crate) enum Alphabet {
     Letters,
     /// Marks are letters too.
     Marks,
-    /// Marks are letters too, but kanji and kana are set apart; what is neither punctuation nor a symbol is unknown.
+    /// Letters alone, but marks are unknown: among letters they are letters, among others others.
+    LettersButMarks,
+    /// Marks are letters too, but letters and marks of kanji and kana are set apart; of other characters those are unknown
+    /// that are neither punctuation nor symbols.
     DeepSeek,
     /// Kimi K2's: letters of Han are set apart; what else Han has is unknown.
     Han,
@@ -51,19 +54,24 @@ impl Alphabet {
         matches!(self, Self::DeepSeek | Self::Punctuation | Self::PunctuationButBackquote)
     }
 
-    /// Whether a character is set apart.
+    /// Whether what is unknown may belong to the run before it.
     #[inline(always)]
-    pub(super) fn sets_apart(self, code_point: u32) -> bool {
+    pub(super) fn goes_on(self, is_apart: bool) -> bool {
+        if is_apart { self == Self::Han } else { self == Self::LettersButMarks }
+    }
+
+    /// Whether a character is one of those that are set apart in runs. What the pattern cuts out of such a run again is
+    /// unknown.
+    #[inline(always)]
+    pub(super) fn is_cut(self, code_point: u32) -> bool {
         let is_ascii_symbol = || u8::try_from(code_point).is_ok_and(|byte| byte.is_ascii_punctuation());
         match self {
-            Self::Letters | Self::Marks => false,
+            Self::Letters | Self::Marks | Self::LettersButMarks => false,
             // The main blocks of kanji, hiragana and katakana.
             Self::DeepSeek => matches!(code_point, 0x4E00..=0x9FA5 | 0x3040..=0x30FF),
-            Self::Han => is_han(code_point) && unicode::flags(code_point).is_letter(),
+            Self::Han => is_han(code_point),
             Self::Punctuation => unicode::flags(code_point).is_punctuation() || is_ascii_symbol(),
-            Self::PunctuationButBackquote => {
-                (unicode::flags(code_point).is_punctuation() || is_ascii_symbol()) && code_point != u32::from(b'`')
-            }
+            Self::PunctuationButBackquote => code_point != u32::from(b'`') && Self::Punctuation.is_cut(code_point),
         }
     }
 
@@ -71,7 +79,7 @@ impl Alphabet {
     #[inline(always)]
     fn ascii_apart(self, block: &[u8; BLOCK], other: u64) -> u64 {
         match self {
-            Self::Letters | Self::Marks | Self::DeepSeek | Self::Han => 0,
+            Self::Letters | Self::Marks | Self::LettersButMarks | Self::DeepSeek | Self::Han => 0,
             Self::Punctuation => other & !controls(block),
             Self::PunctuationButBackquote => other & !(controls(block) | bytes_equal::<b'`'>(block)),
         }
@@ -81,8 +89,14 @@ impl Alphabet {
     /// these, it is unknown.
     #[inline(always)]
     fn classes(self, bytes: [u8; 4]) -> (bool, bool, bool) {
-        if self.sets_apart(code_point(bytes)) {
-            return (false, false, true);
+        if self.is_cut(code_point(bytes)) {
+            let flags = || unicode::flags(code_point(bytes));
+            let is_apart = match self {
+                Self::DeepSeek => flags().is_letter() || flags().is_accent_mark(),
+                Self::Han => flags().is_letter(),
+                _ => true,
+            };
+            return (false, false, is_apart);
         }
         let (letter, mark, other) = match rows::row(bytes) {
             Some((row, bit)) => (row.letter >> bit & 1 != 0, row.mark >> bit & 1 != 0, row.other >> bit & 1 != 0),
@@ -93,14 +107,10 @@ impl Alphabet {
             }
         };
         let is_shown = |flags: Flags| flags.is_punctuation() || flags.is_symbol();
-        let is_known = match self {
-            Self::DeepSeek => is_shown(unicode::flags(code_point(bytes))),
-            Self::Han => !is_han(code_point(bytes)),
-            _ => true,
-        };
-        let other = other && is_known;
+        let other = other && (self != Self::DeepSeek || is_shown(unicode::flags(code_point(bytes))));
         let marks_are_letters = matches!(self, Self::Marks | Self::DeepSeek);
-        (letter | mark & marks_are_letters, other | mark & !marks_are_letters, false)
+        let marks_are_others = !marks_are_letters && self != Self::LettersButMarks;
+        (letter | mark & marks_are_letters, other | mark & marks_are_others, false)
     }
 }
 
