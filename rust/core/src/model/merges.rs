@@ -5,7 +5,8 @@
 //! are equal symbols here, a pair of numbers says the same. Open addressing, 8 bytes a slot, one probe for most pairs:
 //! tables outgrow the near caches, so their size is what a look-up costs.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::thread;
 
@@ -28,6 +29,8 @@ pub(crate) const NO_SYMBOL: Symbol = u32::MAX;
 const MEMO_SLOTS: usize = 1 << 13;
 /// Slots that are filled together, a power of two: 128 KiB.
 const STRETCH: usize = 1 << 14;
+/// More merges than chance brings to one home: a file can have one merge very often, and of these only the first counts.
+const MOST_AT_HOME: usize = 32;
 /// Bits in [`Merges::present`] for each slot.
 const BITS_PER_SLOT: usize = 4;
 
@@ -234,17 +237,24 @@ impl Merges {
         let mut left_over = Vec::new();
         let mut places = vec![0; STRETCH.min(part.slots.len())];
         let mut free = 0;
-        for (stretch, merges) in part.ends.windows(2).map(|ends| &merges[ends[0]..ends[1]]).enumerate() {
-            let begin = stretch * STRETCH;
+        let count = |merges: &[u64], places: &mut [usize]| {
             places.fill(0);
-            for &merge in merges {
-                places[self.hash(merge) as usize & mask & (STRETCH - 1)] += 1;
+            merges.iter().for_each(|&merge| places[self.hash(merge) as usize & mask & (STRETCH - 1)] += 1);
+        };
+        for (stretch, ends) in part.ends.windows(2).enumerate() {
+            let begin = stretch * STRETCH;
+            let mut merges = Cow::Borrowed(&merges[ends[0]..ends[1]]);
+            count(&merges, &mut places);
+            if places.iter().any(|&count| count > MOST_AT_HOME) {
+                let mut pairs = HashSet::new();
+                merges.to_mut().retain(|&merge| pairs.insert(self.key_of(!merge)));
+                count(&merges, &mut places);
             }
             for (place, home) in places.iter_mut().zip(begin..) {
                 free = home.max(free);
                 free += std::mem::replace(place, free);
             }
-            for &merge in merges {
+            for &merge in &*merges {
                 let hash = self.hash(merge);
                 let home = hash as usize & mask & (STRETCH - 1);
                 let bit = place_of_bit(begin + home, hash);
@@ -553,6 +563,18 @@ mod tests {
     fn of_equal_merges_the_first_counts() -> Result<(), VocabularyError> {
         with(&["a", "b"], &["b a", "a b", "a b", "b a"], |_, merges| {
             assert_eq!((merges.get(0, 1).0, merges.get(1, 0).0), (1, 0));
+        })
+    }
+
+    #[test]
+    fn a_merge_may_come_very_often() -> Result<(), VocabularyError> {
+        let merges: Vec<&str> = ["a b", "b a"].repeat(200_000);
+        with(&["a", "b"], &[&merges[..], &["a a"]].concat(), |_, merges| {
+            assert_eq!(
+                [(0, 1), (1, 0), (0, 0), (1, 1)].map(|(left, right)| merges.get(left, right).0),
+                [0, 1, 400_000, NO_RANK]
+            );
+            assert_eq!(merges.slots.iter().filter(|&&slot| slot != super::FREE).count(), 3);
         })
     }
 
