@@ -68,7 +68,7 @@ def test_replay_token_holds_everything() -> None:
 @pytest.mark.usefixtures("reference")
 @pytest.mark.parametrize(
     ("mutant", "finding"),
-    [("WrongIds", "encode(b'1a', "), ("WrongIds", "decode(["), ("Crashing", r"encode(b'\x07', ")],
+    [("WrongIds", "encode(b'1a', "), ("WrongIds", "decode(["), ("Crashing", r"encode(b'\x1c', ")],
 )
 def test_a_known_fault_is_found_shrunk_and_replayed(mutant: str, finding: str) -> None:
     ours = f"--ours=tests.differential.mutant:{mutant}"

@@ -9,7 +9,7 @@ from .answerers import Reference
 
 WRONG_TEXT = b"1a"
 """`WrongIds` loses the last id of any text in which these two bytes occur."""
-FATAL_TEXT = b"\x07"
+FATAL_TEXT = b"\x1c"
 """`Crashing` ends its process on any text with this byte."""
 
 
