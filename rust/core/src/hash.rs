@@ -68,13 +68,16 @@ impl Seed {
     }
 }
 
+/// The most bytes that [`packed`] takes: one of 16 is for the length.
+pub(crate) const MAX_PACKED: usize = 15;
+
 /// Up to 15 bytes as two numbers: the bytes, then zeros, and the length in the last byte. They are read from both ends,
 /// which overlap.
 #[inline]
 pub(crate) fn packed(bytes: &[u8]) -> Option<(u64, u64)> {
     let len = bytes.len();
     let (low, high) = if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
-        if len > 15 {
+        if len > MAX_PACKED {
             return None;
         }
         let above = if len == 8 { 0 } else { u64::from_le_bytes(*last) >> (8 * (16 - len)) };

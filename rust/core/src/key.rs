@@ -1,9 +1,9 @@
 //! Short words as two numbers, so that words are compared and hashed in a few instructions.
 
-use crate::hash::{Seed, packed};
+use crate::hash::{MAX_PACKED, Seed, packed};
 
 /// The longest word with a key, in bytes.
-pub(crate) const MAX_LEN: usize = 15;
+pub(crate) const MAX_LEN: usize = MAX_PACKED;
 /// Bytes that are read for a key.
 pub(crate) const KEY_LEN: usize = 16;
 
@@ -45,7 +45,7 @@ impl Key {
         })
     }
 
-    /// The key of the first `len` of some bytes; `len` is 1 to [`MAX_LEN`].
+    /// The key of the first `len` of some bytes; `len` is 1 to [`MAX_LEN`], or 0 for the key of no word.
     #[inline(always)]
     pub(crate) fn of(bytes: &[u8; KEY_LEN], len: usize) -> Self {
         let (bytes, (low, high)) = (u128::from_le_bytes(*bytes), MASKS[len % MASKS.len()]);
@@ -66,22 +66,21 @@ impl Key {
         let [text, other] = [self, whole].map(|key| (u128::from(key.1) << 64 | u128::from(key.0)) & TEXT);
         let (len, at) = (self.word_len(), (text ^ other).trailing_zeros() as usize / 8 % KEY_LEN);
         let rest = text >> (8 * at) >> 8;
-        let of = |text: u128, len: usize| Self(text as u64, (text >> 64) as u64 | (len as u64) << 56);
         let is_parted = (1..len).contains(&at)
             && len == whole.word_len() + 1
             && text >> (8 * at) & 0xFF == u128::from(b' ')
             && rest == other >> (8 * at);
-        is_parted.then(|| (of(text & ((1 << (8 * at)) - 1), at), of(rest, len - at - 1)))
+        is_parted.then(|| (Self::of(&text.to_le_bytes(), at), Self::of(&rest.to_le_bytes(), len - at - 1)))
     }
 
     /// What stands for a long word: its hash, and where its bytes are.
-    pub(super) fn of_long(hash: u64, place: usize, len: usize) -> Self {
+    pub(crate) fn of_long(hash: u64, place: usize, len: usize) -> Self {
         Self(hash, IS_LONG | (len as u64 & 0xFFFF) << 32 | place as u64 & 0xFFFF_FFFF)
     }
 
     /// What [`Key::of_long`] was given, if this is of a long word: hash, place and length.
     #[inline(always)]
-    pub(super) fn long(self) -> Option<(u64, usize, usize)> {
+    pub(crate) fn long(self) -> Option<(u64, usize, usize)> {
         let is_long = self.1 & IS_LONG != 0;
         is_long.then_some((self.0, self.1 as u32 as usize, (self.1 >> 32 & 0xFFFF) as usize))
     }
@@ -116,14 +115,14 @@ impl Key {
 
     /// A cheaper hash of this many bits, for a table that forgets instead of searching.
     #[inline(always)]
-    pub(super) fn cheap_hash(self, bits: u32) -> usize {
+    pub(crate) fn cheap_hash(self, bits: u32) -> usize {
         let mixed = (self.0 ^ self.1.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (mixed >> (u64::BITS - bits)) as usize
     }
 
     /// Whether the keys are equal, told without a branch between the halves.
     #[inline(always)]
-    pub(super) fn is(self, other: Self) -> bool {
+    pub(crate) fn is(self, other: Self) -> bool {
         (self.0 ^ other.0) | (self.1 ^ other.1) == 0
     }
 }

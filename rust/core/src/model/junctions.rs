@@ -11,8 +11,7 @@
 //! been cut. O(1) for a pair.
 
 use crate::hash::Seed;
-use crate::normalizer::ascii::spaced_out;
-use crate::unicode::masks::{ASCII_CLASSES, BLOCK, Masks};
+use crate::unicode::masks::{ASCII_CLASSES, BLOCK, Masks, spaced_out};
 use crate::unicode::utf8;
 
 /// Bits per pair in the hashed table; a power of two of them finds one pair in eight by accident.

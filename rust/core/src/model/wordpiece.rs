@@ -18,10 +18,11 @@ use super::recent_words::{Probe, RecentWords};
 use crate::error::VocabularyError;
 use crate::key::{KEY_LEN, Key, MAX_LEN};
 use crate::model::{Fragment, Model};
-use crate::normalizer::ascii::{BLOCK_LEN, Classes, spaced_out};
+use crate::normalizer::ascii::{BLOCK_LEN, Classes};
 use crate::normalizer::wordpiece::{Class, WordPieceNormalizer};
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::trie::{DoubleArray, Node, TrieError};
+use crate::unicode::masks::spaced_out;
 use crate::unicode::utf8;
 use crate::vocabulary::{Definition, Settings, Vocabulary};
 

@@ -41,19 +41,6 @@ impl Classes {
     }
 }
 
-/// The first `N` bytes of a text, which are its own or, where it has fewer, those with spaces behind them in `padded`.
-#[inline(always)]
-pub(crate) fn spaced_out<'a, const N: usize>(text: &'a [u8], padded: &'a mut [u8; N]) -> &'a [u8; N] {
-    match text.first_chunk() {
-        Some(block) => block,
-        None => {
-            padded.fill(b' ');
-            padded[..text.len()].copy_from_slice(text);
-            padded
-        }
-    }
-}
-
 #[cfg(target_arch = "x86_64")]
 mod lanes {
     use std::arch::x86_64::{

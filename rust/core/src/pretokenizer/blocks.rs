@@ -198,7 +198,7 @@ impl Shape {
                     let run = if inside == Some(Run::Apart) { bits.apart } else { bits.letter };
                     let len = run.trailing_ones();
                     let is_over = bits.end == 0 && !self.alphabet.goes_on(inside == Some(Run::Apart));
-                    // And a suffix to the letters before it.
+                    // A suffix belongs to the letters before it.
                     let has_suffix = || self.contractions == Contractions::Suffixes && bits.apostrophe >> len & 1 != 0;
                     let to = if from < begin && (len < limit && !has_suffix() || is_over) {
                         // The run ends here, whatever comes after it.

@@ -8,7 +8,7 @@
 //! Complexity: linear in the text.
 
 use super::families::{BLOOM, DEEPSEEK_CJK, LETTERS_AFTER_SPACE, NEWLINE, NUMBER, PUNCTUATION_AFTER_SPACE};
-use crate::unicode::masks::{BLOCK, Masks};
+use crate::unicode::masks::{BLOCK, Masks, spaced_out};
 use crate::unicode::{self, utf8};
 
 /// What tells the boundaries.
@@ -69,17 +69,10 @@ impl Neighbours {
         let (mut begin, mut from) = (0, 0);
         // Those of the character before the block, at the lowest bit.
         let mut before = Classes::default();
-        let mut padded;
+        let mut padded = [0; BLOCK];
         while begin < text.len() {
             let rest = &text[begin..];
-            let block = match rest.first_chunk() {
-                Some(block) => block,
-                None => {
-                    padded = [0; BLOCK];
-                    padded[..rest.len()].copy_from_slice(rest);
-                    &padded
-                }
-            };
+            let block = spaced_out(rest, &mut padded);
             let masks = Masks::new(block);
             let (mut classes, end) = self.classes(block, &masks, rest.len().min(BLOCK));
             // What comes after the last character decides whether that goes along.

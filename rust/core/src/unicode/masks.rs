@@ -30,6 +30,19 @@ pub(crate) struct Masks {
     pub inner: u64,
 }
 
+/// The first `N` bytes of a text, which are its own or, where it has fewer, those with spaces behind them in `padded`.
+#[inline(always)]
+pub(crate) fn spaced_out<'a, const N: usize>(text: &'a [u8], padded: &'a mut [u8; N]) -> &'a [u8; N] {
+    match text.first_chunk() {
+        Some(block) => block,
+        None => {
+            padded.fill(b' ');
+            padded[..text.len()].copy_from_slice(text);
+            padded
+        }
+    }
+}
+
 // Classes as bits of a table entry. Letters are two rectangles in the plane of high and low halves.
 const LETTER_LOW: u8 = 1;
 const LETTER_HIGH: u8 = 2;

@@ -127,21 +127,21 @@ pub(super) fn bit_of_bytes<const BIT: u32>(block: &[u8; BLOCK]) -> u64 {
 
 /// The control characters of ASCII.
 fn controls(block: &[u8; BLOCK]) -> u64 {
-    const LOW: u64 = 0x7F7F_7F7F_7F7F_7F7F;
-    gather(block, |eight| {
-        // The highest bit of each byte that is not U+007F.
-        let delete = (((eight ^ LOW) & LOW) + LOW) | eight;
-        !(eight >> 5 | eight >> 6 | eight >> 7) | !delete >> 7
-    })
+    gather(block, |eight| !(eight >> 5 | eight >> 6 | eight >> 7) | equal(eight, 0x7F))
 }
 
-/// The bytes that are `BYTE`, one of ASCII.
+/// The bytes that are `BYTE`.
 fn bytes_equal<const BYTE: u8>(block: &[u8; BLOCK]) -> u64 {
+    gather(block, |eight| equal(eight, BYTE))
+}
+
+/// For [`gather`], those of eight bytes that are `byte`.
+#[inline(always)]
+fn equal(eight: u64, byte: u8) -> u64 {
     const LOW: u64 = 0x7F7F_7F7F_7F7F_7F7F;
-    gather(block, |eight| {
-        let differing = eight ^ u64::from_le_bytes([BYTE; 8]);
-        !(((differing & LOW) + LOW) | differing) >> 7
-    })
+    let differing = eight ^ u64::from_le_bytes([byte; 8]);
+    // The highest bit of each byte that differs, inverted.
+    !(((differing & LOW) + LOW) | differing) >> 7
 }
 
 /// The lowest bit of each byte of what `bits` makes of eight of them.
