@@ -13,11 +13,12 @@ use std::io::Write;
 use memchr::{memchr_iter, memchr2_iter};
 
 use crate::error::{TokenIndexError, VocabularyError};
-use crate::model::byte_level::unspell;
-use crate::model::plamo2::byte_of;
-use crate::model::rwkv::unescape;
 use crate::sink::{NULL_TOKEN, TokenId};
 use crate::unicode::utf8;
+use crate::vocabulary::spelling::byte_level::unspell;
+use crate::vocabulary::spelling::{
+    BEYOND_UNICODE_LEAD, beyond_unicode, byte_of, leading_byte_of, unescape_rwkv, unescape_spaces,
+};
 use crate::vocabulary::{Kind, Vocabulary};
 
 /// A piece up to this length is copied as that many bytes, whose number the compiler knows.
@@ -25,9 +26,6 @@ const BLOCK: usize = 16;
 
 /// More than the pieces of any vocabulary take; a text that describes many characters is as long as its square.
 const MAX_BYTES: usize = 1 << 28;
-
-/// Only sequences that begin with this byte, or a higher one, reach beyond U+10FFFF.
-const BEYOND_UNICODE: u8 = 0xF4;
 
 /// What each token of a vocabulary stands for: llama.cpp's pieces.
 #[derive(Debug, Clone, Default)]
@@ -89,7 +87,9 @@ impl Pieces {
             let is_byte = vocabulary.attributes(id).is_byte();
             !is_byte || vocabulary.kind() != Kind::Wpm && <[u8]>::len(text) >= 3
         };
-        has_room && (!are_spelled || texts.highest_byte() < BEYOND_UNICODE) && texts.iter().zip(0..).all(names_byte)
+        has_room
+            && (!are_spelled || texts.highest_byte() < BEYOND_UNICODE_LEAD)
+            && texts.iter().zip(0..).all(names_byte)
     }
 
     /// What a token stands for; nothing for control and unknown tokens unless `special`.
@@ -225,7 +225,7 @@ fn append_piece(vocabulary: &Vocabulary, id: TokenId, out: &mut Vec<u8>) -> Resu
     let attributes = vocabulary.attributes(id);
     match vocabulary.kind() {
         Kind::None => {}
-        Kind::Rwkv => unescape(text, out),
+        Kind::Rwkv => unescape_rwkv(text, out),
         Kind::Plamo2 => match byte_of(text).filter(|_| attributes.is_byte()) {
             Some(byte) => out.push(byte),
             None => out.extend_from_slice(text),
@@ -238,50 +238,16 @@ fn append_piece(vocabulary: &Vocabulary, id: TokenId, out: &mut Vec<u8>) -> Resu
             if attributes.is_unknown() || attributes.is_control() || attributes.is_user_defined() {
                 out.extend_from_slice(text);
             } else if attributes.is_normal() && are_spelled(vocabulary) {
-                check_code_points(vocabulary, id)?;
+                if let Some(offset) = beyond_unicode(text) {
+                    return Err(VocabularyError::BeyondUnicode { id, offset });
+                }
                 append_decoded(text, out)?;
             } else if attributes.is_normal() {
-                append_unescaped(text, out);
+                unescape_spaces(text, out);
             } else if attributes.is_byte() {
-                let digits = text.get(3..).filter(|_| kind != Kind::Wpm);
-                let digits = digits.ok_or_else(|| VocabularyError::ByteToken { id, text: text.to_vec() })?;
-                out.push(leading_hex(&digits[..digits.len().min(2)]));
+                let byte = leading_byte_of(text).filter(|_| kind != Kind::Wpm);
+                out.push(byte.ok_or_else(|| VocabularyError::ByteToken { id, text: text.to_vec() })?);
             }
-        }
-    }
-    Ok(())
-}
-
-/// Appends a text with spaces for `▁`.
-fn append_unescaped(mut text: &[u8], out: &mut Vec<u8>) {
-    const MARK: &[u8] = "▁".as_bytes();
-    while let Some(at) = memchr::memchr(MARK[0], text) {
-        out.extend_from_slice(&text[..at]);
-        text = match text[at..].strip_prefix(MARK) {
-            Some(rest) => {
-                out.push(b' ');
-                rest
-            }
-            None => {
-                out.push(MARK[0]);
-                &text[at + 1..]
-            }
-        };
-    }
-    out.extend_from_slice(text);
-}
-
-/// Checks that no character of a token's text is beyond U+10FFFF: llama.cpp refuses a file where it would write one.
-pub(crate) fn check_code_points(vocabulary: &Vocabulary, id: TokenId) -> Result<(), VocabularyError> {
-    let text = vocabulary.text(id);
-    let mut offset = 0;
-    while let Some(found) = text[offset..].iter().position(|&byte| byte >= BEYOND_UNICODE) {
-        offset += found;
-        match utf8::decode(text, offset) {
-            Some((code_point, _)) if code_point > 0x10_FFFF => {
-                return Err(VocabularyError::BeyondUnicode { id, offset });
-            }
-            _ => offset += 1,
         }
     }
     Ok(())
@@ -309,19 +275,6 @@ fn append_decoded(text: &[u8], out: &mut Vec<u8>) -> Result<(), VocabularyError>
     Ok(())
 }
 
-/// The number that C's `strtol` with base 16 reads from at most two characters, in eight bits: white space and a sign
-/// may come first, and what is no digit ends it.
-fn leading_hex(text: &[u8]) -> u8 {
-    let blank = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t'..=b'\r')).count();
-    let (negative, digits) = match &text[blank..] {
-        [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] | digits => (false, digits),
-    };
-    let digits = digits.iter().map_while(|&byte| char::from(byte).to_digit(16));
-    let value = digits.fold(0, |value: u8, digit| value << 4 | digit as u8);
-    if negative { value.wrapping_neg() } else { value }
-}
-
 fn check_size(bytes: &[u8]) -> Result<(), VocabularyError> {
     if bytes.len() > MAX_BYTES {
         return Err(VocabularyError::TooLarge { what: "text of all tokens" });
@@ -332,8 +285,8 @@ fn check_size(bytes: &[u8]) -> Result<(), VocabularyError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strings::StringIndex;
     use crate::vocabulary::Definition;
+    use crate::vocabulary::strings::StringIndex;
     use proptest::prelude::*;
 
     fn load(model: &str, tokens: &[(&[u8], i32)]) -> Result<(Vocabulary, Pieces), VocabularyError> {
@@ -391,20 +344,6 @@ mod tests {
 
     #[test]
     fn byte_tokens_read_like_strtol() {
-        let cases: [(&[u8], u8); 9] = [
-            (b"4", 4),
-            (b"", 0),
-            (b"fF", 255),
-            (b"-1", 255),
-            (b"+a", 10),
-            (b"\x0b7", 7),
-            (b"0x", 0),
-            (b"g1", 0),
-            (b"1g", 1),
-        ];
-        for (text, value) in cases {
-            assert_eq!(leading_hex(text), value, "{}", text.escape_ascii());
-        }
         let short = VocabularyError::ByteToken { id: 0, text: b"<0".to_vec() };
         assert_eq!(load("llama", &[(b"<0", BYTE)]).unwrap_err(), short);
         assert!(load("bert", &[(b"<0x00>", BYTE)]).is_err());

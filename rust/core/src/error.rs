@@ -1,5 +1,7 @@
 //! What can go wrong: loading a vocabulary, encoding a text, decoding ids.
 
+pub(crate) mod nearest;
+
 use std::fmt;
 
 use crate::sink::TokenId;

@@ -30,17 +30,13 @@ pub mod unicode;
 mod batch;
 mod detokenizer;
 mod error;
-mod hash;
-mod index;
-mod key;
+mod lookup;
 mod model;
-mod nearest;
 mod normalizer;
 mod pretokenizer;
-mod rewritten;
+mod scan;
 mod sink;
 mod special;
-mod strings;
 mod tokenizer;
 mod vocabulary;
 
@@ -48,8 +44,8 @@ pub use batch::Batch;
 pub use error::{EncodeError, TokenIndexError, VocabularyError};
 pub use pretokenizer::{FAMILIES, Family, PRE_TOKENIZERS, PreTokenizer};
 pub use sink::{Count, NULL_TOKEN, Sink, Spans, TokenId};
-pub use strings::{StringIndex, Strings, StringsError};
 pub use tokenizer::{DecodeOptions, EncodeOptions, Scratch, Text, Tokenizer};
+pub use vocabulary::strings::{StringIndex, Strings, StringsError};
 pub use vocabulary::{Attributes, Definition, Kind, Settings, SpecialIds, SpecialTokens, Vocabulary};
 
 /// What the loader knows by name, for documentation and for checks against llama.cpp.

@@ -1,24 +1,14 @@
 //! The tokenization algorithms, one file each, behind one trait.
 
+mod adjacency;
 mod bpe;
-pub(crate) mod byte_level;
-mod byte_pairs;
-mod dna;
+mod cache;
 mod hashed;
-mod junctions;
-mod merges;
 mod merging;
-mod parts;
 pub(crate) mod plamo2;
-mod recent_words;
 pub(crate) mod rwkv;
 mod spm;
 mod unigram;
-mod whitespace;
-mod whole_chars;
-mod whole_words;
-mod word_cache;
-mod word_queue;
 mod wordpiece;
 
 use crate::error::VocabularyError;
@@ -145,8 +135,8 @@ macro_rules! models {
 
 models! {
     Spm: (Kind::Spm, _) => spm::Spm;
-    Dna: (Kind::Bpe, "hybriddna") => dna::HybridDna;
-    Whitespace: (Kind::Bpe, "whitespace") => whitespace::Whitespace;
+    Dna: (Kind::Bpe, "hybriddna") => bpe::hybrid_dna::HybridDna;
+    Whitespace: (Kind::Bpe, "whitespace") => bpe::whitespace::Whitespace;
     Bpe: (Kind::Bpe, _) => bpe::Bpe;
     WordPiece: (Kind::Wpm, _) => wordpiece::WordPiece;
     Unigram: (Kind::Ugm, _) => unigram::Unigram;

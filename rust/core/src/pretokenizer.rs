@@ -1,27 +1,25 @@
 //! Pre-tokenizers: how a text is cut into the pieces that byte-pair merges cannot cross.
 //!
-//! [`families`] is the data: names, flags and patterns. A pattern is parsed ([`pattern`]), its character sets reduced
-//! to a small alphabet of classes ([`classes`]), and compiled into a table-driven automaton ([`automaton`]) that
+//! [`families`] is the data: names, flags and patterns. A pattern is parsed ([`automaton::pattern`]), its character sets reduced
+//! to a small alphabet of classes ([`automaton::alphabet`]), and compiled into a table-driven automaton ([`automaton`]) that
 //! matches in one pass. Three patterns, for which llama.cpp has code of its own that no pattern describes, are in
 //! [`digits`]. Common shapes of patterns are matched 64 bytes at a time ([`blocks`], [`neighbours`], [`lines`]). [`splitter`] applies the patterns of a family in sequence.
 
 mod automaton;
 mod blocks;
-mod classes;
 mod digits;
 mod families;
 mod lines;
 mod neighbours;
 #[cfg(test)]
 mod oracle;
-mod pattern;
 mod splitter;
 
 pub use families::{FAMILIES, Family, PRE_TOKENIZERS};
 pub(crate) use splitter::Splitter;
 
 use crate::error::VocabularyError;
-use crate::nearest::nearest;
+use crate::error::nearest::nearest;
 
 /// One value of `tokenizer.ggml.pre` with the flags it sets.
 #[derive(Debug, PartialEq, Eq)]

@@ -180,7 +180,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Part, Scratch, Special, Specials};
-    use crate::strings::StringIndex;
+    use crate::vocabulary::strings::StringIndex;
     use crate::vocabulary::{Definition, Vocabulary};
 
     /// A vocabulary with these special texts, each with its type.

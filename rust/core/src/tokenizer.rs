@@ -267,7 +267,7 @@ impl Tokenizer {
 mod tests {
     use super::{DecodeOptions, EncodeOptions, Tokenizer};
     use crate::error::{EncodeError, VocabularyError};
-    use crate::strings::StringIndex;
+    use crate::vocabulary::strings::StringIndex;
     use crate::vocabulary::{Definition, SpecialIds};
 
     fn tokenizer(model: &str, tokens: &[&str], definition: Definition<'_>) -> Result<Tokenizer, VocabularyError> {

@@ -7,7 +7,6 @@
 //!
 //! Deviations: none.
 
-pub(crate) mod masks;
 pub(crate) mod rows;
 #[rustfmt::skip]
 mod tables;

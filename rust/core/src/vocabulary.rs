@@ -8,7 +8,9 @@ mod declare;
 pub(crate) mod defaults;
 mod definition;
 pub(crate) mod repairs;
+pub(crate) mod spelling;
 mod stdlib_order;
+pub(crate) mod strings;
 mod texts;
 
 pub use attributes::Attributes;
@@ -17,11 +19,12 @@ pub use definition::{Definition, SpecialIds};
 pub(crate) use repairs::newline;
 pub(crate) use texts::Texts;
 
-use crate::hash::Seed;
-use crate::index::Index;
-use crate::key::Key;
+use crate::lookup::hash::Seed;
+use crate::lookup::index::Index;
+use crate::lookup::key::Key;
 use crate::pretokenizer::PreTokenizer;
 use crate::sink::TokenId;
+use spelling::byte_text;
 
 /// The algorithm of a vocabulary, by llama.cpp's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -256,10 +259,4 @@ impl Vocabulary {
     pub(crate) fn set_newline(&mut self, id: Option<TokenId>) {
         self.special.nl = id;
     }
-}
-
-/// How a vocabulary spells a byte token: `<0xXX>`.
-pub(crate) fn byte_text(byte: u8) -> [u8; 6] {
-    let digit = |nibble: u8| b"0123456789ABCDEF"[usize::from(nibble)];
-    [b'<', b'0', b'x', digit(byte >> 4), digit(byte & 15), b'>']
 }

@@ -7,30 +7,36 @@
 //! Deviations: (1) code points beyond U+10FFFF, on which llama.cpp aborts, become U+FFFD; (2) a piece with spaces in it
 //! (a `whitespace` pre-tokenizer without the `whitespace` model), on which llama.cpp aborts, merges like any other.
 
+pub(super) mod hybrid_dna;
 mod new_words;
+pub(super) mod whitespace;
+mod whole_chars;
+mod whole_tokens;
 
 use std::ops::Range;
 use std::thread;
 
-use super::byte_pairs::{BytePairs, Edges};
-use super::junctions::{Junctions, Pairs};
-use super::merges::{Memo, Merges, NO_SYMBOL, Symbol};
+use super::adjacency::{Junctions, Pairs};
+use super::cache::queue::{Batch, Known, Word, WordQueue};
+use super::cache::segments::Parts;
+use super::cache::words::WordCache;
 use super::merging::Merging;
+use super::merging::ranks::{Memo, Merges};
 use super::merging::runs::{self, Run};
-use super::parts::Parts;
-use super::whole_chars::{Uses, WholeChars};
-use super::whole_words::WholeWords;
-use super::word_cache::WordCache;
-use super::word_queue::{Batch, Known, Word, WordQueue};
-use super::{Fragment, Model, byte_level};
+use super::merging::sure_pairs::{BytePairs, Edges};
+use super::merging::symbol::{NO_SYMBOL, Symbol};
+use super::{Fragment, Model};
 use crate::error::VocabularyError;
-use crate::key::Key;
+use crate::lookup::key::Key;
+use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::pretokenizer::Splitter;
-use crate::rewritten::{ESCAPED_SPACE, Rewritten, Traced};
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::unicode::utf8;
-use crate::vocabulary::{Definition, Vocabulary, byte_text};
+use crate::vocabulary::spelling::{ESCAPED_SPACE, byte_level, byte_text};
+use crate::vocabulary::{Definition, Vocabulary};
 use new_words::NewWords;
+use whole_chars::{Uses, WholeChars};
+use whole_tokens::WholeWords;
 
 /// From so many bytes on a piece may be a run that is worth counting.
 const SHORTEST_RUN: usize = 16;

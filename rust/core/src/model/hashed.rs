@@ -48,8 +48,8 @@ impl Model for Hashed {
 mod tests {
     use super::*;
     use crate::sink::Spans;
-    use crate::strings::StringIndex;
     use crate::vocabulary::Definition;
+    use crate::vocabulary::strings::StringIndex;
 
     #[test]
     fn five_bytes_make_a_token() -> Result<(), VocabularyError> {

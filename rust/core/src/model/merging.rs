@@ -6,16 +6,18 @@
 //! Deviations: none.
 
 pub(crate) mod lanes;
+pub(crate) mod pair_memo;
 mod queue;
+pub(crate) mod ranks;
 pub(crate) mod runs;
+pub(crate) mod sure_pairs;
+pub(crate) mod symbol;
 
-use super::merges::{NO_SYMBOL, Symbol};
 use queue::Queue;
+use symbol::{NO_RANK, NO_SYMBOL, Symbol};
 
 /// Up to this many symbols a search beats a queue.
 const FEW: usize = 48;
-/// The rank of a pair that does not merge.
-pub(crate) const NO_RANK: u32 = u32::MAX;
 /// In links: nothing there.
 const NONE: u32 = u32::MAX;
 
@@ -205,8 +207,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Merging, NO_RANK};
-    use crate::model::merges::{NO_SYMBOL, Symbol};
+    use super::{Merging, NO_RANK, NO_SYMBOL, Symbol};
 
     /// How many symbols there are in the tests.
     const SYMBOLS: usize = 8;

@@ -27,15 +27,15 @@
 
 use std::sync::OnceLock;
 
-use super::junctions::{Junctions, Pairs};
-use super::parts::Parts;
+use super::adjacency::{Junctions, Pairs};
+use super::cache::segments::Parts;
 use super::{Fragment, Model};
-use crate::detokenizer::check_code_points;
 use crate::error::VocabularyError;
-use crate::rewritten::{Rewritten, Traced};
+use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::sink::{Sink, TokenId};
 use crate::trie::DoubleArray;
 use crate::unicode::utf8;
+use crate::vocabulary::spelling::{beyond_unicode, byte_of};
 use crate::vocabulary::{Definition, Vocabulary};
 
 /// Cost of an unknown character, in ten-thousandths of the scores' unit, negated.
@@ -105,7 +105,10 @@ impl Model for Plamo2 {
         let ids = 0..vocabulary.len() as TokenId;
         let (bytes, mut others): (Vec<TokenId>, Vec<TokenId>) =
             ids.clone().partition(|&id| vocabulary.attributes(id).is_byte());
-        others.iter().try_for_each(|&id| check_code_points(vocabulary, id))?;
+        others.iter().try_for_each(|&id| match beyond_unicode(vocabulary.text(id)) {
+            Some(offset) => Err(VocabularyError::BeyondUnicode { id, offset }),
+            None => Ok(()),
+        })?;
         others.retain(|&id| is_canonical(vocabulary.text(id)));
         let costs: Vec<i32> = ids.map(|id| cost(vocabulary.score(id))).collect();
         let cost = |id: TokenId| costs[id as usize];
@@ -265,13 +268,6 @@ fn byte_tokens(vocabulary: &Vocabulary, ids: &[TokenId]) -> Result<Box<[TokenId;
     }
 }
 
-/// The byte that a byte token's text `<0xXX>` stands for.
-pub(crate) fn byte_of(text: &[u8]) -> Option<u8> {
-    let [b'<', b'0', b'x', high, low, b'>'] = *text else { return None };
-    let digit = |byte| char::from(byte).to_digit(16);
-    Some((digit(high)? << 4 | digit(low)?) as u8)
-}
-
 fn is_continuation(byte: u8) -> bool {
     byte & 0xC0 == 0x80
 }
@@ -316,8 +312,9 @@ fn canonical(fragment: Fragment<'_>, keep_origins: bool) -> Rewritten<'_> {
 mod tests {
     use super::*;
     use crate::sink::Spans;
-    use crate::strings::StringIndex;
-    use crate::vocabulary::{Definition, byte_text};
+    use crate::vocabulary::Definition;
+    use crate::vocabulary::spelling::byte_text;
+    use crate::vocabulary::strings::StringIndex;
     use proptest::prelude::*;
     use std::collections::HashMap;
 

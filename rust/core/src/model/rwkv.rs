@@ -20,6 +20,7 @@ use crate::error::VocabularyError;
 use crate::model::{Fragment, Model};
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::trie::DoubleArray;
+use crate::vocabulary::spelling::unescape_rwkv;
 use crate::vocabulary::{Definition, Vocabulary};
 use starts::Starts;
 
@@ -37,7 +38,7 @@ impl Model for Rwkv {
     fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let mut texts = Vec::new();
         let ends = (0..vocabulary.len()).map(|id| {
-            unescape(vocabulary.text(id as TokenId), &mut texts);
+            unescape_rwkv(vocabulary.text(id as TokenId), &mut texts);
             texts.len()
         });
         let ends: Vec<usize> = ends.collect();
@@ -79,43 +80,12 @@ impl Model for Rwkv {
     }
 }
 
-/// Appends the bytes that a token text stands for. An escape that the text ends in stands for nothing.
-pub(crate) fn unescape(text: &[u8], out: &mut Vec<u8>) {
-    let mut rest = text.iter();
-    while let Some(&byte) = rest.next() {
-        if byte != b'\\' {
-            out.push(byte);
-            continue;
-        }
-        match rest.next() {
-            Some(b't') => out.push(b'\t'),
-            Some(b'n') => out.push(b'\n'),
-            Some(b'r') => out.push(b'\r'),
-            Some(b'x') => {
-                if let (Some(&high), Some(&low)) = (rest.next(), rest.next()) {
-                    out.push((hex_digit(high) << 4).wrapping_add(hex_digit(low)));
-                }
-            }
-            Some(&other) => out.push(other),
-            None => {}
-        }
-    }
-}
-
-/// What a byte counts as a hexadecimal digit: it need not be one, and capitals are none.
-fn hex_digit(byte: u8) -> u8 {
-    match byte {
-        b'a'..=0x7F => byte - b'a' + 10,
-        _ => byte.wrapping_sub(b'0'),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sink::Spans;
-    use crate::strings::StringIndex;
     use crate::vocabulary::Definition;
+    use crate::vocabulary::strings::StringIndex;
 
     fn encode(tokens: &[&[u8]], text: &[u8]) -> Spans {
         let (data, index) = StringIndex::concatenate(tokens).unwrap();
@@ -124,12 +94,6 @@ mod tests {
         let mut out = Spans::default();
         let fragment = Fragment { text, start: 100, after_special: true, is_utf8: false };
         Rwkv::new(&vocabulary, &definition).unwrap().encode(&vocabulary, fragment, &mut (), &mut out);
-        out
-    }
-
-    fn unescaped(text: &[u8]) -> Vec<u8> {
-        let mut out = Vec::new();
-        unescape(text, &mut out);
         out
     }
 
@@ -151,25 +115,5 @@ mod tests {
     fn of_equal_texts_the_last_counts() {
         let tokens: [&[u8]; 4] = [b"\\n", b"\n", b"a", b"\\"];
         assert_eq!(encode(&tokens, b"\na\\").ids, [1, 2, NULL_TOKEN]);
-    }
-
-    #[test]
-    fn escapes() {
-        let cases: [(&[u8], &[u8]); 10] = [
-            (br"plain", b"plain"),
-            (br"\t\n\r\\\'\q", b"\t\n\r\\'q"),
-            (br"\x41\xff\x00", b"A\xff\0"),
-            // ('F' - '0') * 16 + 10, and ('z' - 'a' + 10) * 16 + ('A' - '0'), in eight bits.
-            (br"\xFa", b"\x6a"),
-            (br"\xzA", b"\x41"),
-            (b"\\x\x80\xff", b"\xcf"),
-            (br"a\", b"a"),
-            (br"a\x", b"a"),
-            (br"a\x4", b"a"),
-            (br"\x\\n", b"\xecn"),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(unescaped(text), expected, "{}", text.escape_ascii());
-        }
     }
 }

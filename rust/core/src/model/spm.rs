@@ -7,23 +7,22 @@
 //! Deviations: (1) a byte that is no token, on which llama.cpp aborts, gives the unknown token, or nothing where there
 //! is none; (2) a score that is not a number counts as the lowest.
 
-mod memo;
-
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::byte_pairs::{BytePairs, TokenPairs};
-use super::junctions::{Junctions, Pairs};
-use super::merges::{NO_SYMBOL, Symbol};
-use super::merging::{Merging, NO_RANK};
-use super::parts::Parts;
+use super::adjacency::{Junctions, Pairs};
+use super::cache::segments::Parts;
+use super::merging::Merging;
+use super::merging::pair_memo::Memo;
+use super::merging::sure_pairs::{BytePairs, TokenPairs};
+use super::merging::symbol::{NO_RANK, NO_SYMBOL, Symbol};
 use super::{Fragment, Model};
 use crate::error::VocabularyError;
-use crate::rewritten::{ESCAPED_SPACE, Rewritten, Traced};
+use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::sink::{Sink, TokenId};
 use crate::unicode::utf8::{self, is_boundary};
+use crate::vocabulary::spelling::ESCAPED_SPACE;
 use crate::vocabulary::{Definition, Vocabulary};
-use memo::Memo;
 
 /// SentencePiece BPE with one vocabulary.
 #[derive(Debug)]
@@ -275,8 +274,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::rank;
-    use crate::model::merging::NO_RANK;
-    use crate::strings::StringIndex;
+    use crate::model::merging::symbol::NO_RANK;
+    use crate::vocabulary::strings::StringIndex;
     use crate::{Definition, EncodeOptions, Scratch, Spans, Text, TokenId, Tokenizer, VocabularyError};
 
     const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: false };

@@ -180,8 +180,8 @@ mod tests {
     use super::*;
     use crate::normalizer::charsmap::Charsmap;
     use crate::sink::Spans;
-    use crate::strings::StringIndex;
     use crate::vocabulary::SpecialIds;
+    use crate::vocabulary::strings::StringIndex;
 
     const NORMAL: i32 = 1;
     const CONTROL: i32 = 3;
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(encode(&model, "éé héé\u{1F600}".as_bytes()).ids, [3, 2, 3, 107, 2]);
         assert_eq!(encode(&model, "éé".as_bytes()).spans, [100..100, 100..104]);
         assert_eq!(encode(&model, b"\xFF\xFE").ids, [3, 2]);
-        assert_eq!(encode(&model, b"  ").ids, []);
+        assert!(encode(&model, b"  ").ids.is_empty());
         // Without a space in the vocabulary, unknown tokens of neighbouring words are one.
         let model = vocabulary(&[(3, "a", -1.0, NORMAL)], true);
         assert_eq!(encode(&model, b"xa x a").ids, [2, 3, 2, 3]);

@@ -14,15 +14,15 @@
 
 use std::ops::Range;
 
-use super::recent_words::{Probe, RecentWords};
+use super::cache::recent::{Probe, RecentWords};
 use crate::error::VocabularyError;
-use crate::key::{KEY_LEN, Key, MAX_LEN};
+use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
 use crate::model::{Fragment, Model};
-use crate::normalizer::ascii::{BLOCK_LEN, Classes};
 use crate::normalizer::wordpiece::{Class, WordPieceNormalizer};
+use crate::scan::ascii::{BLOCK_LEN, Classes};
+use crate::scan::masks::spaced_out;
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::trie::{DoubleArray, Node, TrieError};
-use crate::unicode::masks::spaced_out;
 use crate::unicode::utf8;
 use crate::vocabulary::{Definition, Settings, Vocabulary};
 

@@ -12,11 +12,14 @@
 //!
 //! Deviations: (1) no stack to overflow.
 
+pub(super) mod alphabet;
+pub(super) mod pattern;
+
 use std::collections::HashMap;
 
-use super::classes::{ClassSet, Classes};
-use super::pattern::{Node, PatternError, Set, is_collapsed, parse};
 use crate::unicode::utf8;
+use alphabet::{ClassSet, Classes};
+use pattern::{Node, PatternError, Set, is_collapsed, parse};
 
 /// The state from which nothing matches any more.
 const DEAD: usize = 0;

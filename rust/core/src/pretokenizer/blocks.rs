@@ -12,7 +12,7 @@
 mod bits;
 
 use super::automaton::Automaton;
-use crate::unicode::masks::BLOCK;
+use crate::scan::masks::BLOCK;
 use crate::unicode::{self, utf8};
 pub(crate) use bits::Alphabet;
 use bits::{Bits, after, below, bit_of_bytes, highest, last_bit};

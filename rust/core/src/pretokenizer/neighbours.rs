@@ -8,7 +8,7 @@
 //! Complexity: linear in the text.
 
 use super::families::{BLOOM, DEEPSEEK_CJK, LETTERS_AFTER_SPACE, NEWLINE, NUMBER, PUNCTUATION_AFTER_SPACE};
-use crate::unicode::masks::{BLOCK, Masks, spaced_out};
+use crate::scan::masks::{BLOCK, Masks, spaced_out};
 use crate::unicode::{self, utf8};
 
 /// What tells the boundaries.

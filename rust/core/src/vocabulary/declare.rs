@@ -9,8 +9,8 @@
 use super::repairs::declared;
 use super::{Attributes, Definition, Kind, Texts, Vocabulary, defaults};
 use crate::error::VocabularyError;
-use crate::hash::Seed;
-use crate::index::{Index, TOGETHER};
+use crate::lookup::hash::Seed;
+use crate::lookup::index::{Index, TOGETHER};
 use crate::pretokenizer::PreTokenizer;
 use crate::sink::TokenId;
 

@@ -5,7 +5,7 @@
 
 use super::{Kind, Settings, SpecialTokens};
 use crate::error::VocabularyError;
-use crate::nearest::nearest;
+use crate::error::nearest::nearest;
 use crate::pretokenizer::PreTokenizer;
 
 /// One row per value of `tokenizer.ggml.model` that llama.cpp accepts.

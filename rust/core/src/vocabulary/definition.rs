@@ -1,6 +1,6 @@
 //! What a file says about its vocabulary, before anything is made of it.
 
-use crate::strings::Strings;
+use crate::vocabulary::strings::Strings;
 
 /// A vocabulary as its source declares it. Everything that is `None` takes llama.cpp's default for the model.
 #[derive(Debug, Clone, Copy, Default)]

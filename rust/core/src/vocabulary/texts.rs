@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::error::VocabularyError;
-use crate::key::Key;
+use crate::lookup::key::Key;
 
 /// A sequence of byte strings: one array of bytes and one of offsets, 4 bytes a string.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -5,10 +5,10 @@
 //! the others merge to.
 
 use super::Bpe;
-use crate::key::Key;
+use crate::lookup::key::Key;
+use crate::model::cache::queue::{Batch, WORDS};
+use crate::model::cache::words::WordCache;
 use crate::model::merging::lanes::{LANES, Lanes, MOST};
-use crate::model::word_cache::WordCache;
-use crate::model::word_queue::{Batch, WORDS};
 use crate::sink::TokenId;
 use crate::vocabulary::Vocabulary;
 

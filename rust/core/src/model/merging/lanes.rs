@@ -5,16 +5,15 @@
 //! reads of memory overlap. O(n²) for each word of n symbols, which are few. The order of merges is that of
 //! [`super::Merging`]. Deviations: none.
 
-use super::NO_RANK;
-use crate::model::merges::{Merges, NO_SYMBOL, Probe, Symbol};
+use super::ranks::{Merges, Probe};
+use super::symbol::{NO_RANK, NO_SYMBOL, RANKS, Symbol};
 
 /// The most symbols that a word can have.
 pub(crate) const MOST: usize = 16;
 /// The most words that merge together.
 pub(crate) const LANES: usize = 16;
 
-/// Ranks are below.
-pub(crate) const RANKS: usize = 1 << (u32::BITS - PLACE_BITS);
+const _: () = assert!(RANKS <= 1 << (u32::BITS - PLACE_BITS), "a rank and a place fit into 32 bits");
 /// Bits of a place in a word, in the same number as a rank.
 const PLACE_BITS: u32 = MOST.trailing_zeros();
 /// The most look-ups that wait together: those of the first step.
@@ -199,9 +198,9 @@ impl Lanes {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{LANES, Lanes, MOST};
-    use crate::model::merges::{Merges, NO_SYMBOL, Row, Symbol};
+    use super::{LANES, Lanes, MOST, Merges, NO_SYMBOL, Symbol};
     use crate::model::merging::Merging;
+    use crate::model::merging::ranks::Row;
 
     /// How many symbols there are in the tests.
     const SYMBOLS: Symbol = 8;

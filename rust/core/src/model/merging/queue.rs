@@ -9,7 +9,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use super::{NO_RANK, NONE};
+use super::NONE;
+use super::symbol::NO_RANK;
 
 /// Streams that can take places at their ends, by a hash of their ranks; a power of two.
 const OPEN: usize = 128;

@@ -4,8 +4,7 @@
 //! that makes does not merge at a lower rank, all pairs of a run may merge in one step. O(log n) steps for trained
 //! vocabularies, and never more than n; the order of merges is that of [`super::Merging`]. Deviations: none.
 
-use super::NO_RANK;
-use crate::model::merges::Symbol;
+use super::symbol::{NO_RANK, Symbol};
 
 /// More runs than counting leaves in practice.
 const MOST_RUNS: usize = 64;
@@ -65,9 +64,8 @@ fn lowest(runs: &[Run], pair: impl Fn(Symbol, Symbol) -> (u32, Symbol)) -> Optio
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Run, merge};
-    use crate::model::merges::Symbol;
-    use crate::model::merging::{Merging, NO_RANK};
+    use super::{NO_RANK, Run, Symbol, merge};
+    use crate::model::merging::Merging;
 
     /// How many symbols there are in the tests.
     const SYMBOLS: usize = 7;

@@ -26,13 +26,13 @@
 
 use super::joins::Joins;
 use super::lattice::{Bounds, Candidates, Lattice};
-use crate::key::{KEY_LEN, Key, MAX_LEN};
-use crate::model::recent_words::{Probe, RecentWords};
-use crate::normalizer::ascii::{BLOCK_LEN, Classes};
+use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
+use crate::model::cache::recent::{Probe, RecentWords};
 use crate::normalizer::charsmap::Characters;
 use crate::normalizer::unigram::{Normalized, UnigramNormalizer, WHITESPACE};
+use crate::scan::ascii::{BLOCK_LEN, Classes};
+use crate::scan::masks::spaced_out;
 use crate::sink::{Sink, TokenId};
-use crate::unicode::masks::spaced_out;
 use crate::unicode::utf8;
 
 /// Pieces that are looked up at a time. Those of a block join the ones before them while these are fewer than a block

@@ -1,7 +1,7 @@
 //! What the bytes of a block are, as bits.
 
-use crate::pretokenizer::classes::is_han;
-use crate::unicode::masks::{BLOCK, Masks};
+use crate::pretokenizer::automaton::alphabet::is_han;
+use crate::scan::masks::{BLOCK, Masks};
 use crate::unicode::{self, Flags, rows, utf8};
 
 /// The bytes that have one of `mask` before them; nothing is before the first.
@@ -258,7 +258,7 @@ impl Bits {
 #[cfg(test)]
 mod tests {
     use super::{bit_of_bytes, bytes_equal, controls};
-    use crate::unicode::masks::BLOCK;
+    use crate::scan::masks::BLOCK;
 
     #[test]
     fn bits_of_bytes_stand_at_their_places() {

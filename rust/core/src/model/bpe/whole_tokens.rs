@@ -3,12 +3,12 @@
 //! The bytes of short tokens are keys by id, so that frequent ones, which training makes first, lie close together; a
 //! longer piece is spelled out and looked up as a text.
 
-use super::byte_level;
-use crate::hash::Seed;
-use crate::index::{Index, TOGETHER};
-use crate::key::Key;
+use crate::lookup::hash::Seed;
+use crate::lookup::index::{Index, TOGETHER};
+use crate::lookup::key::Key;
 use crate::sink::TokenId;
 use crate::vocabulary::Vocabulary;
+use crate::vocabulary::spelling::byte_level;
 
 /// Bits in [`WholeWords::long`]: vocabularies have some thousand long tokens.
 const LONG_BITS: usize = 1 << 16;

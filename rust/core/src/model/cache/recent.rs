@@ -5,7 +5,7 @@
 //! loads their sets first ([`RecentWords::probe`]): their cache misses overlap, and none of them waits behind a branch
 //! that depends on another.
 
-use crate::key::Key;
+use crate::lookup::key::Key;
 use crate::sink::TokenId;
 
 /// Sets per table, as a power of two.

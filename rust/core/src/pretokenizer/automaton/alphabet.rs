@@ -135,7 +135,7 @@ fn collapse(flags: Flags) -> u32 {
 }
 
 /// llama.cpp's `unicode_cpt_is_han`.
-pub(super) fn is_han(code_point: u32) -> bool {
+pub(crate) fn is_han(code_point: u32) -> bool {
     matches!(
         code_point,
         0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x2_0000..=0x2_A6DF | 0x2_A700..=0x2_EBEF | 0x2_F800..=0x2_FA1F
@@ -176,7 +176,7 @@ fn wide(bounds: &[u32], class_of: impl Fn(u32) -> u8) -> Beyond {
 #[cfg(test)]
 mod tests {
     use super::{Classes, LAST_WHITESPACE, collapse};
-    use crate::pretokenizer::pattern::Set;
+    use crate::pretokenizer::automaton::pattern::Set;
     use crate::unicode;
 
     #[test]

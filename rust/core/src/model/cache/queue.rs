@@ -4,8 +4,8 @@
 //! One word after the other would wait for all of that. Here the first reads of all words come first, and the ids are
 //! put together without a branch.
 
-use super::word_cache::{INLINE, WordCache};
-use crate::key::Key;
+use crate::lookup::key::Key;
+use crate::model::cache::words::{INLINE, WordCache};
 use crate::sink::{Sink, TokenId};
 
 /// Words that are looked up together.

@@ -10,8 +10,8 @@
 //! looked at one by one. Other pairs are hashed into a bit table: a collision only leaves a text uncut that could have
 //! been cut. O(1) for a pair.
 
-use crate::hash::Seed;
-use crate::unicode::masks::{ASCII_CLASSES, BLOCK, Masks, spaced_out};
+use crate::lookup::hash::Seed;
+use crate::scan::masks::{ASCII_CLASSES, BLOCK, Masks, spaced_out};
 use crate::unicode::utf8;
 
 /// Bits per pair in the hashed table; a power of two of them finds one pair in eight by accident.

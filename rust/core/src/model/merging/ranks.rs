@@ -10,20 +10,14 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::thread;
 
-use super::merging::NO_RANK;
-use super::merging::lanes::RANKS;
+use super::symbol::{NO_RANK, NO_SYMBOL, RANKS, Symbol};
 use crate::error::VocabularyError;
-use crate::hash::Seed;
-use crate::index::TOGETHER;
-use crate::key::Key;
+use crate::lookup::hash::Seed;
+use crate::lookup::index::TOGETHER;
+use crate::lookup::key::Key;
 use crate::sink::TokenId;
-use crate::strings::Strings;
+use crate::vocabulary::strings::Strings;
 use crate::vocabulary::{Vocabulary, c_string};
-
-/// A text with a number.
-pub(crate) type Symbol = u32;
-/// A character that is neither a token nor part of any merge.
-pub(crate) const NO_SYMBOL: Symbol = u32::MAX;
 
 /// Slots of a [`Memo`].
 const MEMO_SLOTS: usize = 1 << 13;
@@ -466,10 +460,9 @@ fn token_rows(vocabulary: &Vocabulary, merges: Strings<'_>, begin: usize, end: u
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Merges, NO_SYMBOL, Row};
+    use super::{Merges, NO_RANK, NO_SYMBOL, Row};
     use crate::error::VocabularyError;
-    use crate::model::merging::NO_RANK;
-    use crate::strings::{StringIndex, Strings};
+    use crate::vocabulary::strings::{StringIndex, Strings};
     use crate::vocabulary::{Definition, Vocabulary};
 
     /// Calls `check` with these tokens and merges.

@@ -5,9 +5,7 @@ use std::ops::Range;
 
 use crate::sink::{Sink, TokenId};
 use crate::unicode::utf8;
-
-/// What a space is spelled with where a vocabulary escapes it.
-pub(crate) const ESCAPED_SPACE: &[u8] = "▁".as_bytes();
+use crate::vocabulary::spelling::ESCAPED_SPACE;
 
 /// A changed text with its origins, which are kept only where spans are asked for.
 #[derive(Debug)]

@@ -4,12 +4,13 @@
 //!
 //! Deviations: (1) code points beyond U+10FFFF, on which llama.cpp aborts, become U+FFFD.
 
-use super::bpe::{self, Bpe};
-use super::{Fragment, Model};
+use super::{self as bpe, Bpe};
 use crate::error::VocabularyError;
-use crate::rewritten::{ESCAPED_SPACE, Rewritten};
+use crate::model::{Fragment, Model};
+use crate::normalizer::rewritten::Rewritten;
 use crate::sink::Sink;
 use crate::unicode::{self, utf8};
+use crate::vocabulary::spelling::ESCAPED_SPACE;
 use crate::vocabulary::{Definition, Settings, Vocabulary};
 
 /// Byte-pair encoding between whitespace.

@@ -6,11 +6,11 @@
 //! waits for it. So it may as well be whole from the start. For a vocabulary that was trained, a pair can only be
 //! counted once its parts exist, so this holds for every character; here it is checked for each one.
 //!
-//! [`Junctions::is_crossed`]: super::junctions::Junctions::is_crossed
+//! [`Junctions::is_crossed`]: crate::model::adjacency::Junctions::is_crossed
 
-use super::byte_pairs::BytePairs;
-use super::merges::{Merges, NO_SYMBOL, Symbol};
-use super::merging::NO_RANK;
+use crate::model::merging::ranks::Merges;
+use crate::model::merging::sure_pairs::BytePairs;
+use crate::model::merging::symbol::{NO_RANK, NO_SYMBOL, Symbol};
 use crate::unicode::utf8;
 
 /// Characters up to here, of two or three bytes, are considered.

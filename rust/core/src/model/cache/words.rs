@@ -6,9 +6,9 @@
 //! 32 bytes; longer words and longer lists of ids are in two arrays behind. When something is full, everything is
 //! forgotten. 18 MiB at most per scratch space, whatever the text; nothing is allocated before the first word.
 
-use crate::hash::Seed;
-use crate::index::Index;
-use crate::key::Key;
+use crate::lookup::hash::Seed;
+use crate::lookup::index::Index;
+use crate::lookup::key::Key;
 use crate::sink::{Sink, TokenId};
 
 /// The longest word that is kept, in bytes.

@@ -5,10 +5,10 @@
 
 use memchr::memmem;
 
-use super::bpe::{self, Bpe};
-use super::{Fragment, Model};
+use super::{self as bpe, Bpe};
 use crate::error::VocabularyError;
-use crate::rewritten::{Rewritten, Traced};
+use crate::model::{Fragment, Model};
+use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::sink::{Sink, TokenId};
 use crate::vocabulary::{DNA_MARKER, Definition, Vocabulary};
 

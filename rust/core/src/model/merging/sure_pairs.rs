@@ -9,8 +9,8 @@
 
 use std::ops::Range;
 
-use super::merges::{NO_SYMBOL, Row, Symbol};
-use super::merging::NO_RANK;
+use super::ranks::Row;
+use super::symbol::{NO_RANK, NO_SYMBOL, Symbol};
 
 /// What has to be known of a symbol.
 #[derive(Debug, Clone, Copy, Default)]
@@ -110,7 +110,7 @@ impl BytePairs {
         Self(pairs)
     }
 
-    /// Rank and symbol of two bytes together, as [`Merges::get`](crate::model::merges::Merges::get).
+    /// Rank and symbol of two bytes together, as [`Merges::get`](crate::model::merging::ranks::Merges::get).
     #[inline]
     pub(crate) fn get(&self, first: u8, second: u8) -> (u32, Symbol) {
         self.0[place(first, second)].merge()
@@ -230,9 +230,9 @@ fn place(first: u8, second: u8) -> usize {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{BytePairs, Edges};
-    use crate::model::merges::{Merges, NO_SYMBOL, Row, Symbol};
+    use super::{BytePairs, Edges, NO_SYMBOL, Row, Symbol};
     use crate::model::merging::Merging;
+    use crate::model::merging::ranks::Merges;
 
     /// All texts of up to three of these bytes are symbols.
     const BYTES: &[u8] = b"abc\xE1";

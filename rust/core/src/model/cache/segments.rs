@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::junctions::Junctions;
-use super::word_cache::WordCache;
-use super::word_queue::{Known, Word, WordQueue};
+use crate::model::adjacency::Junctions;
+use crate::model::cache::queue::{Known, Word, WordQueue};
+use crate::model::cache::words::WordCache;
 use crate::sink::{Sink, TokenId};
 
 /// The parts of texts, and what they became. What encodes them has to be the same for all.

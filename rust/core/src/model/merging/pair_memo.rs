@@ -2,12 +2,12 @@
 //!
 //! A table with one slot for all pairs of a hash, of 128 KiB; nothing is allocated before the first pair. O(1).
 
-use crate::hash::Seed;
-use crate::model::merges::{NO_SYMBOL, Symbol};
+use super::symbol::{NO_SYMBOL, Symbol};
+use crate::lookup::hash::Seed;
 
 /// The latest look-ups.
 #[derive(Debug, Default)]
-pub(super) struct Memo {
+pub(crate) struct Memo {
     seed: Seed,
     /// By hash; empty before the first pair.
     slots: Vec<Known>,
@@ -27,7 +27,7 @@ impl Memo {
 
     /// What `left` and `right` give, as `look_up` tells; the same each time, unless one of them is [`NO_SYMBOL`].
     #[inline]
-    pub(super) fn get(
+    pub(crate) fn get(
         &mut self,
         left: Symbol,
         right: Symbol,
@@ -55,7 +55,7 @@ impl Memo {
 #[cfg(test)]
 mod tests {
     use super::Memo;
-    use crate::model::merges::NO_SYMBOL;
+    use crate::model::merging::symbol::NO_SYMBOL;
 
     #[test]
     fn pairs_never_mix_up() {

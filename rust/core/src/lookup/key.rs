@@ -1,6 +1,6 @@
 //! Short words as two numbers, so that words are compared and hashed in a few instructions.
 
-use crate::hash::{MAX_PACKED, Seed, packed};
+use crate::lookup::hash::{MAX_PACKED, Seed, packed};
 
 /// The longest word with a key, in bytes.
 pub(crate) const MAX_LEN: usize = MAX_PACKED;
