@@ -10,6 +10,8 @@ pub(crate) const KEY_LEN: usize = 16;
 /// In the last byte, beside the length.
 const MARK: u64 = 1 << 63;
 const IS_LONG: u64 = 1 << 62;
+/// The longest word that [`Key::of_long`] takes, in bytes: as long as a string of a file can be.
+const MAX_LONG: u64 = (1 << 30) - 1;
 
 /// The bytes of a short word in both numbers.
 const TEXT: u128 = u128::MAX >> 8;
@@ -75,14 +77,14 @@ impl Key {
 
     /// What stands for a long word: its hash, and where its bytes are.
     pub(crate) fn of_long(hash: u64, place: usize, len: usize) -> Self {
-        Self(hash, IS_LONG | (len as u64 & 0xFFFF) << 32 | place as u64 & 0xFFFF_FFFF)
+        Self(hash, IS_LONG | (len as u64 & MAX_LONG) << 32 | place as u64 & 0xFFFF_FFFF)
     }
 
     /// What [`Key::of_long`] was given, if this is of a long word: hash, place and length.
     #[inline(always)]
     pub(crate) fn long(self) -> Option<(u64, usize, usize)> {
         let is_long = self.1 & IS_LONG != 0;
-        is_long.then_some((self.0, self.1 as u32 as usize, (self.1 >> 32 & 0xFFFF) as usize))
+        is_long.then_some((self.0, self.1 as u32 as usize, (self.1 >> 32 & MAX_LONG) as usize))
     }
 
     /// The key, unless it is that of no word.

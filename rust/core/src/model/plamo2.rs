@@ -27,8 +27,8 @@
 
 use std::sync::OnceLock;
 
-use super::adjacency::{Junctions, Pairs};
-use super::cache::segments::Parts;
+use super::adjacency::{Junctions, JunctionsBuilder};
+use super::cache::segments::Segments;
 use super::{Fragment, Model};
 use crate::error::VocabularyError;
 use crate::normalizer::rewritten::{Rewritten, Traced};
@@ -72,7 +72,7 @@ pub(crate) struct Plamo2 {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     costs: Costs,
-    parts: Parts,
+    segments: Segments,
 }
 
 /// What is chosen, and what it costs.
@@ -132,18 +132,18 @@ impl Model for Plamo2 {
     fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
         let rewritten = canonical(fragment, S::SPANS);
         let text = &rewritten.text[..];
-        let begin = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        let Scratch { costs, parts } = scratch;
+        let start = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        let Scratch { costs, segments } = scratch;
         if S::SPANS || !self.states.is_empty() {
-            return self.take_cheapest(vocabulary, text, begin, costs, &mut Traced { sink, text: &rewritten });
+            return self.take_cheapest(vocabulary, text, start, costs, &mut Traced { sink, text: &rewritten });
         }
         let junctions = self.junctions.get_or_init(|| {
-            let mut pairs = Pairs::default();
-            vocabulary.keys().iter().for_each(|text| pairs.add_characters(text, false));
-            pairs.finish()
+            let mut junctions = JunctionsBuilder::new(false);
+            vocabulary.keys().iter().for_each(|text| junctions.add_characters(text));
+            junctions.finish()
         });
-        parts.encode(junctions, text, begin..text.len(), false, sink, |part, ids| {
-            self.take_cheapest(vocabulary, part, 0, costs, ids);
+        segments.encode(junctions, text, start..text.len(), sink, |segment, ids| {
+            self.take_cheapest(vocabulary, segment, 0, costs, ids);
         });
     }
 
@@ -155,17 +155,17 @@ impl Model for Plamo2 {
 }
 
 impl Plamo2 {
-    /// Appends the tokens of a canonical text from `begin` on.
+    /// Appends the tokens of a canonical text starting at `start`.
     fn take_cheapest<S: Sink>(
         &self,
         vocabulary: &Vocabulary,
         text: &[u8],
-        begin: usize,
+        start: usize,
         costs: &mut Costs,
         sink: &mut S,
     ) {
-        self.choose(text, begin, costs);
-        let mut at = begin;
+        self.choose(text, start, costs);
+        let mut at = start;
         while at < text.len() {
             let id = costs.ids[at];
             if id == UNKNOWN {
@@ -182,8 +182,8 @@ impl Plamo2 {
         }
     }
 
-    /// Finds the token to take at the beginning of each character of a canonical text from `begin` on.
-    fn choose(&self, text: &[u8], begin: usize, costs: &mut Costs) {
+    /// Finds the token to take at the beginning of each character of a canonical text starting at `start`.
+    fn choose(&self, text: &[u8], start: usize, costs: &mut Costs) {
         let Costs { ids, costs } = costs;
         ids.resize(ids.len().max(text.len()), UNKNOWN);
         let window = self.window.min((text.len() + 1).next_power_of_two());
@@ -192,9 +192,9 @@ impl Plamo2 {
         costs[text.len() & mask] = 0;
         let mut bound = Bound::OPEN;
         let mut end = text.len();
-        while end > begin {
+        while end > start {
             let mut at = end - 1;
-            while at > begin && is_continuation(text[at]) {
+            while at > start && is_continuation(text[at]) {
                 at -= 1;
             }
             let visible = match self.states.is_empty() {
@@ -300,7 +300,7 @@ fn canonical(fragment: Fragment<'_>, keep_origins: bool) -> Rewritten<'_> {
     while at < text.len() {
         let (code_point, len) = utf8::decode(text, at).unwrap_or((utf8::REPLACEMENT, 1));
         match code_point {
-            ..0x110000 => out.push(utf8::encode(code_point, &mut [0; 4]), at, len),
+            ..0x110000 => out.push_char(utf8::encode(code_point, &mut [0; 4]), at..at + len),
             _ => out.push_kept(&text[at..at + len], at),
         }
         at += len;

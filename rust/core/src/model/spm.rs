@@ -1,27 +1,30 @@
-//! SentencePiece BPE: characters whose neighbours merge into tokens, highest score first, leftmost first among equals.
+//! SentencePiece BPE: adjacent symbols merge into tokens, highest score first, leftmost first among equal scores.
+//!
+//! A text is cut into segments where no token has two characters side by side, which for most vocabularies is before
+//! every word. Each segment merges by itself, with scores as ranks, and its ids are cached.
 //!
 //! Source: Kudo and Richardson, "SentencePiece" (2018); llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_spm_session`.
-//! A text is cut where no token has two characters side by side, which for most vocabularies is before every word;
-//! each part merges by itself. Complexity: O(n log n) for a part of n bytes, O(1) for one that was met before.
+//! Complexity: O(n log n) for a segment of n bytes, O(1) for a cached one; the worst case is a vocabulary whose tokens
+//! join any two characters, where the whole text is one segment.
 //!
-//! Deviations: (1) a byte that is no token, on which llama.cpp aborts, gives the unknown token, or nothing where there
+//! Deviations: (1) a byte that is no token, on which llama.cpp aborts, becomes the unknown token, or nothing where there
 //! is none; (2) a score that is not a number counts as the lowest.
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::adjacency::{Junctions, Pairs};
-use super::cache::segments::Parts;
-use super::merging::Merging;
-use super::merging::pair_memo::Memo;
-use super::merging::sure_pairs::{BytePairs, TokenPairs};
-use super::merging::symbol::{NO_RANK, NO_SYMBOL, Symbol};
+use super::adjacency::{Junctions, JunctionsBuilder};
+use super::cache::segments::Segments;
+use super::merging::pair_memo::PairMemo;
+use super::merging::sure_pairs::{SurePairs, TokenPairs};
+use super::merging::symbol::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
+use super::merging::{Merging, SymbolSpan, runs};
 use super::{Fragment, Model};
 use crate::error::VocabularyError;
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::sink::{Sink, TokenId};
-use crate::unicode::utf8::{self, is_boundary};
-use crate::vocabulary::spelling::ESCAPED_SPACE;
+use crate::unicode::utf8;
+use crate::vocabulary::spelling::{ESCAPED_SPACE, escape_spaces, unescape_spaces};
 use crate::vocabulary::{Definition, Vocabulary};
 
 /// SentencePiece BPE with one vocabulary.
@@ -29,32 +32,32 @@ use crate::vocabulary::{Definition, Vocabulary};
 pub(crate) struct Spm {
     /// The token of each byte.
     byte_tokens: [Option<TokenId>; 256],
-    /// The token that each ASCII character is, or [`NO_SYMBOL`]; of a space the one of `▁`.
+    /// The token of each ASCII character, or [`NO_SYMBOL`]. A space is `▁`.
     ascii: [Symbol; 256],
+    /// Made for the first text.
     tables: OnceLock<Tables>,
 }
 
-/// What the texts of the tokens tell.
+/// What the texts of all tokens say about pairs of characters.
 #[derive(Debug)]
 struct Tables {
     junctions: Junctions,
-    pairs: BytePairs,
+    pairs: SurePairs,
 }
 
-/// What one call needs and the next can reuse.
+/// Scratch space of [`Spm`].
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    parts: Parts,
+    /// The text with a space before it.
+    prefixed: Rewritten<'static>,
+    segments: Segments,
     merger: Merger,
-    /// The first part with the space before it.
-    first: Vec<u8>,
 }
 
-/// What merging needs.
 #[derive(Debug, Default)]
 struct Merger {
     merging: Merging,
-    memo: Memo,
+    memo: PairMemo,
     /// A text with its spaces escaped.
     escaped: Vec<u8>,
 }
@@ -74,56 +77,32 @@ impl Model for Spm {
 
     fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
         let Fragment { text, start, .. } = fragment;
-        let tables = self.tables.get_or_init(|| Tables::new(vocabulary));
-        let junctions = &tables.junctions;
+        let Scratch { prefixed, segments, merger } = scratch;
         let is_prefixed = vocabulary.settings().add_space_prefix && fragment.after_special;
-        if !fragment.is_utf8 && std::str::from_utf8(text).is_err() {
-            // A lead byte may take the space after it for a part of its character, or what the space is spelled with.
-            let text = Rewritten::escaped(text, start, is_prefixed, S::SPANS);
-            let sink = &mut Traced { sink, text: &text };
-            junctions.split(&text.text, 0, text.text.len(), true, |from, to| {
-                self.merge(vocabulary, tables, &text.text, from..to, &mut scratch.merger, sink);
-            });
-            return;
+        let is_utf8 = fragment.is_utf8 || std::str::from_utf8(text).is_ok();
+        let rewritten;
+        let text = if !is_utf8 {
+            // A lead byte may take the space after it, or part of what the space is escaped as, into its character.
+            rewritten = Rewritten::escaped(text, start, is_prefixed, S::SPANS);
+            &rewritten
+        } else if is_prefixed {
+            prefixed.reset(start, S::SPANS);
+            prefixed.push(b" ", 0..0);
+            prefixed.push_kept(text, 0);
+            &*prefixed
+        } else {
+            rewritten = Rewritten::unchanged(text, start);
+            &rewritten
+        };
+
+        let tables = self.tables.get_or_init(|| Tables::new(vocabulary));
+        let (bytes, sink) = (&text.text[..], &mut Traced { sink, text });
+        let mut pass = Pass { spm: self, vocabulary, tables, merger };
+        if S::SPANS || !is_utf8 {
+            tables.junctions.split(bytes, 0..bytes.len(), |start, end| pass.merge(&bytes[start..end], start, sink));
+        } else {
+            segments.encode(&tables.junctions, bytes, 0..bytes.len(), sink, |segment, ids| pass.merge(segment, 0, ids));
         }
-        let mut begin = 0;
-        if is_prefixed {
-            let mut first = std::mem::take(&mut scratch.first);
-            first.clear();
-            first.push(b' ');
-            // A window that is long enough for most first parts, doubled where it is not.
-            let mut window = 64;
-            let end = loop {
-                let known = (0..=window.min(text.len())).rev().find(|&at| is_boundary(text, at)).unwrap_or(0);
-                first.truncate(1);
-                first.extend_from_slice(&text[..known]);
-                let end = junctions.first_part(&first, true);
-                if end < first.len() || known == text.len() {
-                    break end;
-                }
-                window *= 2;
-            };
-            let Scratch { parts, merger, .. } = scratch;
-            let sink = &mut Placed { sink, origin: Origin { start, is_prefixed: true } };
-            if S::SPANS {
-                self.merge(vocabulary, tables, &first, 0..end, merger, sink);
-            } else {
-                parts
-                    .encode_one(&first[..end], sink, |part, ids| self.merge_all(vocabulary, tables, part, merger, ids));
-            }
-            begin = end - 1;
-            scratch.first = first;
-        }
-        let Scratch { parts, merger, .. } = scratch;
-        if S::SPANS {
-            let sink = &mut Placed { sink, origin: Origin { start, is_prefixed: false } };
-            return junctions.split(text, begin, text.len(), true, |from, to| {
-                self.merge(vocabulary, tables, text, from..to, merger, sink)
-            });
-        }
-        parts.encode(junctions, text, begin..text.len(), true, sink, |part, ids| {
-            self.merge_all(vocabulary, tables, part, merger, ids)
-        });
     }
 
     fn heap_bytes(&self) -> usize {
@@ -131,112 +110,93 @@ impl Model for Spm {
     }
 }
 
-/// Where a text stands in the whole input.
-#[derive(Debug, Clone, Copy)]
-struct Origin {
-    start: usize,
-    /// Whether a space was put before it, so that its first byte comes from nowhere.
-    is_prefixed: bool,
-}
-
 impl Tables {
     fn new(vocabulary: &Vocabulary) -> Self {
-        let (mut pairs, mut byte_pairs, mut unescaped) = (Pairs::default(), TokenPairs::default(), Vec::new());
+        let (mut junctions, mut pairs) = (JunctionsBuilder::new(true), TokenPairs::default());
+        let mut unescaped = Vec::new();
         for (text, id) in vocabulary.keys().iter().zip(0..) {
-            pairs.add_characters(text, true);
+            junctions.add_characters(text);
             unescaped.clear();
-            let mut rest = text;
-            while let Some((&byte, after)) = rest.split_first() {
-                let space = rest.strip_prefix(ESCAPED_SPACE);
-                unescaped.push(if space.is_some() { b' ' } else { byte });
-                rest = space.unwrap_or(after);
-            }
+            unescape_spaces(text, &mut unescaped);
             // Escaped texts have no spaces, and of equal tokens one counts.
             if !text.contains(&b' ') && (unescaped.len() != 2 || vocabulary.id(text) == Some(id)) {
-                byte_pairs.add(&unescaped, rank(vocabulary.score(id)), id as Symbol);
+                pairs.add(&unescaped, Merge { rank: rank(vocabulary.score(id)), symbol: id as Symbol });
             }
         }
-        // A `▁` that is no escaped space stands beside other bytes than the tokens say.
-        byte_pairs.add_unknown(ESCAPED_SPACE);
-        Self { junctions: pairs.finish(), pairs: byte_pairs.finish() }
+        // A `▁` of the text itself stands beside other bytes than the unescaped tokens say.
+        pairs.add_unknown(ESCAPED_SPACE);
+        Self { junctions: junctions.finish(), pairs: pairs.finish() }
+    }
+}
+
+/// One text on its way.
+struct Pass<'a> {
+    spm: &'a Spm,
+    vocabulary: &'a Vocabulary,
+    tables: &'a Tables,
+    merger: &'a mut Merger,
+}
+
+impl Pass<'_> {
+    /// Merges the characters of a segment, in which spaces may be escaped. The segment starts at byte `start` of the text.
+    fn merge<S: Sink>(&mut self, segment: &[u8], start: usize, sink: &mut S) {
+        let Self { spm, vocabulary, tables, .. } = *self;
+        let Merger { merging, memo, escaped } = &mut *self.merger;
+        let merge_of = |text: &[u8], escaped: &mut Vec<u8>| match vocabulary.id(escape(text, escaped)) {
+            Some(id) => Merge { rank: rank(vocabulary.score(id)), symbol: id as Symbol },
+            None => NO_MERGE,
+        };
+        let char = |at: usize| match segment[at] {
+            byte @ 0..0x80 => (Some(spm.ascii[usize::from(byte)]), 1),
+            lead => {
+                let len = utf8::sequence_len(lead).min(segment.len() - at);
+                (Some(vocabulary.id(&segment[at..at + len]).map_or(NO_SYMBOL, |id| id as Symbol)), len)
+            }
+        };
+        let merge_texts = |left: Symbol, right: Symbol| {
+            let text = |symbol: Symbol| vocabulary.keys().get(symbol as usize);
+            merge_of(&[text(left), text(right)].concat(), escaped)
+        };
+        if let Some(merged) = runs::merge_piece(segment, char, merge_texts) {
+            return merged.for_each(|span| spm.push_symbol(vocabulary, span, segment, start, sink));
+        }
+
+        merging.clear();
+        let push = |symbol, range: Range<usize>, _| merging.push(symbol, range.start, range.end);
+        tables.pairs.symbols(segment, &spm.ascii, char, push);
+        let symbols = merging.run(|left, right| {
+            let both = &segment[left.start as usize..right.end as usize];
+            match *both {
+                [first @ ..0x80, second @ ..0x80] => tables.pairs.get(first, second),
+                _ => memo.get(left.symbol, right.symbol, || merge_of(both, escaped)),
+            }
+        });
+        symbols.iter().for_each(|&span| spm.push_symbol(vocabulary, span, segment, start, sink));
     }
 }
 
 impl Spm {
-    /// Merges the characters of a part.
-    fn merge_all(
+    /// Pushes the token of a merged symbol, or else those of its bytes: the unknown token for a byte that has none.
+    #[inline]
+    fn push_symbol<S: Sink>(
         &self,
         vocabulary: &Vocabulary,
-        tables: &Tables,
-        part: &[u8],
-        merger: &mut Merger,
-        ids: &mut Vec<TokenId>,
-    ) {
-        self.merge(vocabulary, tables, part, 0..part.len(), merger, ids);
-    }
-
-    /// Merges the characters of `text[range]`, in which spaces may be escaped.
-    fn merge<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        tables: &Tables,
-        text: &[u8],
-        range: Range<usize>,
-        merger: &mut Merger,
+        span: SymbolSpan,
+        segment: &[u8],
+        start: usize,
         sink: &mut S,
     ) {
-        let Merger { merging, memo, escaped } = merger;
-        let (begin, part) = (range.start, &text[range]);
-        merging.clear();
-        let char = |at: usize| {
-            let len = utf8::sequence_len(part[at]).min(part.len() - at);
-            (Some(vocabulary.id(&part[at..at + len]).map_or(NO_SYMBOL, |id| id as Symbol)), len)
-        };
-        let push = |symbol, range: Range<usize>, _| merging.push(symbol, range.start, range.end);
-        tables.pairs.symbols(part, &self.ascii, char, push);
-        let parts = merging.run(|left, right| {
-            if let &[first @ ..0x80, second @ ..0x80] = &part[left.start as usize..right.end as usize] {
-                return tables.pairs.get(first, second);
-            }
-            memo.get(left.symbol, right.symbol, || {
-                let both = escape(&part[left.start as usize..right.end as usize], escaped);
-                match vocabulary.id(both) {
-                    Some(id) => (rank(vocabulary.score(id)), id as u32),
-                    None => (NO_RANK, NO_SYMBOL),
-                }
-            })
-        });
-        for merged in parts {
-            let (start, end) = (begin + merged.start as usize, begin + merged.end as usize);
-            if merged.symbol != NO_SYMBOL {
-                sink.push(merged.symbol as TokenId, start..end);
-                continue;
-            }
-            for at in start..end {
-                let spelled = if text[at] == b' ' { ESCAPED_SPACE } else { &text[at..=at] };
-                for &byte in spelled {
-                    if let Some(id) = self.byte_tokens[usize::from(byte)].or(vocabulary.special().unk) {
-                        sink.push(id, at..at + 1);
-                    }
+        if span.symbol != NO_SYMBOL {
+            return sink.push(span.symbol as TokenId, start + span.start as usize..start + span.end as usize);
+        }
+        for at in span.range() {
+            let byte = &segment[at..=at];
+            for &byte in if byte == b" " { ESCAPED_SPACE } else { byte } {
+                if let Some(id) = self.byte_tokens[usize::from(byte)].or(vocabulary.special().unk) {
+                    sink.push(id, start + at..start + at + 1);
                 }
             }
         }
-    }
-}
-
-/// Hands tokens on with their spans led back to the whole input.
-struct Placed<'a, S> {
-    sink: &'a mut S,
-    origin: Origin,
-}
-
-impl<S: Sink> Sink for Placed<'_, S> {
-    const SPANS: bool = S::SPANS;
-
-    fn push(&mut self, id: TokenId, span: Range<usize>) {
-        let Origin { start, is_prefixed } = self.origin;
-        let place = |at: usize| start + at.saturating_sub(usize::from(is_prefixed));
-        self.sink.push(id, place(span.start)..place(span.end));
     }
 }
 
@@ -246,22 +206,17 @@ fn escape<'a>(text: &'a [u8], escaped: &'a mut Vec<u8>) -> &'a [u8] {
         return text;
     }
     escaped.clear();
-    for &byte in text {
-        match byte {
-            b' ' => escaped.extend_from_slice(ESCAPED_SPACE),
-            _ => escaped.push(byte),
-        }
-    }
+    escape_spaces(text, escaped);
     escaped
 }
 
-/// Scores as ranks: a higher score is a lower rank, equal scores are equal ranks.
+/// A score as a rank: a higher score is a lower rank, equal scores are equal ranks.
 fn rank(score: f32) -> u32 {
     if score.is_nan() {
         return NO_RANK - 1;
     }
-    // Adding zero makes the negative zero positive. Then bits order positive numbers as they are and negative ones the
-    // other way round.
+    // Adding zero makes the negative zero positive. Then the bits order positive numbers as they are, and negative ones
+    // in reverse.
     let bits = (score + 0.0).to_bits();
     let ascending = if bits >> 31 == 0 { bits | 1 << 31 } else { !bits };
     !ascending
@@ -280,7 +235,7 @@ mod tests {
 
     const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: false };
     const UNKNOWN: TokenId = 0;
-    /// The id of the first token behind the three that every vocabulary has.
+    /// The id of the first token after the three that every vocabulary has.
     const FIRST: TokenId = 3;
 
     fn tokenizer(tokens: &[(&str, f32)], add_space_prefix: bool) -> Result<Tokenizer, VocabularyError> {
@@ -298,35 +253,35 @@ mod tests {
         })
     }
 
-    /// Looks all neighbours through before every merge; the highest score, then the leftmost.
+    /// Looks at all pairs before every merge; the highest score, then the leftmost.
     fn naive(tokens: &BTreeMap<&str, (TokenId, f32)>, text: &str) -> Vec<TokenId> {
         let escaped = format!("▁{}", text.replace(' ', "▁"));
-        let mut parts: Vec<String> = escaped.chars().map(String::from).collect();
+        let mut symbols: Vec<String> = escaped.chars().map(String::from).collect();
         loop {
             let mut best: Option<(usize, f32)> = None;
-            for at in 1..parts.len() {
-                if let Some(&(_, score)) = tokens.get(parts[at - 1..=at].concat().as_str())
+            for at in 1..symbols.len() {
+                if let Some(&(_, score)) = tokens.get(symbols[at - 1..=at].concat().as_str())
                     && best.is_none_or(|(_, highest)| score > highest)
                 {
                     best = Some((at, score));
                 }
             }
             let Some((at, _)) = best else { break };
-            let right = parts.remove(at);
-            parts[at - 1] += &right;
+            let right = symbols.remove(at);
+            symbols[at - 1] += &right;
         }
         let byte = |byte: u8| tokens.get(format!("<0x{byte:02X}>").as_str()).map_or(UNKNOWN, |token| token.0);
-        let ids = |part: &String| match tokens.get(part.as_str()) {
+        let ids = |symbol: &String| match tokens.get(symbol.as_str()) {
             Some(token) => vec![token.0],
-            None => part.bytes().map(byte).collect(),
+            None => symbol.bytes().map(byte).collect(),
         };
-        parts.iter().flat_map(ids).collect()
+        symbols.iter().flat_map(ids).collect()
     }
 
     proptest! {
         #[test]
         fn ids_are_those_of_a_search_before_each_merge(
-            // Few scores, so that the leftmost counts; text longer than every threshold.
+            // Few scores, so that the leftmost counts; texts longer than every threshold.
             tokens in prop::collection::btree_map("[ab▁é]{1,4}|<0x(C3|A9|62)>", 0..4_u8, 0..24),
             texts in prop::collection::vec("[ab é]{1,12}|[ab ]{1,200}|[é▁]{1,150}", 1..5),
         ) {
@@ -351,7 +306,7 @@ mod tests {
         let tokenizer = tokenizer(&listed, true).expect("a vocabulary");
         let numbered = listed.iter().zip(FIRST..).map(|(&(text, score), id)| (text, (id, score))).collect();
         let mut scratch = Scratch::default();
-        // The second time words may have been seen before.
+        // The second time words may be cached.
         for text in texts.iter().chain(texts) {
             let mut spans = Spans::default();
             let mut ids: Vec<TokenId> = Vec::new();
@@ -380,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_part_of_any_length_is_whole() -> Result<(), VocabularyError> {
+    fn a_first_segment_of_any_length_is_whole() -> Result<(), VocabularyError> {
         let listed = [("▁", -1.0), ("▁▁", -0.5), ("▁▁▁▁▁▁▁", -0.4), ("▁▁▁▁", -0.4), ("▁▁▁▁▁▁▁▁", -0.3)];
         let tokenizer = tokenizer(&listed, true)?;
         let numbered = listed.iter().zip(FIRST..).map(|(&(text, score), id)| (text, (id, score))).collect();

@@ -13,7 +13,6 @@
 //!
 //! Time: O(n L) for n bytes and tokens of at most L bytes. Space: 16 bytes per byte of the longest piece.
 
-mod joins;
 mod lattice;
 mod words;
 
@@ -22,7 +21,8 @@ use std::thread;
 
 use crate::error::VocabularyError;
 use crate::model::{Fragment, Model};
-use crate::normalizer::unigram::{Normalized, UnigramNormalizer};
+use crate::normalizer::rewritten::{Rewritten, Traced};
+use crate::normalizer::unigram::UnigramNormalizer;
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::trie::DoubleArray;
 use crate::vocabulary::{Definition, Vocabulary};
@@ -48,7 +48,7 @@ pub(crate) struct Unigram {
 /// Buffers of [`Unigram`].
 #[derive(Debug, Default)]
 pub(crate) struct UnigramScratch {
-    normalized: Normalized,
+    normalized: Rewritten<'static>,
     lattice: Lattice,
     words: words::Scratch,
 }
@@ -109,11 +109,9 @@ impl Model for Unigram {
             let (candidates, normalizer) = (&self.candidates, &self.normalizer);
             return Run { candidates, normalizer, characters, words, text, scratch, sink }.encode(normalized);
         }
-        if S::SPANS {
-            self.normalizer.normalize::<true>(text, false, normalized);
-        } else {
-            self.normalizer.normalize::<false>(text, false, normalized);
-        }
+        normalized.reset(fragment.start, S::SPANS);
+        self.normalizer.normalize(text, false, normalized);
+        let sink = &mut Traced { sink, text: normalized };
         let unknown = self.candidates.unknown;
         let mut unknowns = None;
         let mut score = 0.0;
@@ -122,9 +120,8 @@ impl Model for Unigram {
             let piece = if self.splits { &rest[..word_len(rest, self.normalizer.space())] } else { rest };
             score = self.candidates.segment(piece, score, None, lattice);
             for &(token, len) in lattice.path.iter().rev() {
-                let span = if S::SPANS { normalized.origin(at..at + len) } else { 0..0 };
+                let span = at..at + len;
                 at += len;
-                let span = fragment.start + span.start..fragment.start + span.end;
                 if token == unknown {
                     let start = unknowns.map_or(span.start, |before: Range<usize>| before.start);
                     unknowns = Some(start..span.end);

@@ -18,6 +18,7 @@ use super::cache::recent::{Probe, RecentWords};
 use crate::error::VocabularyError;
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
 use crate::model::{Fragment, Model};
+use crate::normalizer::rewritten::Rewritten;
 use crate::normalizer::wordpiece::{Class, WordPieceNormalizer};
 use crate::scan::ascii::{BLOCK_LEN, Classes};
 use crate::scan::masks::spaced_out;
@@ -72,9 +73,7 @@ impl Default for Probes {
 /// A word as it is looked up, and what it becomes.
 #[derive(Debug, Default)]
 struct Word {
-    bytes: Vec<u8>,
-    /// For each byte the range of the text that its character comes from, in bytes; empty where nobody asks for spans.
-    sources: Vec<Range<usize>>,
+    text: Rewritten<'static>,
     ids: Vec<TokenId>,
     /// Where each token ends, in bytes from the beginning of the phantom.
     ends: Vec<usize>,
@@ -127,8 +126,8 @@ impl WordPiece {
         let mut normalizer = WordPieceNormalizer::new(settings);
         let mut word = Word::default();
         normalizer.fill(|code_point| {
-            word.bytes.clear();
-            word.bytes.extend_from_slice(utf8::encode(code_point, &mut [0; 4]));
+            word.text.reset(0, false);
+            word.text.push(utf8::encode(code_point, &mut [0; 4]), 0..0);
             self.look_up(&mut word);
             if let [id] = word.ids[..] { Some(id) } else { None }
         });
@@ -251,20 +250,12 @@ impl WordPiece {
     /// Appends the tokens of one word, which begins at byte `offset` of the whole input, and keeps their ids.
     fn tokens<S: Sink>(&self, text: &[u8], offset: usize, probe: Option<Probe>, scratch: &mut Scratch, sink: &mut S) {
         let Scratch { cache, word, .. } = scratch;
-        word.bytes.clear();
-        word.sources.clear();
+        word.text.reset(offset, S::SPANS);
         let mut at = 0;
         while at < text.len() {
             let (character, len) = self.normalizer.character(text, at);
             if character.class() != Class::Dropped {
-                let mut buffer = [0; 4];
-                let encoded_len = utf8::encode(character.payload(), &mut buffer).len();
-                // Four bytes at once are cheaper than their right number.
-                word.bytes.extend_from_slice(&buffer);
-                word.bytes.truncate(word.bytes.len() + encoded_len - buffer.len());
-                if S::SPANS {
-                    word.sources.resize(word.bytes.len(), offset + at..offset + at + len);
-                }
+                word.text.push(utf8::encode(character.payload(), &mut [0; 4]), at..at + len);
             }
             at += len;
         }
@@ -274,7 +265,7 @@ impl WordPiece {
         }
         let mut from = 0;
         for (&id, &end) in word.ids.iter().zip(&word.ends) {
-            sink.push(id, word.source(from, end));
+            sink.push(id, word.span(from, end));
             from = end;
         }
     }
@@ -283,13 +274,13 @@ impl WordPiece {
     fn look_up(&self, word: &mut Word) {
         word.ids.clear();
         word.ends.clear();
-        if word.bytes.is_empty() {
+        if word.text.text.is_empty() {
             return;
         }
-        let len = PHANTOM.len() + word.bytes.len();
+        let len = PHANTOM.len() + word.text.text.len();
         let mut from = 0;
         while from < len {
-            let Some((id, token_len)) = self.longest_match(&word.bytes, from) else {
+            let Some((id, token_len)) = self.longest_match(&word.text.text, from) else {
                 word.ids.clear();
                 word.ends.clear();
                 word.ids.push(self.unknown);
@@ -323,11 +314,11 @@ impl WordPiece {
 }
 
 impl Word {
-    /// The range of the input behind a range of the phantom and the word.
-    fn source(&self, from: usize, end: usize) -> Range<usize> {
-        let [from, end] = [from, end].map(|at| at.saturating_sub(PHANTOM.len()));
-        let Some(start) = self.sources.get(from).map(|source| source.start) else { return 0..0 };
-        start..if end > from { self.sources[end - 1].end } else { start }
+    /// The span of the input that a range of the phantom and the word came from.
+    fn span(&self, start: usize, end: usize) -> Range<usize> {
+        let [start, end] = [start, end].map(|at| at.saturating_sub(PHANTOM.len()));
+        let span = self.text.span(start..end.max(start + 1));
+        if end > start { span } else { span.start..span.start }
     }
 }
 

@@ -1,4 +1,8 @@
-//! A text that was changed before it is tokenized, and where each of its bytes came from.
+//! A rewritten text, and for each of its bytes the bytes of the input that it stands for.
+//!
+//! Every step that changes a text before its tokens are found (UTF-8 repaired, spaces escaped, characters replaced,
+//! accents stripped) writes a [`Rewritten`], and [`Traced`] leads the spans of tokens back through it. Origins are kept
+//! only where spans are asked for: 8 bytes for each byte of text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,21 +11,27 @@ use crate::sink::{Sink, TokenId};
 use crate::unicode::utf8;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
 
-/// A changed text with its origins, which are kept only where spans are asked for.
-#[derive(Debug)]
+/// A rewritten text.
+#[derive(Debug, Default)]
 pub(crate) struct Rewritten<'a> {
     pub text: Cow<'a, [u8]>,
-    /// For each byte of a changed text the place of its origin: start and length. Empty where nothing changed.
-    origins: Vec<(u32, u8)>,
-    keep_origins: bool,
-    /// Where the original text begins in the whole input.
+    /// For each byte of the text the start and end of its origin; empty where nothing changed, or nobody asks. A text is
+    /// shorter than 2³¹ bytes.
+    origins: Vec<(u32, u32)>,
+    keeps_origins: bool,
+    /// Where the original text starts in the whole input.
     start: usize,
 }
 
 impl<'a> Rewritten<'a> {
-    /// An empty text, to be filled by [`Rewritten::push`].
-    pub(crate) fn empty(start: usize, keep_origins: bool) -> Self {
-        Self { text: Cow::Owned(Vec::new()), origins: Vec::new(), keep_origins, start }
+    /// A text that stays as it is.
+    pub(crate) fn unchanged(text: &'a [u8], start: usize) -> Self {
+        Self { text: Cow::Borrowed(text), start, ..Self::default() }
+    }
+
+    /// An empty text, to be pushed to.
+    pub(crate) fn empty(start: usize, keeps_origins: bool) -> Self {
+        Self { text: Cow::Owned(Vec::new()), keeps_origins, start, ..Self::default() }
     }
 
     /// `text` as llama.cpp re-encodes it where it works on code points: UTF-8 in its shortest form.
@@ -30,71 +40,82 @@ impl<'a> Rewritten<'a> {
     /// becomes U+FFFD, an overlong form becomes short, a surrogate stays as it is. Valid UTF-8 is not copied.
     ///
     /// Deviations: (1) a code point beyond U+10FFFF, on which llama.cpp aborts, becomes U+FFFD.
-    pub(crate) fn canonical(text: &'a [u8], start: usize, is_utf8: bool, keep_origins: bool) -> Self {
+    pub(crate) fn canonical(text: &'a [u8], start: usize, is_utf8: bool, keeps_origins: bool) -> Self {
         if is_utf8 || std::str::from_utf8(text).is_ok() {
-            return Self { text: Cow::Borrowed(text), origins: Vec::new(), keep_origins, start };
+            return Self::unchanged(text, start);
         }
-        let mut canonical = Self::empty(start, keep_origins);
+        let mut canonical = Self::empty(start, keeps_origins);
         let (mut at, mut buffer) = (0, [0; 4]);
         while at < text.len() {
             let (code_point, len) = utf8::decode_lossy(text, at);
-            canonical.push(utf8::encode(code_point, &mut buffer), at, len);
+            canonical.push_char(utf8::encode(code_point, &mut buffer), at..at + len);
             at += len;
         }
         canonical
     }
 
-    /// `text` with its spaces escaped, after one that comes from no byte where `is_prefixed` says so.
-    pub(crate) fn escaped(text: &[u8], start: usize, is_prefixed: bool, keep_origins: bool) -> Self {
-        let mut escaped = Self::empty(start, keep_origins);
+    /// `text` with its spaces escaped, after a further space where `is_prefixed`.
+    pub(crate) fn escaped(text: &[u8], start: usize, is_prefixed: bool, keeps_origins: bool) -> Self {
+        let mut escaped = Self::empty(start, keeps_origins);
         if is_prefixed {
-            escaped.push(ESCAPED_SPACE, 0, 0);
+            escaped.push(ESCAPED_SPACE, 0..0);
         }
         let mut from = 0;
         for space in memchr::memchr_iter(b' ', text) {
             escaped.push_kept(&text[from..space], from);
-            escaped.push(ESCAPED_SPACE, space, 1);
+            escaped.push(ESCAPED_SPACE, space..space + 1);
             from = space + 1;
         }
         escaped.push_kept(&text[from..], from);
         escaped
     }
 
-    /// Makes the text empty again, keeping its memory.
-    pub(crate) fn clear(&mut self) {
+    /// Empties the text, but keeps its memory.
+    pub(crate) fn reset(&mut self, start: usize, keeps_origins: bool) {
         self.text.to_mut().clear();
         self.origins.clear();
+        (self.start, self.keeps_origins) = (start, keeps_origins);
     }
 
-    /// Appends what `len` bytes of the original text at `at` became.
-    pub(crate) fn push(&mut self, bytes: &[u8], at: usize, len: usize) {
+    /// Appends bytes that stand for `origin` as a whole.
+    #[inline]
+    pub(crate) fn push(&mut self, bytes: &[u8], origin: Range<usize>) {
         self.text.to_mut().extend_from_slice(bytes);
-        if self.keep_origins {
-            // What keeps its length keeps the place of each byte.
-            let origin = |byte| if bytes.len() == len { (at + byte, 1) } else { (at, len) };
-            self.origins.extend((0..bytes.len()).map(origin).map(|(at, len)| (at as u32, len as u8)));
+        if self.keeps_origins {
+            let origin = (origin.start as u32, origin.end as u32);
+            self.origins.extend(std::iter::repeat_n(origin, bytes.len()));
         }
     }
 
-    /// Appends a stretch of the original text that stays as it is.
+    /// Appends bytes that stand for as many bytes of the original text at `at`, one for one.
+    #[inline]
     pub(crate) fn push_kept(&mut self, bytes: &[u8], at: usize) {
         self.text.to_mut().extend_from_slice(bytes);
-        if self.keep_origins {
-            self.origins.extend((at..at + bytes.len()).map(|at| (at as u32, 1)));
+        if self.keeps_origins {
+            self.origins.extend((at..at + bytes.len()).map(|at| (at as u32, at as u32 + 1)));
         }
     }
 
-    /// The range of the whole input that a range of this text came from.
-    pub(crate) fn origin(&self, range: Range<usize>) -> Range<usize> {
+    /// Appends a character that stands for `origin`: byte for byte if its length has not changed.
+    #[inline]
+    pub(crate) fn push_char(&mut self, bytes: &[u8], origin: Range<usize>) {
+        match bytes.len() == origin.len() {
+            true => self.push_kept(bytes, origin.start),
+            false => self.push(bytes, origin),
+        }
+    }
+
+    /// The span of the whole input that a range of this text came from.
+    pub(crate) fn span(&self, range: Range<usize>) -> Range<usize> {
         let range = match (self.origins.get(range.start), self.origins.get(range.end.wrapping_sub(1))) {
-            (Some(&(first, _)), Some(&(last, len))) => first as usize..last as usize + usize::from(len),
+            (Some(first), Some(last)) => first.0 as usize..last.1 as usize,
             _ => range,
         };
         range.start + self.start..range.end + self.start
     }
 }
 
-/// Hands tokens on with their spans led back to the whole input.
+/// A sink for tokens of a rewritten text. Leads their spans back to the whole input.
 pub(crate) struct Traced<'a, S> {
     pub sink: &'a mut S,
     pub text: &'a Rewritten<'a>,
@@ -105,7 +126,7 @@ impl<S: Sink> Sink for Traced<'_, S> {
 
     #[inline(always)]
     fn push(&mut self, id: TokenId, span: Range<usize>) {
-        self.sink.push(id, if S::SPANS { self.text.origin(span) } else { span });
+        self.sink.push(id, if S::SPANS { self.text.span(span) } else { span });
     }
 
     #[inline(always)]
@@ -120,21 +141,28 @@ mod tests {
     use std::borrow::Cow;
 
     #[test]
-    fn bytes_become_shortest_forms_and_know_their_origin() {
+    fn canonical_text_has_shortest_forms_and_knows_their_origin() {
         let text = b"a\xFF\xC1\x81\xED\xA0\x80\xF4\x90\x80\x80z";
         let canonical = Rewritten::canonical(text, 0, false, true);
         assert_eq!(&canonical.text[..], b"a\xEF\xBF\xBDA\xED\xA0\x80\xEF\xBF\xBDz");
-        assert_eq!(canonical.origin(0..1), 0..1);
-        assert_eq!(canonical.origin(2..4), 1..2);
-        assert_eq!(canonical.origin(4..5), 2..4);
-        assert_eq!(canonical.origin(5..6), 4..5);
-        assert_eq!(canonical.origin(8..12), 7..12);
+        assert_eq!(canonical.span(0..1), 0..1);
+        assert_eq!(canonical.span(2..4), 1..2);
+        assert_eq!(canonical.span(4..5), 2..4);
+        assert_eq!(canonical.span(5..6), 4..5);
+        assert_eq!(canonical.span(8..12), 7..12);
     }
 
     #[test]
     fn valid_text_is_not_copied() {
         let canonical = Rewritten::canonical("é".as_bytes(), 10, false, true);
         assert!(matches!(canonical.text, Cow::Borrowed(_)));
-        assert_eq!(canonical.origin(1..2), 11..12);
+        assert_eq!(canonical.span(1..2), 11..12);
+    }
+
+    #[test]
+    fn an_added_space_has_no_bytes_of_the_input() {
+        let escaped = Rewritten::escaped(b"a b", 10, true, true);
+        assert_eq!(&escaped.text[..], "▁a▁b".as_bytes());
+        assert_eq!([escaped.span(0..4), escaped.span(0..3), escaped.span(4..8)], [10..11, 10..10, 11..13]);
     }
 }

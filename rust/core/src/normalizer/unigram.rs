@@ -14,12 +14,11 @@ use std::ops::Range;
 
 use crate::error::VocabularyError;
 use crate::normalizer::charsmap::{Characters, Charsmap};
+use crate::normalizer::rewritten::Rewritten;
 use crate::trie::DoubleArray;
 use crate::unicode::utf8;
 use crate::vocabulary::Vocabulary;
-
-/// U+2581, SentencePiece's visible space.
-const ESCAPED_SPACE: &[u8] = "\u{2581}".as_bytes();
+use crate::vocabulary::spelling::ESCAPED_SPACE;
 
 /// What separates words in a text.
 pub(crate) const WHITESPACE: [u8; 4] = *b" \t\n\r";
@@ -139,12 +138,9 @@ impl UnigramNormalizer {
         at + replaced.map_or_else(|| utf8::decode(rest, 0).map_or(1, |character| character.1), |(len, _)| len)
     }
 
-    /// Writes the normal form of `input` over `out`, with origins if `ORIGINS`. `in_word` says whether the input goes
-    /// on with a word.
-    pub(crate) fn normalize<const ORIGINS: bool>(&self, input: &[u8], mut in_word: bool, out: &mut Normalized) {
-        out.text.clear();
-        out.origins.clear();
-        // Up to where the input is accounted for: a space that is put in stands for what was left out before it.
+    /// Appends the normal form of `input` to `out`. `in_word` says whether the input continues a word.
+    pub(crate) fn normalize(&self, input: &[u8], mut in_word: bool, out: &mut Rewritten<'_>) {
+        // The end of the input that is accounted for: an added space stands for what was left out before it.
         let mut covered = 0;
         let mut prepend_space = self.prepend_space;
         let mut at = 0;
@@ -159,23 +155,30 @@ impl UnigramNormalizer {
                     in_word = false;
                     done += 1;
                     if !self.merge_spaces {
-                        covered = out.push::<ORIGINS>(self.space, step.origin(done - 1..done), true);
+                        let origin = step.origin(done - 1..done);
+                        covered = origin.end;
+                        out.push(self.space, origin);
                     }
                     continue;
                 }
+
                 let origin = step.origin(done..done + word_len);
                 if !in_word && (prepend_space || self.merge_spaces) {
                     let gap = if covered > origin.start { origin.clone() } else { covered..origin.start };
-                    out.push::<ORIGINS>(self.space, gap, true);
+                    out.push(self.space, gap);
                     prepend_space = false;
                 }
                 in_word = true;
-                covered = out.push::<ORIGINS>(&rest[..word_len], origin, step.is_replaced);
+                covered = origin.end;
+                match step.is_replaced {
+                    true => out.push(&rest[..word_len], origin),
+                    false => out.push_kept(&rest[..word_len], origin.start),
+                }
                 done += word_len;
             }
         }
         if self.append_space {
-            out.push::<ORIGINS>(self.space, covered..input.len(), true);
+            out.push(self.space, covered..input.len());
         }
     }
 
@@ -217,41 +220,6 @@ impl UnigramNormalizer {
     }
 }
 
-/// A normalized text and where it came from.
-#[derive(Debug, Default)]
-pub(crate) struct Normalized {
-    /// The text.
-    pub text: Vec<u8>,
-    /// For each byte of the text the bytes of the input it stands for, if asked for; a text is shorter than 2^31.
-    origins: Vec<Range<u32>>,
-}
-
-impl Normalized {
-    /// The input behind some bytes of the text; empty if origins were not asked for.
-    pub(crate) fn origin(&self, bytes: Range<usize>) -> Range<usize> {
-        match self.origins.get(bytes) {
-            Some([first, .., last]) => first.start as usize..last.end as usize,
-            Some([only]) => only.start as usize..only.end as usize,
-            _ => 0..0,
-        }
-    }
-
-    /// Appends bytes that stand for `origin`, as a whole or byte for byte; gives its end.
-    #[inline(always)]
-    fn push<const ORIGINS: bool>(&mut self, bytes: &[u8], origin: Range<usize>, as_a_whole: bool) -> usize {
-        self.text.extend_from_slice(bytes);
-        if ORIGINS {
-            let (start, end) = (origin.start as u32, origin.end as u32);
-            if as_a_whole {
-                self.origins.extend(std::iter::repeat_n(start..end, bytes.len()));
-            } else {
-                self.origins.extend((start..end).map(|byte| byte..byte + 1));
-            }
-        }
-        origin.end
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -275,13 +243,11 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(normalizer: &UnigramNormalizer, input: &[u8], text: &[u8], origins: &[Range<u32>]) {
-        let mut out = Normalized::default();
-        normalizer.normalize::<true>(input, false, &mut out);
-        assert_eq!(
-            (String::from_utf8_lossy(&out.text), out.origins),
-            (String::from_utf8_lossy(text), origins.to_vec())
-        );
+    fn check(normalizer: &UnigramNormalizer, input: &[u8], text: &[u8], origins: &[Range<usize>]) {
+        let mut out = Rewritten::empty(0, true);
+        normalizer.normalize(input, false, &mut out);
+        assert_eq!(String::from_utf8_lossy(&out.text), String::from_utf8_lossy(text));
+        assert_eq!((0..text.len()).map(|at| out.span(at..at + 1)).collect::<Vec<_>>(), origins);
     }
 
     #[test]
@@ -329,11 +295,14 @@ mod tests {
                 normalizer.kept = std::array::from_fn(|byte| normalizer.kept[byte] && keeps(byte as u32));
                 (normalizer.charsmap, normalizer.characters) = (Some(map), Some(characters));
             }
-            let (mut out, mut expected) = (Normalized::default(), Normalized::default());
-            normalizer.normalize::<true>(input.as_bytes(), false, &mut out);
+            let (mut out, mut expected) = (Rewritten::empty(0, true), Rewritten::empty(0, true));
+            normalizer.normalize(input.as_bytes(), false, &mut out);
             (normalizer.kept, normalizer.characters) = ([false; 256], None);
-            normalizer.normalize::<true>(input.as_bytes(), false, &mut expected);
-            prop_assert_eq!((out.text, out.origins), (expected.text, expected.origins));
+            normalizer.normalize(input.as_bytes(), false, &mut expected);
+            prop_assert_eq!(&out.text, &expected.text);
+            for at in 0..out.text.len() {
+                prop_assert_eq!(out.span(at..at + 1), expected.span(at..at + 1));
+            }
         }
     }
 }

@@ -14,6 +14,16 @@ pub(crate) const ESCAPED_SPACE: &[u8] = "▁".as_bytes();
 /// The lowest lead byte of a character that can be beyond U+10FFFF.
 pub(crate) const BEYOND_UNICODE_LEAD: u8 = 0xF4;
 
+/// Appends a text with its spaces escaped.
+pub(crate) fn escape_spaces(text: &[u8], out: &mut Vec<u8>) {
+    for &byte in text {
+        match byte {
+            b' ' => out.extend_from_slice(ESCAPED_SPACE),
+            _ => out.push(byte),
+        }
+    }
+}
+
 /// Appends a text with a space for each `▁`.
 pub(crate) fn unescape_spaces(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;

@@ -38,7 +38,7 @@ impl Model for Whitespace {
         let mut flush = |segment: &mut Rewritten<'_>| {
             if !segment.text.is_empty() {
                 self.bpe.encode_canonical(vocabulary, segment, scratch, sink);
-                segment.clear();
+                segment.reset(fragment.start, S::SPANS);
             }
         };
         let (mut at, mut buffer) = (0, [0; 4]);
@@ -46,12 +46,12 @@ impl Model for Whitespace {
             let (code_point, len) = utf8::decode_lossy(fragment.text, at);
             if escape_whitespaces && code_point == u32::from(b' ') {
                 // llama.cpp escapes spaces before anything else.
-                segment.push(ESCAPED_SPACE, at, len);
+                segment.push(ESCAPED_SPACE, at..at + len);
             } else if unicode::flags(code_point).is_whitespace() {
                 flush(&mut segment);
             } else {
                 let code_point = if lowercase { unicode::lowercase(code_point) } else { code_point };
-                segment.push(utf8::encode(code_point, &mut buffer), at, len);
+                segment.push_char(utf8::encode(code_point, &mut buffer), at..at + len);
             }
             at += len;
         }

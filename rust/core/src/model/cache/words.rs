@@ -1,34 +1,36 @@
-//! What words became: a bounded table from bytes to ids, so that a word that comes again costs two near reads.
+//! A bounded cache from words to ids: an open-addressing index into an append-only array.
 //!
-//! Words lie one behind the other in the order in which they came, which puts the frequent ones close together; an
-//! index, open addressing with four bytes a slot, tells where. So what a text needs again and again stays in the near
-//! caches, and what is new leaves the memory of the others alone. Words of up to 15 bytes, and up to three ids, lie in
-//! 32 bytes; longer words and longer lists of ids are in two arrays behind. When something is full, everything is
-//! forgotten. 18 MiB at most per scratch space, whatever the text; nothing is allocated before the first word.
+//! Words lie end to end in the order of their first use, which puts the frequent ones close together; the index, four
+//! bytes a slot, has the place of each. So a repeated word costs two reads of the near caches, and new words leave the
+//! memory of the others alone. A word of up to 15 bytes with up to three ids lies in 32 bytes; the bytes of longer words
+//! and longer lists of ids are in two further arrays. A full cache is emptied.
+//!
+//! At most 18 MiB per scratch space, whatever the text; nothing is allocated before the first word. O(1) for a short
+//! word, O(length) for a long one.
 
 use crate::lookup::hash::Seed;
 use crate::lookup::index::Index;
 use crate::lookup::key::Key;
 use crate::sink::{Sink, TokenId};
 
-/// The longest word that is kept, in bytes.
-const LONG: usize = 512;
-/// Ids that fit into a word's entry.
+/// The longest word that is cached, in bytes.
+const MAX_WORD: usize = 512;
+/// Ids that fit into an entry.
 pub(crate) const INLINE: usize = 3;
-/// The most words that are kept.
-const MOST_WORDS: usize = (1 << 18) - 1;
-/// Slots of a new index; a power of two.
-const FEWEST_SLOTS: usize = 1 << 11;
-/// Bytes of long words, and ids beyond [`INLINE`], that are kept.
+/// The most words that are cached.
+const MAX_WORDS: usize = (1 << 18) - 1;
+/// Slots of a new index, a power of two.
+const MIN_SLOTS: usize = 1 << 11;
+/// Bytes of long words, and ids beyond [`INLINE`], that are cached.
 const ROOM: usize = 1 << 20;
 
 /// A word and its ids.
 #[derive(Debug, Clone, Copy, Default)]
-struct Word {
+struct Entry {
     key: Key,
-    /// The ids, or where they are in [`WordCache::ids`].
+    /// The ids, or the place of the first one in [`WordCache::ids`].
     ids: [TokenId; INLINE],
-    count: u32,
+    num_ids: u32,
 }
 
 /// A cache from words to ids.
@@ -36,29 +38,28 @@ struct Word {
 pub(crate) struct WordCache {
     seed: Seed,
     index: Index,
-    /// By number.
-    words: Vec<Word>,
+    entries: Vec<Entry>,
     bytes: Vec<u8>,
     ids: Vec<TokenId>,
-    /// The ids of a new word on their way into the table.
+    /// The ids of a new word on their way into the cache.
     new: Vec<TokenId>,
 }
 
 impl WordCache {
-    /// Hands on the ids of the word `text[begin..end]`: those that were kept, or else those that `encode` gives.
+    /// Pushes the ids of the word `text[start..end]`: the cached ones, or else those that `encode` appends.
     #[inline(always)]
     pub(crate) fn push_word<S: Sink>(
         &mut self,
         text: &[u8],
-        begin: usize,
+        start: usize,
         end: usize,
         sink: &mut S,
         encode: impl FnOnce(&[u8], &mut Vec<TokenId>),
     ) {
-        let key = Key::new(text, begin, end);
-        match self.get_word(key, &text[begin..end]) {
+        let key = Key::new(text, start, end);
+        match self.get_word(key, &text[start..end]) {
             Some(ids) => sink.push_all(ids),
-            None => self.push_new(key, &text[begin..end], sink, encode),
+            None => self.push_new(key, &text[start..end], sink, encode),
         }
     }
 
@@ -78,32 +79,32 @@ impl WordCache {
         self.new = ids;
     }
 
-    /// The ids that were kept for a short word.
+    /// The cached ids of a short word.
     #[inline(always)]
     pub(crate) fn get(&self, key: Key) -> Option<&[TokenId]> {
-        self.find(key.hash(self.seed), |word| word.key == key)
+        self.find(key.hash(self.seed), |entry| entry.key == key)
     }
 
-    /// Where the ids of a short word mostly are; see [`Index::likely`].
+    /// The likely place of a short word; see [`Index::likely`].
     #[inline(always)]
     pub(crate) fn likely(&self, key: Key) -> usize {
         self.index.likely(key.hash(self.seed))
     }
 
-    /// The ids of a short word and how many there are, if they are at this place and few.
+    /// The ids of a short word and their number, if it is at this place and they are in its entry.
     #[inline(always)]
     pub(crate) fn few_at(&self, place: usize, key: Key) -> Option<([TokenId; INLINE], usize)> {
-        let word = self.words.get(place)?;
-        (word.key == key && word.count <= INLINE as u32).then_some((word.ids, word.count as usize))
+        let entry = self.entries.get(place)?;
+        (entry.key == key && entry.num_ids <= INLINE as u32).then_some((entry.ids, entry.num_ids as usize))
     }
 
     /// Whether a short word is at this place.
     #[inline(always)]
     pub(crate) fn is_at(&self, place: usize, key: Key) -> bool {
-        self.words.get(place).is_some_and(|word| word.key.is(key))
+        self.entries.get(place).is_some_and(|entry| entry.key.is(key))
     }
 
-    /// The ids that were kept for a word; `key` is that of the same bytes.
+    /// The cached ids of a word, given its key if it is short.
     #[inline(always)]
     pub(crate) fn get_word(&self, key: Option<Key>, word: &[u8]) -> Option<&[TokenId]> {
         match key {
@@ -112,7 +113,7 @@ impl WordCache {
         }
     }
 
-    /// Keeps the ids of a word that is not there yet; `key` is that of the same bytes.
+    /// Caches the ids of a word that is not cached yet, given its key if it is short.
     pub(crate) fn insert_word(&mut self, key: Option<Key>, word: &[u8], ids: &[TokenId]) {
         match key {
             Some(key) => _ = self.insert(key, ids),
@@ -120,94 +121,93 @@ impl WordCache {
         }
     }
 
-    /// The ids that were kept for a word of any other length.
-    pub(crate) fn get_long(&self, word: &[u8]) -> Option<&[TokenId]> {
+    fn get_long(&self, word: &[u8]) -> Option<&[TokenId]> {
         let hash = self.seed.hash(word);
-        self.find(hash, |found| {
-            found.key.long().is_some_and(|(other, at, len)| other == hash && &self.bytes[at..at + len] == word)
+        self.find(hash, |entry| {
+            entry.key.long().is_some_and(|(other, at, len)| other == hash && &self.bytes[at..at + len] == word)
         })
     }
 
-    /// Keeps the ids of a short word that is not there yet, and tells the place where they are.
+    /// Caches the ids of a short word that is not cached yet. Returns its place.
     pub(crate) fn insert(&mut self, key: Key, ids: &[TokenId]) -> usize {
-        self.keep(key.hash(self.seed), &[], ids, |_| key);
-        self.words.len().wrapping_sub(1)
+        self.append(key.hash(self.seed), &[], ids, |_| key);
+        self.entries.len().wrapping_sub(1)
     }
 
-    /// Keeps the ids of a word of any other length that is not there yet.
-    pub(crate) fn insert_long(&mut self, word: &[u8], ids: &[TokenId]) {
-        if word.len() <= LONG {
+    fn insert_long(&mut self, word: &[u8], ids: &[TokenId]) {
+        if word.len() <= MAX_WORD {
             let hash = self.seed.hash(word);
-            self.keep(hash, word, ids, |place| Key::of_long(hash, place, word.len()));
+            self.append(hash, word, ids, |place| Key::of_long(hash, place, word.len()));
         }
     }
 
-    /// The ids of the word with this hash that `is` it.
+    /// The ids of the word with this hash that `is` the one looked for.
     #[inline(always)]
-    fn find(&self, hash: u64, is: impl Fn(&Word) -> bool) -> Option<&[TokenId]> {
-        let number = self.index.find(hash, |number| self.words.get(number).is_some_and(&is))?;
-        let word = self.words.get(number)?;
-        match word.ids.get(..word.count as usize) {
+    fn find(&self, hash: u64, is: impl Fn(&Entry) -> bool) -> Option<&[TokenId]> {
+        let place = self.index.find(hash, |place| self.entries.get(place).is_some_and(&is))?;
+        let entry = self.entries.get(place)?;
+        match entry.ids.get(..entry.num_ids as usize) {
             Some(ids) => Some(ids),
-            None => self.ids.get(word.ids[0] as usize..)?.get(..word.count as usize),
+            None => self.ids.get(entry.ids[0] as usize..)?.get(..entry.num_ids as usize),
         }
     }
 
-    /// Puts a word behind the others. `key` gets to know where its bytes are.
-    fn keep(&mut self, hash: u64, bytes: &[u8], ids: &[TokenId], key: impl FnOnce(usize) -> Key) {
+    /// Appends a word; `key` is called with the place of its bytes.
+    fn append(&mut self, hash: u64, bytes: &[u8], ids: &[TokenId], key: impl FnOnce(usize) -> Key) {
         let more_ids = if ids.len() > INLINE { ids } else { &[] };
         if more_ids.len() > ROOM {
             return;
         }
-        let is_full = self.words.len() == MOST_WORDS
+        let is_full = self.entries.len() == MAX_WORDS
             || self.bytes.len() + bytes.len() > ROOM
             || self.ids.len() + more_ids.len() > ROOM;
         if is_full {
             self.index.clear();
-            self.words.clear();
+            self.entries.clear();
             self.bytes.clear();
             self.ids.clear();
         }
         if self.index.is_full() {
             self.grow();
         }
-        let (key, count) = (key(self.bytes.len()), ids.len() as u32);
-        let mut word = Word { key, ids: [self.ids.len() as TokenId; INLINE], count };
-        if let Some(inline) = word.ids.get_mut(..ids.len()) {
+
+        let (key, num_ids) = (key(self.bytes.len()), ids.len() as u32);
+        let mut entry = Entry { key, ids: [self.ids.len() as TokenId; INLINE], num_ids };
+        if let Some(inline) = entry.ids.get_mut(..ids.len()) {
             inline.copy_from_slice(ids);
         }
         self.bytes.extend_from_slice(bytes);
         self.ids.extend_from_slice(more_ids);
-        self.index.insert(hash, self.words.len());
-        self.words.push(word);
+        self.index.insert(hash, self.entries.len());
+        self.entries.push(entry);
     }
 
     /// Doubles the index.
     #[cold]
     fn grow(&mut self) {
-        self.index = Index::with_slots((self.index.slots() * 2).max(FEWEST_SLOTS), MOST_WORDS);
-        for (number, word) in self.words.iter().enumerate() {
-            let hash = word.key.long().map_or_else(|| word.key.hash(self.seed), |(hash, ..)| hash);
-            self.index.insert(hash, number);
+        self.index = Index::with_slots((self.index.slots() * 2).max(MIN_SLOTS), MAX_WORDS);
+        for (place, entry) in self.entries.iter().enumerate() {
+            let hash = entry.key.long().map_or_else(|| entry.key.hash(self.seed), |(hash, ..)| hash);
+            self.index.insert(hash, place);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Key, LONG, ROOM, WordCache};
+    use super::{Key, MAX_WORD, ROOM, WordCache};
 
     fn key(text: &[u8]) -> Key {
         Key::new(text, 0, text.len()).expect("short enough")
     }
 
     #[test]
-    fn words_come_back_with_their_ids() {
+    fn words_are_found_with_their_ids() {
         let text = b"abcdefghijklmnopqrstuvwxyz";
         let mut cache = WordCache::default();
         for (len, ids) in [(1, &[1][..]), (8, &[]), (15, &[1, -1, 3]), (9, &[1, 2, 3, 4, 5])] {
-            for begin in [0, 3, 26 - len] {
-                let key = Key::new(text, begin, begin + len).expect("short enough");
+            for start in [0, 3, 26 - len] {
+                let key = Key::new(text, start, start + len).expect("short enough");
                 assert!(cache.get(key).is_none() && cache.get(key.marked(true)).is_none());
                 cache.insert(key, ids);
                 assert_eq!(cache.get(key), Some(ids));
@@ -217,7 +217,7 @@ mod tests {
         assert!(cache.get_long(text).is_none());
         cache.insert_long(text, &[7; 26]);
         assert_eq!(cache.get_long(text), Some(&[7; 26][..]));
-        assert!(cache.get_long(&text[1..]).is_none() && cache.get_long(&[0; LONG + 1]).is_none());
+        assert!(cache.get_long(&text[1..]).is_none() && cache.get_long(&[0; MAX_WORD + 1]).is_none());
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_cache_forgets_and_never_mixes_up() {
+    fn a_full_cache_is_emptied_and_never_mixes_up() {
         let mut cache = WordCache::default();
         let word = |number: u32| [&number.to_le_bytes()[..], &[b'x'; 30]].concat();
         for number in 0..200_000_u32 {

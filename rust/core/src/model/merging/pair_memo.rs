@@ -1,82 +1,79 @@
-//! What pairs of symbols gave lately: few pairs make up most of a language, and looking a pair up takes its text.
+//! A bounded cache from pairs of symbols to their merges: direct-mapped, 128 KiB, which the near caches hold.
 //!
-//! A table with one slot for all pairs of a hash, of 128 KiB; nothing is allocated before the first pair. O(1).
+//! Few pairs make up most of a language, and a look-up behind this one reads far memory (byte-pair encoding) or hashes
+//! a text (SPM). A pair takes the slot of its hash from any other pair. Nothing is allocated before the first pair.
+//! O(1).
 
-use super::symbol::{NO_SYMBOL, Symbol};
+use super::symbol::{Merge, NO_SYMBOL, Symbol};
 use crate::lookup::hash::Seed;
 
-/// The latest look-ups.
+/// The merges looked up last.
 #[derive(Debug, Default)]
-pub(crate) struct Memo {
+pub(crate) struct PairMemo {
     seed: Seed,
     /// By hash; empty before the first pair.
-    slots: Vec<Known>,
+    slots: Vec<Slot>,
 }
 
-/// Two symbols, and rank and symbol of both together.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct Slot {
     left: Symbol,
     right: Symbol,
-    given: (u32, Symbol),
+    merge: Merge,
 }
 
-impl Memo {
-    /// Slots, 16 bytes each; a power of two.
-    const SLOTS: usize = 1 << 13;
+impl PairMemo {
+    /// A power of two.
+    const NUM_SLOTS: usize = 1 << 13;
 
-    /// What `left` and `right` give, as `look_up` tells; the same each time, unless one of them is [`NO_SYMBOL`].
+    /// The merge of two symbols, from `look_up` where it is not cached. A pair with [`NO_SYMBOL`], which stands for many
+    /// texts, is never cached.
     #[inline]
-    pub(crate) fn get(
-        &mut self,
-        left: Symbol,
-        right: Symbol,
-        look_up: impl FnOnce() -> (u32, Symbol),
-    ) -> (u32, Symbol) {
+    pub(crate) fn get(&mut self, left: Symbol, right: Symbol, look_up: impl FnOnce() -> Merge) -> Merge {
         if left == NO_SYMBOL || right == NO_SYMBOL {
             return look_up();
         }
-        let at = self.seed.hash_pair(left, right) as usize % Self::SLOTS;
+        let at = self.seed.hash_pair(left, right) as usize % Self::NUM_SLOTS;
         match self.slots.get(at) {
-            Some(known) if (known.left, known.right) == (left, right) => known.given,
+            Some(slot) if (slot.left, slot.right) == (left, right) => slot.merge,
             _ => self.keep(at, left, right, look_up()),
         }
     }
 
     #[inline(never)]
-    fn keep(&mut self, at: usize, left: Symbol, right: Symbol, given: (u32, Symbol)) -> (u32, Symbol) {
-        let free = Known { left: NO_SYMBOL, right: NO_SYMBOL, given };
-        self.slots.resize(Self::SLOTS, free);
-        self.slots[at] = Known { left, right, given };
-        given
+    fn keep(&mut self, at: usize, left: Symbol, right: Symbol, merge: Merge) -> Merge {
+        self.slots.resize(Self::NUM_SLOTS, Slot { left: NO_SYMBOL, right: NO_SYMBOL, merge });
+        self.slots[at] = Slot { left, right, merge };
+        merge
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Memo;
-    use crate::model::merging::symbol::NO_SYMBOL;
+    use super::{Merge, NO_SYMBOL, PairMemo};
 
     #[test]
     fn pairs_never_mix_up() {
-        let mut memo = Memo::default();
+        let mut memo = PairMemo::default();
         for _ in 0..2 {
             for left in 0..300 {
                 for right in 0..300 {
-                    assert_eq!(memo.get(left, right, || (left, right)), (left, right));
+                    let merge = Merge { rank: left, symbol: right };
+                    assert_eq!(memo.get(left, right, || merge), merge);
                 }
             }
         }
-        assert_eq!(memo.get(0, 1, || (0, 1)), (0, 1));
-        assert_eq!(memo.get(0, 1, || unreachable!("it is known")), (0, 1));
+        let merge = Merge { rank: 0, symbol: 1 };
+        assert_eq!(memo.get(0, 1, || merge), merge);
+        assert_eq!(memo.get(0, 1, || unreachable!("it is cached")), merge);
     }
 
     #[test]
-    fn what_has_no_number_is_looked_up_each_time() {
-        let mut memo = Memo::default();
-        for given in [(1, 2), (3, 4)] {
-            assert_eq!(memo.get(NO_SYMBOL, 1, || given), given);
-            assert_eq!(memo.get(1, NO_SYMBOL, || given), given);
+    fn a_pair_without_a_number_is_looked_up_each_time() {
+        let mut memo = PairMemo::default();
+        for merge in [(1, 2), (3, 4)].map(|(rank, symbol)| Merge { rank, symbol }) {
+            assert_eq!(memo.get(NO_SYMBOL, 1, || merge), merge);
+            assert_eq!(memo.get(1, NO_SYMBOL, || merge), merge);
         }
     }
 }

@@ -1,93 +1,93 @@
-//! What two bytes side by side merge to, and which of them surely do.
+//! Pairs of bytes by their merges, and which of them surely merge.
 //!
-//! A pair of bytes surely merges if its rank is below that of every merge that could take one of the two away: merges
-//! of any text that ends with the byte before, and of any text that begins with the byte after. Such a pair may as well
-//! merge before everything else, if no merge takes it further at a lower rank than its own (see [`WholeChars`], where
-//! the same is done for characters). Nearly half of the merges of English words are told like this, without a look-up.
+//! A pair of bytes surely merges if its rank is below that of every rule that could take one of the two away: rules whose
+//! left part ends with the byte before and whose right part is the first byte, and rules whose left part is the second
+//! byte and whose right part starts with the byte after. Such a pair may merge before everything else, unless a rule of
+//! no higher rank takes it further. Nearly half of the merges of English words are found this way, without a look-up.
 //!
-//! [`WholeChars`]: super::whole_chars::WholeChars
+//! A table of 2¹⁶ pairs, 16 bytes each; O(1) per pair. `bpe::whole_chars` does the same for characters.
 
 use std::ops::Range;
 
 use super::ranks::Row;
-use super::symbol::{NO_RANK, NO_SYMBOL, Symbol};
+use super::symbol::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
 
-/// What has to be known of a symbol.
+/// Added to the merged symbol of a pair that is not sure. Symbols are lower.
+const UNSURE: Symbol = 1 << 31;
+/// Only pairs of lower ranks count as sure, so that the rules of higher ranks, which are most, can be skipped. Tests have
+/// few rules.
+const MAX_SURE_RANK: u32 = if cfg!(test) { 24 } else { 1 << 15 };
+
+/// Two adjacent bytes.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    /// Of both together; the symbol is [`UNSURE`] if a rule of no higher rank takes it further.
+    merge: Merge,
+    /// The lowest rank of a rule that merges any text that ends with the first byte, and the second byte.
+    before: u32,
+    /// The lowest rank of a rule that merges the first byte, and any text that starts with the second byte.
+    after: u32,
+}
+
+/// Past either end of a piece.
+const NO_PAIR: Pair = Pair { merge: NO_MERGE, before: NO_RANK, after: NO_RANK };
+
+impl Pair {
+    #[inline(always)]
+    fn merge(self) -> Merge {
+        Merge { rank: self.merge.rank, symbol: self.merge.symbol & !UNSURE }
+    }
+
+    /// The symbol of both together, if they surely merge between two pairs that share a byte with this one each.
+    #[inline(always)]
+    fn sure(self, before: Self, after: Self) -> Option<Symbol> {
+        let Merge { rank, symbol } = self.merge;
+        (rank < before.before && rank < after.after && symbol < UNSURE).then_some(symbol)
+    }
+}
+
+/// All pairs of bytes.
+#[derive(Debug)]
+pub(crate) struct SurePairs(Vec<Pair>);
+
+/// The ends of a symbol's text, and how rules use the symbol.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Edges {
     first: u8,
     last: u8,
     /// It is the symbol of the first byte.
     is_byte: bool,
-    /// A merge takes it further, and none before has made it.
+    /// A rule takes it further, and no rule of a lower rank makes it.
     is_early: bool,
     is_made: bool,
 }
 
 impl Edges {
-    /// Those of a symbol that spells these bytes; any for one that spells none, which is nowhere in a piece.
+    /// Those of a symbol that spells these bytes; any for one that spells none, which occurs in no piece.
     pub(crate) fn of(spelled: &[u8]) -> Self {
         let [first, last] = [spelled.first(), spelled.last()].map(|byte| byte.copied().unwrap_or_default());
         Self { first, last, ..Self::default() }
     }
 }
 
-/// Two bytes side by side.
-#[derive(Debug, Clone, Copy)]
-struct BytePair {
-    rank: u32,
-    /// Both together; with [`UNSURE`] if a merge takes that further at a rank that is not higher.
-    merged: Symbol,
-    /// The lowest rank of a merge of any text that ends with the first byte, and the second byte.
-    before: u32,
-    /// The lowest rank of a merge of the first byte, and any text that begins with the second byte.
-    after: u32,
-}
-
-/// Beside a symbol, which is lower.
-const UNSURE: Symbol = 1 << 31;
-/// Of the merges only pairs of lower ranks count as sure, so that all others can be passed over: they are most of them.
-/// Tests have few merges.
-const SURE: u32 = if cfg!(test) { 24 } else { 1 << 15 };
-
-/// Beyond the end of a piece, or before it begins.
-const NONE: BytePair = BytePair { rank: NO_RANK, merged: NO_SYMBOL, before: NO_RANK, after: NO_RANK };
-
-impl BytePair {
-    /// Rank and symbol of both together.
-    #[inline(always)]
-    fn merge(self) -> (u32, Symbol) {
-        (self.rank, self.merged & !UNSURE)
-    }
-
-    /// The symbol of both together, if they surely merge between these pairs, each of which shares a byte with this one.
-    #[inline(always)]
-    fn sure(self, before: Self, after: Self) -> Option<Symbol> {
-        (self.rank < before.before && self.rank < after.after && self.merged < UNSURE).then_some(self.merged)
-    }
-}
-
-/// All pairs of bytes.
-#[derive(Debug)]
-pub(crate) struct BytePairs(Vec<BytePair>);
-
-impl BytePairs {
-    /// Reads the merges in order of rank; `edges` are those of each symbol. O(merges + 2¹⁶).
-    pub(crate) fn new(rows: &[Row], symbols: &[Symbol; 256], mut edges: Vec<Edges>) -> Self {
-        let mut pairs = vec![NONE; 1 << 16];
-        for (&symbol, byte) in symbols.iter().zip(0..=u8::MAX) {
+impl SurePairs {
+    /// Reads merge rules in order of rank, given the edges of each symbol. O(rules + 2¹⁶).
+    pub(crate) fn new(rows: &[Row], bytes: &[Symbol; 256], mut edges: Vec<Edges>) -> Self {
+        let mut pairs = vec![NO_PAIR; 1 << 16];
+        for (&symbol, byte) in bytes.iter().zip(0..=u8::MAX) {
             if let Some(edges) = edges.get_mut(symbol as usize) {
                 *edges = Edges { first: byte, last: byte, is_byte: true, ..Edges::default() };
             }
         }
-        let last_byte = symbols.iter().filter(|&&symbol| symbol != NO_SYMBOL).max().copied().unwrap_or_default();
+
+        let last_byte = bytes.iter().filter(|&&symbol| symbol != NO_SYMBOL).max().copied().unwrap_or_default();
         for (&row, rank) in rows.iter().zip(0..).filter(|(row, _)| row[2] != NO_SYMBOL) {
-            if rank >= SURE && row[0].max(row[1]) > last_byte {
+            if rank >= MAX_SURE_RANK && row[0].max(row[1]) > last_byte {
                 continue;
             }
             let [left, right, merged] = row.map(|symbol| symbol as usize);
-            for part in [left, right] {
-                edges[part].is_early |= !edges[part].is_made;
+            for side in [left, right] {
+                edges[side].is_early |= !edges[side].is_made;
             }
             edges[merged].is_made = true;
             let (left, right) = (edges[left], edges[right]);
@@ -98,40 +98,43 @@ impl BytePairs {
             if left.is_byte {
                 pair.after = pair.after.min(rank);
             }
-            if left.is_byte && right.is_byte && pair.rank == NO_RANK {
-                (pair.rank, pair.merged) = (rank, row[2]);
+            if left.is_byte && right.is_byte && pair.merge.rank == NO_RANK {
+                pair.merge = Merge { rank, symbol: row[2] };
             }
         }
-        for pair in &mut pairs {
-            if pair.rank >= SURE || edges.get(pair.merged as usize).is_some_and(|edges| edges.is_early) {
-                pair.merged |= UNSURE;
+
+        for Pair { merge, .. } in &mut pairs {
+            if merge.rank >= MAX_SURE_RANK || edges.get(merge.symbol as usize).is_some_and(|edges| edges.is_early) {
+                merge.symbol |= UNSURE;
             }
         }
         Self(pairs)
     }
 
-    /// Rank and symbol of two bytes together, as [`Merges::get`](crate::model::merging::ranks::Merges::get).
+    /// The merge of two bytes, as [`MergeRanks::get`](super::ranks::MergeRanks::get) has it.
     #[inline]
-    pub(crate) fn get(&self, first: u8, second: u8) -> (u32, Symbol) {
+    pub(crate) fn get(&self, first: u8, second: u8) -> Merge {
         self.0[place(first, second)].merge()
     }
 
-    /// Hands on the symbols of a piece in which all pairs of ASCII have merged that surely do, each with what the one before
-    /// and it are together, if that is known. `char` gives the symbol that any other character begins as, or
-    /// nothing if it begins as bytes, and how many these are. Byte ranges come with the symbols.
+    /// Pushes the symbols of a piece with their byte ranges, after merging every pair of ASCII that surely merges; and
+    /// with each the merge of it and the symbol before, where that is known without a look-up.
+    ///
+    /// `bytes` has the symbols of ASCII, and those of all bytes where some characters start as bytes. `char` returns the
+    /// symbol that any other character starts as, or `None` if it starts as bytes, and its length.
     #[inline(always)]
     pub(crate) fn symbols(
         &self,
         piece: &[u8],
         bytes: &[Symbol; 256],
         char: impl Fn(usize) -> (Option<Symbol>, usize),
-        mut push: impl FnMut(Symbol, Range<usize>, Option<(u32, Symbol)>),
+        mut push: impl FnMut(Symbol, Range<usize>, Option<Merge>),
     ) {
         let pair = |at: usize| match (piece.get(at), piece.get(at + 1)) {
             (Some(&first), Some(&second)) => self.0[place(first, second)],
-            _ => NONE,
+            _ => NO_PAIR,
         };
-        let (mut at, mut before, mut here, mut known) = (0, NONE, pair(0), None);
+        let (mut at, mut before, mut here, mut known) = (0, NO_PAIR, pair(0), None);
         while let Some(&byte) = piece.get(at) {
             if byte >= 0x80 {
                 let (whole, len) = char(at);
@@ -150,6 +153,7 @@ impl BytePairs {
                 }
                 continue;
             }
+
             let next = pair(at + 1);
             if let Some(both) = here.sure(before, next).filter(|_| piece[at + 1] < 0x80) {
                 push(both, at..at + 2, None);
@@ -166,27 +170,27 @@ impl BytePairs {
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.0.capacity() * size_of::<BytePair>()
+        self.0.capacity() * size_of::<Pair>()
     }
 }
 
-/// Pairs while they are collected from tokens, where two texts merge if both together are one. Pairs of bytes merge if
-/// both are ASCII.
+/// Collects pairs from tokens, for vocabularies in which two texts merge if both together are a token (SPM). Only pairs
+/// of ASCII merge.
 #[derive(Debug)]
 pub(crate) struct TokenPairs {
-    pairs: Vec<BytePair>,
-    /// By pair the lowest rank of a longer token that it begins or ends.
+    pairs: Vec<Pair>,
+    /// By pair the lowest rank of a longer token that starts or ends with it.
     further: Vec<u32>,
 }
 
 impl Default for TokenPairs {
     fn default() -> Self {
-        Self { pairs: vec![NONE; 1 << 16], further: vec![NO_RANK; 1 << 16] }
+        Self { pairs: vec![NO_PAIR; 1 << 16], further: vec![NO_RANK; 1 << 16] }
     }
 }
 
 impl TokenPairs {
-    /// Lets no pair be sure that stands before or behind a character. O(1).
+    /// Makes no pair sure that is next to this character. O(1).
     pub(crate) fn add_unknown(&mut self, char: &[u8]) {
         let (Some(&first), Some(&last)) = (char.first(), char.last()) else { return };
         for byte in 0..=u8::MAX {
@@ -195,30 +199,30 @@ impl TokenPairs {
         }
     }
 
-    /// Adds a token; `symbol` is what its text merges to.
-    pub(crate) fn add(&mut self, text: &[u8], rank: u32, symbol: Symbol) {
+    /// Adds a token.
+    pub(crate) fn add(&mut self, text: &[u8], merge: Merge) {
         let (Some(&[first, second]), Some(&[last_but_one, last])) = (text.first_chunk(), text.last_chunk()) else {
             return;
         };
-        let (begin, end) = (place(first, second), place(last_but_one, last));
-        self.pairs[begin].after = self.pairs[begin].after.min(rank);
-        self.pairs[end].before = self.pairs[end].before.min(rank);
+        let (start, end) = (place(first, second), place(last_but_one, last));
+        self.pairs[start].after = self.pairs[start].after.min(merge.rank);
+        self.pairs[end].before = self.pairs[end].before.min(merge.rank);
         if text.len() > 2 {
-            self.further[begin] = self.further[begin].min(rank);
-            self.further[end] = self.further[end].min(rank);
+            self.further[start] = self.further[start].min(merge.rank);
+            self.further[end] = self.further[end].min(merge.rank);
         } else if text.is_ascii() {
-            (self.pairs[begin].rank, self.pairs[begin].merged) = (rank, symbol);
+            self.pairs[start].merge = merge;
         }
     }
 
     /// The pairs as a table. O(2¹⁶).
-    pub(crate) fn finish(mut self) -> BytePairs {
+    pub(crate) fn finish(mut self) -> SurePairs {
         for (pair, further) in self.pairs.iter_mut().zip(self.further) {
-            if pair.rank >= further {
-                pair.merged |= UNSURE;
+            if pair.merge.rank >= further {
+                pair.merge.symbol |= UNSURE;
             }
         }
-        BytePairs(self.pairs)
+        SurePairs(self.pairs)
     }
 }
 
@@ -230,9 +234,9 @@ fn place(first: u8, second: u8) -> usize {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{BytePairs, Edges, NO_SYMBOL, Row, Symbol};
+    use super::{Edges, NO_SYMBOL, Row, SurePairs, Symbol};
     use crate::model::merging::Merging;
-    use crate::model::merging::ranks::Merges;
+    use crate::model::merging::ranks::MergeRanks;
 
     /// All texts of up to three of these bytes are symbols.
     const BYTES: &[u8] = b"abc\xE1";
@@ -246,7 +250,7 @@ mod tests {
         texts.split_off(1)
     }
 
-    /// Some merges, each of any two texts that make a third, in any order: taking a text further may come before making it.
+    /// Some merge rules, each of two texts that make a third, in any order: a text may be taken further before it is made.
     fn rows() -> impl Strategy<Value = Vec<Row>> {
         let texts = texts();
         let symbol = |text: &[u8]| texts.iter().position(|other| other == text).expect("short") as Symbol;
@@ -254,7 +258,7 @@ mod tests {
         let rows: Vec<Row> = splits.map(|(left, right)| [left, right, &[left, right].concat()].map(symbol)).collect();
         let few = 1..rows.len() / 2;
         (prop::sample::subsequence(rows, few).prop_shuffle(), 0..20_usize).prop_map(|(mut rows, at)| {
-            // What is no merge has no symbol.
+            // A rule that makes no symbol.
             if let Some(row) = rows.get_mut(at) {
                 *row = [0, 0, NO_SYMBOL];
             }
@@ -270,19 +274,19 @@ mod tests {
             pieces in prop::collection::vec(prop::collection::vec(prop::sample::select(BYTES), 1..15), 1..20),
         ) {
             let texts = texts();
-            let merges = Merges::of_rows(texts.len(), &rows).expect("few");
+            let ranks = MergeRanks::of_rows(texts.len(), &rows).expect("few");
             let bytes = std::array::from_fn(|byte| {
                 BYTES.iter().position(|&known| usize::from(known) == byte).map_or(NO_SYMBOL, |at| at as Symbol)
             });
             let edges = texts.iter().map(|text| Edges::of(text)).collect();
-            let pairs = BytePairs::new(&rows, &bytes, edges);
+            let pairs = SurePairs::new(&rows, &bytes, edges);
             let mut merging = Merging::default();
-            let mut run = |symbols: &[Symbol]| merging.run_symbols(symbols, |left, right| merges.get(left, right));
+            let mut run = |symbols: &[Symbol]| merging.run_symbols(symbols, |left, right| ranks.get(left, right));
             for piece in pieces {
                 let mut symbols: Vec<Symbol> = Vec::new();
-                pairs.symbols(&piece, &bytes, |_| (None, 1), |symbol, _, pair| {
-                    if let Some(pair) = pair {
-                        assert_eq!(merges.get(symbols[symbols.len() - 1], symbol).0, pair.0);
+                pairs.symbols(&piece, &bytes, |_| (None, 1), |symbol, _, merge| {
+                    if let Some(merge) = merge {
+                        assert_eq!(ranks.get(symbols[symbols.len() - 1], symbol).rank, merge.rank);
                     }
                     symbols.push(symbol);
                 });

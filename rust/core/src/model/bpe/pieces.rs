@@ -1,0 +1,145 @@
+//! Pieces over bytes, through a queue and a cache.
+//!
+//! 1. The pre-tokenizer cuts the text into pieces, which wait in a [`WordQueue`].
+//! 2. A full queue drains: cached pieces cost a look-up each, made together; short new ones are learned together
+//!    ([`NewWords`]).
+//! 3. Any other piece is encoded by itself: whole if it is a token that skips the merges, by counting if it repeats one
+//!    character, and else segment by segment between the places that no merge can cross.
+
+use super::new_words::NewWords;
+use super::{Merger, Tables};
+use crate::lookup::key::Key;
+use crate::model::cache::queue::{Batch, Word, WordEncoder, WordQueue};
+use crate::model::cache::words::WordCache;
+use crate::normalizer::rewritten::{Rewritten, Traced};
+use crate::pretokenizer::Splitter;
+use crate::sink::{Sink, TokenId};
+
+/// Scratch space for texts.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    queue: WordQueue,
+    encoder: PieceScratch,
+}
+
+/// Scratch space for pieces.
+#[derive(Debug, Default)]
+struct PieceScratch {
+    merger: Merger,
+    cache: WordCache,
+    new_words: NewWords,
+    /// The ids of a piece, and of a segment, on their way into the cache.
+    ids: Vec<TokenId>,
+    segment_ids: Vec<TokenId>,
+}
+
+/// Pushes the tokens of a text of canonical UTF-8.
+pub(super) fn encode<S: Sink>(
+    tables: &Tables,
+    splitter: &Splitter,
+    text: &Rewritten<'_>,
+    Scratch { queue, encoder }: &mut Scratch,
+    sink: &mut S,
+) {
+    let (bytes, sink) = (&text.text[..], &mut Traced { sink, text });
+    let mut pass = Pass { tables, text: bytes, scratch: encoder };
+    if S::SPANS {
+        return splitter.split(bytes, |start, end| {
+            pass.encode_new(&Word { start, end, key: Key::new(bytes, start, end) }, sink);
+        });
+    }
+    queue.start(0);
+    splitter.split(bytes, |_, end| {
+        if queue.push(end) {
+            pass.drain(queue, sink);
+        }
+    });
+    pass.drain(queue, sink);
+}
+
+/// One text on its way.
+struct Pass<'a> {
+    tables: &'a Tables,
+    text: &'a [u8],
+    scratch: &'a mut PieceScratch,
+}
+
+impl Pass<'_> {
+    #[inline(never)]
+    fn drain<S: Sink>(&mut self, queue: &mut WordQueue, sink: &mut S) {
+        queue.drain(self.text, self, sink);
+    }
+
+    /// Encodes a piece that is not cached.
+    fn encode_new<S: Sink>(&mut self, &Word { start, end, key }: &Word, sink: &mut S) {
+        let (tables, text) = (self.tables, self.text);
+        let piece = &text[start..end];
+        if let Some(id) = tables.whole_piece(piece, key) {
+            return sink.push(id, start..end);
+        }
+        if tables.merge_run(piece, start, sink) {
+            return;
+        }
+        if is_simple(piece) {
+            return tables.merge(piece, start, &mut self.scratch.merger, sink);
+        }
+        tables.junctions.split(text, start..end, |from, to| {
+            if (from, to) == (start, end) {
+                tables.merge(piece, start, &mut self.scratch.merger, sink);
+            } else {
+                self.encode_segment(from, to, sink);
+            }
+        });
+    }
+
+    /// Encodes a segment of a piece, and caches its ids.
+    fn encode_segment<S: Sink>(&mut self, start: usize, end: usize, sink: &mut S) {
+        let segment = &self.text[start..end];
+        if let Some(id) = self.tables.whole_segment(segment) {
+            return sink.push(id, start..end);
+        }
+        let PieceScratch { merger, cache, segment_ids, .. } = &mut *self.scratch;
+        let key = if S::SPANS { None } else { Key::new(self.text, start, end) };
+        let Some(key) = key.map(|key| key.marked(true)) else {
+            return self.tables.merge(segment, start, merger, sink);
+        };
+        if let Some(ids) = cache.get(key) {
+            return sink.push_all(ids);
+        }
+        segment_ids.clear();
+        self.tables.merge(segment, start, merger, segment_ids);
+        sink.push_all(segment_ids);
+        cache.insert(key, segment_ids);
+    }
+}
+
+impl WordEncoder for Pass<'_> {
+    #[inline(always)]
+    fn cache(&self) -> &WordCache {
+        &self.scratch.cache
+    }
+
+    fn learn(&mut self, words: Batch<'_>) {
+        let PieceScratch { new_words, cache, .. } = &mut *self.scratch;
+        new_words.learn(self.tables, self.text, words, cache);
+    }
+
+    #[inline(never)]
+    fn encode<S: Sink>(&mut self, piece: &Word, sink: &mut S) {
+        let bytes = &self.text[piece.start..piece.end];
+        if let Some(ids) = self.scratch.cache.get_word(piece.key, bytes) {
+            return sink.push_all(ids);
+        }
+        let mut ids = std::mem::take(&mut self.scratch.ids);
+        ids.clear();
+        self.encode_new(piece, &mut ids);
+        sink.push_all(&ids);
+        self.scratch.cache.insert_word(piece.key, bytes, &ids);
+        self.scratch.ids = ids;
+    }
+}
+
+/// Whether a piece is not worth cutting into segments: it is short, or ASCII, whose words merge throughout.
+fn is_simple(piece: &[u8]) -> bool {
+    piece.len() <= 4 || piece.len() <= 32 && piece.is_ascii()
+}
