@@ -47,7 +47,8 @@ type ByClass = [[u64; ASCII_CLASSES]; ASCII_CLASSES];
 pub(crate) struct CharPairs {
     ascii: Box<AsciiPairs>,
     filter: Vec<u64>,
-    mask: usize,
+    /// 64 minus the bits of a place in the filter.
+    shift: u32,
 }
 
 impl CharPairs {
@@ -57,7 +58,7 @@ impl CharPairs {
         if left | right < 0x80 {
             return self.ascii_meet(left as u8, right as u8);
         }
-        let at = place(left, right) & self.mask;
+        let at = place(left, right, self.shift);
         self.filter.get(at / 64).is_some_and(|bits| bits >> (at % 64) & 1 != 0)
     }
 
@@ -72,8 +73,9 @@ impl CharPairs {
 }
 
 #[inline(always)]
-fn place(left: Char, right: Char) -> usize {
-    ((u64::from(left) << 32 | u64::from(right)).wrapping_mul(SPREAD) >> 32) as usize
+fn place(left: Char, right: Char, shift: u32) -> usize {
+    // The high bits of the product depend on all bits of both characters.
+    ((u64::from(left) << 32 | u64::from(right)).wrapping_mul(SPREAD) >> shift) as usize
 }
 
 /// Collects [`CharPairs`].
@@ -102,13 +104,13 @@ impl CharPairsBuilder {
     /// The pairs, with a filter of this many bits, a power of two from 64 up. A larger filter errs less often, and has fewer
     /// of its cache lines near.
     pub(crate) fn finish(self, num_bits: usize) -> CharPairs {
-        let mask = num_bits - 1;
+        let shift = u64::BITS - num_bits.trailing_zeros();
         let mut filter = vec![0; num_bits / 64];
         for (left, right) in self.others {
-            let at = place(left, right) & mask;
+            let at = place(left, right, shift);
             filter[at / 64] |= 1 << (at % 64);
         }
-        CharPairs { ascii: self.ascii, filter, mask }
+        CharPairs { ascii: self.ascii, filter, shift }
     }
 }
 

@@ -59,8 +59,9 @@ impl Default for Few {
 pub(super) struct Merging {
     symbols: Vec<SymbolSpan>,
     few: Few,
-    /// Rank and place of each pair that may merge. An entry is stale once the rank at its place has changed.
-    heap: BinaryHeap<Reverse<(u32, u32)>>,
+    /// Rank, in the high half, and place of each pair that may merge. An entry is stale once the rank at its place has
+    /// changed.
+    heap: BinaryHeap<Reverse<u64>>,
     /// Of many symbols the neighbours of each.
     before: Vec<u32>,
     after: Vec<u32>,
@@ -134,6 +135,7 @@ impl Merging {
         }
     }
 
+    #[inline(never)]
     fn run_many(&mut self, mut merge: impl FnMut(&SymbolSpan, &SymbolSpan) -> Merge) {
         let Self { symbols, heap, before, after, merges, .. } = self;
         let len = symbols.len() as u32;
@@ -146,9 +148,10 @@ impl Merging {
         merges.push(NO_MERGE);
         heap.clear();
         let ranked = merges.iter().zip(0..).filter(|(merge, _)| merge.rank != NO_RANK);
-        heap.extend(ranked.map(|(merge, at)| Reverse((merge.rank, at))));
+        heap.extend(ranked.map(|(merge, at)| entry(merge.rank, at)));
 
-        while let Some(Reverse((rank, at))) = heap.pop() {
+        while let Some(Reverse(entry)) = heap.pop() {
+            let (rank, at) = ((entry >> 32) as u32, entry as u32);
             let place = at as usize;
             if merges[place].rank != rank {
                 continue;
@@ -193,10 +196,14 @@ impl Merging {
     }
 }
 
+fn entry(rank: u32, at: u32) -> Reverse<u64> {
+    Reverse(u64::from(rank) << 32 | u64::from(at))
+}
+
 #[inline]
-fn push(heap: &mut BinaryHeap<Reverse<(u32, u32)>>, rank: u32, at: u32) {
+fn push(heap: &mut BinaryHeap<Reverse<u64>>, rank: u32, at: u32) {
     if rank != NO_RANK {
-        heap.push(Reverse((rank, at)));
+        heap.push(entry(rank, at));
     }
 }
 

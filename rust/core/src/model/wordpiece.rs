@@ -24,7 +24,6 @@ use crate::scan::ascii::{BLOCK_LEN, Classes};
 use crate::scan::masks::spaced_out;
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::trie::{DoubleArray, Node, TrieError};
-use crate::unicode::utf8;
 use crate::vocabulary::{Definition, Settings, Vocabulary};
 
 /// What comes before each word: "▁".
@@ -127,7 +126,7 @@ impl WordPiece {
         let mut word = Word::default();
         normalizer.fill(|code_point| {
             word.text.reset(0, false);
-            word.text.push(utf8::encode(code_point, &mut [0; 4]), 0..0);
+            word.text.push_code_point(code_point, 0..0);
             self.look_up(&mut word);
             if let [id] = word.ids[..] { Some(id) } else { None }
         });
@@ -255,7 +254,7 @@ impl WordPiece {
         while at < text.len() {
             let (character, len) = self.normalizer.character(text, at);
             if character.class() != Class::Dropped {
-                word.text.push(utf8::encode(character.payload(), &mut [0; 4]), at..at + len);
+                word.text.push_code_point(character.payload(), at..at + len);
             }
             at += len;
         }

@@ -87,6 +87,20 @@ impl<'a> Rewritten<'a> {
         }
     }
 
+    /// Appends a code point that stands for `origin` as a whole.
+    #[inline]
+    pub(crate) fn push_code_point(&mut self, code_point: u32, origin: Range<usize>) {
+        let (text, mut buffer) = (self.text.to_mut(), [0; 4]);
+        let len = utf8::encode(code_point, &mut buffer).len();
+        // Copying four bytes is cheaper than copying their right number.
+        text.extend_from_slice(&buffer);
+        text.truncate(text.len() + len - buffer.len());
+        if self.keeps_origins {
+            let origin = (origin.start as u32, origin.end as u32);
+            self.origins.extend(std::iter::repeat_n(origin, len));
+        }
+    }
+
     /// Appends bytes that stand for as many bytes of the original text at `at`, one for one.
     #[inline]
     pub(crate) fn push_kept(&mut self, bytes: &[u8], at: usize) {

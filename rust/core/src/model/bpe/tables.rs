@@ -80,8 +80,8 @@ impl Tables {
         let Merger { merging, memo } = merger;
         merging.clear();
         self.symbols(piece, |symbol, range, _| merging.push(symbol, range.start, range.end));
-        let symbols = merging.run(|left, right| match piece[left.start as usize..right.end as usize] {
-            [first, second] => self.pairs.get(first, second),
+        let symbols = merging.run(|left, right| match right.end - left.start {
+            2 => self.pairs.get(piece[left.start as usize], piece[right.start as usize]),
             _ => memo.get(left.symbol, right.symbol, || self.ranks.get(left.symbol, right.symbol)),
         });
         symbols.iter().for_each(|&span| self.push_symbol(span, piece, start, sink));

@@ -1,7 +1,8 @@
 //! Tokens by the bytes that they spell, for pieces that skip the merges (`ignore_merges`).
 //!
-//! An open-addressing index into the keys of all tokens by id: training makes frequent tokens first, so their keys are
-//! close together. The bytes of long tokens lie end to end in a further array. O(1) for a short piece, O(length) for a
+//! Two open-addressing indexes, one for short tokens and one for long tokens, into the keys of all tokens by id: training
+//! makes frequent tokens first, so their keys are close together. There are few long tokens, so the second index is small
+//! enough for the near caches; their bytes lie end to end in a further array. O(1) for a short piece, O(length) for a
 //! long one.
 
 use crate::lookup::hash::Seed;
@@ -13,18 +14,27 @@ use crate::sink::TokenId;
 #[derive(Debug)]
 pub(super) struct WholeTokens {
     seed: Seed,
-    index: Index,
     /// By id; the default for a token that spells no bytes.
     keys: Vec<Key>,
-    /// The bytes of the tokens that are too long for a key of their own.
-    long: Vec<u8>,
+    short: Index,
+    long: Index,
+    /// The bytes of the long tokens.
+    long_bytes: Vec<u8>,
+    /// The length of the longest token, in bytes.
+    max_len: usize,
 }
 
 impl WholeTokens {
     /// An empty table with room for `count` tokens.
     pub(super) fn with_capacity(count: usize) -> Self {
-        let (keys, index) = (Vec::with_capacity(count), Index::with_capacity(count));
-        Self { seed: Seed::default(), index, keys, long: Vec::new() }
+        Self {
+            seed: Seed::default(),
+            keys: Vec::with_capacity(count),
+            short: Index::with_capacity(count),
+            long: Index::default(),
+            long_bytes: Vec::new(),
+            max_len: 0,
+        }
     }
 
     /// Adds the token of the next id, given the bytes that it spells: none for a token that spells no bytes. Appends to
@@ -34,8 +44,9 @@ impl WholeTokens {
         // A key is made faster of bytes that others follow.
         spelled.extend([0; 16]);
         let key = Key::new(spelled, 0, len).unwrap_or_else(|| {
-            let (hash, place) = (self.seed.hash(&spelled[..len]), self.long.len());
-            self.long.extend_from_slice(&spelled[..len]);
+            let (hash, place) = (self.seed.hash(&spelled[..len]), self.long_bytes.len());
+            self.long_bytes.extend_from_slice(&spelled[..len]);
+            self.max_len = self.max_len.max(len);
             if len > 0 { Key::of_long(hash, place, len) } else { Key::default() }
         });
         self.keys.push(key);
@@ -43,10 +54,13 @@ impl WholeTokens {
 
     /// Indexes the tokens that were added.
     pub(super) fn finish(mut self) -> Self {
+        let num_long = self.keys.iter().filter(|key| key.long().is_some()).count();
+        self.long = Index::with_slots((2 * num_long).next_power_of_two().max(16), self.keys.len());
         for (key, id) in self.keys.iter().zip(0..) {
-            let hash = key.long().map_or_else(|| key.hash(self.seed), |(hash, ..)| hash);
-            if key.some().is_some() {
-                self.index.insert(hash, id);
+            match key.long() {
+                Some((hash, ..)) => self.long.insert(hash, id),
+                None if key.some().is_some() => self.short.insert(key.hash(self.seed), id),
+                None => {}
             }
         }
         self
@@ -56,12 +70,13 @@ impl WholeTokens {
     #[inline]
     pub(super) fn get(&self, piece: &[u8], key: Option<Key>) -> Option<TokenId> {
         let id = match key {
-            Some(key) => self.index.find(key.hash(self.seed), |id| self.keys.get(id) == Some(&key)),
+            Some(key) => self.short.find(key.hash(self.seed), |id| self.keys.get(id) == Some(&key)),
+            None if piece.len() > self.max_len => None,
             None => {
                 let hash = self.seed.hash(piece);
                 let is_piece =
-                    |(other, at, len): (u64, usize, usize)| other == hash && &self.long[at..at + len] == piece;
-                self.index.find(hash, |id| self.keys.get(id).and_then(|key| key.long()).is_some_and(is_piece))
+                    |(other, at, len): (u64, usize, usize)| other == hash && &self.long_bytes[at..at + len] == piece;
+                self.long.find(hash, |id| self.keys.get(id).and_then(|key| key.long()).is_some_and(is_piece))
             }
         };
         id.map(|id| id as TokenId)
@@ -71,7 +86,7 @@ impl WholeTokens {
     /// none; see [`Index::likely`].
     #[inline(always)]
     pub(super) fn likely(&self, key: Key) -> usize {
-        self.index.likely(key.hash(self.seed))
+        self.short.likely(key.hash(self.seed))
     }
 
     /// Whether a short piece is the token with this number.
@@ -81,7 +96,10 @@ impl WholeTokens {
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        self.index.heap_bytes() + self.keys.capacity() * size_of::<Key>() + self.long.capacity()
+        self.short.heap_bytes()
+            + self.long.heap_bytes()
+            + self.keys.capacity() * size_of::<Key>()
+            + self.long_bytes.capacity()
     }
 }
 

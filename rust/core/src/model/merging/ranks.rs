@@ -95,8 +95,8 @@ impl MergeRanks {
         Ok(ranks)
     }
 
-    /// The merge of two adjacent symbols.
-    #[inline]
+    /// The merge of two adjacent symbols. Not inlined, so that the cache in front of it is.
+    #[inline(never)]
     pub(crate) fn get(&self, left: Symbol, right: Symbol) -> Merge {
         self.complete(self.probe(left, right))
     }
