@@ -37,6 +37,7 @@ mod pretokenizer;
 mod scan;
 mod sink;
 mod special;
+mod threads;
 mod tokenizer;
 mod vocabulary;
 

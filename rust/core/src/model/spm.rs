@@ -155,7 +155,7 @@ impl Pass<'_> {
         };
         let merge_texts = |left: Symbol, right: Symbol| {
             let text = |symbol: Symbol| vocabulary.keys().get(symbol as usize);
-            merge_of(&[text(left), text(right)].concat(), escaped)
+            memo.get(left, right, || merge_of(&[text(left), text(right)].concat(), escaped))
         };
         if let Some(merged) = runs::merge_piece(segment, char, merge_texts) {
             return merged.for_each(|span| spm.push_symbol(vocabulary, span, segment, start, sink));

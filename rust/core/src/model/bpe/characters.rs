@@ -18,6 +18,7 @@ use crate::model::merging::{SymbolSpan, runs};
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::pretokenizer::Splitter;
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
+use crate::threads::join;
 use crate::unicode::utf8;
 use crate::vocabulary::spelling::{ESCAPED_SPACE, byte_text};
 use crate::vocabulary::{Definition, Vocabulary};
@@ -55,10 +56,14 @@ impl Characters {
         whole_newlines: bool,
     ) -> Result<Self, VocabularyError> {
         let escape_spaces = vocabulary.settings().escape_whitespaces;
-        let (ranks, _) = MergeRanks::new(vocabulary, definition.merges)?;
-        let mut junctions = JunctionsBuilder::new(escape_spaces);
-        let others = ranks.others().map(|(text, _)| text);
-        vocabulary.keys().iter().chain(others).for_each(|text| junctions.add_characters(text));
+        let read_rules = || MergeRanks::new(vocabulary, definition.merges);
+        let (ranks, mut junctions) = join(read_rules, || {
+            let mut junctions = JunctionsBuilder::new(escape_spaces);
+            vocabulary.keys().iter().for_each(|text| junctions.add_characters(text));
+            junctions
+        });
+        let (ranks, _) = ranks?;
+        ranks.others().for_each(|(text, _)| junctions.add_characters(text));
         let ascii = |byte: usize| match byte as u8 {
             b' ' if escape_spaces => ranks.symbol(vocabulary, ESCAPED_SPACE),
             byte => ranks.symbol(vocabulary, &[byte]),

@@ -3,8 +3,6 @@
 //! One pass over the texts of all tokens makes what the merge rules are not needed for, on a thread of its own while the
 //! rules are read. O(total length of the texts and the rules).
 
-use std::thread;
-
 use super::tables::Tables;
 use super::whole_chars::{CharUses, WholeChars};
 use super::whole_tokens::WholeTokens;
@@ -14,6 +12,7 @@ use crate::model::merging::ranks::MergeRanks;
 use crate::model::merging::sure_pairs::{Edges, SurePairs};
 use crate::model::merging::symbol::Symbol;
 use crate::sink::NULL_TOKEN;
+use crate::threads::join;
 use crate::vocabulary::spelling::byte_level;
 use crate::vocabulary::{Definition, Vocabulary};
 
@@ -23,12 +22,8 @@ impl Tables {
     /// # Errors
     /// As [`MergeRanks::new`].
     pub(super) fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError> {
-        let (ranks, mut texts) = thread::scope(|scope| {
-            let texts = thread::Builder::new().spawn_scoped(scope, || TextTables::new(vocabulary));
-            let ranks = MergeRanks::new(vocabulary, definition.merges);
-            let texts = texts.ok().and_then(|texts| texts.join().ok());
-            (ranks, texts.unwrap_or_else(|| TextTables::new(vocabulary)))
-        });
+        let read_rules = || MergeRanks::new(vocabulary, definition.merges);
+        let (ranks, mut texts) = join(read_rules, || TextTables::new(vocabulary));
         let (ranks, rows) = ranks?;
         for (text, symbol) in ranks.others() {
             texts.add(text, symbol);
@@ -44,7 +39,7 @@ impl Tables {
             whole_chars: WholeChars::new(&ranks, &bytes, &pairs, &uses),
             bytes,
             pairs,
-            whole_tokens: whole_tokens.map(WholeTokens::finish),
+            whole_tokens,
             junctions: junctions.finish(),
             spelled_bytes: std::array::from_fn(|byte| vocabulary.id(&[byte as u8]).unwrap_or(NULL_TOKEN)),
             ranks,
@@ -66,8 +61,9 @@ struct TextTables {
 impl TextTables {
     fn new(vocabulary: &Vocabulary) -> Self {
         let len = vocabulary.len();
+        let mut whole_tokens = vocabulary.settings().ignore_merges.then(|| WholeTokens::with_capacity(len));
         let mut tables = Self {
-            whole_tokens: vocabulary.settings().ignore_merges.then(|| WholeTokens::with_capacity(len)),
+            whole_tokens: None,
             junctions: JunctionsBuilder::new(false),
             uses: CharUses::default(),
             edges: Vec::with_capacity(len),
@@ -75,10 +71,11 @@ impl TextTables {
         };
         for (text, symbol) in vocabulary.keys().iter().zip(0..) {
             tables.add(text, symbol);
-            if let Some(whole_tokens) = &mut tables.whole_tokens {
+            if let Some(whole_tokens) = &mut whole_tokens {
                 whole_tokens.push(&mut tables.spelled);
             }
         }
+        tables.whole_tokens = whole_tokens.map(WholeTokens::finish);
         tables
     }
 

@@ -6,7 +6,7 @@
 //! long one.
 
 use crate::lookup::hash::Seed;
-use crate::lookup::index::Index;
+use crate::lookup::index::{Index, TOGETHER};
 use crate::lookup::key::Key;
 use crate::sink::TokenId;
 
@@ -56,11 +56,18 @@ impl WholeTokens {
     pub(super) fn finish(mut self) -> Self {
         let num_long = self.keys.iter().filter(|key| key.long().is_some()).count();
         self.long = Index::with_slots((2 * num_long).next_power_of_two().max(16), self.keys.len());
-        for (key, id) in self.keys.iter().zip(0..) {
-            match key.long() {
-                Some((hash, ..)) => self.long.insert(hash, id),
-                None if key.some().is_some() => self.short.insert(key.hash(self.seed), id),
-                None => {}
+        for (keys, first) in self.keys.chunks(TOGETHER).zip((0..).step_by(TOGETHER)) {
+            let mut hashes = [0; TOGETHER];
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = key.long().map_or_else(|| key.hash(self.seed), |(hash, ..)| hash);
+            }
+            self.short.bring_near(&hashes);
+            for ((key, hash), id) in keys.iter().zip(hashes).zip(first..) {
+                match key.long() {
+                    Some(_) => self.long.insert(hash, id),
+                    None if key.some().is_some() => self.short.insert(hash, id),
+                    None => {}
+                }
             }
         }
         self

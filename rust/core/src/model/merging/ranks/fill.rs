@@ -6,11 +6,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::thread;
+use std::sync::{Mutex, PoisonError};
 
 use super::{BITS_PER_SLOT, FREE, MergeRanks, RANKS_PER_BASE, Row, place_of_bit};
 use crate::error::VocabularyError;
 use crate::model::merging::symbol::{MAX_RANKS, NO_SYMBOL, Symbol};
+use crate::threads::join;
 
 /// Slots of a stretch, a power of two: 128 KiB.
 const STRETCH: usize = 1 << 14;
@@ -51,17 +52,14 @@ impl MergeRanks {
         let (slots_before, slots_after) = slots.split_at_mut(middle * STRETCH);
         let (present_before, present_after) = present.split_at_mut(middle * STRETCH * BITS_PER_SLOT / 64);
         let mut first = Stretches { bounds: &bounds[..=middle], slots: slots_before, present: present_before };
-        let mut second = Stretches { bounds: &bounds[middle..], slots: slots_after, present: present_after };
+        let second = Stretches { bounds: &bounds[middle..], slots: slots_after, present: present_after };
 
-        let (mut left_over, of_second) = thread::scope(|scope| {
-            let of_second =
-                thread::Builder::new().spawn_scoped(scope, || self.fill_stretches(&merges, mask, &mut second));
-            let of_first = self.fill_stretches(&merges, mask, &mut first);
-            (of_first, of_second.ok().and_then(|of_second| of_second.join().ok()))
-        });
-        left_over.extend(of_second.unwrap_or_else(|| self.fill_stretches(&merges, mask, &mut second)));
+        let second = Mutex::new(second);
+        let lock = || second.lock().unwrap_or_else(PoisonError::into_inner);
+        let (left_over, of_second) =
+            join(|| self.fill_stretches(&merges, mask, &mut first), || self.fill_stretches(&merges, mask, &mut lock()));
 
-        for merge in left_over {
+        for merge in left_over.into_iter().chain(of_second) {
             let home = self.hash(merge) as usize & mask;
             let free = (home..).map(|at| at & mask).find(|&at| slots[at] == FREE);
             free.into_iter().for_each(|at| slots[at] = merge);

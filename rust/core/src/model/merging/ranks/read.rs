@@ -8,13 +8,13 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::load`. O(total length). Deviations: none.
 
 use std::ops::Range;
-use std::thread;
 
 use super::{MergeRanks, Row};
 use crate::lookup::index::TOGETHER;
 use crate::lookup::key::Key;
 use crate::model::merging::symbol::{NO_SYMBOL, Symbol};
 use crate::sink::TokenId;
+use crate::threads::join;
 use crate::vocabulary::strings::Strings;
 use crate::vocabulary::{Vocabulary, c_string};
 
@@ -22,16 +22,9 @@ impl MergeRanks {
     /// The symbols of each rule, in order of rank. Texts that are no tokens become new symbols.
     pub(super) fn read(&mut self, vocabulary: &Vocabulary, merges: Strings<'_>) -> Vec<Row> {
         let (len, half) = (merges.len(), merges.len() / 2);
-        let mut rows = Vec::with_capacity(len);
-        thread::scope(|scope| {
-            let look_up = move |range| token_rows(vocabulary, merges, range);
-            let second = thread::Builder::new().spawn_scoped(scope, move || look_up(half..len));
-            rows.extend(look_up(0..half));
-            match second.map(thread::ScopedJoinHandle::join) {
-                Ok(Ok(second)) => rows.extend(second),
-                Ok(Err(_)) | Err(_) => rows.extend(look_up(half..len)),
-            }
-        });
+        let look_up = |range| token_rows(vocabulary, merges, range);
+        let (mut rows, second) = join(|| look_up(0..half), || look_up(half..len));
+        rows.extend(second);
         for (row, merge) in rows.iter_mut().zip(merges.iter()) {
             if row.contains(&NO_SYMBOL)
                 && let Some((left, right)) = split_rule(merge)

@@ -1,0 +1,28 @@
+//! Two tasks at once, which loading a vocabulary is full of.
+
+use std::panic::resume_unwind;
+use std::thread;
+
+/// Runs two tasks at once and returns both results: the second task on a thread of its own, or after the first one where
+/// no thread can be started.
+pub(crate) fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B + Sync) -> (A, B) {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().spawn_scoped(scope, &second);
+        let first = first();
+        match thread.map(thread::ScopedJoinHandle::join) {
+            Ok(Ok(second)) => (first, second),
+            Ok(Err(panic)) => resume_unwind(panic),
+            Err(_) => (first, second()),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::join;
+
+    #[test]
+    fn both_results_are_returned() {
+        assert_eq!(join(|| 1, || "two"), (1, "two"));
+    }
+}
