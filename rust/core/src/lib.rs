@@ -38,6 +38,8 @@ mod scan;
 mod sink;
 mod special;
 mod threads;
+#[cfg(test)]
+mod steps;
 mod tokenizer;
 mod vocabulary;
 

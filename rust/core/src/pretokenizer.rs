@@ -13,6 +13,7 @@ mod lines;
 mod neighbours;
 #[cfg(test)]
 mod oracle;
+mod shape;
 mod splitter;
 
 pub use families::{FAMILIES, Family, PRE_TOKENIZERS};

@@ -1,43 +1,313 @@
-//! Common pattern shapes, matched for 64 bytes at once.
+//! Patterns matched 64 bytes at a time: where pieces start is computed as bits, by shifting and combining masks.
 //!
-//! The patterns of GPT-2 and of cl100k (GPT-4, Llama 3, Qwen) with their descendants cut text at places that a byte and
-//! its nearest neighbours tell, but for a few rare constellations. So boundaries are computed as bits: one mask per class
-//! of bytes, shifted and combined. A block begins where a piece begins, which makes it independent of everything before
-//! it, or else inside the letters of a piece, which go on as long as letters come. Whatever cannot be decided inside the
-//! block ends it early, and the automaton takes over for one piece.
+//! This is fairly complex and not obviously correct. The essence of it is:
 //!
-//! Source: the patterns themselves (see `families`); the automaton is the oracle. About one instruction per byte and
-//! mask instead of a mispredicted branch per piece.
+//! 1. Every byte of a block has one class: letter, digit, blank, newline, isolated or other. Each class is a 64-bit mask
+//!    ([`Bits`]); the bytes of a character beyond ASCII all have its class.
+//! 2. Whether a piece starts at a character mostly follows from its class and that of the character before it: "a
+//!    letter starts a piece unless a letter or a space is before it" is `letter & !(letter << 1 | space << 1)`.
+//! 3. A few rules ask how a *run* of one class ends: a blank after a newline starts a piece unless another newline ends
+//!    the run of blanks. Adding a run's first bit to the run's mask carries it to the byte after the run, for all runs
+//!    of a block in one addition.
+//! 4. Some boundaries depend on bytes that the block does not have, or on a character whose class only its context
+//!    decides. The first such place is the block's *limit*: boundaries below it are certain, others are dropped.
+//! 5. The next block starts where a piece starts, which makes it independent of everything before it. The exception is a
+//!    block that ends inside a run of letters or of isolated characters: then the next one starts right after it, and
+//!    only the run is carried over ([`OpenRun`]).
+//! 6. A block that finds no boundary leaves one piece to [`Cuts`], which asks the automaton.
+//!
+//! Source: the patterns themselves (see `families`); the automata are the oracle. Complexity: linear in the text, about
+//! one instruction per byte and mask, where an automaton mispredicts a branch per piece. The worst case is text whose
+//! pieces are all undecided: each costs a block and the automaton's run through it.
 
 mod bits;
+mod cuts;
 
 use super::automaton::Automaton;
+use super::shape::{Contractions, Digits, Shape, Tail, WordChars};
 use crate::scan::masks::BLOCK;
-use crate::unicode::{self, utf8};
-pub(crate) use bits::Alphabet;
+use crate::scan::places;
 use bits::{Bits, after, below, bit_of_bytes, highest, last_bit};
+use cuts::Cuts;
 
-/// How a shape groups digits.
+/// A block and what is known of it before its boundaries are.
+#[derive(Clone, Copy)]
+struct Block<'a> {
+    bytes: &'a [u8; BLOCK],
+    bits: Bits,
+    /// The run that the block starts in the middle of; if none, a piece starts at its first byte.
+    inside: Option<OpenRun>,
+}
+
+/// A run that continues past the end of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Digits {
-    /// Each by itself.
-    Single,
-    /// By threes from the left.
-    Threes,
-    /// Whole runs, with a space before them.
-    Runs,
-    /// Falcon's: as runs, from which what comes first is cut of three digits of ASCII from the left, and what is before.
-    RunsCutByThrees,
+enum OpenRun {
+    /// Letters, with the last byte before the next block.
+    Letters(u8),
+    Isolated,
+}
+
+/// The boundaries of a block while they are being found.
+struct Boundaries {
+    /// The bytes at which pieces start.
+    starts: u64,
+    /// Boundaries below this byte are certain.
+    limit: u32,
+    /// Whether the word at the end of the block takes no letters but those of ASCII.
+    is_ascii_word: bool,
+}
+
+/// How far the boundaries of a block are certain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Certain {
+    /// Up to this byte of the block.
+    UpTo(u32),
+    /// Up to the end of the block; the last piece lasts as long as this run.
+    UpToRun(OpenRun),
+    /// Up to the end of the text.
+    Text,
+}
+
+impl Shape {
+    /// Calls `piece` with the byte range of every piece of `text`, which is canonical UTF-8. `automaton` matches the
+    /// pattern of this shape.
+    #[inline]
+    pub(crate) fn split(self, automaton: &Automaton, text: &[u8], piece: impl FnMut(usize, usize)) {
+        match self {
+            // The compiler specialises the code for each of the most common shapes.
+            Self::CL100K => Self::CL100K.split_as(automaton, text, piece),
+            Self::QWEN2 => Self::QWEN2.split_as(automaton, text, piece),
+            Self::GPT2 => Self::GPT2.split_as(automaton, text, piece),
+            _ => self.split_as(automaton, text, piece),
+        }
+    }
+
+    #[inline(always)]
+    fn split_as(self, automaton: &Automaton, text: &[u8], mut piece: impl FnMut(usize, usize)) {
+        let mut cuts = Cuts::new(self, automaton, text);
+        let mut padded = [0; BLOCK];
+        let (mut block_start, mut piece_start) = (0, 0);
+        let mut inside = None;
+
+        while block_start < text.len() {
+            #[cfg(test)]
+            crate::steps::count(1);
+            let rest = &text[block_start..];
+            let bytes = rest.first_chunk().unwrap_or_else(|| {
+                padded = [0; BLOCK];
+                padded[..rest.len()].copy_from_slice(rest);
+                &padded
+            });
+            let bits = Bits::new(bytes, rest.len().min(BLOCK), rest.len() <= BLOCK, self.words);
+            let block = Block { bytes, bits, inside };
+
+            let (starts, certain) = self.boundaries(block);
+            for at in places(starts) {
+                let end = block_start + at;
+                piece(piece_start, end);
+                piece_start = end;
+            }
+
+            match certain {
+                Certain::Text => return piece(piece_start, text.len()),
+                Certain::UpToRun(run) => (block_start, inside) = (block_start + bits.end as usize, Some(run)),
+                Certain::UpTo(limit) => {
+                    let is_open = piece_start < block_start;
+                    let end = if is_open && let Some(len) = self.open_run_len(block, limit) {
+                        Some(block_start + len as usize)
+                    } else if is_open || piece_start == block_start && inside.is_none() {
+                        Some(cuts.piece_end(piece_start))
+                    } else {
+                        None
+                    };
+                    if let Some(end) = end {
+                        piece(piece_start, end);
+                        piece_start = end;
+                    }
+                    (block_start, inside) = (piece_start, None);
+                }
+            }
+        }
+    }
+
+    /// The length of the run that the block starts in the middle of, if the piece certainly ends with it.
+    #[inline(always)]
+    fn open_run_len(self, block: Block<'_>, limit: u32) -> Option<u32> {
+        let Block { bits, inside, .. } = block;
+        let is_isolated = inside == Some(OpenRun::Isolated);
+        let run = if is_isolated { bits.isolated } else { bits.letter };
+        let len = run.trailing_ones();
+        // Nothing is known of the first character, except that it does not belong to the run.
+        let is_over = bits.end == 0 && !self.words.may_continue(is_isolated);
+        let may_have_suffix = || self.contractions == Contractions::Suffixes && bits.apostrophe >> len & 1 != 0;
+        (len < limit && !may_have_suffix() || is_over).then_some(len)
+    }
+
+    /// The bytes of a block at which pieces start, not counting a piece that starts with the block, and how far they
+    /// are certain.
+    #[inline(always)]
+    fn boundaries(self, block: Block<'_>) -> (u64, Certain) {
+        let Block { bits, inside, .. } = block;
+        let Bits { digit, space, inner, end, is_closed, .. } = bits;
+
+        // 1. A run of others starts a piece, unless a space before it does. Slashes in its tail are not others.
+        let tail = if self.tail == Tail::Slashes { slashes(block) } else { 0 };
+        let other = bits.other & !tail;
+        let other_starts = other & !inner & !after(other | space);
+        let mut found = Boundaries { starts: other_starts, limit: end, is_ascii_word: false };
+
+        // 2. So do digits, in groups or not, and runs of isolated characters.
+        found.starts |= self.digits.starts(digit, space);
+        if self.digits == Digits::RunsThenThrees && !is_closed {
+            found.doubt_short_run(bits);
+        }
+        let in_isolated = u64::from(inside == Some(OpenRun::Isolated));
+        found.starts |= bits.isolated & !inner & !(after(bits.isolated) | in_isolated);
+
+        // 3. Words and whitespace.
+        if self.cl100k {
+            self.cl100k_words(block, other_starts, &mut found);
+            self.cl100k_whitespace(block, other, tail, &mut found);
+        } else {
+            self.gpt2_words_and_whitespace(block, &mut found);
+        }
+        if self.cased {
+            found.add_case_changes(block);
+        }
+
+        // 4. Contractions change what steps 1 and 3 have found around apostrophes.
+        self.contractions(block, other_starts, &mut found);
+
+        let certain = match found.limit == end {
+            true if is_closed => Certain::Text,
+            true if bits.letter & last_bit(end) != 0 && !found.is_ascii_word => {
+                Certain::UpToRun(OpenRun::Letters(block.bytes[end as usize - 1]))
+            }
+            true if bits.isolated & last_bit(end) != 0 => Certain::UpToRun(OpenRun::Isolated),
+            _ => Certain::UpTo(found.limit),
+        };
+        (found.starts & !u64::from(inside.is_none()) & below(found.limit), certain)
+    }
+
+    /// The last of several whitespace characters, where the pattern sees something else after it. The end of an open
+    /// block does not show what follows, so whitespace there lowers the limit.
+    #[inline(always)]
+    fn last_white(self, bits: Bits, found: &mut Boundaries) -> u64 {
+        let white = bits.blank | bits.newline;
+        if !bits.is_closed && white & last_bit(bits.end) != 0 {
+            found.doubt(bits.end - 1);
+        }
+        // What is cut out before the pattern sees the text ends it as the end of the text does.
+        let cut_digits = if self.digits_first { bits.digit } else { 0 };
+        let cut_isolated = if self.words.isolates_first() { bits.isolated } else { 0 };
+        white & after(white) & (below(bits.end) & !(white | cut_digits | cut_isolated)) >> 1
+    }
+
+    /// GPT-2's: a space goes with the letters after it, and whitespace ends before the last one of its run.
+    #[inline(always)]
+    fn gpt2_words_and_whitespace(self, block: Block<'_>, found: &mut Boundaries) {
+        let Bits { letter, space, blank, newline, inner, .. } = block.bits;
+        let white = blank | newline;
+        let last_white = self.last_white(block.bits, found);
+        found.starts |= letter & !inner & !(after(letter | space) | block.in_letters());
+        found.starts |= white & !after(white) | last_white;
+    }
+
+    /// cl100k's: letters go with a blank before them, or with another character that has no other before it.
+    #[inline(always)]
+    fn cl100k_words(self, block: Block<'_>, other_starts: u64, found: &mut Boundaries) {
+        let Bits { letter, blank, inner, end, .. } = block.bits;
+        let is_deepseek = self.words == WordChars::DeepSeek;
+        let ascii = if is_deepseek { !bit_of_bytes::<7>(block.bytes) } else { u64::MAX };
+
+        let mut first_others = other_starts & ascii;
+        for _ in 1..4 {
+            first_others |= after(first_others) & inner;
+        }
+        let joined = after(first_others) & ascii;
+        found.starts |= letter & !inner & !(after(letter | blank) | joined | block.in_letters());
+
+        if is_deepseek {
+            // After such a character a word ends with its ASCII letters (essence, 3).
+            let (sum, overflow) = (letter & ascii).overflowing_add(letter & joined);
+            let ends = sum & !(letter & ascii);
+            found.starts |= ends & letter & !inner;
+            found.is_ascii_word = overflow || ends & !below(end) != 0;
+        }
+    }
+
+    /// cl100k's: whitespace that has newlines ends with the last one of them.
+    #[inline(always)]
+    fn cl100k_whitespace(self, block: Block<'_>, other: u64, tail: u64, found: &mut Boundaries) {
+        let Bits { blank, newline, end, is_closed, .. } = block.bits;
+        let white = blank | newline;
+        let last_white = self.last_white(block.bits, found);
+        let takes_newline = if self.tail == Tail::None { white } else { white | other };
+        found.starts |= newline & !after(takes_newline) & !tail;
+
+        // A blank after a newline starts a piece if that newline is the last one of the whitespace. It is not if the run
+        // of blanks ends with a newline (essence, 3), and that is undecided if the block ends first.
+        let after_newline = blank & after(newline);
+        let (sum, overflow) = blank.overflowing_add(after_newline);
+        let ends = sum & !blank;
+        let open_ends = if is_closed { 0 } else { ends & !below(end) };
+        let undecided = ends & newline | open_ends;
+        if undecided != 0 {
+            found.doubt(highest(after_newline & below(undecided.trailing_zeros())));
+        } else if overflow && !is_closed {
+            found.doubt(highest(after_newline));
+        }
+        found.starts |= blank & (!after(white) | after_newline | last_white);
+    }
+
+    /// Contractions are pieces, or the ends of words.
+    #[inline(always)]
+    fn contractions(self, block: Block<'_>, other_starts: u64, found: &mut Boundaries) {
+        let Bits { letter, apostrophe, end, is_closed, .. } = block.bits;
+        let mut candidates = apostrophe & other_starts;
+        if self.contractions == Contractions::Suffixes {
+            candidates &= after(letter) | block.in_letters();
+            if !is_closed && candidates & last_bit(end) != 0 {
+                found.doubt(end - 1);
+            }
+        }
+        candidates &= letter >> 1;
+        if candidates != 0 && self.contractions != Contractions::None {
+            self.contract(block, candidates, found);
+        }
+    }
+
+    /// Corrects the boundaries around those of the apostrophes `candidates` that start a contraction.
+    fn contract(self, block: Block<'_>, candidates: u64, found: &mut Boundaries) {
+        let is_suffix = self.contractions == Contractions::Suffixes;
+        let mut last_end = 0;
+        for at in places(candidates).map(|at| at as u32) {
+            // A suffix ends the piece before it; any other contraction starts one.
+            let certain = if is_suffix { at } else { at + 1 };
+            if at + 3 >= BLOCK as u32 {
+                return found.doubt(certain);
+            }
+            let len = contraction_len(&block.bytes[at as usize + 1..], self.contractions != Contractions::Lower);
+            // A word has one suffix.
+            let Some(len) = len.filter(|_| !is_suffix || at == 0 || at != last_end) else { continue };
+            last_end = at + len;
+            if last_end == block.bits.end && !block.bits.is_closed {
+                return found.doubt(certain);
+            }
+            found.starts &= !(below(last_end) & !below(certain));
+            found.starts |= block.bits.letter & 1 << last_end;
+        }
+    }
 }
 
 impl Digits {
-    /// The digits at which pieces begin.
+    /// The digits at which pieces start.
     #[inline(always)]
     fn starts(self, digit: u64, space: u64) -> u64 {
         match self {
             Self::Runs => digit & !after(digit | space),
             Self::Single => digit,
-            Self::Threes | Self::RunsCutByThrees => {
+            Self::Threes | Self::RunsThenThrees => {
                 let third = digit & after(digit) & after(after(digit));
                 let mut group = digit & !after(digit);
                 let mut groups = group;
@@ -45,372 +315,75 @@ impl Digits {
                     group = group << 3 & third;
                     groups |= group;
                 }
-                if self == Self::Threes { groups } else { groups & !short_after(digit, space) }
+                if self == Self::Threes { groups } else { groups & !short_run_starts(digit, space) }
             }
         }
     }
 }
 
-/// The beginnings of runs of less than three digits with a space before them.
+/// The starts of runs of one or two digits with a space before them.
 #[inline(always)]
-fn short_after(digit: u64, space: u64) -> u64 {
+fn short_run_starts(digit: u64, space: u64) -> u64 {
     digit & !after(digit) & after(space) & !(digit >> 1 & digit >> 2)
 }
 
-/// What a shape makes of `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` and `'d`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Contractions {
-    /// Nothing.
-    None,
-    /// A piece, in lower case only.
-    Lower,
-    /// A piece, in any case.
-    Pieces,
-    /// The end of a piece of letters, in any case.
-    Suffixes,
-}
-
-/// What runs of characters that are neither letters nor digits nor whitespace take along.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tail {
-    /// Nothing.
-    None,
-    /// The newlines after them.
-    Newlines,
-    /// The newlines and slashes after them.
-    Slashes,
-}
-
-/// A pattern that can be matched by blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Shape {
-    /// cl100k's shape: letters take any one character before them along, and whitespace ends with its last newline.
-    /// Otherwise GPT-2's: a space goes with what comes after it.
-    pub cl100k: bool,
-    pub digits: Digits,
-    /// Whether digits are cut out by a pattern of their own before this one sees the text between them.
-    pub digits_first: bool,
-    /// For DeepSeek V3, letters take only ASCII along, and only those of ASCII do.
-    pub alphabet: Alphabet,
-    /// Whether a piece of letters ends where one of `A` to `Z` comes after another letter than these.
-    pub cased: bool,
-    pub contractions: Contractions,
-    pub tail: Tail,
-}
-
-/// The shape of GPT-2's pattern.
-pub(crate) const GPT2: Shape = Shape {
-    cl100k: false,
-    digits: Digits::Runs,
-    digits_first: false,
-    alphabet: Alphabet::Letters,
-    cased: false,
-    contractions: Contractions::Lower,
-    tail: Tail::None,
-};
-/// The shape of cl100k's.
-pub(crate) const CL100K: Shape =
-    Shape { cl100k: true, digits: Digits::Threes, contractions: Contractions::Pieces, tail: Tail::Newlines, ..GPT2 };
-/// The shape of Qwen 2's.
-pub(crate) const QWEN2: Shape = Shape { digits: Digits::Single, ..CL100K };
-/// The shape of o200k's.
-pub(crate) const O200K: Shape =
-    Shape { cased: true, contractions: Contractions::Suffixes, tail: Tail::Slashes, ..CL100K };
-
-/// The shape of those that tell cases apart in Unicode's categories, which llama.cpp does not: for it letters are letters.
-pub(crate) const CASED: Shape = Shape { alphabet: Alphabet::LettersButMarks, cased: false, ..O200K };
-
-/// The shape of DeepSeek V3's.
-pub(crate) const DEEPSEEK3: Shape =
-    Shape { alphabet: Alphabet::DeepSeek, digits_first: true, contractions: Contractions::None, ..CL100K };
-
-/// The shape of Kimi K2's.
-pub(crate) const KIMI_K2: Shape = Shape { alphabet: Alphabet::Han, contractions: Contractions::Suffixes, ..CL100K };
-/// The shape of Falcon's.
-pub(crate) const FALCON: Shape = Shape {
-    alphabet: Alphabet::Punctuation,
-    digits: Digits::RunsCutByThrees,
-    contractions: Contractions::None,
-    ..GPT2
-};
-/// The shape of the default's, which leaves no space with numbers.
-pub(crate) const DEFAULT: Shape =
-    Shape { alphabet: Alphabet::PunctuationButBackquote, digits: Digits::Threes, ..FALCON };
-
-/// How far pieces are known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
-    /// Up to this byte of a block.
-    To(u32),
-    /// To the end of the block, where the last piece goes on as long as what it ends with there.
-    Inside(Run),
-    /// To the end of the text.
-    Text,
-}
-
-/// What a piece is that ends with the last one of these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Run {
-    /// Letters, with the last byte of the latest.
-    Letters(u8),
-    Apart,
-}
-
-impl Shape {
-    /// Calls `piece` with the byte range of every piece of `text`, which is canonical UTF-8. `automaton` matches the
-    /// same pattern.
-    #[inline]
-    pub(crate) fn split(self, automaton: &Automaton, text: &[u8], piece: impl FnMut(usize, usize)) {
-        match self {
-            // The compiler leaves out what the most common ones do not need.
-            CL100K => CL100K.split_as(automaton, text, piece),
-            QWEN2 => QWEN2.split_as(automaton, text, piece),
-            GPT2 => GPT2.split_as(automaton, text, piece),
-            _ => self.split_as(automaton, text, piece),
-        }
-    }
-
+impl Block<'_> {
+    /// The first bit, if letters are before it.
     #[inline(always)]
-    fn split_as(self, automaton: &Automaton, text: &[u8], mut piece: impl FnMut(usize, usize)) {
-        let (mut begin, mut from) = (0, 0);
-        // Where a block begins inside a piece, what is before it.
-        let mut inside = None;
-        let (mut next_cut, mut padded) = (NextCut::default(), [0; BLOCK]);
-        while begin < text.len() {
-            let rest = &text[begin..];
-            let block = rest.first_chunk().unwrap_or_else(|| {
-                padded = [0; BLOCK];
-                padded[..rest.len()].copy_from_slice(rest);
-                &padded
-            });
-            let bits = Bits::new(block, rest.len().min(BLOCK), rest.len() <= BLOCK, self.alphabet);
-            let (mut starts, known) = self.starts(bits, block, inside);
-            while starts != 0 {
-                let to = begin + starts.trailing_zeros() as usize;
-                piece(from, to);
-                from = to;
-                starts &= starts - 1;
-            }
-            match known {
-                Known::Text => return piece(from, text.len()),
-                Known::Inside(run) => (begin, inside) = (begin + bits.end as usize, Some(run)),
-                Known::To(limit) => {
-                    let run = if inside == Some(Run::Apart) { bits.apart } else { bits.letter };
-                    let len = run.trailing_ones();
-                    let is_over = bits.end == 0 && !self.alphabet.goes_on(inside == Some(Run::Apart));
-                    // A suffix belongs to the letters before it.
-                    let has_suffix = || self.contractions == Contractions::Suffixes && bits.apostrophe >> len & 1 != 0;
-                    let to = if from < begin && (len < limit && !has_suffix() || is_over) {
-                        // The run ends here, whatever comes after it.
-                        Some(begin + len as usize)
-                    } else if from < begin || from == begin && inside.is_none() {
-                        // Nothing was certain: one piece the long way.
-                        Some(self.piece_end(automaton, text, from, &mut next_cut))
-                    } else {
-                        None
-                    };
-                    if let Some(to) = to {
-                        piece(from, to);
-                        from = to;
-                    }
-                    (begin, inside) = (from, None);
-                }
-            }
-        }
+    fn in_letters(self) -> u64 {
+        u64::from(matches!(self.inside, Some(OpenRun::Letters(_))))
     }
 
-    /// Where the piece that begins at `begin` ends.
-    #[inline(never)]
-    fn piece_end(self, automaton: &Automaton, text: &[u8], begin: usize, next_cut: &mut NextCut) -> usize {
-        if !self.digits_first && !self.alphabet.cuts_first() {
-            return automaton.piece_end(text, begin, text.len());
-        }
-        let next = next_cut.from(self, text, begin);
-        if next > begin {
-            let number_end = || self.number_end(&text[..next], begin);
-            return number_end().unwrap_or_else(|| automaton.piece_end(text, begin, next));
-        }
-        let (cut, len) = self.cut(text, begin).unwrap_or((Cut::Number, 1));
-        let most = match cut {
-            Cut::Apart => return automaton.piece_end(text, begin, next_cut.run_end(self, text, begin)),
-            Cut::Number if self.digits == Digits::Single => 1,
-            Cut::Number => 3,
-        };
-        let mut at = begin + len;
-        for _ in 1..most {
-            match self.cut(text, at) {
-                Some((Cut::Number, len)) => at += len,
-                _ => break,
-            }
-        }
-        at
-    }
-
-    /// Of a character at `at` that is cut out before the pattern sees the text, what it is, and its length.
-    fn cut(self, text: &[u8], at: usize) -> Option<(Cut, usize)> {
-        let (code_point, len) = utf8::decode_valid(text, at)?;
-        match self.digits_first && unicode::flags(code_point).is_number() {
-            true => Some((Cut::Number, len)),
-            false => (self.alphabet.cuts_first() && self.alphabet.is_cut(code_point)).then_some((Cut::Apart, len)),
-        }
-    }
-
-    /// Where the piece that begins at `begin` ends, if that is a number, or a space before one, that is cut after the
-    /// pattern has seen it. The automaton would go through the whole number for each of its pieces.
-    fn number_end(self, text: &[u8], begin: usize) -> Option<usize> {
-        let number_len = |at| {
-            let (code_point, len) = utf8::decode_valid(text, at)?;
-            unicode::flags(code_point).is_number().then_some(len)
-        };
-        let is_three =
-            |at: usize| text[at..].first_chunk::<3>().is_some_and(|three| three.iter().all(u8::is_ascii_digit));
-        let mut at = begin + usize::from(text[begin] == b' ');
-        let has_space = at > begin;
-        let keeps_space = self.digits == Digits::RunsCutByThrees;
-        if self.digits_first || number_len(at).is_none() {
-            return None;
-        }
-        if has_space && (!keeps_space || is_three(at)) {
-            return Some(at);
-        }
-        if is_three(at) {
-            return Some(at + 3);
-        }
-        while let Some(len) = number_len(at).filter(|_| !is_three(at)) {
-            at += len;
-        }
-        Some(at)
-    }
-
-    /// The bytes at which pieces begin, as far as that is certain, and how far it is. A piece begins at the first byte, or
-    /// else the block is `inside` one.
+    /// The upper-case ASCII letters after lower-case ones, and those after a letter beyond ASCII.
     #[inline(always)]
-    fn starts(self, bits: Bits, block: &[u8; BLOCK], inside: Option<Run>) -> (u64, Known) {
-        let Bits { letter, digit, space, blank, newline, apart, mut other, apostrophe, inner, end, is_closed } = bits;
-        let white = blank | newline;
-        let before = if let Some(Run::Letters(byte)) = inside { Some(byte) } else { None };
-        let in_letters = u64::from(before.is_some());
-        let takes_newline = if self.tail == Tail::None { white } else { white | other };
-        let mut tail = 0;
-        if self.tail == Tail::Slashes {
-            tail = slashes(block, newline & after(other), end);
-            // Slashes in it are like nothing that comes before them.
-            other &= !tail;
-        }
-        // Others begin a piece, unless others or a space are before them.
-        let other_starts = other & !inner & !after(other | space);
-        // The last of several whitespace characters begins a piece if the pattern sees something after it. At the end of
-        // an open block that does not show.
-        let cut_digits = if self.digits_first { digit } else { 0 };
-        let ending = white | cut_digits | if self.alphabet.cuts_first() { apart } else { 0 };
-        let last_white = white & after(white) & (below(end) & !ending) >> 1;
-        let mut limit = if !is_closed && white & last_bit(end) != 0 { end - 1 } else { end };
-        let mut starts = other_starts | self.digits.starts(digit, space);
-        if self.digits == Digits::RunsCutByThrees && !is_closed {
-            // Whether a short run goes on behind the block does not show.
-            let open = digit & last_bit(end);
-            let undecided = short_after(digit, space) & (open | open >> 1);
-            if undecided != 0 {
-                limit = limit.min(undecided.trailing_zeros());
-            }
-        }
-        let in_apart = u64::from(inside == Some(Run::Apart));
-        starts |= apart & !inner & !(after(apart) | in_apart);
-        // Whether the last piece takes no letters along but those of ASCII.
-        let mut ends_in_ascii = false;
-        if self.cl100k {
-            let ascii = if self.alphabet == Alphabet::DeepSeek { !bit_of_bytes::<7>(block) } else { u64::MAX };
-            let mut alone = other_starts & ascii;
-            for _ in 1..4 {
-                alone |= after(alone) & inner;
-            }
-            let joined = after(alone) & ascii;
-            starts |= letter & !inner & !(after(letter | blank) | joined | in_letters);
-            if self.alphabet == Alphabet::DeepSeek {
-                // With another character before them, letters end with those of ASCII. Adding a run's first bit moves it to
-                // where the run ends.
-                let (sum, overflow) = (letter & ascii).overflowing_add(letter & joined);
-                let ends = sum & !(letter & ascii);
-                starts |= ends & letter & !inner;
-                ends_in_ascii = overflow || ends & !below(end) != 0;
-            }
-            starts |= newline & !after(takes_newline) & !tail;
-            // A blank begins a piece after a newline, if that is the last one of its run. Adding a run's first bit moves
-            // it to where the run ends.
-            let after_newline = blank & after(newline);
-            let (sum, overflow) = blank.overflowing_add(after_newline);
-            let ends = sum & !blank;
-            let open_ends = if is_closed { 0 } else { ends & !below(end) };
-            let undecided = ends & newline | open_ends;
-            if undecided != 0 {
-                limit = limit.min(highest(after_newline & below(undecided.trailing_zeros())));
-            } else if overflow && !is_closed {
-                limit = limit.min(highest(after_newline));
-            }
-            starts |= blank & (!after(white) | after_newline | last_white);
-        } else {
-            starts |= letter & !inner & !(after(letter | space) | in_letters);
-            starts |= white & !after(white) | last_white;
-        }
-        if self.cased {
-            let (ends, unsure) = case_changes(block, letter, before);
-            starts |= ends;
-            limit = limit.min(unsure.trailing_zeros());
-        }
-        let mut candidates = apostrophe & other_starts;
-        if self.contractions == Contractions::Suffixes {
-            candidates &= after(letter) | in_letters;
-            if !is_closed && candidates & last_bit(end) != 0 {
-                limit = limit.min(end - 1);
-            }
-        }
-        candidates &= letter >> 1;
-        if candidates != 0 && self.contractions != Contractions::None {
-            limit = limit.min(self.contracted(block, candidates, bits, &mut starts));
-        }
-        let known = match limit == end {
-            true if is_closed => Known::Text,
-            true if letter & last_bit(end) != 0 && !ends_in_ascii => {
-                Known::Inside(Run::Letters(block[end as usize - 1]))
-            }
-            true if apart & last_bit(end) != 0 => Known::Inside(Run::Apart),
-            _ => Known::To(limit),
+    fn case_changes(self) -> (u64, u64) {
+        let letter = self.bits.letter;
+        let (lower_half, ascii) = (bit_of_bytes::<5>(self.bytes), !bit_of_bytes::<7>(self.bytes));
+        let (upper, lower, beyond) = (letter & ascii & !lower_half, letter & ascii & lower_half, letter & !ascii);
+        let is_before = |is: fn(&u8) -> bool| match &self.inside {
+            Some(OpenRun::Letters(byte)) => u64::from(is(byte)),
+            _ => 0,
         };
-        (starts & !u64::from(inside.is_none()) & below(limit), known)
-    }
-
-    /// Corrects the pieces at apostrophes that begin a contraction; answers how far that is certain.
-    fn contracted(self, block: &[u8; BLOCK], mut candidates: u64, bits: Bits, starts: &mut u64) -> u32 {
-        // A suffix is a part of the piece before it, another contraction begins a piece.
-        let is_suffix = self.contractions == Contractions::Suffixes;
-        let mut last = 0;
-        while candidates != 0 {
-            let at = candidates.trailing_zeros();
-            candidates &= candidates - 1;
-            let certain = if is_suffix { at } else { at + 1 };
-            if at + 3 >= BLOCK as u32 {
-                return certain;
-            }
-            let found = contraction(&block[at as usize + 1..], self.contractions != Contractions::Lower);
-            // Behind a suffix no other one comes.
-            let Some(len) = found.filter(|_| !is_suffix || at == 0 || at != last) else { continue };
-            last = at + len;
-            if last == bits.end && !bits.is_closed {
-                return certain;
-            }
-            *starts &= !(below(last) & !below(certain));
-            *starts |= bits.letter & 1 << last;
-        }
-        BLOCK as u32
+        let after_lower = after(lower) | is_before(u8::is_ascii_lowercase);
+        (upper & after_lower, upper & (after(beyond) | is_before(|byte| !byte.is_ascii())))
     }
 }
 
-/// The newlines and slashes in a row, from each of `newlines` on.
-fn slashes(block: &[u8; BLOCK], mut newlines: u64, end: u32) -> u64 {
+impl Boundaries {
+    /// Lowers the limit to `at`.
+    #[inline(always)]
+    fn doubt(&mut self, at: u32) {
+        self.limit = self.limit.min(at);
+    }
+
+    /// A word ends before a capital that follows a small letter. What follows a letter beyond ASCII depends on more of
+    /// the text.
+    #[inline(always)]
+    fn add_case_changes(&mut self, block: Block<'_>) {
+        let (ends, undecided) = block.case_changes();
+        self.starts |= ends;
+        self.doubt(undecided.trailing_zeros());
+    }
+
+    /// A short run of digits at the end of an open block may be a longer one.
+    #[inline(always)]
+    fn doubt_short_run(&mut self, bits: Bits) {
+        let open = bits.digit & last_bit(bits.end);
+        let undecided = short_run_starts(bits.digit, bits.space) & (open | open >> 1);
+        if undecided != 0 {
+            self.doubt(undecided.trailing_zeros());
+        }
+    }
+}
+
+/// The runs of newlines and slashes that start with a newline after a character that is other.
+fn slashes(block: Block<'_>) -> u64 {
+    let Bits { newline, other, end, .. } = block.bits;
+    let mut newlines = newline & after(other);
     let mut found = 0;
     while newlines != 0 {
         let first = newlines.trailing_zeros();
-        let is_in = |&at: &u32| matches!(block[at as usize], b'\r' | b'\n' | b'/');
+        let is_in = |&at: &u32| matches!(block.bytes[at as usize], b'\r' | b'\n' | b'/');
         let last = (first..end).take_while(is_in).last().unwrap_or(first);
         found |= below(last + 1) & !below(first);
         newlines &= !below(last + 1);
@@ -418,103 +391,57 @@ fn slashes(block: &[u8; BLOCK], mut newlines: u64, end: u32) -> u64 {
     found
 }
 
-/// The upper-case letters of ASCII that come after lower-case ones, and those that come after a letter beyond ASCII, where
-/// more of the text has to be seen.
-#[inline(always)]
-fn case_changes(block: &[u8; BLOCK], letter: u64, before: Option<u8>) -> (u64, u64) {
-    let (lower_half, ascii) = (bit_of_bytes::<5>(block), !bit_of_bytes::<7>(block));
-    let (upper, lower, beyond) = (letter & ascii & !lower_half, letter & ascii & lower_half, letter & !ascii);
-    let is_before = |is: fn(&u8) -> bool| u64::from(before.as_ref().is_some_and(is));
-    let after_lower = after(lower) | is_before(u8::is_ascii_lowercase);
-    (upper & after_lower, upper & (after(beyond) | is_before(|byte| !byte.is_ascii())))
-}
-
-/// The length of a contraction with its apostrophe, given what follows the apostrophe.
-fn contraction(after: &[u8], any_case: bool) -> Option<u32> {
+/// The length of a contraction with its apostrophe, if one is followed by this text.
+fn contraction_len(text: &[u8], any_case: bool) -> Option<u32> {
     let fold = |byte: u8| if any_case { byte.to_ascii_lowercase() } else { byte };
-    match *after {
+    match *text {
         [first, ..] if matches!(fold(first), b's' | b't' | b'm' | b'd') => Some(2),
         [first, second, ..] if matches!(&[fold(first), fold(second)], b"re" | b"ve" | b"ll") => Some(3),
         _ => None,
     }
 }
 
-/// What is cut out before the pattern sees the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cut {
-    Number,
-    Apart,
-}
-
-/// What is cut out next. Linear in the text for all questions together, which go upwards.
-#[derive(Default)]
-struct NextCut {
-    /// Where the first character that is cut out is from the last place on that was asked for.
-    next: usize,
-    /// Where the last run ends that was asked for.
-    run_end: usize,
-}
-
-impl NextCut {
-    /// The first one from `begin` on, or else the end.
-    fn from(&mut self, shape: Shape, text: &[u8], begin: usize) -> usize {
-        self.next = self.next.max(begin);
-        while self.next < text.len() && shape.cut(text, self.next).is_none() {
-            self.next += utf8::sequence_len(text[self.next]);
-        }
-        self.next
-    }
-
-    /// Where the run ends that the character at `begin` is in, which is set apart.
-    fn run_end(&mut self, shape: Shape, text: &[u8], begin: usize) -> usize {
-        self.run_end = self.run_end.max(begin);
-        while let Some((Cut::Apart, len)) = shape.cut(text, self.run_end) {
-            self.run_end += len;
-        }
-        self.run_end
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
     use std::sync::LazyLock;
+
+    use proptest::prelude::*;
 
     use super::Shape;
     use crate::pretokenizer::automaton::Automaton;
     use crate::pretokenizer::families::{FAMILIES, HAN};
-    use crate::pretokenizer::splitter::{KIMI_K2, shape};
-    use proptest::prelude::*;
-    use std::collections::HashSet;
+    use crate::pretokenizer::shape::KIMI_K2;
 
-    /// Shapes of the table, each with the automaton of its pattern and those of all patterns that it stands for.
+    /// The shapes of the table, each with the automaton of its pattern and the automata of all patterns that it replaces.
     static SHAPES: LazyLock<Vec<(Shape, Automaton, Vec<Automaton>)>> = LazyLock::new(|| {
         let automaton = |pattern: &str| Automaton::new(if pattern == HAN { KIMI_K2 } else { pattern });
         let automaton = |pattern: &str| automaton(pattern).expect("a pattern of the table");
         let lists: HashSet<&[&str]> = FAMILIES.iter().map(|family| family.patterns).collect();
         let shapes = lists.iter().filter_map(|patterns| {
-            let (shape, pattern) = shape(patterns)?;
+            let (shape, pattern) = Shape::of(patterns)?;
             Some((shape, automaton(pattern), patterns.iter().map(|pattern| automaton(pattern)).collect()))
         });
         shapes.collect()
     });
 
-    fn descend(automata: &[Automaton], text: &[u8], begin: usize, end: usize, piece: &mut dyn FnMut(usize, usize)) {
+    fn descend(automata: &[Automaton], text: &[u8], start: usize, end: usize, piece: &mut dyn FnMut(usize, usize)) {
         match automata {
-            [] => piece(begin, end),
-            [first, rest @ ..] => first.split(text, begin, end, |begin, end| descend(rest, text, begin, end, piece)),
+            [] => piece(start, end),
+            [first, rest @ ..] => first.split(text, start, end, |start, end| descend(rest, text, start, end, piece)),
         }
     }
 
     fn assert_agree(text: &str) {
         for (shape, automaton, automata) in &*SHAPES {
             let (mut found, mut expected) = (Vec::new(), Vec::new());
-            shape.split(automaton, text.as_bytes(), |begin, end| found.push(&text[begin..end]));
-            descend(automata, text.as_bytes(), 0, text.len(), &mut |begin, end| expected.push(&text[begin..end]));
+            shape.split(automaton, text.as_bytes(), |start, end| found.push(&text[start..end]));
+            descend(automata, text.as_bytes(), 0, text.len(), &mut |start, end| expected.push(&text[start..end]));
             assert_eq!(found, expected, "{shape:?}");
         }
     }
 
-    /// One character of each class, and what contractions are made of.
+    /// One character of each class, and the letters of contractions.
     const ALPHABET: [&str; 27] = [
         "a", "s", "L", " ", "\t", "\n", "\r", "'", "!", "/", "7", "é", "中", "\u{301}", "\u{A0}", "²", "”", "\u{1}",
         "한", "`", "€", "\u{FAFE}", "あ", "・", "\u{3040}", "\u{3099}", "'s",
@@ -533,11 +460,11 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(3000))]
 
         #[test]
-        fn long_texts(parts in prop::collection::vec(
+        fn long_texts(runs in prop::collection::vec(
             (prop::sample::select(&ALPHABET[..]), prop_oneof![12 => 1..9_usize, 1 => 50..70_usize]),
             0..120,
         )) {
-            assert_agree(&parts.iter().map(|(char, count)| char.repeat(*count)).collect::<String>());
+            assert_agree(&runs.iter().map(|(char, count)| char.repeat(*count)).collect::<String>());
         }
 
         #[test]

@@ -80,7 +80,7 @@ impl Classes {
         match &self.beyond {
             Beyond::Collapsed { by_flags, han_letter, han_other, has_han } => {
                 let flags = unicode::flags(code_point);
-                if *has_han && is_han(code_point) {
+                if *has_han && unicode::is_han(code_point) {
                     return if flags.is_letter() { *han_letter } else { *han_other };
                 }
                 by_flags[usize::from(flags.bits() & 0x1FF)]
@@ -132,14 +132,6 @@ fn collapse(flags: Flags) -> u32 {
         0x40 => collapsed::SYMBOL,
         _ => collapsed::OTHER,
     }
-}
-
-/// llama.cpp's `unicode_cpt_is_han`.
-pub(crate) fn is_han(code_point: u32) -> bool {
-    matches!(
-        code_point,
-        0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF | 0x2_0000..=0x2_A6DF | 0x2_A700..=0x2_EBEF | 0x2_F800..=0x2_FA1F
-    )
 }
 
 /// Pages for patterns that see code points as they are, but for whitespace.
