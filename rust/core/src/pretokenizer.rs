@@ -1,9 +1,10 @@
-//! Pre-tokenizers: how a text is cut into the pieces that byte-pair merges cannot cross.
+//! Pre-tokenizers: a text is cut into pieces, and no merge crosses the boundary between two of them.
 //!
-//! [`families`] is the data: names, flags and patterns. A pattern is parsed ([`automaton::pattern`]), its character sets reduced
-//! to a small alphabet of classes ([`automaton::alphabet`]), and compiled into a table-driven automaton ([`automaton`]) that
-//! matches in one pass. Three patterns, for which llama.cpp has code of its own that no pattern describes, are in
-//! [`digits`]. Common shapes of patterns are matched 64 bytes at a time ([`blocks`], [`neighbours`], [`lines`]). [`splitter`] applies the patterns of a family in sequence.
+//! [`families`] is the table: names, flags and patterns. [`splitter`] applies a family's patterns in sequence, each in one
+//! of two ways. The general way is an [`automaton`]: a pattern is parsed (`automaton/pattern`), its sets of characters
+//! are reduced to a small alphabet (`automaton/alphabet`), and a table is compiled that matches in one pass. The fast way
+//! finds boundaries 64 bytes at a time: [`blocks`] for every pattern that has a [`shape`], [`neighbours`] and [`lines`]
+//! for simpler ones. [`digits`] is for three patterns that llama.cpp has code for and no pattern describes.
 
 mod automaton;
 mod blocks;
@@ -41,12 +42,12 @@ pub struct PreTokenizer {
     pub escape_whitespaces: bool,
     /// Default of [`Settings::lowercase`](crate::Settings::lowercase).
     pub lowercase: bool,
-    /// Whether the model's default BOS token holds.
+    /// Whether the model's default BOS token applies.
     pub has_bos: bool,
 }
 
 impl PreTokenizer {
-    /// The row for what a file says: its model decides first, a missing name means `default`.
+    /// The row for a file's model and name. The model decides first, and a missing name means `default`.
     ///
     /// # Errors
     /// [`VocabularyError::UnknownPreTokenizer`] for a name that is not in the table.
@@ -69,17 +70,17 @@ impl PreTokenizer {
         })
     }
 
-    /// The patterns behind the name.
+    /// The patterns of its family.
     pub fn patterns(&self) -> &'static Family {
         FAMILIES.iter().find(|family| family.name == self.family).unwrap_or(&FAMILIES[0])
     }
 
-    /// Whether a vocabulary without merges is an error: Kimi K2 may come without.
+    /// Whether a vocabulary without merges is an error. Kimi K2 may have none.
     pub(crate) fn needs_merges(&self) -> bool {
         self.name != "kimi-k2"
     }
 
-    /// Whether this is Gemma 4's family, which always adds BOS and looks runs of newlines up whole.
+    /// Whether this is Gemma 4's family, which always adds BOS and looks up runs of newlines as a whole.
     pub(crate) fn is_gemma4(&self) -> bool {
         self.family == "gemma4"
     }

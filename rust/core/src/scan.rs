@@ -1,7 +1,22 @@
-//! Classes of 64 bytes at once, one bit per byte: the only modules with `unsafe`.
+//! Blocks of 64 bytes: their classes as bits ([`masks`], the only module with `unsafe`), and walks over such bits.
 
-pub(crate) mod ascii;
 pub(crate) mod masks;
+
+/// Bytes per block: a mask has one bit for each.
+pub(crate) const BLOCK: usize = 64;
+
+/// The first `N` bytes of a text. If it has fewer, they are copied to `buffer` and padded with spaces.
+#[inline(always)]
+pub(crate) fn padded<'a, const N: usize>(text: &'a [u8], buffer: &'a mut [u8; N]) -> &'a [u8; N] {
+    match text.first_chunk() {
+        Some(block) => block,
+        None => {
+            buffer.fill(b' ');
+            buffer[..text.len()].copy_from_slice(text);
+            buffer
+        }
+    }
+}
 
 /// The places of a mask's bits, lowest first.
 #[inline(always)]
@@ -10,8 +25,50 @@ pub(crate) fn places(mut mask: u64) -> impl Iterator<Item = usize> {
         if mask == 0 {
             return None;
         }
-        let at = mask.trailing_zeros() % u64::BITS;
+        let at = mask.trailing_zeros() as usize % BLOCK;
         mask &= mask - 1;
-        Some(at as usize)
+        Some(at)
     })
+}
+
+/// The mask of a block that `classify` computes for eight bytes at a time, in the lowest bit of each.
+#[inline(always)]
+pub(crate) fn gather(block: &[u8; BLOCK], classify: impl Fn(u64) -> u64) -> u64 {
+    let mut mask = 0;
+    for (at, &eight) in block.as_chunks().0.iter().enumerate() {
+        let lowest = classify(u64::from_le_bytes(eight)) & 0x0101_0101_0101_0101;
+        // The bit of byte i times 2 to the power of 7 (8 - i) is bit 56 + i.
+        mask |= (lowest.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at);
+    }
+    mask
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BLOCK, gather, padded, places};
+
+    #[test]
+    fn places_are_those_of_the_bits() {
+        for mask in [0, 1, 1 << 63, u64::MAX, 0x8000_0000_0001_0010] {
+            let expected: Vec<usize> = (0..64).filter(|at| mask >> at & 1 != 0).collect();
+            assert_eq!(places(mask).collect::<Vec<_>>(), expected, "{mask:x}");
+        }
+    }
+
+    #[test]
+    fn short_texts_are_padded_and_long_ones_are_not_copied() {
+        let text = *b"abcdef";
+        assert_eq!(padded(&text[..2], &mut [0; 4]), b"ab  ");
+        assert_eq!(padded(&text, &mut [0; 4]), b"abcd");
+        assert!(std::ptr::eq(padded::<4>(&text, &mut [0; 4]), &raw const text as *const [u8; 4]));
+    }
+
+    #[test]
+    fn gathered_bits_are_at_the_places_of_their_bytes() {
+        for first in 0..=255_u8 {
+            let block: [u8; BLOCK] = std::array::from_fn(|at| first.wrapping_add((at * 37) as u8));
+            let expected = block.iter().rev().fold(0, |mask, byte| mask << 1 | u64::from(byte >> 5 & 1));
+            assert_eq!(gather(&block, |eight| eight >> 5), expected);
+        }
+    }
 }

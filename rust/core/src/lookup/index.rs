@@ -86,7 +86,7 @@ impl Index {
     /// Brings the slots of several hashes near, before they are looked up or put in one after the other: a read that
     /// decides what comes next makes all that follow wait, and these decide nothing.
     #[inline]
-    pub(crate) fn bring_near(&self, hashes: &[u64]) {
+    pub(crate) fn prefetch(&self, hashes: &[u64]) {
         std::hint::black_box(hashes.iter().fold(0, |all, &hash| all ^ self.likely(hash)));
     }
 
@@ -145,7 +145,7 @@ mod tests {
         hashes.iter().zip(0..).for_each(|(&hash, number)| index.insert(hash, number));
         // The third one's first slot is the second one's second.
         assert_eq!([index.likely(hashes[0]), index.likely(hashes[1])], [0, 1]);
-        index.bring_near(&hashes);
+        index.prefetch(&hashes);
     }
 
     #[test]

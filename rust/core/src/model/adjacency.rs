@@ -13,7 +13,8 @@
 
 use std::ops::Range;
 
-use crate::scan::masks::{ASCII_CLASSES, BLOCK, Masks, spaced_out};
+use crate::scan::masks::{Masks, NUM_ASCII_CLASSES};
+use crate::scan::{BLOCK, padded};
 use crate::unicode::utf8;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
 
@@ -40,7 +41,7 @@ type AsciiPairs = [[u64; 2]; 128];
 /// By the last byte before and the first byte after.
 type BytePairs = [[u64; 4]; 256];
 /// For each class and each class after it all bits or none.
-type ByClass = [[u64; ASCII_CLASSES]; ASCII_CLASSES];
+type ByClass = [[u64; NUM_ASCII_CLASSES]; NUM_ASCII_CLASSES];
 
 /// A set of pairs of characters. It has every pair that was added, and some others of which one is not ASCII.
 #[derive(Debug)]
@@ -221,12 +222,12 @@ impl Junctions {
     /// least one and at most a block.
     #[inline(always)]
     fn cuts(&self, text: &[u8]) -> (u64, usize) {
-        let masks = Masks::new(spaced_out(text, &mut [0; BLOCK]));
+        let masks = Masks::new(padded(text, &mut [0; BLOCK]));
         let len = (masks.beyond_ascii().trailing_zeros() as usize).min(text.len());
         let classes = masks.ascii_classes();
         let (mut cuts, mut unsure) = (0, 0);
         for ((class, apart), mixed) in classes.iter().zip(&self.apart).zip(&self.mixed) {
-            let any_of = |selected: &[u64; ASCII_CLASSES]| {
+            let any_of = |selected: &[u64; NUM_ASCII_CLASSES]| {
                 classes.iter().zip(selected).fold(0, |all, (class, selected)| all | class & selected)
             };
             cuts |= class << 1 & any_of(apart);
@@ -334,8 +335,8 @@ impl JunctionsBuilder {
 fn by_class(ascii: &AsciiPairs) -> (ByClass, ByClass) {
     let halves = [0, BLOCK].map(|first| Masks::new(&std::array::from_fn(|at| (first + at) as u8)).ascii_classes());
     let (mut apart, mut mixed) = (ByClass::default(), ByClass::default());
-    for left in 0..ASCII_CLASSES {
-        for right in 0..ASCII_CLASSES {
+    for left in 0..NUM_ASCII_CLASSES {
+        for right in 0..NUM_ASCII_CLASSES {
             let (mut num_adjacent, mut num_pairs) = (0, 0);
             for (byte, row) in ascii.iter().enumerate() {
                 if halves[byte / BLOCK][left] >> (byte % BLOCK) & 1 != 0 {

@@ -20,8 +20,8 @@ use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
 use crate::model::{Fragment, Model};
 use crate::normalizer::rewritten::Rewritten;
 use crate::normalizer::wordpiece::{Class, WordPieceNormalizer};
-use crate::scan::ascii::{BLOCK_LEN, Classes};
-use crate::scan::masks::spaced_out;
+use crate::scan::masks::Masks;
+use crate::scan::{BLOCK as BLOCK_LEN, padded};
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::trie::{DoubleArray, Node, TrieError};
 use crate::vocabulary::{Definition, Settings, Vocabulary};
@@ -137,9 +137,9 @@ impl WordPiece {
     #[inline]
     fn text<S: Sink>(&self, text: &[u8], offset: usize, scratch: &mut Scratch, sink: &mut S) {
         let mut at = 0;
-        let mut padded = [b' '; BLOCK_LEN + KEY_LEN];
+        let mut buffer = [b' '; BLOCK_LEN + KEY_LEN];
         while !S::SPANS && at < text.len() {
-            let block = spaced_out(&text[at..], &mut padded);
+            let block = padded(&text[at..], &mut buffer);
             at = self.block(text, at, block, scratch, sink);
         }
         while at < text.len() {
@@ -159,7 +159,7 @@ impl WordPiece {
         sink: &mut S,
     ) -> usize {
         let Some(bytes) = block.first_chunk() else { return text.len() };
-        let classes = Classes::of(bytes);
+        let classes = Masks::new(bytes).word_classes();
         let alphanumeric = classes.letter | classes.digit;
         let len_at = |at: usize| ((!(alphanumeric >> at)).trailing_zeros() as usize).max(1);
         let mut words = !classes.space;

@@ -1,16 +1,16 @@
-//! A pattern compiled into a deterministic automaton that finds what a backtracking matcher would.
+//! A deterministic finite automaton that finds the matches of a backtracking matcher: one table look-up per code point.
 //!
-//! Thompson's construction gives states in order of priority; the subset construction keeps that order (as in Cox,
-//! "Regular Expression Matching: the Virtual Machine Approach", and Rust's regex-automata), so the first alternative
-//! that leads to a match wins, as in ECMAScript. A match is reported one symbol late, on the transition out of its
-//! end, which is what makes looking one symbol ahead (`(?!\S)`, `$`) part of the table.
+//! Thompson's construction orders states by priority, and the subset construction keeps that order (as in Cox, "Regular
+//! Expression Matching: the Virtual Machine Approach", and Rust's regex-automata), so the first alternative that leads
+//! to a match wins, as in ECMAScript. A match is reported one symbol late, on the transition out of its end. This makes
+//! looking one symbol ahead (`(?!\S)`, `$`) part of the table.
 //!
 //! Source: `std::regex` in ECMAScript mode as llama.cpp uses it (`src/unicode.cpp`, `unicode_regex_split_stl`).
-//! Complexity: one table look-up per code point. Where an attempt runs far beyond its match, or to no match, the state
-//! it stayed in is remembered, so that later attempts do not run there again: linear in the text for all patterns of
-//! the table. `std::regex` recurses per character instead.
+//! Complexity: linear in the text for all patterns of the table. An attempt may run far past its match, or to no match
+//! at all, and the next attempt would run over the same text again; so the run and the state it stayed in are recorded
+//! ([`FailedRun`]), and later attempts stop there.
 //!
-//! Deviations: (1) no stack to overflow.
+//! Deviations: (1) no recursion. `std::regex` recurses per character and overflows its stack on long runs.
 
 pub(super) mod alphabet;
 pub(super) mod pattern;
@@ -18,72 +18,83 @@ pub(super) mod pattern;
 use std::collections::HashMap;
 
 use crate::unicode::utf8;
-use alphabet::{ClassSet, Classes};
+use alphabet::{Alphabet, ClassSet};
 use pattern::{Node, PatternError, Set, is_collapsed, parse};
 
 /// The state from which nothing matches any more.
 const DEAD: usize = 0;
-/// The state in which an attempt begins.
+/// The state in which an attempt starts.
 const START: usize = 1;
-/// Runs of fewer bytes than this are not worth remembering.
+/// Shorter runs, in bytes, are not worth recording.
 const LONG_RUN: usize = 64;
 
 /// A compiled pattern.
 #[derive(Debug)]
 pub(crate) struct Automaton {
-    classes: Classes,
-    /// `table[row + class]`, where a state's row is its number times `stride`: the row of the next state, doubled, plus one
-    /// where a match ends before this symbol.
+    alphabet: Alphabet,
+    /// `table[row + class]` is the row of the next state, doubled, plus one if a match ends before this symbol. The row
+    /// of a state is its number times `stride`.
     table: Vec<u32>,
     stride: usize,
-    /// Whether a match may begin with this byte.
-    begins: Box<[bool; 256]>,
+    /// Whether a match may start with this byte.
+    may_start: Box<[bool; 256]>,
 }
 
-/// What earlier attempts in the same stretch of text learnt: in the state with this row, from any byte of `from..=to`, no
-/// match ends.
+/// A run of bytes that an attempt spent in one state without a match after it: any attempt that is in the state with
+/// this row at a byte of `start..=end` fails in the same way.
 #[derive(Debug, Clone, Copy, Default)]
-struct Barren {
+struct FailedRun {
     row: usize,
-    from: usize,
-    to: usize,
+    start: usize,
+    end: usize,
+}
+
+impl FailedRun {
+    #[inline]
+    fn record(&mut self, row: usize, start: usize, end: usize) {
+        if end - start >= LONG_RUN {
+            *self = Self { row, start, end };
+        }
+    }
 }
 
 impl Automaton {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// [`PatternError`] where the pattern cannot be read.
+    /// [`PatternError`] if the pattern cannot be parsed.
     pub(crate) fn new(pattern: &str) -> Result<Self, PatternError> {
         let tree = parse(pattern)?;
         let mut sets = Vec::new();
         collect_sets(&tree, &mut sets);
-        let (classes, class_sets) = Classes::new(&sets, is_collapsed(pattern));
-        let mut program = Program { sets: &sets, class_sets: &class_sets, end: classes.end(), states: Vec::new() };
+        let (alphabet, class_sets) = Alphabet::new(&sets, is_collapsed(pattern));
+
+        let mut program = Program { sets: &sets, class_sets: &class_sets, end: alphabet.end(), states: Vec::new() };
         let accept = program.push(State::Match);
         let start = program.compile(&tree, accept);
-        let stride = usize::from(classes.end()) + 1;
+        let stride = usize::from(alphabet.end()) + 1;
         let table = determinize(&program.states, start, stride);
-        let mut begins = Box::new([true; 256]);
+
+        let mut may_start = Box::new([true; 256]);
         for byte in 0..0x80 {
-            begins[usize::from(byte)] = table[START * stride + usize::from(classes.ascii(byte))] > 1;
+            may_start[usize::from(byte)] = table[START * stride + usize::from(alphabet.ascii(byte))] > 1;
         }
-        Ok(Self { classes, table, stride, begins })
+        Ok(Self { alphabet, table, stride, may_start })
     }
 
-    /// Calls `piece` with the byte range of every match in `text[begin..end]` and of every stretch between matches.
+    /// Calls `piece` with the byte range of every match in `text[start..end]` and of all text between matches.
     ///
     /// `text` is canonical UTF-8 (see [`utf8`]) and the range lies on its boundaries.
     #[inline]
-    pub(crate) fn split(&self, text: &[u8], begin: usize, end: usize, mut piece: impl FnMut(usize, usize)) {
-        let mut barren = Barren::default();
-        let (mut unmatched, mut at) = (begin, begin);
+    pub(crate) fn split(&self, text: &[u8], start: usize, end: usize, mut piece: impl FnMut(usize, usize)) {
+        let mut failed = FailedRun::default();
+        let (mut unmatched, mut at) = (start, start);
         while at < end {
-            if !self.begins[usize::from(text[at])] {
+            if !self.may_start[usize::from(text[at])] {
                 at += 1;
                 continue;
             }
-            match self.match_end(text, at, end, &mut barren) {
+            match self.match_end(text, at, end, &mut failed) {
                 Some(match_end) if match_end > at => {
                     if unmatched < at {
                         piece(unmatched, at);
@@ -99,25 +110,25 @@ impl Automaton {
         }
     }
 
-    /// Where the piece that begins at `begin` ends: with a match, or else where the next one begins.
-    pub(crate) fn piece_end(&self, text: &[u8], begin: usize, end: usize) -> usize {
-        let (mut barren, mut at) = (Barren::default(), begin);
+    /// The end of the piece that starts at `start`: that of a match, or if none starts there, the start of the next.
+    pub(crate) fn piece_end(&self, text: &[u8], start: usize, end: usize) -> usize {
+        let (mut failed, mut at) = (FailedRun::default(), start);
         while at < end {
-            match self.match_end(text, at, end, &mut barren).filter(|&matched| matched > at) {
-                Some(matched) => return if at == begin { matched } else { at },
+            match self.match_end(text, at, end, &mut failed).filter(|&matched| matched > at) {
+                Some(matched) => return if at == start { matched } else { at },
                 None => at += utf8::sequence_len(text[at]),
             }
         }
         end
     }
 
-    /// Where the match that begins at `begin` ends.
+    /// The end of the match that starts at `start`.
     #[inline]
-    fn match_end(&self, text: &[u8], begin: usize, end: usize, barren: &mut Barren) -> Option<usize> {
-        let (mut row, mut at) = (START * self.stride, begin);
+    fn match_end(&self, text: &[u8], start: usize, end: usize, failed: &mut FailedRun) -> Option<usize> {
+        let (mut row, mut at) = (START * self.stride, start);
         let mut matched = None;
-        // Most attempts are over before it is worth asking what was learnt.
-        let near = &text[..end.min(begin + LONG_RUN)];
+        // Most attempts are over before checking for a failed run would pay.
+        let near = &text[..end.min(start + LONG_RUN)];
         while at < near.len() {
             let (next, ends_here, len) = self.step(near, text, row, at);
             matched = if ends_here { Some(at) } else { matched };
@@ -126,10 +137,10 @@ impl Automaton {
             }
             (row, at) = (next, at + len);
         }
-        if at < end { self.far_end(text, at, end, row, matched, barren) } else { self.last(row, end, matched) }
+        if at < end { self.far_end(text, at, end, row, matched, failed) } else { self.last(row, end, matched) }
     }
 
-    /// The same, for an attempt that has come to `at`, far from where it began.
+    /// The same for an attempt that has reached `at`, far from its start.
     #[inline(never)]
     fn far_end(
         &self,
@@ -138,19 +149,19 @@ impl Automaton {
         end: usize,
         mut row: usize,
         mut matched: Option<usize>,
-        barren: &mut Barren,
+        failed: &mut FailedRun,
     ) -> Option<usize> {
-        // Since when the attempt has been in its state without a match.
+        // Where the attempt entered its state or last matched.
         let mut since = at;
         while at < end {
-            if since == at && row == barren.row && (barren.from..=barren.to).contains(&at) {
+            if since == at && row == failed.row && (failed.start..=failed.end).contains(&at) {
                 return matched;
             }
             let (next, ends_here, len) = self.step(text, text, row, at);
             if ends_here {
                 matched = Some(at);
             } else if next == DEAD {
-                remember(barren, row, since, at);
+                failed.record(row, since, at);
             }
             if next == DEAD {
                 return matched;
@@ -161,17 +172,19 @@ impl Automaton {
         }
         let last = self.last(row, end, matched);
         if last != Some(end) {
-            remember(barren, row, since, end);
+            failed.record(row, since, end);
         }
         last
     }
 
-    /// Takes the character at `at`, which is in `near`, the beginning of `text`: the row of the next state, whether a match
-    /// ends before this character, and its length.
+    /// Takes the character at `at`: the row of the next state, whether a match ends before this character, and its
+    /// length. `near` is a prefix of `text` that contains `at`.
     #[inline(always)]
     fn step(&self, near: &[u8], text: &[u8], row: usize, at: usize) -> (usize, bool, usize) {
+        #[cfg(test)]
+        crate::steps::count(1);
         let (class, len) = match near[at] {
-            byte @ 0..0x80 => (self.classes.ascii(byte), 1),
+            byte @ 0..0x80 => (self.alphabet.ascii(byte), 1),
             _ => self.beyond_ascii(text, at),
         };
         let entry = self.table[row + usize::from(class)];
@@ -181,25 +194,18 @@ impl Automaton {
     #[inline(always)]
     fn beyond_ascii(&self, text: &[u8], at: usize) -> (u8, usize) {
         let (code_point, len) = utf8::decode_lossy(text, at);
-        (self.classes.beyond_ascii(code_point), len)
+        (self.alphabet.beyond_ascii(code_point), len)
     }
 
-    /// Where the match ends of an attempt that has come to the end of the text.
+    /// The end of the match of an attempt that has reached the end of the text.
     #[inline]
     fn last(&self, row: usize, end: usize, matched: Option<usize>) -> Option<usize> {
-        let ends_here = self.table[row + usize::from(self.classes.end())] & 1 != 0;
+        let ends_here = self.table[row + usize::from(self.alphabet.end())] & 1 != 0;
         if ends_here { Some(end) } else { matched }
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.table.capacity() * size_of::<u32>() + size_of_val(&*self.begins) + self.classes.heap_bytes()
-    }
-}
-
-#[inline]
-fn remember(barren: &mut Barren, row: usize, from: usize, to: usize) {
-    if to - from >= LONG_RUN {
-        *barren = Barren { row, from, to };
+        self.table.capacity() * size_of::<u32>() + size_of_val(&*self.may_start) + self.alphabet.heap_bytes()
     }
 }
 
@@ -212,7 +218,7 @@ fn collect_sets<'a>(node: &'a Node, sets: &mut Vec<&'a Set>) {
             }
         }
         Node::End => {}
-        Node::Sequence(parts) | Node::Alternatives(parts) => parts.iter().for_each(|part| collect_sets(part, sets)),
+        Node::Sequence(nodes) | Node::Alternatives(nodes) => nodes.iter().for_each(|node| collect_sets(node, sets)),
         Node::Repeat(inner, ..) => collect_sets(inner, sets),
     }
 }
@@ -222,14 +228,14 @@ fn collect_sets<'a>(node: &'a Node, sets: &mut Vec<&'a Set>) {
 enum State {
     /// Takes a symbol of one of these classes.
     One(ClassSet, usize),
-    /// Goes on without taking the next symbol if that is of one of these classes.
+    /// Continues without taking the next symbol if that is of one of these classes.
     Look(ClassSet, usize),
-    /// Goes on either way, the first by preference.
+    /// Continues with either state, preferring the first.
     Split(usize, usize),
     Match,
 }
 
-/// Thompson's construction, from the end backwards: every part is given the state that follows it.
+/// Thompson's construction from the end backwards: every node is compiled with the state that follows it.
 struct Program<'a> {
     sets: &'a [&'a Set],
     class_sets: &'a [ClassSet],
@@ -268,18 +274,18 @@ impl Program<'_> {
                 classes.insert(self.end);
                 self.push(State::Look(classes, next))
             }
-            Node::Sequence(parts) => parts.iter().rev().fold(next, |next, part| self.compile(part, next)),
-            Node::Alternatives(parts) => {
-                let entries: Vec<usize> = parts.iter().map(|part| self.compile(part, next)).collect();
+            Node::Sequence(nodes) => nodes.iter().rev().fold(next, |next, node| self.compile(node, next)),
+            Node::Alternatives(nodes) => {
+                let entries: Vec<usize> = nodes.iter().map(|node| self.compile(node, next)).collect();
                 let either = entries.into_iter().rev().reduce(|later, entry| self.push(State::Split(entry, later)));
                 either.unwrap_or(next)
             }
-            Node::Repeat(inner, least, most) => {
+            Node::Repeat(inner, min, max) => {
                 let mut next = next;
-                match most {
-                    Some(most) => {
+                match max {
+                    Some(max) => {
                         let after = next;
-                        for _ in *least..*most {
+                        for _ in *min..*max {
                             let body = self.compile(inner, next);
                             next = self.push(State::Split(body, after));
                         }
@@ -291,7 +297,7 @@ impl Program<'_> {
                         next = repeat;
                     }
                 }
-                (0..*least).fold(next, |next, _| self.compile(inner, next))
+                (0..*min).fold(next, |next, _| self.compile(inner, next))
             }
         }
     }
@@ -318,8 +324,8 @@ fn determinize(states: &[State], start: usize, stride: usize) -> Vec<u32> {
     table
 }
 
-/// Takes one symbol: the states after it, and whether a match ends before it. States that come after the match in
-/// order of priority are dropped.
+/// Takes one symbol: the states after it, and whether a match ends before it. States of lower priority than the match
+/// are dropped.
 fn step(states: &[State], list: &[usize], class: u8) -> (Vec<usize>, bool) {
     let mut seen = vec![false; states.len()];
     let mut after = Vec::new();

@@ -25,8 +25,7 @@ mod cuts;
 
 use super::automaton::Automaton;
 use super::shape::{Contractions, Digits, Shape, Tail, WordChars};
-use crate::scan::masks::BLOCK;
-use crate::scan::places;
+use crate::scan::{BLOCK, places};
 use bits::{Bits, after, below, bit_of_bytes, highest, last_bit};
 use cuts::Cuts;
 

@@ -1,9 +1,9 @@
-//! Numbers cut into groups of three from the right, which takes knowing where a run of digits ends.
+//! Digits in groups of three from the right: a run is counted to its end, then cut from its start.
 //!
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split_custom_afmoe` (AfMoE and Tiny Aya) and SuperBPE's pattern
-//! `(?=(\d{3})+(?!\d))`. One look at each code point.
+//! `(?=(\d{3})+(?!\d))`. Complexity: linear in the text; a digit is looked at twice.
 //!
-//! Deviations: (1) no recursion, which overflows `std::regex`'s stack on long runs for SuperBPE.
+//! Deviations: (1) no recursion. `std::regex` overflows its stack on long runs for SuperBPE.
 
 use crate::unicode::{self, utf8};
 
@@ -17,27 +17,30 @@ pub(crate) enum DigitGroups {
 }
 
 impl DigitGroups {
-    /// Calls `piece` with the byte range of every piece of `text[begin..end]`.
-    pub(crate) fn split(self, text: &[u8], begin: usize, end: usize, mut piece: impl FnMut(usize, usize)) {
-        let (mut from, mut at) = (begin, begin);
+    /// Calls `piece` with the byte range of every piece of `text[start..end]`.
+    pub(crate) fn split(self, text: &[u8], start: usize, end: usize, mut piece: impl FnMut(usize, usize)) {
+        let (mut piece_start, mut at) = (start, start);
         while at < end {
             let Some(len) = self.digit_len(text, at) else {
                 at += utf8::sequence_len(text[at]);
                 continue;
             };
-            let run = at;
-            let (mut count, mut len) = (0, Some(len));
-            while let Some(step) = len {
-                (at, count) = (at + step, count + 1);
-                len = if at < end { self.digit_len(text, at) } else { None };
+
+            let run_start = at;
+            let (mut num_digits, mut next_len) = (0, Some(len));
+            while let Some(len) = next_len {
+                at += len;
+                num_digits += 1;
+                next_len = if at < end { self.digit_len(text, at) } else { None };
             }
+
             // `left` digits of the run come after `cut`.
-            let (mut cut, mut left) = (run, count);
+            let (mut cut, mut left) = (run_start, num_digits);
             loop {
-                let is_cut = left % 3 == 0 && if self == Self::After { cut > run } else { left > 0 };
-                if is_cut && from < cut {
-                    piece(from, cut);
-                    from = cut;
+                let is_cut = left % 3 == 0 && if self == Self::After { cut > run_start } else { left > 0 };
+                if is_cut && piece_start < cut {
+                    piece(piece_start, cut);
+                    piece_start = cut;
                 }
                 if left == 0 {
                     break;
@@ -46,13 +49,15 @@ impl DigitGroups {
                 left -= 1;
             }
         }
-        if from < end {
-            piece(from, end);
+        if piece_start < end {
+            piece(piece_start, end);
         }
     }
 
-    /// The length of the digit at `at`, if one is there.
+    /// The length of the digit at `at`, if there is one.
     fn digit_len(self, text: &[u8], at: usize) -> Option<usize> {
+        #[cfg(test)]
+        crate::steps::count(1);
         if text[at] < 0x80 {
             return text[at].is_ascii_digit().then_some(1);
         }
@@ -67,7 +72,7 @@ mod tests {
 
     fn pieces(groups: DigitGroups, text: &str) -> Vec<&str> {
         let mut pieces = Vec::new();
-        groups.split(text.as_bytes(), 0, text.len(), |begin, end| pieces.push(&text[begin..end]));
+        groups.split(text.as_bytes(), 0, text.len(), |start, end| pieces.push(&text[start..end]));
         pieces
     }
 

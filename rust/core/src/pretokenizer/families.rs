@@ -1,7 +1,7 @@
-//! The table of pre-tokenizers: for each name its flags and its family, for each family its patterns.
+//! The table of pre-tokenizers: the flags and the family of each name, and the patterns of each family.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::load` (names and flags) and the constructor of
-//! `llm_tokenizer_bpe` (patterns, letter for letter). Adding a name is one row here; a family is one more.
+//! `llm_tokenizer_bpe` (patterns, character for character). A new name is one row here; a new family is one more.
 
 use super::PreTokenizer;
 
@@ -10,9 +10,9 @@ use super::PreTokenizer;
 pub struct Family {
     /// llama.cpp's `LLAMA_VOCAB_PRE_TYPE_*`, in lower case with hyphens.
     pub name: &'static str,
-    /// Applied one after the other, each to the pieces that the one before leaves.
+    /// Applied in order, each to the pieces that the one before it leaves.
     pub patterns: &'static [&'static str],
-    /// Whether pieces are spelled with GPT-2's 256 printable characters, one a byte.
+    /// Whether pieces are spelled with GPT-2's 256 printable characters, one per byte.
     pub byte_encode: bool,
 }
 

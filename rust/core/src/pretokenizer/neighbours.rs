@@ -1,60 +1,61 @@
-//! Patterns whose boundaries a character and the two beside it tell: those of Bloom and of DeepSeek Coder.
+//! Boundaries that follow from a character and the two beside it: the patterns of Bloom and of DeepSeek Coder.
 //!
-//! Each character is in some classes, and where pieces begin follows from the classes of neighbours: where a run of one
-//! class begins and ends, but one earlier if the character before it goes along; before and behind what stands alone;
-//! and where a zone begins or ends. So boundaries are computed as bits, 64 bytes at a time, without an automaton.
+//! Each character has some of five roles, and one mask per role covers 64 bytes. Pieces start where a run starts, or one
+//! character earlier if that one goes with the run; after a run; before and after a character that stands alone; and
+//! where a zone starts or ends. All of this is shifts and logical operations on the masks, without an automaton.
 //!
-//! Source: the patterns themselves (see `families`); the automata of all of them, one after the other, are the oracle.
-//! Complexity: linear in the text.
+//! Source: the patterns themselves (see `families`); their automata in sequence are the oracle. Complexity: linear in the
+//! text.
 
 use super::families::{BLOOM, DEEPSEEK_CJK, LETTERS_AFTER_SPACE, NEWLINE, NUMBER, PUNCTUATION_AFTER_SPACE};
-use crate::scan::masks::{BLOCK, Masks, spaced_out};
+use crate::scan::masks::Masks;
+use crate::scan::{BLOCK, padded, places};
 use crate::unicode::{self, utf8};
 
-/// What tells the boundaries.
+/// Lists of patterns whose boundaries are found this way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Neighbours {
-    /// Bloom's: words, with a space before them, and what is between them.
+    /// Bloom's: words, each with a space before it, and what is between them.
     Words,
     /// Viking's: as Bloom's, and each number by itself.
     WordsAndNumbers,
-    /// DeepSeek Coder's: letters and punctuation, with whitespace before them, newlines and numbers by themselves, and what
-    /// is between these; all of it cut where the characters of East Asia, and many more, begin and end.
+    /// DeepSeek Coder's: letters and punctuation, each run with whitespace before it, newlines and numbers by themselves,
+    /// and what is between these; all of it cut where East Asian characters, and many more, start and end.
     DeepSeekCoder,
 }
 
-/// One bit a byte for each class.
+/// The roles of a block's characters, one bit per byte.
 #[derive(Debug, Clone, Copy, Default)]
-struct Classes {
-    /// Two classes that make runs.
+struct Roles {
+    /// Two kinds of runs.
     runs: [u64; 2],
-    /// Characters that go along with a run behind them.
+    /// Characters that go with a run after them.
     prefix: u64,
     /// Characters that stand alone.
     alone: u64,
     zone: u64,
 }
 
-impl Classes {
-    /// The classes in the order of [`Classes::each`].
-    const COUNT: usize = 5;
+impl Roles {
+    /// The number of roles, in the order of [`Roles::each`].
+    const NUM: usize = 5;
 
-    fn each(&mut self) -> [&mut u64; Self::COUNT] {
+    fn each(&mut self) -> [&mut u64; Self::NUM] {
         let [first, second] = &mut self.runs;
         [first, second, &mut self.prefix, &mut self.alone, &mut self.zone]
     }
 
-    /// Adds the bits of a byte that is in these classes.
+    /// Gives the byte at `at` these roles.
     #[inline(always)]
-    fn add(&mut self, at: u32, classes: [bool; Self::COUNT]) {
-        for (mask, is_in) in self.each().into_iter().zip(classes) {
-            *mask |= u64::from(is_in) << at;
+    fn add(&mut self, at: usize, roles: [bool; Self::NUM]) {
+        for (mask, has_role) in self.each().into_iter().zip(roles) {
+            *mask |= u64::from(has_role) << at;
         }
     }
 }
 
 impl Neighbours {
-    /// How patterns are matched together, if that is one of these ways.
+    /// The way that matches all of these patterns together, if there is one.
     pub(crate) fn of(patterns: &[&str]) -> Option<Self> {
         match *patterns {
             [BLOOM] => Some(Self::Words),
@@ -66,70 +67,67 @@ impl Neighbours {
 
     /// Calls `piece` with the byte range of every piece of `text`, in order. `text` is canonical UTF-8.
     pub(crate) fn split(self, text: &[u8], mut piece: impl FnMut(usize, usize)) {
-        let (mut begin, mut from) = (0, 0);
-        // Those of the character before the block, at the lowest bit.
-        let mut before = Classes::default();
-        let mut padded = [0; BLOCK];
-        while begin < text.len() {
-            let rest = &text[begin..];
-            let block = spaced_out(rest, &mut padded);
+        let (mut block_start, mut piece_start) = (0, 0);
+        // The roles of the character before the block, in the lowest bit.
+        let mut before = Roles::default();
+        let mut buffer = [0; BLOCK];
+
+        while block_start < text.len() {
+            #[cfg(test)]
+            crate::steps::count(1);
+            let rest = &text[block_start..];
+            let block = padded(rest, &mut buffer);
             let masks = Masks::new(block);
-            let (mut classes, end) = self.classes(block, &masks, rest.len().min(BLOCK));
-            // What comes after the last character decides whether that goes along.
+            let (mut roles, end) = self.roles(block, &masks, rest.len().min(BLOCK));
+
+            // Whether a prefix goes with a run depends on what follows it: at the end of a block it waits for the next.
             let is_last = end == rest.len();
-            let last = (0..end).rfind(|&at| masks.inner >> at & 1 == 0).unwrap_or_default();
-            let limit = if !is_last && classes.prefix >> last & 1 != 0 { last } else { end };
-            let mut starts = starts(classes, before, masks.inner) & (u64::MAX >> (BLOCK - limit));
-            starts &= !u64::from(begin == 0);
-            while starts != 0 {
-                let to = begin + starts.trailing_zeros() as usize;
-                piece(from, to);
-                from = to;
-                starts &= starts - 1;
+            let last_char = (0..end).rfind(|&at| masks.inner >> at & 1 == 0).unwrap_or_default();
+            let limit = if !is_last && roles.prefix >> last_char & 1 != 0 { last_char } else { end };
+
+            let starts = starts(roles, before, masks.inner) & (u64::MAX >> (BLOCK - limit));
+            for at in places(starts & !u64::from(block_start == 0)) {
+                let end = block_start + at;
+                piece(piece_start, end);
+                piece_start = end;
             }
-            classes.each().into_iter().zip(before.each()).for_each(|(mask, before)| *before = *mask >> (limit - 1) & 1);
-            begin += limit;
+
+            roles.each().into_iter().zip(before.each()).for_each(|(mask, before)| *before = *mask >> (limit - 1) & 1);
+            block_start += limit;
         }
-        if from < text.len() {
-            piece(from, text.len());
+        if piece_start < text.len() {
+            piece(piece_start, text.len());
         }
     }
 
-    /// The classes of the whole characters among the first `len` bytes of a block, and where these end.
+    /// The roles of the whole characters among the first `len` bytes of a block, and where these end.
     #[inline(always)]
-    fn classes(self, block: &[u8; BLOCK], masks: &Masks, len: usize) -> (Classes, usize) {
+    fn roles(self, block: &[u8; BLOCK], masks: &Masks, len: usize) -> (Roles, usize) {
         let Masks { letter, digit, space, blank, newline, lead, inner, .. } = *masks;
-        let mut classes = match self {
-            Self::Words => Classes { runs: [letter | digit, 0], prefix: space, ..Classes::default() },
+        let mut roles = match self {
+            Self::Words => Roles { runs: [letter | digit, 0], prefix: space, ..Roles::default() },
             Self::WordsAndNumbers => {
-                Classes { runs: [letter | digit, 0], prefix: space, alone: digit, ..Classes::default() }
+                Roles { runs: [letter | digit, 0], prefix: space, alone: digit, ..Roles::default() }
             }
-            Self::DeepSeekCoder => {
-                Classes { runs: [letter, 0], prefix: space | blank, alone: newline | digit, zone: 0 }
-            }
+            Self::DeepSeekCoder => Roles { runs: [letter, 0], prefix: space | blank, alone: newline | digit, zone: 0 },
         };
-        let known = u64::MAX >> (BLOCK - len);
-        let mut others = known & !(letter | digit | space | blank | newline | lead | inner);
-        while others != 0 {
-            let at = others.trailing_zeros();
-            classes.add(at, self.classes_of(block[at as usize % BLOCK].into()));
-            others &= others - 1;
+        let whole = u64::MAX >> (BLOCK - len);
+
+        let other_ascii = whole & !(letter | digit | space | blank | newline | lead | inner);
+        for at in places(other_ascii) {
+            roles.add(at, self.char_roles(block[at].into()));
         }
-        let mut leads = lead & known;
-        while leads != 0 {
-            let at = leads.trailing_zeros();
-            let Some((code_point, char_len)) = utf8::decode_valid(block, at as usize) else {
-                return (classes, at as usize);
-            };
-            let of_char = self.classes_of(code_point);
-            (at..at + char_len as u32).for_each(|at| classes.add(at, of_char));
-            leads &= leads - 1;
+
+        for at in places(lead & whole) {
+            let Some((code_point, char_len)) = utf8::decode_valid(block, at) else { return (roles, at) };
+            let char_roles = self.char_roles(code_point);
+            (at..at + char_len).for_each(|at| roles.add(at, char_roles));
         }
-        (classes, len)
+        (roles, len)
     }
 
-    /// Whether a character that is neither a letter nor a digit nor whitespace of ASCII is in each class.
-    fn classes_of(self, code_point: u32) -> [bool; Classes::COUNT] {
+    /// The roles of a character that is not a letter, a digit or whitespace of ASCII.
+    fn char_roles(self, code_point: u32) -> [bool; Roles::NUM] {
         let flags = unicode::flags(code_point);
         if self == Self::DeepSeekCoder {
             return [
@@ -146,16 +144,19 @@ impl Neighbours {
     }
 }
 
-/// The bytes at which pieces begin.
+/// The bytes at which pieces start.
 #[inline(always)]
-fn starts(classes: Classes, before: Classes, inner: u64) -> u64 {
-    let Classes { runs, prefix, alone, zone } = classes;
+fn starts(roles: Roles, before: Roles, inner: u64) -> u64 {
+    let Roles { runs, prefix, alone, zone } = roles;
     let mut starts = (alone | alone << 1 | before.alone) & !inner;
     starts |= zone ^ (zone << 1 | before.zone);
+
     for (run, before) in runs.into_iter().zip(before.runs) {
         let after_run = run << 1 | before;
         let first = run & !after_run;
         starts |= first & !(prefix << 1) | !run & after_run;
+
+        // The first byte of each prefix that goes with a run.
         let mut taken = first >> 1 & prefix;
         while taken & inner != 0 {
             taken = taken & !inner | (taken & inner) >> 1;
@@ -191,12 +192,12 @@ mod tests {
 
         #[test]
         fn texts_are_cut_as_by_the_patterns(
-            parts in prop::collection::vec((prop::sample::select(&ALPHABET[..]), 1..4_usize), 0..120),
+            runs in prop::collection::vec((prop::sample::select(&ALPHABET[..]), 1..4_usize), 0..120),
         ) {
-            let text = parts.iter().map(|(char, count)| char.repeat(*count)).collect::<String>();
+            let text = runs.iter().map(|(char, times)| char.repeat(*times)).collect::<String>();
             for (neighbours, oracle) in CASES.iter() {
                 let mut pieces = Vec::new();
-                neighbours.split(text.as_bytes(), |begin, end| pieces.push((begin, end)));
+                neighbours.split(text.as_bytes(), |start, end| pieces.push((start, end)));
                 prop_assert_eq!(pieces, oracle.split(text.as_bytes()), "{:?}", neighbours);
             }
         }

@@ -1,38 +1,38 @@
-//! What the splitter must give, the slow way: the patterns through `fancy-regex` and llama.cpp's splitters by the letter.
+//! The oracle of the splitter's tests: the same patterns through `fancy-regex`, and llama.cpp's own splitters literally.
 //!
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split`: patterns in sequence, each over every piece that the one
-//! before has left; collapsed text where a pattern names a category, code points with ASCII's whitespace where it names
-//! none; and `unicode_regex_split_custom_*` for the patterns that have code of their own there. The rows are those of
-//! the table that the splitter is compiled from. Complexity: none promised.
+//! before it leaves, on collapsed text if the pattern names a category and otherwise on code points with all whitespace
+//! replaced; and `unicode_regex_split_custom_*` for the patterns that have code of their own. The table is the one that
+//! the splitter is compiled from. Complexity: none promised.
 //!
-//! Deviations: (1) pieces of no length, which give no tokens, are left out.
+//! Deviations: (1) empty pieces, which have no tokens, are left out.
 
 use fancy_regex::{Regex, RegexBuilder};
 
 use super::families::{FAMILIES, Family};
 use crate::unicode::{self, Flags, utf8};
 
-/// The patterns of a family, ready to be applied.
+/// The compiled patterns of a family.
 #[derive(Debug)]
 pub(super) struct Oracle {
-    steps: Vec<Step>,
+    matchers: Vec<Matcher>,
 }
 
 #[derive(Debug)]
-enum Step {
+enum Matcher {
     Pattern {
         regex: Regex,
         is_collapsed: bool,
     },
-    /// llama.cpp's code for a pattern: where the piece ends that begins at an index.
+    /// llama.cpp's code for a pattern: the end of the piece that starts at an index.
     Code(fn(View<'_>, usize) -> usize),
-    /// llama.cpp's code for digits in groups, which keeps a piece open over what it passes.
+    /// llama.cpp's code for digits in groups. A piece stays open across whatever is not a digit.
     Digits,
 }
 
 impl Oracle {
     pub(super) fn new(family: &Family) -> Self {
-        Self { steps: family.patterns.iter().map(|pattern| Step::new(pattern)).collect() }
+        Self { matchers: family.patterns.iter().map(|pattern| Matcher::new(pattern)).collect() }
     }
 
     /// The byte ranges of all pieces of a text.
@@ -46,26 +46,26 @@ impl Oracle {
         }
         starts.push(at);
         let mut lens = vec![code_points.len()];
-        for step in &self.steps {
+        for matcher in &self.matchers {
             let mut rest = &code_points[..];
             let mut shorter = Vec::new();
             for len in lens {
                 let (piece, after) = rest.split_at(len);
-                shorter.extend(step.split(piece).into_iter().filter(|&len| len > 0));
+                shorter.extend(matcher.split(piece).into_iter().filter(|&len| len > 0));
                 rest = after;
             }
             lens = shorter;
         }
-        let mut begin = 0;
+        let mut end = 0;
         let range = |len| {
-            begin += len;
-            (starts[begin - len], starts[begin])
+            end += len;
+            (starts[end - len], starts[end])
         };
         lens.into_iter().filter(|&len| len > 0).map(range).collect()
     }
 }
 
-impl Step {
+impl Matcher {
     fn new(pattern: &str) -> Self {
         let is = |family: &str| {
             FAMILIES.iter().any(|row| row.name == family && row.patterns.first().is_some_and(|first| *first == pattern))
@@ -133,14 +133,14 @@ impl Step {
     }
 }
 
-/// What a pattern sees in place of a code point.
+/// The character that a pattern sees instead of a code point.
 fn symbol(code_point: u32, is_collapsed: bool) -> char {
     let flags = unicode::flags(code_point);
     match char::from_u32(code_point) {
         Some(char) if char.is_ascii() => char,
         _ if flags.is_whitespace() => '\u{B}',
         Some(char) if !is_collapsed => char,
-        // A surrogate is no `char`: another code point that no pattern names stands for it.
+        // A surrogate is not a `char`: another code point that no pattern names stands for it.
         None if !is_collapsed => '\u{E000}',
         _ if flags.is_number() => '\u{D1}',
         _ if flags.is_letter() => '\u{D2}',
@@ -196,7 +196,7 @@ fn rewrite(pattern: &str) -> String {
     rewritten
 }
 
-/// A piece as llama.cpp's splitters look at it: beyond its end there is nothing.
+/// A piece as llama.cpp's splitters see it: nothing is beyond its end.
 #[derive(Clone, Copy)]
 struct View<'a>(&'a [u32]);
 
@@ -209,7 +209,7 @@ impl View<'_> {
         self.0.get(at).map_or(Flags::from_bits(0), |&code_point| unicode::flags(code_point))
     }
 
-    /// How many code points from `at` on are of a kind.
+    /// The number of code points of a kind, starting at `at`.
     fn run(self, at: usize, kind: impl Fn(Flags) -> bool) -> usize {
         (at..self.0.len()).take_while(|&at| kind(self.flags(at))).count()
     }
@@ -218,7 +218,7 @@ impl View<'_> {
         (at..self.0.len()).take_while(|&at| self.is(at, "\r\n")).count()
     }
 
-    /// The length of `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` or `'d`; 0 where none is at `at`.
+    /// The length of `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` or `'d` at `at`; 0 if there is none.
     fn contraction(self, at: usize, fold: fn(u32) -> u32) -> usize {
         let letter = |at: usize| self.0.get(at).and_then(|&code_point| char::from_u32(fold(code_point)));
         match (self.is(at, "'"), letter(at + 1), letter(at + 2)) {
@@ -246,7 +246,7 @@ impl View<'_> {
         })
     }
 
-    /// `\s+(?!\S)|\s+`, or one code point where there is no whitespace.
+    /// `\s+(?!\S)|\s+`, or one code point if there is no whitespace.
     fn spaces(self, at: usize) -> usize {
         match self.run(at, Flags::is_whitespace) {
             0 => at + 1,
@@ -255,7 +255,7 @@ impl View<'_> {
         }
     }
 
-    /// `\s*[\r\n]+`, or else as [`View::spaces`].
+    /// `\s*[\r\n]+`; if there is no newline, as [`View::spaces`].
     fn lines_or_spaces(self, at: usize) -> usize {
         let end = at + self.run(at, Flags::is_whitespace);
         match (at..end).rev().find(|&at| self.is(at, "\r\n")) {
@@ -271,19 +271,19 @@ fn gpt2(view: View<'_>, at: usize) -> usize {
         0 => {}
         len => return at + len,
     }
-    let begin = at + usize::from(view.is(at, " "));
+    let start = at + usize::from(view.is(at, " "));
     let is_other =
         |flags: Flags| !(flags.is_whitespace() || flags.is_letter() || flags.is_number()) && flags.bits() != 0;
-    for len in [view.run(begin, Flags::is_letter), view.run(begin, Flags::is_number), view.run(begin, is_other)] {
+    for len in [view.run(start, Flags::is_letter), view.run(start, Flags::is_number), view.run(start, is_other)] {
         if len > 0 {
-            return begin + len;
+            return start + len;
         }
     }
     view.spaces(at)
 }
 
-/// `unicode_regex_split_custom_llama3`, `..._qwen2` and `..._qwen35`: numbers of up to `most_digits` digits; words that
-/// hold marks or do not.
+/// `unicode_regex_split_custom_llama3`, `..._qwen2` and `..._qwen35`: numbers of up to `most_digits` digits, words with
+/// or without marks.
 fn llama3(view: View<'_>, at: usize, most_digits: usize, marks: bool) -> usize {
     match view.contraction(at, unicode::lowercase) {
         0 => {}
@@ -297,10 +297,10 @@ fn llama3(view: View<'_>, at: usize, most_digits: usize, marks: bool) -> usize {
     if flags.is_number() {
         return at + view.run(at, Flags::is_number).min(most_digits);
     }
-    let begin = at + usize::from(view.is(at, " "));
+    let start = at + usize::from(view.is(at, " "));
     let is_other = |flags: Flags| !(flags.is_whitespace() || is_word(flags) || flags.is_number());
-    if is_other(view.flags(begin)) && flags.bits() != 0 {
-        let end = begin + view.run(begin, |flags| is_other(flags) && flags.bits() != 0);
+    if is_other(view.flags(start)) && flags.bits() != 0 {
+        let end = start + view.run(start, |flags| is_other(flags) && flags.bits() != 0);
         return end + view.newlines(end);
     }
     view.lines_or_spaces(at)
@@ -316,19 +316,19 @@ fn kimi_k2(view: View<'_>, at: usize) -> usize {
     let is_word = |at: usize| view.flags(at).is_letter() && !view.is_han(at);
     let may_lead = !(view.is(at, "\r\n") || flags.is_letter() || flags.is_number());
     if is_word(at) || may_lead && is_word(at + 1) {
-        let begin = at + usize::from(may_lead);
-        let end = begin + run(begin, &is_word);
+        let start = at + usize::from(may_lead);
+        let end = start + run(start, &is_word);
         return end + view.contraction(end, unicode::lowercase);
     }
     if flags.is_number() {
         return at + view.run(at, Flags::is_number).min(3);
     }
-    let begin = at + usize::from(view.is(at, " "));
+    let start = at + usize::from(view.is(at, " "));
     let is_other =
         |flags: Flags| !(flags.is_whitespace() || flags.is_letter() || flags.is_number()) && flags.bits() != 0;
-    match view.run(begin, is_other) {
+    match view.run(start, is_other) {
         0 => view.lines_or_spaces(at),
-        len => begin + len + view.newlines(begin + len),
+        len => start + len + view.newlines(start + len),
     }
 }
 

@@ -106,8 +106,7 @@ impl Shape {
         ..Self::GPT2
     };
     pub(crate) const QWEN2: Self = Self { digits: Digits::Single, ..Self::CL100K };
-    const O200K: Self =
-        Self { cased: true, contractions: Contractions::Suffixes, tail: Tail::Slashes, ..Self::CL100K };
+    const O200K: Self = Self { cased: true, contractions: Contractions::Suffixes, tail: Tail::Slashes, ..Self::CL100K };
     /// Patterns that distinguish case by Unicode categories. llama.cpp does not: all its letters are in all of them.
     const CASED: Self = Self { words: WordChars::MarksByContext, cased: false, ..Self::O200K };
     const DEEPSEEK3: Self =

@@ -1,13 +1,15 @@
-//! Which bytes of a block are letters, digits, spaces: one bit a byte, for 64 bytes at once.
+//! The class of every byte of a block, as one mask per class: two table look-ups for 64 bytes at once.
 //!
-//! With AVX2 a byte's two halves select a row each from two 16-entry tables, whose intersection is the byte's class
-//! (Muła and Lemire, "Faster Base64 Encoding and Decoding Using AVX2 Instructions", 2018, describe the technique);
-//! elsewhere one table of 256 entries does. Both give the same bits.
+//! The two halves of a byte select an entry each of two 16-entry tables, and the bits that both entries have are the
+//! byte's classes. With AVX2 one shuffle looks up 32 bytes; elsewhere one table of 256 entries does it byte by byte.
+//!
+//! Source: the technique is described by Muła and Lemire, "Faster Base64 Encoding and Decoding Using AVX2 Instructions"
+//! (2018). Complexity: one to two instructions per byte with AVX2.
 
-/// Bytes per block.
-pub(crate) const BLOCK: usize = 64;
+use super::{BLOCK, gather};
 
-/// Bit `i` of each mask is about byte `i` of the block. No bit is set in two masks but for `lead` and `letter_lead`.
+/// Bit `i` of each mask is about byte `i` of the block. A byte is in at most one of the masks from `letter` to `lead` and
+/// `inner`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Masks {
     /// `A` to `Z` and `a` to `z`.
@@ -16,31 +18,38 @@ pub(crate) struct Masks {
     pub digit: u64,
     /// The space.
     pub space: u64,
-    /// Tabulators and form feed.
+    /// Horizontal and vertical tab, and form feed.
     pub blank: u64,
     /// Carriage return and line feed.
     pub newline: u64,
     /// The apostrophe.
     pub apostrophe: u64,
-    /// Bytes that begin a character beyond ASCII.
+    /// The first bytes of characters beyond ASCII.
     pub lead: u64,
-    /// Those of them that tell a letter, whatever follows: most of Han and Hangul.
-    pub letter_lead: u64,
-    /// Bytes inside such a character.
+    /// The bytes of a character beyond ASCII after its first.
     pub inner: u64,
+    /// Those of `lead` whose characters are letters, whatever follows: most of Han and Hangul.
+    pub letter_lead: u64,
+    /// Those of `blank` that are horizontal tabs.
+    pub tab: u64,
+    /// ASCII's control characters, whitespace among them, and all bytes beyond ASCII.
+    pub unprintable: u64,
 }
 
-/// The first `N` bytes of a text, which are its own or, where it has fewer, those with spaces behind them in `padded`.
-#[inline(always)]
-pub(crate) fn spaced_out<'a, const N: usize>(text: &'a [u8], padded: &'a mut [u8; N]) -> &'a [u8; N] {
-    match text.first_chunk() {
-        Some(block) => block,
-        None => {
-            padded.fill(b' ');
-            padded[..text.len()].copy_from_slice(text);
-            padded
-        }
-    }
+/// The classes of [`Masks::ascii_classes`].
+pub(crate) const NUM_ASCII_CLASSES: usize = 5;
+
+/// The classes by which WordPiece and Unigram find words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WordClasses {
+    /// ASCII letters.
+    pub letter: u64,
+    /// ASCII digits.
+    pub digit: u64,
+    /// Horizontal tab, line feed, carriage return and space.
+    pub space: u64,
+    /// All other ASCII control characters, and all bytes beyond ASCII.
+    pub other: u64,
 }
 
 // Classes as bits of a table entry. Letters are two rectangles in the plane of high and low halves.
@@ -49,12 +58,13 @@ const LETTER_HIGH: u8 = 2;
 const DIGIT: u8 = 4;
 const SPACE: u8 = 8;
 const BLANK: u8 = 16;
-const NEWLINE: u8 = 32;
+/// Newlines, and all blanks except the horizontal tab.
+const FEED: u8 = 32;
 const APOSTROPHE: u8 = 64;
 /// The highest bit, which needs no comparison.
 const LETTER_LEAD: u8 = 128;
 
-/// By the low half of a byte, the classes that are possible.
+/// The possible classes of a byte by its low half.
 const LOW: [u8; 16] = {
     let mut table = [0; 16];
     let mut low = 0;
@@ -75,8 +85,8 @@ const LOW: [u8; 16] = {
         if low == 9 || low == 11 || low == 12 {
             classes |= BLANK;
         }
-        if low == 10 || low == 13 {
-            classes |= NEWLINE;
+        if low >= 10 && low <= 13 {
+            classes |= FEED;
         }
         if low == 7 {
             classes |= APOSTROPHE;
@@ -91,9 +101,9 @@ const LOW: [u8; 16] = {
     table
 };
 
-/// By the high half of a byte, the classes that are possible.
+/// The possible classes of a byte by its high half.
 const HIGH: [u8; 16] = [
-    BLANK | NEWLINE,
+    BLANK | FEED,
     0,
     SPACE | APOSTROPHE,
     DIGIT,
@@ -111,24 +121,18 @@ const HIGH: [u8; 16] = [
     0,
 ];
 
-/// Classes of ASCII characters; see [`Masks::ascii_classes`].
-pub(crate) const ASCII_CLASSES: usize = 5;
+/// The classes of a byte.
+static CLASSES: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = LOW[byte % 16] & HIGH[byte / 16];
+        byte += 1;
+    }
+    table
+};
 
 impl Masks {
-    /// Each ASCII character is in one of these: letter, digit, space, other whitespace, anything else.
-    #[inline(always)]
-    pub(crate) fn ascii_classes(self) -> [u64; ASCII_CLASSES] {
-        let Self { letter, digit, space, blank, newline, .. } = self;
-        let others = !(letter | digit | space | blank | newline | self.beyond_ascii());
-        [letter, digit, space, blank | newline, others]
-    }
-
-    /// Bytes that are no ASCII.
-    #[inline(always)]
-    pub(crate) fn beyond_ascii(self) -> u64 {
-        self.lead | self.inner
-    }
-
     /// The masks of a block.
     #[inline]
     pub(crate) fn new(block: &[u8; BLOCK]) -> Self {
@@ -140,41 +144,69 @@ impl Masks {
     }
 
     fn portable(block: &[u8; BLOCK]) -> Self {
-        let mut masks = Self::default();
-        for (at, &byte) in block.iter().enumerate() {
-            let bit = 1 << at;
-            match LOW[usize::from(byte & 15)] & HIGH[usize::from(byte >> 4)] {
-                LETTER_LOW | LETTER_HIGH => masks.letter |= bit,
-                DIGIT => masks.digit |= bit,
-                SPACE => masks.space |= bit,
-                BLANK => masks.blank |= bit,
-                NEWLINE => masks.newline |= bit,
-                APOSTROPHE => masks.apostrophe |= bit,
-                LETTER_LEAD => (masks.lead, masks.letter_lead) = (masks.lead | bit, masks.letter_lead | bit),
-                _ if byte >= 0xC0 => masks.lead |= bit,
-                _ if byte >= 0x80 => masks.inner |= bit,
-                _ => {}
-            }
+        let classes = block.map(|byte| CLASSES[usize::from(byte)]);
+        let of = |class: u8| gather(&classes, |eight| eight >> class.trailing_zeros());
+        let (blank, feed) = (of(BLANK), of(FEED));
+        let beyond_ascii = gather(block, |eight| eight >> 7);
+        let second_bits = gather(block, |eight| eight >> 6);
+        // The bytes below the space and DEL, which one added to the low seven bits makes the highest bit of.
+        let control = gather(block, |eight| {
+            let low = eight & 0x7F7F_7F7F_7F7F_7F7F;
+            (low + 0x0101_0101_0101_0101) >> 7 | !(eight >> 5 | eight >> 6)
+        });
+        Self {
+            letter: of(LETTER_LOW) | of(LETTER_HIGH),
+            digit: of(DIGIT),
+            space: of(SPACE),
+            blank,
+            newline: feed & !blank,
+            apostrophe: of(APOSTROPHE),
+            lead: beyond_ascii & second_bits,
+            inner: beyond_ascii & !second_bits,
+            letter_lead: of(LETTER_LEAD),
+            tab: blank & !feed,
+            unprintable: control | beyond_ascii,
         }
-        masks
+    }
+
+    /// One mask each for letters, digits, spaces, other whitespace and all other ASCII characters.
+    #[inline(always)]
+    pub(crate) fn ascii_classes(self) -> [u64; NUM_ASCII_CLASSES] {
+        let Self { letter, digit, space, blank, newline, .. } = self;
+        let other = !(letter | digit | space | blank | newline | self.beyond_ascii());
+        [letter, digit, space, blank | newline, other]
+    }
+
+    /// The classes by which words are found.
+    #[inline(always)]
+    pub(crate) fn word_classes(self) -> WordClasses {
+        let Self { letter, digit, space, newline, tab, unprintable, .. } = self;
+        let space = space | tab | newline;
+        WordClasses { letter, digit, space, other: unprintable & !space }
+    }
+
+    /// The bytes beyond ASCII.
+    #[inline(always)]
+    pub(crate) fn beyond_ascii(self) -> u64 {
+        self.lead | self.inner
     }
 }
 
-/// The block in two registers. `unsafe` pays here: the whole encoding of English gains a third.
+/// A block in two registers. This is worth its `unsafe`: encoding English gains a third.
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{APOSTROPHE, BLANK, BLOCK, DIGIT, HIGH, LETTER_HIGH, LETTER_LOW, LOW, Masks, NEWLINE, SPACE};
+    use super::{APOSTROPHE, BLANK, BLOCK, DIGIT, FEED, HIGH, LETTER_HIGH, LETTER_LOW, LOW, Masks, SPACE};
     use std::arch::x86_64::{
-        __m256i, _mm_loadu_si128, _mm256_and_si256, _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8, _mm256_loadu_si256,
-        _mm256_movemask_epi8, _mm256_set1_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_slli_epi16,
-        _mm256_srli_epi16,
+        __m256i, _mm_loadu_si128, _mm256_add_epi8, _mm256_and_si256, _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8,
+        _mm256_cmpgt_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_set1_epi8, _mm256_setzero_si256,
+        _mm256_shuffle_epi8, _mm256_slli_epi16, _mm256_srli_epi16,
     };
 
     /// As [`Masks::portable`]. The processor must have AVX2.
     #[inline]
     pub(super) fn masks(block: &[u8; BLOCK]) -> Masks {
         debug_assert!(is_x86_feature_detected!("avx2"));
-        // SAFETY: the only caller asks for AVX2 first. `both_paths_agree` would fail if the feature were missing.
+        // SAFETY: the only caller checks for AVX2 first. `both_paths_agree` would fail if the feature were missing.
         unsafe { detected(block) }
     }
 
@@ -190,12 +222,14 @@ mod avx2 {
                 _mm256_loadu_si256(block.as_ptr().add(32).cast()),
             )
         };
+
         let classes = |bytes: __m256i| {
             let half = |bytes| _mm256_and_si256(bytes, _mm256_set1_epi8(15));
             let (low, high) = (half(bytes), half(_mm256_srli_epi16::<4>(bytes)));
             _mm256_and_si256(_mm256_shuffle_epi8(low_half, low), _mm256_shuffle_epi8(high_half, high))
         };
         let (first_classes, second_classes) = (classes(first), classes(second));
+
         let bits = |first: __m256i, second: __m256i| {
             u64::from(_mm256_movemask_epi8(first) as u32) | u64::from(_mm256_movemask_epi8(second) as u32) << 32
         };
@@ -204,25 +238,33 @@ mod avx2 {
             let none = |classes| _mm256_cmpeq_epi8(_mm256_and_si256(classes, class), _mm256_setzero_si256());
             !bits(none(first_classes), none(second_classes))
         };
-        let beyond = bits(first, second);
+        // One more than DEL is a negative number, as are bytes beyond ASCII.
+        let is_unprintable = |bytes: __m256i| {
+            _mm256_cmpgt_epi8(_mm256_set1_epi8(b' ' as i8 + 1), _mm256_add_epi8(bytes, _mm256_set1_epi8(1)))
+        };
+
+        let (blank, feed) = (of(BLANK), of(FEED));
+        let beyond_ascii = bits(first, second);
         let second_bits = bits(_mm256_slli_epi16::<1>(first), _mm256_slli_epi16::<1>(second));
         Masks {
             letter: of(LETTER_LOW | LETTER_HIGH),
             digit: of(DIGIT),
             space: of(SPACE),
-            blank: of(BLANK),
-            newline: of(NEWLINE),
+            blank,
+            newline: feed & !blank,
             apostrophe: of(APOSTROPHE),
-            lead: beyond & second_bits,
+            lead: beyond_ascii & second_bits,
+            inner: beyond_ascii & !second_bits,
             letter_lead: bits(first_classes, second_classes),
-            inner: beyond & !second_bits,
+            tab: blank & !feed,
+            unprintable: bits(is_unprintable(first), is_unprintable(second)),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCK, Masks};
+    use super::{BLOCK, Masks, WordClasses};
     use crate::unicode::flags;
 
     #[test]
@@ -240,17 +282,32 @@ mod tests {
     fn every_byte_has_its_class() {
         for byte in 0..=255_u8 {
             let masks = Masks::portable(&[byte; BLOCK]);
-            let is = |mask: u64| mask == u64::MAX;
-            assert_eq!(is(masks.letter), byte.is_ascii_alphabetic());
-            assert_eq!(is(masks.digit), byte.is_ascii_digit());
-            assert_eq!(is(masks.space), byte == b' ');
-            assert_eq!(is(masks.blank), matches!(byte, b'\t' | 0x0B | 0x0C));
-            assert_eq!(is(masks.newline), matches!(byte, b'\r' | b'\n'));
-            assert_eq!(is(masks.apostrophe), byte == b'\'');
-            assert_eq!(is(masks.lead), byte >= 0xC0);
-            assert_eq!(is(masks.inner), (0x80..0xC0).contains(&byte));
+            let all = |is: bool| if is { u64::MAX } else { 0 };
             let is_letter = |last: u32| flags(u32::from(byte & 15) << 12 | last).is_letter();
-            assert_eq!(is(masks.letter_lead), byte >> 4 == 14 && (0..1 << 12).all(is_letter));
+            let is_letter_lead = byte >> 4 == 14 && (0..1 << 12).all(is_letter);
+            let expected = Masks {
+                letter: all(byte.is_ascii_alphabetic()),
+                digit: all(byte.is_ascii_digit()),
+                space: all(byte == b' '),
+                blank: all(matches!(byte, b'\t' | 0x0B | 0x0C)),
+                newline: all(matches!(byte, b'\r' | b'\n')),
+                apostrophe: all(byte == b'\''),
+                lead: all(byte >= 0xC0),
+                inner: all((0x80..0xC0).contains(&byte)),
+                letter_lead: all(is_letter_lead),
+                tab: all(byte == b'\t'),
+                unprintable: all(!byte.is_ascii() || byte.is_ascii_control()),
+            };
+            assert_eq!(masks, expected, "{byte:#x}");
+
+            let is_space = matches!(byte, b'\t' | b'\n' | b'\r' | b' ');
+            let expected = WordClasses {
+                letter: expected.letter,
+                digit: expected.digit,
+                space: all(is_space),
+                other: all(!is_space) & expected.unprintable,
+            };
+            assert_eq!(masks.word_classes(), expected, "{byte:#x}");
         }
     }
 }

@@ -116,7 +116,7 @@ impl Vocabulary {
             let hash =
                 |id| self.texts.key(id).map_or_else(|| self.seed.hash(self.texts.get(id)), |key| key.hash(self.seed));
             let hashes: [u64; TOGETHER] = std::array::from_fn(|at| hash(first + at));
-            self.index.bring_near(&hashes);
+            self.index.prefetch(&hashes);
             for (hash, id) in hashes.into_iter().zip(first..self.texts.len()) {
                 let text = self.texts.get(id);
                 self.max_token_len = self.max_token_len.max(text.len());

@@ -31,8 +31,8 @@ use crate::model::cache::recent::{Probe, RecentWords};
 use crate::normalizer::charsmap::Characters;
 use crate::normalizer::rewritten::Rewritten;
 use crate::normalizer::unigram::{UnigramNormalizer, WHITESPACE};
-use crate::scan::ascii::{BLOCK_LEN, Classes};
-use crate::scan::masks::spaced_out;
+use crate::scan::masks::{Masks, WordClasses};
+use crate::scan::{BLOCK as BLOCK_LEN, padded};
 use crate::sink::{Sink, TokenId};
 use crate::unicode::utf8;
 
@@ -162,9 +162,9 @@ impl<S: Sink> Run<'_, S> {
         self.scratch.after_unknown = false;
         let text = self.text;
         let mut at = 0;
-        let mut padded = [b' '; BLOCK_LEN + KEY_LEN];
+        let mut buffer = [b' '; BLOCK_LEN + KEY_LEN];
         while at < text.len() {
-            let block = spaced_out(&text[at..], &mut padded);
+            let block = padded(&text[at..], &mut buffer);
             at = self.block(at, block, normalized);
         }
         self.finish(text);
@@ -176,7 +176,7 @@ impl<S: Sink> Run<'_, S> {
     #[inline(always)]
     fn block(&mut self, start: usize, block: &[u8; BLOCK_LEN + KEY_LEN], normalized: &mut Rewritten<'_>) -> usize {
         let Some(bytes) = block.first_chunk() else { return self.text.len() };
-        let Classes { letter, digit, space, other } = Classes::of(bytes);
+        let WordClasses { letter, digit, space, other } = Masks::new(bytes).word_classes();
         let is_space_before = start.checked_sub(1).is_none_or(|before| is_space(self.text[before]));
         let after_space = space << 1 | u64::from(is_space_before);
         let mut starts = !space & (after_space | 1);

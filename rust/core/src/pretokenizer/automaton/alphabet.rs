@@ -1,7 +1,7 @@
-//! The alphabet of a pattern: code points fall into a few classes that no set of the pattern tells apart.
+//! The alphabet of a pattern: a map from code points to a few classes that no set of the pattern distinguishes.
 //!
-//! O(1) per code point: ASCII through one table; others through their category where the pattern is matched over
-//! collapsed text, and through pages of 128 code points where it is not.
+//! ASCII has a table of its own. Other code points are looked up by category if the pattern is matched over collapsed
+//! text, and otherwise in a table of pages of 128 code points. Complexity: constant time per code point.
 
 use std::collections::HashMap;
 
@@ -13,31 +13,31 @@ const LAST_WHITESPACE: u32 = 0x3000;
 /// Code points per page of [`Beyond::Wide`].
 const PAGE: u32 = 128;
 
-/// From code points to classes, numbered from 0; [`Classes::end`] stands for the end of the text.
+/// The class of every code point, numbered from 0; [`Alphabet::end`] stands for the end of the text.
 #[derive(Debug)]
-pub(crate) struct Classes {
+pub(crate) struct Alphabet {
     ascii: [u8; 128],
     beyond: Beyond,
-    /// The number of classes.
-    count: u8,
+    num_classes: u8,
 }
 
 #[derive(Debug)]
 enum Beyond {
-    /// By the low nine bits of the flags, category and whitespace; the sets may tell Han characters apart.
+    /// By the low nine bits of the flags (category and whitespace), and whether it is Han if the pattern asks.
     Collapsed { by_flags: Box<[u8; 512]>, han_letter: u8, han_other: u8, has_han: bool },
-    /// By code point: `entries[pages[code point / PAGE] * PAGE + code point % PAGE]`.
+    /// By code point `c`: `entries[pages[c / PAGE] * PAGE + c % PAGE]`.
     Wide { pages: Vec<u16>, entries: Vec<u8> },
 }
 
-impl Classes {
-    /// The coarsest classes that the sets allow, and for each set its classes as bits.
+impl Alphabet {
+    /// The coarsest classes that the sets allow, and the classes of each set.
     pub(crate) fn new(sets: &[&Set], is_collapsed: bool) -> (Self, Vec<ClassSet>) {
         let mut bounds: Vec<u32> = sets.iter().flat_map(|set| set.ranges()).flat_map(|&(a, b)| [a, b + 1]).collect();
         bounds.push(0);
         bounds.sort_unstable();
         bounds.dedup();
-        // Symbols between two bounds are alike; those with the same memberships are one class.
+
+        // Symbols between two bounds are in the same sets; symbols in the same sets are one class.
         let mut numbers: HashMap<Vec<bool>, u8> = HashMap::new();
         let mut class_sets = vec![ClassSet::default(); sets.len()];
         let mut spans: Vec<u8> = Vec::with_capacity(bounds.len());
@@ -52,6 +52,7 @@ impl Classes {
             });
             spans.push(class);
         }
+
         let class_of = |symbol: u32| spans[bounds.partition_point(|&bound| bound <= symbol) - 1];
         let beyond = if is_collapsed {
             let by_flags = (0..512).map(|bits| class_of(collapse(Flags::from_bits(bits)))).collect::<Vec<u8>>();
@@ -65,7 +66,7 @@ impl Classes {
             wide(&bounds, class_of)
         };
         let ascii = std::array::from_fn(|byte| class_of(byte as u32));
-        (Self { ascii, beyond, count: numbers.len() as u8 }, class_sets)
+        (Self { ascii, beyond, num_classes: numbers.len() as u8 }, class_sets)
     }
 
     /// The class of an ASCII byte.
@@ -92,9 +93,9 @@ impl Classes {
         }
     }
 
-    /// The class that stands for the end of the text.
+    /// The class of the end of the text.
     pub(crate) fn end(&self) -> u8 {
-        self.count
+        self.num_classes
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
@@ -119,7 +120,7 @@ impl ClassSet {
     }
 }
 
-/// What a non-ASCII code point with these flags becomes in collapsed text.
+/// The symbol that replaces a non-ASCII code point with these flags in collapsed text.
 fn collapse(flags: Flags) -> u32 {
     if flags.is_whitespace() {
         return collapsed::WHITESPACE;
@@ -134,7 +135,7 @@ fn collapse(flags: Flags) -> u32 {
     }
 }
 
-/// Pages for patterns that see code points as they are, but for whitespace.
+/// Pages for patterns that see code points as they are, except whitespace. Equal pages are stored once.
 fn wide(bounds: &[u32], class_of: impl Fn(u32) -> u8) -> Beyond {
     let mut known: HashMap<Vec<u8>, u16> = HashMap::new();
     let mut entries = Vec::new();
@@ -142,12 +143,12 @@ fn wide(bounds: &[u32], class_of: impl Fn(u32) -> u8) -> Beyond {
     let pages = (0..=0x10_FFFF / PAGE)
         .map(|page| {
             let first = page * PAGE;
-            let begin = class_of(first);
+            let first_class = class_of(first);
             let is_plain = bounds.partition_point(|&bound| bound <= first)
                 == bounds.partition_point(|&bound| bound < first + PAGE)
                 && first > LAST_WHITESPACE;
             let classes: Vec<u8> = if is_plain {
-                vec![begin; PAGE as usize]
+                vec![first_class; PAGE as usize]
             } else {
                 let class = |code_point: u32| {
                     let is_space = code_point > 0x7F && unicode::flags(code_point).is_whitespace();
@@ -167,7 +168,7 @@ fn wide(bounds: &[u32], class_of: impl Fn(u32) -> u8) -> Beyond {
 
 #[cfg(test)]
 mod tests {
-    use super::{Classes, LAST_WHITESPACE, collapse};
+    use super::{Alphabet, LAST_WHITESPACE, collapse};
     use crate::pretokenizer::automaton::pattern::Set;
     use crate::unicode;
 
@@ -177,20 +178,20 @@ mod tests {
     }
 
     #[test]
-    fn classes_tell_apart_what_sets_do() {
+    fn classes_distinguish_what_sets_do() {
         let sets = [Set::new(&[0x61..=0x7A, 0xE9..=0x16F]), Set::new(&[0x0B..=0x0B, 0x4E00..=0x4E05])];
-        let (classes, class_sets) = Classes::new(&[&sets[0], &sets[1]], false);
+        let (alphabet, class_sets) = Alphabet::new(&[&sets[0], &sets[1]], false);
         for code_point in 0x80..=0x11_0000 {
             let symbol = if unicode::flags(code_point).is_whitespace() { 0x0B } else { code_point };
             for (set, class_set) in sets.iter().zip(&class_sets) {
-                let class = classes.beyond_ascii(code_point);
+                let class = alphabet.beyond_ascii(code_point);
                 assert_eq!(class_set.contains(class), set.contains(symbol), "{code_point:x}");
             }
         }
     }
 
     #[test]
-    fn collapsed_text_has_one_symbol_a_category() {
+    fn collapsed_text_has_one_symbol_per_category() {
         for (code_point, symbol) in [(0xE9, 0xD2), (0xA0, 0x0B), (0x300, 0xD4), (0xB2, 0xD1), (0x378, 0xD0)] {
             assert_eq!(collapse(unicode::flags(code_point)), symbol, "{code_point:x}");
         }

@@ -1,15 +1,15 @@
-//! Patterns read into a tree: the part of ECMAScript's grammar that llama.cpp's patterns use.
+//! A recursive-descent parser for patterns: the part of ECMAScript's grammar that llama.cpp's patterns use.
 //!
-//! A set of characters is over *symbols*. Where a pattern names a Unicode category, llama.cpp matches it over collapsed
-//! text, in which every non-ASCII code point is one byte that tells its category; otherwise symbols are code points,
-//! with all non-ASCII whitespace replaced by a vertical tab. Either way `\s`, `\d` and ranges are ASCII's.
+//! Sets contain *symbols*. If a pattern names a Unicode category, llama.cpp matches it over collapsed text, in which one
+//! byte per category replaces every non-ASCII code point. Otherwise symbols are code points, with a vertical tab for all
+//! non-ASCII whitespace. Either way `\s`, `\d` and ranges are ASCII only.
 //!
-//! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split` and `unicode_regex_split_stl`; the grammar is
-//! ECMA-262 as `std::regex` reads it.
+//! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split` and `unicode_regex_split_stl`; the grammar is ECMA-262 as
+//! `std::regex` reads it.
 
 use std::ops::RangeInclusive;
 
-/// What a non-ASCII code point collapses to, by its category.
+/// The symbols of collapsed text that replace non-ASCII code points.
 pub(crate) mod collapsed {
     pub(crate) const OTHER: u32 = 0xD0;
     pub(crate) const NUMBER: u32 = 0xD1;
@@ -17,7 +17,7 @@ pub(crate) mod collapsed {
     pub(crate) const PUNCTUATION: u32 = 0xD3;
     pub(crate) const MARK: u32 = 0xD4;
     pub(crate) const SYMBOL: u32 = 0xD5;
-    /// Han characters, which only Kimi K2's pattern tells apart, are these where that pattern is used.
+    /// Han letters and other Han characters, in Kimi K2's pattern only.
     pub(crate) const HAN_LETTER: u32 = 0xD6;
     pub(crate) const HAN_OTHER: u32 = 0xD7;
     /// Non-ASCII whitespace, collapsed or not.
@@ -80,24 +80,24 @@ impl Set {
 pub(crate) enum Node {
     /// One symbol of the set.
     One(Set),
-    /// Nothing, where the next symbol is in the set.
+    /// The empty text, if the next symbol is in the set.
     Ahead(Set),
-    /// Nothing, where the next symbol is not in the set or the text ends.
+    /// The empty text, if the next symbol is not in the set or the text ends.
     NotAhead(Set),
-    /// Nothing, at the text's end.
+    /// The empty text, at the end of the text.
     End,
-    /// One after the other.
+    /// All of them in order.
     Sequence(Vec<Node>),
-    /// The first that leads to a match.
+    /// The first of them that leads to a match.
     Alternatives(Vec<Node>),
-    /// As often as possible within the bounds.
+    /// As many repetitions as possible within the bounds.
     Repeat(Box<Node>, u32, Option<u32>),
 }
 
-/// Why a pattern cannot be read: a row of the table is wrong. Tests read every row.
+/// Why a pattern cannot be parsed. Tests parse every row of the table, so no user meets it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PatternError {
-    /// Character offset of the trouble.
+    /// The offset of the error, in characters.
     pub at: usize,
     /// What was expected there.
     pub expected: &'static str,
@@ -108,7 +108,7 @@ pub(crate) fn is_collapsed(pattern: &str) -> bool {
     pattern.contains(r"\p{")
 }
 
-/// Reads a pattern.
+/// Parses a pattern.
 ///
 /// # Errors
 /// [`PatternError`] for anything outside the grammar that the table uses.
@@ -138,7 +138,7 @@ impl Parser {
         char
     }
 
-    /// Steps over `text` if it is next.
+    /// Skips `text` if it is next.
     fn eat(&mut self, text: &str) -> bool {
         let end = self.at + text.chars().count();
         let found = self.text.get(self.at..end).is_some_and(|next| next.iter().copied().eq(text.chars()));
@@ -157,32 +157,32 @@ impl Parser {
     }
 
     fn sequence(&mut self) -> Result<Node, PatternError> {
-        let mut parts = Vec::new();
+        let mut nodes = Vec::new();
         while self.peek().is_some_and(|char| char != '|' && char != ')') {
             let atom = self.atom()?;
-            parts.push(self.quantified(atom)?);
+            nodes.push(self.quantified(atom)?);
         }
-        Ok(if parts.len() == 1 { parts.remove(0) } else { Node::Sequence(parts) })
+        Ok(if nodes.len() == 1 { nodes.remove(0) } else { Node::Sequence(nodes) })
     }
 
     fn quantified(&mut self, atom: Node) -> Result<Node, PatternError> {
-        let (least, most) = match self.peek() {
+        let (min, max) = match self.peek() {
             Some('*') => (0, None),
             Some('+') => (1, None),
             Some('?') => (0, Some(1)),
             Some('{') => {
                 self.at += 1;
-                let least = self.number()?;
-                let most = if self.eat(",") { self.number()? } else { least };
+                let min = self.number()?;
+                let max = if self.eat(",") { self.number()? } else { min };
                 if self.peek() != Some('}') {
                     return self.fail("}");
                 }
-                (least, Some(most))
+                (min, Some(max))
             }
             _ => return Ok(atom),
         };
         self.at += 1;
-        Ok(Node::Repeat(Box::new(atom), least, most))
+        Ok(Node::Repeat(Box::new(atom), min, max))
     }
 
     fn number(&mut self) -> Result<u32, PatternError> {
@@ -214,7 +214,7 @@ impl Parser {
         }
     }
 
-    /// One set and a closing parenthesis: no pattern looks further than one symbol ahead.
+    /// One set and a closing parenthesis: no pattern looks more than one symbol ahead.
     fn look_ahead(&mut self) -> Result<Set, PatternError> {
         match self.alternatives()? {
             Node::One(set) if self.eat(")") => Ok(set),
@@ -300,7 +300,7 @@ mod tests {
     use super::{Node, Set, parse};
 
     #[test]
-    fn sets_are_normal() {
+    fn sets_are_normalized() {
         let set = Set::new(&[5..=7, 1..=2, 3..=4]);
         assert_eq!(set.ranges(), [(1, 7)]);
         assert_eq!(set.complement().ranges(), [(0, 0), (8, 0x10_FFFF)]);
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_table_does_not_use_is_refused() {
+    fn grammar_that_the_table_does_not_use_is_refused() {
         for pattern in ["a)", "[a", "(?=ab)", r"\b", "^a", r"\p{Greek}"] {
             assert!(parse(pattern).is_err(), "{pattern}");
         }

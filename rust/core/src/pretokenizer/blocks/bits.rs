@@ -5,8 +5,8 @@
 //! pattern decides ends the block's known bytes.
 
 use crate::pretokenizer::shape::WordChars;
-use crate::scan::masks::{BLOCK, Masks};
-use crate::scan::places;
+use crate::scan::masks::Masks;
+use crate::scan::{BLOCK, gather, places};
 use crate::unicode::{self, rows, utf8};
 
 /// The bytes after those of `mask`; there is none before the first.
@@ -43,11 +43,11 @@ struct Class {
 impl WordChars {
     /// The isolated ones among the ASCII characters that are `other`.
     #[inline(always)]
-    fn isolated_ascii(self, block: &[u8; BLOCK], other: u64) -> u64 {
+    fn isolated_ascii(self, block: &[u8; BLOCK], unprintable: u64, other: u64) -> u64 {
         match self {
             Self::Letters | Self::LettersAndMarks | Self::MarksByContext | Self::DeepSeek | Self::KimiK2 => 0,
-            Self::Falcon => other & !controls(block),
-            Self::Default => other & !(controls(block) | bytes_equal::<b'`'>(block)),
+            Self::Falcon => other & !unprintable,
+            Self::Default => other & !(unprintable | bytes_equal::<b'`'>(block)),
         }
     }
 
@@ -99,11 +99,6 @@ pub(super) fn bit_of_bytes<const BIT: u32>(block: &[u8; BLOCK]) -> u64 {
     gather(block, |eight| eight >> BIT)
 }
 
-/// ASCII's control characters.
-fn controls(block: &[u8; BLOCK]) -> u64 {
-    gather(block, |eight| !(eight >> 5 | eight >> 6 | eight >> 7) | equal(eight, 0x7F))
-}
-
 /// The bytes that are `BYTE`.
 fn bytes_equal<const BYTE: u8>(block: &[u8; BLOCK]) -> u64 {
     gather(block, |eight| equal(eight, BYTE))
@@ -116,18 +111,6 @@ fn equal(eight: u64, byte: u8) -> u64 {
     let differing = eight ^ u64::from_le_bytes([byte; 8]);
     // The highest bit of each byte that differs, inverted.
     !(((differing & LOW) + LOW) | differing) >> 7
-}
-
-/// The mask of a block that `classify` computes for eight bytes at a time, in the lowest bit of each.
-#[inline(always)]
-fn gather(block: &[u8; BLOCK], classify: impl Fn(u64) -> u64) -> u64 {
-    let mut mask = 0;
-    for (at, &eight) in block.as_chunks().0.iter().enumerate() {
-        let lowest = classify(u64::from_le_bytes(eight)) & 0x0101_0101_0101_0101;
-        // The bit of byte i times 2 to the power of 7 (8 - i) is bit 56 + i.
-        mask |= (lowest.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at);
-    }
-    mask
 }
 
 /// The classes of a block's characters. Each byte below `end` is in one of letter, digit, blank, newline, isolated and
@@ -156,12 +139,14 @@ impl Bits {
     /// Classifies the first `len` bytes of a block; `is_last` says whether the text ends after them.
     #[inline(always)]
     pub(super) fn new(block: &[u8; BLOCK], len: usize, is_last: bool, words: WordChars) -> Self {
-        let Masks { letter, digit, space, blank, newline, apostrophe, lead, letter_lead, inner } = Masks::new(block);
+        let Masks { letter, digit, space, blank, newline, apostrophe, lead, inner, letter_lead, unprintable, .. } =
+            Masks::new(block);
         let end = len as u32;
         let blank = blank | space;
         let other = below(end) & !(letter | digit | blank | newline | lead | inner);
-        let (isolated, is_closed) = (words.isolated_ascii(block, other), is_last);
+        let (isolated, is_closed) = (words.isolated_ascii(block, unprintable, other), is_last);
         let other = other & !isolated;
+        let control = unprintable & other;
         let mut bits =
             Self { letter, digit, space, blank, newline, isolated, other, apostrophe, inner, end, is_closed };
 
@@ -172,7 +157,7 @@ impl Bits {
         }
 
         if words == WordChars::DeepSeek {
-            let undecided = controls(block) & bits.other;
+            let undecided = control & bits.other;
             if undecided != 0 {
                 bits.truncate(undecided.trailing_zeros());
             }
@@ -236,8 +221,8 @@ impl Bits {
 
 #[cfg(test)]
 mod tests {
-    use super::{bit_of_bytes, bytes_equal, controls};
-    use crate::scan::masks::BLOCK;
+    use super::{bit_of_bytes, bytes_equal};
+    use crate::scan::BLOCK;
 
     #[test]
     fn bits_of_bytes_stand_at_their_places() {
@@ -249,7 +234,6 @@ mod tests {
             assert_eq!(bit_of_bytes::<5>(&block), expected(&|byte| byte & 0x20 != 0, &block));
             assert_eq!(bit_of_bytes::<7>(&block), expected(&|byte| byte >= 0x80, &block));
             assert_eq!(bytes_equal::<b'`'>(&block), expected(&|byte| byte == b'`', &block));
-            assert_eq!(controls(&block), expected(&|byte| byte.is_ascii_control(), &block));
         }
     }
 }
