@@ -1,11 +1,12 @@
-//! Special tokens first: a text is cut at the special tokens that are written in it.
+//! A multi-pattern search in two passes: the text is partitioned into special tokens and the fragments between them.
 //!
-//! Source: llama.cpp `src/llama-vocab.cpp`, `tokenizer_st_partition`. Special texts are searched one after the other,
-//! longest first, each over what the ones before have left: not leftmost, not longest at a place. A token may take
-//! the whitespace around it along.
+//! Special texts are searched one by one, the longest first, each in the fragments that those before it leave. So matches
+//! are neither leftmost first nor longest first at a place. A token may remove the whitespace around it. To search only
+//! for what is there, a first pass with a double array finds the special texts that occur at all.
 //!
-//! Complexity: one pass with a double array tells which special texts occur at all; only those are then searched, each
-//! in O(length of what is left). Text without any costs that one pass, however many special tokens there are.
+//! Source: llama.cpp `src/llama-vocab.cpp`, `tokenizer_st_partition`.
+//! Complexity: O(n) for a text of n bytes without special tokens, however many the vocabulary has; O(n · k) for a text
+//! with k different ones.
 //!
 //! Deviations: none.
 
@@ -16,20 +17,22 @@ use crate::sink::TokenId;
 use crate::trie::DoubleArray;
 use crate::vocabulary::{Attributes, Vocabulary};
 
-/// A piece of a partitioned text.
+/// An item of a partitioned text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// Text for the algorithm, as a byte range; never empty.
+pub(crate) enum Item {
+    /// A fragment of text for the model, as a byte range; never empty.
     Text(usize, usize),
     /// A special token, found at this byte range.
     Token(TokenId, usize, usize),
 }
 
-/// What one call needs and the next can reuse.
+/// Buffers of a call, for the next one to reuse.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    parts: Vec<Part>,
-    before: Vec<Part>,
+    items: Vec<Item>,
+    /// The items before the latest search.
+    searched: Vec<Item>,
+    /// For each special text whether it occurs; empty if none does.
     present: Vec<bool>,
 }
 
@@ -38,28 +41,30 @@ pub(crate) struct Scratch {
 struct Special {
     id: TokenId,
     finder: memmem::Finder<'static>,
-    takes_before: bool,
-    takes_after: bool,
+    /// Whether it removes the whitespace before it.
+    strips_before: bool,
+    /// Whether it removes the whitespace after it.
+    strips_after: bool,
 }
 
-/// The special texts that are searched under one setting.
+/// The special texts that are searched with one setting of `parse_special`.
 #[derive(Debug)]
 pub(crate) struct Specials {
     /// In the order of search.
     order: Vec<Special>,
-    /// From a special text to its place in `order`.
+    /// The place of each special text in `order`.
     trie: DoubleArray,
-    /// Whether a special text begins with this byte.
-    begins: Box<[bool; 256]>,
-    /// The bytes that special texts begin with, where they are three or fewer.
-    rare: Option<Vec<u8>>,
+    /// Whether a special text starts with this byte.
+    is_first: Box<[bool; 256]>,
+    /// The bytes that special texts start with, if there are three or fewer.
+    few_first: Option<Vec<u8>>,
 }
 
 impl Specials {
-    /// The special texts of a vocabulary. With `parse_special` off, control and unknown tokens stay text.
+    /// The special texts of a vocabulary. Without `parse_special`, control and unknown tokens stay text.
     ///
     /// # Errors
-    /// [`VocabularyError::TooLarge`] where the texts outgrow a double array.
+    /// [`VocabularyError::TooLarge`] if the texts do not fit into a double array.
     pub(crate) fn new(vocabulary: &Vocabulary, parse_special: bool) -> Result<Self, VocabularyError> {
         let order: Vec<Special> = vocabulary
             .special_order()
@@ -69,67 +74,72 @@ impl Specials {
             .map(|(id, attributes)| Special {
                 id,
                 finder: memmem::Finder::new(vocabulary.text(id)).into_owned(),
-                takes_before: attributes.contains(Attributes::LSTRIP),
-                takes_after: attributes.contains(Attributes::RSTRIP),
+                strips_before: attributes.contains(Attributes::LSTRIP),
+                strips_after: attributes.contains(Attributes::RSTRIP),
             })
             .collect();
-        let mut begins = Box::new([false; 256]);
+
+        let mut is_first = Box::new([false; 256]);
         for special in &order {
             if let Some(&first) = special.finder.needle().first() {
-                begins[usize::from(first)] = true;
+                is_first[usize::from(first)] = true;
             }
         }
-        let first_bytes: Vec<u8> = (0..=255).filter(|&byte| begins[usize::from(byte)]).collect();
-        // Hybrid DNA can leave two tokens with one text; the first in order of search is the one that finds it.
+        let first_bytes: Vec<u8> = (0..=255).filter(|&byte| is_first[usize::from(byte)]).collect();
+
+        // Two tokens of hybrid DNA can have one text. The first in order of search finds it.
         let keys = order.iter().enumerate().rev().map(|(place, special)| (special.finder.needle(), place as u32));
         Ok(Self {
             trie: DoubleArray::build(keys).map_err(|_| VocabularyError::TooLarge { what: "special tokens" })?,
-            rare: (first_bytes.len() <= 3).then_some(first_bytes),
-            begins,
+            few_first: (first_bytes.len() <= 3).then_some(first_bytes),
+            is_first,
             order,
         })
     }
 
-    /// Cuts `text` into pieces, in the order of the text.
-    pub(crate) fn partition<'s>(&self, text: &[u8], scratch: &'s mut Scratch) -> &'s [Part] {
-        let Scratch { parts, before, present } = scratch;
-        parts.clear();
+    /// Partitions `text` into items, in the order of the text.
+    pub(crate) fn partition<'s>(&self, text: &[u8], scratch: &'s mut Scratch) -> &'s [Item] {
+        let Scratch { items, searched, present } = scratch;
+        items.clear();
         if text.is_empty() {
-            return parts;
+            return items;
         }
-        parts.push(Part::Text(0, text.len()));
+        items.push(Item::Text(0, text.len()));
+
         self.find_present(text, present);
         for (special, _) in self.order.iter().zip(present.iter()).filter(|(_, is_present)| **is_present) {
-            std::mem::swap(parts, before);
-            parts.clear();
-            for part in before.iter() {
-                match *part {
-                    Part::Text(begin, end) => special.cut(text, begin, end, parts),
-                    token @ Part::Token(..) => parts.push(token),
+            std::mem::swap(items, searched);
+            items.clear();
+            for item in searched.iter() {
+                match *item {
+                    Item::Text(start, end) => special.cut(text, start, end, items),
+                    token @ Item::Token(..) => items.push(token),
                 }
             }
         }
-        parts
+        items
     }
 
-    /// Marks the special texts that occur in `text`; leaves `present` empty where none does.
+    /// Marks the special texts that occur in `text`; leaves `present` empty if none does.
     fn find_present(&self, text: &[u8], present: &mut Vec<bool>) {
         present.clear();
-        let mut look = |at: usize| {
+        let mut look_up = |at: usize| {
+            #[cfg(test)]
+            crate::steps::count(1 + self.trie.longest_walk(&text[at..]));
             for (_, place) in self.trie.common_prefix_matches(&text[at..]) {
                 present.resize(self.order.len(), false);
                 present[place as usize] = true;
             }
         };
-        match self.rare.as_deref() {
+        match self.few_first.as_deref() {
             Some([]) => {}
-            Some(&[first]) => memchr::memchr_iter(first, text).for_each(&mut look),
-            Some(&[first, second]) => memchr::memchr2_iter(first, second, text).for_each(&mut look),
-            Some(&[first, second, third]) => memchr::memchr3_iter(first, second, third, text).for_each(&mut look),
+            Some(&[first]) => memchr::memchr_iter(first, text).for_each(&mut look_up),
+            Some(&[first, second]) => memchr::memchr2_iter(first, second, text).for_each(&mut look_up),
+            Some(&[first, second, third]) => memchr::memchr3_iter(first, second, third, text).for_each(&mut look_up),
             _ => {
                 for (at, &byte) in text.iter().enumerate() {
-                    if self.begins[usize::from(byte)] {
-                        look(at);
+                    if self.is_first[usize::from(byte)] {
+                        look_up(at);
                     }
                 }
             }
@@ -144,25 +154,30 @@ impl Specials {
 }
 
 impl Special {
-    /// Cuts `text[begin..end]` at every occurrence and appends the pieces.
-    fn cut(&self, text: &[u8], mut begin: usize, end: usize, parts: &mut Vec<Part>) {
-        while let Some(found) = self.finder.find(&text[begin..end]) {
-            let (from, to) = (begin + found, begin + found + self.finder.needle().len());
-            let mut left = from;
-            while self.takes_before && left > begin && is_space(text[left - 1]) {
-                left -= 1;
+    /// Cuts `text[start..end]` at every occurrence and appends the items.
+    fn cut(&self, text: &[u8], mut start: usize, end: usize, items: &mut Vec<Item>) {
+        #[cfg(test)]
+        crate::steps::count(end - start);
+        while let Some(found) = self.finder.find(&text[start..end]) {
+            let token_start = start + found;
+            let token_end = token_start + self.finder.needle().len();
+
+            let mut text_end = token_start;
+            while self.strips_before && text_end > start && is_space(text[text_end - 1]) {
+                text_end -= 1;
             }
-            if left > begin {
-                parts.push(Part::Text(begin, left));
+            if text_end > start {
+                items.push(Item::Text(start, text_end));
             }
-            parts.push(Part::Token(self.id, from, to));
-            begin = to;
-            while self.takes_after && begin < end && is_space(text[begin]) {
-                begin += 1;
+            items.push(Item::Token(self.id, token_start, token_end));
+
+            start = token_end;
+            while self.strips_after && start < end && is_space(text[start]) {
+                start += 1;
             }
         }
-        if begin < end {
-            parts.push(Part::Text(begin, end));
+        if start < end {
+            items.push(Item::Text(start, end));
         }
     }
 }
@@ -179,7 +194,8 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Part, Scratch, Special, Specials};
+    use super::{Item, Scratch, Special, Specials};
+    use crate::steps;
     use crate::vocabulary::strings::StringIndex;
     use crate::vocabulary::{Definition, Vocabulary};
 
@@ -199,37 +215,37 @@ mod tests {
         Ok(vocabulary)
     }
 
-    /// `tokenizer_st_partition` by the letter: every special text in turn over every stretch that is still text.
-    fn naive(order: &[Special], text: &[u8]) -> Vec<Part> {
+    /// `tokenizer_st_partition` literally: every special text in turn, in every fragment that is still text.
+    fn naive(order: &[Special], text: &[u8]) -> Vec<Item> {
         let is_space = |at: usize| b" \t\n\x0B\x0C\r".contains(&text[at]);
-        let mut parts = vec![Part::Text(0, text.len())];
+        let mut items = vec![Item::Text(0, text.len())];
         for special in order {
             let needle = special.finder.needle();
             let mut finer = Vec::new();
-            for part in parts {
-                let Part::Text(mut begin, end) = part else {
-                    finer.push(part);
+            for item in items {
+                let Item::Text(mut start, end) = item else {
+                    finer.push(item);
                     continue;
                 };
-                while let Some(found) = (begin..end).find(|&at| text[at..end].starts_with(needle)) {
+                while let Some(found) = (start..end).find(|&at| text[at..end].starts_with(needle)) {
                     let mut left_end = found;
-                    while special.takes_before && left_end > begin && is_space(left_end - 1) {
+                    while special.strips_before && left_end > start && is_space(left_end - 1) {
                         left_end -= 1;
                     }
-                    finer.push(Part::Text(begin, left_end));
-                    begin = found + needle.len();
-                    finer.push(Part::Token(special.id, found, begin));
-                    while special.takes_after && begin < end && is_space(begin) {
-                        begin += 1;
+                    finer.push(Item::Text(start, left_end));
+                    start = found + needle.len();
+                    finer.push(Item::Token(special.id, found, start));
+                    while special.strips_after && start < end && is_space(start) {
+                        start += 1;
                     }
                 }
-                finer.push(Part::Text(begin, end));
+                finer.push(Item::Text(start, end));
             }
-            finer.retain(|part| !matches!(part, Part::Text(begin, end) if begin == end));
-            parts = finer;
+            finer.retain(|item| !matches!(item, Item::Text(start, end) if start == end));
+            items = finer;
         }
-        parts.retain(|part| !matches!(part, Part::Text(begin, end) if begin == end));
-        parts
+        items.retain(|item| !matches!(item, Item::Text(start, end) if start == end));
+        items
     }
 
     proptest! {
@@ -246,7 +262,7 @@ mod tests {
             let vocabulary = vocabulary(&specials).expect("a vocabulary");
             let mut searched = Specials::new(&vocabulary, parse_special).expect("few texts");
             for (special, (before, after)) in searched.order.iter_mut().zip(strips) {
-                (special.takes_before, special.takes_after) = (before, after);
+                (special.strips_before, special.strips_after) = (before, after);
             }
             let is_searched = |&id: &i32| {
                 let attributes = vocabulary.attributes(id);
@@ -263,15 +279,15 @@ mod tests {
         }
     }
 
-    /// Parts as text, tokens in brackets.
+    /// Items as text, tokens in brackets.
     fn shown(specials: &[(&str, i32)], parse_special: bool, text: &str) -> Result<Vec<String>, Box<dyn Error>> {
         let specials = Specials::new(&vocabulary(specials)?, parse_special)?;
         let mut scratch = Scratch::default();
-        let part = |part: &Part| match *part {
-            Part::Text(begin, end) => text[begin..end].to_owned(),
-            Part::Token(_, begin, end) => format!("[{}]", &text[begin..end]),
+        let shown = |item: &Item| match *item {
+            Item::Text(start, end) => text[start..end].to_owned(),
+            Item::Token(_, start, end) => format!("[{}]", &text[start..end]),
         };
-        Ok(specials.partition(text.as_bytes(), &mut scratch).iter().map(part).collect())
+        Ok(specials.partition(text.as_bytes(), &mut scratch).iter().map(shown).collect())
     }
 
     #[test]
@@ -296,15 +312,22 @@ mod tests {
     #[test]
     fn text_without_special_tokens_costs_one_pass_however_many_there_are() -> Result<(), Box<dyn Error>> {
         let texts: Vec<String> = (0..5000).map(|number| format!("<|{number}|>")).collect();
-        let specials: Vec<(&str, i32)> = texts.iter().map(|text| (text.as_str(), 4)).collect();
-        let specials = Specials::new(&vocabulary(&specials)?, false)?;
-        let text = "<|no|>".repeat(500_000);
-        let began = std::time::Instant::now();
-        let mut scratch = Scratch::default();
-        assert_eq!(specials.partition(text.as_bytes(), &mut scratch), [Part::Text(0, text.len())]);
-        // 5000 searches of 3 MB each would be 15 GB to read.
-        assert!(began.elapsed().as_secs() < 2);
-        assert!(specials.heap_bytes() > 5000 * "<|0|>".len());
+        // One first byte, or too many for a search by first bytes.
+        for others in [&[][..], &[("a#", 4), ("b#", 4), ("c#", 4)]] {
+            let mut specials: Vec<(&str, i32)> = texts.iter().map(|text| (text.as_str(), 4)).collect();
+            specials.extend(others);
+            let specials = Specials::new(&vocabulary(&specials)?, false)?;
+            assert!(specials.heap_bytes() > 5000 * "<|0|>".len());
+            for repeats in [500, 5000] {
+                let text = "<|no|>".repeat(repeats);
+                let steps = steps::of(|| {
+                    let mut scratch = Scratch::default();
+                    assert_eq!(specials.partition(text.as_bytes(), &mut scratch), [Item::Text(0, text.len())]);
+                });
+                // A search for each of them would take 5000 steps per byte.
+                assert!((repeats..=text.len()).contains(&steps), "{steps} steps for {} bytes", text.len());
+            }
+        }
         Ok(())
     }
 }

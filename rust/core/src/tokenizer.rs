@@ -9,7 +9,7 @@ use crate::detokenizer::{Pieces, detokenize};
 use crate::error::{EncodeError, TokenIndexError, VocabularyError};
 use crate::model::{AnyModel, AnyScratch, Fragment};
 use crate::sink::{Count, Sink, Spans, TokenId};
-use crate::special::{self, Part, Specials};
+use crate::special::{self, Item, Specials};
 use crate::unicode::utf8::is_boundary;
 use crate::vocabulary::{Definition, Kind, Vocabulary, newline};
 
@@ -186,16 +186,16 @@ impl Tokenizer {
         let model_scratch = scratch.model.get_or_insert_with(|| self.model.scratch());
         let specials = &self.specials[usize::from(options.parse_special)];
         let mut after_special = true;
-        for part in specials.partition(text, &mut scratch.special) {
-            match *part {
-                Part::Text(begin, end) => {
+        for item in specials.partition(text, &mut scratch.special) {
+            match *item {
+                Item::Text(begin, end) => {
                     // A special token whose text is part of a character can leave the rest of it.
                     let is_utf8 = is_utf8 && is_boundary(text, begin) && is_boundary(text, end);
                     let fragment = Fragment { text: &text[begin..end], start: begin, after_special, is_utf8 };
                     self.model.encode(&self.vocabulary, fragment, model_scratch, sink);
                     after_special = false;
                 }
-                Part::Token(id, begin, end) => {
+                Item::Token(id, begin, end) => {
                     sink.push(id, begin..end);
                     after_special = true;
                 }

@@ -20,7 +20,7 @@ use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
 use crate::model::{Fragment, Model};
 use crate::normalizer::rewritten::Rewritten;
 use crate::normalizer::wordpiece::{Class, WordPieceNormalizer};
-use crate::scan::masks::Masks;
+use crate::scan::masks::WordClasses;
 use crate::scan::{BLOCK as BLOCK_LEN, padded};
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::trie::{DoubleArray, Node, TrieError};
@@ -159,7 +159,7 @@ impl WordPiece {
         sink: &mut S,
     ) -> usize {
         let Some(bytes) = block.first_chunk() else { return text.len() };
-        let classes = Masks::new(bytes).word_classes();
+        let classes = WordClasses::new(bytes);
         let alphanumeric = classes.letter | classes.digit;
         let len_at = |at: usize| ((!(alphanumeric >> at)).trailing_zeros() as usize).max(1);
         let mut words = !classes.space;

@@ -82,18 +82,30 @@ impl Splitter {
 
 /// Splits `text[start..end]` by the first stage, and each of its pieces by the others.
 fn descend(stages: &[Stage], text: &[u8], start: usize, end: usize, piece: &mut dyn FnMut(usize, usize)) {
-    let Some((stage, rest)) = stages.split_first() else { return piece(start, end) };
-    let mut next = |start, end| descend(rest, text, start, end, piece);
+    match stages {
+        [] => piece(start, end),
+        [Stage::Pattern(automaton), rest @ ..] => {
+            automaton.split(text, start, end, |start, end| descend(rest, text, start, end, piece));
+        }
+        [Stage::Digits(groups), rest @ ..] => {
+            groups.split(text, start, end, |start, end| descend(rest, text, start, end, piece));
+        }
+        [Stage::Lines, rest @ ..] => {
+            lines::split(text, start..end, |start, end| descend(rest, text, start, end, piece));
+        }
+        [last @ (Stage::Shape(..) | Stage::Neighbours(_)), ..] => split_last(last, text, start, end, piece),
+    }
+}
+
+/// Splits `text[start..end]` by a stage that is always the last. Out of line, because its many variables would make the
+/// stack frame of every other stage larger.
+#[inline(never)]
+fn split_last(stage: &Stage, text: &[u8], start: usize, end: usize, piece: &mut dyn FnMut(usize, usize)) {
+    let shifted = |from, to| piece(start + from, start + to);
     match stage {
-        Stage::Pattern(automaton) => automaton.split(text, start, end, next),
-        Stage::Digits(groups) => groups.split(text, start, end, next),
-        Stage::Lines => lines::split(text, start..end, next),
-        Stage::Shape(shape, automaton) => {
-            shape.split(automaton, &text[start..end], |from, to| next(start + from, start + to));
-        }
-        Stage::Neighbours(neighbours) => {
-            neighbours.split(&text[start..end], |from, to| next(start + from, start + to));
-        }
+        Stage::Shape(shape, automaton) => shape.split(automaton, &text[start..end], shifted),
+        Stage::Neighbours(neighbours) => neighbours.split(&text[start..end], shifted),
+        Stage::Pattern(_) | Stage::Digits(_) | Stage::Lines => unreachable!("a stage that others may follow"),
     }
 }
 

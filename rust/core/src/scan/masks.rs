@@ -8,8 +8,8 @@
 
 use super::{BLOCK, gather};
 
-/// Bit `i` of each mask is about byte `i` of the block. A byte is in at most one of the masks from `letter` to `lead` and
-/// `inner`.
+/// Bit `i` of each mask is about byte `i` of the block. A byte is in at most one of the masks, except that `lead` includes
+/// `letter_lead`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Masks {
     /// `A` to `Z` and `a` to `z`.
@@ -26,20 +26,16 @@ pub(crate) struct Masks {
     pub apostrophe: u64,
     /// The first bytes of characters beyond ASCII.
     pub lead: u64,
-    /// The bytes of a character beyond ASCII after its first.
-    pub inner: u64,
     /// Those of `lead` whose characters are letters, whatever follows: most of Han and Hangul.
     pub letter_lead: u64,
-    /// Those of `blank` that are horizontal tabs.
-    pub tab: u64,
-    /// ASCII's control characters, whitespace among them, and all bytes beyond ASCII.
-    pub unprintable: u64,
+    /// The bytes of a character beyond ASCII after its first.
+    pub inner: u64,
 }
 
 /// The classes of [`Masks::ascii_classes`].
 pub(crate) const NUM_ASCII_CLASSES: usize = 5;
 
-/// The classes by which WordPiece and Unigram find words.
+/// The coarser classes by which WordPiece and Unigram find words. Bit `i` of each mask is about byte `i` of the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WordClasses {
     /// ASCII letters.
@@ -146,26 +142,18 @@ impl Masks {
     fn portable(block: &[u8; BLOCK]) -> Self {
         let classes = block.map(|byte| CLASSES[usize::from(byte)]);
         let of = |class: u8| gather(&classes, |eight| eight >> class.trailing_zeros());
-        let (blank, feed) = (of(BLANK), of(FEED));
         let beyond_ascii = gather(block, |eight| eight >> 7);
         let second_bits = gather(block, |eight| eight >> 6);
-        // The bytes below the space and DEL, which one added to the low seven bits makes the highest bit of.
-        let control = gather(block, |eight| {
-            let low = eight & 0x7F7F_7F7F_7F7F_7F7F;
-            (low + 0x0101_0101_0101_0101) >> 7 | !(eight >> 5 | eight >> 6)
-        });
         Self {
             letter: of(LETTER_LOW) | of(LETTER_HIGH),
             digit: of(DIGIT),
             space: of(SPACE),
-            blank,
-            newline: feed & !blank,
+            blank: of(BLANK),
+            newline: of(FEED) & !of(BLANK),
             apostrophe: of(APOSTROPHE),
             lead: beyond_ascii & second_bits,
-            inner: beyond_ascii & !second_bits,
             letter_lead: of(LETTER_LEAD),
-            tab: blank & !feed,
-            unprintable: control | beyond_ascii,
+            inner: beyond_ascii & !second_bits,
         }
     }
 
@@ -177,14 +165,6 @@ impl Masks {
         [letter, digit, space, blank | newline, other]
     }
 
-    /// The classes by which words are found.
-    #[inline(always)]
-    pub(crate) fn word_classes(self) -> WordClasses {
-        let Self { letter, digit, space, newline, tab, unprintable, .. } = self;
-        let space = space | tab | newline;
-        WordClasses { letter, digit, space, other: unprintable & !space }
-    }
-
     /// The bytes beyond ASCII.
     #[inline(always)]
     pub(crate) fn beyond_ascii(self) -> u64 {
@@ -192,10 +172,38 @@ impl Masks {
     }
 }
 
+impl WordClasses {
+    /// The classes of a block.
+    #[inline]
+    pub(crate) fn new(block: &[u8; BLOCK]) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            return avx2::word_classes(block);
+        }
+        Self::portable(block)
+    }
+
+    fn portable(block: &[u8; BLOCK]) -> Self {
+        let Masks { letter, digit, space, blank, newline, lead, inner, .. } = Masks::portable(block);
+        let tab = blank & gather(block, |eight| !(eight >> 1));
+        let space = space | newline | tab;
+        Self { letter, digit, space, other: (controls(block) | lead | inner) & !space }
+    }
+}
+
+/// ASCII's control characters, whitespace among them.
+pub(crate) fn controls(block: &[u8; BLOCK]) -> u64 {
+    gather(block, |eight| {
+        // One more than DEL has the highest bit of a byte.
+        let is_del = ((eight & 0x7F7F_7F7F_7F7F_7F7F) + 0x0101_0101_0101_0101) & !eight;
+        !(eight >> 5 | eight >> 6 | eight >> 7) | is_del >> 7
+    })
+}
+
 /// A block in two registers. This is worth its `unsafe`: encoding English gains a third.
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use super::{APOSTROPHE, BLANK, BLOCK, DIGIT, FEED, HIGH, LETTER_HIGH, LETTER_LOW, LOW, Masks, SPACE};
+    use super::{APOSTROPHE, BLANK, BLOCK, DIGIT, FEED, HIGH, LETTER_HIGH, LETTER_LOW, LOW, Masks, SPACE, WordClasses};
     use std::arch::x86_64::{
         __m256i, _mm_loadu_si128, _mm256_add_epi8, _mm256_and_si256, _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8,
         _mm256_cmpgt_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_set1_epi8, _mm256_setzero_si256,
@@ -207,64 +215,105 @@ mod avx2 {
     pub(super) fn masks(block: &[u8; BLOCK]) -> Masks {
         debug_assert!(is_x86_feature_detected!("avx2"));
         // SAFETY: the only caller checks for AVX2 first. `both_paths_agree` would fail if the feature were missing.
-        unsafe { detected(block) }
+        unsafe { detected_masks(block) }
+    }
+
+    /// As [`WordClasses::portable`]. The processor must have AVX2.
+    #[inline]
+    pub(super) fn word_classes(block: &[u8; BLOCK]) -> WordClasses {
+        debug_assert!(is_x86_feature_detected!("avx2"));
+        // SAFETY: as above.
+        unsafe { detected_word_classes(block) }
     }
 
     #[target_feature(enable = "avx2")]
-    fn detected(block: &[u8; BLOCK]) -> Masks {
-        // SAFETY: each pointer is to an array of at least the 16 or 32 bytes that are read, and unaligned loads take
-        // any address. `both_paths_agree` compares every byte value in every place.
-        let (low_half, high_half, first, second) = unsafe {
-            (
-                _mm256_broadcastsi128_si256(_mm_loadu_si128(LOW.as_ptr().cast())),
-                _mm256_broadcastsi128_si256(_mm_loadu_si128(HIGH.as_ptr().cast())),
-                _mm256_loadu_si256(block.as_ptr().cast()),
-                _mm256_loadu_si256(block.as_ptr().add(32).cast()),
-            )
-        };
-
-        let classes = |bytes: __m256i| {
-            let half = |bytes| _mm256_and_si256(bytes, _mm256_set1_epi8(15));
-            let (low, high) = (half(bytes), half(_mm256_srli_epi16::<4>(bytes)));
-            _mm256_and_si256(_mm256_shuffle_epi8(low_half, low), _mm256_shuffle_epi8(high_half, high))
-        };
-        let (first_classes, second_classes) = (classes(first), classes(second));
-
-        let bits = |first: __m256i, second: __m256i| {
-            u64::from(_mm256_movemask_epi8(first) as u32) | u64::from(_mm256_movemask_epi8(second) as u32) << 32
-        };
-        let of = |class: u8| {
-            let class = _mm256_set1_epi8(class as i8);
-            let none = |classes| _mm256_cmpeq_epi8(_mm256_and_si256(classes, class), _mm256_setzero_si256());
-            !bits(none(first_classes), none(second_classes))
-        };
-        // One more than DEL is a negative number, as are bytes beyond ASCII.
-        let is_unprintable = |bytes: __m256i| {
-            _mm256_cmpgt_epi8(_mm256_set1_epi8(b' ' as i8 + 1), _mm256_add_epi8(bytes, _mm256_set1_epi8(1)))
-        };
-
-        let (blank, feed) = (of(BLANK), of(FEED));
+    fn detected_masks(block: &[u8; BLOCK]) -> Masks {
+        let lanes = Lanes::new(block);
+        let Lanes { bytes: [first, second], classes: [first_classes, second_classes] } = lanes;
+        let blank = lanes.of(BLANK);
         let beyond_ascii = bits(first, second);
         let second_bits = bits(_mm256_slli_epi16::<1>(first), _mm256_slli_epi16::<1>(second));
         Masks {
-            letter: of(LETTER_LOW | LETTER_HIGH),
-            digit: of(DIGIT),
-            space: of(SPACE),
+            letter: lanes.of(LETTER_LOW | LETTER_HIGH),
+            digit: lanes.of(DIGIT),
+            space: lanes.of(SPACE),
             blank,
-            newline: feed & !blank,
-            apostrophe: of(APOSTROPHE),
+            newline: lanes.of(FEED) & !blank,
+            apostrophe: lanes.of(APOSTROPHE),
             lead: beyond_ascii & second_bits,
-            inner: beyond_ascii & !second_bits,
             letter_lead: bits(first_classes, second_classes),
-            tab: blank & !feed,
-            unprintable: bits(is_unprintable(first), is_unprintable(second)),
+            inner: beyond_ascii & !second_bits,
         }
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn detected_word_classes(block: &[u8; BLOCK]) -> WordClasses {
+        let lanes = Lanes::new(block);
+        // One more than DEL is a negative number, as are bytes beyond ASCII.
+        let [first, second] = lanes.bytes.map(|bytes| {
+            _mm256_cmpgt_epi8(_mm256_set1_epi8(b' ' as i8 + 1), _mm256_add_epi8(bytes, _mm256_set1_epi8(1)))
+        });
+        // Newlines are only feeds, horizontal tabs only blanks, and other blanks both.
+        let space = lanes.of(SPACE) | lanes.of(BLANK) ^ lanes.of(FEED);
+        WordClasses {
+            letter: lanes.of(LETTER_LOW | LETTER_HIGH),
+            digit: lanes.of(DIGIT),
+            space,
+            other: bits(first, second) & !space,
+        }
+    }
+
+    /// The bytes of a block, and their classes as bits of a byte.
+    #[derive(Clone, Copy)]
+    struct Lanes {
+        bytes: [__m256i; 2],
+        classes: [__m256i; 2],
+    }
+
+    impl Lanes {
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        fn new(block: &[u8; BLOCK]) -> Self {
+            // SAFETY: each pointer is to an array of at least the 16 or 32 bytes that are read, and unaligned loads take
+            // any address. `both_paths_agree` compares every byte value in every place.
+            let (low_half, high_half, bytes) = unsafe {
+                (
+                    _mm256_broadcastsi128_si256(_mm_loadu_si128(LOW.as_ptr().cast())),
+                    _mm256_broadcastsi128_si256(_mm_loadu_si128(HIGH.as_ptr().cast())),
+                    [_mm256_loadu_si256(block.as_ptr().cast()), _mm256_loadu_si256(block.as_ptr().add(32).cast())],
+                )
+            };
+            let classes = bytes.map(|bytes| {
+                let half = |bytes| _mm256_and_si256(bytes, _mm256_set1_epi8(15));
+                let (low, high) = (half(bytes), half(_mm256_srli_epi16::<4>(bytes)));
+                _mm256_and_si256(_mm256_shuffle_epi8(low_half, low), _mm256_shuffle_epi8(high_half, high))
+            });
+            Self { bytes, classes }
+        }
+
+        /// The bytes that are in any of these classes.
+        #[inline]
+        #[target_feature(enable = "avx2")]
+        fn of(&self, classes: u8) -> u64 {
+            let wanted = _mm256_set1_epi8(classes as i8);
+            let [first, second] = self
+                .classes
+                .map(|classes| _mm256_cmpeq_epi8(_mm256_and_si256(classes, wanted), _mm256_setzero_si256()));
+            !bits(first, second)
+        }
+    }
+
+    /// The highest bits of 64 bytes.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn bits(first: __m256i, second: __m256i) -> u64 {
+        u64::from(_mm256_movemask_epi8(first) as u32) | u64::from(_mm256_movemask_epi8(second) as u32) << 32
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCK, Masks, WordClasses};
+    use super::{BLOCK, Masks, WordClasses, controls};
     use crate::unicode::flags;
 
     #[test]
@@ -274,6 +323,7 @@ mod tests {
                 let mut block = [b'x'; BLOCK];
                 block[place] = byte;
                 assert_eq!(Masks::new(&block), Masks::portable(&block), "{byte} at {place}");
+                assert_eq!(WordClasses::new(&block), WordClasses::portable(&block), "{byte} at {place}");
             }
         }
     }
@@ -295,19 +345,18 @@ mod tests {
                 lead: all(byte >= 0xC0),
                 inner: all((0x80..0xC0).contains(&byte)),
                 letter_lead: all(is_letter_lead),
-                tab: all(byte == b'\t'),
-                unprintable: all(!byte.is_ascii() || byte.is_ascii_control()),
             };
             assert_eq!(masks, expected, "{byte:#x}");
 
+            assert_eq!(controls(&[byte; BLOCK]), all(byte.is_ascii_control()), "{byte:#x}");
             let is_space = matches!(byte, b'\t' | b'\n' | b'\r' | b' ');
             let expected = WordClasses {
                 letter: expected.letter,
                 digit: expected.digit,
                 space: all(is_space),
-                other: all(!is_space) & expected.unprintable,
+                other: all(!is_space && (!byte.is_ascii() || byte.is_ascii_control())),
             };
-            assert_eq!(masks.word_classes(), expected, "{byte:#x}");
+            assert_eq!(WordClasses::portable(&[byte; BLOCK]), expected, "{byte:#x}");
         }
     }
 }

@@ -31,7 +31,7 @@ use crate::model::cache::recent::{Probe, RecentWords};
 use crate::normalizer::charsmap::Characters;
 use crate::normalizer::rewritten::Rewritten;
 use crate::normalizer::unigram::{UnigramNormalizer, WHITESPACE};
-use crate::scan::masks::{Masks, WordClasses};
+use crate::scan::masks::WordClasses;
 use crate::scan::{BLOCK as BLOCK_LEN, padded};
 use crate::sink::{Sink, TokenId};
 use crate::unicode::utf8;
@@ -176,7 +176,7 @@ impl<S: Sink> Run<'_, S> {
     #[inline(always)]
     fn block(&mut self, start: usize, block: &[u8; BLOCK_LEN + KEY_LEN], normalized: &mut Rewritten<'_>) -> usize {
         let Some(bytes) = block.first_chunk() else { return self.text.len() };
-        let WordClasses { letter, digit, space, other } = Masks::new(bytes).word_classes();
+        let WordClasses { letter, digit, space, other } = WordClasses::new(bytes);
         let is_space_before = start.checked_sub(1).is_none_or(|before| is_space(self.text[before]));
         let after_space = space << 1 | u64::from(is_space_before);
         let mut starts = !space & (after_space | 1);

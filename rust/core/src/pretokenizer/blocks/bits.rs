@@ -5,7 +5,7 @@
 //! pattern decides ends the block's known bytes.
 
 use crate::pretokenizer::shape::WordChars;
-use crate::scan::masks::Masks;
+use crate::scan::masks::{Masks, controls};
 use crate::scan::{BLOCK, gather, places};
 use crate::unicode::{self, rows, utf8};
 
@@ -43,11 +43,11 @@ struct Class {
 impl WordChars {
     /// The isolated ones among the ASCII characters that are `other`.
     #[inline(always)]
-    fn isolated_ascii(self, block: &[u8; BLOCK], unprintable: u64, other: u64) -> u64 {
+    fn isolated_ascii(self, block: &[u8; BLOCK], other: u64) -> u64 {
         match self {
             Self::Letters | Self::LettersAndMarks | Self::MarksByContext | Self::DeepSeek | Self::KimiK2 => 0,
-            Self::Falcon => other & !unprintable,
-            Self::Default => other & !(unprintable | bytes_equal::<b'`'>(block)),
+            Self::Falcon => other & !controls(block),
+            Self::Default => other & !(controls(block) | bytes_equal::<b'`'>(block)),
         }
     }
 
@@ -139,14 +139,12 @@ impl Bits {
     /// Classifies the first `len` bytes of a block; `is_last` says whether the text ends after them.
     #[inline(always)]
     pub(super) fn new(block: &[u8; BLOCK], len: usize, is_last: bool, words: WordChars) -> Self {
-        let Masks { letter, digit, space, blank, newline, apostrophe, lead, inner, letter_lead, unprintable, .. } =
-            Masks::new(block);
+        let Masks { letter, digit, space, blank, newline, apostrophe, lead, letter_lead, inner } = Masks::new(block);
         let end = len as u32;
         let blank = blank | space;
         let other = below(end) & !(letter | digit | blank | newline | lead | inner);
-        let (isolated, is_closed) = (words.isolated_ascii(block, unprintable, other), is_last);
+        let (isolated, is_closed) = (words.isolated_ascii(block, other), is_last);
         let other = other & !isolated;
-        let control = unprintable & other;
         let mut bits =
             Self { letter, digit, space, blank, newline, isolated, other, apostrophe, inner, end, is_closed };
 
@@ -157,7 +155,7 @@ impl Bits {
         }
 
         if words == WordChars::DeepSeek {
-            let undecided = control & bits.other;
+            let undecided = controls(block) & bits.other;
             if undecided != 0 {
                 bits.truncate(undecided.trailing_zeros());
             }
