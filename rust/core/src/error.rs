@@ -1,4 +1,4 @@
-//! What can go wrong: loading a vocabulary, encoding a text, decoding ids.
+//! The errors of the crate: of loading a vocabulary, of encoding a text, of decoding ids.
 
 pub(crate) mod nearest;
 
@@ -24,7 +24,7 @@ pub enum VocabularyError {
         /// Known names, nearest first.
         nearest: Vec<&'static str>,
     },
-    /// There is no list of tokens.
+    /// The file has no list of tokens.
     MissingTokens,
     /// A byte-pair vocabulary has no list of merges.
     MissingMerges,
@@ -42,7 +42,7 @@ pub enum VocabularyError {
         /// The higher id.
         second: TokenId,
     },
-    /// A list that has one entry per token is shorter than the list of tokens.
+    /// A list with one entry per token is shorter than the list of tokens.
     TooShort {
         /// `"scores"` or `"token types"`.
         what: &'static str,
@@ -58,7 +58,7 @@ pub enum VocabularyError {
         /// Its text.
         text: Vec<u8>,
     },
-    /// A token text that has to be read as characters has one beyond U+10FFFF.
+    /// A token text that is read as characters has one beyond U+10FFFF.
     BeyondUnicode {
         /// The token.
         id: TokenId,
@@ -70,7 +70,7 @@ pub enum VocabularyError {
         /// The byte without one.
         byte: u8,
     },
-    /// A token that llama.cpp looks up by text without checking is not there.
+    /// There is no token with a text that llama.cpp looks up without checking.
     MissingToken {
         /// The text looked for.
         text: &'static str,
@@ -84,7 +84,7 @@ pub enum VocabularyError {
         /// What is wrong there.
         reason: &'static str,
     },
-    /// A structure outgrows the 32-bit offsets that ggtok keeps.
+    /// A structure is too large for its 32-bit offsets.
     TooLarge {
         /// Which structure.
         what: &'static str,
@@ -119,7 +119,7 @@ impl fmt::Display for VocabularyError {
             Self::MissingToken { text } => write!(f, "there is no token with the text {text:?}"),
             Self::MissingNewline => f.write_str("the vocabulary gives no token for a newline"),
             Self::Charsmap { offset, reason } => write!(f, "the character map is damaged at byte {offset}: {reason}"),
-            Self::TooLarge { what } => write!(f, "there is more in the {what} than fits"),
+            Self::TooLarge { what } => write!(f, "too large: {what}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! From a byte string to its number: a hash, a short word as two numbers, and an open-addressing index.
+//! A hash index from byte strings to numbers: the hash, keys of short words, and the open-addressing table.
 
 pub(crate) mod hash;
 pub(crate) mod index;

@@ -1,15 +1,15 @@
 //! A double-array trie over bytes: every look-up by prefix in this crate walks one.
 //!
+//! The child of a node for a byte is in slot `base ^ byte`, if the label there is that byte. So all children of a node
+//! are in one block of 256 slots, and no two nodes may share a base. Keys may hold any bytes, 0 included: labels have nine
+//! bits, and the ninth marks slots that are nobody's child (free ones and the root).
+//!
+//! A node is one 64-bit word of label, base and value, and a [`Node`] is that word and not its index: a step is one load
+//! and one comparison, and reading the value takes no load at all.
+//!
 //! Source: Aoki's double array (1989) with the exclusive-or addressing of Darts-clone and of Kanda's XCDA (2018).
-//! The child of a node for a byte is at `base ^ byte` and is theirs if the label stored there is that byte, so all
-//! children of a node lie in one block of 256 and no two nodes may share a base. Keys may hold any bytes, 0 included:
-//! labels have nine bits, and the ninth marks what is no one's child (free slots and the root).
-//!
-//! A node is one 64-bit word with label, base and value, and a [`Node`] is that word and not its index: a step is one
-//! load and one comparison, and reading a value is none.
-//!
-//! Time: a look-up is O(length of the key); building is O(n log n) for the sorting of n keys and linear in the number
-//! of nodes (see `builder`). Space: 8 bytes per slot, 97 % of them used for a natural vocabulary.
+//! Complexity: a look-up is linear in the length of the key. Building sorts n keys in O(n log n) and is then linear in the
+//! number of nodes (see `builder`). Space: 8 bytes per slot, of which a natural vocabulary uses 97 %.
 
 mod builder;
 mod sorted;
@@ -39,21 +39,21 @@ pub struct DoubleArray {
     len: usize,
 }
 
-/// A place in a [`DoubleArray`]: what has been walked so far.
+/// The end of a walk through a [`DoubleArray`].
 ///
-/// From the lowest bit: 9 bits label, 27 bits base, 28 bits value.
+/// From the lowest bit: 9 bits of label, 27 bits of base, 28 bits of value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Node(u64);
 
 impl Node {
     const BASE_SHIFT: u32 = 9;
     const VALUE_SHIFT: u32 = 36;
-    /// The label of what is no one's child: no byte has it.
+    /// The label of slots that are nobody's child; no byte equals it.
     const NO_LABEL: u64 = 0x1FF;
     const MAX_BASE: usize = (1 << (Self::VALUE_SHIFT - Self::BASE_SHIFT)) - 1;
-    /// The base of a node without children; the builder gives it to no other.
+    /// The base of a node without children; the builder assigns it to no other.
     const NO_CHILDREN: usize = 0;
-    /// The value of a node where no key ends.
+    /// The value of a node at which no key ends.
     const NO_VALUE: u32 = (1 << (u64::BITS - Self::VALUE_SHIFT)) - 1;
     /// A free slot.
     const FREE: Self = Self(u64::MAX);
@@ -80,10 +80,10 @@ impl Node {
 }
 
 impl DoubleArray {
-    /// The lowest number that cannot be a value.
+    /// The lowest number that is too large for a value.
     pub const MAX_VALUE: u32 = Node::NO_VALUE;
 
-    /// Builds the trie of `keys`, which may come in any order. Of equal keys the last one counts.
+    /// Builds the trie of `keys`, which may be in any order. The last of equal keys counts.
     ///
     /// # Errors
     ///
@@ -142,7 +142,7 @@ impl DoubleArray {
         self.common_prefix_matches(text).last()
     }
 
-    /// How many bytes of `text` can be walked, whether or not a key ends there.
+    /// How many bytes of `text` a walk can take, whether or not a key ends there.
     #[inline]
     pub fn longest_walk(&self, text: &[u8]) -> usize {
         let mut node = self.root();
@@ -155,7 +155,7 @@ impl DoubleArray {
         text.len()
     }
 
-    /// Number of different keys.
+    /// The number of different keys.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -197,12 +197,12 @@ impl fmt::Debug for Node {
 /// Why a [`DoubleArray`] cannot be built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrieError {
-    /// A value does not fit.
+    /// A value is too large.
     Value(
         /// The value.
         u32,
     ),
-    /// There are more keys or nodes than can be numbered.
+    /// There are too many keys or nodes to number.
     TooLarge,
 }
 
@@ -232,7 +232,7 @@ mod tests {
 
     use super::*;
 
-    /// The trie as one would draw it.
+    /// The trie as it is drawn in textbooks.
     #[derive(Default)]
     struct Naive {
         children: BTreeMap<u8, Naive>,

@@ -1,9 +1,11 @@
-//! What llama.cpp knows about code points: character classes, the lowercase map and the map that drops accents.
+//! Page tables of Unicode properties: character classes, the lowercase map and the map that strips accents.
+//!
+//! An index leads to pages of 32 code points, and equal pages are stored once. ASCII has a table of its own. The tables
+//! take 79 KB and need no set-up.
 //!
 //! Source: the Unicode Character Database 15.1 as llama.cpp reads it (`src/unicode.cpp`: `unicode_cpt_flags_from_cpt`,
-//! `unicode_tolower`, `unicode_cpts_normalize_nfd`), in tables made by `scripts/generate_unicode.py`.
-//! Every look-up is constant time: ASCII flags are read directly, everything else through an index of pages of 32 code
-//! points, of which equal ones are stored once. The tables take 79 KB and need no set-up.
+//! `unicode_tolower`, `unicode_cpts_normalize_nfd`); `scripts/generate_unicode.py` writes the tables.
+//! Complexity: constant time per code point.
 //!
 //! Deviations: none.
 
@@ -12,9 +14,9 @@ pub(crate) mod rows;
 mod tables;
 pub mod utf8;
 
-/// The code points of one page are those that agree in all but this many low bits.
+/// The code points of a page differ in this many low bits.
 const PAGE_BITS: u32 = 5;
-/// Precomposed Hangul: each leading consonant, from U+1100 on, has 588 syllables in a row.
+/// Precomposed Hangul: each leading consonant, starting with U+1100, has 588 consecutive syllables.
 const HANGUL_SYLLABLES: std::ops::RangeInclusive<u32> = 0xAC00..=0xD7A3;
 const SYLLABLES_PER_CONSONANT: u32 = 588;
 
@@ -140,8 +142,8 @@ pub fn lowercase(code_point: u32) -> u32 {
     mapped(&tables::LOWERCASE_INDEX, &tables::LOWERCASE_PAGES, code_point)
 }
 
-/// The first code point of the canonical decomposition, or the code point itself: "é" becomes "e", a Hangul syllable
-/// its leading consonant.
+/// The first code point of the canonical decomposition, or the code point itself: "e" for "é", the leading consonant for
+/// a Hangul syllable.
 #[inline]
 pub fn base_letter(code_point: u32) -> u32 {
     if HANGUL_SYLLABLES.contains(&code_point) {
@@ -168,7 +170,7 @@ mod tests {
     use super::{base_letter, flags, lowercase};
     use std::path::PathBuf;
 
-    /// The rows of a table of llama.cpp's answers as hexadecimal numbers; `None`, said aloud, where it is not there.
+    /// The rows of a table of llama.cpp's results, in hexadecimal. If the table is missing, says so and returns `None`.
     fn reference(name: &str) -> Option<Vec<Vec<u32>>> {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
         let shared = root.join(std::env::var("GGTOK_SHARED").unwrap_or_else(|_| "../shared".into()));

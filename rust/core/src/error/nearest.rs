@@ -1,11 +1,12 @@
-//! Known names near an unknown one, for error messages.
+//! The known names nearest to an unknown one by edit distance, for error messages.
+//!
+//! Source: Wagner and Fischer (1974). Complexity: the length of the name times the total length of the known names; only
+//! the first 64 characters of the name count.
 
 /// How many names a message lists.
 const LISTED: usize = 3;
 
-/// The known names closest to `name` by Levenshtein distance, nearest first, ties in the order given.
-///
-/// O(length of `name` × total length of the known names); a name of more than 64 bytes counts by its beginning.
+/// The known names with the smallest Levenshtein distance to `name`, nearest first, ties in the order given.
 pub(crate) fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
     let name: Vec<char> = name.chars().take(64).collect();
     let mut ranked: Vec<_> = known.map(|candidate| (distance(&name, candidate), candidate)).collect();

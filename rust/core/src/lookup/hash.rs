@@ -1,8 +1,9 @@
-//! One hash for byte strings: tokens, merge parts and words.
+//! A seeded hash of byte strings: the halves of a 128-bit product, folded, as in wyhash.
 //!
-//! The 128-bit product of two halves, folded (the core of wyhash, Wang Yi 2019): a handful of instructions for the
-//! lengths that tokens have. The seed is drawn once per process, so that a file cannot be made to collide on purpose;
-//! nothing that ggtok answers depends on it.
+//! It takes a handful of instructions for strings as short as tokens. The seed is drawn once per process, so nobody can
+//! make a file whose tokens collide on purpose. No result of ggtok depends on it.
+//!
+//! Source: wyhash (Wang Yi, 2019). Complexity: linear in the length.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
@@ -16,7 +17,7 @@ static SEED: LazyLock<Seed> = LazyLock::new(|| {
     Seed(state.hash_one(1_u8) | 1, state.hash_one(2_u8) | 1)
 });
 
-/// The two random words that go into every hash of this process.
+/// The two random words of every hash of this process.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seed(u64, u64);
 
@@ -27,7 +28,7 @@ impl Default for Seed {
 }
 
 impl Seed {
-    /// Hashes `bytes`. O(length).
+    /// Hashes `bytes`.
     #[inline]
     pub(crate) fn hash(self, bytes: &[u8]) -> u64 {
         match packed(bytes) {
@@ -43,7 +44,7 @@ impl Seed {
         for block in blocks {
             state = self.mix(state, *block);
         }
-        // The last block overlaps the one before; the length is in the first state.
+        // The last block overlaps the one before it; the first state depends on the length.
         let last = if rest.is_empty() { None } else { bytes.last_chunk::<16>() };
         last.map_or(state, |last| self.mix(state, *last))
     }
@@ -68,11 +69,11 @@ impl Seed {
     }
 }
 
-/// The most bytes that [`packed`] takes: one of 16 is for the length.
+/// The longest string that [`packed`] takes: one of 16 bytes is for the length.
 pub(crate) const MAX_PACKED: usize = 15;
 
-/// Up to 15 bytes as two numbers: the bytes, then zeros, and the length in the last byte. They are read from both ends,
-/// which overlap.
+/// Up to 15 bytes as two numbers: the bytes, zeros, and the length in the last byte. The bytes are read in two parts, one
+/// from either end, which overlap.
 #[inline]
 pub(crate) fn packed(bytes: &[u8]) -> Option<(u64, u64)> {
     let len = bytes.len();
@@ -103,7 +104,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn near_strings_hash_apart() {
+    fn similar_strings_have_different_hashes() {
         let seed = Seed::default();
         let mut seen = HashSet::new();
         for len in 0..40 {

@@ -1,37 +1,38 @@
-//! From a hash to a number: open addressing with four bytes a slot, what is numbered kept elsewhere.
+//! A hash table of numbers: open addressing, four bytes per slot. The numbered values are stored elsewhere.
 //!
-//! A slot has a number and, in the bits that numbers leave, a part of the hash, so that hardly anything is compared in
-//! vain. At most half of the slots are taken. O(1) expected.
+//! A slot holds a number and, in the bits that numbers do not need, a tag: some bits of the hash, so that few values are
+//! compared in vain. At most half of the slots are taken. Complexity: constant expected time per look-up.
 
-/// As many look-ups as are worth preparing together.
+/// How many look-ups are worth a prefetch together.
 pub(crate) const TOGETHER: usize = 16;
 
-/// A hash table of numbers, keyed by what the caller has under them.
+/// A hash table of numbers. The caller knows the value of each number and compares it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Index {
-    /// The number, counted from 1, in the low bits; the rest of the hash above. A free slot is 0.
+    /// The number plus one in the low bits, and the tag above them. A free slot is 0.
     slots: Vec<u32>,
     number_mask: u32,
     len: usize,
 }
 
 impl Index {
-    /// An empty table with room for the numbers below `count`.
-    pub(crate) fn with_capacity(count: usize) -> Self {
-        Self::with_slots((count * 2).next_power_of_two().max(16), count)
+    /// An empty table with room for the numbers below `len`.
+    pub(crate) fn with_capacity(len: usize) -> Self {
+        Self::with_slots((len * 2).next_power_of_two().max(16), len)
     }
 
-    /// An empty table with some slots, a power of two, for numbers below `count`. The caller grows it in time.
-    pub(crate) fn with_slots(slots: usize, count: usize) -> Self {
-        Self { slots: vec![0; slots], number_mask: ((count + 1).next_power_of_two() - 1) as u32, len: 0 }
+    /// An empty table with this many slots, a power of two, for numbers below `len`. The caller has to replace it by a
+    /// larger one before it is full.
+    pub(crate) fn with_slots(num_slots: usize, len: usize) -> Self {
+        Self { slots: vec![0; num_slots], number_mask: ((len + 1).next_power_of_two() - 1) as u32, len: 0 }
     }
 
-    /// Puts `number` in, where nothing the same is.
+    /// Inserts `number`, whose value is not in the table yet.
     pub(crate) fn insert(&mut self, hash: u64, number: usize) {
         self.find_or_insert(hash, number, |_| false);
     }
 
-    /// The number under which there is the `same`; where there is none, puts `number` in.
+    /// The number whose value is the `same`; if there is none, inserts `number` and returns `None`.
     #[inline]
     pub(crate) fn find_or_insert(&mut self, hash: u64, number: usize, same: impl Fn(usize) -> bool) -> Option<usize> {
         let (mask, tag) = (self.slots.len() - 1, self.tag(hash));
@@ -51,7 +52,7 @@ impl Index {
         }
     }
 
-    /// The number under which there is the `same`.
+    /// The number whose value is the `same`.
     #[inline(always)]
     pub(crate) fn find(&self, hash: u64, same: impl Fn(usize) -> bool) -> Option<usize> {
         let mask = self.slots.len().wrapping_sub(1);
@@ -69,9 +70,9 @@ impl Index {
         }
     }
 
-    /// The number that [`Index::find`] would mostly give, and any at all where it would give none: that of the first slot
-    /// or, if the part of the hash there is another, of the second. Asked for several hashes before the first answer is
-    /// used, the reads of memory overlap.
+    /// A guess at the number that [`Index::find`] would return: that of the first slot, or of the second if the first one
+    /// has another tag. The guess is arbitrary if the value is not in the table. Guesses for several hashes do not wait
+    /// for each other's reads of memory.
     #[inline(always)]
     pub(crate) fn likely(&self, hash: u64) -> usize {
         let mask = self.slots.len().wrapping_sub(1);
@@ -83,8 +84,8 @@ impl Index {
         (slot & self.number_mask).wrapping_sub(1) as usize
     }
 
-    /// Brings the slots of several hashes near, before they are looked up or put in one after the other: a read that
-    /// decides what comes next makes all that follow wait, and these decide nothing.
+    /// Loads the slots of several hashes into the processor's cache. Look-ups one after the other would wait for each read
+    /// of memory; these reads overlap.
     #[inline]
     pub(crate) fn prefetch(&self, hashes: &[u64]) {
         std::hint::black_box(hashes.iter().fold(0, |all, &hash| all ^ self.likely(hash)));
@@ -100,7 +101,7 @@ impl Index {
         self.slots.len()
     }
 
-    /// Forgets all numbers.
+    /// Removes all numbers.
     pub(crate) fn clear(&mut self) {
         self.slots.fill(0);
         self.len = 0;
@@ -110,7 +111,7 @@ impl Index {
         self.slots.capacity() * size_of::<u32>()
     }
 
-    /// The part of a hash that stands beside a number.
+    /// The bits of a hash that are stored beside a number.
     #[inline(always)]
     fn tag(&self, hash: u64) -> u32 {
         (hash >> 32) as u32 & !self.number_mask
@@ -122,7 +123,7 @@ mod tests {
     use super::Index;
 
     #[test]
-    fn numbers_are_found_by_what_they_stand_for() {
+    fn numbers_are_found_by_their_values() {
         // Hashes that share their slots, and some their tags too.
         let hashes: Vec<u64> = (0..1000_u64).map(|number| (number % 7) | ((number % 50) << 60)).collect();
         let mut index = Index::with_capacity(hashes.len());
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_likely_number_is_told_by_the_hash() {
+    fn the_likely_number_follows_from_the_hash() {
         let mut index = Index::with_capacity(16);
         let hashes = [5, 5 | 1 << 60, 6];
         hashes.iter().zip(0..).for_each(|(&hash, number)| index.insert(hash, number));

@@ -1,13 +1,13 @@
-//! Short words as two numbers, so that words are compared and hashed in a few instructions.
+//! Keys: words of up to 15 bytes packed into two 64-bit numbers, which are compared and hashed in a few instructions.
 
 use crate::lookup::hash::{MAX_PACKED, Seed, packed};
 
 /// The longest word with a key, in bytes.
 pub(crate) const MAX_LEN: usize = MAX_PACKED;
-/// Bytes that are read for a key.
+/// How many bytes are read to make a key.
 pub(crate) const KEY_LEN: usize = 16;
 
-/// In the last byte, beside the length.
+/// A bit of the last byte, beside the length.
 const MARK: u64 = 1 << 63;
 const IS_LONG: u64 = 1 << 62;
 /// The longest word that [`Key::of_long`] takes, in bytes: as long as a string of a file can be.
@@ -16,7 +16,7 @@ const MAX_LONG: u64 = (1 << 30) - 1;
 /// The bytes of a short word in both numbers.
 const TEXT: u128 = u128::MAX >> 8;
 
-/// By length, which bytes are the word's.
+/// For each length the mask of a word's bytes.
 const MASKS: [(u64, u64); MAX_LEN + 1] = {
     let mut masks = [(0, 0); MAX_LEN + 1];
     let mut len = 1;
@@ -28,41 +28,40 @@ const MASKS: [(u64, u64); MAX_LEN + 1] = {
     masks
 };
 
-/// A word in the form in which it is looked up: its bytes, then zeros, and its length in the last byte. The default is
-/// the key of no word.
+/// A packed word: its bytes, zeros, and its length in the last byte. The default is the key of no word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Key(u64, u64);
 
 impl Key {
-    /// The key of `text[begin..end]`, if that is short enough and not empty.
+    /// The key of `text[start..end]`, if that is short enough and not empty.
     #[inline(always)]
-    pub(crate) fn new(text: &[u8], begin: usize, end: usize) -> Option<Self> {
-        let len = end - begin;
+    pub(crate) fn new(text: &[u8], start: usize, end: usize) -> Option<Self> {
+        let len = end - start;
         if !(1..=MAX_LEN).contains(&len) {
             return None;
         }
-        Some(match text.get(begin..begin.wrapping_add(KEY_LEN)).and_then(<[u8]>::first_chunk) {
+        Some(match text.get(start..start.wrapping_add(KEY_LEN)).and_then(<[u8]>::first_chunk) {
             Some(bytes) => Self::of(bytes, len),
-            None => Self::of_last(&text[begin..end]),
+            None => Self::of_last(&text[start..end]),
         })
     }
 
-    /// The key of the first `len` of some bytes; `len` is 1 to [`MAX_LEN`], or 0 for the key of no word.
+    /// The key of the first `len` of these bytes; `len` is 1 to [`MAX_LEN`], or 0 for the key of no word.
     #[inline(always)]
     pub(crate) fn of(bytes: &[u8; KEY_LEN], len: usize) -> Self {
         let (bytes, (low, high)) = (u128::from_le_bytes(*bytes), MASKS[len % MASKS.len()]);
         Self(bytes as u64 & low, (bytes >> 64) as u64 & high | (len as u64) << 56)
     }
 
-    /// The key of a short word behind which there are too few bytes to read 16.
+    /// The key of a short word with too few bytes after it to read 16.
     #[cold]
     #[inline(never)]
     fn of_last(word: &[u8]) -> Self {
         packed(word).map_or_else(Self::default, |(low, high)| Self(low, high))
     }
 
-    /// The two texts around the first space after the first byte, if the text is `whole` but for that space and `whole`
-    /// has none there. Without a branch but for the answer.
+    /// The two texts around the first place after the first byte where this text differs from `whole`, if it has a space
+    /// there and is otherwise equal. Without a branch except for the result.
     #[inline(always)]
     pub(crate) fn parted(self, whole: Self) -> Option<(Self, Self)> {
         let [text, other] = [self, whole].map(|key| (u128::from(key.1) << 64 | u128::from(key.0)) & TEXT);
@@ -75,12 +74,12 @@ impl Key {
         is_parted.then(|| (Self::of(&text.to_le_bytes(), at), Self::of(&rest.to_le_bytes(), len - at - 1)))
     }
 
-    /// What stands for a long word: its hash, and where its bytes are.
+    /// The key of a long word: its hash, and the place and the length of its bytes.
     pub(crate) fn of_long(hash: u64, place: usize, len: usize) -> Self {
         Self(hash, IS_LONG | (len as u64 & MAX_LONG) << 32 | place as u64 & 0xFFFF_FFFF)
     }
 
-    /// What [`Key::of_long`] was given, if this is of a long word: hash, place and length.
+    /// Hash, place and length, if this is the key of a long word.
     #[inline(always)]
     pub(crate) fn long(self) -> Option<(u64, usize, usize)> {
         let is_long = self.1 & IS_LONG != 0;
@@ -92,7 +91,7 @@ impl Key {
         (self != Self::default()).then_some(self)
     }
 
-    /// The same bytes as something that is to be told from the word: a part of a longer one, or one after a space.
+    /// A key that differs from the word's own: the word inside a longer one, or after a space.
     #[inline(always)]
     pub(crate) fn marked(self, is_marked: bool) -> Self {
         Self(self.0, self.1 | if is_marked { MARK } else { 0 })
@@ -104,7 +103,7 @@ impl Key {
         self.1 & MARK != 0
     }
 
-    /// The bytes of a short word.
+    /// The length of a short word.
     #[inline(always)]
     pub(crate) fn word_len(self) -> usize {
         (self.1 >> 56) as usize % MASKS.len()
@@ -115,14 +114,14 @@ impl Key {
         seed.hash_words(self.0, self.1)
     }
 
-    /// A cheaper hash of this many bits, for a table that forgets instead of searching.
+    /// A cheaper hash of this many bits, for a table that overwrites instead of probing.
     #[inline(always)]
     pub(crate) fn cheap_hash(self, bits: u32) -> usize {
         let mixed = (self.0 ^ self.1.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         (mixed >> (u64::BITS - bits)) as usize
     }
 
-    /// Whether the keys are equal, told without a branch between the halves.
+    /// Whether the keys are equal, without a branch between the halves.
     #[inline(always)]
     pub(crate) fn is(self, other: Self) -> bool {
         (self.0 ^ other.0) | (self.1 ^ other.1) == 0
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_parted_where_another_one_lacks_its_space() {
+    fn a_text_is_parted_at_the_space_that_another_one_lacks() {
         let key = |text: &str| Key::new(text.as_bytes(), 0, text.len()).unwrap_or_default();
         let parted = |text, whole| key(text).parted(key(whole));
         assert_eq!(parted("ab cd", "abcd"), Some((key("ab"), key("cd"))));

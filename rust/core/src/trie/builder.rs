@@ -1,20 +1,18 @@
-//! Builds a double array from sorted keys in one pass.
+//! Builds a double array from sorted keys in one pass: children before parents, first fit in blocks.
 //!
-//! Source: the order of construction is that of minimal automata from sorted words (Daciuk et al., 2000); placement is
-//! first fit in blocks.
+//! Between one key and the next, all nodes below their common prefix are complete. A complete node gets its base at once,
+//! so every slot is written once. Besides the array there are only two stacks: the open nodes on the path of the current
+//! key, and the complete nodes below them. The end of a key that it shares with no other key never enters them; it is
+//! placed from its last byte upwards.
 //!
-//! Between one key and the next all nodes below their common prefix are complete. A complete node gets its base at
-//! once, so children are placed before their parents, every slot is written once, and all there is beside the array
-//! are the open nodes on the path of the current key and the complete ones below them, two stacks. The end of a key
-//! that no other key shares never enters them: it is placed from its last byte up.
+//! A node with several children tries the newest block only, 64 bases at a time by bit masks, and leaves holes. Only
+//! children, two of three nodes in a natural vocabulary, fill these, starting in the oldest block. Trying eight blocks
+//! instead of one saved 0.3 % of space. Trying one base after the other was a fifth slower, and giving up after a few
+//! tries took up to four times the space.
 //!
-//! A node with several children tries the newest block only, all bases of a word at a time by bit masks, and leaves
-//! holes. Only children, two of three nodes in a natural vocabulary, fill them from the oldest block on. Offering the
-//! former eight blocks instead of one gained 0.3 % of space; trying base after base placed a fifth slower, and giving
-//! up after a few tries took up to four times the space.
-//!
-//! Time: O(n log n) to sort n keys, then linear in the number of nodes. For a quarter of a million keys with 780,000
-//! nodes, two fifths of the time are sorting and half is placement.
+//! Source: the order of construction is that of minimal automata from sorted words (Daciuk et al., 2000).
+//! Complexity: O(n log n) to sort n keys, then linear in the number of nodes. For a quarter of a million keys with 780,000
+//! nodes, sorting takes two fifths of the time and placement half.
 
 use super::{DoubleArray, Node, TrieError, sorted};
 
@@ -24,19 +22,22 @@ const BLOCK_LEN: usize = 256;
 pub(super) fn build<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<DoubleArray, TrieError> {
     let keys = sorted::sort(pairs)?;
     let mut array = Array::new()?;
-    // Indexed by depth.
+    // The nodes on the path of the current key, by depth.
     let mut path = vec![Open { label: 0, value: Node::NO_VALUE, first_child: 0 }];
     let mut complete = Vec::new();
     let mut len = 0;
     let mut shared_before = 0;
+
     for (at, key) in keys.iter().enumerate() {
         let mut buffer = [0; 16];
         let bytes = key.bytes(&mut buffer);
         let shared_after = keys.get(at + 1).map_or(0, |next| key.common_prefix_len(next));
         let shared = shared_before.max(shared_after);
+
         for &label in &bytes[shared_before..shared] {
             path.push(Open { label, value: Node::NO_VALUE, first_child: complete.len() });
         }
+
         match &bytes[shared..] {
             [] => {
                 len += usize::from(path[shared].value == Node::NO_VALUE);
@@ -52,6 +53,7 @@ pub(super) fn build<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<
                 complete.push(top.with_label(*label));
             }
         }
+
         for open in path.drain(shared_after + 1..).rev() {
             let base = array.place(&complete[open.first_child..])?;
             complete.truncate(open.first_child);
@@ -59,6 +61,7 @@ pub(super) fn build<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<
         }
         shared_before = shared_after;
     }
+
     let base = array.place(&complete)?;
     array.slots[0] = Node::new(Node::NO_LABEL, base, path[0].value);
     array.slots.shrink_to_fit();
@@ -69,20 +72,20 @@ pub(super) fn build<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<
 struct Open {
     label: u8,
     value: u32,
-    /// Where its children begin among the complete nodes; they reach to those of the next open node.
+    /// The place of its first child among the complete nodes. Its children end where those of the next open node start.
     first_child: usize,
 }
 
-/// The array while it grows.
+/// The array while it is being built.
 struct Array {
     slots: Vec<Node>,
     blocks: Vec<Block>,
-    /// The oldest block that nodes without siblings may find a place in.
+    /// The oldest block that may have a place for a node without siblings.
     oldest: usize,
 }
 
 impl Array {
-    /// An array with slot 0 taken for the root and base 0 for the nodes without children.
+    /// An array in which slot 0 is taken by the root and base 0 by nodes without children.
     fn new() -> Result<Self, TrieError> {
         let mut array = Self { slots: Vec::new(), blocks: Vec::new(), oldest: 0 };
         array.add_block()?;
@@ -91,7 +94,7 @@ impl Array {
         Ok(array)
     }
 
-    /// Puts `children` where all of them fit; gives their base.
+    /// Puts `children` into slots that have a common base, and returns that.
     fn place(&mut self, children: &[Node]) -> Result<usize, TrieError> {
         match children {
             [] => return Ok(Node::NO_CHILDREN),
@@ -117,7 +120,7 @@ impl Array {
         Ok(start + base)
     }
 
-    /// Puts an only child into the first slot that has a base for it; gives that base.
+    /// Puts an only child into the first slot that has a free base for it, and returns that base.
     #[inline(always)]
     fn place_one(&mut self, child: Node) -> Result<usize, TrieError> {
         loop {
@@ -155,7 +158,7 @@ impl Array {
     }
 }
 
-/// What is left of a block, one bit per slot or base.
+/// What is still free in a block, one bit per slot or base.
 struct Block {
     /// Slots without a node.
     free: [u64; 4],
@@ -181,7 +184,7 @@ impl Block {
         let (first, others) = children.split_first()?;
         let first = first.label() as usize;
         for word in 0..4 {
-            // Slots for the first child that leave room for the others, at a distance of the labels' difference.
+            // The slots for the first child that leave the slots of the others free.
             let mut slots = self.free[word];
             for other in others {
                 let distance = first ^ other.label() as usize;
@@ -204,7 +207,7 @@ impl Block {
 
 /// The word whose bit `i` is bit `i ^ distance` of `word`.
 fn exchange(word: u64, distance: usize) -> u64 {
-    /// For each bit of a distance the positions without it.
+    /// For each bit of a distance the positions that do not have it.
     const LOWER: [u64; 6] = [
         0x5555_5555_5555_5555,
         0x3333_3333_3333_3333,

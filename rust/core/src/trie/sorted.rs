@@ -1,29 +1,29 @@
-//! Sorts keys for the builder, with their first bytes beside them.
+//! The builder's keys in order: an array of key heads, each the first bytes of a key as an integer.
 //!
-//! Most keys of a natural vocabulary are no longer than [`HEAD_LEN`] bytes, so sorting and all that follows read one
-//! array from front to back and rarely follow a pointer.
+//! Most keys of a natural vocabulary are no longer than [`HEAD_LEN`] bytes, so sorting and building read one array from
+//! front to back and rarely follow a pointer.
 //!
-//! Time: O(n log n) comparisons of integers for n keys, and of whole keys among those that begin alike. Space: 40
+//! Complexity: O(n log n) comparisons of integers for n keys, and of whole keys among those with equal heads. Space: 40
 //! bytes per key.
 
 use super::{Node, TrieError};
 
-/// Bytes of a key that are kept beside it.
+/// The bytes of a key in its head.
 const HEAD_LEN: usize = 15;
 
 /// A key and its value, in the order of the keys.
 #[derive(Clone, Copy)]
 pub(super) struct SortedKey<'a> {
-    /// The first [`HEAD_LEN`] bytes, the first one highest, padded with zeros, over a byte that holds the length, or
-    /// one more than [`HEAD_LEN`] for anything longer; so heads compare as keys do. In two halves for the alignment.
+    /// The first [`HEAD_LEN`] bytes, the first one highest, padded with zeros, and a last byte with the length, or one
+    /// more than [`HEAD_LEN`] if the key is longer: heads compare as keys do. In two halves because of the alignment.
     head: [u64; 2],
     key: &'a [u8],
     pub(super) value: u32,
-    /// The number of pairs before this one, to tell the last of equal keys.
+    /// The number of pairs before this one, which says which of equal keys is the last.
     index: u32,
 }
 
-/// All pairs in the order of their keys, equal keys in the order given.
+/// All pairs sorted by key, equal keys in the order given.
 pub(super) fn sort<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<Vec<SortedKey<'a>>, TrieError> {
     let mut keys = Vec::with_capacity(pairs.size_hint().0);
     for (key, value) in pairs {
@@ -56,7 +56,7 @@ impl SortedKey<'_> {
         u128::from(self.head[0]) << 64 | u128::from(self.head[1])
     }
 
-    /// The key, copied into `buffer` or not.
+    /// The key; a short one is copied into `buffer`.
     pub(super) fn bytes<'b>(&'b self, buffer: &'b mut [u8; HEAD_LEN + 1]) -> &'b [u8] {
         if self.key.len() > HEAD_LEN {
             return self.key;
@@ -65,11 +65,11 @@ impl SortedKey<'_> {
         &buffer[..self.key.len()]
     }
 
-    /// How many bytes the two keys share at the start.
+    /// The length of the prefix that both keys share.
     pub(super) fn common_prefix_len(&self, other: &Self) -> usize {
         let common = (self.head() ^ other.head()).leading_zeros() as usize / 8;
         if common < HEAD_LEN {
-            // The padding may agree too.
+            // The padding may be equal too.
             return common.min(self.key.len()).min(other.key.len());
         }
         self.key.iter().zip(other.key).take_while(|(a, b)| a == b).count()

@@ -1,18 +1,18 @@
-//! Letters and marks of the basic plane as bits: 64 code points a row, which in UTF-8 differ in their last byte alone.
+//! A bitmap of the letters and marks of the basic plane. A row has 64 code points, whose UTF-8 differs in its last byte.
 //!
-//! [`flags`] takes three reads that wait for each other; here the bytes of a character say where its bit is, and most
-//! texts stay in few rows. 24 KB, made by the compiler.
+//! [`flags`] takes three dependent reads. Here the bytes of a character are the place of its bit, so there is one, and
+//! most texts use few rows. The compiler computes the 24 KB. Complexity: constant time per character.
 
 use super::flags;
 
-/// For 64 code points a bit each.
+/// One bit for each of 64 code points.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Row {
     /// General category `L*`.
     pub letter: u64,
     /// General category `M*`.
     pub mark: u64,
-    /// None of these, nor a number or whitespace.
+    /// Neither of these, a number nor whitespace.
     pub other: u64,
 }
 
@@ -34,8 +34,7 @@ static ROWS: [Row; 1024] = {
     rows
 };
 
-/// The row of the character of two or three bytes that begins with these of UTF-8, and the place of its bit; of a
-/// character of four bytes none.
+/// The row and the bit of the character that starts with these bytes of UTF-8, if it has two or three bytes.
 #[inline(always)]
 pub(crate) fn row(bytes: [u8; 4]) -> Option<(Row, u32)> {
     let [first, second, third, _] = bytes.map(u32::from);
@@ -58,8 +57,7 @@ mod tests {
             let (row, bit) = row(bytes).expect("in the basic plane");
             assert_eq!(row.letter >> bit & 1 != 0, flags.is_letter(), "U+{code_point:04X}");
             assert_eq!(row.mark >> bit & 1 != 0, flags.is_accent_mark(), "U+{code_point:04X}");
-            let is_known = flags.is_letter() || flags.is_accent_mark() || flags.is_number() || flags.is_whitespace();
-            let is_other = !is_known;
+            let is_other = !(flags.is_letter() || flags.is_accent_mark() || flags.is_number() || flags.is_whitespace());
             assert_eq!(row.other >> bit & 1 != 0, is_other, "U+{code_point:04X}");
         }
         assert_eq!(row([0xF0, 0x9F, 0x98, 0x80]), None);

@@ -1,26 +1,27 @@
-//! UTF-8 as llama.cpp reads and writes it: shape is checked, meaning is not.
+//! UTF-8 as llama.cpp reads and writes it: a lead byte and the right number of continuation bytes make a code point.
+//!
+//! Nothing else is checked, so overlong forms, surrogates and numbers up to 0x1FFFFF decode.
 //!
 //! Source: llama.cpp, `src/unicode.cpp`: `unicode_len_utf8`, `unicode_cpt_from_utf8`, `unicode_cpts_from_utf8`,
-//! `unicode_cpt_to_utf8`. A lead byte and the right number of continuation bytes make a code point, so overlong forms,
-//! surrogates and numbers up to 0x1FFFFF decode. Constant time per code point.
+//! `unicode_cpt_to_utf8`. Complexity: constant time per code point.
 //!
 //! Deviations:
-//! 1. [`decode_lossy`] gives U+FFFD for what decodes beyond U+10FFFF, and [`encode`] writes U+FFFD for it: llama.cpp
-//!    keeps the number and its process ends where it is written again.
+//! 1. [`decode_lossy`] returns U+FFFD for a code point beyond U+10FFFF, and [`encode`] writes U+FFFD for it: llama.cpp
+//!    keeps the number, and its process ends when it writes it.
 
-/// U+FFFD, which stands for what cannot be decoded.
+/// U+FFFD, the replacement for bytes that cannot be decoded.
 pub const REPLACEMENT: u32 = 0xFFFD;
 
 const LAST_CODE_POINT: u32 = 0x10FFFF;
 
-/// How long a sequence is by its first byte alone; 1 for a continuation byte, 4 also for the bytes that begin none.
+/// The length of a sequence by its first byte alone: 1 for a continuation byte, 4 for 0xF8 to 0xFF.
 #[inline]
 pub fn sequence_len(lead: u8) -> usize {
     const BY_HIGH_HALF: [u8; 16] = [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4];
     BY_HIGH_HALF[usize::from(lead >> 4)].into()
 }
 
-/// The code point that begins at byte `at` and its length in bytes; `None` where the bytes are malformed or cut off, or
+/// The code point that starts at byte `at` and its length in bytes; `None` if the bytes are malformed or cut off, or if
 /// `at` is the end.
 #[inline]
 pub fn decode(text: &[u8], at: usize) -> Option<(u32, usize)> {
@@ -48,7 +49,7 @@ pub fn decode_valid(text: &[u8], at: usize) -> Option<(u32, usize)> {
     })
 }
 
-/// Adds six bits per continuation byte; `None` if one is none.
+/// Appends six bits per continuation byte; `None` if a byte is not one.
 #[inline]
 fn append<const N: usize>(lead_bits: u32, continuation: &[u8; N]) -> Option<u32> {
     continuation.iter().try_fold(lead_bits, |code_point, &byte| {
@@ -56,8 +57,8 @@ fn append<const N: usize>(lead_bits: u32, continuation: &[u8; N]) -> Option<u32>
     })
 }
 
-/// Like [`decode`], with U+FFFD of length 1 for a byte that begins no code point, and U+FFFD of length 4 for a code
-/// point beyond U+10FFFF.
+/// Like [`decode`], but returns U+FFFD of length 1 for a byte that starts no code point, and U+FFFD of length 4 for a
+/// code point beyond U+10FFFF.
 #[inline]
 pub fn decode_lossy(text: &[u8], at: usize) -> (u32, usize) {
     match decode(text, at) {
@@ -67,7 +68,7 @@ pub fn decode_lossy(text: &[u8], at: usize) -> (u32, usize) {
     }
 }
 
-/// Writes a code point, surrogates too; U+FFFD for a number beyond U+10FFFF.
+/// Writes a code point, or a surrogate; U+FFFD for a number beyond U+10FFFF.
 #[inline]
 pub fn encode(code_point: u32, out: &mut [u8; 4]) -> &[u8] {
     let six_bits = |shift: u32| 0x80 | (code_point >> shift & 0x3F) as u8;
@@ -95,7 +96,7 @@ pub fn encode(code_point: u32, out: &mut [u8; 4]) -> &[u8] {
     }
 }
 
-/// Whether a character of valid UTF-8 begins at byte `at`, or the text ends there.
+/// Whether a character of valid UTF-8 starts at byte `at`, or the text ends there.
 #[inline]
 pub fn is_boundary(text: &[u8], at: usize) -> bool {
     text.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)
@@ -106,7 +107,7 @@ mod tests {
     use super::{REPLACEMENT, decode, decode_lossy, decode_valid, encode, sequence_len};
     use proptest::prelude::*;
 
-    /// The rule by bit strings: a lead of n ones and a zero, then n - 1 bytes that begin with 10.
+    /// The rule in terms of bit strings: a lead of n ones and a zero, then n - 1 bytes that start with 10.
     fn naive(text: &[u8]) -> Option<(u32, usize)> {
         let bits: Vec<String> = text.iter().map(|byte| format!("{byte:08b}")).collect();
         let len = match bits.first()?.find('0')? {
@@ -164,7 +165,7 @@ mod tests {
         }
 
         #[test]
-        fn sequences_that_begin_like_long_ones(lead in 0xE0u8.., rest in prop::collection::vec(0x7Eu8..=0xC1, 1..5)) {
+        fn sequences_that_start_like_long_ones(lead in 0xE0u8.., rest in prop::collection::vec(0x7Eu8..=0xC1, 1..5)) {
             check(&[&[lead], &rest[..]].concat());
         }
     }
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lead_byte_tells_the_length() {
+    fn the_length_follows_from_the_lead_byte() {
         let lens = [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4];
         for lead in 0..=255u8 {
             assert_eq!(sequence_len(lead), lens[usize::from(lead >> 4)]);
