@@ -1,20 +1,20 @@
-"""Writes rust/core/src/unicode/tables.rs: llama.cpp's character classes and character maps as page tables.
+"""Writes rust/core/src/unicode/tables.rs: page tables of llama.cpp's character classes and character maps.
 
-The facts are those of the Unicode Character Database 15.1 under llama.cpp's reading of it
+The facts are those of the Unicode Character Database 15.1 as llama.cpp reads it
 (`scripts/gen-unicode-data.py`, `unicode_cpt_flags_array` in `src/unicode.cpp`):
 
 1. A code point's class is the first letter of its general category; `Cn` alone is "undefined".
 2. Whitespace is the property `White_Space`.
-3. "lowercase" and "uppercase" mark the *targets* of the simple case mappings: a letter without a partner has neither.
-4. The accent-stripping map sends a code point to the first code point of its canonical decomposition; "nfd" marks
-   the targets, and U+0000.
+3. "lowercase" and "uppercase" mark the *targets* of the simple case mappings; a letter without a partner has neither.
+4. The map that strips accents sends a code point to the first code point of its canonical decomposition; "nfd" marks
+   the targets and U+0000.
 
-Categories and decompositions come from the package `unicodedata2`. It has no case mappings; those are Python's own,
-which are never taken back once given, less those with a partner that 15.1 does not know. Hangul syllables are left
-out of the map: `unicode.rs` computes them.
+Categories and decompositions come from the package `unicodedata2`. It has no case mappings, so those are Python's own,
+without the ones whose partner 15.1 does not have: Unicode never removes a mapping. Hangul syllables are not in the map;
+`unicode.rs` computes them.
 
-A table is an index of pages of 32 code points; equal pages are stored once. It ends after the last page that differs
-from the empty one.
+A table is an index of pages of 32 code points, and equal pages are stored once. It ends after the last page that is not
+the empty one.
 
     pip install unicodedata2==15.1.0
     python scripts/generate_unicode.py
@@ -54,17 +54,17 @@ ucd = importlib.import_module("unicodedata2")
 
 
 def simple_lowercase(char: str) -> str:
-    """The simple mapping; U+0130 is the one character whose full mapping, which Python has, is another."""
+    """The simple mapping. Python has full mappings, which differ for lower case in U+0130 only."""
     return "i" if char == "\u0130" else char.lower()
 
 
 def simple_uppercase(char: str) -> str:
-    """The simple mapping: where the full one is a string, it is the titlecase character or nothing."""
+    """The simple mapping: if the full one is a string, the titlecase character or no mapping."""
     return next((upper for upper in (char.upper(), char.title()) if len(upper) == 1), char)
 
 
 def changes(mapping: Iterable[tuple[str, str]]) -> dict[int, int]:
-    """The pairs that differ and that the database knows on both sides."""
+    """The pairs of different characters that the database both has."""
     return {
         ord(char): ord(other)
         for char, other in mapping
@@ -73,14 +73,14 @@ def changes(mapping: Iterable[tuple[str, str]]) -> dict[int, int]:
 
 
 def paged(values: list[int]) -> tuple[list[int], list[list[int]]]:
-    """Page numbers, and the distinct pages in order of appearance."""
+    """The page number of each page, and the distinct pages in order of appearance."""
     numbers: dict[tuple[int, ...], int] = {}
     index = [numbers.setdefault(tuple(values[at : at + PAGE]), len(numbers)) for at in range(0, len(values), PAGE)]
     return index, [list(page) for page in numbers]
 
 
 def paged_map(mapping: dict[int, int]) -> tuple[list[int], list[list[int]]]:
-    """`paged` for a map; 0 stands for a code point that stays itself."""
+    """As `paged` for a map; 0 stands for a code point that maps to itself."""
     end = (max(mapping) // PAGE + 1) * PAGE
     return paged([mapping.get(code_point, 0) for code_point in range(end)])
 

@@ -1,8 +1,8 @@
 //! A multi-pattern search in two passes: the text is partitioned into special tokens and the fragments between them.
 //!
-//! Special texts are searched one by one, the longest first, each in the fragments that those before it leave. So matches
-//! are neither leftmost first nor longest first at a place. A token may remove the whitespace around it. To search only
-//! for what is there, a first pass with a double array finds the special texts that occur at all.
+//! Special texts are searched one by one, the longest first, each in the fragments that those before it leave. So
+//! matches are neither leftmost first nor longest first at a place. A token may remove the whitespace around it. To
+//! search only for what is there, a first pass with a double array finds the special texts that occur at all.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `tokenizer_st_partition`.
 //! Complexity: O(n) for a text of n bytes without special tokens, however many the vocabulary has; O(n · k) for a text

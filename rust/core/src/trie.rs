@@ -1,15 +1,15 @@
 //! A double-array trie over bytes: every look-up by prefix in this crate walks one.
 //!
 //! The child of a node for a byte is in slot `base ^ byte`, if the label there is that byte. So all children of a node
-//! are in one block of 256 slots, and no two nodes may share a base. Keys may hold any bytes, 0 included: labels have nine
-//! bits, and the ninth marks slots that are nobody's child (free ones and the root).
+//! are in one block of 256 slots, and no two nodes may share a base. Keys may hold any bytes, 0 included: labels have
+//! nine bits, and the ninth marks slots that are nobody's child (free ones and the root).
 //!
-//! A node is one 64-bit word of label, base and value, and a [`Node`] is that word and not its index: a step is one load
-//! and one comparison, and reading the value takes no load at all.
+//! A node is one 64-bit word of label, base and value, and a [`Node`] is that word and not its index: a step is one
+//! load and one comparison, and reading the value takes no load at all.
 //!
 //! Source: Aoki's double array (1989) with the exclusive-or addressing of Darts-clone and of Kanda's XCDA (2018).
-//! Complexity: a look-up is linear in the length of the key. Building sorts n keys in O(n log n) and is then linear in the
-//! number of nodes (see `builder`). Space: 8 bytes per slot, of which a natural vocabulary uses 97 %.
+//! Complexity: a look-up is linear in the length of the key. Building sorts n keys in O(n log n) and is then linear in
+//! the number of nodes (see `builder`). Space: 8 bytes per slot, of which a natural vocabulary uses 97 %.
 
 mod builder;
 mod sorted;

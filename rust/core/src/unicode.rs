@@ -142,8 +142,8 @@ pub fn lowercase(code_point: u32) -> u32 {
     mapped(&tables::LOWERCASE_INDEX, &tables::LOWERCASE_PAGES, code_point)
 }
 
-/// The first code point of the canonical decomposition, or the code point itself: "e" for "é", the leading consonant for
-/// a Hangul syllable.
+/// The first code point of the canonical decomposition, or the code point itself: "e" for "é", the leading consonant
+/// for a Hangul syllable.
 #[inline]
 pub fn base_letter(code_point: u32) -> u32 {
     if HANGUL_SYLLABLES.contains(&code_point) {

@@ -72,8 +72,8 @@ impl Seed {
 /// The longest string that [`packed`] takes: one of 16 bytes is for the length.
 pub(crate) const MAX_PACKED: usize = 15;
 
-/// Up to 15 bytes as two numbers: the bytes, zeros, and the length in the last byte. The bytes are read in two parts, one
-/// from either end, which overlap.
+/// Up to 15 bytes as two numbers: the bytes, zeros, and the length in the last byte. The bytes are read in two parts,
+/// one from either end, which overlap.
 #[inline]
 pub(crate) fn packed(bytes: &[u8]) -> Option<(u64, u64)> {
     let len = bytes.len();

@@ -1,7 +1,7 @@
 //! A hash table of numbers: open addressing, four bytes per slot. The numbered values are stored elsewhere.
 //!
-//! A slot holds a number and, in the bits that numbers do not need, a tag: some bits of the hash, so that few values are
-//! compared in vain. At most half of the slots are taken. Complexity: constant expected time per look-up.
+//! A slot holds a number and, in the bits that numbers do not need, a tag: some bits of the hash, so that few values
+//! are compared in vain. At most half of the slots are taken. Complexity: constant expected time per look-up.
 
 /// How many look-ups are worth a prefetch together.
 pub(crate) const TOGETHER: usize = 16;
@@ -70,9 +70,9 @@ impl Index {
         }
     }
 
-    /// A guess at the number that [`Index::find`] would return: that of the first slot, or of the second if the first one
-    /// has another tag. The guess is arbitrary if the value is not in the table. Guesses for several hashes do not wait
-    /// for each other's reads of memory.
+    /// A guess at the number that [`Index::find`] would return: that of the first slot, or of the second if the first
+    /// one has another tag. The guess is arbitrary if the value is not in the table. Guesses for several hashes do not
+    /// wait for each other's reads of memory.
     #[inline(always)]
     pub(crate) fn likely(&self, hash: u64) -> usize {
         let mask = self.slots.len().wrapping_sub(1);
@@ -84,8 +84,8 @@ impl Index {
         (slot & self.number_mask).wrapping_sub(1) as usize
     }
 
-    /// Loads the slots of several hashes into the processor's cache. Look-ups one after the other would wait for each read
-    /// of memory; these reads overlap.
+    /// Loads the slots of several hashes into the processor's cache. Look-ups one after the other would wait for each
+    /// read of memory; these reads overlap.
     #[inline]
     pub(crate) fn prefetch(&self, hashes: &[u64]) {
         std::hint::black_box(hashes.iter().fold(0, |all, &hash| all ^ self.likely(hash)));

@@ -60,8 +60,8 @@ impl Key {
         packed(word).map_or_else(Self::default, |(low, high)| Self(low, high))
     }
 
-    /// The two texts around the first place after the first byte where this text differs from `whole`, if it has a space
-    /// there and is otherwise equal. Without a branch except for the result.
+    /// The two texts around the first place after the first byte where this text differs from `whole`, if it has a
+    /// space there and is otherwise equal. Without a branch except for the result.
     #[inline(always)]
     pub(crate) fn parted(self, whole: Self) -> Option<(Self, Self)> {
         let [text, other] = [self, whole].map(|key| (u128::from(key.1) << 64 | u128::from(key.0)) & TEXT);

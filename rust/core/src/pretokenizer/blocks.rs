@@ -2,8 +2,8 @@
 //!
 //! This is fairly complex and not obviously correct. The essence of it is:
 //!
-//! 1. Every byte of a block has one class: letter, digit, blank, newline, isolated or other. Each class is a 64-bit mask
-//!    ([`Bits`]); the bytes of a character beyond ASCII all have its class.
+//! 1. Every byte of a block has one class: letter, digit, blank, newline, isolated or other. Each class is a 64-bit
+//!    mask ([`Bits`]); the bytes of a character beyond ASCII all have its class.
 //! 2. Whether a piece starts at a character mostly follows from its class and that of the character before it: "a
 //!    letter starts a piece unless a letter or a space is before it" is `letter & !(letter << 1 | space << 1)`.
 //! 3. A few rules ask how a *run* of one class ends: a blank after a newline starts a piece unless another newline ends
@@ -11,8 +11,8 @@
 //!    of a block in one addition.
 //! 4. Some boundaries depend on bytes that the block does not have, or on a character whose class only its context
 //!    decides. The first such place is the block's *limit*: boundaries below it are certain, others are dropped.
-//! 5. The next block starts where a piece starts, which makes it independent of everything before it. The exception is a
-//!    block that ends inside a run of letters or of isolated characters: then the next one starts right after it, and
+//! 5. The next block starts where a piece starts, which makes it independent of everything before it. The exception is
+//!    a block that ends inside a run of letters or of isolated characters: then the next one starts right after it, and
 //!    only the run is carried over ([`OpenRun`]).
 //! 6. A block that finds no boundary leaves one piece to [`Cuts`], which asks the automaton.
 //!
@@ -22,39 +22,14 @@
 
 mod bits;
 mod cuts;
+mod rules;
 
 use super::automaton::Automaton;
 use super::shape::{Contractions, Digits, Shape, Tail, WordChars};
 use crate::scan::{BLOCK, places};
-use bits::{Bits, after, below, bit_of_bytes, highest, last_bit};
+use bits::{Bits, Block, OpenRun, after, below, bit_of_bytes, highest, last_bit};
 use cuts::Cuts;
-
-/// A block and what is known of it before its boundaries are.
-#[derive(Clone, Copy)]
-struct Block<'a> {
-    bytes: &'a [u8; BLOCK],
-    bits: Bits,
-    /// The run that the block starts in the middle of; if none, a piece starts at its first byte.
-    inside: Option<OpenRun>,
-}
-
-/// A run that continues past the end of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OpenRun {
-    /// Letters, with the last byte before the next block.
-    Letters(u8),
-    Isolated,
-}
-
-/// The boundaries of a block while they are being found.
-struct Boundaries {
-    /// The bytes at which pieces start.
-    starts: u64,
-    /// Boundaries below this byte are certain.
-    limit: u32,
-    /// Whether the word at the end of the block takes no letters but those of ASCII.
-    is_ascii_word: bool,
-}
+use rules::{Boundaries, slashes};
 
 /// How far the boundaries of a block are certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -244,8 +219,8 @@ impl Shape {
         let takes_newline = if self.tail == Tail::None { white } else { white | other };
         found.starts |= newline & !after(takes_newline) & !tail;
 
-        // A blank after a newline starts a piece if that newline is the last one of the whitespace. It is not if the run
-        // of blanks ends with a newline (essence, 3), and that is undecided if the block ends first.
+        // A blank after a newline starts a piece if that newline is the last one of the whitespace. It is not if the
+        // run of blanks ends with a newline (essence, 3), and that is undecided if the block ends first.
         let after_newline = blank & after(newline);
         let (sum, overflow) = blank.overflowing_add(after_newline);
         let ends = sum & !blank;
@@ -257,146 +232,6 @@ impl Shape {
             found.doubt(highest(after_newline));
         }
         found.starts |= blank & (!after(white) | after_newline | last_white);
-    }
-
-    /// Contractions are pieces, or the ends of words.
-    #[inline(always)]
-    fn contractions(self, block: Block<'_>, other_starts: u64, found: &mut Boundaries) {
-        let Bits { letter, apostrophe, end, is_closed, .. } = block.bits;
-        let mut candidates = apostrophe & other_starts;
-        if self.contractions == Contractions::Suffixes {
-            candidates &= after(letter) | block.in_letters();
-            if !is_closed && candidates & last_bit(end) != 0 {
-                found.doubt(end - 1);
-            }
-        }
-        candidates &= letter >> 1;
-        if candidates != 0 && self.contractions != Contractions::None {
-            self.contract(block, candidates, found);
-        }
-    }
-
-    /// Corrects the boundaries around those of the apostrophes `candidates` that start a contraction.
-    fn contract(self, block: Block<'_>, candidates: u64, found: &mut Boundaries) {
-        let is_suffix = self.contractions == Contractions::Suffixes;
-        let mut last_end = 0;
-        for at in places(candidates).map(|at| at as u32) {
-            // A suffix ends the piece before it; any other contraction starts one.
-            let certain = if is_suffix { at } else { at + 1 };
-            if at + 3 >= BLOCK as u32 {
-                return found.doubt(certain);
-            }
-            let len = contraction_len(&block.bytes[at as usize + 1..], self.contractions != Contractions::Lower);
-            // A word has one suffix.
-            let Some(len) = len.filter(|_| !is_suffix || at == 0 || at != last_end) else { continue };
-            last_end = at + len;
-            if last_end == block.bits.end && !block.bits.is_closed {
-                return found.doubt(certain);
-            }
-            found.starts &= !(below(last_end) & !below(certain));
-            found.starts |= block.bits.letter & 1 << last_end;
-        }
-    }
-}
-
-impl Digits {
-    /// The digits at which pieces start.
-    #[inline(always)]
-    fn starts(self, digit: u64, space: u64) -> u64 {
-        match self {
-            Self::Runs => digit & !after(digit | space),
-            Self::Single => digit,
-            Self::Threes | Self::RunsThenThrees => {
-                let third = digit & after(digit) & after(after(digit));
-                let mut group = digit & !after(digit);
-                let mut groups = group;
-                while group != 0 {
-                    group = group << 3 & third;
-                    groups |= group;
-                }
-                if self == Self::Threes { groups } else { groups & !short_run_starts(digit, space) }
-            }
-        }
-    }
-}
-
-/// The starts of runs of one or two digits with a space before them.
-#[inline(always)]
-fn short_run_starts(digit: u64, space: u64) -> u64 {
-    digit & !after(digit) & after(space) & !(digit >> 1 & digit >> 2)
-}
-
-impl Block<'_> {
-    /// The first bit, if letters are before it.
-    #[inline(always)]
-    fn in_letters(self) -> u64 {
-        u64::from(matches!(self.inside, Some(OpenRun::Letters(_))))
-    }
-
-    /// The upper-case ASCII letters after lower-case ones, and those after a letter beyond ASCII.
-    #[inline(always)]
-    fn case_changes(self) -> (u64, u64) {
-        let letter = self.bits.letter;
-        let (lower_half, ascii) = (bit_of_bytes::<5>(self.bytes), !bit_of_bytes::<7>(self.bytes));
-        let (upper, lower, beyond) = (letter & ascii & !lower_half, letter & ascii & lower_half, letter & !ascii);
-        let is_before = |is: fn(&u8) -> bool| match &self.inside {
-            Some(OpenRun::Letters(byte)) => u64::from(is(byte)),
-            _ => 0,
-        };
-        let after_lower = after(lower) | is_before(u8::is_ascii_lowercase);
-        (upper & after_lower, upper & (after(beyond) | is_before(|byte| !byte.is_ascii())))
-    }
-}
-
-impl Boundaries {
-    /// Lowers the limit to `at`.
-    #[inline(always)]
-    fn doubt(&mut self, at: u32) {
-        self.limit = self.limit.min(at);
-    }
-
-    /// A word ends before a capital that follows a small letter. What follows a letter beyond ASCII depends on more of
-    /// the text.
-    #[inline(always)]
-    fn add_case_changes(&mut self, block: Block<'_>) {
-        let (ends, undecided) = block.case_changes();
-        self.starts |= ends;
-        self.doubt(undecided.trailing_zeros());
-    }
-
-    /// A short run of digits at the end of an open block may be a longer one.
-    #[inline(always)]
-    fn doubt_short_run(&mut self, bits: Bits) {
-        let open = bits.digit & last_bit(bits.end);
-        let undecided = short_run_starts(bits.digit, bits.space) & (open | open >> 1);
-        if undecided != 0 {
-            self.doubt(undecided.trailing_zeros());
-        }
-    }
-}
-
-/// The runs of newlines and slashes that start with a newline after a character that is other.
-fn slashes(block: Block<'_>) -> u64 {
-    let Bits { newline, other, end, .. } = block.bits;
-    let mut newlines = newline & after(other);
-    let mut found = 0;
-    while newlines != 0 {
-        let first = newlines.trailing_zeros();
-        let is_in = |&at: &u32| matches!(block.bytes[at as usize], b'\r' | b'\n' | b'/');
-        let last = (first..end).take_while(is_in).last().unwrap_or(first);
-        found |= below(last + 1) & !below(first);
-        newlines &= !below(last + 1);
-    }
-    found
-}
-
-/// The length of a contraction with its apostrophe, if one is followed by this text.
-fn contraction_len(text: &[u8], any_case: bool) -> Option<u32> {
-    let fold = |byte: u8| if any_case { byte.to_ascii_lowercase() } else { byte };
-    match *text {
-        [first, ..] if matches!(fold(first), b's' | b't' | b'm' | b'd') => Some(2),
-        [first, second, ..] if matches!(&[fold(first), fold(second)], b"re" | b"ve" | b"ll") => Some(3),
-        _ => None,
     }
 }
 
@@ -412,7 +247,8 @@ mod tests {
     use crate::pretokenizer::families::{FAMILIES, HAN};
     use crate::pretokenizer::shape::KIMI_K2;
 
-    /// The shapes of the table, each with the automaton of its pattern and the automata of all patterns that it replaces.
+    /// The shapes of the table, each with the automaton of its pattern and the automata of all patterns that it
+    /// replaces.
     static SHAPES: LazyLock<Vec<(Shape, Automaton, Vec<Automaton>)>> = LazyLock::new(|| {
         let automaton = |pattern: &str| Automaton::new(if pattern == HAN { KIMI_K2 } else { pattern });
         let automaton = |pattern: &str| automaton(pattern).expect("a pattern of the table");

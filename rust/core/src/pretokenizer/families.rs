@@ -3,7 +3,71 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::load` (names and flags) and the constructor of
 //! `llm_tokenizer_bpe` (patterns, character for character). A new name is one row here; a new family is one more.
 
-use super::PreTokenizer;
+use crate::error::VocabularyError;
+use crate::error::nearest::nearest;
+
+/// One value of `tokenizer.ggml.pre` with the flags it sets.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PreTokenizer {
+    /// The name in the file.
+    pub name: &'static str,
+    /// The family whose patterns it uses.
+    pub family: &'static str,
+    /// Default of [`Settings::clean_spaces`](crate::Settings::clean_spaces).
+    pub clean_spaces: bool,
+    /// Default of [`Settings::ignore_merges`](crate::Settings::ignore_merges).
+    pub ignore_merges: bool,
+    /// Default of [`Settings::add_bos`](crate::Settings::add_bos).
+    pub add_bos: bool,
+    /// Default of [`Settings::add_sep`](crate::Settings::add_sep).
+    pub add_sep: bool,
+    /// Default of [`Settings::escape_whitespaces`](crate::Settings::escape_whitespaces).
+    pub escape_whitespaces: bool,
+    /// Default of [`Settings::lowercase`](crate::Settings::lowercase).
+    pub lowercase: bool,
+    /// Whether the model's default BOS token applies.
+    pub has_bos: bool,
+}
+
+impl PreTokenizer {
+    /// The row for a file's model and name. The model decides first, and a missing name means `default`.
+    ///
+    /// # Errors
+    /// [`VocabularyError::UnknownPreTokenizer`] for a name that is not in the table.
+    pub(crate) fn select(
+        model: &str,
+        name: Option<&str>,
+        repairs: &mut Vec<String>,
+    ) -> Result<&'static Self, VocabularyError> {
+        let name = match name.filter(|name| !name.is_empty()) {
+            _ if model == "gemma4" => "gemma4",
+            Some(name) => name,
+            None => {
+                repairs.push("the file names no pre-tokenizer: default used".to_owned());
+                "default"
+            }
+        };
+        PRE_TOKENIZERS.iter().find(|row| row.name == name).ok_or_else(|| VocabularyError::UnknownPreTokenizer {
+            name: name.to_owned(),
+            nearest: nearest(name, PRE_TOKENIZERS.iter().map(|row| row.name)),
+        })
+    }
+
+    /// The patterns of its family.
+    pub fn patterns(&self) -> &'static Family {
+        FAMILIES.iter().find(|family| family.name == self.family).unwrap_or(&FAMILIES[0])
+    }
+
+    /// Whether a vocabulary without merges is an error. Kimi K2 may have none.
+    pub(crate) fn needs_merges(&self) -> bool {
+        self.name != "kimi-k2"
+    }
+
+    /// Whether this is Gemma 4's family, which always adds BOS and looks up runs of newlines as a whole.
+    pub(crate) fn is_gemma4(&self) -> bool {
+        self.family == "gemma4"
+    }
+}
 
 /// The patterns that several names share.
 #[derive(Debug, PartialEq, Eq)]

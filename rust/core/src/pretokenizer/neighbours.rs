@@ -1,11 +1,11 @@
 //! Boundaries that follow from a character and the two beside it: the patterns of Bloom and of DeepSeek Coder.
 //!
-//! Each character has some of five roles, and one mask per role covers 64 bytes. Pieces start where a run starts, or one
-//! character earlier if that one goes with the run; after a run; before and after a character that stands alone; and
-//! where a zone starts or ends. All of this is shifts and logical operations on the masks, without an automaton.
+//! Each character has some of five roles, and one mask per role covers 64 bytes. Pieces start where a run starts, or
+//! one character earlier if that one goes with the run; after a run; before and after a character that stands alone;
+//! and where a zone starts or ends. All of this is shifts and logical operations on the masks, without an automaton.
 //!
-//! Source: the patterns themselves (see `families`); their automata in sequence are the oracle. Complexity: linear in the
-//! text.
+//! Source: the patterns themselves (see `families`); their automata in sequence are the oracle. Complexity: linear in
+//! the text.
 
 use super::families::{BLOOM, DEEPSEEK_CJK, LETTERS_AFTER_SPACE, NEWLINE, NUMBER, PUNCTUATION_AFTER_SPACE};
 use crate::scan::masks::Masks;
@@ -19,8 +19,8 @@ pub(crate) enum Neighbours {
     Words,
     /// Viking's: as Bloom's, and each number by itself.
     WordsAndNumbers,
-    /// DeepSeek Coder's: letters and punctuation, each run with whitespace before it, newlines and numbers by themselves,
-    /// and what is between these; all of it cut where East Asian characters, and many more, start and end.
+    /// DeepSeek Coder's: letters and punctuation, each run with whitespace before it, newlines and numbers by
+    /// themselves, and what is between these; all of it cut where East Asian characters, and many more, start and end.
     DeepSeekCoder,
 }
 

@@ -1,4 +1,5 @@
-//! The oracle of the splitter's tests: the same patterns through `fancy-regex`, and llama.cpp's own splitters literally.
+//! The oracle of the splitter's tests: the same patterns through `fancy-regex`, and llama.cpp's own splitters
+//! literally.
 //!
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split`: patterns in sequence, each over every piece that the one
 //! before it leaves, on collapsed text if the pattern names a category and otherwise on code points with all whitespace

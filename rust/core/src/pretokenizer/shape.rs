@@ -54,7 +54,8 @@ pub(crate) enum WordChars {
     /// Letters. A mark continues a word after a letter and other characters after one of them, so it is undecided.
     MarksByContext,
     /// DeepSeek V3's: letters and marks, of which those of kanji and kana are isolated. Of other characters only
-    /// punctuation and symbols are decided. A word takes only an ASCII character before it, and then only ASCII letters.
+    /// punctuation and symbols are decided. A word takes only an ASCII character before it, and then only ASCII
+    /// letters.
     DeepSeek,
     /// Kimi K2's: letters, of which those of Han are isolated. Whatever else is Han is undecided.
     KimiK2,

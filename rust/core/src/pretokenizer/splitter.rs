@@ -3,7 +3,8 @@
 //! Where a fast way exists for the last patterns together, it replaces them: a [`Shape`] or [`Neighbours`]. Pieces are
 //! passed down one by one, so nothing is stored.
 //!
-//! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split`. Complexity: linear in the text for each pattern, no memory.
+//! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split`. Complexity: linear in the text for each pattern, no
+//! memory.
 
 use super::automaton::Automaton;
 use super::digits::DigitGroups;

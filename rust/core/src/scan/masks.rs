@@ -8,8 +8,8 @@
 
 use super::{BLOCK, gather};
 
-/// Bit `i` of each mask is about byte `i` of the block. A byte is in at most one of the masks, except that `lead` includes
-/// `letter_lead`.
+/// Bit `i` of each mask is about byte `i` of the block. A byte is in at most one of the masks, except that `lead`
+/// includes `letter_lead`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Masks {
     /// `A` to `Z` and `a` to `z`.
@@ -274,8 +274,8 @@ mod avx2 {
         #[inline]
         #[target_feature(enable = "avx2")]
         fn new(block: &[u8; BLOCK]) -> Self {
-            // SAFETY: each pointer is to an array of at least the 16 or 32 bytes that are read, and unaligned loads take
-            // any address. `both_paths_agree` compares every byte value in every place.
+            // SAFETY: each pointer is to an array of at least the 16 or 32 bytes that are read, and unaligned loads
+            // take any address. `both_paths_agree` compares every byte value in every place.
             let (low_half, high_half, bytes) = unsafe {
                 (
                     _mm256_broadcastsi128_si256(_mm_loadu_si128(LOW.as_ptr().cast())),

@@ -1,9 +1,9 @@
 //! Builds a double array from sorted keys in one pass: children before parents, first fit in blocks.
 //!
-//! Between one key and the next, all nodes below their common prefix are complete. A complete node gets its base at once,
-//! so every slot is written once. Besides the array there are only two stacks: the open nodes on the path of the current
-//! key, and the complete nodes below them. The end of a key that it shares with no other key never enters them; it is
-//! placed from its last byte upwards.
+//! Between one key and the next, all nodes below their common prefix are complete. A complete node gets its base at
+//! once, so every slot is written once. Besides the array there are only two stacks: the open nodes on the path of the
+//! current key, and the complete nodes below them. The end of a key that it shares with no other key never enters them;
+//! it is placed from its last byte upwards.
 //!
 //! A node with several children tries the newest block only, 64 bases at a time by bit masks, and leaves holes. Only
 //! children, two of three nodes in a natural vocabulary, fill these, starting in the oldest block. Trying eight blocks
@@ -11,8 +11,8 @@
 //! tries took up to four times the space.
 //!
 //! Source: the order of construction is that of minimal automata from sorted words (Daciuk et al., 2000).
-//! Complexity: O(n log n) to sort n keys, then linear in the number of nodes. For a quarter of a million keys with 780,000
-//! nodes, sorting takes two fifths of the time and placement half.
+//! Complexity: O(n log n) to sort n keys, then linear in the number of nodes. For a quarter of a million keys with
+//! 780,000 nodes, sorting takes two fifths of the time and placement half.
 
 use super::{DoubleArray, Node, TrieError, sorted};
 

@@ -1,4 +1,5 @@
-//! A bitmap of the letters and marks of the basic plane. A row has 64 code points, whose UTF-8 differs in its last byte.
+//! A bitmap of the letters and marks of the basic plane. A row has 64 code points, whose UTF-8 differs in its last
+//! byte.
 //!
 //! [`flags`] takes three dependent reads. Here the bytes of a character are the place of its bit, so there is one, and
 //! most texts use few rows. The compiler computes the 24 KB. Complexity: constant time per character.

@@ -1,8 +1,8 @@
 //! A recursive-descent parser for patterns: the part of ECMAScript's grammar that llama.cpp's patterns use.
 //!
-//! Sets contain *symbols*. If a pattern names a Unicode category, llama.cpp matches it over collapsed text, in which one
-//! byte per category replaces every non-ASCII code point. Otherwise symbols are code points, with a vertical tab for all
-//! non-ASCII whitespace. Either way `\s`, `\d` and ranges are ASCII only.
+//! Sets contain *symbols*. If a pattern names a Unicode category, llama.cpp matches it over collapsed text, in which
+//! one byte per category replaces every non-ASCII code point. Otherwise symbols are code points, with a vertical tab
+//! for all non-ASCII whitespace. Either way `\s`, `\d` and ranges are ASCII only.
 //!
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split` and `unicode_regex_split_stl`; the grammar is ECMA-262 as
 //! `std::regex` reads it.

@@ -217,6 +217,31 @@ impl Bits {
     }
 }
 
+/// A block and what is known of it before its boundaries are.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a> {
+    pub bytes: &'a [u8; BLOCK],
+    pub bits: Bits,
+    /// The run that the block starts in the middle of; if none, a piece starts at its first byte.
+    pub inside: Option<OpenRun>,
+}
+
+/// A run that continues past the end of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OpenRun {
+    /// Letters, with the last byte before the next block.
+    Letters(u8),
+    Isolated,
+}
+
+impl Block<'_> {
+    /// The first bit, if letters are before it.
+    #[inline(always)]
+    pub(super) fn in_letters(self) -> u64 {
+        u64::from(matches!(self.inside, Some(OpenRun::Letters(_))))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{bit_of_bytes, bytes_equal};
