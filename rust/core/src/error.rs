@@ -117,7 +117,7 @@ impl fmt::Display for VocabularyError {
             }
             Self::MissingByteToken { byte } => write!(f, "there is no token for the byte 0x{byte:02X}"),
             Self::MissingToken { text } => write!(f, "there is no token with the text {text:?}"),
-            Self::MissingNewline => f.write_str("the vocabulary gives no token for a newline"),
+            Self::MissingNewline => f.write_str("the vocabulary has no token for a newline"),
             Self::Charsmap { offset, reason } => write!(f, "the character map is damaged at byte {offset}: {reason}"),
             Self::TooLarge { what } => write!(f, "too large: {what}"),
         }

@@ -7,7 +7,8 @@
 use crate::pretokenizer::shape::WordChars;
 use crate::scan::masks::{Masks, controls};
 use crate::scan::{BLOCK, gather, places};
-use crate::unicode::{self, rows, utf8};
+use crate::unicode::rows::{self, Row};
+use crate::unicode::{self, utf8};
 
 /// The bytes after those of `mask`; there is none before the first.
 #[inline(always)]
@@ -64,12 +65,19 @@ impl WordChars {
             return Class { is_letter: false, is_other: false, is_isolated };
         }
 
-        let (letter, mark, other) = match rows::row(bytes) {
-            Some((row, bit)) => (row.letter >> bit & 1 != 0, row.mark >> bit & 1 != 0, row.other >> bit & 1 != 0),
+        let marks_are_letters = matches!(self, Self::LettersAndMarks | Self::DeepSeek);
+        let marks_are_others = !marks_are_letters && self != Self::MarksByContext;
+        let (is_letter, is_other) = match rows::row(bytes) {
+            Some((Row { letter, mark, other }, bit)) => {
+                let letters = if marks_are_letters { letter | mark } else { letter };
+                let others = if marks_are_others { other | mark } else { other };
+                (letters >> bit & 1 != 0, others >> bit & 1 != 0)
+            }
             None => {
                 let flags = unicode::flags(code_point(bytes));
                 let (letter, mark) = (flags.is_letter(), flags.is_accent_mark());
-                (letter, mark, !(letter || mark || flags.is_number() || flags.is_whitespace()))
+                let other = !(letter || mark || flags.is_number() || flags.is_whitespace());
+                (letter || mark && marks_are_letters, other || mark && marks_are_others)
             }
         };
 
@@ -77,14 +85,8 @@ impl WordChars {
             let flags = unicode::flags(code_point(bytes));
             flags.is_punctuation() || flags.is_symbol()
         };
-        let other = other && (self != Self::DeepSeek || is_punctuation_or_symbol());
-        let marks_are_letters = matches!(self, Self::LettersAndMarks | Self::DeepSeek);
-        let marks_are_others = !marks_are_letters && self != Self::MarksByContext;
-        Class {
-            is_letter: letter | mark & marks_are_letters,
-            is_other: other | mark & marks_are_others,
-            is_isolated: false,
-        }
+        let is_other = is_other && (self != Self::DeepSeek || is_punctuation_or_symbol());
+        Class { is_letter, is_other, is_isolated: false }
     }
 }
 
