@@ -1,19 +1,27 @@
-//! Many texts at once, over several threads, into one flat array.
+//! Many texts at once: a work queue of runs, served by several threads, joined into one flat array.
 //!
-//! Texts are dealt out in runs of about [`RUN`] bytes, so that threads finish together; each run is encoded into an
-//! array of its own and the arrays are joined at the end, in order. Threads share nothing but the number of the next
-//! run. O(total length / threads).
+//! A run is about [`RUN`] bytes of consecutive texts, so that threads finish together. Each run is encoded into an array
+//! of its own, and the arrays are joined in order at the end. Threads share nothing but the number of the next run.
+//! O(total length / threads).
+//!
+//! The calling thread works too. It is the only one that asks the caller whether to stop (see
+//! [`interruptible`]); the others stop when it does.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use crate::error::EncodeError;
+use crate::interrupt::{self, interruptible};
 use crate::sink::{Count, Sink, TokenId};
 use crate::tokenizer::{EncodeOptions, Scratch, Text, Tokenizer};
 
 /// Bytes of text that a thread takes at a time.
 const RUN: usize = 1 << 16;
+/// How often the calling thread asks whether to stop while it waits for the others.
+const POLL: Duration = Duration::from_millis(25);
 
 /// The tokens of several texts, end to end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,14 +32,14 @@ pub struct Batch {
     pub offsets: Vec<i64>,
 }
 
-/// What a run gives: a sink, and how far it had come after each text.
+/// A finished run: the index of its first text, its sink, and how much the sink held after each text.
 type Done<S> = (usize, S, Vec<usize>);
 
 impl Tokenizer {
-    /// Encodes texts on at most `threads` threads, with scratch spaces that are taken from `pool` and go back to it.
+    /// Encodes texts on at most `threads` threads, with scratch spaces that are taken from `pool` and returned to it.
     ///
     /// # Errors
-    /// As [`Tokenizer::encode`], with the index of the first text at fault.
+    /// As [`Tokenizer::encode`], with the index of the first text that fails.
     pub fn encode_batch(
         &self,
         texts: &[Text<'_>],
@@ -90,68 +98,149 @@ impl Tokenizer {
         let work = || -> Result<Vec<Done<S>>, (usize, EncodeError)> {
             let mut scratch = lock(pool).pop().unwrap_or_default();
             let mut done = Vec::new();
-            while let Some(&(begin, end)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            while let Some(&(start, end)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                interrupt::check();
                 let mut sink = S::default();
-                let mut ends = Vec::with_capacity(end - begin);
-                for (index, &text) in texts[begin..end].iter().enumerate() {
-                    self.encode_into(text, options, &mut scratch, &mut sink).map_err(|error| (begin + index, error))?;
+                let mut ends = Vec::with_capacity(end - start);
+                for (index, &text) in texts[start..end].iter().enumerate() {
+                    self.encode_into(text, options, &mut scratch, &mut sink).map_err(|error| (start + index, error))?;
                     ends.push(len(&sink));
                 }
-                done.push((begin, sink, ends));
+                done.push((start, sink, ends));
             }
             lock(pool).push(scratch);
             Ok(done)
         };
-        let helpers = threads.min(runs.len()).saturating_sub(1);
-        let mut results = thread::scope(|scope| {
-            // Where a thread cannot be started the others do its work.
-            let started: Vec<_> =
-                (0..helpers).map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
-            let mut results = vec![work()];
-            for thread in started {
-                match thread.join() {
-                    Ok(result) => results.push(result),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            results
-        });
+
+        let num_helpers = threads.min(runs.len()).saturating_sub(1);
+        let mut results = if num_helpers == 0 { vec![work()] } else { with_helpers(num_helpers, work) };
+
         results.sort_by_key(|result| result.as_ref().map_or_else(|(index, _)| *index, |_| usize::MAX));
         let mut done = Vec::with_capacity(runs.len());
         for result in results {
             done.extend(result?);
         }
-        done.sort_unstable_by_key(|&(begin, ..)| begin);
+        done.sort_unstable_by_key(|&(start, ..)| start);
         Ok(done)
     }
 }
 
+/// Calls `work` on this thread and on `num_helpers` others, and returns all results in any order.
+fn with_helpers<T: Send>(num_helpers: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+    let is_stopped = Arc::new(AtomicBool::new(false));
+    thread::scope(|scope| {
+        let _guard = StopHelpers(&is_stopped);
+        let (sender, receiver) = mpsc::channel();
+        // Where a thread cannot be started the others do its work.
+        let start_helper = |_| {
+            let (work, sender, is_stopped) = (&work, sender.clone(), Arc::clone(&is_stopped));
+            let helper = move || {
+                if let Ok(result) = interruptible(move || is_stopped.load(Ordering::Relaxed), work) {
+                    // Nobody receives where the calling thread is unwinding.
+                    let _ = sender.send(result);
+                }
+            };
+            thread::Builder::new().spawn_scoped(scope, helper).ok()
+        };
+        let helpers: Vec<_> = (0..num_helpers).map_while(start_helper).collect();
+        drop(sender);
+
+        let mut results = vec![work()];
+        loop {
+            match receiver.recv_timeout(POLL) {
+                Ok(result) => results.push(result),
+                Err(RecvTimeoutError::Timeout) => interrupt::check(),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        for helper in helpers {
+            if let Err(panic) = helper.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+        results
+    })
+}
+
+/// Stops the helpers when the calling thread leaves, which it does early only by unwinding.
+struct StopHelpers<'a>(&'a AtomicBool);
+
+impl Drop for StopHelpers<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn lock(pool: &Mutex<Vec<Scratch>>) -> std::sync::MutexGuard<'_, Vec<Scratch>> {
-    // Scratch spaces hold nothing that a panic could leave half done: every call begins by clearing them.
+    // The lock is held for a push or a pop only, so a panic elsewhere leaves the list whole.
     pool.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Cuts a list of texts into runs.
 fn deal(texts: &[Text<'_>]) -> Vec<(usize, usize)> {
     let mut runs = Vec::new();
-    let (mut begin, mut bytes) = (0, 0);
+    let (mut start, mut num_bytes) = (0, 0);
     for (index, text) in texts.iter().enumerate() {
-        bytes += text.as_bytes().len();
-        if bytes >= RUN {
-            runs.push((begin, index + 1));
-            (begin, bytes) = (index + 1, 0);
+        num_bytes += text.as_bytes().len();
+        if num_bytes >= RUN {
+            runs.push((start, index + 1));
+            (start, num_bytes) = (index + 1, 0);
         }
     }
-    if begin < texts.len() {
-        runs.push((begin, texts.len()));
+    if start < texts.len() {
+        runs.push((start, texts.len()));
     }
     runs
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{RUN, deal};
+    use std::cell::Cell;
+    use std::rc::Rc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::{RUN, deal, with_helpers};
+    use crate::interrupt::{self, Interrupted, interruptible};
     use crate::tokenizer::Text;
+
+    /// Works until it is stopped; counts its steps.
+    fn endless(steps: &AtomicUsize) {
+        loop {
+            interrupt::check();
+            steps.fetch_add(1, Ordering::Relaxed);
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn helpers_stop_with_the_calling_thread() {
+        let steps = AtomicUsize::new(0);
+        let asked = Cell::new(0);
+        let stop = move || asked.replace(asked.get() + 1) == 100;
+        assert_eq!(interruptible(stop, || with_helpers(3, || endless(&steps))), Err(Interrupted));
+        assert!(steps.load(Ordering::Relaxed) >= 100);
+    }
+
+    #[test]
+    fn the_calling_thread_asks_while_it_waits() {
+        let (steps, caller) = (AtomicUsize::new(0), thread::current().id());
+        let asked = Rc::new(Cell::new(0));
+        let stop = {
+            let asked = Rc::clone(&asked);
+            move || asked.replace(asked.get() + 1) == 1
+        };
+        let work = || if thread::current().id() != caller { endless(&steps) };
+        assert_eq!(interruptible(stop, || with_helpers(1, work)), Err(Interrupted));
+        assert_eq!(asked.get(), 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "a bug in a helper")]
+    fn a_panic_of_a_helper_reaches_the_caller() {
+        let caller = thread::current().id();
+        with_helpers(2, || assert!(thread::current().id() == caller, "a bug in a helper"));
+    }
 
     #[test]
     fn runs_are_dealt_without_gap_or_overlap() {
@@ -159,11 +248,11 @@ mod tests {
         for lens in [&[][..], &[0], &[0, 0, 0], &[RUN], &[RUN - 1, 1, 1], &[2 * RUN, 0, RUN, 5], &[1; 100]] {
             let texts: Vec<Text<'_>> = lens.iter().map(|&len| Text::Str(&letters[..len])).collect();
             let runs = deal(&texts);
-            let all: Vec<usize> = runs.iter().flat_map(|&(begin, end)| begin..end).collect();
+            let all: Vec<usize> = runs.iter().flat_map(|&(start, end)| start..end).collect();
             assert_eq!(all, (0..texts.len()).collect::<Vec<_>>());
-            for (number, &(begin, end)) in runs.iter().enumerate() {
-                let bytes: usize = lens[begin..end].iter().sum();
-                assert!(begin < end && (bytes >= RUN || number + 1 == runs.len()), "{lens:?}");
+            for (number, &(start, end)) in runs.iter().enumerate() {
+                let bytes: usize = lens[start..end].iter().sum();
+                assert!(start < end && (bytes >= RUN || number + 1 == runs.len()), "{lens:?}");
                 // The last text fills a run: without it there is room.
                 assert!(bytes - lens[end - 1] < RUN, "{lens:?}");
             }

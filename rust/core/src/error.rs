@@ -95,10 +95,10 @@ impl fmt::Display for VocabularyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownModel { name, nearest } => {
-                write!(f, "unknown tokenizer model {name:?}; the nearest known are {}", nearest.join(", "))
+                write!(f, "unknown tokenizer model {}; the nearest known are {}", quoted(name), nearest.join(", "))
             }
             Self::UnknownPreTokenizer { name, nearest } => {
-                write!(f, "unknown pre-tokenizer {name:?}; the nearest known are {}", nearest.join(", "))
+                write!(f, "unknown pre-tokenizer {}; the nearest known are {}", quoted(name), nearest.join(", "))
             }
             Self::MissingTokens => f.write_str("the vocabulary has no list of tokens"),
             Self::MissingMerges => f.write_str("a byte-pair vocabulary needs a list of merges and has none"),
@@ -125,6 +125,12 @@ impl fmt::Display for VocabularyError {
 }
 
 impl std::error::Error for VocabularyError {}
+
+/// A name in quotes, escaped except for backslashes: bytes that are not UTF-8 come with one (see `Definition`).
+fn quoted(name: &str) -> String {
+    let escaped: Vec<String> = name.split('\\').map(|text| text.escape_debug().to_string()).collect();
+    format!("\"{}\"", escaped.join("\\"))
+}
 
 /// Why a text cannot be encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

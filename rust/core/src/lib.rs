@@ -30,6 +30,7 @@ pub mod unicode;
 mod batch;
 mod detokenizer;
 mod error;
+mod interrupt;
 mod lookup;
 mod model;
 mod normalizer;
@@ -45,24 +46,27 @@ mod vocabulary;
 
 pub use batch::Batch;
 pub use error::{EncodeError, TokenIndexError, VocabularyError};
+pub use interrupt::{Interrupted, interruptible};
 pub use pretokenizer::{FAMILIES, Family, PRE_TOKENIZERS, PreTokenizer};
 pub use sink::{Count, NULL_TOKEN, Sink, Spans, TokenId};
 pub use tokenizer::{DecodeOptions, EncodeOptions, Scratch, Text, Tokenizer};
 pub use vocabulary::strings::{StringIndex, Strings, StringsError};
-pub use vocabulary::{Attributes, Definition, Kind, Settings, SpecialIds, SpecialTokens, Vocabulary};
+pub use vocabulary::{
+    Attributes, Definition, Given, Kind, SLOTS, Settings, Slot, SpecialIds, SpecialTokens, Vocabulary,
+};
 
 /// What the loader knows by name, for documentation and for checks against llama.cpp.
 pub mod tables {
-    use crate::vocabulary::{Kind, defaults, repairs};
+    use crate::vocabulary::{Kind, SLOTS, defaults, repairs};
 
     /// All values of `tokenizer.ggml.model` with their algorithms.
     pub fn models() -> impl Iterator<Item = (&'static str, Kind)> {
         defaults::MODELS.iter().map(|row| (row.name, row.kind))
     }
 
-    /// The texts that special tokens are known by, per slot: `eot` … `fim_sep`, `eog` and `user_defined`.
+    /// The texts that special tokens are found by, per slot: `eot` … `fim_sep`, `eog` and `user_defined`.
     pub fn loader_texts() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
-        let found = repairs::FOUND_BY_TEXT.iter().map(|&(_, slot, texts)| (slot, texts));
+        let found = SLOTS.iter().filter(|slot| !slot.texts.is_empty()).map(|slot| (slot.name, slot.texts));
         found.chain([("eog", repairs::END_OF_GENERATION), ("user_defined", repairs::USER_DEFINED)])
     }
 }

@@ -1,12 +1,16 @@
 //! A vocabulary with its algorithm: text to tokens and back.
 //!
+//! Encoding cuts the special tokens out of the text, has the model encode each fragment between them, and adds BOS, EOS
+//! and SEP. What a call writes to is in a [`Scratch`]; the tokenizer itself never changes.
+//!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::tokenize`. Deviations: (1) where a token has to be added
-//! and the vocabulary has none, llama.cpp aborts and [`EncodeError::MissingSpecial`] comes back here.
+//! and the vocabulary has none, llama.cpp aborts; here it is [`EncodeError::MissingSpecial`].
 
 use std::sync::OnceLock;
 
 use crate::detokenizer::{Pieces, detokenize};
 use crate::error::{EncodeError, TokenIndexError, VocabularyError};
+use crate::interrupt;
 use crate::model::{AnyModel, AnyScratch, Fragment};
 use crate::sink::{Count, Sink, Spans, TokenId};
 use crate::special::{self, Item, Specials};
@@ -15,13 +19,15 @@ use crate::vocabulary::{Definition, Kind, Vocabulary, newline};
 
 /// The longest text of one call, in bytes: llama.cpp's lengths are 32-bit integers.
 const MAX_TEXT: usize = i32::MAX as usize;
+/// The parts of a text that are encoded before the caller is asked whether to stop. The model asks inside a part.
+const ITEMS_AT_ONCE: usize = 64;
 
-/// How a text is encoded. The default adds special tokens and parses none, which is the safe choice for user text.
+/// How a text is encoded. The default adds special tokens and parses none: the safe choice for text from users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EncodeOptions {
     /// Add BOS, EOS and SEP as the vocabulary says.
     pub add_special: bool,
-    /// Read control tokens that are written in the text as such.
+    /// Read control tokens that are written in the text as tokens.
     pub parse_special: bool,
 }
 
@@ -34,13 +40,13 @@ impl Default for EncodeOptions {
 /// Which special tokens a decoded text keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DecodeOptions {
-    /// Take off BOS and EOS where encoding would have added them.
+    /// Remove BOS and EOS where encoding adds them.
     pub remove_special: bool,
     /// Write control and unknown tokens out.
     pub unparse_special: bool,
 }
 
-/// A text as it is handed over: valid UTF-8 need not be checked again.
+/// A text to encode. One that is known to be UTF-8 is not checked again.
 #[derive(Debug, Clone, Copy)]
 pub enum Text<'a> {
     /// Valid UTF-8.
@@ -71,33 +77,33 @@ impl<'a> From<&'a [u8]> for Text<'a> {
     }
 }
 
-/// What calls need and reuse: one per thread.
+/// The memory that calls write to and reuse, caches included: one per thread.
 #[derive(Debug, Default)]
 pub struct Scratch {
     special: special::Scratch,
     model: Option<AnyScratch>,
 }
 
-/// A vocabulary with its algorithm. Immutable; share it between threads, each with a [`Scratch`] of its own.
+/// A vocabulary with its algorithm. Immutable: threads share it, each with a [`Scratch`] of its own.
 #[derive(Debug)]
 pub struct Tokenizer {
     vocabulary: Vocabulary,
     model: AnyModel,
-    /// Special texts that are always searched, and those searched with `parse_special`.
+    /// Special tokens that are always searched for, and those searched for with `parse_special`.
     specials: [Specials; 2],
-    /// Made for the first decoding, unless they may turn out to be an error.
+    /// Built by the first call that decodes, or at load where building them can fail.
     pieces: OnceLock<Pieces>,
 }
 
 impl Tokenizer {
-    /// Builds a tokenizer from what a file says.
+    /// Builds a tokenizer from what a file declares.
     ///
     /// # Errors
-    /// [`VocabularyError`] where the vocabulary is unknown, incomplete or damaged.
+    /// [`VocabularyError`]: the vocabulary is unknown, incomplete or damaged.
     pub fn new(definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let mut vocabulary = Vocabulary::declare(definition)?;
         let mut model = AnyModel::new(&vocabulary, definition)?;
-        // llama.cpp tokenizes a newline before it repairs the vocabulary, and so with the defaults of its model.
+        // llama.cpp tokenizes a newline before it repairs the vocabulary, that is with the defaults of its model.
         let mut encoded: Vec<TokenId> = Vec::new();
         let fragment = Fragment { text: b"\n", start: 0, after_special: true, is_utf8: true };
         model.encode(&vocabulary, fragment, &mut model.scratch(), &mut encoded);
@@ -118,16 +124,16 @@ impl Tokenizer {
         &self.vocabulary
     }
 
-    /// What every token stands for.
+    /// The bytes that each token decodes to.
     fn pieces(&self) -> &Pieces {
-        // Those that could be an error are there since the beginning.
+        // Where building them can fail they were built at load.
         self.pieces.get_or_init(|| Pieces::new(&self.vocabulary).unwrap_or_default())
     }
 
     /// The tokens of a text.
     ///
     /// # Errors
-    /// [`EncodeError`]: there is no vocabulary, a token that has to be added, or the text is too long.
+    /// [`EncodeError`]: there is no vocabulary, a token that must be added is missing, or the text is too long.
     ///
     /// # Examples
     /// See the crate's documentation.
@@ -147,7 +153,7 @@ impl Tokenizer {
         Ok(count.0)
     }
 
-    /// The tokens of a text, each with the byte range that it came from. Added tokens have empty ranges.
+    /// The tokens of a text, each with its byte range in the text. Added tokens have empty ranges.
     ///
     /// # Errors
     /// As [`Tokenizer::encode`].
@@ -161,10 +167,10 @@ impl Tokenizer {
         Ok(spans)
     }
 
-    /// Appends the tokens of a text to a sink, with scratch space from an earlier call.
+    /// Appends the tokens of a text to a sink. Reuses the scratch space of earlier calls, also of other tokenizers.
     ///
     /// # Errors
-    /// As [`Tokenizer::encode`]. The sink may have taken tokens before the error showed.
+    /// As [`Tokenizer::encode`]. The sink may hold tokens of the text that failed.
     pub fn encode_into<S: Sink>(
         &self,
         text: Text<'_>,
@@ -186,17 +192,20 @@ impl Tokenizer {
         let model_scratch = scratch.model.get_or_insert_with(|| self.model.scratch());
         let specials = &self.specials[usize::from(options.parse_special)];
         let mut after_special = true;
-        for item in specials.partition(text, &mut scratch.special) {
+        for (index, item) in specials.partition(text, &mut scratch.special).iter().enumerate() {
+            if index % ITEMS_AT_ONCE == PARTS_AT_ONCE - 1 {
+                interrupt::check();
+            }
             match *item {
-                Item::Text(begin, end) => {
-                    // A special token whose text is part of a character can leave the rest of it.
-                    let is_utf8 = is_utf8 && is_boundary(text, begin) && is_boundary(text, end);
-                    let fragment = Fragment { text: &text[begin..end], start: begin, after_special, is_utf8 };
+                Item::Text(start, end) => {
+                    // A special token whose text is half a character leaves the other half.
+                    let is_utf8 = is_utf8 && is_boundary(text, start) && is_boundary(text, end);
+                    let fragment = Fragment { text: &text[start..end], start, after_special, is_utf8 };
                     self.model.encode(&self.vocabulary, fragment, model_scratch, sink);
                     after_special = false;
                 }
-                Item::Token(id, begin, end) => {
-                    sink.push(id, begin..end);
+                Item::Token(id, start, end) => {
+                    sink.push(id, start..end);
                     after_special = true;
                 }
             }
@@ -207,7 +216,7 @@ impl Tokenizer {
         Ok(())
     }
 
-    /// The tokens that go before and after a text.
+    /// The tokens that are added before and after a text.
     fn added(&self) -> Result<(Option<TokenId>, Option<TokenId>), EncodeError> {
         let (special, settings) = (self.vocabulary.special(), self.vocabulary.settings());
         let need = |wanted: bool, id: Option<TokenId>, what: &'static str| match id {
@@ -241,10 +250,10 @@ impl Tokenizer {
         self.pieces().piece(id, special)
     }
 
-    /// Checks that there is a token with this id.
+    /// Checks that the vocabulary has a token with this id.
     ///
     /// # Errors
-    /// [`TokenIndexError`] where there is none.
+    /// [`TokenIndexError`] where it has none.
     pub fn check_id(&self, id: TokenId) -> Result<(), TokenIndexError> {
         let size = self.vocabulary.len();
         if usize::try_from(id).is_ok_and(|id| id < size) {

@@ -1,13 +1,14 @@
 //! A vocabulary: token texts, scores, attributes, special tokens and settings, as llama.cpp has them after loading.
 //!
-//! Texts lie end to end in one array; a hash table of numbers leads from a text to its id. Everything is immutable
-//! once a [`Tokenizer`](crate::Tokenizer) holds it.
+//! Texts are stored end to end in one array; a hash table maps a text to its id. `declare` reads what a file says,
+//! `repairs` applies the loader's rules, and from then on a vocabulary is immutable.
 
 mod attributes;
 mod declare;
 pub(crate) mod defaults;
 mod definition;
 pub(crate) mod repairs;
+mod slots;
 pub(crate) mod spelling;
 mod stdlib_order;
 pub(crate) mod strings;
@@ -15,8 +16,9 @@ mod texts;
 
 pub use attributes::Attributes;
 pub(crate) use declare::{DNA_MARKER, c_string};
-pub use definition::{Definition, SpecialIds};
+pub use definition::Definition;
 pub(crate) use repairs::newline;
+pub use slots::{Given, SLOTS, Slot, SpecialIds, SpecialTokens};
 pub(crate) use texts::Texts;
 
 use crate::lookup::hash::Seed;
@@ -29,7 +31,7 @@ use spelling::byte_text;
 /// The algorithm of a vocabulary, by llama.cpp's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// No vocabulary: a number of nameless tokens.
+    /// No vocabulary: tokens without texts.
     None,
     /// SentencePiece BPE: merges by score.
     Spm,
@@ -63,51 +65,30 @@ impl Kind {
     }
 }
 
-/// Special token ids; `None` where llama.cpp has `LLAMA_TOKEN_NULL`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[allow(missing_docs)]
-pub struct SpecialTokens {
-    pub bos: Option<TokenId>,
-    pub eos: Option<TokenId>,
-    pub eot: Option<TokenId>,
-    pub eom: Option<TokenId>,
-    pub unk: Option<TokenId>,
-    pub sep: Option<TokenId>,
-    pub nl: Option<TokenId>,
-    pub pad: Option<TokenId>,
-    pub mask: Option<TokenId>,
-    pub fim_pre: Option<TokenId>,
-    pub fim_suf: Option<TokenId>,
-    pub fim_mid: Option<TokenId>,
-    pub fim_pad: Option<TokenId>,
-    pub fim_rep: Option<TokenId>,
-    pub fim_sep: Option<TokenId>,
-}
-
 /// Flags that steer encoding and decoding, by llama.cpp's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Settings {
-    /// BOS goes before the text.
+    /// BOS is added before the text.
     pub add_bos: bool,
-    /// EOS goes after the text.
+    /// EOS is added after the text.
     pub add_eos: bool,
-    /// Shown only: llama.cpp's tokenizer never reads it (WordPiece always adds SEP).
+    /// Not used: llama.cpp's tokenizer never reads it either (WordPiece always adds SEP).
     pub add_sep: bool,
-    /// A space goes before the text (SPM, Unigram), and one is taken off when decoding.
+    /// A space is added before the text (SPM, Unigram) and removed when decoding.
     pub add_space_prefix: bool,
-    /// A word that is a token is that token, whatever the merges say (BPE).
+    /// A word that is a token is not merged (BPE).
     pub ignore_merges: bool,
-    /// Decoding takes out spaces before punctuation and some contractions.
+    /// Decoding removes spaces before punctuation and some contractions.
     pub clean_spaces: bool,
-    /// Runs of spaces become one (Unigram).
+    /// A run of spaces becomes one (Unigram).
     pub remove_extra_whitespaces: bool,
     /// Spaces are written `▁`.
     pub escape_whitespaces: bool,
-    /// The added space goes after the text (Unigram); no file can set it today.
+    /// The space is added after the text (Unigram). No file can set it today.
     pub treat_whitespace_as_suffix: bool,
     /// Text is lowercased (WordPiece, whitespace BPE).
     pub lowercase: bool,
-    /// Accents are dropped (WordPiece).
+    /// Accents are removed (WordPiece).
     pub strip_accents: bool,
 }
 
@@ -119,7 +100,7 @@ pub struct Vocabulary {
     pre: Option<&'static PreTokenizer>,
     size: usize,
     texts: Texts,
-    /// What texts are looked up by, where that differs from what they decode to (hybrid DNA).
+    /// The texts that tokens are looked up by, where they differ from what tokens decode to (hybrid DNA).
     keys: Option<Texts>,
     index: Index,
     seed: Seed,
@@ -135,12 +116,12 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// How many tokens there are.
+    /// The number of tokens.
     pub fn len(&self) -> usize {
         self.size
     }
 
-    /// Whether there is none.
+    /// Whether there are no tokens.
     pub fn is_empty(&self) -> bool {
         self.size == 0
     }
@@ -160,13 +141,13 @@ impl Vocabulary {
         self.pre
     }
 
-    /// A token's text as the file has it (an empty one is `[EMPTY_<id>]`); empty for an id that does not exist.
+    /// A token's text as in the file (`[EMPTY_<id>]` for an empty one); empty for an id that does not exist.
     #[inline]
     pub fn text(&self, id: TokenId) -> &[u8] {
         self.texts.get(id as usize)
     }
 
-    /// A token's score: 0 where the file has none or the id does not exist.
+    /// A token's score; 0 where the file has none or the id does not exist.
     pub fn score(&self, id: TokenId) -> f32 {
         self.scores.get(id as usize).copied().unwrap_or_default()
     }
@@ -184,8 +165,8 @@ impl Vocabulary {
         self.index.find(self.seed.hash(text), |id| keys.get(id) == text).map(|id| id as TokenId)
     }
 
-    /// The ids of several texts, each with its key, or the default for a long or empty one. Their look-ups overlap, so it
-    /// is faster than one after the other.
+    /// The ids of several texts, each with its key, or the default key for a long or empty text. The look-ups overlap,
+    /// which is faster than one after the other.
     pub(crate) fn ids<const N: usize>(&self, texts: &[(&[u8], Key); N]) -> [Option<TokenId>; N] {
         let keys = self.keys();
         let candidates = texts.map(|(_, key)| self.index.likely(key.hash(self.seed)));
@@ -196,7 +177,7 @@ impl Vocabulary {
         })
     }
 
-    /// The token that SPM and Unigram vocabularies have for a byte: `<0xXX>`, or else the byte itself.
+    /// The token of a byte in an SPM or Unigram vocabulary: `<0xXX>`, or else the byte itself.
     pub fn byte_token(&self, byte: u8) -> Option<TokenId> {
         self.id(&byte_text(byte)).or_else(|| self.id(&[byte]))
     }
@@ -216,7 +197,7 @@ impl Vocabulary {
         &self.eog
     }
 
-    /// The tokens that are cut out of a text before everything else, in the order of their search.
+    /// The tokens that are cut out of a text first, in the order in which they are searched for.
     pub(crate) fn special_order(&self) -> &[TokenId] {
         &self.special_order
     }
@@ -231,9 +212,29 @@ impl Vocabulary {
         self.max_token_len
     }
 
-    /// What was put right while loading, one sentence each.
+    /// What was repaired at load, one sentence each.
     pub fn repairs(&self) -> &[String] {
         &self.repairs
+    }
+
+    /// Everything that tells this vocabulary from another, as bytes: equal vocabularies have equal bytes.
+    ///
+    /// They depend on the version of this crate, so they are for comparing inside one process.
+    pub fn canonical_bytes(&self) -> Vec<u8> {
+        let Self { kind, model, pre, size, special, settings, eog, .. } = self;
+        let pre = pre.map(|pre| pre.name);
+        let mut bytes = format!("{:?}", (kind, model, pre, size, special, settings, eog)).into_bytes();
+        let mut add = |data: &[u8]| {
+            bytes.extend_from_slice(&data.len().to_le_bytes());
+            bytes.extend_from_slice(data);
+        };
+        self.texts.iter().chain(self.keys().iter()).for_each(&mut add);
+        add(&self.charsmap);
+        let scores: Vec<u8> = self.scores.iter().flat_map(|score| score.to_le_bytes()).collect();
+        add(&scores);
+        let attributes: Vec<u8> = self.attributes.iter().flat_map(|attributes| attributes.bits().to_le_bytes()).collect();
+        add(&attributes);
+        bytes
     }
 
     /// Memory held outside the value itself, in bytes.

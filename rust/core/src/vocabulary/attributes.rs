@@ -1,4 +1,4 @@
-//! What a token is: llama.cpp's attribute bits.
+//! A token's attributes: llama.cpp's bit set.
 
 /// llama.cpp's token attributes (`llama_token_attr`), one bit each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -7,23 +7,23 @@ pub struct Attributes(u16);
 impl Attributes {
     /// The unknown token.
     pub const UNKNOWN: Self = Self(1);
-    /// A token that no text gives.
+    /// A token that no text is encoded to.
     pub const UNUSED: Self = Self(2);
     /// An ordinary token.
     pub const NORMAL: Self = Self(4);
-    /// A control token: cut out of a text only where special tokens are parsed.
+    /// A control token: found in a text only where special tokens are parsed.
     pub const CONTROL: Self = Self(8);
-    /// A token that is always cut out of a text first.
+    /// A token that is always found in a text, before all others.
     pub const USER_DEFINED: Self = Self(16);
     /// A token that stands for one byte.
     pub const BYTE: Self = Self(32);
-    /// Matched in normalized text; no file sets it today.
+    /// Matched in normalized text. No file sets it today.
     pub const NORMALIZED: Self = Self(64);
     /// Takes the whitespace before it.
     pub const LSTRIP: Self = Self(128);
     /// Takes the whitespace after it.
     pub const RSTRIP: Self = Self(256);
-    /// Matched as a whole word only; no file sets it today.
+    /// Matched as a whole word only. No file sets it today.
     pub const SINGLE_WORD: Self = Self(512);
 
     /// The bits, as llama.cpp numbers them.
@@ -42,7 +42,7 @@ impl Attributes {
         Self(self.0 | other.0)
     }
 
-    /// These attributes less those of `other`.
+    /// These attributes without those of `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)

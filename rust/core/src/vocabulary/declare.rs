@@ -1,10 +1,10 @@
-//! From a definition to a vocabulary in its declared state.
+//! A vocabulary as its file declares it, before the loader's repairs: lists checked, texts indexed, defaults filled in.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::load`, up to the set-up of the algorithm.
 //! O(total length of the texts).
 //!
-//! Deviations: (1) duplicate texts, on which llama.cpp aborts, are a typed error; (2) so is a count that 32-bit ids
-//! cannot number.
+//! Deviations: (1) duplicate texts, on which llama.cpp aborts, are a typed error; (2) so are more tokens than 32-bit ids
+//! can number.
 
 use super::repairs::declared;
 use super::{Attributes, Definition, Kind, Texts, Vocabulary, defaults};
@@ -14,12 +14,12 @@ use crate::lookup::index::{Index, TOGETHER};
 use crate::pretokenizer::PreTokenizer;
 use crate::sink::TokenId;
 
-/// The suffix that keeps a hybrid DNA vocabulary's k-mers apart from equal words; no part of the token's text.
+/// The suffix that keeps a hybrid DNA vocabulary's k-mers apart from equal words. It is not part of the token's text.
 pub(crate) const DNA_MARKER: &[u8] = "\u{E000}".as_bytes();
 
 impl Vocabulary {
-    /// Reads a definition as far as llama.cpp does before it sets up the algorithm: attributes as declared, special
-    /// tokens and settings at the model's defaults.
+    /// Reads a definition as far as llama.cpp does before it sets up the algorithm: attributes are as declared, special
+    /// tokens and settings are the model's defaults.
     ///
     /// # Errors
     /// [`VocabularyError`]: unknown names, missing or short lists, duplicate tokens, sizes beyond 32 bits.
@@ -99,13 +99,13 @@ impl Vocabulary {
         for text in tokens.iter() {
             self.texts.push(text)?;
         }
-        // One search through all texts is less work than one through each.
+        // One search through all texts is faster than a search through each.
         if self.texts.contains(0) || tokens.iter().any(<[u8]>::is_empty) {
             self.texts.clear();
             for (id, text) in tokens.iter().map(c_string).enumerate() {
                 if text.is_empty() {
                     self.texts.push(format!("[EMPTY_{id}]").as_bytes())?;
-                    self.repairs.push(format!("token {id} has no text: it is [EMPTY_{id}]"));
+                    self.repairs.push(format!("token {id} has no text: named [EMPTY_{id}]"));
                 } else {
                     self.texts.push(text)?;
                 }
@@ -129,7 +129,7 @@ impl Vocabulary {
         Ok(())
     }
 
-    /// Takes the marker off the k-mers, which are the tokens after `<oov>`.
+    /// Removes the marker from the k-mers, which are the tokens after `<oov>`.
     fn erase_dna_markers(&mut self) -> Result<(), VocabularyError> {
         let Some(oov) = self.id(b"<oov>") else { return Ok(()) };
         let mut shown = Texts::with_capacity(self.size, 0);
@@ -142,7 +142,7 @@ impl Vocabulary {
     }
 }
 
-/// What is left of a string that llama.cpp reads as a C string: everything before the first NUL byte.
+/// A string as llama.cpp reads it where it reads a C string: up to the first NUL byte.
 pub(crate) fn c_string(text: &[u8]) -> &[u8] {
     memchr::memchr(0, text).map_or(text, |end| &text[..end])
 }

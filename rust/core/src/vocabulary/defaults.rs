@@ -1,5 +1,5 @@
-//! What llama.cpp assumes before a file says otherwise: per `tokenizer.ggml.model` the algorithm and special ids, per
-//! pre-tokenizer the flags.
+//! Tables of llama.cpp's defaults: the algorithm and special ids of each `tokenizer.ggml.model`, and settings by
+//! algorithm and pre-tokenizer.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, the first half of `llama_vocab::impl::load`. Deviations: none.
 
@@ -41,7 +41,7 @@ pub(crate) const MODELS: &[ModelRow] = &[
 /// The row of a model name.
 ///
 /// # Errors
-/// [`VocabularyError::UnknownModel`] for any other name.
+/// [`VocabularyError::UnknownModel`] where there is none.
 pub(crate) fn model(name: &str) -> Result<&'static ModelRow, VocabularyError> {
     MODELS.iter().find(|row| row.name == name).ok_or_else(|| VocabularyError::UnknownModel {
         name: name.to_owned(),

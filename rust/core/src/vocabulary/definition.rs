@@ -1,8 +1,12 @@
-//! What a file says about its vocabulary, before anything is made of it.
+//! A vocabulary as a file declares it: plain data, nothing derived.
 
-use crate::vocabulary::strings::Strings;
+use super::SpecialIds;
+use super::strings::Strings;
 
-/// A vocabulary as its source declares it. Everything that is `None` takes llama.cpp's default for the model.
+/// A vocabulary as a file declares it. A field that is `None` takes llama.cpp's default for the model.
+///
+/// `model`, `pre`, `name` and `architecture` are compared with known ASCII names and not used otherwise. Where a file has
+/// bytes there that are not UTF-8, anything that no known name contains may stand for them, such as `\xFF` spelled out.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Definition<'a> {
     /// The algorithm: `tokenizer.ggml.model`, for example `llama`, `gpt2`, `bert` or `t5`.
@@ -19,7 +23,7 @@ pub struct Definition<'a> {
     pub merges: Option<Strings<'a>>,
     /// A Unigram vocabulary's precompiled character map.
     pub charsmap: Option<&'a [u8]>,
-    /// How many nameless tokens a file without a vocabulary has.
+    /// The number of tokens in a file without a vocabulary.
     pub vocab_size: Option<u32>,
     /// Ids of special tokens.
     pub special: SpecialIds,
@@ -29,42 +33,16 @@ pub struct Definition<'a> {
     pub add_eos: Option<bool>,
     /// Whether SEP is added.
     pub add_sep: Option<bool>,
-    /// Whether a space is put before the text.
+    /// Whether a space is added before the text.
     pub add_space_prefix: Option<bool>,
-    /// Whether runs of spaces are merged (Unigram).
+    /// Whether a run of spaces becomes one (Unigram).
     pub remove_extra_whitespaces: Option<bool>,
     /// Whether text is lowercased (WordPiece, whitespace BPE).
     pub lowercase: Option<bool>,
-    /// Whether accents are dropped (WordPiece); by default as `lowercase`.
+    /// Whether accents are removed (WordPiece). Default: as `lowercase`.
     pub strip_accents: Option<bool>,
-    /// The model's name, `general.name`: llama.cpp knows some models' token attributes by it.
+    /// The model's name, `general.name`: some models get token attributes by it.
     pub name: &'a str,
     /// The model's architecture, `general.architecture`, for the same reason.
     pub architecture: &'a str,
-}
-
-/// Ids of special tokens as the source gives them. One that is out of range is passed over, as llama.cpp does.
-#[derive(Debug, Clone, Copy, Default)]
-#[allow(missing_docs)]
-pub struct SpecialIds {
-    pub bos: Option<u32>,
-    pub eos: Option<u32>,
-    pub eot: Option<u32>,
-    pub eom: Option<u32>,
-    pub unk: Option<u32>,
-    pub sep: Option<u32>,
-    pub pad: Option<u32>,
-    pub mask: Option<u32>,
-    pub fim_pre: Option<u32>,
-    pub fim_suf: Option<u32>,
-    pub fim_mid: Option<u32>,
-    pub fim_pad: Option<u32>,
-    pub fim_rep: Option<u32>,
-    pub fim_sep: Option<u32>,
-    /// Deprecated name of `fim_pre`, read after it.
-    pub prefix: Option<u32>,
-    /// Deprecated name of `fim_suf`, read after it.
-    pub suffix: Option<u32>,
-    /// Deprecated name of `fim_mid`, read after it.
-    pub middle: Option<u32>,
 }

@@ -1,5 +1,5 @@
-//! What llama.cpp's loader puts right after reading a vocabulary: special tokens known by their text, control flags,
-//! the end-of-generation set, and token attributes that only a model's name tells.
+//! The repairs that llama.cpp's loader makes to a vocabulary: special tokens found by their text, control attributes,
+//! the set that ends generation, and token attributes that depend on the model's name.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, the second half of `llama_vocab::impl::load`. Where several tokens could
 //! fill one slot, llama.cpp takes the first in the iteration order of its hash map, and so does this file, through
@@ -9,84 +9,10 @@
 
 use std::collections::BTreeSet;
 
-use super::definition::{Definition, SpecialIds};
 use super::stdlib_order::{first_in_iteration_order, introsort_by};
-use super::{Attributes, Kind, SpecialTokens, Vocabulary};
+use super::{Attributes, Definition, Kind, SLOTS, SpecialIds, Vocabulary};
 use crate::error::VocabularyError;
 use crate::sink::{NULL_TOKEN, TokenId};
-
-type Slot = fn(&mut SpecialTokens) -> &mut Option<TokenId>;
-
-/// Special tokens that are found by text where the metadata gives no id: slot, name, texts.
-pub(crate) const FOUND_BY_TEXT: &[(Slot, &str, &[&str])] = &[
-    (
-        |special| &mut special.eot,
-        "eot",
-        &[
-            "<|eot_id|>",
-            "<|im_end|>",
-            "<|end|>",
-            "<end_of_turn>",
-            "<|endoftext|>",
-            "<|end_of_text|>",
-            "<EOT>",
-            "_<EOT>",
-            "[EOT]",
-            "<｜end▁of▁sentence｜>",
-            "<end_of_utterance>",
-        ],
-    ),
-    (|special| &mut special.eom, "eom", &["<|eom_id|>"]),
-    (
-        |special| &mut special.fim_pre,
-        "fim_pre",
-        &[
-            "<|fim_prefix|>",
-            "<fim-prefix>",
-            "<fim_prefix>",
-            "<｜fim▁begin｜>",
-            "<PRE>",
-            "▁<PRE>",
-            "<|code_prefix|>",
-            "<|prefix|>",
-        ],
-    ),
-    (
-        |special| &mut special.fim_suf,
-        "fim_suf",
-        &[
-            "<|fim_suffix|>",
-            "<fim-suffix>",
-            "<fim_suffix>",
-            "<｜fim▁hole｜>",
-            "<SUF>",
-            "▁<SUF>",
-            "<|code_suffix|>",
-            "<|suffix|>",
-        ],
-    ),
-    (
-        |special| &mut special.fim_mid,
-        "fim_mid",
-        &[
-            "<|fim_middle|>",
-            "<fim-middle>",
-            "<fim_middle>",
-            "<｜fim▁end｜>",
-            "<MID>",
-            "▁<MID>",
-            "<|code_middle|>",
-            "<|middle|>",
-        ],
-    ),
-    (|special| &mut special.fim_pad, "fim_pad", &["<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"]),
-    (
-        |special| &mut special.fim_rep,
-        "fim_rep",
-        &["<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"],
-    ),
-    (|special| &mut special.fim_sep, "fim_sep", &["<|file_sep|>"]),
-];
 
 /// Texts that end generation.
 pub(crate) const END_OF_GENERATION: &[&str] = &[
@@ -118,7 +44,7 @@ pub(crate) const END_OF_GENERATION: &[&str] = &[
 pub(crate) const USER_DEFINED: &[&str] = &["<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"];
 
 impl Vocabulary {
-    /// Brings a vocabulary from its declared state into the one that llama.cpp works with.
+    /// Turns a vocabulary as its file declares it into the one that llama.cpp works with.
     ///
     /// # Errors
     /// [`VocabularyError::MissingToken`] where a model's rule needs a token that is not there.
@@ -136,42 +62,26 @@ impl Vocabulary {
     }
 
     fn read_special_ids(&mut self, ids: &SpecialIds) {
-        let given: [(Slot, Option<u32>, &str); 17] = [
-            (|special| &mut special.bos, ids.bos, "bos"),
-            (|special| &mut special.eos, ids.eos, "eos"),
-            (|special| &mut special.eot, ids.eot, "eot"),
-            (|special| &mut special.eom, ids.eom, "eom"),
-            (|special| &mut special.unk, ids.unk, "unk"),
-            (|special| &mut special.sep, ids.sep, "sep"),
-            (|special| &mut special.pad, ids.pad, "pad"),
-            (|special| &mut special.mask, ids.mask, "mask"),
-            (|special| &mut special.fim_pre, ids.fim_pre, "fim_pre"),
-            (|special| &mut special.fim_suf, ids.fim_suf, "fim_suf"),
-            (|special| &mut special.fim_mid, ids.fim_mid, "fim_mid"),
-            (|special| &mut special.fim_pad, ids.fim_pad, "fim_pad"),
-            (|special| &mut special.fim_rep, ids.fim_rep, "fim_rep"),
-            (|special| &mut special.fim_sep, ids.fim_sep, "fim_sep"),
-            (|special| &mut special.fim_pre, ids.prefix, "prefix"),
-            (|special| &mut special.fim_suf, ids.suffix, "suffix"),
-            (|special| &mut special.fim_mid, ids.middle, "middle"),
-        ];
-        for (slot, id, name) in given {
-            let slot = slot(&mut self.special);
-            if let Some(id) = slot.filter(|&id| id as usize >= self.size) {
-                *slot = None;
-                self.repairs.push(format!("the default {name} id {id} is out of range: none used"));
-            }
-            match id {
-                Some(id) if (id as usize) < self.size => *slot = Some(id as TokenId),
-                Some(id) => self.repairs.push(format!("the {name} id {id} is out of range: default kept")),
-                None => {}
+        for slot in SLOTS {
+            for given in slot.given {
+                let id = (slot.id_mut)(&mut self.special);
+                let name = given.name;
+                if let Some(default) = id.filter(|&id| id as usize >= self.size) {
+                    *id = None;
+                    self.repairs.push(format!("the default {name} id {default} is out of range: there is none"));
+                }
+                match (given.id)(ids) {
+                    Some(given) if (given as usize) < self.size => *id = Some(given as TokenId),
+                    Some(given) => self.repairs.push(format!("the {name} id {given} is out of range: ignored")),
+                    None => {}
+                }
             }
         }
     }
 
     fn read_settings(&mut self, definition: &Definition<'_>) {
         let settings = &mut self.settings;
-        let read = |slot: &mut bool, given: Option<bool>| *slot = given.unwrap_or(*slot);
+        let read = |setting: &mut bool, given: Option<bool>| *setting = given.unwrap_or(*setting);
         read(&mut settings.add_bos, definition.add_bos);
         read(&mut settings.add_eos, definition.add_eos);
         read(&mut settings.add_sep, definition.add_sep);
@@ -185,19 +95,19 @@ impl Vocabulary {
     }
 
     fn find_special_by_text(&mut self) {
-        for (slot, name, texts) in FOUND_BY_TEXT {
-            if slot(&mut self.special).is_some() {
+        for slot in SLOTS {
+            if (slot.id)(&self.special).is_some() {
                 continue;
             }
-            let found: Vec<TokenId> = texts.iter().filter_map(|text| self.id(text.as_bytes())).collect();
+            let found: Vec<TokenId> = slot.texts.iter().filter_map(|text| self.id(text.as_bytes())).collect();
             let first = match found[..] {
                 [] => None,
                 [id] => Some(id),
                 _ => first_in_iteration_order(self.keys().iter(), &found),
             };
             let Some(id) = first else { continue };
-            *slot(&mut self.special) = Some(id);
-            self.repairs.push(format!("{name} is token {id} by its text {:?}", self.shown(id)));
+            *(slot.id_mut)(&mut self.special) = Some(id);
+            self.repairs.push(format!("{} is token {id}, found by its text {:?}", slot.name, self.shown(id)));
             self.mark_control(id);
         }
     }
@@ -253,7 +163,7 @@ impl Vocabulary {
         self.eog = eog.into_iter().collect();
     }
 
-    /// Lists the tokens that are cut out of a text before everything else, in the order of their search.
+    /// Lists the tokens that are cut out of a text first, in the order in which they are searched for.
     fn order_special_tokens(&mut self) {
         let cut_out = |attributes: &Attributes| {
             attributes.is_control() || attributes.is_user_defined() || attributes.is_unknown()
@@ -266,7 +176,7 @@ impl Vocabulary {
     }
 
     fn apply_model_rules(&mut self, definition: &Definition<'_>) -> Result<(), VocabularyError> {
-        let contains_any = |text: &str, parts: &[&str]| parts.iter().any(|part| text.contains(part));
+        let contains_any = |text: &str, needles: &[&str]| needles.iter().any(|needle| text.contains(needle));
         let name = definition.name.to_ascii_lowercase();
         if contains_any(definition.pre.unwrap_or_default(), &["jina-v2-de", "jina-v2-es", "jina-v2-code"])
             || contains_any(definition.architecture, &["nomic-bert-moe", "jina-bert-v3"])
@@ -318,10 +228,10 @@ pub(super) fn declared(token_type: i32) -> Attributes {
     }
 }
 
-/// The newline token of a freshly declared vocabulary, given what its algorithm makes of a newline.
+/// The newline token of a vocabulary as declared; `encoded` is the first token that its algorithm encodes `"\n"` to.
 ///
 /// # Errors
-/// [`VocabularyError::MissingNewline`] for RWKV where that is nothing; llama.cpp aborts there.
+/// [`VocabularyError::MissingNewline`] for RWKV without one, where llama.cpp aborts.
 pub(crate) fn newline(vocabulary: &Vocabulary, encoded: Option<TokenId>) -> Result<Option<TokenId>, VocabularyError> {
     let pad = vocabulary.special.pad;
     let id = match vocabulary.kind {

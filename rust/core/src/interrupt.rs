@@ -1,0 +1,166 @@
+//! Cancellation by unwinding: long loops call [`check`], and a caller that wants to stop them says so there.
+//!
+//! [`interruptible`] sets a thread-local question, "stop?", for as long as its work runs. [`check`] asks it, and where the
+//! answer is yes unwinds to `interruptible` with `resume_unwind`, which prints nothing because it does not call the panic
+//! hook. So no signature between the two has to carry an error, and code that nobody wants to stop pays for one
+//! thread-local read every thousand steps or so. This is how salsa, rust-analyzer's database, cancels queries.
+//!
+//! What unwinding leaves behind is the caller's: a sink holds some of the tokens, and a [`Scratch`](crate::Scratch) must
+//! be dropped, as one is that was moved into the work. A [`Tokenizer`](crate::Tokenizer) stays as it was.
+//! With `panic = "abort"` there is no unwinding: work then runs to its end.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+
+/// Whether to stop. It is asked often: about once per thousand steps of an algorithm.
+type Question = Rc<dyn Fn() -> bool>;
+
+thread_local! {
+    /// Whether there is a question: all that most calls of [`check`] read.
+    static IS_ASKED: Cell<bool> = const { Cell::new(false) };
+    static QUESTION: RefCell<Option<Question>> = const { RefCell::new(None) };
+}
+
+/// The work was stopped before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interrupted;
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the work was interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// Runs `work`, which ends early once `stop` returns true.
+///
+/// `stop` is called on this thread, from inside the work. Calls may nest: the innermost `stop` counts.
+///
+/// # Errors
+/// [`Interrupted`] where the work was stopped. Everything it was given by `&mut` may be half done; drop it or clear it.
+///
+/// # Panics
+/// Where `work` does: other panics pass through.
+///
+/// # Examples
+/// ```
+/// use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+/// use std::sync::{Arc, Mutex};
+///
+/// use ggtok_core::{Definition, EncodeOptions, Interrupted, StringIndex, Text, Tokenizer, interruptible};
+///
+/// let (data, index) = StringIndex::concatenate(&["<unk>", "<s>", "</s>", "▁", "a", "▁a"])?;
+/// let definition = Definition { model: "llama", tokens: Some(index.view(&data)), ..Definition::default() };
+/// let tokenizer = Tokenizer::new(&definition)?;
+///
+/// let stop = Arc::new(AtomicBool::new(true));
+/// let stopped = Arc::clone(&stop);
+/// let texts = [Text::Str("a a"); 1000];
+/// let work = || tokenizer.encode_batch(&texts, EncodeOptions::default(), 1, &Mutex::default());
+/// assert_eq!(interruptible(move || stopped.load(Relaxed), work), Err(Interrupted));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn interruptible<T>(stop: impl Fn() -> bool + 'static, work: impl FnOnce() -> T) -> Result<T, Interrupted> {
+    let outer = set(Some(Rc::new(stop)));
+    let result = catch_unwind(AssertUnwindSafe(work));
+    set(outer);
+    match result {
+        Ok(result) => Ok(result),
+        Err(payload) if payload.is::<Interrupted>() => Err(Interrupted),
+        Err(payload) => resume_unwind(payload),
+    }
+}
+
+/// Sets this thread's question and returns the one before.
+fn set(question: Option<Question>) -> Option<Question> {
+    IS_ASKED.set(question.is_some());
+    QUESTION.replace(question)
+}
+
+/// Unwinds to the innermost [`interruptible`] if its caller wants to stop. To be called about every thousand steps.
+#[inline]
+pub(crate) fn check() {
+    if IS_ASKED.get() && cfg!(panic = "unwind") {
+        ask();
+    }
+}
+
+#[cold]
+fn ask() {
+    // Cloned, because the question may run anything, even another `interruptible`.
+    let question = QUESTION.with_borrow(Option::clone);
+    if question.is_some_and(|stop| stop()) {
+        resume_unwind(Box::new(Interrupted));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::Rc;
+
+    use super::{IS_ASKED, Interrupted, check, interruptible};
+
+    /// Steps until `stop` is true for the third time.
+    fn stopped_after_three() -> (Result<(), Interrupted>, u32) {
+        let (asked, mut steps) = (Cell::new(0), 0);
+        let stop = move || {
+            asked.set(asked.get() + 1);
+            asked.get() == 3
+        };
+        let result = interruptible(stop, || {
+            for _ in 0..10 {
+                check();
+                steps += 1;
+            }
+        });
+        (result, steps)
+    }
+
+    #[test]
+    fn work_stops_when_told_and_leaves_nothing_set() {
+        assert_eq!(stopped_after_three(), (Err(Interrupted), 2));
+        assert!(!IS_ASKED.get());
+        check();
+    }
+
+    #[test]
+    fn work_that_nobody_stops_returns_its_result() {
+        assert_eq!(interruptible(|| false, || (check(), 7).1), Ok(7));
+    }
+
+    #[test]
+    fn the_innermost_question_counts() {
+        let outer = Rc::new(Cell::new(false));
+        let stop = Rc::clone(&outer);
+        let result = interruptible(
+            move || stop.get(),
+            || {
+                assert_eq!(stopped_after_three(), (Err(Interrupted), 2));
+                check();
+                outer.set(true);
+                assert_eq!(interruptible(|| false, check), Ok(()));
+                check();
+            },
+        );
+        assert_eq!(result, Err(Interrupted));
+    }
+
+    #[test]
+    fn a_question_may_be_asked_while_it_is_answered() {
+        let result = interruptible(|| stopped_after_three().1 == 2, check);
+        assert_eq!(result, Err(Interrupted));
+    }
+
+    #[test]
+    fn other_panics_pass_through() {
+        let work = || interruptible(|| false, || std::panic::resume_unwind(Box::new("a bug")));
+        let caught: Result<Result<(), _>, _> = catch_unwind(AssertUnwindSafe(work));
+        assert_eq!(caught.unwrap_err().downcast_ref::<&str>(), Some(&"a bug"));
+        assert!(!IS_ASKED.get());
+    }
+}
