@@ -3,10 +3,11 @@
 from ._batch import Batch
 from ._tokenizer import Tokenizer
 from ._vocab import Token, TokenAttribute, Vocab
-from .errors import GgtokError, GGUFError, TokenIndexError, UnsupportedError, VocabularyError
+from .errors import DependencyError, GgtokError, GGUFError, TokenIndexError, UnsupportedError, VocabularyError
 
 __all__ = [
     "Batch",
+    "DependencyError",
     "GGUFError",
     "GgtokError",
     "Token",

@@ -1,14 +1,16 @@
 """The command line: the Python API for people and shell scripts.
 
-On a terminal the answers are laid out to be read; into a pipe or file `encode` writes one line of ids per text, `count`
-one number per text, and `decode` exactly the bytes of the text. `--json` writes one JSON object per text.
-Exit codes: 0, 1 if nobody reads the output any more, 2 for whatever is wrong with arguments, files or texts (one line
-on standard error says what), 130 after Ctrl-C.
+On a terminal the output is laid out to be read. Into a pipe or file `encode` writes one line of ids per text, `count`
+one number per text, and `decode` exactly the bytes of the text. `--json` writes one JSON object per text, in ASCII, so
+that it is valid in every locale; a text that is not UTF-8 is `{"base64": "..."}`.
+Exit codes: 0, 1 if the reader of the output has closed it, 2 for errors in arguments, files or texts (one line on
+standard error), 130 after Ctrl-C.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import csv
 import io
 import json
@@ -20,14 +22,9 @@ from collections.abc import Callable, Iterator, Sequence
 from . import GgtokError, Tokenizer
 
 BUILTIN = ("bpe", "spm", "wordpiece", "unigram")
-SPECIAL = (
-    *("bos", "eos", "eot", "unk", "sep", "nl", "pad", "mask"),
-    *("fim_pre", "fim_suf", "fim_mid", "fim_pad", "fim_rep", "fim_sep"),
-)
-
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and gives the exit code."""
+    """Runs one command and returns its exit code."""
     arguments = _parser().parse_args(argv)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -38,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains at its exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the interpreter does not fail to flush it at exit
         return 1
     except KeyboardInterrupt:
         return 130
@@ -78,7 +75,11 @@ def _parser() -> argparse.ArgumentParser:
             default=[],
             help="replace metadata as llama.cpp does; TYPE is int, float, bool or str; commas separate several",
         )
-        sub.add_argument("--json", action="store_true", help="write one JSON object per text")
+        sub.add_argument(
+            "--json",
+            action="store_true",
+            help='write one JSON object per text; text that is not UTF-8 is {"base64": "..."}',
+        )
         return sub
 
     def of_texts(name: str, run: Callable[[argparse.Namespace], None], help: str) -> None:
@@ -88,14 +89,14 @@ def _parser() -> argparse.ArgumentParser:
             "-f", "--file", metavar="FILE", action="append", default=[], help="a file as one text; - is standard input"
         )
         sub.add_argument("--no-special", action="store_true", help="add no BOS, EOS or SEP")
-        sub.add_argument("--parse-special", action="store_true", help="read special tokens written in the text")
+        sub.add_argument("--parse-special", action="store_true", help="read control tokens written in the text as tokens")
 
     of_texts("encode", _encode, "turn texts into token ids")
     of_texts("count", _count, "count the tokens of texts")
 
     sub = command("decode", _decode, "turn token ids into text")
     sub.add_argument("id", nargs="*", help="token ids (default: from standard input)")
-    sub.add_argument("--remove-special", action="store_true", help="leave out an added BOS and EOS")
+    sub.add_argument("--remove-special", action="store_true", help="remove the BOS and EOS that encoding adds")
     sub.add_argument("--unparse-special", action="store_true", help="write special tokens as their text")
 
     sub = command("inspect", _inspect, "show what a file's tokenizer is")
@@ -116,7 +117,7 @@ def _encode(arguments: argparse.Namespace) -> None:
     for _, text in _texts(arguments):
         ids = tokenizer.encode(text, add_special=not arguments.no_special, parse_special=arguments.parse_special)
         if arguments.json:
-            _print_json(ids=ids, pieces=[_text(tokenizer.piece(id)) for id in ids])
+            _print_json(ids=ids, pieces=[_lossless(tokenizer.piece(id)) for id in ids])
         elif sys.stdout.isatty():
             for id in ids:
                 print(f"{id:>8}  {_shown(tokenizer.piece(id))}")
@@ -143,7 +144,7 @@ def _decode(arguments: argparse.Namespace) -> None:
         _ids(arguments), remove_special=arguments.remove_special, unparse_special=arguments.unparse_special
     )
     if arguments.json:
-        _print_json(text=_text(text))
+        _print_json(text=_lossless(text))
         return
     if sys.stdout.isatty():
         text += b"\n"
@@ -158,8 +159,7 @@ def _inspect(arguments: argparse.Namespace) -> None:
         arguments.model = arguments.path
     tokenizer = _tokenizer(arguments)
     vocab = tokenizer.vocab
-    special = {name: getattr(vocab, f"{name}_id") for name in SPECIAL}
-    special = {name: id for name, id in special.items() if id is not None}
+    special = {name: id for name, id in tokenizer._special().items() if id is not None}
     flags = {name: getattr(vocab, name) for name in ("add_bos", "add_eos", "add_sep")}
     eog = sorted(vocab.eog_ids)
     if arguments.json:
@@ -167,7 +167,7 @@ def _inspect(arguments: argparse.Namespace) -> None:
             kind=str(vocab.kind),
             pre=vocab.pre,
             size=len(vocab),
-            special={name: {"id": id, "piece": _text(tokenizer.piece(id))} for name, id in special.items()},
+            special={name: {"id": id, "piece": _lossless(tokenizer.piece(id))} for name, id in special.items()},
             eog_ids=eog,
             **flags,
             repairs=list(tokenizer.repairs),
@@ -232,7 +232,7 @@ def _texts(arguments: argparse.Namespace) -> Iterator[tuple[str, bytes]]:
 
 
 def _ids(arguments: argparse.Namespace) -> list[int]:
-    """Ids separated by white space, commas or brackets, so that a printed list will do."""
+    """Ids separated by white space, commas or brackets, so that a printed list can be pasted."""
     texts = arguments.id or [sys.stdin.buffer.read().decode("utf-8", "backslashreplace")]
     words = " ".join(texts).translate(str.maketrans("[],", "   ")).split()
     try:
@@ -241,12 +241,16 @@ def _ids(arguments: argparse.Namespace) -> list[int]:
         raise UsageError(f"token ids must be integers: {error}") from None
 
 
-def _text(piece: bytes) -> str:
-    return piece.decode("utf-8", "replace")
+def _lossless(text: bytes) -> str | dict[str, str]:
+    """Bytes as JSON has them: a string where they are UTF-8, which a token's bytes need not be."""
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(text).decode("ascii")}
 
 
 def _shown(piece: bytes) -> str:
-    """A piece in quotes, with everything escaped that would not show; `b'...'` where it is no UTF-8 by itself."""
+    """A piece in quotes, with invisible characters escaped; `b'...'` where it is not UTF-8."""
     try:
         return repr(piece.decode("utf-8"))
     except UnicodeDecodeError:
@@ -254,4 +258,4 @@ def _shown(piece: bytes) -> str:
 
 
 def _print_json(**values: object) -> None:
-    print(json.dumps(values, ensure_ascii=False))
+    print(json.dumps(values))

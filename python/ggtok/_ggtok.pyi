@@ -8,7 +8,7 @@ from _typeshed import ReadableBuffer
 from numpy.typing import NDArray
 from typing_extensions import Self, disjoint_base
 
-__all__ = ["StringArray", "Tokenizer", "families", "loader_texts", "models", "pretokenizers", "string_array"]
+__all__ = ["StringArray", "Tokenizer", "families", "loader_texts", "models", "pretokenizers", "special_keys", "string_array"]
 
 _Text: TypeAlias = str | ReadableBuffer
 _Ids: TypeAlias = Iterable[SupportsIndex]
@@ -19,9 +19,9 @@ class Tokenizer:
 
     def __new__(
         cls,
-        model: str,
+        model: bytes,
         *,
-        pre: str | None,
+        pre: bytes | None,
         tokens: StringArray | None,
         scores: bytes | None,
         int_scores: bool,
@@ -31,8 +31,8 @@ class Tokenizer:
         vocab_size: int | None,
         special: dict[str, int],
         flags: dict[str, bool],
-        name: str,
-        architecture: str,
+        name: bytes,
+        architecture: bytes,
     ) -> Self: ...
     def encode(self, text: _Text, *, add_special: bool = True, parse_special: bool = False) -> list[int]:
         """The token ids of a text, as a list."""
@@ -72,6 +72,7 @@ class Tokenizer:
     def _special(self) -> dict[str, int | None]: ...
     def _settings(self) -> dict[str, bool]: ...
     def _eog(self) -> list[int]: ...
+    def _canonical_bytes(self) -> bytes: ...
 
 @final
 class StringArray:
@@ -115,6 +116,9 @@ def pretokenizers() -> dict[str, _PreTokenizer]:
 
 def families() -> dict[str, _Family]:
     """Pattern families by name: their patterns and whether they spell bytes."""
+
+def special_keys() -> dict[str, str]:
+    """x"""
 
 def loader_texts() -> dict[str, list[str]]:
     """The texts that the loader knows special tokens by, per slot."""

@@ -1,12 +1,12 @@
-"""The metadata of a GGUF file: everything in front of the tensors, read without touching them.
+"""The metadata of a GGUF file: everything before the tensors, which are not read.
 
 Source: the GGUF specification (`docs/gguf.md` of ggml), llama.cpp's `ggml/src/gguf.cpp` (`gguf_init_from_reader`) for
 what is refused, and its `src/llama-model-loader.cpp` (`GGUFMeta::GKV`, `get_key`) for typed access and overrides.
-Complexity: one step per key in Python; one step per string of an array in Rust; arrays of numbers are stepped over.
-Every declared count and length is checked against the bytes left before anything of that size is made.
+Complexity: one step per key in Python; one step per string of an array in Rust; arrays of numbers are skipped.
+Every declared count and length is checked against the bytes left before anything of that size is allocated.
 
-Deviations: (1) big-endian files are read on every machine. (2) Arrays of arrays are read. (3) The tensor list behind
-the metadata is not looked at, so it may be cut or missing. (4) Metadata is at most 4 GiB.
+Deviations: (1) big-endian files are read on every machine. (2) Arrays of arrays are read. (3) The tensor list after
+the metadata is not read, so it may be cut or missing. (4) Metadata is at most 4 GiB.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MAX_STRING_LENGTH = 1 << 30
 MAX_ARRAY_ELEMENTS = 1 << 30
 MAX_NESTING = 32
-"""Arrays inside arrays: far beyond any use, far below Python's recursion limit."""
+"""Arrays inside arrays: far more than any file needs, far below Python's recursion limit."""
 
 
 class Type(IntEnum):
@@ -67,14 +67,14 @@ _READ_AS: dict[str, tuple[Type, type]] = {
 
 
 class Array:
-    """A metadata array: where its elements are, and ways to get at them."""
+    """A metadata array: where its elements are, and conversions of them."""
 
     __slots__ = ("_strings", "big_endian", "buffer", "count", "end", "start", "type")
 
     def __init__(self, buffer: bytes, big_endian: bool, kind: Type, count: int, start: int) -> None:
         self.buffer, self.big_endian, self.type, self.count, self.start = buffer, big_endian, kind, count, start
         self.end = start
-        """`buffer[start:end]` are the elements as they are in the file."""
+        """`buffer[start:end]` are the elements as in the file."""
         self._strings: StringArray | None = None
 
     def __len__(self) -> int:
@@ -141,12 +141,12 @@ class Metadata:
 
     @classmethod
     def from_source(cls, source: Source, overrides: Mapping[str, Scalar] | None = None) -> Metadata:
-        """Reads a path, the bytes of a file, or a readable binary file from where it stands.
+        """Reads a path, the bytes of a file, or a readable binary file from its current position.
 
         Raises `GGUFError` if it is not sound GGUF, `OSError` if it cannot be read, and `TypeError` for an argument of
         another type.
         """
-        checked = {} if overrides is None else {key: _checked_override(key, value) for key, value in overrides.items()}
+        checked = {} if overrides is None else _checked_overrides(overrides)
         with Prefix.open(source) as prefix:
             metadata = _read(prefix)
         metadata.overrides = checked
@@ -154,12 +154,12 @@ class Metadata:
 
     @property
     def data(self) -> bytes:
-        """The file from its first byte to the end of the last value: itself a source that gives equal metadata."""
+        """The file from its first byte to the end of the last value: a source of equal metadata."""
         return self._buffer[: self.size]
 
     @property
     def scalars(self) -> Mapping[str, Scalar]:
-        """All values but arrays, with overrides."""
+        """All values except arrays, with overrides."""
         scalars = {key: entry.value for key, entry in self.entries.items() if not isinstance(entry.value, Array)}
         return MappingProxyType(scalars | self.overrides)
 
@@ -175,7 +175,7 @@ class Metadata:
         def read(self, key: str, kind: Literal["f32"]) -> float | None: ...
 
     def read(self, key: str, kind: str) -> Scalar | None:
-        """The value of a key, or `None` where there is none, as llama.cpp's `get_key` gives it.
+        """The value of a key as llama.cpp's `get_key` reads it, or `None` where there is none.
 
         An override of the right type wins over the file, one of another type is ignored with a warning. A string ends
         at its first NUL. Raises `GGUFError` if the file's value has another type.
@@ -215,6 +215,20 @@ def _wrong_type(key: str, entry: Entry, expected: str) -> GGUFError:
     return GGUFError("the value has a wrong type", key=key, offset=entry.offset, expected=expected, found=found)
 
 
+def _checked_overrides(overrides: object) -> dict[str, Scalar]:
+    from collections.abc import Mapping
+
+    if not isinstance(overrides, Mapping):
+        raise TypeError(f"overrides must be a mapping of keys to values, not {type(overrides).__name__}")
+    return {_checked_key(key): _checked_override(key, value) for key, value in overrides.items()}
+
+
+def _checked_key(key: object) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"the key of an override must be str, not {type(key).__name__}")
+    return str(key)
+
+
 def _checked_override(key: str, value: object) -> Scalar:
     """Strips subclasses, so that the type of an override is one of four."""
     for python_type in (bool, int, float, str):
@@ -238,12 +252,20 @@ def _as_c(value: Scalar, kind: str) -> Scalar:
 
 
 def _text(string: bytes) -> str:
-    """Strings need not be UTF-8; surrogates keep what is not."""
+    """Strings need not be UTF-8: a surrogate stands for each byte that is not."""
     return string.decode("utf-8", "surrogateescape")
 
 
+def to_bytes(text: str) -> bytes:
+    """The bytes of a string from a file, or of one from an override, which may hold any surrogate."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
 class _Walk:
-    """A position in the metadata that moves from value to value."""
+    """A cursor that moves through the metadata value by value."""
 
     def __init__(self, prefix: Prefix, at: int = 0, big_endian: bool = False) -> None:
         self.prefix, self.at, self.big_endian = prefix, at, big_endian
@@ -253,7 +275,7 @@ class _Walk:
         raise GGUFError(problem, key=self.key, offset=offset, expected=expected, found=str(found))
 
     def need(self, size: int, what: str) -> None:
-        """Makes sure that `size` bytes follow."""
+        """Checks that `size` bytes follow."""
         prefix, end = self.prefix, self.at + size
         if end > MAX_BYTES and (prefix.total is None or prefix.total >= end):
             self.fail("the metadata is too large", self.at, f"at most {MAX_BYTES} bytes", f"{end} bytes")
@@ -288,7 +310,7 @@ class _Walk:
         return Type(number)
 
     def array(self, nesting: int = 0) -> Array:
-        """Steps over an array, from its element type to behind its last element."""
+        """Skips an array, from its element type to the end of its last element."""
         if nesting == MAX_NESTING:
             self.fail("arrays are nested too deeply", self.at, f"at most {MAX_NESTING} levels", "more")
         kind = self.type("the element type of an array")
@@ -322,7 +344,7 @@ class _Walk:
             self.need(size, f"string {index} of an array")
 
     def entry(self) -> tuple[str, Entry]:
-        """Steps over one key and its value."""
+        """Reads one key and its value; skips the elements of an array."""
         self.key = None
         start = self.at
         key = self.string("a key")
@@ -379,7 +401,7 @@ def _read(prefix: Prefix) -> Metadata:
 
 
 def _trimmed(buffer: bytes, metadata: Metadata) -> Metadata:
-    """Lets go of what was read behind the metadata, where that is worth a copy."""
+    """Frees what was read after the metadata, where that is worth a copy."""
     if len(buffer) - metadata.size > 1 << 20:
         buffer = metadata._buffer = buffer[: metadata.size]
     for entry in metadata.entries.values():

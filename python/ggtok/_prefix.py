@@ -1,7 +1,7 @@
-"""The first bytes of a file, as many as its reader turns out to need.
+"""A buffer with the first bytes of a file, which grows as its reader needs more.
 
-The file is read, not mapped, because a mapped file that shrinks kills the process: first 16 MiB, then as much again
-as there is, until the reader has enough. What is asked for beyond the end is never allocated.
+The file is read, not mapped, because a mapped file that shrinks kills the process. The first read is 16 MiB, and each
+of the following doubles the buffer. Nothing is allocated for bytes beyond the end of the file.
 """
 
 from __future__ import annotations
@@ -32,13 +32,20 @@ MAX_BYTES = (1 << 32) - 9
 """A prefix never grows beyond what the 32-bit positions of `StringArray` reach."""
 
 
+def name_of(source: object) -> str | None:
+    """The path of a source, if it is one or a file that has one."""
+    if not isinstance(source, (str, os.PathLike)):
+        source = getattr(source, "name", None)
+    return os.fsdecode(source) if isinstance(source, (str, os.PathLike)) else None
+
+
 class Prefix:
-    """`data` is the source from its first byte, or from where a file stood; `reaches` makes it longer."""
+    """`data` is the source from its first byte, or from the position of a file; `reaches` reads more of it."""
 
     def __init__(self, data: bytes = b"", total: int | None = None, read: Callable[[int], bytes] | None = None) -> None:
         self.data = data
         self.total = total if read else len(data)
-        """Size of the source in bytes; `None` while that is not known."""
+        """The size of the source in bytes; `None` while it is not known."""
         self._read = read
         self._file: io.FileIO | None = None
 
@@ -54,14 +61,19 @@ class Prefix:
             return cls._of_file(source)  # type: ignore[arg-type]
         if isinstance(source, bytes) and len(source) <= MAX_BYTES:
             return cls(source)
-        view = memoryview(source)
-        view = view.cast("B") if view.c_contiguous else memoryview(view.tobytes())
-        at = 0
+        try:
+            view = memoryview(source)
+        except TypeError:
+            found = type(source).__name__
+            raise TypeError(f"the source must be a path, bytes-like, or a readable binary file, not {found}") from None
+        is_bytes = view.c_contiguous and view.format in ("B", "b", "c")
+        view = view.cast("B") if is_bytes else memoryview(view.tobytes())
+        position = 0
 
         def read(size: int) -> bytes:
-            nonlocal at
-            at += size
-            return view[at - size : at].tobytes()
+            nonlocal position
+            position += size
+            return view[position - size : position].tobytes()
 
         return cls(total=view.nbytes, read=read)
 
@@ -71,13 +83,13 @@ class Prefix:
             chunk: object = file.read(size)
             if not isinstance(chunk, (bytes, bytearray, memoryview)):
                 raise TypeError(
-                    f"the source must be a binary file whose read() gives bytes, not {type(chunk).__name__}"
+                    f"the source must be a binary file whose read() returns bytes, not {type(chunk).__name__}"
                 )
             return bytes(chunk)
 
         total = None
         raw = getattr(file, "raw", file)
-        if isinstance(raw, io.FileIO):  # of others, finding the size may cost more than reading them
+        if isinstance(raw, io.FileIO):  # for other files, finding the size may cost more than reading them
             status = os.fstat(raw.fileno())
             if stat.S_ISREG(status.st_mode):
                 total = max(0, status.st_size - file.tell()) or None  # type: ignore[attr-defined]
@@ -93,7 +105,7 @@ class Prefix:
             self._file.close()
 
     def reaches(self, end: int) -> bool:
-        """Whether the source has `end` bytes, at most `MAX_BYTES`; reads them unless they are there."""
+        """Whether the source has `end` bytes, at most `MAX_BYTES`; reads those that are not in `data` yet."""
         have = len(self.data)
         if end <= have:
             return True

@@ -1,12 +1,14 @@
-"""The tokenizer: what a GGUF file says is handed to the core, which does the work."""
+"""The tokenizer class: reads a definition from a file's metadata and passes it to the core, which does the work."""
 
 from __future__ import annotations
 
 import os
+from operator import index as as_int
 
 from . import _ggtok
 from ._batch import Batch
-from ._gguf import Metadata, Type
+from ._gguf import Metadata, Type, to_bytes
+from ._prefix import name_of
 from ._vocab import Vocab
 from .errors import GgtokError, GGUFError
 
@@ -25,26 +27,14 @@ if TYPE_CHECKING:
 
 BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
 
-_SPECIAL = {
-    "bos": "bos_token_id",
-    "eos": "eos_token_id",
-    "eot": "eot_token_id",
-    "eom": "eom_token_id",
-    "unk": "unknown_token_id",
-    "sep": "seperator_token_id",
-    "pad": "padding_token_id",
-    "mask": "mask_token_id",
-    "fim_pre": "fim_pre_token_id",
-    "fim_suf": "fim_suf_token_id",
-    "fim_mid": "fim_mid_token_id",
-    "fim_pad": "fim_pad_token_id",
-    "fim_rep": "fim_rep_token_id",
-    "fim_sep": "fim_sep_token_id",
-    "prefix": "prefix_token_id",
-    "suffix": "suffix_token_id",
-    "middle": "middle_token_id",
-}
-"""Slots of the core by their keys; the file format spells "seperator" so."""
+BYTE_PAIR = ("gpt2", "hybriddna", "whitespace", "gemma4")
+"""The values of `tokenizer.ggml.model` that have merges and a pre-tokenizer."""
+
+MAX_THREADS = 1 << 16
+"""Far more threads than any machine has cores."""
+
+_SPECIAL = _ggtok.special_keys()
+"""The keys of special tokens by the core's name for them."""
 
 _FLAGS = {
     "add_bos": "add_bos_token",
@@ -60,12 +50,19 @@ _FLAGS = {
 class Tokenizer(_ggtok.Tokenizer):
     """Text to tokens and back, exactly as llama.cpp does.
 
-    Made by `Tokenizer.from_gguf` or `Tokenizer.builtin`. Immutable; threads may share it. Two tokenizers are equal if
-    their vocabularies and settings are. Pickling carries the metadata along, not the path.
+    Made by `Tokenizer.from_gguf` or `Tokenizer.builtin`. Immutable and safe to share between threads. Two tokenizers
+    are equal, and hash alike, if their vocabularies and settings are: those of two quantizations of a model are. Pickling
+    carries the metadata along, so no file is needed to unpickle.
 
-    Calls on texts beyond a few hundred bytes release the GIL. Encoding takes O(n log n) time at worst for n bytes, and
-    O(n) for text made of words. A `str` with lone surrogates is encoded with `surrogatepass`; bytes that are not UTF-8
-    are read as llama.cpp reads them.
+    Calls on more than 512 bytes or ids release the GIL. Ctrl-C stops a batch or a long text; the tokenizer stays usable.
+    Encoding takes O(n log n) time at worst for n bytes, and O(n) for text made of words.
+
+    >>> import ggtok
+    >>> tok = ggtok.Tokenizer.builtin("bpe")
+    >>> tok
+    <ggtok.Tokenizer 'ggtok byte-pair' kind='bpe', pre='gpt-2', 13000 tokens>
+    >>> tok.decode(tok.encode("What is LoRA?"))
+    'What is LoRA?'
     """
 
     __slots__ = ("__weakref__", "_digest", "_metadata", "vocab")
@@ -80,22 +77,45 @@ class Tokenizer(_ggtok.Tokenizer):
 
     @classmethod
     def from_gguf(cls, source: Source, *, overrides: Mapping[str, Scalar] | None = None) -> Self:
-        """Reads the tokenizer of a GGUF file from its metadata; tensors are not touched and may be missing.
+        """Opens the tokenizer of a GGUF file. Only the metadata is read; tensors may be missing.
 
-        `source` is a path, the bytes of a file (anything bytes-like), or a readable binary file. `overrides` replaces
-        metadata by key, like llama.cpp's `--override-kv`.
+        Args:
+            source: A path, the bytes of a file (`bytes` or another buffer), or a readable binary file, which is read from
+                its current position.
+            overrides: Values of metadata keys that replace those of the file, as llama.cpp's `--override-kv` does. One
+                of another type than llama.cpp expects is ignored, with a warning to the logger `ggtok`.
 
-        Raises `GGUFError` for a damaged file or a key of the wrong type, `VocabularyError` for a damaged vocabulary,
-        `UnsupportedError` for a tokenizer or pre-tokenizer that ggtok does not know, and `OSError` where the file
-        cannot be read. Warns (`UserWarning`) where a byte-pair vocabulary names no pre-tokenizer.
+        Raises:
+            GGUFError: The file is damaged, or a key has the wrong type.
+            VocabularyError: The vocabulary is damaged.
+            UnsupportedError: ggtok does not know the tokenizer or pre-tokenizer.
+            OSError: The file cannot be read.
+            TypeError: An argument is of another type.
+
+        `path` of the first three is the file's path. Warns (`UserWarning`) where a byte-pair vocabulary names no
+        pre-tokenizer.
+
+        >>> import ggtok, os
+        >>> path = os.path.join(os.path.dirname(ggtok.__file__), "vocabularies", "spm.gguf")
+        >>> tok = ggtok.Tokenizer.from_gguf(path, overrides={"tokenizer.ggml.add_bos_token": False})
+        >>> tok.vocab.add_bos
+        False
         """
-        return cls._of(Metadata.from_source(source, overrides))
+        try:
+            return cls._of(Metadata.from_source(source, overrides))
+        except GgtokError as error:
+            error.path = name_of(source)
+            raise
 
     @classmethod
     def builtin(cls, name: str) -> Self:
         """One of the small vocabularies inside the package: `bpe`, `spm`, `unigram` or `wordpiece`.
 
-        Raises `ValueError` for another name.
+        Raises `GgtokError` for another name.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("wordpiece").encode("What is LoRA?")
+        [2, 4054, 4039, 6287, 4033, 35, 3]
         """
         if name not in BUILTIN:
             raise GgtokError(f"there is no builtin vocabulary {name!r}: expected one of {', '.join(BUILTIN)}")
@@ -116,7 +136,14 @@ class Tokenizer(_ggtok.Tokenizer):
 
     @property
     def metadata(self) -> Mapping[str, Scalar]:
-        """The file's scalar metadata with overrides, read-only."""
+        """The file's metadata with overrides, read-only: every key whose value is not an array.
+
+        Strings need not be UTF-8: a byte that is not is a surrogate (`surrogateescape`).
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").metadata["tokenizer.ggml.model"]
+        'gpt2'
+        """
         return self._metadata.scalars
 
     def encode_batch(
@@ -127,23 +154,46 @@ class Tokenizer(_ggtok.Tokenizer):
         add_special: bool = True,
         parse_special: bool = False,
     ) -> Batch:
-        """The tokens of several texts, in order, on `threads` threads (all cores by default).
+        """Encodes several texts on several threads.
 
-        Raises `ValueError` for fewer than one thread, and otherwise as `encode`.
+        Args:
+            texts: An iterable of texts as `encode` takes them. It is read to its end first.
+            threads: The number of threads, at least 1. Default: the number of cores that this process may use.
+            add_special: As in `encode`.
+            parse_special: As in `encode`.
+
+        Returns:
+            The ids of each text, in the order of the texts, in two flat arrays.
+
+        Raises:
+            TypeError: `texts` is one text or not iterable, or a text is of another type: "text 3: ...".
+            GgtokError: `threads` is less than 1; or as `encode`, with the number of the first text that fails.
+            DependencyError: numpy is not installed.
+
+        Exceptions of the iterable pass through.
+
+        >>> import ggtok
+        >>> batch = ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "and another"], threads=2)
+        >>> batch.ids, batch.offsets
+        (array([6053, 7301, 6019, 7237], dtype=int32), array([0, 2, 4]))
         """
-        if threads is None:
-            threads = _cores()
+        threads = _cores() if threads is None else as_int(threads)
         if threads < 1:
             raise GgtokError(f"threads must be at least 1, not {threads}")
-        return Batch(*self._encode_batch(texts, threads, add_special, parse_special))
+        return Batch(*self._encode_batch(texts, min(threads, MAX_THREADS), add_special, parse_special))
 
     def _identity(self) -> bytes:
-        """A digest of everything that makes this tokenizer: metadata and overrides."""
+        """A digest of everything that this tokenizer is made of: vocabulary, settings and merges."""
         if self._digest is None:
+            from array import array
             from hashlib import blake2b
 
-            digest = blake2b(self._metadata.data, digest_size=16)
-            digest.update(repr(sorted(self._metadata.overrides.items())).encode("utf-8", "surrogatepass"))
+            digest = blake2b(self._canonical_bytes(), digest_size=16)
+            merges = _merges(self._metadata, self.vocab.model)
+            if merges is not None:
+                texts = merges.tolist()
+                digest.update(array("Q", map(len, texts)))
+                digest.update(b"".join(texts))
             object.__setattr__(self, "_digest", digest.digest())
         return self._digest  # type: ignore[return-value]
 
@@ -175,12 +225,12 @@ def _unpickled(cls: type[Tokenizer], data: bytes, overrides: dict[str, Scalar]) 
     import warnings
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # whoever pickled it has seen them
+        warnings.simplefilter("ignore")  # they were shown before it was pickled
         return cls.from_gguf(data, overrides=overrides)
 
 
 def _cores() -> int:
-    """The cores this process may use."""
+    """The number of cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:
@@ -188,7 +238,7 @@ def _cores() -> int:
 
 
 def _definition(metadata: Metadata) -> dict[str, object]:
-    """What the core needs to know, read with llama.cpp's rules."""
+    """The arguments of the core, read by llama.cpp's rules."""
     model = metadata.read("tokenizer.ggml.model", "str")
     if model is None:
         raise GGUFError("the file names no tokenizer", key="tokenizer.ggml.model", expected="a key of this name")
@@ -202,8 +252,8 @@ def _definition(metadata: Metadata) -> dict[str, object]:
         return None if array is None else array.tobytes()
 
     definition: dict[str, object] = {
-        "model": model,
-        "pre": pre,
+        "model": to_bytes(model),
+        "pre": None if pre is None else to_bytes(pre),
         "tokens": None,
         "scores": None,
         "int_scores": False,
@@ -213,14 +263,13 @@ def _definition(metadata: Metadata) -> dict[str, object]:
         "vocab_size": metadata.read(f"{architecture}.vocab_size", "u32"),
         "special": {},
         "flags": {},
-        "name": metadata.read("general.name", "str") or "",
-        "architecture": architecture,
+        "name": to_bytes(metadata.read("general.name", "str") or ""),
+        "architecture": to_bytes(architecture),
     }
     if model in ("none", "no_vocab"):
         return definition
-    if model in ("gpt2", "hybriddna", "whitespace", "gemma4"):
-        merges = array("merges", Type.STRING)
-        definition["merges"] = None if merges is None else merges.strings()
+    if model in BYTE_PAIR:
+        definition["merges"] = _merges(metadata, model)
         if not pre and model != "gemma4":
             import warnings
 
@@ -241,6 +290,12 @@ def _definition(metadata: Metadata) -> dict[str, object]:
         {flag: metadata.read(f"tokenizer.ggml.{key}", "bool") for flag, key in _FLAGS.items()}
     )
     return definition
+
+
+def _merges(metadata: Metadata, model: str) -> _ggtok.StringArray | None:
+    """The merges of a byte-pair vocabulary; other models do not read them."""
+    merges = metadata.read_array("tokenizer.ggml.merges", Type.STRING) if model in BYTE_PAIR else None
+    return None if merges is None else merges.strings()
 
 
 def _present(values: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A tokenizer's vocabulary as a Python sequence of tokens."""
+"""A tokenizer's vocabulary as a sequence of tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,12 @@ from .errors import TokenIndexError
 
 
 class TokenAttribute(IntFlag):
-    """What a token is: llama.cpp's `llama_token_attr`, bit for bit."""
+    """A token's attributes: llama.cpp's `llama_token_attr`, bit for bit.
+
+    >>> import ggtok
+    >>> ggtok.TokenAttribute.CONTROL in ggtok.Tokenizer.builtin("bpe").vocab[12993].attributes
+    True
+    """
 
     UNKNOWN = 1
     UNUSED = 2
@@ -27,17 +32,35 @@ class TokenAttribute(IntFlag):
 
 
 class Token(NamedTuple):
-    """One entry of a vocabulary."""
+    """One entry of a vocabulary.
+
+    >>> import ggtok
+    >>> ggtok.Tokenizer.builtin("spm").vocab[1]
+    Token(id=1, text='<s>', score=0.0, attributes=<TokenAttribute.CONTROL: 8>)
+    """
 
     id: int
+    """Its position in the vocabulary."""
     text: str
-    """As the file spells it; bytes that are not UTF-8 are surrogates (`surrogateescape`)."""
+    """As in the file. A byte that is not UTF-8 is a surrogate (`surrogateescape`)."""
     score: float
+    """A log probability (Unigram) or merge priority (SPM); 0 where the file has no scores."""
     attributes: TokenAttribute
+    """Bits: control token, user-defined, byte, ..."""
 
 
 class Vocab(Sequence[Token]):
-    """The tokens by id, special ids (`None` where there is none) and flags, as llama.cpp has them after loading."""
+    """The tokens by id, with special ids and flags, as llama.cpp has them after loading. Immutable.
+
+    `vocab[id]` is a `Token`; a slice is a list of them. A special id is `None` where the vocabulary has no such token.
+
+    >>> import ggtok
+    >>> vocab = ggtok.Tokenizer.builtin("bpe").vocab
+    >>> len(vocab), vocab.kind, vocab.pre, vocab.eos_id, vocab.mask_id
+    (13000, 'bpe', 'gpt-2', 12994, None)
+    >>> vocab[5981].text, vocab.id("\u0120is"), "nonesuch" in vocab
+    ('\u0120is', 5981, False)
+    """
 
     _core: Tokenizer
     __slots__ = (
@@ -53,10 +76,13 @@ class Vocab(Sequence[Token]):
     pre: str | None
     """The pre-tokenizer of a byte-pair vocabulary."""
     settings: Mapping[str, bool]
-    """All flags that steer encoding and decoding, by llama.cpp's names."""
+    """All flags of encoding and decoding, by llama.cpp's names."""
     add_bos: bool
+    """Whether `encode` adds BOS before a text."""
     add_eos: bool
+    """Whether `encode` adds EOS after a text."""
     add_sep: bool
+    """As the file has it. llama.cpp does not use it: WordPiece always adds SEP, the others never do."""
     eog_ids: frozenset[int]
     """The tokens that end generation."""
     bos_id: int | None
@@ -97,7 +123,10 @@ class Vocab(Sequence[Token]):
     @overload
     def __getitem__(self, index: slice) -> list[Token]: ...
     def __getitem__(self, index: int | slice) -> Token | list[Token]:
-        """The token of an id; none counts from the end. Raises `TokenIndexError`, an `IndexError`, for any other."""
+        """The token of an id, or the tokens of a slice. A negative id does not count from the end.
+
+        Raises `TokenIndexError`, an `IndexError`, for an id that is not in the vocabulary.
+        """
         if isinstance(index, slice):
             return [self[id] for id in range(*index.indices(len(self)))]
         text, score, bits = self._core._token(index)
@@ -110,15 +139,36 @@ class Vocab(Sequence[Token]):
         if isinstance(item, (str, bytes)):
             return self.id(item) is not None
         if isinstance(item, Token):
-            return 0 <= item.id < len(self) and self[item.id] == item
+            return isinstance(item.id, int) and 0 <= item.id < len(self) and self[item.id] == item
         return False
 
     def id(self, text: str | bytes) -> int | None:
-        """The id of a token text, or `None`."""
-        return self._core._token_id(text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text)
+        """The id of a token text, or `None` where no token has it. Takes `bytes`, and `str` as in `Token.text`.
+
+        >>> import ggtok
+        >>> vocab = ggtok.Tokenizer.builtin("bpe").vocab
+        >>> vocab.id("<|im_end|>"), vocab.id(b"<|im_end|>"), vocab.id("nonesuch")
+        (12993, 12993, None)
+        """
+        if isinstance(text, str):
+            try:
+                text = text.encode("utf-8", "surrogateescape")
+            except UnicodeEncodeError:  # the text of no token has other surrogates
+                return None
+        if not isinstance(text, bytes):
+            raise TypeError(f"the text of a token must be str or bytes, not {type(text).__name__}")
+        return self._core._token_id(text)
 
     def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
-        """The id of a token or of its text. Raises `TokenIndexError` where there is none in the range."""
+        """The id of a token or of its text.
+
+        Raises `TokenIndexError` where no token from `start` to `stop` is `value`.
+
+        >>> import ggtok
+        >>> vocab = ggtok.Tokenizer.builtin("bpe").vocab
+        >>> vocab.index("<|im_end|>"), vocab.index(vocab[5981])
+        (12993, 5981)
+        """
         id = value.id if isinstance(value, Token) and value in self else None
         if isinstance(value, (str, bytes)):
             id = self.id(value)

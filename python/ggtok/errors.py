@@ -1,18 +1,42 @@
-"""What ggtok raises. Every error is a `GgtokError`, and thereby a `ValueError`."""
+"""What ggtok raises. Every error is a `GgtokError`, and so a `ValueError`."""
 
 from __future__ import annotations
 
-__all__ = ["GGUFError", "GgtokError", "TokenIndexError", "UnsupportedError", "VocabularyError"]
+__all__ = ["DependencyError", "GGUFError", "GgtokError", "TokenIndexError", "UnsupportedError", "VocabularyError"]
 
 
 class GgtokError(ValueError):
-    """The base of all errors that ggtok raises."""
+    """The base of all errors that ggtok raises.
+
+    `path` is the file that was being opened, as a `str`; `None` for bytes, for files without a name, and after loading.
+
+    >>> import ggtok
+    >>> try:
+    ...     ggtok.Tokenizer.from_gguf(b"not GGUF")
+    ... except ggtok.GgtokError as error:
+    ...     print(error, error.path)
+    this is not a GGUF file (byte 0): expected b'GGUF', found b'not ' None
+    """
+
+    path: str | None = None
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return message if self.path is None else f"{self.path}: {message}"
 
 
 class GGUFError(GgtokError):
-    """A file is not GGUF, is damaged, or a metadata key has another type than it must have.
+    """A file is not GGUF or is damaged, or a metadata key has the wrong type.
 
-    `key`, `offset` (in bytes from the start of the file), `expected` and `found` are `None` where they do not apply.
+    `key`, `offset` (in bytes from the start of the file), `expected` and `found` say where and what. Each is `None`
+    where it does not apply.
+
+    >>> import ggtok
+    >>> try:
+    ...     ggtok.Tokenizer.from_gguf(b"GGUF")
+    ... except ggtok.GGUFError as error:
+    ...     print(error.offset, error.expected, error.found, sep=", ")
+    4, 4 bytes, 0 bytes
     """
 
     def __init__(
@@ -35,13 +59,14 @@ class GGUFError(GgtokError):
 
 
 class VocabularyError(GgtokError):
-    """A file is sound but its vocabulary is not."""
+    """A file is sound but its vocabulary is not, or a text needs a special token that the vocabulary does not have."""
 
 
 class UnsupportedError(GgtokError):
-    """A file asks for a tokenizer or pre-tokenizer that ggtok does not know.
+    r"""A file names a tokenizer or pre-tokenizer that ggtok does not know.
 
-    `name` is what it asks for, `nearest` are the most similar names that ggtok does know.
+    `name` is that name, with bytes that are not UTF-8 written `\xff`. `nearest` are the most similar names that ggtok
+    knows.
     """
 
     def __init__(self, message: str, name: str | None = None, nearest: tuple[str, ...] = ()) -> None:
@@ -50,4 +75,14 @@ class UnsupportedError(GgtokError):
 
 
 class TokenIndexError(GgtokError, IndexError):
-    """A token id is outside the vocabulary."""
+    """A token id is not in the vocabulary.
+
+    >>> import ggtok
+    >>> ggtok.Tokenizer.builtin("bpe").piece(1_000_000)
+    Traceback (most recent call last):
+    ggtok.errors.TokenIndexError: token id 1000000 is outside the vocabulary of 13000 tokens
+    """
+
+
+class DependencyError(GgtokError, ImportError):
+    """A call needs an optional package that is not installed: `encode_array` and `encode_batch` need numpy."""

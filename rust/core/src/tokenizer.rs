@@ -274,8 +274,12 @@ impl Tokenizer {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
     use super::{DecodeOptions, EncodeOptions, Tokenizer};
     use crate::error::{EncodeError, VocabularyError};
+    use crate::interrupt::{Interrupted, interruptible};
     use crate::vocabulary::strings::StringIndex;
     use crate::vocabulary::{Definition, SpecialIds};
 
@@ -303,6 +307,24 @@ mod tests {
         assert!(matches!(missing, Err(EncodeError::MissingSpecial { .. })), "{missing:?}");
         let plain = EncodeOptions { add_special: false, parse_special: false };
         assert!(tokenizer.encode("a", plain).is_ok());
+        Ok(())
+    }
+
+    #[test]
+    fn a_text_of_many_special_tokens_can_be_stopped() -> Result<(), VocabularyError> {
+        let definition = Definition { token_types: Some(&[2, 3, 3, 1]), ..Definition::default() };
+        let tokenizer = tokenizer("llama", &["<unk>", "<s>", "</s>", "a"], definition)?;
+        let (text, options) = ("<s>".repeat(1000), EncodeOptions { add_special: false, parse_special: true });
+        let encode = || tokenizer.count(&*text, options);
+        let asked = Rc::new(Cell::new(0));
+        let stop_at = |last| {
+            let asked = Rc::clone(&asked);
+            asked.set(0);
+            move || asked.replace(asked.get() + 1) == last
+        };
+        assert_eq!(interruptible(stop_at(10), encode), Err(Interrupted));
+        assert_eq!(asked.get(), 11);
+        assert_eq!(interruptible(stop_at(1000), encode), Ok(Ok(1000)));
         Ok(())
     }
 

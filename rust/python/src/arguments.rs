@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use ggtok_core::{Text, TokenId};
-use numpy::{PyArray1, PyArrayMethods};
+use ggtok_core::{Text, TokenId, TokenIndexError};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView, PyString, PyTuple};
 
-use crate::errors::{huge_index_error, index_error};
+use crate::errors::{Raise, huge_index_error};
+use crate::run::check_signals;
 
 /// A text argument: `str`, or anything that is bytes.
 pub(crate) enum TextArgument<'a> {
@@ -28,14 +28,15 @@ impl TextArgument<'_> {
     }
 }
 
-/// Borrows a text where it can be borrowed. Lone surrogates of a `str` become the three bytes that encode them.
+/// Borrows a text where possible. A lone surrogate of a `str` becomes the three bytes that encode it.
 #[inline]
 pub(crate) fn text<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<TextArgument<'a>> {
     if let Ok(text) = object.cast::<PyString>() {
         return match text.to_str() {
             Ok(text) => Ok(TextArgument::Str(text)),
             Err(error) if error.is_instance_of::<PyUnicodeEncodeError>(object.py()) => {
-                let bytes = text.call_method1(intern!(object.py(), "encode"), ("utf-8", "surrogatepass"))?;
+                let encode = object.py().get_type::<PyString>().getattr(intern!(object.py(), "encode"))?;
+                let bytes = encode.call1((text, "utf-8", "surrogatepass"))?;
                 Ok(TextArgument::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec()))
             }
             Err(error) => Err(error),
@@ -47,41 +48,143 @@ pub(crate) fn text<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<TextArgument<'a
     if let Ok(bytes) = object.cast::<PyByteArray>() {
         return Ok(TextArgument::Owned(bytes.to_vec()));
     }
-    let Ok(view) = PyMemoryView::from(object) else {
+    buffer(object)
+}
+
+/// The text in a buffer: one row of single bytes, which an array of numbers is not.
+#[cold]
+fn buffer<'a>(object: &Bound<'_, PyAny>) -> PyResult<TextArgument<'a>> {
+    let py = object.py();
+    let view = PyMemoryView::from(object).map_err(|error| {
+        let found = object.get_type().name();
+        match found {
+            Ok(found) if error.is_instance_of::<PyTypeError>(py) => {
+                PyTypeError::new_err(format!("a text must be str or bytes-like, not {found}"))
+            }
+            _ => error,
+        }
+    })?;
+    let format: String = view.getattr(intern!(py, "format"))?.extract()?;
+    let num_dimensions: usize = view.getattr(intern!(py, "ndim"))?.extract()?;
+    if num_dimensions != 1 || !matches!(format.trim_start_matches(['@', '=', '<', '>', '!']), "B" | "b" | "c") {
         let found = object.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("a text must be str or bytes-like, not {found}")));
-    };
-    let bytes = view.call_method0(intern!(object.py(), "tobytes"))?;
+        return Err(PyTypeError::new_err(format!(
+            "a text must be str or bytes-like, not {found} with items of format {format:?} in {num_dimensions} \
+             dimensions: token ids are decoded with decode(), and the memory of an array is a text as tobytes()"
+        )));
+    }
+    let bytes = view.call_method0(intern!(py, "tobytes"))?;
     Ok(TextArgument::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec()))
 }
 
-/// One token id. One that is no 32-bit number is outside every vocabulary.
+/// All texts of a batch. Errors of the iterable are its own; those of a text name it.
+pub(crate) fn objects<'py>(texts: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let py = texts.py();
+    let is_one_text = texts.is_instance_of::<PyString>()
+        || texts.is_instance_of::<PyBytes>()
+        || texts.is_instance_of::<PyByteArray>()
+        || texts.is_instance_of::<PyMemoryView>();
+    if is_one_text {
+        return Err(PyTypeError::new_err("texts must be an iterable of texts, not one text"));
+    }
+    let found = || -> PyResult<String> { Ok(texts.get_type().name()?.to_string()) };
+    let iterator = match texts.try_iter() {
+        Err(error) if error.is_instance_of::<PyTypeError>(py) && !texts.hasattr(intern!(py, "__iter__"))? => {
+            return Err(PyTypeError::new_err(format!("texts must be an iterable of texts, not {}", found()?)));
+        }
+        iterator => iterator?,
+    };
+    let mut objects = Vec::new();
+    for (index, text) in iterator.enumerate() {
+        check_signals(py, index)?;
+        objects.push(text?);
+    }
+    Ok(objects)
+}
+
+/// Borrows the texts of a batch.
+pub(crate) fn texts<'a>(objects: &'a [Bound<'_, PyAny>]) -> PyResult<Vec<TextArgument<'a>>> {
+    let mut texts = Vec::with_capacity(objects.len());
+    for (index, object) in objects.iter().enumerate() {
+        let py = object.py();
+        check_signals(py, index)?;
+        texts.push(text(object).map_err(|error| match error.value(py).str() {
+            Ok(message) if error.get_type(py).is(py.get_type::<PyTypeError>()) => {
+                PyTypeError::new_err(format!("text {index}: {message}"))
+            }
+            _ => error,
+        })?);
+    }
+    Ok(texts)
+}
+
+/// One token id. One that does not fit 32 bits is outside every vocabulary.
 pub(crate) fn token_id(object: &Bound<'_, PyAny>, size: usize) -> PyResult<TokenId> {
     match object.extract::<i64>() {
-        Ok(id) => TokenId::try_from(id).map_err(|_| index_error(ggtok_core::TokenIndexError { id, size })),
+        Ok(id) => TokenId::try_from(id).map_err(|_| TokenIndexError { id, size }.raise()),
         Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {
-            Err(huge_index_error(object.str()?.to_str()?, size))
+            let int = object.call_method0(intern!(object.py(), "__index__"))?;
+            // Python writes out no integer of more than 4,300 digits unless told to.
+            let shown = int.str().map_or_else(|_| "of thousands of digits".to_owned(), |int| int.to_string());
+            Err(huge_index_error(&shown, size))
         }
         Err(error) => Err(error),
     }
 }
 
 /// Token ids: a sequence or iterable of integers, or an integer array.
-pub(crate) fn token_ids<'a>(object: &'a Bound<'_, PyAny>, size: usize) -> PyResult<Cow<'a, [TokenId]>> {
+pub(crate) fn token_ids(object: &Bound<'_, PyAny>, size: usize) -> PyResult<Vec<TokenId>> {
     if let Ok(list) = object.cast::<PyList>() {
-        return list.iter().map(|id| token_id(&id, size)).collect();
+        return all_ids(list.iter().map(Ok), list.len(), size);
     }
     if let Ok(tuple) = object.cast::<PyTuple>() {
-        return tuple.iter().map(|id| token_id(&id, size)).collect();
+        return all_ids(tuple.iter().map(Ok), tuple.len(), size);
     }
-    // Only an array has a dtype, and where there is one numpy has been imported.
+    // Only an array has a dtype.
     if object.hasattr(intern!(object.py(), "dtype"))? {
-        if let Ok(array) = object.cast::<PyArray1<TokenId>>() {
-            return Ok(Cow::Owned(array.readonly().as_array().to_vec()));
+        if let Some(ids) = int32_array(object)? {
+            return Ok(ids);
         }
         let list = object.call_method0(intern!(object.py(), "tolist"))?;
         let list = list.cast::<PyList>()?;
-        return list.iter().map(|id| token_id(&id, size)).collect();
+        return all_ids(list.iter().map(Ok), list.len(), size);
     }
-    object.try_iter()?.map(|id| token_id(&id?, size)).collect()
+    all_ids(object.try_iter()?, 0, size)
+}
+
+fn all_ids<'py>(
+    objects: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
+    len: usize,
+    size: usize,
+) -> PyResult<Vec<TokenId>> {
+    let mut ids = Vec::with_capacity(len);
+    for (index, object) in objects.enumerate() {
+        let object = object?;
+        check_signals(object.py(), index)?;
+        ids.push(token_id(&object, size)?);
+    }
+    Ok(ids)
+}
+
+/// The ids in an int32 array, without a Python int for each; `None` for anything else.
+fn int32_array(array: &Bound<'_, PyAny>) -> PyResult<Option<Vec<TokenId>>> {
+    let py = array.py();
+    let Ok(view) = PyMemoryView::from(array) else { return Ok(None) };
+    let format: String = view.getattr(intern!(py, "format"))?.extract()?;
+    let num_dimensions: usize = view.getattr(intern!(py, "ndim"))?.extract()?;
+    if format != "i" || num_dimensions != 1 {
+        return Ok(None);
+    }
+    let bytes = view.call_method0(intern!(py, "tobytes"))?;
+    let (words, _) = bytes.cast::<PyBytes>()?.as_bytes().as_chunks();
+    Ok(Some(words.iter().map(|&word| TokenId::from_ne_bytes(word)).collect()))
+}
+
+/// A name of a file as text, with bytes that are not UTF-8 written `\xFF`: no name that ggtok knows has such.
+pub(crate) fn name(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(name) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(name);
+    }
+    let chunk = |chunk: std::str::Utf8Chunk<'_>| format!("{}{}", chunk.valid(), chunk.invalid().escape_ascii());
+    Cow::Owned(bytes.utf8_chunks().map(chunk).collect())
 }

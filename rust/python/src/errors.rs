@@ -1,50 +1,91 @@
-//! Every error of the core as the Python exception that stands for it.
+//! Every error of the core as its Python exception.
 
-use ggtok_core::{EncodeError, TokenIndexError, VocabularyError};
+use std::any::Any;
+
+use ggtok_core::{EncodeError, StringsError, TokenIndexError, VocabularyError};
 use pyo3::PyErr;
+use pyo3::exceptions::{PyEOFError, PyOverflowError};
 
 /// The exceptions themselves are written in Python.
 mod python {
     #![allow(missing_docs)]
+    pyo3::import_exception!(ggtok.errors, DependencyError);
     pyo3::import_exception!(ggtok.errors, GgtokError);
     pyo3::import_exception!(ggtok.errors, VocabularyError);
     pyo3::import_exception!(ggtok.errors, UnsupportedError);
     pyo3::import_exception!(ggtok.errors, TokenIndexError);
 }
 
-pub(crate) fn vocabulary_error(error: VocabularyError) -> PyErr {
-    let message = error.to_string();
-    match error {
-        VocabularyError::UnknownModel { name, nearest } | VocabularyError::UnknownPreTokenizer { name, nearest } => {
-            python::UnsupportedError::new_err((message, name, nearest))
+/// An error of the core that Python sees.
+pub(crate) trait Raise {
+    /// Its exception.
+    fn raise(self) -> PyErr;
+}
+
+impl Raise for VocabularyError {
+    fn raise(self) -> PyErr {
+        let message = self.to_string();
+        match self {
+            Self::UnknownModel { name, nearest } | Self::UnknownPreTokenizer { name, nearest } => {
+                python::UnsupportedError::new_err((message, name, nearest))
+            }
+            _ => python::VocabularyError::new_err(message),
         }
-        _ => python::VocabularyError::new_err(message),
     }
 }
 
-pub(crate) fn encode_error(error: EncodeError) -> PyErr {
-    match error {
-        EncodeError::NoVocabulary | EncodeError::MissingSpecial { .. } => {
-            python::VocabularyError::new_err(error.to_string())
-        }
-        _ => python::GgtokError::new_err(error.to_string()),
+impl Raise for EncodeError {
+    fn raise(self) -> PyErr {
+        encode_error(self, self.to_string())
     }
 }
 
-/// As [`encode_error`], for text `index` of several.
-pub(crate) fn batch_error((index, error): (usize, EncodeError)) -> PyErr {
-    let message = format!("text {index}: {error}");
+/// An error of text `self.0` of a batch.
+impl Raise for (usize, EncodeError) {
+    fn raise(self) -> PyErr {
+        let (index, error) = self;
+        encode_error(error, format!("text {index}: {error}"))
+    }
+}
+
+fn encode_error(error: EncodeError, message: String) -> PyErr {
     match error {
         EncodeError::NoVocabulary | EncodeError::MissingSpecial { .. } => python::VocabularyError::new_err(message),
         _ => python::GgtokError::new_err(message),
     }
 }
 
-pub(crate) fn index_error(error: TokenIndexError) -> PyErr {
-    python::TokenIndexError::new_err(error.to_string())
+impl Raise for TokenIndexError {
+    fn raise(self) -> PyErr {
+        python::TokenIndexError::new_err(self.to_string())
+    }
+}
+
+impl Raise for StringsError {
+    fn raise(self) -> PyErr {
+        match self {
+            Self::Truncated { index, offset, needed, left } => PyEOFError::new_err((index, offset, needed, left)),
+            Self::TooLong { index, offset, len } => PyOverflowError::new_err((index, offset, len)),
+            Self::TooLarge { len } => PyOverflowError::new_err((0, 0, len)),
+            _ => PyOverflowError::new_err(self.to_string()),
+        }
+    }
 }
 
 /// An id that no 64-bit integer holds.
 pub(crate) fn huge_index_error(id: &str, size: usize) -> PyErr {
     python::TokenIndexError::new_err(format!("token id {id} is outside the vocabulary of {size} tokens"))
+}
+
+/// numpy is needed and cannot be imported.
+pub(crate) fn no_numpy() -> PyErr {
+    python::DependencyError::new_err("arrays need numpy, which is not installed: pip install numpy")
+}
+
+/// A panic, with what it said.
+#[cold]
+pub(crate) fn bug(payload: &(dyn Any + Send)) -> PyErr {
+    let said = payload.downcast_ref::<&str>().copied();
+    let said = said.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic");
+    python::GgtokError::new_err(format!("this is a bug in ggtok, please report it: {said}"))
 }

@@ -1,4 +1,4 @@
-//! Lists of Python ints that are made once: making and freeing an int object costs more than encoding its token.
+//! Lists of Python ints, from a cache of int objects by value: making and freeing an int costs more than its token.
 
 use std::cell::RefCell;
 
@@ -6,28 +6,30 @@ use ggtok_core::TokenId;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList};
 
-/// Ids from here on are not kept; no vocabulary that anybody uses has so many tokens.
-const KEPT: usize = 1 << 20;
-/// Room for so many ids is kept from one list to the next.
+/// Ids from this one on are not cached; no vocabulary in use has as many tokens.
+const NUM_CACHED: usize = 1 << 20;
+/// Room for this many ids is kept from one list to the next.
 const ROOM: usize = 1 << 12;
+/// A longer list is made in parts of this length, with a look for signals between them.
+const PART: usize = 1 << 16;
 
 thread_local! {
     static LISTS: RefCell<Option<Box<Lists>>> = const { RefCell::new(None) };
 }
 
-/// What the lists of a thread have in common: at most 8 bytes up to the largest id, and 32 bytes for each id it has met.
+/// What the lists of a thread share: at most 8 bytes per id up to the largest seen, and 32 bytes per id seen.
 #[derive(Default)]
 pub(crate) struct Lists {
-    /// What the next list has in it; none at first.
+    /// The ids of the next list; empty at first.
     pub ids: Vec<TokenId>,
-    /// The ints so far, by value.
+    /// The ints made so far, by value.
     ints: Vec<Option<Py<PyInt>>>,
 }
 
-/// Calls `work` with what this thread makes lists with.
+/// Calls `work` with this thread's `Lists`.
 #[inline]
 pub(crate) fn with_lists<T>(work: impl FnOnce(&mut Lists) -> T) -> T {
-    // Taken out while in use: a new list can set off the garbage collector, which can call anything, even this.
+    // Taken out while in use: a new list can start the garbage collector, which can call anything, even this.
     let mut lists = LISTS.take().unwrap_or_default();
     let result = work(&mut lists);
     lists.ids.clear();
@@ -41,22 +43,30 @@ impl Lists {
     #[inline]
     pub(crate) fn list<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let Self { ids, ints } = self;
-        PyList::new(py, ids.iter().map(|&id| int(py, ints, id)))
+        let mut parts = ids.chunks(PART);
+        let mut part = |ids: &[TokenId]| PyList::new(py, ids.iter().map(|&id| int(py, ints, id)));
+        let list = part(parts.next().unwrap_or_default())?;
+        for ids in parts {
+            py.check_signals()?;
+            let end = list.len();
+            list.set_slice(end, end, part(ids)?.as_any())?;
+        }
+        Ok(list)
     }
 }
 
 #[inline]
 fn int<'py>(py: Python<'py>, ints: &mut Vec<Option<Py<PyInt>>>, id: TokenId) -> Bound<'py, PyInt> {
-    let place = id as usize;
-    if let Some(Some(int)) = ints.get(place) {
+    let value = id as usize;
+    if let Some(Some(int)) = ints.get(value) {
         return int.bind(py).clone();
     }
     let int = PyInt::new(py, id);
-    if place < KEPT {
-        if ints.len() <= place {
-            ints.resize_with(place + 1, || None);
+    if value < NUM_CACHED {
+        if ints.len() <= value {
+            ints.resize_with(value + 1, || None);
         }
-        ints[place] = Some(int.clone().unbind());
+        ints[value] = Some(int.clone().unbind());
     }
     int
 }

@@ -1,8 +1,10 @@
-//! The Python face of ggtok-core: conversions, the GIL, error mapping, and nothing else.
+//! The Python bindings of ggtok-core: conversions, the GIL, signals and errors, and nothing else.
 
 mod arguments;
+mod arrays;
 mod errors;
 mod ints;
+mod run;
 mod scratch;
 mod strings;
 mod tables;
@@ -15,7 +17,7 @@ mod _ggtok {
     #[pymodule_export]
     use super::strings::{StringArray, string_array};
     #[pymodule_export]
-    use super::tables::{families, loader_texts, models, pretokenizers};
+    use super::tables::{families, loader_texts, models, pretokenizers, special_keys};
     #[pymodule_export]
     use super::tokenizer::Tokenizer;
 }

@@ -1,9 +1,11 @@
 //! Arrays of strings inside a GGUF file, without a Python object for each string.
 
-use ggtok_core::{StringIndex, Strings, StringsError};
-use pyo3::exceptions::{PyEOFError, PyIndexError, PyOverflowError};
+use ggtok_core::{StringIndex, Strings};
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+
+use crate::run::run;
 
 /// The strings of one GGUF array, as positions in the bytes of the file.
 #[pyclass(frozen, sequence, module = "ggtok._ggtok")]
@@ -13,7 +15,7 @@ pub struct StringArray {
 }
 
 impl StringArray {
-    /// The strings as the core takes them.
+    /// The strings for the core.
     pub fn view(&self) -> Strings<'_> {
         self.index.view(&self.data)
     }
@@ -21,7 +23,7 @@ impl StringArray {
 
 #[pymethods]
 impl StringArray {
-    /// Byte offset behind the array.
+    /// The byte offset of the array's end.
     #[getter]
     fn end(&self) -> usize {
         self.index.end()
@@ -44,19 +46,19 @@ impl StringArray {
     }
 }
 
-/// Finds the `count` strings of the GGUF array whose first length is at `data[offset]`.
+/// Finds the `count` strings of a GGUF array whose first length is at `data[offset]`.
 ///
 /// Raises `EOFError(index, offset, needed, left)` if `data` ends too early: string `index` needs `needed` bytes at
 /// `offset`, and `left` are there. Raises `OverflowError(index, offset, length)` if a string is longer than llama.cpp
-/// allows, or `data` is larger than 4 GiB.
+/// allows, or `data` is larger than 4 GiB (then with `index` and `offset` 0).
 #[pyfunction]
-pub fn string_array(data: PyBackedBytes, offset: usize, count: usize, big_endian: bool) -> PyResult<StringArray> {
-    match StringIndex::length_prefixed(&data, offset, count, big_endian) {
-        Ok(index) => Ok(StringArray { data, index }),
-        Err(StringsError::Truncated { index, offset, needed, left }) => {
-            Err(PyEOFError::new_err((index, offset, needed, left)))
-        }
-        Err(StringsError::TooLong { index, offset, len }) => Err(PyOverflowError::new_err((index, offset, len))),
-        Err(_) => Err(PyOverflowError::new_err((0, offset, data.len()))),
-    }
+pub fn string_array(
+    py: Python<'_>,
+    data: PyBackedBytes,
+    offset: usize,
+    count: usize,
+    big_endian: bool,
+) -> PyResult<StringArray> {
+    let index = run(py, 0, || StringIndex::length_prefixed(&data, offset, count, big_endian))?;
+    Ok(StringArray { data, index })
 }

@@ -1,6 +1,6 @@
-//! The tables of the core, for documentation and for the watch on llama.cpp.
+//! The tables of the core, for the Python layer, documentation and the watch on llama.cpp.
 
-use ggtok_core::{FAMILIES, PRE_TOKENIZERS, tables};
+use ggtok_core::{FAMILIES, PRE_TOKENIZERS, SLOTS, tables};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -36,7 +36,17 @@ pub fn families(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
-/// The texts that the loader knows special tokens by, per slot.
+/// The keys that give the ids of special tokens, without `tokenizer.ggml.` at their start, by name.
+#[pyfunction]
+pub fn special_keys(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let all = PyDict::new(py);
+    for given in SLOTS.iter().flat_map(|slot| slot.given) {
+        all.set_item(given.name, given.key)?;
+    }
+    Ok(all)
+}
+
+/// The texts that the loader finds special tokens by, per slot.
 #[pyfunction]
 pub fn loader_texts(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);

@@ -3,22 +3,20 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ggtok_core::{Count, DecodeOptions, Definition, EncodeOptions, Scratch, SpecialIds, TokenId};
+use ggtok_core::{Count, DecodeOptions, Definition, EncodeOptions, SLOTS, Scratch, SpecialIds, TokenId};
 use numpy::PyArray1;
-use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-use crate::arguments::{TextArgument, text, token_id, token_ids};
-use crate::errors::{batch_error, encode_error, index_error, vocabulary_error};
+use crate::arguments::{self, TextArgument, text, token_id, token_ids};
+use crate::arrays::Arrays;
 use crate::ints::with_lists;
+use crate::run::{quick, run, run_long};
 use crate::scratch::with_scratch;
 use crate::strings::StringArray;
 
-/// Texts of more bytes than this are worth giving the GIL away for.
-const SHORT: usize = 512;
-/// Ids that there is room for before a text is encoded: those of a short one.
+/// The capacity that an array of ids starts with: enough for a short text.
 const ROOM: usize = 64;
 
 /// Numbers tokenizers, so that threads can tell their scratch spaces apart.
@@ -27,7 +25,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// Flat ids and offsets.
 type FlatBatch<'py> = (Bound<'py, PyArray1<TokenId>>, Bound<'py, PyArray1<i64>>);
 
-/// A vocabulary and its algorithm.
+/// A vocabulary and its algorithm: the base class of `ggtok.Tokenizer`, which says how to make one.
 #[pyclass(frozen, subclass, module = "ggtok._ggtok")]
 pub struct Tokenizer {
     core: ggtok_core::Tokenizer,
@@ -37,7 +35,7 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// Encodes one text into any sink, without the GIL where that pays.
+    /// Encodes one text into a sink.
     #[inline]
     fn encode_into<S: ggtok_core::Sink + Send>(
         &self,
@@ -48,9 +46,9 @@ impl Tokenizer {
     ) -> PyResult<()> {
         let argument = text(object)?;
         let text = argument.text();
-        let mut work = || with_scratch(self.number, |scratch| self.core.encode_into(text, options, scratch, sink));
-        let result = if text.as_bytes().len() <= SHORT { work() } else { py.detach(work) };
-        result.map_err(encode_error)
+        run(py, text.as_bytes().len(), || {
+            with_scratch(self.number, |scratch| self.core.encode_into(text, options, scratch, sink))
+        })
     }
 
     fn decode_to_bytes(
@@ -62,9 +60,7 @@ impl Tokenizer {
     ) -> PyResult<Vec<u8>> {
         let ids = token_ids(ids, self.core.vocabulary().len())?;
         let options = DecodeOptions { remove_special, unparse_special };
-        let work = || self.core.decode(&ids, options);
-        let result = if ids.len() <= SHORT { work() } else { py.detach(work) };
-        result.map_err(index_error)
+        run(py, ids.len(), || self.core.decode(&ids, options))
     }
 }
 
@@ -76,8 +72,8 @@ impl Tokenizer {
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
-        model: &str,
-        pre: Option<&str>,
+        model: &[u8],
+        pre: Option<&[u8]>,
         tokens: Option<PyRef<'_, StringArray>>,
         scores: Option<&[u8]>,
         int_scores: bool,
@@ -87,8 +83,8 @@ impl Tokenizer {
         vocab_size: Option<u32>,
         special: &Bound<'_, PyDict>,
         flags: &Bound<'_, PyDict>,
-        name: &str,
-        architecture: &str,
+        name: &[u8],
+        architecture: &[u8],
     ) -> PyResult<Self> {
         let words = |bytes: &[u8]| bytes.as_chunks::<4>().0.to_vec();
         let scores: Option<Vec<f32>> = scores.map(|scores| {
@@ -97,37 +93,25 @@ impl Tokenizer {
         });
         let token_types: Option<Vec<i32>> =
             token_types.map(|types| words(types).into_iter().map(i32::from_le_bytes).collect());
-        let id = |key: &str| -> PyResult<Option<u32>> { special.get_item(key)?.map(|id| id.extract()).transpose() };
+        let mut special_ids = SpecialIds::default();
+        for given in SLOTS.iter().flat_map(|slot| slot.given) {
+            *(given.id_mut)(&mut special_ids) = special.get_item(given.name)?.map(|id| id.extract()).transpose()?;
+        }
         let flag =
             |key: &str| -> PyResult<Option<bool>> { flags.get_item(key)?.map(|flag| flag.extract()).transpose() };
+
+        let (model, pre) = (arguments::name(model), pre.map(arguments::name));
+        let (name, architecture) = (arguments::name(name), arguments::name(architecture));
         let definition = Definition {
-            model,
-            pre,
+            model: &model,
+            pre: pre.as_deref(),
             tokens: tokens.as_ref().map(|tokens| tokens.view()),
             scores: scores.as_deref(),
             token_types: token_types.as_deref(),
             merges: merges.as_ref().map(|merges| merges.view()),
             charsmap,
             vocab_size,
-            special: SpecialIds {
-                bos: id("bos")?,
-                eos: id("eos")?,
-                eot: id("eot")?,
-                eom: id("eom")?,
-                unk: id("unk")?,
-                sep: id("sep")?,
-                pad: id("pad")?,
-                mask: id("mask")?,
-                fim_pre: id("fim_pre")?,
-                fim_suf: id("fim_suf")?,
-                fim_mid: id("fim_mid")?,
-                fim_pad: id("fim_pad")?,
-                fim_rep: id("fim_rep")?,
-                fim_sep: id("fim_sep")?,
-                prefix: id("prefix")?,
-                suffix: id("suffix")?,
-                middle: id("middle")?,
-            },
+            special: special_ids,
             add_bos: flag("add_bos")?,
             add_eos: flag("add_eos")?,
             add_sep: flag("add_sep")?,
@@ -135,14 +119,40 @@ impl Tokenizer {
             remove_extra_whitespaces: flag("remove_extra_whitespaces")?,
             lowercase: flag("lowercase")?,
             strip_accents: flag("strip_accents")?,
-            name,
-            architecture,
+            name: &name,
+            architecture: &architecture,
         };
-        let core = py.detach(|| ggtok_core::Tokenizer::new(&definition)).map_err(vocabulary_error)?;
+        let core = run_long(py, || ggtok_core::Tokenizer::new(&definition))?;
         Ok(Self { core, number: NEXT.fetch_add(1, Ordering::Relaxed), pool: Mutex::default() })
     }
 
-    /// The token ids of a text, as a list.
+    /// Encodes a text to a list of token ids.
+    ///
+    /// Args:
+    ///     text: A `str`, or bytes: `bytes`, `bytearray`, `memoryview`, or another buffer with one dimension of single
+    ///         bytes, such as a uint8 array. Bytes that are not UTF-8 are read as llama.cpp reads them. A lone surrogate
+    ///         in a `str` is read as the three bytes that `surrogatepass` encodes it to.
+    ///     add_special: Add BOS, EOS and SEP where the vocabulary says so.
+    ///     parse_special: Read control tokens written in the text, such as `<|im_end|>`, as tokens. Keep it off for text
+    ///         from users. User-defined tokens are always read.
+    ///
+    /// Returns:
+    ///     The ids, each at least 0 and less than `len(vocab)`; -1 for unknown text where a vocabulary has no unknown
+    ///     token.
+    ///
+    /// Raises:
+    ///     TypeError: `text` is of another type.
+    ///     VocabularyError: The file has no vocabulary, or a token must be added that it does not have.
+    ///     GgtokError: The text is 2 GiB or longer.
+    ///
+    /// The GIL is released for texts of more than 512 bytes. Ctrl-C stops a long text.
+    ///
+    /// >>> import ggtok
+    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
+    /// >>> tok.encode("What is LoRA?")
+    /// [9713, 5981, 6266, 78, 9612, 30]
+    /// >>> tok.encode(b"<|im_end|>", parse_special=True)
+    /// [12993]
     #[pyo3(signature = (text, *, add_special = true, parse_special = false))]
     fn encode<'py>(
         &self,
@@ -158,7 +168,16 @@ impl Tokenizer {
         })
     }
 
-    /// The token ids of a text, as an int32 array.
+    /// Encodes a text to an array of token ids, without a Python int for each.
+    ///
+    /// Takes the arguments of `encode` and raises what it does, and `DependencyError` where numpy is not installed.
+    ///
+    /// Returns:
+    ///     A numpy array of dtype int32 and shape `(number of tokens,)`.
+    ///
+    /// >>> import ggtok
+    /// >>> ggtok.Tokenizer.builtin("bpe").encode_array("What is LoRA?")
+    /// array([9713, 5981, 6266,   78, 9612,   30], dtype=int32)
     #[pyo3(signature = (text, *, add_special = true, parse_special = false))]
     fn encode_array<'py>(
         &self,
@@ -167,12 +186,19 @@ impl Tokenizer {
         add_special: bool,
         parse_special: bool,
     ) -> PyResult<Bound<'py, PyArray1<TokenId>>> {
+        let arrays = Arrays::ready(py)?;
         let mut ids = Vec::with_capacity(ROOM);
         self.encode_into(py, text, EncodeOptions { add_special, parse_special }, &mut ids)?;
-        Ok(PyArray1::from_vec(py, ids))
+        arrays.array(ids)
     }
 
-    /// How many tokens a text has.
+    /// Counts the tokens of a text: the length of what `encode` returns, without making the ids.
+    ///
+    /// Takes the arguments of `encode` and raises what it does.
+    ///
+    /// >>> import ggtok
+    /// >>> ggtok.Tokenizer.builtin("bpe").count("What is LoRA?")
+    /// 6
     #[pyo3(signature = (text, *, add_special = true, parse_special = false))]
     fn count(
         &self,
@@ -195,18 +221,36 @@ impl Tokenizer {
         add_special: bool,
         parse_special: bool,
     ) -> PyResult<FlatBatch<'py>> {
-        if texts.is_instance_of::<PyString>() || texts.is_instance_of::<PyBytes>() {
-            return Err(PyTypeError::new_err("texts must be a sequence of texts, not one text"));
-        }
-        let objects: Vec<Bound<'py, PyAny>> = texts.try_iter()?.collect::<PyResult<_>>()?;
-        let arguments: Vec<TextArgument<'_>> = objects.iter().map(text).collect::<PyResult<_>>()?;
+        let arrays = Arrays::ready(py)?;
+        let objects = arguments::objects(texts)?;
+        let arguments = arguments::texts(&objects)?;
         let texts: Vec<_> = arguments.iter().map(TextArgument::text).collect();
+        let num_bytes = texts.iter().map(|text| text.as_bytes().len() + 1).sum();
         let options = EncodeOptions { add_special, parse_special };
-        let batch = py.detach(|| self.core.encode_batch(&texts, options, threads, &self.pool)).map_err(batch_error)?;
-        Ok((PyArray1::from_vec(py, batch.ids), PyArray1::from_vec(py, batch.offsets)))
+        let batch = run(py, num_bytes, || self.core.encode_batch(&texts, options, threads, &self.pool))?;
+        Ok((arrays.array(batch.ids)?, arrays.array(batch.offsets)?))
     }
 
-    /// The text of token ids. Bytes that are not UTF-8 are handled as `errors` says, as in `bytes.decode`.
+    /// Decodes token ids to text, as llama.cpp's `llama_detokenize` does.
+    ///
+    /// Args:
+    ///     ids: An iterable of integers, or an array of integers with one dimension; int32 is the fastest.
+    ///     remove_special: Remove BOS and EOS where `encode` adds them.
+    ///     unparse_special: Write control and unknown tokens as their text. They are left out otherwise.
+    ///     errors: What to do with bytes that are not UTF-8, as in `bytes.decode`. Tokens may end inside a character.
+    ///
+    /// Raises:
+    ///     TypeError: An id is not an integer.
+    ///     TokenIndexError: An id is not in the vocabulary.
+    ///     UnicodeDecodeError: The bytes are not UTF-8 and `errors` is "strict".
+    ///     LookupError: Python knows no error handler of the name `errors`.
+    ///
+    /// >>> import ggtok
+    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
+    /// >>> tok.decode([9713, 5981, 6266, 78, 9612, 30])
+    /// 'What is LoRA?'
+    /// >>> tok.decode([9713, 12993]), tok.decode([9713, 12993], unparse_special=True)
+    /// ('What', 'What<|im_end|>')
     #[pyo3(signature = (ids, *, remove_special = false, unparse_special = false, errors = "replace"))]
     fn decode<'py>(
         &self,
@@ -226,7 +270,14 @@ impl Tokenizer {
         }
     }
 
-    /// The text of token ids, as bytes.
+    /// Decodes token ids to bytes, which need not be UTF-8.
+    ///
+    /// Takes the arguments of `decode` except `errors`, and raises `TypeError` and `TokenIndexError` as it does.
+    ///
+    /// >>> import ggtok
+    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
+    /// >>> tok.decode_bytes(tok.encode("\u00e9"))
+    /// b'\xc3\xa9'
     #[pyo3(signature = (ids, *, remove_special = false, unparse_special = false))]
     fn decode_bytes<'py>(
         &self,
@@ -238,23 +289,45 @@ impl Tokenizer {
         Ok(PyBytes::new(py, &self.decode_to_bytes(py, ids, remove_special, unparse_special)?))
     }
 
-    /// The bytes of one token; none for control and unknown tokens unless `special`.
+    /// The bytes of one token, as llama.cpp's `llama_token_to_piece` returns them.
+    ///
+    /// Args:
+    ///     id: The token.
+    ///     special: Return the text of a control or unknown token. Otherwise such a token has no bytes.
+    ///
+    /// Raises:
+    ///     TypeError: `id` is not an integer.
+    ///     TokenIndexError: `id` is not in the vocabulary.
+    ///
+    /// >>> import ggtok
+    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
+    /// >>> tok.piece(5981), tok.piece(12993), tok.piece(12993, special=False)
+    /// (b' is', b'<|im_end|>', b'')
     #[pyo3(signature = (id, *, special = true))]
     fn piece<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>, special: bool) -> PyResult<Bound<'py, PyBytes>> {
         let id = token_id(id, self.core.vocabulary().len())?;
-        self.core.piece(id, special).map(|piece| PyBytes::new(py, piece)).map_err(index_error)
+        let piece = run(py, 0, || self.core.piece(id, special))?;
+        Ok(PyBytes::new(py, piece))
     }
 
-    /// What was put right while loading, one sentence each.
+    /// What was repaired at load, as llama.cpp repairs it, one sentence each.
+    ///
+    /// >>> import ggtok
+    /// >>> ggtok.Tokenizer.builtin("spm").repairs
+    /// []
     #[getter]
     fn repairs(&self) -> Vec<&str> {
         self.core.vocabulary().repairs().iter().map(String::as_str).collect()
     }
 
-    /// Memory that the tokenizer holds, in bytes, without scratch spaces.
+    /// The memory that the tokenizer holds, in bytes, without its scratch spaces and caches.
+    ///
+    /// >>> import ggtok
+    /// >>> ggtok.Tokenizer.builtin("spm").heap_bytes > 100_000
+    /// True
     #[getter]
-    fn heap_bytes(&self) -> usize {
-        self.core.heap_bytes()
+    fn heap_bytes(&self) -> PyResult<usize> {
+        quick(|| self.core.heap_bytes())
     }
 
     fn _size(&self) -> usize {
@@ -262,16 +335,16 @@ impl Tokenizer {
     }
 
     /// Text, score and attribute bits of a token.
-    fn _token(&self, id: &Bound<'_, PyAny>) -> PyResult<(Vec<u8>, f32, u16)> {
+    fn _token<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyBytes>, f32, u16)> {
         let vocabulary = self.core.vocabulary();
         let id = token_id(id, vocabulary.len())?;
-        self.core.check_id(id).map_err(index_error)?;
-        Ok((vocabulary.text(id).to_vec(), vocabulary.score(id), vocabulary.attributes(id).bits()))
+        run(py, 0, || self.core.check_id(id))?;
+        Ok((PyBytes::new(py, vocabulary.text(id)), vocabulary.score(id), vocabulary.attributes(id).bits()))
     }
 
     /// The id of a token text.
-    fn _token_id(&self, text: &[u8]) -> Option<TokenId> {
-        self.core.vocabulary().id(text)
+    fn _token_id(&self, text: &[u8]) -> PyResult<Option<TokenId>> {
+        quick(|| self.core.vocabulary().id(text))
     }
 
     /// Kind, model and pre-tokenizer by name.
@@ -280,28 +353,12 @@ impl Tokenizer {
         (vocabulary.kind().name(), vocabulary.model(), vocabulary.pre().map(|pre| pre.name))
     }
 
-    /// Special token ids by name.
+    /// Special token ids by slot.
     fn _special<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let special = self.core.vocabulary().special();
         let all = PyDict::new(py);
-        for (name, id) in [
-            ("bos", special.bos),
-            ("eos", special.eos),
-            ("eot", special.eot),
-            ("eom", special.eom),
-            ("unk", special.unk),
-            ("sep", special.sep),
-            ("nl", special.nl),
-            ("pad", special.pad),
-            ("mask", special.mask),
-            ("fim_pre", special.fim_pre),
-            ("fim_suf", special.fim_suf),
-            ("fim_mid", special.fim_mid),
-            ("fim_pad", special.fim_pad),
-            ("fim_rep", special.fim_rep),
-            ("fim_sep", special.fim_sep),
-        ] {
-            all.set_item(name, id)?;
+        for slot in SLOTS {
+            all.set_item(slot.name, (slot.id)(special))?;
         }
         Ok(all)
     }
@@ -330,5 +387,11 @@ impl Tokenizer {
     /// The ids that end generation.
     fn _eog(&self) -> Vec<TokenId> {
         self.core.vocabulary().eog().to_vec()
+    }
+
+    /// Everything that tells the vocabulary from another, except the merges.
+    fn _canonical_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = quick(|| self.core.vocabulary().canonical_bytes())?;
+        Ok(PyBytes::new(py, &bytes))
     }
 }

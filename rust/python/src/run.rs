@@ -1,0 +1,105 @@
+//! The one way from Python into the core. Nothing else in these bindings calls it for work that could take long or fail.
+//!
+//! - Short work keeps the GIL, longer work releases it.
+//! - Long work on the main thread stops on Ctrl-C: the core asks about every thousand steps whether to stop (see
+//!   `ggtok_core::interruptible`), and every [`POLL`] that question takes the GIL and runs Python's signal handlers. An
+//!   exception of a handler, such as `KeyboardInterrupt`, unwinds the work and is raised. No second thread is needed, and
+//!   the caches of this one stay warm.
+//! - A panic becomes a `GgtokError`. It never reaches Python as a `PanicException`, which no `except Exception` catches.
+//! - An error of the core becomes its Python exception.
+
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use ggtok_core::interruptible;
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use crate::errors::{Raise, bug};
+
+/// Work on at most this many bytes or ids keeps the GIL: releasing it would cost more than it lets others do.
+const SHORT: usize = 512;
+/// Work on more than this many bytes or ids can be interrupted. Less takes a few milliseconds at worst.
+const LONG: usize = 1 << 16;
+/// How often the signal handlers run. Taking the GIL can wait 5 ms for a thread that computes in Python, so not oftener.
+const POLL: Duration = Duration::from_millis(40);
+/// How many Python objects a loop visits between two looks for signals.
+const OBJECTS: usize = 1 << 12;
+
+/// Runs work of the core on `size` bytes or ids. What unwinds is dropped or cleared by the caller.
+#[inline]
+pub(crate) fn run<T: Send, E: Raise + Send>(
+    py: Python<'_>,
+    size: usize,
+    work: impl FnOnce() -> Result<T, E> + Send,
+) -> PyResult<T> {
+    let result = match size {
+        0..=SHORT => guard(work),
+        _ if size > LONG && is_main_thread(py)? => py.detach(|| until_signal(work)),
+        _ => py.detach(|| guard(work)),
+    };
+    result?.map_err(Raise::raise)
+}
+
+/// Like [`run`], for short work that cannot fail.
+#[inline]
+pub(crate) fn quick<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+    guard(work)
+}
+
+/// Like [`run`], for work whose length says nothing, such as loading.
+pub(crate) fn run_long<T: Send, E: Raise + Send>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, E> + Send,
+) -> PyResult<T> {
+    run(py, usize::MAX, work)
+}
+
+/// Runs Python's signal handlers, if a loop over Python objects has come far enough since the last time.
+#[inline]
+pub(crate) fn check_signals(py: Python<'_>, index: usize) -> PyResult<()> {
+    if index % OBJECTS == OBJECTS - 1 { py.check_signals() } else { Ok(()) }
+}
+
+/// Turns a panic into an exception.
+#[inline]
+fn guard<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| bug(&*payload))
+}
+
+/// Runs work until a signal handler raises.
+fn until_signal<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+    let raised = Rc::new(RefCell::new(None));
+    let last = Cell::new(Instant::now());
+    let stop = {
+        let raised = Rc::clone(&raised);
+        move || {
+            if last.get().elapsed() < POLL {
+                return false;
+            }
+            let result = Python::attach(|py| py.check_signals());
+            last.set(Instant::now());
+            result.map_err(|error| raised.replace(Some(error))).is_err()
+        }
+    };
+    guard(|| interruptible(stop, work))?.map_err(|interrupted| {
+        // There is always one: the work stops only after it was set.
+        raised.take().unwrap_or_else(|| bug(&interrupted.to_string()))
+    })
+}
+
+/// Whether this is the thread that runs signal handlers.
+fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
+    let threading = py.import(intern!(py, "threading"))?;
+    let main = threading.call_method0(intern!(py, "main_thread"))?.getattr(intern!(py, "ident"))?;
+    threading.call_method0(intern!(py, "get_ident"))?.eq(main)
+}
+
+impl Raise for Infallible {
+    fn raise(self) -> PyErr {
+        match self {}
+    }
+}

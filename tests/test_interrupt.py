@@ -1,0 +1,163 @@
+"""Ctrl-C: it stops a call soon, raises `KeyboardInterrupt` and nothing else, and leaves the tokenizer as it was."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from ggtok import Tokenizer
+
+PRELUDE = """
+    import os, signal, sys, threading, time
+    import ggtok
+    tok = ggtok.Tokenizer.builtin("bpe")
+
+    def interrupted(work, after=0.3):
+        # The signal is sent by the kernel, so it comes while the GIL is released or held.
+        signal.setitimer(signal.ITIMER_REAL, after)
+        signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+        start = time.perf_counter()
+        try:
+            work()
+        except KeyboardInterrupt:
+            return time.perf_counter() - start - after
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.exit("the work came to its end")
+
+    def check():
+        ids = tok.encode("What is LoRA?")
+        assert ids == [9713, 5981, 6266, 78, 9612, 30], ids
+        assert tok.encode_batch(["What is LoRA?"] * 3, threads=2).tolist() == [ids] * 3
+        assert tok.decode(ids) == "What is LoRA?"
+"""
+
+
+def run(code: str, *options: str) -> str:
+    """What a process prints on standard output; it must end well and print nothing on standard error."""
+    code = textwrap.dedent(PRELUDE) + textwrap.dedent(code)
+    command = [sys.executable, *options, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+# 1.5 GB of text each: more than ten times as long as it takes to stop.
+LONG = {
+    "a batch on one thread": """
+        texts = ["%x " % (number * 0x9E3779B97F4A7C15 % 2**61) * 30 for number in range(10_000)] * 300
+        work = lambda: tok.encode_batch(texts, threads=1)
+    """,
+    "a batch on three threads": """
+        texts = ["%x " % (number * 0x9E3779B97F4A7C15 % 2**61) * 30 for number in range(10_000)] * 300
+        work = lambda: tok.encode_batch(texts, threads=3)
+    """,
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_work_stops(name: str) -> None:
+    run(LONG[name] + "\nassert interrupted(work) < 2\ncheck()")
+
+
+def test_a_batch_stops_while_its_texts_are_read() -> None:
+    code = """
+        import itertools
+        assert interrupted(lambda: tok.encode_batch(itertools.repeat("a"))) < 2
+        assert interrupted(lambda: tok.decode(itertools.repeat(7))) < 2
+        check()
+    """
+    run(code)
+
+
+def test_handlers_of_other_signals_run_and_may_encode() -> None:
+    """A handler that does not raise lets the work go on, even if it encodes with the same tokenizer."""
+    code = """
+        texts = ["%x " % (number * 0x9E3779B97F4A7C15 % 2**61) * 30 for number in range(10_000)] * 20
+        expected = tok.encode_batch(texts, threads=1)
+        seen = []
+        signal.signal(signal.SIGALRM, lambda *_: seen.append(tok.encode_batch(texts[:3000], threads=2) is not None))
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+        again = tok.encode_batch(texts, threads=2)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        assert (again.ids == expected.ids).all() and (again.offsets == expected.offsets).all()
+        assert seen and all(seen)
+        check()
+    """
+    run(code)
+
+
+def test_other_threads_encode_meanwhile() -> None:
+    code = """
+        texts = ["%x " % (number * 0x9E3779B97F4A7C15 % 2**61) * 30 for number in range(1000)]
+        expected = tok.encode_batch(texts).tolist()
+        results = []
+        threads = [threading.Thread(target=lambda: results.append(tok.encode_batch(texts * 5).tolist())) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        assert interrupted(lambda: tok.encode_batch(texts * 3000)) < 2
+        for thread in threads:
+            thread.join()
+        assert results == [expected * 5] * 2
+        check()
+    """
+    run(code)
+
+
+@pytest.mark.parametrize("call", ["encode_array('a')", "encode_batch(['a'])"])
+def test_ctrl_c_while_numpy_is_imported(call: str) -> None:
+    code = f"""
+        class Interrupting:
+            def find_spec(self, name, *_):
+                if name == "numpy":
+                    os.kill(os.getpid(), signal.SIGINT)
+        finder = Interrupting()
+        sys.meta_path.insert(0, finder)
+        try:
+            tok.{call}
+        except KeyboardInterrupt:
+            print("interrupted")
+        assert "numpy" not in sys.modules
+        sys.meta_path.remove(finder)
+        tok.{call}
+        check()
+    """
+    assert run(code) == "interrupted\n"
+
+
+@pytest.mark.parametrize("call", ["encode_array('a')", "encode_batch(['a'])", "encode_batch(['a'] * 100_000)"])
+def test_numpy_is_not_installed(call: str) -> None:
+    code = f"""
+        sys.modules["numpy"] = None
+        for _ in range(2):
+            try:
+                tok.{call}
+            except ggtok.DependencyError as error:
+                assert isinstance(error, ggtok.GgtokError) and isinstance(error, ImportError)
+                assert isinstance(error.__cause__, ModuleNotFoundError)
+                print(error)
+        class Array:
+            dtype = "int32"
+            def tolist(self):
+                return [9713]
+        assert tok.decode(Array()) == tok.decode([9713]) == "What"
+        assert tok.count("What is LoRA?") == 6
+    """
+    assert run(code).splitlines() == ["arrays need numpy, which is not installed: pip install numpy"] * 2
+
+
+def test_a_text_is_encoded_after_another_was_interrupted() -> None:
+    """In one process, so that the scratch spaces of this thread are those of other tests."""
+    tokenizer = Tokenizer.builtin("spm")
+    expected = tokenizer.encode("What is LoRA?")
+
+    class Interrupting:
+        def __iter__(self) -> object:
+            yield "What is LoRA?"
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tokenizer.encode_batch(Interrupting())  # type: ignore[arg-type]
+    assert tokenizer.encode("What is LoRA?") == expected
