@@ -26,7 +26,7 @@ class Batch:
     >>> len(batch), batch[1]
     (3, array([6019, 7237], dtype=int32))
     >>> batch.ids
-    array([6053, 7301, 6019, 7237,   66, 8112], dtype=int32)
+    array([ 6053,  7301,  6019,  7237,    64, 10300], dtype=int32)
     >>> batch.offsets
     array([0, 2, 4, 6])
     """
@@ -62,7 +62,7 @@ class Batch:
         >>> import ggtok
         >>> batch = ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "and another", "a third"])
         >>> batch[-1].tolist(), batch[:2].tolist(), batch[::-1].tolist()
-        ([66, 8112], [[6053, 7301], [6019, 7237]], [[66, 8112], [6019, 7237], [6053, 7301]])
+        ([64, 10300], [[6053, 7301], [6019, 7237]], [[64, 10300], [6019, 7237], [6053, 7301]])
         """
         if isinstance(index, slice):
             return self._slice(*index.indices(len(self)))

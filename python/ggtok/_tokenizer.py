@@ -60,7 +60,7 @@ class Tokenizer(_ggtok.Tokenizer):
     >>> import ggtok
     >>> tok = ggtok.Tokenizer.builtin("bpe")
     >>> tok
-    <ggtok.Tokenizer 'ggtok byte-pair' kind='bpe', pre='gpt-2', 13000 tokens>
+    <ggtok.Tokenizer 'ggtok bpe' kind='bpe', pre='qwen2', 13000 tokens>
     >>> tok.decode(tok.encode("What is LoRA?"))
     'What is LoRA?'
     """
@@ -115,7 +115,7 @@ class Tokenizer(_ggtok.Tokenizer):
 
         >>> import ggtok
         >>> ggtok.Tokenizer.builtin("wordpiece").encode("What is LoRA?")
-        [2, 4054, 4039, 6287, 4033, 35, 3]
+        [2, 4596, 4282, 4407, 4571, 25, 3]
         """
         if name not in BUILTIN:
             raise GgtokError(f"there is no builtin vocabulary {name!r}: expected one of {', '.join(BUILTIN)}")

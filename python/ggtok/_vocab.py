@@ -57,7 +57,7 @@ class Vocab(Sequence[Token]):
     >>> import ggtok
     >>> vocab = ggtok.Tokenizer.builtin("bpe").vocab
     >>> len(vocab), vocab.kind, vocab.pre, vocab.eos_id, vocab.mask_id
-    (13000, 'bpe', 'gpt-2', 12994, None)
+    (13000, 'bpe', 'qwen2', 12991, None)
     >>> vocab[5981].text, vocab.id("\u0120is"), "nonesuch" in vocab
     ('\u0120is', 5981, False)
     """

@@ -118,10 +118,11 @@ pub(crate) fn texts<'a>(objects: &'a [Bound<'_, PyAny>]) -> PyResult<Vec<TextArg
     Ok(texts)
 }
 
-/// One token id. One that does not fit 32 bits is outside every vocabulary.
+/// One token id of a vocabulary of `size` tokens.
 pub(crate) fn token_id(object: &Bound<'_, PyAny>, size: usize) -> PyResult<TokenId> {
     match object.extract::<i64>() {
-        Ok(id) => TokenId::try_from(id).map_err(|_| TokenIndexError { id, size }.raise()),
+        Ok(id) if usize::try_from(id).is_ok_and(|id| id < size) => Ok(id as TokenId),
+        Ok(id) => Err(TokenIndexError { id, size }.raise()),
         Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {
             let int = object.call_method0(intern!(object.py(), "__index__"))?;
             // Python writes out no integer of more than 4,300 digits unless told to.

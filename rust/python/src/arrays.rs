@@ -1,11 +1,17 @@
 //! numpy arrays, made in one place and only after numpy is known to be there.
 //!
 //! The `numpy` crate fetches numpy's C API when it first makes an array, and panics where that fails: numpy may not be
-//! installed, or Ctrl-C may arrive during its import. [`Arrays::ready`] does the same first, with errors instead.
+//! installed, or Ctrl-C may arrive during its import. [`Arrays::ready`] does the same before, with errors instead.
+//!
+//! It imports numpy on a thread of its own, which signals do not interrupt: half imported, numpy cannot be imported again
+//! in the same process ("cannot load module more than once"). `KeyboardInterrupt` is raised right after.
+
+use std::thread;
 
 use ggtok_core::TokenId;
 use numpy::{Element, PyArray1};
-use pyo3::exceptions::PyImportError;
+use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
@@ -34,16 +40,26 @@ impl<'py> Arrays<'py> {
 
 #[cold]
 fn prepare(py: Python<'_>) -> PyResult<()> {
-    // Everything that runs Python code, and so everything that signal handlers can interrupt.
-    numpy::get_array_module(py).map_err(|error| {
-        if !error.is_instance_of::<PyImportError>(py) {
-            return error;
-        }
-        let raised = no_numpy();
-        raised.set_cause(py, Some(error));
-        raised
-    })?;
-    // What is left reads a capsule.
+    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
+    if !modules.contains(intern!(py, "numpy"))? {
+        let import = || Python::attach(|py| py.import(intern!(py, "numpy")).map(|_| ()).map_err(|error| missing(py, error)));
+        // Where no thread can be started it is imported below.
+        let thread = || thread::scope(|scope| thread::Builder::new().spawn_scoped(scope, import).ok()?.join().ok());
+        py.detach(thread).transpose()?;
+        py.check_signals()?;
+    }
+    // Everything that runs Python code, so that what is left cannot be interrupted: it reads a capsule.
+    numpy::get_array_module(py).map_err(|error| missing(py, error))?;
     Arrays(py).array(Vec::<TokenId>::new())?;
     Ok(())
+}
+
+/// An error of an import, with what to do about it.
+fn missing(py: Python<'_>, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyImportError>(py) {
+        return error;
+    }
+    let raised = no_numpy(error.is_instance_of::<PyModuleNotFoundError>(py));
+    raised.set_cause(py, Some(error));
+    raised
 }

@@ -78,8 +78,9 @@ pub(crate) fn huge_index_error(id: &str, size: usize) -> PyErr {
 }
 
 /// numpy is needed and cannot be imported.
-pub(crate) fn no_numpy() -> PyErr {
-    python::DependencyError::new_err("arrays need numpy, which is not installed: pip install numpy")
+pub(crate) fn no_numpy(is_absent: bool) -> PyErr {
+    let problem = if is_absent { "is not installed: pip install numpy" } else { "cannot be imported" };
+    python::DependencyError::new_err(format!("arrays need numpy, which {problem}"))
 }
 
 /// A panic, with what it said.

@@ -1,0 +1,275 @@
+"""Every entry point with every hostile argument: an ordinary exception comes out or a result, never a panic.
+
+Entry points are found by introspection. One that this file has no arguments for fails a test, so a new one is covered.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import io
+import struct
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import ggtok
+import pytest
+from ggtok import _ggtok
+
+
+class Hostile(Exception):
+    """What hostile objects raise."""
+
+
+EXPECTED = (
+    *(TypeError, ValueError, LookupError, OverflowError, AttributeError, OSError, EOFError, Hostile),
+    NotImplementedError,  # of iterating over a memoryview with two dimensions
+    ggtok.DependencyError,
+)
+"""A panic would be a `PanicException`, which is not even an `Exception`."""
+
+
+def strings(*texts: bytes) -> _ggtok.StringArray:
+    data = b"".join(struct.pack("<Q", len(text)) + text for text in texts)
+    return _ggtok.string_array(data, 0, len(texts), False)
+
+
+TOKENIZER = ggtok.Tokenizer.builtin("spm")
+BATCH_IDS = array.array("i", [1, 2, 3])
+TOKEN = TOKENIZER.vocab[7]
+DEFINITION: dict[str, Any] = {
+    "model": b"llama",
+    "pre": b"default",
+    "tokens": strings(b"<unk>", b"<s>", b"</s>", b"\xe2\x96\x81", b"a"),
+    "scores": struct.pack("<5f", 0, 0, 0, -1, -2),
+    "int_scores": False,
+    "token_types": struct.pack("<5i", 2, 3, 3, 1, 1),
+    "merges": strings(b"a b"),
+    "charsmap": b"",
+    "vocab_size": 5,
+    "special": {"bos": 1},
+    "flags": {"add_bos": True},
+    "name": b"phi-3",
+    "architecture": b"llama",
+}
+CORE = _ggtok.Tokenizer(**DEFINITION | {"name": b""})
+ENCODE = {"text": "What is LoRA?", "add_special": True, "parse_special": True}
+DECODE = {"ids": [1, 300], "remove_special": True, "unparse_special": True}
+
+ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "_ggtok.Tokenizer.__new__": (lambda **arguments: _ggtok.Tokenizer(**arguments), DEFINITION),
+    "_ggtok.Tokenizer.encode": (CORE.encode, ENCODE),
+    "_ggtok.Tokenizer.encode_array": (CORE.encode_array, ENCODE),
+    "_ggtok.Tokenizer.count": (CORE.count, ENCODE),
+    "_ggtok.Tokenizer.decode": (CORE.decode, DECODE | {"errors": "replace"}),
+    "_ggtok.Tokenizer.decode_bytes": (CORE.decode_bytes, DECODE),
+    "_ggtok.Tokenizer.piece": (CORE.piece, {"id": 3, "special": True}),
+    "_ggtok.Tokenizer.repairs": (lambda: CORE.repairs, {}),
+    "_ggtok.Tokenizer.heap_bytes": (lambda: CORE.heap_bytes, {}),
+    "_ggtok.Tokenizer._encode_batch": (
+        CORE._encode_batch,
+        {"texts": ["a", b"b"], "threads": 2, "add_special": True, "parse_special": True},
+    ),
+    "_ggtok.Tokenizer._size": (CORE._size, {}),
+    "_ggtok.Tokenizer._token": (CORE._token, {"id": 3}),
+    "_ggtok.Tokenizer._token_id": (CORE._token_id, {"text": b"a"}),
+    "_ggtok.Tokenizer._kind": (CORE._kind, {}),
+    "_ggtok.Tokenizer._special": (CORE._special, {}),
+    "_ggtok.Tokenizer._settings": (CORE._settings, {}),
+    "_ggtok.Tokenizer._eog": (CORE._eog, {}),
+    "_ggtok.Tokenizer._canonical_bytes": (CORE._canonical_bytes, {}),
+    "_ggtok.StringArray.__len__": (lambda: len(strings(b"a")), {}),
+    "_ggtok.StringArray.__getitem__": (lambda index: strings(b"a", b"b")[index], {"index": 1}),
+    "_ggtok.StringArray.tolist": (strings(b"a").tolist, {}),
+    "_ggtok.StringArray.end": (lambda: strings(b"a").end, {}),
+    "_ggtok.families": (_ggtok.families, {}),
+    "_ggtok.loader_texts": (_ggtok.loader_texts, {}),
+    "_ggtok.models": (_ggtok.models, {}),
+    "_ggtok.pretokenizers": (_ggtok.pretokenizers, {}),
+    "_ggtok.special_keys": (_ggtok.special_keys, {}),
+    "_ggtok.string_array": (
+        _ggtok.string_array,
+        {"data": struct.pack("<Q", 1) + b"a", "offset": 0, "count": 1, "big_endian": False},
+    ),
+    "Tokenizer.from_gguf": (
+        ggtok.Tokenizer.from_gguf,
+        {"source": b"GGUF", "overrides": {"general.name": "x"}},
+    ),
+    "Tokenizer.builtin": (ggtok.Tokenizer.builtin, {"name": "spm"}),
+    "Tokenizer.encode_batch": (TOKENIZER.encode_batch, ENCODE | {"texts": ["a", b"b"], "threads": 2}),
+    "Tokenizer.metadata": (lambda: TOKENIZER.metadata, {}),
+    "Tokenizer.vocab": (lambda: TOKENIZER.vocab, {}),
+    "Tokenizer.__eq__": (lambda other: other == TOKENIZER, {"other": TOKENIZER}),
+    "Tokenizer.__getitem__": (lambda index: TOKENIZER.vocab[index], {"index": 1}),
+    "Vocab.id": (TOKENIZER.vocab.id, {"text": "a"}),
+    "Vocab.index": (TOKENIZER.vocab.index, {"value": "a", "start": 0, "stop": 9}),
+    "Vocab.count": (lambda value: value in TOKENIZER.vocab, {"value": TOKEN}),
+    "Batch.tolist": (lambda: TOKENIZER.encode_batch(["a"]).tolist(), {}),
+    "Batch.__getitem__": (lambda index: TOKENIZER.encode_batch(["a"])[index], {"index": 0}),
+    "Batch.ids": (lambda: TOKENIZER.encode_batch(["a"]).ids, {}),
+    "Batch.offsets": (lambda: TOKENIZER.encode_batch(["a"]).offsets, {}),
+}
+del ARGUMENTS["Tokenizer.encode_batch"][1]["text"]
+
+
+def raising(*_: object, **__: object) -> Any:
+    raise Hostile
+
+
+def lying(name: str, value: object) -> Any:
+    """An object whose special method `name` returns `value`, or raises it."""
+
+    def method(*_: object, **__: object) -> object:
+        if value is Hostile:
+            raise Hostile
+        return value
+
+    return type("Lying", (), {name: method})()
+
+
+class Emptying(list[Any]):
+    """A list with an element that empties it when it is read as an id."""
+
+    def __init__(self) -> None:
+        super().__init__([1, self, 2, 3])
+
+    def __index__(self) -> int:
+        self.clear()
+        return 1
+
+
+class LongList(list[Any]):
+    def __len__(self) -> int:
+        return 2**62
+
+
+class Text(str):
+    """A text with hostile methods."""
+
+    __slots__ = ()
+    encode = __len__ = __str__ = __iter__ = raising
+
+
+class Array:
+    """It has a dtype, but it is no array."""
+
+    dtype = "int32"
+
+    def __init__(self, items: object) -> None:
+        self.items = items
+
+    def tolist(self) -> object:
+        return self.items
+
+
+def generator(*items: object) -> Iterator[object]:
+    yield from items
+    raise Hostile
+
+
+def hostile() -> list[Any]:
+    """Fresh objects, because some can be used up."""
+    recursive: list[Any] = []
+    recursive.append(recursive)
+    released = memoryview(b"abc")
+    released.release()
+    values: list[Any] = [None, True, 0, 1, -1, 2**31, -(2**31) - 1, 2**63, 2**64, -(2**70), 10**5000]
+    values += [1.5, float("nan"), float("-inf"), 1j, object(), object, raising, Ellipsis, NotImplemented]
+    values += ["", "a", "\0", "\ud800", "\udcff\ud83d", "a" * 70_000, Text("a"), Text("\udfff"), b"", b"\xff\xfe\0"]
+    values += [bytearray(b"ab"), memoryview(b"abcdef")[::2], memoryview(b"abcd").cast("I"), memoryview(b"ab")[::-1]]
+    values += [memoryview(b"abcd").cast("B", (2, 2)), released, array.array("i", [1, 2]), array.array("d", [0.5])]
+    values += [(ctypes.c_ubyte * 2)(), (ctypes.c_int * 2)(), (ctypes.c_char * 2)(), io.BytesIO(b"x"), io.StringIO("x")]
+    values += [[None], ["a", 1], [1, "a"], [b"a", None], [[1]], recursive, (1, 2.5), (2**80,), [10**5000], Emptying()]
+    values += [LongList([1]), LongList(["a"]), {}, {"a": 1}, {1: object()}, {"bos": 2**40, "eos": -1}, {"add_bos": 7}]
+    values += [{"general.name": "\ud800"}, {"tokenizer.ggml.tokens": 1}, {"general.name": None}, {"a"}, range(10**5)]
+    values += [range(3), iter([1, "a"]), generator(), generator("a", b"b"), generator(1, 2), slice(None), slice("a", "b")]
+    for name in ("__index__", "__iter__", "__len__", "__bool__", "__str__", "__repr__", "__fspath__", "read", "__eq__"):
+        values += [lying(name, value) for value in (Hostile, None, -1, 2**70, "a", b"a", object())]
+    values += [lying("__getitem__", Hostile), lying("__buffer__", Hostile), lying("__buffer__", 7)]
+    values += [Array(items) for items in (None, [1], ["a"], [2**70], Hostile)]
+    values += [TOKEN, TOKEN._replace(id=2**70), ggtok.Token("a", 1, None, None)]  # type: ignore[arg-type]
+    try:
+        import numpy as np
+    except ImportError:
+        return values
+    types = [*np.typecodes["All"].replace("O", ""), "S0", "U2", "V3", ">i4", "<u2"]
+    values += [np.zeros(2, code) for code in types] + [np.zeros((2, 2), "i4"), np.zeros(4, "i4")[::-2], np.int32(1)]
+    values += [np.array([None, "a"], object), np.array(["a", "b"]), np.array(5), np.zeros(0, "i4"), np.zeros(2, "f4, i4")]
+    values += [np.array([1, 2**31], "u4"), np.array([2**63], "u8"), np.frombuffer(b"abc", "u1"), np.zeros((1,) * 30, "u1")]
+    return values
+
+
+def entry_points() -> set[str]:
+    """What the built module has, and what is public in Python on top of it."""
+    found = set()
+    for name, thing in vars(_ggtok).items():
+        if isinstance(thing, type):
+            found |= {f"_ggtok.{name}.{member}" for member, value in vars(thing).items() if callable_or_getter(member, value)}
+        elif callable(thing):
+            found.add(f"_ggtok.{name}")
+    for kind in (ggtok.Tokenizer, ggtok.Vocab, ggtok.Batch):
+        for member in dir(kind):
+            inherited = hasattr(_ggtok.Tokenizer, member) and kind is ggtok.Tokenizer
+            plain = kind is ggtok.Vocab and type(getattr(kind, member)).__name__ == "member_descriptor"
+            if not member.startswith("_") and not inherited and not plain:
+                found.add(f"{kind.__name__}.{member}")
+    return found
+
+
+def callable_or_getter(name: str, value: object) -> bool:
+    return name != "__class_getitem__" and (callable(value) or type(value).__name__ == "getset_descriptor")
+
+
+def calls() -> Iterator[tuple[str, str, Callable[[], object]]]:
+    for name, (function, arguments) in ARGUMENTS.items():
+        yield name, "as it should be", lambda: function(**arguments)
+        yield name, "too many arguments", lambda: function(*range(9))
+        for argument in arguments:
+            for index, value in enumerate(hostile()):
+                yield name, f"{argument} = hostile()[{index}]", lambda: function(**arguments | {argument: value})
+
+
+def call(function: Callable[[], object]) -> str:
+    """The name of the exception; anything that is not expected is an error of the test."""
+    try:
+        function()
+    except EXPECTED as error:
+        return type(error).__name__
+    return "none"
+
+
+def walk() -> dict[str, int]:
+    """How often each exception came."""
+    seen: Counter[str] = Counter()
+    for name, what, function in calls():
+        try:
+            seen[call(function)] += 1
+        except BaseException as error:
+            raise AssertionError(f"{name}, {what}: {type(error).__name__}: {error}") from error
+    assert TOKENIZER.encode("What is LoRA?") == ggtok.Tokenizer.builtin("spm").encode("What is LoRA?")
+    return seen
+
+
+def test_every_entry_point_is_known() -> None:
+    assert entry_points() - set(ARGUMENTS) == set()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_no_panic() -> None:
+    seen = walk()
+    assert seen["none"] > 500
+    assert {"TypeError", "Hostile", "TokenIndexError"} <= set(seen)
+    assert "DependencyError" not in seen
+
+
+def test_no_panic_without_numpy() -> None:
+    code = "import sys; sys.modules['numpy'] = None; import test_entry_points; print(test_entry_points.walk())"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "DependencyError" in done.stdout
