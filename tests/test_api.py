@@ -1,4 +1,4 @@
-"""The Python API: where a tokenizer comes from, what each call takes and gives, and what it is as an object."""
+"""The Python API: where a tokenizer comes from, what each call takes and returns, and what it is as an object."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from typing import Any
 import ggtok
 import numpy as np
 import pytest
-from ggtok import GgtokError, TokenAttribute, Tokenizer
+from ggtok import GgtokError, GGUFError, TokenAttribute, Tokenizer, UnsupportedError, VocabularyError, _ggtok
 from oracles import bpe
-from oracles.gguf_vocab import TokenType, Vocab
+from oracles.gguf_vocab import TokenType, Vocab, write
 
 BUILTIN = ("spm", "bpe", "wordpiece", "unigram")
 TEXT = "Hello world, wie geht's? \u4f60\u597d \U0001f600"
@@ -68,6 +68,46 @@ def test_from_missing_file(tmp_path: Path) -> None:
         Tokenizer.from_gguf(tmp_path / "none.gguf")
 
 
+@pytest.mark.parametrize("source", [None, 7, 1.5, [b"GGUF"], object()])
+def test_from_something_else(source: Any) -> None:
+    found = type(source).__name__
+    message = rf"^the source must be a path, bytes-like, or a readable binary file, not {found}$"
+    with pytest.raises(TypeError, match=message):
+        Tokenizer.from_gguf(source)
+
+
+@pytest.mark.parametrize("overrides", [7, "a=1", [("a", 1)], {1: 2}])
+def test_overrides_of_another_type(overrides: Any) -> None:
+    with pytest.raises(TypeError, match=r"overrides? must be"):
+        Tokenizer.from_gguf(GGUF, overrides=overrides)
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    """A damaged file, a damaged vocabulary and an unknown name, each from a path, a file and bytes."""
+    path = tmp_path / "small.gguf"
+    vocabulary, unknown = small_vocab().metadata(), small_vocab().metadata() | {"tokenizer.ggml.model": "nonesuch"}
+    del vocabulary["tokenizer.ggml.merges"]
+    cases: list[tuple[bytes, type[GgtokError]]] = [
+        (GGUF[:99], GGUFError),
+        (write(vocabulary), VocabularyError),
+        (write(unknown), UnsupportedError),
+    ]
+    for data, kind in cases:
+        path.write_bytes(data)
+        with path.open("rb") as file:
+            for source in (path, str(path), file):
+                with pytest.raises(kind) as caught:
+                    Tokenizer.from_gguf(source)
+                assert caught.value.path == str(path)
+                assert str(caught.value).startswith(f"{path}: ")
+                again = pickle.loads(pickle.dumps(caught.value))
+                assert (str(again), again.path) == (str(caught.value), str(path))
+        for nameless in (data, io.BytesIO(data)):
+            with pytest.raises(kind) as caught:
+                Tokenizer.from_gguf(nameless)
+            assert caught.value.path is None
+
+
 def test_overrides(small: Tokenizer) -> None:
     other = Tokenizer.from_gguf(
         GGUF, overrides={"tokenizer.ggml.add_bos_token": False, "tokenizer.ggml.add_eos_token": True}
@@ -99,7 +139,39 @@ def test_encode_refuses_other_types(small: Tokenizer, text: Any) -> None:
         small.encode(text)
 
 
-def test_encode_gives_a_list_of_int(builtin: Tokenizer) -> None:
+@pytest.mark.parametrize("code", ["i1", "u1", "S1"])
+def test_arrays_of_single_bytes_are_texts(small: Tokenizer, code: str) -> None:
+    array: Any = np.frombuffer(b"hello", code)
+    if code == "S1":
+        with pytest.raises(TypeError, match='items of format "1s"'):
+            small.encode(array)
+    else:
+        assert small.encode(array, add_special=False) == [HELLO]
+        assert small.encode(array[::-1], add_special=False) == small.encode(b"olleh", add_special=False)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([1, 2, 3]),
+        np.array([104, 105], np.int32),
+        np.array([0.5]),
+        np.array([True]),
+        np.zeros((2, 2), np.uint8),
+        np.uint8(104),
+        memoryview(b"abcd").cast("I"),
+        memoryview(b"abcd").cast("B", (2, 2)),
+    ],
+)
+@pytest.mark.parametrize("call", ["encode", "encode_array", "count"])
+def test_arrays_of_numbers_are_no_texts(small: Tokenizer, array: Any, call: str) -> None:
+    with pytest.raises(TypeError, match=r"a text must be str or bytes-like, not \w+ with items of .*decode\(\)"):
+        getattr(small, call)(array)
+    with pytest.raises(TypeError, match="text 1: a text must be str or bytes-like"):
+        small.encode_batch([b"a", array])
+
+
+def test_encode_returns_a_list_of_int(builtin: Tokenizer) -> None:
     ids = builtin.encode(TEXT)
     assert type(ids) is list
     assert {type(id) for id in ids} == {int}
@@ -160,6 +232,57 @@ def test_batch_is_a_sequence(small: Tokenizer) -> None:
             batch[index]
 
 
+def test_batch_slices(small: Tokenizer) -> None:
+    batch = small.encode_batch(["hello", b"", "a", "ab", "hello hello"], add_special=False)
+    rows = batch.tolist()
+    numbers = [None, -9, -5, -2, 0, 1, 3, 5, 9]
+    for start in numbers:
+        for stop in numbers:
+            for step in (None, 1, 2, 7, -1, -3):
+                part = batch[start:stop:step]
+                assert isinstance(part, ggtok.Batch)
+                assert part.tolist() == [ids.tolist() for ids in part] == rows[start:stop:step]
+                assert (part.ids.dtype.name, part.offsets.dtype.name, part.offsets[0]) == ("int32", "int64", 0)
+                assert len(part.ids) == part.offsets[-1]
+    assert batch[1:3].ids.base is not None
+    assert np.shares_memory(batch[2:4].ids, batch.ids)
+    empty = small.encode_batch([])
+    assert empty[:] == empty[::-1] == empty[3:7] == empty
+
+
+@pytest.mark.parametrize("index", ["a", 1.0, None, (0, 1)])
+def test_batch_refuses_other_indices(small: Tokenizer, index: Any) -> None:
+    with pytest.raises(TypeError, match="the index of a batch must be an integer or a slice, not"):
+        small.encode_batch(["a"])[index]
+
+
+def test_batch_takes_any_integer_as_an_index(small: Tokenizer) -> None:
+    assert small.encode_batch(["a", "hello"], add_special=False)[np.int64(1)].tolist() == [HELLO]
+
+
+def test_batch_names_the_text_that_fails(small: Tokenizer) -> None:
+    with pytest.raises(TypeError, match=r"^text 3: a text must be str or bytes-like, not int$"):
+        small.encode_batch(["a", b"b", "c", 4, None])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("mine"), TypeError("mine"), KeyboardInterrupt("mine")])
+def test_errors_of_an_iterable_pass_through(small: Tokenizer, error: BaseException) -> None:
+    def texts() -> Any:
+        yield "a"
+        raise error
+
+    def ids() -> Any:
+        yield HELLO
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        small.encode_batch(texts())
+    assert caught.value is error
+    with pytest.raises(type(error)) as caught:
+        small.decode(ids())
+    assert caught.value is error
+
+
 def test_batch_of_nothing(small: Tokenizer) -> None:
     batch = small.encode_batch([])
     assert (len(batch), batch.ids.tolist(), batch.offsets.tolist()) == (0, [], [0])
@@ -169,16 +292,26 @@ def test_batch_takes_any_iterable(small: Tokenizer) -> None:
     assert small.encode_batch(text for text in ("hello", "a")).tolist() == small.encode_batch(["hello", "a"]).tolist()
 
 
-@pytest.mark.parametrize("texts", ["hello", b"hello", ["a", 1], 7])
+@pytest.mark.parametrize("texts", ["hello", b"hello", bytearray(b"a"), memoryview(b"a"), ["a", 1], 7, None])
 def test_batch_refuses_a_single_text_and_other_types(small: Tokenizer, texts: Any) -> None:
     with pytest.raises(TypeError):
         small.encode_batch(texts)
 
 
 @pytest.mark.parametrize("threads", [0, -1])
-def test_batch_refuses_odd_thread_counts(small: Tokenizer, threads: int) -> None:
+def test_batch_refuses_thread_counts_below_one(small: Tokenizer, threads: int) -> None:
     with pytest.raises(ValueError, match="threads"):
         small.encode_batch(["a"], threads=threads)
+
+
+@pytest.mark.parametrize("threads", ["2", 2.0, [2]])
+def test_batch_refuses_threads_of_other_types(small: Tokenizer, threads: Any) -> None:
+    with pytest.raises(TypeError):
+        small.encode_batch(["a"], threads=threads)
+
+
+def test_batch_takes_any_number_of_threads(small: Tokenizer) -> None:
+    assert small.encode_batch(["a"], threads=2**70).tolist() == [small.encode("a")]
 
 
 # Decoding
@@ -258,6 +391,37 @@ def test_vocab_maps_ids_to_tokens(small: Tokenizer) -> None:
     assert small.vocab.id("no such token") is None
 
 
+@pytest.mark.parametrize("text", ["surrogate \ud800", "low \udfff", "a\udc7f", "escaped \udcff"])
+def test_texts_that_no_token_has(small: Tokenizer, text: str) -> None:
+    assert small.vocab.id(text) is None
+    assert text not in small.vocab  # type: ignore[comparison-overlap]
+    with pytest.raises(IndexError):
+        small.vocab.index(text)
+
+
+@pytest.mark.parametrize("text", [None, 7, bytearray(b"a"), ["a"]])
+def test_vocab_id_refuses_other_types(small: Tokenizer, text: Any) -> None:
+    with pytest.raises(TypeError, match="the text of a token must be str or bytes, not"):
+        small.vocab.id(text)
+
+
+def test_vocab_annotates_every_slot(small: Tokenizer) -> None:
+    """The core's table of special tokens, the properties and their annotations are one list."""
+    slots = {f"{name}_id" for name in small._special()}
+    assert slots == {name for name in ggtok.Vocab.__annotations__ if name.endswith("_id")}
+    assert slots < set(ggtok.Vocab.__slots__)
+    assert set(_ggtok.special_keys()) - set(small._special()) == {"prefix", "suffix", "middle"}
+    assert set(small._special()) - set(_ggtok.special_keys()) == {"nl"}
+
+
+@pytest.mark.parametrize("name", _ggtok.special_keys())
+def test_every_special_key_is_read(name: str) -> None:
+    key = f"tokenizer.ggml.{_ggtok.special_keys()[name]}"
+    slot = {"prefix": "fim_pre", "suffix": "fim_suf", "middle": "fim_mid"}.get(name, name)
+    tokenizer = Tokenizer.from_gguf(GGUF, overrides={key: 77})
+    assert getattr(tokenizer.vocab, f"{slot}_id") == 77
+
+
 def test_vocab_attributes(small: Tokenizer) -> None:
     vocab = small.vocab
     assert (vocab.kind, vocab.pre) == ("bpe", "gpt-2")
@@ -308,6 +472,55 @@ def test_equality_and_hash(small: Tokenizer) -> None:
     assert len({small, same, other}) == 2
     assert small != other
     assert small != "small"
+
+
+def changed(**changes: Any) -> Tokenizer:
+    vocab = small_vocab()
+    for name, value in changes.items():
+        setattr(vocab, name, value(getattr(vocab, name)) if callable(value) else value)
+    return Tokenizer.from_gguf(vocab.gguf())
+
+
+def test_quantizations_of_a_model_are_equal(small: Tokenizer) -> None:
+    """What does not change the tokenizer does not change its identity."""
+    metadata = {"general.file_type": 7, "general.quantization_version": 2} | small_vocab().metadata()
+    metadata |= {"general.name": "other", "general.architecture": "qwen2", "qwen2.block_count": 3}
+    data = bytearray(write(dict(reversed(metadata.items()))))
+    data[8] = 1  # it declares a tensor
+    other = Tokenizer.from_gguf(bytes(data))
+    assert other.metadata != small.metadata
+    assert other == small
+    assert hash(other) == hash(small)
+    overridden = Tokenizer.from_gguf(GGUF, overrides={"tokenizer.ggml.add_bos_token": True, "general.name": "another"})
+    assert overridden == small
+
+
+DIFFERENT: dict[str, Callable[[], Tokenizer]] = {
+    "a text": lambda: changed(texts=lambda texts: [*texts[:-1], b"<uses>"]),
+    "a score": lambda: changed(scores=lambda scores: [*scores[:-1], 1.0]),
+    "a type": lambda: changed(types=lambda types: [*types[:-1], int(TokenType.CONTROL)]),
+    "a merge": lambda: changed(merges=[*MERGES[:-1], b"h ello"]),
+    "the order of merges": lambda: changed(merges=MERGES[::-1]),
+    "no merges": lambda: changed(merges=[]),
+    "merges cut elsewhere": lambda: changed(merges=[b"l lh", b" e", *MERGES[2:]]),
+    "the pre-tokenizer": lambda: changed(pre="qwen2"),
+    "BOS": lambda: changed(bos=261),
+    "a flag": lambda: changed(add_eos=True),
+    "a model with rules of its own": lambda: changed(architecture="jina-bert-v3", texts=with_mask),
+}
+
+
+def with_mask(texts: list[bytes]) -> list[bytes]:
+    return [*texts[:-1], b"<mask>"]
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_other_tokenizers_are_different(small: Tokenizer, name: str) -> None:
+    other = DIFFERENT[name]()
+    assert other != small
+    assert hash(other) != hash(small)
+    if "rules" in name:
+        assert other != changed(texts=with_mask)
 
 
 def test_immutable(small: Tokenizer) -> None:

@@ -199,8 +199,10 @@ def test_missing_special_token() -> None:
     """llama.cpp stops the process where a token must be added that is not there."""
     tokenizer = Tokenizer.from_gguf(ugm_vocab(b"").gguf(), overrides={"tokenizer.ggml.add_bos_token": True})
     assert tokenizer.encode("a", add_special=False)
-    with pytest.raises(GgtokError, match="BOS"):
+    with pytest.raises(VocabularyError, match="BOS"):
         tokenizer.encode("a")
+    with pytest.raises(VocabularyError, match=r"^text 0: .*BOS"):
+        tokenizer.encode_batch(["a", "b"])
 
 
 DAMAGE = st.lists(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import pty
@@ -18,9 +19,13 @@ TEXT = "What is LoRA?"
 LLAMA_BPE = [128000, 3923, 374, 6621, 5726, 30]
 
 
-def run(*arguments: str | bytes | Path, text: bytes = b"", code: int = 0) -> tuple[bytes, str]:
+def run(
+    *arguments: str | bytes | Path, text: bytes = b"", code: int = 0, environment: dict[str, str] | None = None
+) -> tuple[bytes, str]:
     """Standard output and standard error of one command."""
-    done = subprocess.run([sys.executable, "-m", "ggtok", *arguments], input=text, capture_output=True, check=False)
+    command = [sys.executable, "-m", "ggtok", *arguments]
+    environment = os.environ | (environment or {})
+    done = subprocess.run(command, input=text, capture_output=True, env=environment, check=False)
     assert done.returncode == code, done.stderr.decode()
     return done.stdout, done.stderr.decode()
 
@@ -33,7 +38,7 @@ def on_terminal(*arguments: str) -> str:
     try:
         while chunk := os.read(reading, 4096):
             shown += chunk
-    except OSError:  # Linux says that nobody writes to the terminal any more
+    except OSError:  # Linux's answer when the writer has closed the terminal
         pass
     os.close(reading)
     return shown.decode().replace("\r\n", "\n")
@@ -96,6 +101,52 @@ def test_any_bytes(model: str, tmp_path: Path) -> None:
         assert run("decode", "-m", model, text=ids)[0] == tokenizer.decode_bytes(tokenizer.encode(data))
     ids, _ = run("encode", b"\xff\xfe")
     assert [int(id) for id in ids.split()] == Tokenizer.builtin("bpe").encode(b"\xff\xfe")
+
+
+LOCALES = {
+    "utf-8": {"PYTHONUTF8": "1"},
+    "latin-1": {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"},
+    "ascii": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    "ascii output": {"PYTHONIOENCODING": "ascii"},
+}
+
+
+def from_json(piece: str | dict[str, str]) -> bytes:
+    return piece.encode() if isinstance(piece, str) else base64.b64decode(piece["base64"], validate=True)
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_json_keeps_every_byte_in_every_locale(locale: str) -> None:
+    tokenizer = Tokenizer.builtin("bpe")
+    for text in (
+        "naïve 漢字 😀\n".encode(),
+        "ǁ\ud800".encode("utf-8", "surrogatepass"),
+        "漢".encode()[:2] + b"\xff\x00\x80b",
+    ):
+        shown = run("encode", "--json", text=text, environment=LOCALES[locale])[0]
+        assert shown.isascii()
+        encoded = json.loads(shown)
+        assert encoded["ids"] == tokenizer.encode(text)
+        assert [from_json(piece) for piece in encoded["pieces"]] == [tokenizer.piece(id) for id in encoded["ids"]]
+        assert any(isinstance(piece, dict) for piece in encoded["pieces"])
+        ids = [str(id) for id in encoded["ids"]]
+        shown = run("decode", "--json", *ids, environment=LOCALES[locale])[0]
+        assert shown.isascii()
+        assert from_json(json.loads(shown)["text"]) == tokenizer.decode_bytes(encoded["ids"])
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_json_of_an_argument(locale: str) -> None:
+    shown = run("encode", "--json", "naïve".encode(), environment=LOCALES[locale])[0]
+    assert json.loads(shown) == {"ids": [6450, 304, 5991], "pieces": ["na", "ï", "ve"]}
+    shown = run("inspect", "--builtin", "spm", "--json", environment=LOCALES[locale])[0]
+    assert json.loads(shown)["special"]["bos"] == {"id": 1, "piece": "<s>"}
+
+
+def test_an_override_that_is_not_utf8(model: str) -> None:
+    override = b"tokenizer.ggml.pre=str:llama-\xff"
+    _, error = run("encode", "-m", model, "--override-kv", override, "a", code=2)
+    assert 'unknown pre-tokenizer "llama-\\xff"' in error
 
 
 @pytest.mark.parametrize("name", ["spm", "bpe", "wordpiece", "unigram"])

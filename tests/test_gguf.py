@@ -17,7 +17,7 @@ import gguf
 import numpy as np
 import pytest
 from conftest import shared_files
-from ggtok import GGUFError, _prefix
+from ggtok import GGUFError, TokenAttribute, Tokenizer, UnsupportedError, _prefix
 from ggtok._gguf import Array, Metadata, Type
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,6 +78,9 @@ SMALL = file(
     pair("n", Type.ARRAY, [[1, 2], [3]]),
     pair("tokenizer.ggml.add_bos_token", Type.BOOL, True),
 )
+
+
+SPM = (Path(_prefix.__file__).parent / "vocabularies/spm.gguf").read_bytes()
 
 
 def contents(metadata: Metadata) -> dict[str, object]:
@@ -179,8 +182,81 @@ def test_strings_need_not_be_utf8() -> None:
     assert metadata.read("k\udcff", "str") == "\udcff"
 
 
+def with_names(**names: bytes) -> bytes:
+    """The builtin `spm` vocabulary, with other strings in its file."""
+    keys = {"model": "tokenizer.ggml.model", "pre": "tokenizer.ggml.pre"}
+    keys |= {"name": "general.name", "architecture": "general.architecture"}
+    metadata = Metadata.from_source(SPM)
+    kept = [entry(metadata, key) for key in metadata.entries if key not in [keys[name] for name in names]]
+    return file(*kept, *(pair(keys[name], Type.STRING, value) for name, value in names.items()))
+
+
+def entry(metadata: Metadata, key: str) -> bytes:
+    value, kind = metadata.entries[key].value, metadata.entries[key].type
+    if not isinstance(value, Array):
+        return pair(key, kind, value)
+    head = packed(key, Type.STRING) + struct.pack("<iiQ", kind, value.type, value.count)
+    return head + metadata.data[value.start : value.end]
+
+
+NOT_UTF8 = [b"\xff", b"caf\xe9", b"a\xc3", b"\xed\xa0\x80", b"\x80\x81 phi", bytes(range(1, 256))]
+
+
+@pytest.mark.parametrize("value", NOT_UTF8)
+@pytest.mark.parametrize("name", ["name", "architecture", "pre"])
+def test_names_need_not_be_utf8(name: str, value: bytes) -> None:
+    """llama.cpp reads bytes. An SPM vocabulary has no pre-tokenizer, so any name will do."""
+    tokenizer = Tokenizer.from_gguf(with_names(**{name: value}))
+    assert tokenizer == Tokenizer.from_gguf(SPM)
+    assert repr(tokenizer)
+    again: Tokenizer = pickle.loads(pickle.dumps(tokenizer))
+    assert again == tokenizer
+    assert again.metadata == tokenizer.metadata
+    keys = {"name": "general.name", "architecture": "general.architecture", "pre": "tokenizer.ggml.pre"}
+    override = value.decode("utf-8", "surrogateescape")
+    assert tokenizer.metadata[keys[name]] == override
+    assert Tokenizer.from_gguf(SPM, overrides={keys[name]: override}) == tokenizer
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udfff", "\udcff\ud83d"])
+@pytest.mark.parametrize("key", ["general.name", "general.architecture", "tokenizer.ggml.pre", "\ud800"])
+def test_overrides_with_any_surrogate(key: str, text: str) -> None:
+    tokenizer = Tokenizer.from_gguf(SPM, overrides={key: text})
+    assert tokenizer.metadata[key] == text
+    again: Tokenizer = pickle.loads(pickle.dumps(tokenizer))
+    assert again == tokenizer == Tokenizer.from_gguf(SPM)
+
+
+@pytest.mark.parametrize("value", [b"llama\xff", b"\xff", b"a\xc3\\"])
+def test_unknown_names_are_shown_escaped(value: bytes) -> None:
+    shown = "".join(chr(byte) if byte < 128 else f"\\x{byte:02x}" for byte in value)
+    for names in ({"model": value}, {"model": b"gpt2", "pre": value}):
+        with pytest.raises(UnsupportedError) as caught:
+            Tokenizer.from_gguf(with_names(**names))
+        assert caught.value.name == shown
+        assert f'"{shown}"' in str(caught.value)
+        assert caught.value.nearest
+
+
+@pytest.mark.parametrize("name", [b"Phi-3 \xff", b"\xffPHI3", b"\xe9phi-3"])
+def test_rules_by_name_compare_bytes(name: bytes) -> None:
+    """Phi-3's tokens take the whitespace after them; upper case and bad bytes make no difference."""
+    special = [b"<unk>", b"<s>", b"</s>", b"<|endoftext|>", b"<|user|>"]
+    strings = [*special, *(b"<0x%02X>" % byte for byte in range(256)), b"a"]
+    types = struct.pack("<260i", *[2, 3, 3, 3, 3], *[6] * 254, 1) + struct.pack("<2i", 6, 1)
+    tokens = packed("tokenizer.ggml.tokens", Type.STRING) + struct.pack("<iiQ", 9, 8, len(strings))
+    tokens += b"".join(packed(text, Type.STRING) for text in strings)
+    kinds = packed("tokenizer.ggml.token_type", Type.STRING) + struct.pack("<iiQ", 9, 5, len(strings)) + types
+    model = pair("tokenizer.ggml.model", Type.STRING, "llama")
+    plain = Tokenizer.from_gguf(file(model, tokens, kinds))
+    phi = Tokenizer.from_gguf(file(model, tokens, kinds, pair("general.name", Type.STRING, name)))
+    assert plain.vocab[4].attributes == TokenAttribute.CONTROL
+    assert phi.vocab[4].attributes == TokenAttribute.CONTROL | TokenAttribute.RSTRIP
+    assert phi != plain
+
+
 class Dripping(io.RawIOBase):
-    """Gives at most three bytes at a time."""
+    """Returns at most three bytes at a time."""
 
     def __init__(self, data: bytes) -> None:
         self.rest = memoryview(data)

@@ -89,7 +89,8 @@ def test_other_threads_encode_meanwhile() -> None:
         texts = ["%x " % (number * 0x9E3779B97F4A7C15 % 2**61) * 30 for number in range(1000)]
         expected = tok.encode_batch(texts).tolist()
         results = []
-        threads = [threading.Thread(target=lambda: results.append(tok.encode_batch(texts * 5).tolist())) for _ in range(2)]
+        target = lambda: results.append(tok.encode_batch(texts * 5).tolist())
+        threads = [threading.Thread(target=target) for _ in range(2)]
         for thread in threads:
             thread.start()
         assert interrupted(lambda: tok.encode_batch(texts * 3000)) < 2

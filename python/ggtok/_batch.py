@@ -8,7 +8,7 @@ from operator import index as as_int
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, TypeAlias, overload
+    from typing import Any, SupportsIndex, TypeAlias, overload
 
     import numpy as np
     from numpy.typing import NDArray
@@ -48,11 +48,11 @@ class Batch:
     if TYPE_CHECKING:
 
         @overload
-        def __getitem__(self, index: int) -> Ids: ...
+        def __getitem__(self, index: SupportsIndex) -> Ids: ...
         @overload
         def __getitem__(self, index: slice) -> Batch: ...
 
-    def __getitem__(self, index: int | slice) -> Ids | Batch:
+    def __getitem__(self, index: SupportsIndex | slice) -> Ids | Batch:
         """The ids of one text, or the batch of a slice of the texts.
 
         A slice with a step of 1 is a view, as of a list of texts; one with another step copies its ids.

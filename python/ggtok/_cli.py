@@ -23,6 +23,7 @@ from . import GgtokError, Tokenizer
 
 BUILTIN = ("bpe", "spm", "wordpiece", "unigram")
 
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     arguments = _parser().parse_args(argv)
@@ -35,7 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the interpreter does not fail to flush it at exit
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # so that the interpreter does not fail to flush it at exit
         return 1
     except KeyboardInterrupt:
         return 130
@@ -89,7 +92,9 @@ def _parser() -> argparse.ArgumentParser:
             "-f", "--file", metavar="FILE", action="append", default=[], help="a file as one text; - is standard input"
         )
         sub.add_argument("--no-special", action="store_true", help="add no BOS, EOS or SEP")
-        sub.add_argument("--parse-special", action="store_true", help="read control tokens written in the text as tokens")
+        sub.add_argument(
+            "--parse-special", action="store_true", help="read control tokens written in the text as tokens"
+        )
 
     of_texts("encode", _encode, "turn texts into token ids")
     of_texts("count", _count, "count the tokens of texts")

@@ -8,14 +8,23 @@ from _typeshed import ReadableBuffer
 from numpy.typing import NDArray
 from typing_extensions import Self, disjoint_base
 
-__all__ = ["StringArray", "Tokenizer", "families", "loader_texts", "models", "pretokenizers", "special_keys", "string_array"]
+__all__ = [
+    "StringArray",
+    "Tokenizer",
+    "families",
+    "loader_texts",
+    "models",
+    "pretokenizers",
+    "special_keys",
+    "string_array",
+]
 
 _Text: TypeAlias = str | ReadableBuffer
 _Ids: TypeAlias = Iterable[SupportsIndex]
 
 @disjoint_base
 class Tokenizer:
-    """A vocabulary and its algorithm."""
+    """A vocabulary and its algorithm: the base class of `ggtok.Tokenizer`, which says how to make one."""
 
     def __new__(
         cls,
@@ -35,32 +44,128 @@ class Tokenizer:
         architecture: bytes,
     ) -> Self: ...
     def encode(self, text: _Text, *, add_special: bool = True, parse_special: bool = False) -> list[int]:
-        """The token ids of a text, as a list."""
+        """Encodes a text to a list of token ids.
+
+        Args:
+            text: A `str`, or bytes: `bytes`, `bytearray`, `memoryview`, or another buffer with one dimension of single
+                bytes, such as a uint8 array. Bytes that are not UTF-8 are read as llama.cpp reads them. A lone surrogate
+                in a `str` is read as the three bytes that `surrogatepass` encodes it to.
+            add_special: Add BOS, EOS and SEP where the vocabulary says so.
+            parse_special: Read control tokens written in the text, such as `<|im_end|>`, as tokens. Keep it off for text
+                from users. User-defined tokens are always read.
+
+        Returns:
+            The ids, each at least 0 and less than `len(vocab)`; -1 for unknown text where a vocabulary has no unknown
+            token.
+
+        Raises:
+            TypeError: `text` is of another type.
+            VocabularyError: The file has no vocabulary, or a token must be added that it does not have.
+            GgtokError: The text is 2 GiB or longer.
+
+        The GIL is released for texts of more than 512 bytes. Ctrl-C stops a long text.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> tok.encode("What is LoRA?")
+        [9713, 5981, 6266, 78, 9612, 30]
+        >>> tok.encode(b"<|im_end|>", parse_special=True)
+        [12993]
+        """
 
     def encode_array(self, text: _Text, *, add_special: bool = True, parse_special: bool = False) -> NDArray[np.int32]:
-        """The token ids of a text, as an int32 array."""
+        """Encodes a text to an array of token ids, without a Python int for each.
+
+        Takes the arguments of `encode` and raises what it does, and `DependencyError` where numpy is not installed.
+
+        Returns:
+            A numpy array of dtype int32 and shape `(number of tokens,)`.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").encode_array("What is LoRA?")
+        array([9713, 5981, 6266,   78, 9612,   30], dtype=int32)
+        """
 
     def count(self, text: _Text, *, add_special: bool = True, parse_special: bool = False) -> int:
-        """How many tokens a text has."""
+        """Counts the tokens of a text: the length of what `encode` returns, without making the ids.
+
+        Takes the arguments of `encode` and raises what it does.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").count("What is LoRA?")
+        6
+        """
 
     def decode(
         self, ids: _Ids, *, remove_special: bool = False, unparse_special: bool = False, errors: str = "replace"
     ) -> str:
-        """The text of token ids. Bytes that are not UTF-8 are handled as `errors` says, as in `bytes.decode`."""
+        """Decodes token ids to text, as llama.cpp's `llama_detokenize` does.
+
+        Args:
+            ids: An iterable of integers, or an array of integers with one dimension; int32 is the fastest.
+            remove_special: Remove BOS and EOS where `encode` adds them.
+            unparse_special: Write control and unknown tokens as their text. They are left out otherwise.
+            errors: What to do with bytes that are not UTF-8, as in `bytes.decode`. Tokens may end inside a character.
+
+        Raises:
+            TypeError: An id is not an integer.
+            TokenIndexError: An id is not in the vocabulary.
+            UnicodeDecodeError: The bytes are not UTF-8 and `errors` is "strict".
+            LookupError: Python knows no error handler of the name `errors`.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> tok.decode([9713, 5981, 6266, 78, 9612, 30])
+        'What is LoRA?'
+        >>> tok.decode([9713, 12993]), tok.decode([9713, 12993], unparse_special=True)
+        ('What', 'What<|im_end|>')
+        """
 
     def decode_bytes(self, ids: _Ids, *, remove_special: bool = False, unparse_special: bool = False) -> bytes:
-        """The text of token ids, as bytes."""
+        r"""Decodes token ids to bytes, which need not be UTF-8.
+
+        Takes the arguments of `decode` except `errors`, and raises `TypeError` and `TokenIndexError` as it does.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> tok.decode_bytes(tok.encode("\u00e9"))
+        b'\xc3\xa9'
+        """
 
     def piece(self, id: SupportsIndex, *, special: bool = True) -> bytes:
-        """The bytes of one token; none for control and unknown tokens unless `special`."""
+        """The bytes of one token, as llama.cpp's `llama_token_to_piece` returns them.
+
+        Args:
+            id: The token.
+            special: Return the text of a control or unknown token. Otherwise such a token has no bytes.
+
+        Raises:
+            TypeError: `id` is not an integer.
+            TokenIndexError: `id` is not in the vocabulary.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> tok.piece(5981), tok.piece(12993), tok.piece(12993, special=False)
+        (b' is', b'<|im_end|>', b'')
+        """
 
     @property
     def repairs(self) -> list[str]:
-        """What was put right while loading, one sentence each."""
+        """What was repaired at load, as llama.cpp repairs it, one sentence each.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("spm").repairs
+        []
+        """
 
     @property
     def heap_bytes(self) -> int:
-        """Memory that the tokenizer holds, in bytes, without scratch spaces."""
+        """The memory that the tokenizer holds, in bytes, without its scratch spaces and caches.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("spm").heap_bytes > 100_000
+        True
+        """
 
     def _encode_batch(
         self, texts: Iterable[_Text], threads: int, add_special: bool, parse_special: bool
@@ -80,7 +185,7 @@ class StringArray:
 
     @property
     def end(self) -> int:
-        """Byte offset behind the array."""
+        """The byte offset of the array's end."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> bytes: ...
@@ -104,11 +209,11 @@ class _Family(TypedDict):
     byte_encode: bool
 
 def string_array(data: bytes | bytearray, offset: int, count: int, big_endian: bool) -> StringArray:
-    """Finds the `count` strings of the GGUF array whose first length is at `data[offset]`.
+    """Finds the `count` strings of a GGUF array whose first length is at `data[offset]`.
 
     Raises `EOFError(index, offset, needed, left)` if `data` ends too early: string `index` needs `needed` bytes at
     `offset`, and `left` are there. Raises `OverflowError(index, offset, length)` if a string is longer than llama.cpp
-    allows, or `data` is larger than 4 GiB.
+    allows, or `data` is larger than 4 GiB (then with `index` and `offset` 0).
     """
 
 def pretokenizers() -> dict[str, _PreTokenizer]:
@@ -118,10 +223,10 @@ def families() -> dict[str, _Family]:
     """Pattern families by name: their patterns and whether they spell bytes."""
 
 def special_keys() -> dict[str, str]:
-    """x"""
+    """The keys that give the ids of special tokens, without `tokenizer.ggml.` at their start, by name."""
 
 def loader_texts() -> dict[str, list[str]]:
-    """The texts that the loader knows special tokens by, per slot."""
+    """The texts that the loader finds special tokens by, per slot."""
 
 def models() -> dict[str, str]:
     """`tokenizer.ggml.model` by name: the kind of vocabulary."""

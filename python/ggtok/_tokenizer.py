@@ -51,11 +51,11 @@ class Tokenizer(_ggtok.Tokenizer):
     """Text to tokens and back, exactly as llama.cpp does.
 
     Made by `Tokenizer.from_gguf` or `Tokenizer.builtin`. Immutable and safe to share between threads. Two tokenizers
-    are equal, and hash alike, if their vocabularies and settings are: those of two quantizations of a model are. Pickling
-    carries the metadata along, so no file is needed to unpickle.
+    are equal, and hash alike, if their vocabularies and settings are equal: those of two quantizations of a model are.
+    A pickled tokenizer contains the metadata, so no file is needed to unpickle it.
 
-    Calls on more than 512 bytes or ids release the GIL. Ctrl-C stops a batch or a long text; the tokenizer stays usable.
-    Encoding takes O(n log n) time at worst for n bytes, and O(n) for text made of words.
+    Calls on more than 512 bytes or ids release the GIL. Ctrl-C stops a batch or a long text, and the tokenizer stays
+    usable. Encoding takes O(n log n) time at worst for n bytes, and O(n) for text made of words.
 
     >>> import ggtok
     >>> tok = ggtok.Tokenizer.builtin("bpe")
@@ -80,8 +80,8 @@ class Tokenizer(_ggtok.Tokenizer):
         """Opens the tokenizer of a GGUF file. Only the metadata is read; tensors may be missing.
 
         Args:
-            source: A path, the bytes of a file (`bytes` or another buffer), or a readable binary file, which is read from
-                its current position.
+            source: A path, the bytes of a file (`bytes` or another buffer), or a readable binary file, which is read
+                from its current position.
             overrides: Values of metadata keys that replace those of the file, as llama.cpp's `--override-kv` does. One
                 of another type than llama.cpp expects is ignored, with a warning to the logger `ggtok`.
 
