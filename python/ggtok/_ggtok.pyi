@@ -47,12 +47,12 @@ class Tokenizer:
         """Encodes a text to a list of token ids.
 
         Args:
-            text: A `str`, or bytes: `bytes`, `bytearray`, `memoryview`, or another buffer with one dimension of single
-                bytes, such as a uint8 array. Bytes that are not UTF-8 are read as llama.cpp reads them. A lone surrogate
-                in a `str` is read as the three bytes that `surrogatepass` encodes it to.
+            text: A `str`, or bytes: `bytes`, `bytearray`, `memoryview`, or another buffer with one dimension of
+                single bytes, such as a uint8 array. Bytes that are not UTF-8 are read as llama.cpp reads them. A lone
+                surrogate in a `str` is read as the three bytes that `surrogatepass` encodes it to.
             add_special: Add BOS, EOS and SEP where the vocabulary says so.
-            parse_special: Read control tokens written in the text, such as `<|im_end|>`, as tokens. Keep it off for text
-                from users. User-defined tokens are always read.
+            parse_special: Read control tokens written in the text, such as `<|im_end|>`, as tokens. Keep it off for
+                text from users. User-defined tokens are always read.
 
         Returns:
             The ids, each at least 0 and less than `len(vocab)`; -1 for unknown text where a vocabulary has no unknown

@@ -230,7 +230,11 @@ mod tests {
             let asked = Rc::clone(&asked);
             move || asked.replace(asked.get() + 1) == 1
         };
-        let work = || if thread::current().id() != caller { endless(&steps) };
+        let work = || {
+            if thread::current().id() != caller {
+                endless(&steps)
+            }
+        };
         assert_eq!(interruptible(stop, || with_helpers(1, work)), Err(Interrupted));
         assert_eq!(asked.get(), 2);
     }

@@ -1,13 +1,13 @@
 //! Cancellation by unwinding: long loops call [`check`], and a caller that wants to stop them says so there.
 //!
-//! [`interruptible`] sets a thread-local question, "stop?", for as long as its work runs. [`check`] asks it, and where the
-//! answer is yes unwinds to `interruptible` with `resume_unwind`, which prints nothing because it does not call the panic
-//! hook. So no signature between the two has to carry an error, and code that nobody wants to stop pays for one
-//! thread-local read every thousand steps or so. This is how salsa, rust-analyzer's database, cancels queries.
+//! [`interruptible`] sets a thread-local question, "stop?", while its work runs. [`check`] asks it, and where the answer
+//! is yes unwinds to `interruptible` with `resume_unwind`, which does not call the panic hook and so prints nothing. No
+//! function between the two has to return an error, and code that nobody wants to stop pays for one thread-local read
+//! every thousand steps or so. This is how salsa, rust-analyzer's database, cancels queries.
 //!
-//! What unwinding leaves behind is the caller's: a sink holds some of the tokens, and a [`Scratch`](crate::Scratch) must
-//! be dropped, as one is that was moved into the work. A [`Tokenizer`](crate::Tokenizer) stays as it was.
-//! With `panic = "abort"` there is no unwinding: work then runs to its end.
+//! A [`Tokenizer`](crate::Tokenizer) stays as it was. What the work wrote to is half done: a sink holds some of the
+//! tokens, and a [`Scratch`](crate::Scratch) must be dropped, which happens by itself if the work owns it.
+//! With `panic = "abort"` there is no unwinding, and work runs to its end.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;

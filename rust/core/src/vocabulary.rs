@@ -217,7 +217,7 @@ impl Vocabulary {
         &self.repairs
     }
 
-    /// Everything that tells this vocabulary from another, as bytes: equal vocabularies have equal bytes.
+    /// All that distinguishes this vocabulary from another, as bytes: equal vocabularies have equal bytes.
     ///
     /// They depend on the version of this crate, so they are for comparing inside one process.
     pub fn canonical_bytes(&self) -> Vec<u8> {
@@ -232,7 +232,8 @@ impl Vocabulary {
         add(&self.charsmap);
         let scores: Vec<u8> = self.scores.iter().flat_map(|score| score.to_le_bytes()).collect();
         add(&scores);
-        let attributes: Vec<u8> = self.attributes.iter().flat_map(|attributes| attributes.bits().to_le_bytes()).collect();
+        let attributes: Vec<u8> =
+            self.attributes.iter().flat_map(|attributes| attributes.bits().to_le_bytes()).collect();
         add(&attributes);
         bytes
     }

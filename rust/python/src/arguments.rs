@@ -8,6 +8,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView, PyString, PyTuple};
 
+use crate::arrays;
 use crate::errors::{Raise, huge_index_error};
 use crate::run::check_signals;
 
@@ -143,7 +144,7 @@ pub(crate) fn token_ids(object: &Bound<'_, PyAny>, size: usize) -> PyResult<Vec<
     }
     // Only an array has a dtype.
     if object.hasattr(intern!(object.py(), "dtype"))? {
-        if let Some(ids) = int32_array(object)? {
+        if let Some(ids) = arrays::int32(object)? {
             return Ok(ids);
         }
         let list = object.call_method0(intern!(object.py(), "tolist"))?;
@@ -165,20 +166,6 @@ fn all_ids<'py>(
         ids.push(token_id(&object, size)?);
     }
     Ok(ids)
-}
-
-/// The ids in an int32 array, without a Python int for each; `None` for anything else.
-fn int32_array(array: &Bound<'_, PyAny>) -> PyResult<Option<Vec<TokenId>>> {
-    let py = array.py();
-    let Ok(view) = PyMemoryView::from(array) else { return Ok(None) };
-    let format: String = view.getattr(intern!(py, "format"))?.extract()?;
-    let num_dimensions: usize = view.getattr(intern!(py, "ndim"))?.extract()?;
-    if format != "i" || num_dimensions != 1 {
-        return Ok(None);
-    }
-    let bytes = view.call_method0(intern!(py, "tobytes"))?;
-    let (words, _) = bytes.cast::<PyBytes>()?.as_bytes().as_chunks();
-    Ok(Some(words.iter().map(|&word| TokenId::from_ne_bytes(word)).collect()))
 }
 
 /// A name of a file as text, with bytes that are not UTF-8 written `\xFF`: no name that ggtok knows has such.

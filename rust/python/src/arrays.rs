@@ -1,7 +1,7 @@
-//! numpy arrays, made in one place and only after numpy is known to be there.
+//! numpy arrays, made and read in one place and only after numpy is known to be there.
 //!
 //! The `numpy` crate fetches numpy's C API when it first makes an array, and panics where that fails: numpy may not be
-//! installed, or Ctrl-C may arrive during its import. [`Arrays::ready`] does the same before, with errors instead.
+//! installed, or Ctrl-C may arrive during its import. [`Arrays::ready`] does the same first, with errors instead.
 //!
 //! It imports numpy on a thread of its own, which signals do not interrupt: half imported, numpy cannot be imported again
 //! in the same process ("cannot load module more than once"). `KeyboardInterrupt` is raised right after.
@@ -9,7 +9,7 @@
 use std::thread;
 
 use ggtok_core::TokenId;
-use numpy::{Element, PyArray1};
+use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -38,11 +38,34 @@ impl<'py> Arrays<'py> {
     }
 }
 
+/// The items of an int32 array with one dimension; `None` for anything else.
+pub(crate) fn int32(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<TokenId>>> {
+    let py = object.py();
+    if READY.get(py).is_none() {
+        if !is_imported(py)? {
+            return Ok(None);
+        }
+        match Arrays::ready(py) {
+            Err(error) if error.is_instance_of::<PyImportError>(py) => return Ok(None),
+            ready => ready?,
+        };
+    }
+    quick(|| {
+        let array = object.cast::<PyArray1<TokenId>>().ok()?.try_readonly().ok()?;
+        Some(array.as_array().to_vec())
+    })
+}
+
+/// Whether numpy is imported, or is being imported.
+fn is_imported(py: Python<'_>) -> PyResult<bool> {
+    py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?.contains(intern!(py, "numpy"))
+}
+
 #[cold]
 fn prepare(py: Python<'_>) -> PyResult<()> {
-    let modules = py.import(intern!(py, "sys"))?.getattr(intern!(py, "modules"))?;
-    if !modules.contains(intern!(py, "numpy"))? {
-        let import = || Python::attach(|py| py.import(intern!(py, "numpy")).map(|_| ()).map_err(|error| missing(py, error)));
+    if !is_imported(py)? {
+        let import =
+            || Python::attach(|py| py.import(intern!(py, "numpy")).map(|_| ()).map_err(|error| missing(py, error)));
         // Where no thread can be started it is imported below.
         let thread = || thread::scope(|scope| thread::Builder::new().spawn_scoped(scope, import).ok()?.join().ok());
         py.detach(thread).transpose()?;

@@ -6,7 +6,7 @@ use ggtok_core::TokenId;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList};
 
-/// Ids from this one on are not cached; no vocabulary in use has as many tokens.
+/// Ids this large are not cached; no vocabulary in use has as many tokens.
 const NUM_CACHED: usize = 1 << 20;
 /// Room for this many ids is kept from one list to the next.
 const ROOM: usize = 1 << 12;
@@ -42,14 +42,21 @@ impl Lists {
     /// A list of the ids.
     #[inline]
     pub(crate) fn list<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        if self.ids.len() > PART {
+            return self.long_list(py);
+        }
         let Self { ids, ints } = self;
-        let mut parts = ids.chunks(PART);
-        let mut part = |ids: &[TokenId]| PyList::new(py, ids.iter().map(|&id| int(py, ints, id)));
-        let list = part(parts.next().unwrap_or_default())?;
-        for ids in parts {
+        PyList::new(py, ids.iter().map(|&id| int(py, ints, id)))
+    }
+
+    #[cold]
+    fn long_list<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let Self { ids, ints } = self;
+        let list = PyList::empty(py);
+        for ids in ids.chunks(PART) {
             py.check_signals()?;
-            let end = list.len();
-            list.set_slice(end, end, part(ids)?.as_any())?;
+            let part = PyList::new(py, ids.iter().map(|&id| int(py, ints, id)))?;
+            list.set_slice(list.len(), list.len(), part.as_any())?;
         }
         Ok(list)
     }

@@ -389,7 +389,7 @@ impl Tokenizer {
         self.core.vocabulary().eog().to_vec()
     }
 
-    /// Everything that tells the vocabulary from another, except the merges.
+    /// All that distinguishes the vocabulary from another, except the merges.
     fn _canonical_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = quick(|| self.core.vocabulary().canonical_bytes())?;
         Ok(PyBytes::new(py, &bytes))
