@@ -25,7 +25,7 @@ const SHORT: usize = 512;
 /// Work on more than this many bytes or ids can be interrupted. Less takes a few milliseconds at worst.
 const LONG: usize = 1 << 16;
 /// How often the signal handlers run. Taking the GIL can wait 5 ms for a thread that computes in Python, so not oftener.
-const POLL: Duration = Duration::from_millis(40);
+const POLL: Duration = Duration::from_millis(30);
 /// How many Python objects a loop visits between two looks for signals.
 const OBJECTS: usize = 1 << 12;
 
