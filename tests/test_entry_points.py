@@ -296,3 +296,24 @@ def test_no_panic_without_numpy() -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "DependencyError" in done.stdout
+
+
+def test_a_panic_is_a_typed_error() -> None:
+    """A panic that Python can provoke: the numpy crate finds something else where it keeps its borrow flags."""
+    code = """
+import ggtok, numpy as np
+core = getattr(np, "_core", None) or np.core
+core.multiarray._RUST_NUMPY_BORROW_CHECKING_API = 7
+tok = ggtok.Tokenizer.builtin("bpe")
+for _ in range(2):
+    try:
+        tok.decode(np.array([9713], np.int32))
+    except ggtok.GgtokError as error:
+        print(error)
+print(tok.decode([9713]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    first, second, text = done.stdout.splitlines()
+    assert first == second
+    assert first.startswith("this is a bug in ggtok, please report it: ")
+    assert text == "What"

@@ -1,7 +1,7 @@
 //! Many texts at once: a work queue of runs, served by several threads, joined into one flat array.
 //!
-//! A run is about [`RUN`] bytes of consecutive texts, so that threads finish together. Each run is encoded into an array
-//! of its own, and the arrays are joined in order at the end. Threads share nothing but the number of the next run.
+//! A run is about [`RUN`] bytes of consecutive texts, so that threads finish together. Each run is encoded into an
+//! array of its own, and the arrays are joined in order at the end. Threads share only the number of the next run.
 //! O(total length / threads).
 //!
 //! The calling thread works too. It is the only one that asks the caller whether to stop (see

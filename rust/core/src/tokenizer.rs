@@ -3,7 +3,7 @@
 //! Encoding cuts the special tokens out of the text, has the model encode each fragment between them, and adds BOS, EOS
 //! and SEP. What a call writes to is in a [`Scratch`]; the tokenizer itself never changes.
 //!
-//! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::tokenize`. Deviations: (1) where a token has to be added
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::tokenize`. Deviations: (1) where a token must be added
 //! and the vocabulary has none, llama.cpp aborts; here it is [`EncodeError::MissingSpecial`].
 
 use std::sync::OnceLock;

@@ -3,8 +3,8 @@
 //! The `numpy` crate fetches numpy's C API when it first makes an array, and panics where that fails: numpy may not be
 //! installed, or Ctrl-C may arrive during its import. [`Arrays::ready`] does the same first, with errors instead.
 //!
-//! It imports numpy on a thread of its own, which signals do not interrupt: half imported, numpy cannot be imported again
-//! in the same process ("cannot load module more than once"). `KeyboardInterrupt` is raised right after.
+//! It imports numpy on a thread of its own, which signals do not interrupt. Half imported, numpy cannot be imported
+//! again in the same process: "cannot load module more than once". `KeyboardInterrupt` is raised right after.
 
 use std::thread;
 

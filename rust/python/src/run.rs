@@ -1,11 +1,11 @@
-//! The one way from Python into the core. Nothing else in these bindings calls it for work that could take long or fail.
+//! The one way from Python into the core for all work that could take long or fail.
 //!
 //! - Short work keeps the GIL, longer work releases it.
-//! - Long work on the main thread stops on Ctrl-C: the core asks about every thousand steps whether to stop (see
+//! - Long work on the main thread stops on Ctrl-C. The core asks about every thousand steps whether to stop (see
 //!   `ggtok_core::interruptible`), and every [`POLL`] that question takes the GIL and runs Python's signal handlers. An
-//!   exception of a handler, such as `KeyboardInterrupt`, unwinds the work and is raised. No second thread is needed, and
-//!   the caches of this one stay warm.
-//! - A panic becomes a `GgtokError`. It never reaches Python as a `PanicException`, which no `except Exception` catches.
+//!   exception of a handler, such as `KeyboardInterrupt`, unwinds the work and is raised. No second thread is needed,
+//!   and the caches of this one stay warm.
+//! - A panic becomes a `GgtokError`. It never reaches Python as a `PanicException`, which `except Exception` misses.
 //! - An error of the core becomes its Python exception.
 
 use std::cell::{Cell, RefCell};
@@ -24,7 +24,7 @@ use crate::errors::{Raise, bug};
 const SHORT: usize = 512;
 /// Work on more than this many bytes or ids can be interrupted. Less takes a few milliseconds at worst.
 const LONG: usize = 1 << 16;
-/// How often the signal handlers run. Taking the GIL can wait 5 ms for a thread that computes in Python, so not oftener.
+/// How often the signal handlers run. Not more often, because taking the GIL can wait 5 ms for a busy Python thread.
 const POLL: Duration = Duration::from_millis(30);
 /// How many Python objects a loop visits between two looks for signals.
 const OBJECTS: usize = 1 << 12;

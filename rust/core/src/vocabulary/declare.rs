@@ -3,8 +3,8 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::load`, up to the set-up of the algorithm.
 //! O(total length of the texts).
 //!
-//! Deviations: (1) duplicate texts, on which llama.cpp aborts, are a typed error; (2) so are more tokens than 32-bit ids
-//! can number.
+//! Deviations: (1) duplicate texts, on which llama.cpp aborts, are a typed error; (2) so are more tokens than there are
+//! 32-bit ids.
 
 use super::repairs::declared;
 use super::{Attributes, Definition, Kind, Texts, Vocabulary, defaults};
