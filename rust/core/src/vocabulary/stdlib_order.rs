@@ -1,23 +1,28 @@
-//! Two orders that the C++ standard leaves open and that llama.cpp's loader lets through to its users: where `std::sort`
-//! puts equal elements, and how a `std::unordered_map<std::string, T>` is iterated.
+//! GNU's introsort, and the iteration order of GNU's hash table: two orders that reach the users of llama.cpp.
 //!
-//! Source: GNU's libstdc++ on 64-bit machines, the library that llama.cpp is commonly built with. Its sort is Musser's
-//! introsort (1997), its string hash Appleby's MurmurHash64A. The sort takes O(n log n) comparisons; the iteration
-//! order takes the hashing of all keys and O(n) steps.
+//! The C++ standard leaves open where `std::sort` puts equal elements and how a `std::unordered_map<std::string, T>` is
+//! iterated, and the results of llama.cpp's loader depend on both. No hash table is built here: the order follows from
+//! the bucket of each key (see [`iteration_order`]).
 //!
-//! Deviations: none in the orders. No hash table is built: they follow from bucket numbers (see [`in_order`]).
+//! Source: libstdc++ on 64-bit machines, the library that llama.cpp is commonly built with. Its sort is Musser's
+//! introsort (1997), its string hash is Appleby's MurmurHash64A.
+//!
+//! Time: O(n log n) comparisons for the sort, also in the worst case; all keys are hashed for the iteration order,
+//! which then takes O(n) steps for a few of them. Space: O(n).
+//!
+//! Deviations: none in the orders.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::sink::TokenId;
 
-/// Shorter ranges, and this length too, are left to the insertion sort at the end.
+/// Ranges of up to this length are left to the insertion sort at the end.
 const INSERTION_LEN: usize = 16;
 
-/// Sorts as `std::sort` does, equal elements included. `less` has to be a strict weak order.
+/// Sorts as `std::sort` does, equal elements included. `less` must be a strict weak order.
 pub(crate) fn introsort_by<T: Copy>(items: &mut [T], less: impl Fn(&T, &T) -> bool) {
-    if let Some(levels) = items.len().checked_ilog2() {
-        introsort_loop(items, 2 * levels, &less);
+    if let Some(log) = items.len().checked_ilog2() {
+        introsort_loop(items, 2 * log, &less);
     }
     for at in 1..items.len() {
         let item = items[at];
@@ -30,21 +35,22 @@ pub(crate) fn introsort_by<T: Copy>(items: &mut [T], less: impl Fn(&T, &T) -> bo
     }
 }
 
-/// Cuts down to short ranges; a range that is still long after `cuts` cuts is heap-sorted.
-fn introsort_loop<T: Copy>(mut items: &mut [T], mut cuts: u32, less: &impl Fn(&T, &T) -> bool) {
+/// Partitions items into short ranges. A range that is still long after `max_depth` partitions is heap-sorted.
+fn introsort_loop<T: Copy>(mut items: &mut [T], mut max_depth: u32, less: &impl Fn(&T, &T) -> bool) {
     while items.len() > INSERTION_LEN {
-        if cuts == 0 {
+        if max_depth == 0 {
             return heap_sort(items, less);
         }
-        cuts -= 1;
-        let cut = partition(items, less);
-        let (left, right) = items.split_at_mut(cut);
-        introsort_loop(right, cuts, less);
+        max_depth -= 1;
+        let middle = partition(items, less);
+        let (left, right) = items.split_at_mut(middle);
+        introsort_loop(right, max_depth, less);
         items = left;
     }
 }
 
-/// Makes the median of the second, the middle and the last item the pivot, in front; gives where the right part begins.
+/// Partitions items around the median of the second, the middle and the last one, which moves to the front. Returns
+/// where the right side starts.
 fn partition<T: Copy>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) -> usize {
     let (second, middle, last) = (1, items.len() / 2, items.len() - 1);
     let below = |left: usize, right: usize| less(&items[left], &items[right]);
@@ -54,6 +60,7 @@ fn partition<T: Copy>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) -> usize 
         (true, false, false) | (false, _, true) => second,
     };
     items.swap(0, median);
+
     let (mut left, mut right) = (1, items.len());
     loop {
         while less(&items[left], &items[0]) {
@@ -82,7 +89,8 @@ fn heap_sort<T: Copy>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
     }
 }
 
-/// Puts `item` into the heap below `top`: the hole sinks to a leaf along the larger children, then `item` rises.
+/// Puts `item` into the heap at or below the hole at `top`: the hole sinks to a leaf along the larger children, then
+/// `item` rises from there.
 fn fill_hole<T: Copy>(heap: &mut [T], top: usize, item: T, less: &impl Fn(&T, &T) -> bool) {
     let mut hole = top;
     while 2 * hole + 1 < heap.len() {
@@ -98,48 +106,53 @@ fn fill_hole<T: Copy>(heap: &mut [T], top: usize, item: T, less: &impl Fn(&T, &T
     heap[hole] = item;
 }
 
-/// How many buckets a table has, from its first insertion to its last growth. It grows when an insertion would make
-/// the elements outnumber the buckets.
+/// The numbers of buckets of a table as it grows. It grows when there would be more elements than buckets.
 const BUCKETS: [u64; 28] = [
     13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85229, 172933, 351061, 712697, 1447153, 2938679,
     5967347, 12117689, 24607243, 49969847, 101473717, 206062531, 418451333, 849749479, 1725587117, 3504151727,
 ];
 
-/// Which of some keys, given by number, is met first when a `std::unordered_map<std::string, T>` is iterated into which
-/// all `keys`, distinct and fewer than 2^31, were inserted one by one.
-pub(crate) fn first_in_iteration_order<'a>(keys: impl Iterator<Item = &'a [u8]>, of: &[TokenId]) -> Option<TokenId> {
+/// The first of some candidates that comes up when a `std::unordered_map<std::string, T>` is iterated. All `keys`,
+/// distinct and fewer than 2^31, were inserted one by one; candidates are numbers of keys.
+pub(crate) fn first_in_iteration_order<'a>(
+    keys: impl Iterator<Item = &'a [u8]>,
+    candidates: &[TokenId],
+) -> Option<TokenId> {
     let hashes: Vec<u64> = keys.map(hash).collect();
-    let wanted: Vec<u32> = of.iter().map(|&id| id as u32).collect();
-    in_order(&hashes, &wanted, tables_for(hashes.len())).first().map(|&id| id as TokenId)
+    let wanted: Vec<u32> = candidates.iter().map(|&id| id as u32).collect();
+    iteration_order(&hashes, &wanted, sizes_for(hashes.len())).first().map(|&id| id as TokenId)
 }
 
-/// The sizes that a table had until it held `count` elements.
-fn tables_for(count: usize) -> &'static [u64] {
-    let smaller = BUCKETS.partition_point(|&buckets| buckets < count as u64);
-    &BUCKETS[..BUCKETS.len().min(smaller + 1)]
+/// The numbers of buckets that a table has had by the time it holds `num_elements`.
+fn sizes_for(num_elements: usize) -> &'static [u64] {
+    let num_smaller = BUCKETS.partition_point(|&buckets| buckets < num_elements as u64);
+    &BUCKETS[..BUCKETS.len().min(num_smaller + 1)]
 }
 
-/// The `wanted` elements in the order of iteration over a table that had the sizes `tables` one after the other and
-/// now holds as many of the elements as fit.
+/// The `wanted` elements in the order of iteration over a table that has grown through these `sizes`, and holds as many
+/// of the elements as fit.
 ///
-/// Elements are in one list, and those of one bucket lie together. A new element goes in front of its bucket, and in
-/// front of everything where its bucket was empty; growth inserts all elements anew, in the order of the list. So
-/// between two growths the elements of the old list and then the new ones are grouped by bucket, and the groups, in
-/// order of first appearance, as well as the elements of each come out in reverse. The place of an element depends on
-/// those that share its bucket, the places of these on those that shared theirs before the growth, and on no others:
-/// twice as many from one table to the next smaller, which is half the size.
-fn in_order(hashes: &[u64], wanted: &[u32], tables: &[u64]) -> Vec<u32> {
-    let Some((&buckets, smaller)) = tables.split_last() else { return Vec::new() };
-    let divisor = Divisor::new(buckets);
+/// Elements are in one list, and those of one bucket are adjacent. A new element goes before the others of its bucket,
+/// or before all elements if its bucket is empty. Growth inserts all elements again, in the order of the list. So take
+/// the elements in the order of insertion since the last growth, those of the old list first, and group them by bucket:
+/// the new list has the groups in reverse order of their first elements, and the elements of each group in reverse too.
+///
+/// The place of an element depends only on the elements that share its bucket, the places of these only on those that
+/// shared their buckets before the growth. Each smaller table has twice as many such elements for every wanted one, but
+/// half the size.
+fn iteration_order(hashes: &[u64], wanted: &[u32], sizes: &[u64]) -> Vec<u32> {
+    let Some((&num_buckets, smaller)) = sizes.split_last() else { return Vec::new() };
+    let divisor = Divisor::new(num_buckets);
     let bucket = |element: u32| divisor.remainder(hashes[element as usize]) as usize;
-    let mut concerned = vec![false; buckets as usize];
-    wanted.iter().for_each(|&element| concerned[bucket(element)] = true);
-    let count = hashes.len().min(buckets as usize) as u32;
-    let before_growth = smaller.last().map_or(0, |&buckets| buckets as u32);
+    let mut is_wanted_bucket = vec![false; num_buckets as usize];
+    wanted.iter().for_each(|&element| is_wanted_bucket[bucket(element)] = true);
+    let num_elements = hashes.len().min(num_buckets as usize) as u32;
+    let num_old = smaller.last().map_or(0, |&num_buckets| num_buckets as u32);
 
-    let old: Vec<u32> = (0..before_growth).filter(|&element| concerned[bucket(element)]).collect();
-    let old = in_order(hashes, &old, smaller);
-    let new = (before_growth..count).filter(|&element| concerned[bucket(element)]);
+    let old: Vec<u32> = (0..num_old).filter(|&element| is_wanted_bucket[bucket(element)]).collect();
+    let old = iteration_order(hashes, &old, smaller);
+    let new = (num_old..num_elements).filter(|&element| is_wanted_bucket[bucket(element)]);
+
     let mut first_of_bucket = HashMap::new();
     let mut elements: Vec<(usize, usize, u32)> = (old.into_iter().chain(new).enumerate())
         .map(|(place, element)| (*first_of_bucket.entry(bucket(element)).or_insert(place), place, element))
@@ -149,7 +162,7 @@ fn in_order(hashes: &[u64], wanted: &[u32], tables: &[u64]) -> Vec<u32> {
     elements.into_iter().rev().map(|(_, _, element)| element).filter(|element| wanted.contains(element)).collect()
 }
 
-/// Division by a number that is not known to the compiler, by multiplication (Barrett).
+/// Division by multiplication (Barrett), for a divisor that the compiler does not know.
 struct Divisor {
     divisor: u64,
     /// 2^64 / divisor, rounded down.
@@ -162,7 +175,7 @@ impl Divisor {
     }
 
     fn remainder(&self, dividend: u64) -> u64 {
-        // The quotient is right or one too small.
+        // The quotient is exact or one too small.
         let quotient = ((u128::from(dividend) * u128::from(self.reciprocal)) >> 64) as u64;
         let remainder = dividend - quotient * self.divisor;
         if remainder < self.divisor { remainder } else { remainder - self.divisor }
@@ -194,7 +207,7 @@ fn hash(key: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Digest of an order, as a C++ program compiled with GCC 12 printed them for the expectations below.
+    /// The digest of an order. A C++ program compiled with GCC 12 printed those that are expected below.
     fn digest(order: impl IntoIterator<Item = u32>) -> u64 {
         order.into_iter().fold(0, |digest: u64, number| digest.wrapping_mul(31).wrapping_add(number.into()))
     }
@@ -216,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_pivots_lead_to_the_heap_sort() {
+    fn bad_pivots_end_in_the_heap_sort() {
         let half = 1000;
         let key = |item: u32| match item {
             _ if item >= half => 2 * (item - half) + 2,
@@ -243,7 +256,7 @@ mod tests {
             let keys: Vec<String> = (0..count).map(|number| format!("tok{number}")).collect();
             let hashes: Vec<u64> = keys.iter().map(|key| hash(key.as_bytes())).collect();
             let all: Vec<u32> = (0..count).collect();
-            let order = in_order(&hashes, &all, tables_for(keys.len()));
+            let order = iteration_order(&hashes, &all, sizes_for(keys.len()));
             if count == 14 {
                 assert_eq!(order, [0, 4, 12, 13, 1, 3, 9, 2, 6, 5, 8, 7, 10, 11]);
             }

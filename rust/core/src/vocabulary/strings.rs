@@ -1,20 +1,20 @@
-//! Sequences of byte strings kept as positions into one buffer.
+//! Byte strings inside a larger buffer: an index with one 32-bit start for each.
 //!
-//! A GGUF file stores an array of strings as 64-bit length, bytes, 64-bit length, bytes, and so on, so finding the
-//! last string means stepping over all others. [`StringIndex`] does that once and keeps one 32-bit start per string;
-//! [`Strings`] is the pair of buffer and index. Strings of a plain concatenation are the same thing with nothing
-//! between them.
+//! In a GGUF array, each string follows its 64-bit length, so finding the last string means stepping over all others.
+//! [`StringIndex`] does that once; [`Strings`] is the pair of buffer and index. Strings without lengths in between, end
+//! to end, are indexed in the same way.
 //!
 //! Source: the GGUF specification (`docs/gguf.md` of ggml) and llama.cpp's `ggml/src/gguf.cpp`, `gguf_reader::read`.
-//! Complexity: O(n) steps for n strings, independent of their lengths; 4 (n + 1) bytes of memory, allocated only
-//! after n has been checked against the bytes that are left.
 //!
-//! Deviations: (1) a buffer is at most 4 GiB, the reach of a 32-bit start.
+//! Time: O(n) for n strings, whatever their lengths. Space: 4 (n + 1) bytes, allocated only after n has been checked
+//! against the bytes that are left.
+//!
+//! Deviations: (1) a buffer is at most 4 GiB, as much as 32-bit starts can address.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Bytes in front of each string in a GGUF array: its length.
+/// Bytes before each string in a GGUF array, which are its length.
 const PREFIX: usize = 8;
 
 /// llama.cpp's limit for the length of one string, `GGUF_MAX_STRING_LENGTH`.
@@ -23,29 +23,35 @@ const MAX_LEN: u64 = 1 << 30;
 /// Where each string of a sequence starts in its buffer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StringIndex {
-    /// String `i` is `starts[i]..starts[i + 1] - gap`, so there is one start more than strings, or none at all.
+    /// String `i` is `starts[i]..starts[i + 1] - gap`: one more start than there are strings, or no start at all.
     starts: Box<[u32]>,
     /// Bytes between two strings: 0 or [`PREFIX`].
     gap: u32,
 }
 
 impl StringIndex {
-    /// Indexes the `count` strings of the GGUF array whose first length is at `data[offset]`.
+    /// Indexes the strings of a GGUF array. The length of the first one is at `data[offset]`.
     ///
     /// # Errors
     /// - [`StringsError::Truncated`] if `data` ends before the last string does.
     /// - [`StringsError::TooLong`] if a string is longer than llama.cpp allows.
     /// - [`StringsError::TooLarge`] if `data` is larger than 4 GiB.
-    pub fn length_prefixed(data: &[u8], offset: usize, count: usize, big_endian: bool) -> Result<Self, StringsError> {
+    pub fn length_prefixed(
+        data: &[u8],
+        offset: usize,
+        num_strings: usize,
+        big_endian: bool,
+    ) -> Result<Self, StringsError> {
         fits(data.len())?;
         let left = data.len().saturating_sub(offset);
-        let least = count.saturating_mul(PREFIX);
+        let least = num_strings.saturating_mul(PREFIX);
         if least > left || offset > data.len() {
             return Err(StringsError::Truncated { index: 0, offset, needed: least as u64, left });
         }
-        let mut starts = Vec::with_capacity(count + 1);
+
+        let mut starts = Vec::with_capacity(num_strings + 1);
         let mut at = offset;
-        for index in 0..count {
+        for index in 0..num_strings {
             let rest = &data[at..];
             let Some(&prefix) = rest.first_chunk::<PREFIX>() else {
                 return Err(StringsError::Truncated { index, offset: at, needed: PREFIX as u64, left: rest.len() });
@@ -67,7 +73,7 @@ impl StringIndex {
         Ok(Self { starts: starts.into_boxed_slice(), gap: PREFIX as u32 })
     }
 
-    /// Puts strings one after the other into a new buffer, and indexes it.
+    /// Copies strings end to end into a new buffer, and indexes it.
     ///
     /// # Errors
     /// [`StringsError::TooLarge`] if they are larger than 4 GiB together.
@@ -84,7 +90,7 @@ impl StringIndex {
         Ok((data, Self { starts: starts.into_boxed_slice(), gap: 0 }))
     }
 
-    /// How many strings there are.
+    /// The number of strings.
     pub fn len(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
@@ -94,7 +100,7 @@ impl StringIndex {
         self.len() == 0
     }
 
-    /// Byte offset behind the last string.
+    /// The byte offset after the last string; 0 if there is no string.
     pub fn end(&self) -> usize {
         self.starts.last().map_or(0, |&end| (end - self.gap) as usize)
     }
@@ -104,13 +110,13 @@ impl StringIndex {
         size_of_val::<[u32]>(&self.starts)
     }
 
-    /// The strings, given the buffer that was indexed.
+    /// The strings, given the buffer that has been indexed.
     pub fn view<'a>(&'a self, data: &'a [u8]) -> Strings<'a> {
         Strings { data, index: self }
     }
 }
 
-/// A sequence of byte strings: a buffer and where each string is in it.
+/// Byte strings: a buffer, and the place of each string in it.
 #[derive(Debug, Clone, Copy)]
 pub struct Strings<'a> {
     data: &'a [u8],
@@ -118,7 +124,7 @@ pub struct Strings<'a> {
 }
 
 impl<'a> Strings<'a> {
-    /// How many strings there are.
+    /// The number of strings.
     pub fn len(&self) -> usize {
         self.index.len()
     }
@@ -158,7 +164,7 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// Checks that positions in a buffer of `len` bytes, and one more prefix, can be numbered with 32 bits.
+/// Checks that 32-bit offsets can address a buffer of `len` bytes and one more prefix.
 fn fits(len: usize) -> Result<(), StringsError> {
     if len > u32::MAX as usize - PREFIX { Err(StringsError::TooLarge { len }) } else { Ok(()) }
 }
@@ -169,9 +175,9 @@ fn fits(len: usize) -> Result<(), StringsError> {
 pub enum StringsError {
     /// The buffer ends too early.
     Truncated {
-        /// The string that is cut, or 0 if the buffer is too short for the lengths alone.
+        /// The string that is cut off, or 0 if the buffer is too short for the lengths alone.
         index: usize,
-        /// Byte offset of what is cut: a length, or the bytes of a string.
+        /// Byte offset of the missing bytes: those of a length, or of a string.
         offset: usize,
         /// How many bytes are needed there.
         needed: u64,
@@ -198,12 +204,12 @@ impl fmt::Display for StringsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Truncated { index, offset, needed, left } => {
-                write!(f, "string {index} needs {needed} bytes at byte {offset} and {left} are left")
+                write!(f, "string {index} needs {needed} bytes at byte {offset}, but only {left} are left")
             }
             Self::TooLong { index, offset, len } => {
                 write!(f, "string {index} at byte {offset} declares {len} bytes, more than the {MAX_LEN} allowed")
             }
-            Self::TooLarge { len } => write!(f, "{len} bytes of strings are more than 32 bits can number"),
+            Self::TooLarge { len } => write!(f, "{len} bytes of strings are more than 32-bit offsets can address"),
         }
     }
 }
@@ -260,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_buffer_gives_no_string() {
+    fn a_buffer_that_is_too_short_has_no_string() {
         let (_, index) = StringIndex::concatenate(&TEXTS).unwrap();
         assert_eq!(index.view(b"").get(3), None);
         assert_eq!(index.view(b"").iter().last(), Some(&b""[..]));

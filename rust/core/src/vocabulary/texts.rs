@@ -1,27 +1,29 @@
-//! Byte strings numbered from 0, end to end in one allocation.
+//! A list of byte strings: all bytes end to end in one array, and where each string ends in another.
+//!
+//! O(1) for a look-up by number; 4 bytes per string besides its own.
 
 use std::ops::Range;
 
 use crate::error::VocabularyError;
 use crate::lookup::key::Key;
 
-/// A sequence of byte strings: one array of bytes and one of offsets, 4 bytes a string.
+/// Byte strings numbered from 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Texts {
     bytes: Vec<u8>,
-    /// String `i` ends at `ends[i]` and begins where the one before it ends.
+    /// String `i` ends at `ends[i]` and starts where the one before it ends.
     ends: Vec<u32>,
 }
 
 impl Texts {
-    pub(crate) fn with_capacity(strings: usize, bytes: usize) -> Self {
-        Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(strings) }
+    pub(crate) fn with_capacity(num_strings: usize, num_bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(num_bytes), ends: Vec::with_capacity(num_strings) }
     }
 
     /// Appends a string.
     ///
     /// # Errors
-    /// [`VocabularyError::TooLarge`] where the whole would outgrow 32-bit offsets.
+    /// [`VocabularyError::TooLarge`] if 32-bit offsets cannot address all bytes.
     #[inline]
     pub(crate) fn push(&mut self, text: &[u8]) -> Result<(), VocabularyError> {
         self.bytes.extend_from_slice(text);
@@ -30,7 +32,7 @@ impl Texts {
         Ok(())
     }
 
-    /// Takes all strings out, but keeps their room.
+    /// Removes all strings, but keeps their memory.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -40,7 +42,7 @@ impl Texts {
         self.ends.len()
     }
 
-    /// String `index`, or nothing where there is no such string.
+    /// String `index`; empty if there is none.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> &[u8] {
         &self.bytes[self.range(index)]
@@ -55,8 +57,8 @@ impl Texts {
 
     #[inline]
     fn range(&self, index: usize) -> Range<usize> {
-        let begin = if index == 0 { 0 } else { self.ends.get(index - 1).map_or(0, |&end| end as usize) };
-        begin..self.ends.get(index).map_or(begin, |&end| end as usize)
+        let start = if index == 0 { 0 } else { self.ends.get(index - 1).map_or(0, |&end| end as usize) };
+        start..self.ends.get(index).map_or(start, |&end| end as usize)
     }
 
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> + Clone {
@@ -68,7 +70,7 @@ impl Texts {
         memchr::memchr(byte, &self.bytes).is_some()
     }
 
-    /// The highest byte of all strings.
+    /// The highest byte in any string.
     pub(crate) fn highest_byte(&self) -> u8 {
         self.bytes.iter().fold(0, |highest, &byte| highest.max(byte))
     }
