@@ -1,4 +1,4 @@
-//! What happens to a text before it is cut into pieces.
+//! Normalizers: how a text is rewritten before its tokens are found.
 
 pub(crate) mod charsmap;
 pub(crate) mod rewritten;

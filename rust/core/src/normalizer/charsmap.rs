@@ -1,16 +1,18 @@
-//! SentencePiece's precompiled character map: replacements for byte strings, in an XOR-compressed compact double array.
+//! SentencePiece's precompiled character map: a trie of byte strings with their replacements, in an XOR-compressed
+//! compact double array.
+//!
+//! The map is a 32-bit little-endian length, that many bytes of 32-bit little-endian units, and the replacements, each
+//! with a zero byte at its end. A unit is a node (see [`Unit`]) or, as the child with label 0 of a node where a key
+//! ends, the offset of a replacement.
 //!
 //! Source: llama.cpp's `llm_tokenizer_ugm` and `xcda_array_view` (llama-vocab.cpp); the array is that of Kanda's
 //! "Space- and Time-Efficient String Dictionaries" (2018), as Darts-clone writes it.
 //!
-//! The map is a 32-bit little-endian length, that many bytes of 32-bit little-endian units, and the replacements, each
-//! ended by a zero byte. A unit is a node (see [`Unit`]) or, where its parent says so, the offset of a replacement.
-//!
 //! Deviations:
-//! 1. llama.cpp throws while it tokenizes when a walk leaves the array or a replacement is missing or has no end. Here
-//!    everything that a walk can reach is checked once, when the map is read, and a damaged map is refused.
+//! 1. llama.cpp throws while it tokenizes when a walk leaves the array, or when a replacement is missing or has no end.
+//!    Here everything that a walk can reach is checked once, when the map is read, and a damaged map is refused.
 //!
-//! Time: reading is linear in the size of the map, a look-up O(length of the longest prefix in the map).
+//! Time: reading is linear in the size of the map; a look-up is linear in the longest start of a key that matches.
 
 use crate::error::VocabularyError;
 use crate::unicode::utf8;
@@ -21,18 +23,18 @@ const UNIT_LEN: usize = size_of::<u32>();
 /// A character map.
 #[derive(Debug)]
 pub(crate) struct Charsmap {
-    /// Unit 0 is the root. The children of every node in reach lie in a whole block of 256 units.
+    /// Unit 0 is the root. The children of every node that a walk can reach lie in a whole block of 256 units.
     units: Vec<Unit>,
-    /// Zero-terminated texts; every offset in reach has its zero.
+    /// Zero-terminated texts; every offset that a walk can reach has a zero after it.
     replacements: Vec<u8>,
-    /// Whether a key has ASCII whitespace behind its first byte.
+    /// Whether a key has ASCII whitespace after its first byte.
     has_inner_space: bool,
     /// Whether all replacements are UTF-8.
     writes_utf8: bool,
 }
 
-/// A node: label in bits 0 to 7 and 31, "a replacement ends here" in bit 8, base in bits 10 to 30 and, if bit 9 is
-/// set, eight bits higher.
+/// A node: the label in bits 0 to 7 and 31, whether a key ends here in bit 8, the base in bits 10 to 30, shifted left
+/// by eight bits if bit 9 is set.
 #[derive(Debug, Clone, Copy)]
 struct Unit(u32);
 
@@ -41,8 +43,8 @@ impl Unit {
         ((self.0 >> 10) << ((self.0 & 1 << 9) >> 6)) as usize
     }
 
-    /// The label, which is no byte in a unit that is no node.
-    const fn lcheck(self) -> u32 {
+    /// The label: a byte, except in a unit that is no node.
+    const fn label(self) -> u32 {
         self.0 & (1 << 31 | 0xFF)
     }
 
@@ -50,7 +52,7 @@ impl Unit {
         self.0 >> 8 & 1 != 0
     }
 
-    /// The offset of a replacement, if that is what the unit is.
+    /// The offset of a replacement, in a unit that is no node.
     const fn value(self) -> usize {
         (self.0 & !(1 << 31)) as usize
     }
@@ -62,63 +64,64 @@ impl Charsmap {
     /// # Errors
     ///
     /// [`VocabularyError::Charsmap`]:
-    /// - the map is shorter than the length at its start, or ends where the replacements should begin;
+    /// - the map ends before its replacements start;
     /// - a walk can leave the array;
-    /// - a replacement lies outside the map or does not end.
+    /// - a replacement lies outside the map or has no end.
     pub(crate) fn new(bytes: &[u8]) -> Result<Self, VocabularyError> {
         let damaged = |offset, reason| VocabularyError::Charsmap { offset, reason };
-        let (len, rest) = bytes.split_first_chunk().ok_or(damaged(0, "it has no room for the length of its array"))?;
+        let (len, rest) = bytes.split_first_chunk().ok_or(damaged(0, "it is too short for the length of its array"))?;
         let (array, replacements) = usize::try_from(u32::from_le_bytes(*len))
             .ok()
             .and_then(|len| rest.split_at_checked(len))
             .filter(|(_, replacements)| !replacements.is_empty())
-            .ok_or(damaged(0, "it ends before its replacements begin"))?;
+            .ok_or(damaged(0, "it ends before its replacements start"))?;
         let units = array.as_chunks().0.iter().map(|unit| Unit(u32::from_le_bytes(*unit))).collect();
         let writes_utf8 = std::str::from_utf8(replacements).is_ok();
         let map = Self { units, replacements: replacements.to_vec(), has_inner_space: false, writes_utf8 };
         match map.check() {
-            Ok((has_inner_space, begins_in_character)) => {
-                Ok(Self { has_inner_space, writes_utf8: writes_utf8 && !begins_in_character, ..map })
+            Ok((has_inner_space, starts_inside_char)) => {
+                Ok(Self { has_inner_space, writes_utf8: writes_utf8 && !starts_inside_char, ..map })
             }
             Err((unit, reason)) => Err(damaged(UNIT_LEN * (unit + 1), reason)),
         }
     }
 
-    /// Walks every path. Gives whether ASCII whitespace is on one behind its first byte and whether a replacement begins
-    /// with a continuation byte, or the unit that leads astray.
+    /// Walks every path. Returns whether one has ASCII whitespace after its first byte, and whether a replacement
+    /// starts with a continuation byte; as an error the damaged unit.
     fn check(&self) -> Result<(bool, bool), (usize, &'static str)> {
-        // Units by where the children of their parents are: the first one, and from each the next.
+        // Linked lists of children: the first one by the place of a node's children, the next one by child.
         let mut first_child = vec![usize::MAX; self.units.len().next_multiple_of(256)];
         let mut next_child = vec![usize::MAX; self.units.len()];
         for (child, unit) in self.units.iter().enumerate() {
-            if let label @ 1..=0xFF = unit.lcheck() as usize {
+            if let label @ 1..=0xFF = unit.label() as usize {
                 next_child[child] = std::mem::replace(&mut first_child[child ^ label], child);
             }
         }
+
         let last_zero = self.replacements.iter().rposition(|&byte| byte == 0);
-        let (mut has_inner_space, mut begins_in_character) = (false, false);
+        let (mut has_inner_space, mut starts_inside_char) = (false, false);
         let mut is_root = true;
         let mut seen = vec![false; self.units.len()];
         let mut nodes = Vec::from_iter((!self.units.is_empty()).then_some(0));
         while let Some(node) = nodes.pop() {
             let children = self.children(node);
             if children | 0xFF >= self.units.len() {
-                return Err((node, "its children lie outside the array"));
+                return Err((node, "a unit's children lie outside the array"));
             }
             let mut child = first_child[children];
             while let Some(unit) = self.units.get(child) {
-                has_inner_space |= !is_root && (unit.lcheck() as u8).is_ascii_whitespace();
+                has_inner_space |= !is_root && (unit.label() as u8).is_ascii_whitespace();
                 if !std::mem::replace(&mut seen[child], true) {
                     if unit.is_leaf() {
                         let value = self.units.get(self.children(child)).map(|unit| unit.value());
                         if value.is_none_or(|value| value >= self.replacements.len()) {
-                            return Err((child, "its replacement lies outside the map"));
+                            return Err((child, "a replacement lies outside the map"));
                         }
                         if value > last_zero {
-                            return Err((child, "its replacement does not end"));
+                            return Err((child, "a replacement has no end"));
                         }
                         let first = value.and_then(|value| self.replacements.get(value));
-                        begins_in_character |= first.is_some_and(|first| first & 0xC0 == 0x80);
+                        starts_inside_char |= first.is_some_and(|first| first & 0xC0 == 0x80);
                     }
                     nodes.push(child);
                 }
@@ -126,16 +129,17 @@ impl Charsmap {
             }
             is_root = false;
         }
-        Ok((has_inner_space, begins_in_character))
+
+        Ok((has_inner_space, starts_inside_char))
     }
 
-    /// Where the children of `node` are, each at a distance of its label.
+    /// The place of the children of `node`; each is at this place XOR its label.
     #[inline(always)]
     fn children(&self, node: usize) -> usize {
         node ^ self.units.get(node).map_or(0, |unit| unit.base())
     }
 
-    /// Whether a replacement holds `text`.
+    /// Whether a replacement contains `text`.
     pub(crate) fn may_write(&self, text: &[u8]) -> bool {
         memchr::memmem::find(&self.replacements, text).is_some()
     }
@@ -145,54 +149,55 @@ impl Charsmap {
         self.writes_utf8
     }
 
-    /// The most characters that a replacement has, at least one.
+    /// The number of characters of the longest replacement, at least one.
     pub(crate) fn max_expansion(&self) -> usize {
         let num_characters = |text: &[u8]| text.iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
         self.replacements.split(|&byte| byte == 0).map(num_characters).max().unwrap_or(0).max(1)
     }
 
-    /// Whether `byte`, which is ASCII whitespace, always becomes a space, alone and whatever is around it.
+    /// Whether `byte`, which is ASCII whitespace, always becomes a space, whatever is around it.
     pub(crate) fn is_space(&self, byte: u8) -> bool {
         let becomes = self.longest_prefix(&[byte]).map_or(&[byte][..], |(_, replacement)| replacement) == b" ";
         becomes && !self.has_inner_space && (1..=u8::MAX).all(|next| self.longest_walk(&[byte, next]) < 2)
     }
 
-    /// How many bytes of `text` some key begins with.
+    /// The length of the longest prefix of `text` that is the start of a key.
     fn longest_walk(&self, text: &[u8]) -> usize {
         let mut node = 0;
         let walks = |byte: &&u8| {
             let child = self.children(node) ^ usize::from(**byte);
             node = child;
-            **byte != 0 && self.units.get(child).is_some_and(|unit| unit.lcheck() == u32::from(**byte))
+            **byte != 0 && self.units.get(child).is_some_and(|unit| unit.label() == u32::from(**byte))
         };
         text.iter().take_while(walks).count()
     }
 
-    /// What the map says about whole characters; nothing if it has a key that is not UTF-8.
+    /// The characters of the keys; `None` if one of the first two of a key is not UTF-8.
     pub(crate) fn characters(&self) -> Option<Characters> {
         let mut table = vec![0; Characters::LEN];
-        let mut following = Vec::new();
-        self.learn(&mut table, Characters::BEGINS, 0, &mut following)?;
-        following.sort_unstable();
-        following.dedup();
-        for node in following {
-            self.learn(&mut table, Characters::CONTINUES, node, &mut Vec::new())?;
+        let mut second_nodes = Vec::new();
+        self.mark_characters(&mut table, Characters::STARTS_KEY, 0, &mut second_nodes)?;
+        second_nodes.sort_unstable();
+        second_nodes.dedup();
+        for node in second_nodes {
+            self.mark_characters(&mut table, Characters::IS_SECOND, node, &mut Vec::new())?;
         }
         Some(Characters(table))
     }
 
-    /// Marks in `table` the characters that keys go on with from `node`, which are those at the beginning if `node` is
-    /// the root, and gives the nodes behind them.
-    fn learn(&self, table: &mut [u8], mark: u8, node: usize, following: &mut Vec<usize>) -> Option<()> {
-        // Nodes inside a character, with its bytes as far as they are known.
+    /// Marks in `table` the characters with which keys continue at `node` (with which they start, if `node` is the
+    /// root), and appends the nodes after them. `None` if keys do not continue with whole characters.
+    fn mark_characters(&self, table: &mut [u8], mark: u8, node: usize, nodes_after: &mut Vec<usize>) -> Option<()> {
+        // Nodes inside a character, each with the character's bytes so far.
         let mut partial = vec![(node, [0; 4], 0)];
         while let Some((node, mut bytes, len)) = partial.pop() {
             let children = self.children(node);
             for label in 1..=u8::MAX {
                 let child = children ^ usize::from(label);
-                let Some(unit) = self.units.get(child).filter(|unit| unit.lcheck() == u32::from(label)) else {
+                let Some(unit) = self.units.get(child).filter(|unit| unit.label() == u32::from(label)) else {
                     continue;
                 };
+
                 bytes[len] = label;
                 if len + 1 < utf8::sequence_len(bytes[0]) {
                     partial.push((child, bytes, len + 1));
@@ -201,12 +206,13 @@ impl Charsmap {
                     }
                     continue;
                 }
+
                 let (character, _) = utf8::decode(&bytes[..=len], 0)?;
                 if let Some(marks) = table.get_mut(character as usize) {
-                    let is_key = mark == Characters::BEGINS && unit.is_leaf();
+                    let is_key = mark == Characters::STARTS_KEY && unit.is_leaf();
                     *marks |= mark | if is_key { Characters::IS_KEY } else { 0 };
                 }
-                following.push(child);
+                nodes_after.push(child);
             }
         }
         Some(())
@@ -217,15 +223,15 @@ impl Charsmap {
         self.units.capacity() * UNIT_LEN + self.replacements.capacity()
     }
 
-    /// How many bytes of `text` the map replaces, the longest prefix it has, and by what.
+    /// The longest prefix of `text` that is a key: its length and its replacement.
     #[inline]
     pub(crate) fn longest_prefix(&self, text: &[u8]) -> Option<(usize, &[u8])> {
         let mut children = self.children(0);
         let mut found = None;
         for (at, &byte) in text.iter().enumerate() {
             let child = children ^ usize::from(byte);
-            // A replacement's offset can look like a node with the label 0.
-            let Some(unit) = self.units.get(child).filter(|unit| byte != 0 && unit.lcheck() == u32::from(byte)) else {
+            // The offset of a replacement can look like a node with the label 0.
+            let Some(unit) = self.units.get(child).filter(|unit| byte != 0 && unit.label() == u32::from(byte)) else {
                 break;
             };
             children = child ^ unit.base();
@@ -239,34 +245,36 @@ impl Charsmap {
     }
 }
 
-/// For each character of the basic multilingual plane whether it is a key, begins one, or is the second of one.
+/// For each character of the Basic Multilingual Plane whether it is a key, starts one, or is the second one of a key.
 #[derive(Debug)]
 pub(crate) struct Characters(Vec<u8>);
 
 impl Characters {
     const LEN: usize = 0x10000;
     const IS_KEY: u8 = 1;
-    const BEGINS: u8 = 2;
-    const CONTINUES: u8 = 4;
+    const STARTS_KEY: u8 = 2;
+    const IS_SECOND: u8 = 4;
 
-    /// Characters that no key has.
+    /// Those of a map without keys.
     pub(crate) fn without_keys() -> Self {
         Self(vec![0; Self::LEN])
     }
 
-    /// No longer says that `character`, of the basic multilingual plane, stays as it is.
-    pub(crate) fn except(mut self, character: u16) -> Self {
-        self.0[usize::from(character)] |= Self::IS_KEY;
+    /// The same, except that `character` is not kept.
+    pub(crate) fn except(mut self, character: u32) -> Self {
+        if let Some(marks) = self.0.get_mut(character as usize) {
+            *marks |= Self::IS_KEY;
+        }
         self
     }
 
-    /// Whether the map leaves `character` as it is where `next` follows. May say no where it does.
+    /// Whether the map surely keeps `character` before `next`. No character beyond the table is sure.
     #[inline(always)]
     pub(crate) fn keeps(&self, character: u32, next: Option<u32>) -> bool {
         let marks = |character: u32| self.0.get(character as usize).copied().unwrap_or(u8::MAX);
-        match marks(character) & (Self::IS_KEY | Self::BEGINS) {
+        match marks(character) & (Self::IS_KEY | Self::STARTS_KEY) {
             0 => true,
-            Self::BEGINS => next.is_none_or(|next| marks(next) & Self::CONTINUES == 0),
+            Self::STARTS_KEY => next.is_none_or(|next| marks(next) & Self::IS_SECOND == 0),
             _ => false,
         }
     }
@@ -284,7 +292,7 @@ impl Charsmap {
         Self::new(&Self::bytes_of(pairs)).expect("a sound map")
     }
 
-    /// A map of `pairs`, whose keys are a few short words, as a file has it: one block per node.
+    /// A map of `pairs`, whose keys are a few short words, in the form that a file has it: one block per node.
     pub(crate) fn bytes_of(pairs: &[(&str, &str)]) -> Vec<u8> {
         let (mut units, mut replacements) = (vec![0; 512], Vec::new());
         units[0] = 256 << 10;
@@ -294,7 +302,7 @@ impl Charsmap {
                 let children = node ^ Unit(units[node]).base();
                 let child = children ^ usize::from(byte);
                 if units[child] == 0 {
-                    // A base that leads from the child to a block of its own, by the wide form.
+                    // A base in the wide form, which leads from the child to a block of its own.
                     let distance = units.len() ^ (child & !0xFF);
                     units[child] = ((distance >> 8) as u32) << 10 | 1 << 9 | u32::from(byte);
                     units.resize(units.len() + 256, 0);
@@ -317,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replacements_that_are_not_utf8_are_seen() {
+    fn replacements_that_are_not_utf8_are_found() {
         let sound = Charsmap::bytes_of(&[("a", "é")]);
         let writes_utf8 = |bytes: &[u8]| Charsmap::new(bytes).expect("a sound map").writes_utf8();
         assert!(writes_utf8(&sound));
@@ -344,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn whitespace() {
+    fn whitespace_that_always_becomes_a_space() {
         let spaces = [("\t", " "), ("\n", " "), ("\r", "x")];
         let is_space = |more: &[(&str, &str)]| {
             let map = Charsmap::of(&[&spaces[..], more].concat());
@@ -395,20 +403,23 @@ mod tests {
     #[test]
     fn wide_bases() {
         let unit = Unit(3 << 10 | 1 << 9 | 7);
-        assert_eq!((unit.base(), unit.lcheck(), unit.is_leaf()), (3 << 8, 7, false));
+        assert_eq!((unit.base(), unit.label(), unit.is_leaf()), (3 << 8, 7, false));
         assert_eq!(Unit(END | 5).value(), 5);
     }
 
     #[test]
-    fn damaged_maps() {
+    fn damaged_maps_are_refused() {
         let child = UNIT_LEN * (1 + (256 ^ usize::from(b'a')));
-        assert_eq!(error(&[]), (0, "it has no room for the length of its array"));
-        assert_eq!(error(&[1, 0, 0, 0, 0]), (0, "it ends before its replacements begin"));
-        assert_eq!(error(&[255, 255, 255, 255, 0]), (0, "it ends before its replacements begin"));
-        assert_eq!(error(&[4, 0, 0, 0, 0, 0, 0, 0, 0]), (4, "its children lie outside the array"));
-        assert_eq!(error(&map(LEAF | 1 << 20, END, b"\0")), (child, "its replacement lies outside the map"));
-        assert_eq!(error(&map(LEAF, END | 1, b"\0")), (child, "its replacement lies outside the map"));
-        assert_eq!(error(&map(LEAF, END | 2, b"-\0xy")), (child, "its replacement does not end"));
-        assert_eq!(error(&map(LEAF & !(1 << 8) | 1 << 20, END, b"\0")), (child, "its children lie outside the array"));
+        assert_eq!(error(&[]), (0, "it is too short for the length of its array"));
+        assert_eq!(error(&[1, 0, 0, 0, 0]), (0, "it ends before its replacements start"));
+        assert_eq!(error(&[255, 255, 255, 255, 0]), (0, "it ends before its replacements start"));
+        assert_eq!(error(&[4, 0, 0, 0, 0, 0, 0, 0, 0]), (4, "a unit's children lie outside the array"));
+        assert_eq!(error(&map(LEAF | 1 << 20, END, b"\0")), (child, "a replacement lies outside the map"));
+        assert_eq!(error(&map(LEAF, END | 1, b"\0")), (child, "a replacement lies outside the map"));
+        assert_eq!(error(&map(LEAF, END | 2, b"-\0xy")), (child, "a replacement has no end"));
+        assert_eq!(
+            error(&map(LEAF & !(1 << 8) | 1 << 20, END, b"\0")),
+            (child, "a unit's children lie outside the array")
+        );
     }
 }

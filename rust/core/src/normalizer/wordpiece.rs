@@ -1,10 +1,13 @@
-//! The normalizer of WordPiece vocabularies: what each code point does to the word that it stands in.
+//! The normalizer of WordPiece vocabularies: a table from code points to how each affects the word around it.
+//!
+//! The table covers the Basic Multilingual Plane and is filled once; code points beyond it take a few loads from the
+//! Unicode tables.
 //!
 //! Source: llama.cpp's `llm_tokenizer_wpm_session::preprocess` and `is_chinese_char` (llama-vocab.cpp).
-//! Constant time per code point: one load from a table of 256 KB for the basic multilingual plane, a few from the
-//! Unicode tables beyond it.
 //!
 //! Deviations: none beyond those of [`utf8`].
+//!
+//! Time: O(1) per code point, one load for those in the table. Space: 256 KiB.
 
 use crate::sink::TokenId;
 use crate::unicode::{base_letter, flags, lowercase, utf8};
@@ -13,23 +16,23 @@ use crate::vocabulary::Settings;
 /// Code points in the table.
 const TABLE_LEN: u32 = 0x10000;
 
-/// What a code point does to the word that it stands in.
+/// How a code point affects the word around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// Belongs to it.
+    /// It belongs to the word.
     Plain,
-    /// Disappears from it.
+    /// It is removed from the word.
     Dropped,
-    /// Ends it.
+    /// It ends the word.
     Space,
-    /// Is a word by itself.
+    /// It is a word by itself.
     Single,
-    /// Is a word by itself, not ASCII, and that word one known token.
+    /// It is a word by itself, not ASCII, and that word is a token.
     Token,
 }
 
-/// A code point's class in the lowest three bits; above them the token of [`Class::Token`], else what the code point
-/// becomes.
+/// A code point's class in the lowest three bits; above them the token for [`Class::Token`], otherwise the normalized
+/// code point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Character(u32);
 
@@ -40,7 +43,6 @@ impl Character {
         Self(class as u32 | payload << Self::CLASS_BITS)
     }
 
-    /// Its class.
     #[inline(always)]
     pub(crate) fn class(self) -> Class {
         match self.0 & ((1 << Self::CLASS_BITS) - 1) {
@@ -52,13 +54,13 @@ impl Character {
         }
     }
 
-    /// Whether no word goes on over it.
+    /// Whether a word before it ends here.
     #[inline(always)]
     pub(crate) fn ends_word(self) -> bool {
         self.0 & ((1 << Self::CLASS_BITS) - 1) >= Class::Space as u32
     }
 
-    /// What is above the class.
+    /// The bits above the class.
     #[inline(always)]
     pub(crate) fn payload(self) -> u32 {
         self.0 >> Self::CLASS_BITS
@@ -75,12 +77,12 @@ pub(crate) struct WordPieceNormalizer {
 }
 
 impl WordPieceNormalizer {
-    /// What a vocabulary's settings say. Until [`WordPieceNormalizer::fill`] every look-up goes to the Unicode tables.
+    /// A normalizer with an empty table: until [`WordPieceNormalizer::fill`], the Unicode tables are read each time.
     pub(crate) fn new(settings: &Settings) -> Self {
         Self { lowercase: settings.lowercase, strip_accents: settings.strip_accents, table: Vec::new() }
     }
 
-    /// Fills the table. `token` gives the token that a word of one code point is, if it is a known one.
+    /// Fills the table. `token` returns the token of a word that is one code point, if there is one.
     pub(crate) fn fill(&mut self, mut token: impl FnMut(u32) -> Option<TokenId>) {
         let character = |code_point| {
             let character = self.compute(code_point);
@@ -95,7 +97,7 @@ impl WordPieceNormalizer {
         self.table = (0..TABLE_LEN).map(character).collect();
     }
 
-    /// The code point at byte `at`, which is inside `text`, and its length in bytes.
+    /// The character at byte `at`, which is inside `text`, and its length in bytes.
     #[inline(always)]
     pub(crate) fn character(&self, text: &[u8], at: usize) -> (Character, usize) {
         let (code_point, len) = match text[at] {
@@ -131,7 +133,7 @@ impl WordPieceNormalizer {
     }
 }
 
-/// Whether a code point counts as Chinese. The gap before U+2B920 is llama.cpp's, after Hugging Face's.
+/// Whether a code point counts as Chinese. The gap before U+2B920 is in llama.cpp and in Hugging Face's tokenizers.
 pub(crate) fn is_chinese(code_point: u32) -> bool {
     matches!(code_point,
         0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF
