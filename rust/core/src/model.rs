@@ -27,7 +27,7 @@ pub(crate) trait Model: Sized + Send + Sync {
     fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError>;
 
     /// Takes over what the loader's repairs have changed.
-    fn settle(&mut self, _vocabulary: &Vocabulary) {}
+    fn apply_repairs(&mut self, _vocabulary: &Vocabulary) {}
 
     /// Appends the tokens of one fragment.
     fn encode<S: Sink>(
@@ -93,11 +93,11 @@ macro_rules! models {
                 }
             }
 
-            /// As [`Model::settle`].
-            pub(crate) fn settle(&mut self, vocabulary: &Vocabulary) {
+            /// As [`Model::apply_repairs`].
+            pub(crate) fn apply_repairs(&mut self, vocabulary: &Vocabulary) {
                 match self {
                     Self::None => {}
-                    $(Self::$name(model) => model.settle(vocabulary),)+
+                    $(Self::$name(model) => model.apply_repairs(vocabulary),)+
                 }
             }
 

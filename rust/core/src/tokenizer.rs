@@ -109,7 +109,7 @@ impl Tokenizer {
         model.encode(&vocabulary, fragment, &mut model.scratch(), &mut encoded);
         vocabulary.set_newline(newline(&vocabulary, encoded.first().copied())?);
         vocabulary.repair(definition)?;
-        model.settle(&vocabulary);
+        model.apply_repairs(&vocabulary);
         let specials = [Specials::new(&vocabulary, false)?, Specials::new(&vocabulary, true)?];
         let pieces = OnceLock::new();
         if !Pieces::are_sure(&vocabulary) {

@@ -1,17 +1,21 @@
 //! Unigram: the segmentation of a normalized text with the highest sum of token scores.
 //!
-//! Source: llama.cpp's `llm_tokenizer_ugm` and `llm_tokenizer_ugm_session::tokenize` (llama-vocab.cpp). A character
-//! that is no token scores ten below the lowest token; neighbouring unknown tokens become one.
+//! A Viterbi search finds it ([`lattice`]). A character that is no token scores ten below the lowest token; adjacent
+//! unknown tokens become one. A text takes one of three ways, all with the same result:
 //!
-//! There are three ways to the same result. Most vocabularies take that of [`words`], piece by piece through a cache.
-//! Where spans are asked for, or something stands against it, the whole text is normalized and searched as one
-//! [`lattice`], or, where no token can lie across the start of a word (a visible space after something else), word by
-//! word: each starts with the sum of the one before, so that every addition and comparison is the same as over the
-//! whole text, and the table stays small.
+//! 1. With most vocabularies it is cut into segments that no token crosses, and their ids are cached ([`words`]).
+//! 2. Where spans are asked for, or the vocabulary or the text rules out the first way, the whole text is normalized.
+//!    If no token crosses the start of a word (a space after anything but spaces), each word is searched by itself,
+//!    starting with the sum of the words before it: every addition and comparison is the same as over the whole text,
+//!    and the lattice stays small.
+//! 3. Otherwise the whole text is one lattice.
+//!
+//! Source: llama.cpp's `llm_tokenizer_ugm` and `llm_tokenizer_ugm_session::tokenize` (llama-vocab.cpp).
 //!
 //! Deviations: none beyond those of the normalizer.
 //!
-//! Time: O(n L) for n bytes and tokens of at most L bytes. Space: 16 bytes per byte of the longest piece.
+//! Time: O(n L) for n bytes and tokens of at most L bytes. Space: 16 bytes per byte of the longest text searched at
+//! once.
 
 mod lattice;
 mod words;
@@ -27,7 +31,7 @@ use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::trie::DoubleArray;
 use crate::vocabulary::{Definition, Vocabulary};
 use lattice::{Candidates, Lattice};
-use words::{Run, Words, word_len};
+use words::{Pass, Words, word_len};
 
 /// How much lower than any normal token an unknown character scores.
 const UNKNOWN_PENALTY: f32 = 10.0;
@@ -39,13 +43,13 @@ pub(crate) struct Unigram {
     /// Tokens that the file declares normal, user-defined or unused. Scores are zero for those that are user-defined
     /// after the loader's repairs.
     candidates: Candidates,
-    /// Whether no token lies across the start of a word.
-    splits: bool,
-    /// Whether and how each word is independent of the others.
+    /// Whether no token crosses the start of a word.
+    splits_words: bool,
+    /// Where a text may be cut into segments; `None` if that could change its tokens.
     words: Option<Words>,
 }
 
-/// Buffers of [`Unigram`].
+/// Scratch space of [`Unigram`].
 #[derive(Debug, Default)]
 pub(crate) struct UnigramScratch {
     normalized: Rewritten<'static>,
@@ -69,23 +73,24 @@ impl Model for Unigram {
             }
         }
         let unknown_score = lowest - UNKNOWN_PENALTY;
-        let (tokens, surroundings) = thread::scope(|scope| {
-            let surroundings = || Surroundings::new(vocabulary, &ids, unknown_score);
-            let other_thread = thread::Builder::new().spawn_scoped(scope, surroundings);
+
+        let (tokens, without_trie) = thread::scope(|scope| {
+            let without_trie = || WithoutTrie::new(vocabulary, &ids, unknown_score);
+            let other_thread = thread::Builder::new().spawn_scoped(scope, without_trie);
             let tokens = DoubleArray::build(ids.iter().map(|&id| (vocabulary.text(id), id as u32)));
             match other_thread.map(thread::ScopedJoinHandle::join) {
-                Ok(Ok(surroundings)) => (tokens, surroundings),
-                Ok(Err(_)) | Err(_) => (tokens, surroundings()),
+                Ok(Ok(without_trie)) => (tokens, without_trie),
+                Ok(Err(_)) | Err(_) => (tokens, without_trie()),
             }
         });
-        let Surroundings { normalizer, splits, words } = surroundings?;
+        let WithoutTrie { normalizer, splits_words, words } = without_trie?;
         let candidates = Candidates { tokens: tokens?, scores: Vec::new(), unknown: NULL_TOKEN, unknown_score };
-        let mut model = Self { normalizer, candidates, splits, words };
-        model.settle(vocabulary);
+        let mut model = Self { normalizer, candidates, splits_words, words };
+        model.apply_repairs(vocabulary);
         Ok(model)
     }
 
-    fn settle(&mut self, vocabulary: &Vocabulary) {
+    fn apply_repairs(&mut self, vocabulary: &Vocabulary) {
         let score = |id| match vocabulary.attributes(id).is_user_defined() {
             true => {
                 self.words = None;
@@ -107,18 +112,20 @@ impl Model for Unigram {
             && text.len() <= words.max_len()
         {
             let (candidates, normalizer) = (&self.candidates, &self.normalizer);
-            return Run { candidates, normalizer, characters, words, text, scratch, sink }.encode(normalized);
+            return Pass { candidates, normalizer, characters, words, text, scratch, sink }.encode(normalized);
         }
+
         normalized.reset(fragment.start, S::SPANS);
         self.normalizer.normalize(text, false, normalized);
         let sink = &mut Traced { sink, text: normalized };
         let unknown = self.candidates.unknown;
+        // The span of the unknown tokens before `at`.
         let mut unknowns = None;
         let mut score = 0.0;
         let mut at = 0;
         while let Some(rest) = normalized.text.get(at..).filter(|rest| !rest.is_empty()) {
-            let piece = if self.splits { &rest[..word_len(rest, self.normalizer.space())] } else { rest };
-            score = self.candidates.segment(piece, score, None, lattice);
+            let word = if self.splits_words { &rest[..word_len(rest, self.normalizer.space())] } else { rest };
+            score = self.candidates.best_path(word, score, None, lattice);
             for &(token, len) in lattice.path.iter().rev() {
                 let span = at..at + len;
                 at += len;
@@ -145,26 +152,26 @@ impl Model for Unigram {
     }
 }
 
-/// All that is known before the tokens are in a trie.
-struct Surroundings {
+/// Everything that is built without the trie of tokens, on a thread of its own.
+struct WithoutTrie {
     normalizer: UnigramNormalizer,
-    splits: bool,
+    splits_words: bool,
     words: Option<Words>,
 }
 
-impl Surroundings {
+impl WithoutTrie {
     fn new(vocabulary: &Vocabulary, ids: &[TokenId], unknown_score: f32) -> Result<Self, VocabularyError> {
         let normalizer = UnigramNormalizer::new(vocabulary)?;
         let tokens = ids.iter().map(|&id| (vocabulary.text(id), vocabulary.score(id)));
         let space = normalizer.space();
-        let splits = tokens.clone().all(|(text, score)| score.is_finite() && !lies_across_words(text, space));
-        let words = if splits { Words::new(tokens, unknown_score, &normalizer) } else { None };
-        Ok(Self { normalizer, splits, words })
+        let splits_words = tokens.clone().all(|(text, score)| score.is_finite() && !crosses_words(text, space));
+        let words = if splits_words { Words::new(tokens, unknown_score, &normalizer) } else { None };
+        Ok(Self { normalizer, splits_words, words })
     }
 }
 
-/// Whether `token` could match from inside one word into the next, at a `space` after something else than spaces.
-fn lies_across_words(token: &[u8], space: &[u8]) -> bool {
+/// Whether `token` could match across the start of a word: from inside one word into the `space` before the next.
+fn crosses_words(token: &[u8], space: &[u8]) -> bool {
     let spaces_len = token.chunks(space.len()).take_while(|chunk| *chunk == space).count() * space.len();
     let Some(rest) = token.get(spaces_len + 1..).filter(|rest| rest.contains(&space[0])) else { return false };
     (0..rest.len()).any(|at| rest[at..].starts_with(space) || space.starts_with(&rest[at..]))
@@ -184,11 +191,13 @@ mod tests {
     const CONTROL: i32 = 3;
     const USER_DEFINED: i32 = 4;
 
-    /// A vocabulary of `(id, text, score, type)`, with control tokens between the ids and token 2 unknown.
+    /// A vocabulary of `(id, text, score, type)`. Of the ids that are not given, 2 is unknown, the others control
+    /// tokens.
     fn vocabulary(tokens: &[(usize, &str, f32, i32)], merge_spaces: bool) -> (Vocabulary, Unigram) {
         mapped(tokens, merge_spaces, &[])
     }
 
+    /// The same with a character map.
     fn mapped(
         tokens: &[(usize, &str, f32, i32)],
         merge_spaces: bool,
@@ -220,7 +229,8 @@ mod tests {
         (vocabulary, model)
     }
 
-    /// Tokens and spans by the lattice; by words they have to be the same, with the cache cold and warm.
+    /// Tokens and spans of a text. Without spans, by segments, the tokens must be the same, with the cache cold and
+    /// warm.
     fn encode((vocabulary, model): &(Vocabulary, Unigram), text: &[u8]) -> Spans {
         let is_utf8 = std::str::from_utf8(text).is_ok();
         let fragment = Fragment { text, start: 100, after_special: true, is_utf8 };
@@ -235,7 +245,7 @@ mod tests {
         spans
     }
 
-    /// The pieces that a debugger shows for "What is LoRA?" in llama.cpp, T5's ids and scores.
+    /// The tokens that match in "What is LoRA?", with T5's ids and scores, as a debugger shows them in llama.cpp.
     const WHAT_IS_LORA: [(usize, &str, f32, i32); 15] = [
         (3, "▁", -2.012_292_9, NORMAL),
         (549, "▁W", -8.927_786, NORMAL),
@@ -255,10 +265,10 @@ mod tests {
     ];
 
     #[test]
-    fn lattice_of_what_is_lora() {
+    fn the_lattice_of_what_is_lora() {
         let (vocabulary, model) = vocabulary(&WHAT_IS_LORA, true);
         let mut lattice = Lattice::default();
-        model.candidates.segment("▁What▁is▁LoRA?".as_bytes(), 0.0, None, &mut lattice);
+        model.candidates.best_path("▁What▁is▁LoRA?".as_bytes(), 0.0, None, &mut lattice);
         //  0  ▁ 3  W 4  h 5  a 6  t 7  ▁ 10  i 11  s 12  ▁ 15  L 16  o 17  R 18  A 19  ? 20
         //  |----------- 363 --------|------ 19 ------|------- 1815 ------|--- 4763 --|- 58 -|
         let expected = [
@@ -278,9 +288,9 @@ mod tests {
             (20, 58, -41.343_479_2),
         ];
         for (at, token, score) in expected {
-            let step = lattice.best[at];
-            assert_eq!(step.token, token, "at {at}");
-            assert!((step.score - score).abs() < 1e-5, "at {at}: {} and not {score}", step.score);
+            let node = lattice.nodes[at];
+            assert_eq!(node.token, token, "at {at}");
+            assert!((node.score - score).abs() < 1e-5, "at {at}: {} instead of {score}", node.score);
         }
         let spans = encode(&(vocabulary, model), b"What is LoRA?");
         assert_eq!(spans.ids, [363, 19, 1815, 4763, 58]);
@@ -288,20 +298,20 @@ mod tests {
     }
 
     #[test]
-    fn unknown_characters() {
+    fn adjacent_unknown_characters_are_one_token() {
         let model = vocabulary(&WHAT_IS_LORA, true);
         assert_eq!(encode(&model, "éé héé\u{1F600}".as_bytes()).ids, [3, 2, 3, 107, 2]);
         assert_eq!(encode(&model, "éé".as_bytes()).spans, [100..100, 100..104]);
         assert_eq!(encode(&model, b"\xFF\xFE").ids, [3, 2]);
         assert!(encode(&model, b"  ").ids.is_empty());
-        // Without a space in the vocabulary, unknown tokens of neighbouring words are one.
+        // Without a space in the vocabulary, this holds across words too.
         let model = vocabulary(&[(3, "a", -1.0, NORMAL)], true);
         assert_eq!(encode(&model, b"xa x a").ids, [2, 3, 2, 3]);
         assert_eq!(encode(&model, b"xa x a").spans, [100..101, 101..102, 102..105, 105..106]);
     }
 
     #[test]
-    fn of_equal_ways_the_first_found_stays() {
+    fn the_first_of_equal_paths_wins() {
         let tokens = [("a", -1.0), ("b", -1.0), ("ab", -2.0), ("bc", -1.5), ("c", -1.0), ("▁", -1.0)];
         let tokens = Vec::from_iter((3..).zip(tokens).map(|(id, (text, score))| (id, text, score, NORMAL)));
         assert_eq!(encode(&vocabulary(&tokens, true), b"ab").ids, [8, 5]);
@@ -316,27 +326,27 @@ mod tests {
 
     #[test]
     fn unreachable_text_is_one_unknown_token() {
-        // "a" is a token and so no unknown, but nothing is better than a score that is no number.
+        // "a" is a token and so not unknown, but a score that is not a number is never better than another.
         let model = vocabulary(&[(3, "▁", -1.0, NORMAL), (4, "a", f32::NAN, NORMAL)], true);
-        assert!(!model.1.splits && model.1.words.is_none());
+        assert!(!model.1.splits_words && model.1.words.is_none());
         assert_eq!(encode(&model, b"a").ids, [2]);
         assert_eq!(encode(&model, b"bc a b").ids, [2]);
     }
 
     #[test]
-    fn tokens_across_words() {
+    fn tokens_that_cross_words() {
         for token in ["a▁", "a▁b", "▁a▁b", "▁▁a▁"] {
-            assert!(lies_across_words(token.as_bytes(), "▁".as_bytes()), "{token}");
+            assert!(crosses_words(token.as_bytes(), "▁".as_bytes()), "{token}");
         }
-        assert!(lies_across_words(b"a\xE2\x96", "▁".as_bytes()));
+        assert!(crosses_words(b"a\xE2\x96", "▁".as_bytes()));
         for token in ["", "a", "▁", "▁a", "▁▁", "▁▁▁a", "é\u{2591}"] {
-            assert!(!lies_across_words(token.as_bytes(), "▁".as_bytes()), "{token}");
+            assert!(!crosses_words(token.as_bytes(), "▁".as_bytes()), "{token}");
         }
     }
 
     proptest! {
         #[test]
-        fn words_one_by_one_as_all_at_once(
+        fn words_one_by_one_equal_the_whole_text(
             texts in proptest::collection::vec("(▁){0,2}[abé]{0,3}", 1..20),
             scores in proptest::collection::vec(-20.0f32..-0.1, 20),
             input in "[abcé ▁]{0,40}",
@@ -348,22 +358,28 @@ mod tests {
             let tokens = texts.iter().filter(|text| !text.is_empty()).zip(3..).zip(&scores);
             let tokens = tokens.map(|((text, id), &score)| (id, text.as_str(), score, NORMAL)).collect::<Vec<_>>();
             let mut model = vocabulary(&tokens, merge_spaces);
-            prop_assert!(model.1.splits);
+            prop_assert!(model.1.splits_words);
             let words = encode(&model, input.as_bytes());
-            model.1.splits = false;
+            model.1.splits_words = false;
             let whole = encode(&model, input.as_bytes());
             prop_assert_eq!((words.ids, words.spans), (whole.ids, whole.spans));
         }
 
         #[test]
-        fn pieces_as_the_whole_text(
-            texts in proptest::collection::btree_set("(▁){0,2}([ab]{1,3}|[1,.]{1,2}|[,.]{2}|é[aé]|[中国人\u{20000}]{1,2}|à)", 1..24),
+        fn segments_equal_the_whole_text(
+            texts in proptest::collection::btree_set(
+                "(▁){0,2}([ab]{1,3}|[1,.]{1,2}|[,.]{2}|é[aé]|[中国人\u{20000}]{1,2}|à)",
+                1..24,
+            ),
             scores in proptest::collection::vec(-2000i32..=-1, 24),
             input in proptest::collection::vec(
-                "[ab]{1,4}|[ab]{14,17}|[ab]{63,66}|[ \t\n]{1,3}|[1,.]|é|[中国人\u{20000}]{1,3}|a\u{300}|b\u{301}\u{302}?|ﷺ|\u{1}|[▁Ａ]", 0..40),
+                "[ab]{1,4}|[ab]{14,17}|[ab]{63,66}|[ \t\n]{1,3}|[1,.]|é|[中国人\u{20000}]{1,3}|\
+                 a\u{300}|b\u{301}\u{302}?|ﷺ|\u{1}|[▁Ａ]",
+                0..40,
+            ),
         ) {
             let tokens = texts.iter().zip(3..).zip(&scores);
-            // Few different scores make equal ways, many bits show what rounds.
+            // Few different scores make equal paths, scores of many bits show whether a sum is rounded.
             let score = |n: i32| if n % 2 == 0 { (n / 200) as f32 } else { n as f32 / 131_072.0 };
             let tokens = tokens.map(|((text, id), &n)| (id, text.as_str(), score(n), NORMAL)).collect::<Vec<_>>();
             let charsmap = [("a\u{300}", "à"), ("\u{1}", ""), ("ﷺ", "a b"), ("Ａ", "a"), ("b\u{301}\u{302}", "é")];

@@ -88,7 +88,7 @@ impl Model for WordPiece {
             .map_err(|_| VocabularyError::TooLarge { what: "trie of tokens" })
     }
 
-    fn settle(&mut self, vocabulary: &Vocabulary) {
+    fn apply_repairs(&mut self, vocabulary: &Vocabulary) {
         self.normalize_as(vocabulary.settings(), vocabulary.special().unk.unwrap_or(NULL_TOKEN));
     }
 

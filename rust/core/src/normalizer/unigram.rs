@@ -1,14 +1,17 @@
-//! The normalizer of Unigram vocabularies: character replacement, whitespace, user-defined tokens left as they are.
+//! The normalizer of Unigram vocabularies: characters are replaced and whitespace is merged, except in user-defined
+//! tokens.
+//!
+//! The input is read in chunks, each the first of these that applies: bytes that start a user-defined token, even if
+//! the rest of the token is missing; the longest prefix that is in the [`Charsmap`], which is replaced; one well-formed
+//! UTF-8 sequence; one byte, which is replaced by U+FFFD. Characters that neither of the first two can affect are read
+//! in one chunk, without looking them up.
 //!
 //! Source: llama.cpp's `llm_tokenizer_ugm_session::normalize` and `normalize_prefix` (llama-vocab.cpp).
 //!
-//! The input is read in steps, each the first of these that applies: bytes that begin a user-defined token, even if
-//! the token does not go on as it should; the longest prefix in the [`Charsmap`], replaced; one well-formed UTF-8
-//! sequence; one byte, replaced by U+FFFD. ASCII that neither of the first two can touch skips them.
-//!
 //! Deviations: none beyond those of [`Charsmap`].
 //!
-//! Time and space: O(n) for n bytes, times the longest prefix in the map.
+//! Time: O(n k) for n bytes and keys of at most k bytes, if every look-up walks most of a key and then fails. Space:
+//! the normalized text, and where each of its bytes comes from.
 
 use std::ops::Range;
 
@@ -18,42 +21,42 @@ use crate::normalizer::rewritten::Rewritten;
 use crate::trie::DoubleArray;
 use crate::unicode::utf8;
 use crate::vocabulary::Vocabulary;
-use crate::vocabulary::spelling::ESCAPED_SPACE;
+use crate::vocabulary::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT};
 
-/// What separates words in a text.
+/// The characters that separate words in a text.
 pub(crate) const WHITESPACE: [u8; 4] = *b" \t\n\r";
 
 const REPLACEMENT_CHARACTER: &[u8] = "\u{FFFD}".as_bytes();
 
-/// A vocabulary's normalization.
+/// The normalizer of one vocabulary.
 #[derive(Debug)]
 pub(crate) struct UnigramNormalizer {
     /// Texts of the user-defined tokens.
     user_defined: DoubleArray,
     charsmap: Option<Charsmap>,
-    /// What the map leaves alone but for visible spaces; nothing where that cannot be told by characters.
+    /// The characters that the map keeps, except `▁`; `None` if the map has keys that are not whole characters.
     characters: Option<Characters>,
-    /// For each byte whether it is ASCII and stands for itself in front of ASCII and at the end.
+    /// For each byte whether it is ASCII, and kept before ASCII and at the end.
     kept: [bool; 256],
-    /// What a space becomes.
+    /// The bytes that replace a space.
     space: &'static [u8],
     prepend_space: bool,
     append_space: bool,
     merge_spaces: bool,
 }
 
-/// A part of the input that is read at once.
-struct Step<'a> {
-    /// What it becomes, whitespace aside.
+/// A stretch of the input that is read at once.
+struct Chunk<'a> {
+    /// Its normal form, except that whitespace is neither merged nor escaped yet.
     bytes: &'a [u8],
-    /// Where it is in the input.
+    /// Its place in the input.
     origin: Range<usize>,
-    /// Whether `bytes` stands for the part as a whole and not byte for byte.
+    /// Whether `bytes` stands for the chunk as a whole and not byte for byte.
     is_replaced: bool,
 }
 
-impl Step<'_> {
-    /// The input behind some of the bytes.
+impl Chunk<'_> {
+    /// The place in the input that some of `bytes` stand for.
     fn origin(&self, bytes: Range<usize>) -> Range<usize> {
         if self.is_replaced {
             self.origin.clone()
@@ -64,7 +67,7 @@ impl Step<'_> {
 }
 
 impl UnigramNormalizer {
-    /// Reads what the vocabulary says about normalization.
+    /// Reads the vocabulary's settings and character map.
     ///
     /// # Errors
     ///
@@ -78,7 +81,7 @@ impl UnigramNormalizer {
             bytes => Some(Charsmap::new(bytes)?),
         };
         let characters = charsmap.as_ref().map_or(Some(Characters::without_keys()), Charsmap::characters);
-        let characters = characters.map(|characters| characters.except(0x2581));
+        let characters = characters.map(|characters| characters.except(ESCAPED_SPACE_CODE_POINT));
         let kept = std::array::from_fn(|byte| {
             let keeps = |all: &Characters| (0..0x80).all(|next| all.keeps(byte as u32, Some(next)));
             byte < 0x80 && user_defined.longest_walk(&[byte as u8]) == 0 && characters.as_ref().is_some_and(keeps)
@@ -95,7 +98,7 @@ impl UnigramNormalizer {
         })
     }
 
-    /// What a space becomes.
+    /// The bytes that replace a space.
     pub(crate) fn space(&self) -> &'static [u8] {
         self.space
     }
@@ -107,15 +110,17 @@ impl UnigramNormalizer {
             + self.characters.as_ref().map_or(0, Characters::heap_bytes)
     }
 
-    /// What the map leaves alone but for visible spaces; nothing where that cannot be told by characters.
+    /// The characters that the map keeps, except `▁`; `None` if the map has keys that are not whole characters.
     pub(crate) fn characters(&self) -> Option<&Characters> {
         self.characters.as_ref()
     }
 
-    /// Whether each word becomes what it becomes alone: UTF-8 stays UTF-8, spaces are visible, merged, one before each
-    /// word, and nothing else becomes a visible one; the four characters of [`WHITESPACE`] become spaces, and the other printable ASCII
-    /// characters stay, where characters of these two kinds are around them.
-    pub(crate) fn splits_words(&self) -> bool {
+    /// Whether the normal form of each word is the same as if the word were alone:
+    /// - valid UTF-8 stays valid;
+    /// - spaces are escaped and merged, with one before each word, and no other character becomes an escaped one;
+    /// - the four characters of [`WHITESPACE`] become spaces, and the other printable ASCII characters are kept, where
+    ///   characters of these two kinds are around them.
+    pub(crate) fn normalizes_words_alone(&self) -> bool {
         let is_space = |byte: u8| self.charsmap.as_ref().map_or(byte == b' ', |charsmap| charsmap.is_space(byte));
         self.user_defined.is_empty()
             && self.space == ESCAPED_SPACE
@@ -126,43 +131,43 @@ impl UnigramNormalizer {
             && WHITESPACE.into_iter().all(is_space)
     }
 
-    /// How many characters a byte of valid UTF-8 can become at most, spaces at the beginning aside.
+    /// The most characters that replace a byte of valid UTF-8, not counting an added space.
     pub(crate) fn max_expansion(&self) -> usize {
         self.charsmap.as_ref().map_or(1, Charsmap::max_expansion)
     }
 
-    /// Where the next step from `at` ends, one character or one key of the map, if there are no user-defined tokens.
-    pub(crate) fn step_end(&self, input: &[u8], at: usize) -> usize {
+    /// The end of the character or the key of the map at `at`. Expects no user-defined tokens.
+    pub(crate) fn chunk_end(&self, input: &[u8], at: usize) -> usize {
         let rest = &input[at..];
         let replaced = self.charsmap.as_ref().and_then(|charsmap| charsmap.longest_prefix(rest));
         at + replaced.map_or_else(|| utf8::decode(rest, 0).map_or(1, |character| character.1), |(len, _)| len)
     }
 
-    /// Appends the normal form of `input` to `out`. `in_word` says whether the input continues a word.
+    /// Appends the normal form of `input` to `out`. `in_word` is whether the input continues a word.
     pub(crate) fn normalize(&self, input: &[u8], mut in_word: bool, out: &mut Rewritten<'_>) {
-        // The end of the input that is accounted for: an added space stands for what was left out before it.
+        // The end of the input that `out` stands for so far: an added space stands for what was left out before it.
         let mut covered = 0;
         let mut prepend_space = self.prepend_space;
         let mut at = 0;
         while at < input.len() {
-            let step = self.step(input, at);
-            at = step.origin.end;
+            let chunk = self.chunk(input, at);
+            at = chunk.origin.end;
             let mut done = 0;
-            while done < step.bytes.len() {
-                let rest = &step.bytes[done..];
+            while done < chunk.bytes.len() {
+                let rest = &chunk.bytes[done..];
                 let word_len = rest.iter().position(|&byte| byte == b' ').unwrap_or(rest.len());
                 if word_len == 0 {
                     in_word = false;
                     done += 1;
                     if !self.merge_spaces {
-                        let origin = step.origin(done - 1..done);
+                        let origin = chunk.origin(done - 1..done);
                         covered = origin.end;
                         out.push(self.space, origin);
                     }
                     continue;
                 }
 
-                let origin = step.origin(done..done + word_len);
+                let origin = chunk.origin(done..done + word_len);
                 if !in_word && (prepend_space || self.merge_spaces) {
                     let gap = if covered > origin.start { origin.clone() } else { covered..origin.start };
                     out.push(self.space, gap);
@@ -170,7 +175,7 @@ impl UnigramNormalizer {
                 }
                 in_word = true;
                 covered = origin.end;
-                match step.is_replaced {
+                match chunk.is_replaced {
                     true => out.push(&rest[..word_len], origin),
                     false => out.push_kept(&rest[..word_len], origin.start),
                 }
@@ -182,12 +187,12 @@ impl UnigramNormalizer {
         }
     }
 
-    /// The next step from `at`, which is inside `input`.
+    /// The chunk at `at`, which is inside `input`.
     #[inline]
-    fn step<'a>(&'a self, input: &'a [u8], at: usize) -> Step<'a> {
+    fn chunk<'a>(&'a self, input: &'a [u8], at: usize) -> Chunk<'a> {
         let rest = &input[at..];
-        let unchanged = |len| Step { bytes: &rest[..len], origin: at..at + len, is_replaced: false };
-        let replaced = |bytes, len| Step { bytes, origin: at..at + len, is_replaced: true };
+        let unchanged = |len| Chunk { bytes: &rest[..len], origin: at..at + len, is_replaced: false };
+        let replaced = |bytes, len| Chunk { bytes, origin: at..at + len, is_replaced: true };
 
         let mut kept = rest.iter().position(|&byte| !self.kept[usize::from(byte)]).unwrap_or(rest.len());
         if rest.get(kept).is_some_and(|next| !next.is_ascii()) {
@@ -206,6 +211,7 @@ impl UnigramNormalizer {
         if kept > 0 {
             return unchanged(kept);
         }
+
         let walked = self.user_defined.longest_walk(rest);
         if walked > 0 {
             return unchanged(walked);
@@ -273,15 +279,15 @@ mod tests {
     }
 
     #[test]
-    fn a_user_defined_token_need_not_end() {
-        // The first two bytes of U+2581 are kept as they are, and the third is malformed by itself.
+    fn a_user_defined_token_may_be_incomplete() {
+        // The first two bytes of U+2581 are kept as the start of the token, and the third is malformed by itself.
         let normalizer = normalizer(&["\u{2591}x"]);
         check(&normalizer, "\u{2581}".as_bytes(), b"\xE2\x96\xEF\xBF\xBD", &[0..1, 1..2, 2..3, 2..3, 2..3]);
     }
 
     proptest! {
         #[test]
-        fn the_short_cut_changes_nothing(
+        fn reading_many_characters_at_once_changes_nothing(
             input in "[a-d \u{300}é]{0,20}",
             merge_spaces: bool,
             prepend_space: bool,

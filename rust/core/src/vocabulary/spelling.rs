@@ -10,6 +10,8 @@ use crate::unicode::utf8;
 
 /// `▁`, which stands for a space.
 pub(crate) const ESCAPED_SPACE: &[u8] = "▁".as_bytes();
+/// The code point of [`ESCAPED_SPACE`].
+pub(crate) const ESCAPED_SPACE_CODE_POINT: u32 = 0x2581;
 
 /// The lowest lead byte of a character that can be beyond U+10FFFF.
 pub(crate) const BEYOND_UNICODE_LEAD: u8 = 0xF4;

@@ -1,22 +1,26 @@
-//! The search for the way through a piece of text with the highest sum of scores.
+//! A Viterbi search: the path through a text with the highest sum of token scores.
 //!
-//! Source: llama.cpp's `llm_tokenizer_ugm_session::tokenize` (llama-vocab.cpp), a Viterbi search as in SentencePiece.
+//! The nodes of the lattice are the positions of the text, its edges the tokens that match between them. One walk of a
+//! trie from each character finds all tokens that start there, and each node keeps the last token of the best path to
+//! it; of equal paths the first one found. A character that is no token by itself may be an unknown token. Following
+//! the last tokens back from the end yields the path.
 //!
-//! From each character on, all tokens that the text goes on with are found in one walk of a trie, and each position
-//! keeps the best way to reach it; of equal ways the first found. A character that is no token by itself can always
-//! be an unknown token. Following the best ways back from the end gives the tokens.
+//! [`Bounds`] prune the search: a node is skipped if no path through it can beat the best path to the end so far. Such
+//! a path could at most equal that one, and of equal paths the first stays; so the result is the same as long as sums
+//! are exact. Most words are one token, and nearly all of their nodes are skipped.
 //!
-//! Deviations: none. With [`Bounds`] a position is passed over if nothing that may follow it can beat the best way to
-//! the end that is already known. A way over such a position could at most equal the one that stays, so the result is
-//! the same, as long as sums are exact. Most words are one token, and of those nearly all positions are passed over.
+//! Source: llama.cpp's `llm_tokenizer_ugm_session::tokenize` (llama-vocab.cpp); SentencePiece does the same.
 //!
-//! Time: O(n L) for n bytes and tokens of at most L bytes. Space: 16 bytes per byte of the longest piece.
+//! Time: O(n L) for n bytes and tokens of at most L bytes; a run of one letter takes as long if every shorter run is a
+//! token. Space: 16 bytes per byte of the longest text.
+//!
+//! Deviations: none.
 
 use crate::sink::TokenId;
 use crate::trie::DoubleArray;
 use crate::unicode::utf8;
 
-/// What there is to choose from.
+/// The tokens of a vocabulary with their scores.
 #[derive(Debug)]
 pub(super) struct Candidates {
     /// Ids by text.
@@ -24,35 +28,37 @@ pub(super) struct Candidates {
     /// By id.
     pub(super) scores: Vec<f32>,
     pub(super) unknown: TokenId,
+    /// The score of a character that is no token.
     pub(super) unknown_score: f32,
 }
 
-/// The best ways through one piece.
+/// The best paths through one text.
 #[derive(Debug, Default)]
 pub(super) struct Lattice {
-    /// For each position in the piece the best way to reach it.
-    pub(super) best: Vec<Step>,
-    /// The tokens of the best way to the end and their lengths in bytes, last first.
+    /// One for each byte of the text, and one for its end.
+    pub(super) nodes: Vec<Node>,
+    /// The tokens of the best path to the end and their lengths in bytes, last first.
     pub(super) path: Vec<(TokenId, usize)>,
 }
 
-/// The last token of a way through the text.
+/// The best path to a position of the text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
-    /// The sum of all scores on the way.
+pub(super) struct Node {
+    /// The sum of all scores on the path.
     pub(super) score: f64,
+    /// The last token of the path.
     pub(super) token: TokenId,
-    /// Bytes in the token; where there is no way yet, [`Step::TO_THE_START`].
+    /// Bytes of the last token; [`Node::UNREACHED`] where no path has been found.
     len: u32,
 }
 
-impl Step {
-    /// As many bytes as there are: following such a step back ends the search, as it does in llama.cpp.
-    const TO_THE_START: u32 = u32::MAX;
+impl Node {
+    /// More bytes than a text has: an unreached node's token spans everything before it, as in llama.cpp.
+    const UNREACHED: u32 = u32::MAX;
 
-    /// Takes the way over `token` from a position `len` bytes before if that is better.
+    /// Takes the path whose last token is `token`, of `len` bytes, if it is better.
     #[inline(always)]
-    fn challenge(&mut self, score: f64, token: TokenId, len: usize) {
+    fn relax(&mut self, score: f64, token: TokenId, len: usize) {
         if score > self.score {
             *self = Self { score, token, len: len as u32 };
         }
@@ -60,64 +66,65 @@ impl Step {
 }
 
 impl Candidates {
-    /// Finds the best way through `piece`, which is not empty, and the sum of scores at its end, given that at its
-    /// start.
+    /// Finds the best path through `text`, which is not empty. `score` is the sum of scores at its start; returns the
+    /// one at its end.
     #[inline]
-    pub(super) fn segment(&self, piece: &[u8], score: f64, bounds: Option<&Bounds>, lattice: &mut Lattice) -> f64 {
-        let Lattice { best, path } = lattice;
-        best.clear();
-        best.resize(piece.len() + 1, Step { score: f64::MIN, token: self.unknown, len: Step::TO_THE_START });
-        best[0].score = score;
+    pub(super) fn best_path(&self, text: &[u8], score: f64, bounds: Option<&Bounds>, lattice: &mut Lattice) -> f64 {
+        let Lattice { nodes, path } = lattice;
+        nodes.clear();
+        nodes.resize(text.len() + 1, Node { score: f64::MIN, token: self.unknown, len: Node::UNREACHED });
+        nodes[0].score = score;
 
         let mut start = 0;
-        while start < piece.len() {
-            let rest = &piece[start..];
-            let score = best[start].score;
-            let character_len = utf8::sequence_len(rest[0]).min(rest.len());
-            let known = best[piece.len()].score;
-            if known > f64::MIN && bounds.is_some_and(|bounds| score + bounds.highest(rest) <= known) {
-                start += character_len;
+        while start < text.len() {
+            let rest = &text[start..];
+            let score = nodes[start].score;
+            let char_len = utf8::sequence_len(rest[0]).min(rest.len());
+            let end_score = nodes[text.len()].score;
+            if end_score > f64::MIN && bounds.is_some_and(|bounds| score + bounds.highest(rest) <= end_score) {
+                start += char_len;
                 continue;
             }
-            let mut is_character_token = false;
-            let mut node = self.tokens.root();
+
+            let mut is_char_token = false;
+            let mut trie_node = self.tokens.root();
             for (len, &byte) in (1..).zip(rest) {
-                let Some(child) = self.tokens.step(node, byte) else { break };
-                node = child;
-                if let Some(token) = self.tokens.value(node) {
-                    is_character_token |= len == character_len;
+                let Some(child) = self.tokens.step(trie_node, byte) else { break };
+                trie_node = child;
+                if let Some(token) = self.tokens.value(trie_node) {
+                    is_char_token |= len == char_len;
                     let token_score = self.scores[token as usize];
-                    best[start + len].challenge(score + f64::from(token_score), token as TokenId, len);
+                    nodes[start + len].relax(score + f64::from(token_score), token as TokenId, len);
                 }
             }
-            if !is_character_token {
+            if !is_char_token {
                 let score = score + f64::from(self.unknown_score);
-                best[start + character_len].challenge(score, self.unknown, character_len);
+                nodes[start + char_len].relax(score, self.unknown, char_len);
             }
-            start += character_len;
+            start += char_len;
         }
 
         path.clear();
-        let mut end = piece.len();
+        let mut end = text.len();
         while end > 0 {
-            let Step { token, len, .. } = best[end];
+            let Node { token, len, .. } = nodes[end];
             let len = end.min(len as usize);
             path.push((token, len));
             end -= len;
         }
-        best[piece.len()].score
+        nodes[text.len()].score
     }
 }
 
-/// By a text's first byte and its length how high it can score at most.
+/// Upper bounds for the score of a text, by its first byte and its length.
 #[derive(Debug)]
 pub(super) struct Bounds(Box<[[f64; Bounds::MAX_LEN + 1]; 256]>);
 
 impl Bounds {
-    /// The longest text that they say something about, in bytes.
+    /// The longest text with a bound, in bytes.
     pub(super) const MAX_LEN: usize = 24;
 
-    /// Bounds for tokens with their scores, and a score for each unknown character.
+    /// The bounds that follow from the scores of tokens and of unknown characters.
     pub(super) fn new<'a>(tokens: impl Iterator<Item = (&'a [u8], f32)>, unknown_score: f32) -> Self {
         let mut single = vec![[f64::NEG_INFINITY; Self::MAX_LEN + 1]; 256];
         for (first, row) in (0..=u8::MAX).zip(&mut single) {
@@ -130,21 +137,22 @@ impl Bounds {
                 *highest = highest.max(score.into());
             }
         }
-        // One token and, if it is shorter, anything after it.
+
+        // A text is one token, or a shorter one with any text after it.
         let mut bounds = Box::new([[f64::NEG_INFINITY; Self::MAX_LEN + 1]; 256]);
-        let mut anything = [f64::NEG_INFINITY; Self::MAX_LEN + 1];
-        anything[0] = 0.0;
+        let mut any = [f64::NEG_INFINITY; Self::MAX_LEN + 1];
+        any[0] = 0.0;
         for len in 1..=Self::MAX_LEN {
             for (row, single) in bounds.iter_mut().zip(&single) {
-                let ways = (1..=len).map(|first| single[first] + anything[len - first]);
-                row[len] = ways.fold(f64::NEG_INFINITY, f64::max);
-                anything[len] = anything[len].max(row[len]);
+                let sums = (1..=len).map(|first| single[first] + any[len - first]);
+                row[len] = sums.fold(f64::NEG_INFINITY, f64::max);
+                any[len] = any[len].max(row[len]);
             }
         }
         Self(bounds)
     }
 
-    /// The highest that `text`, which is not empty, can score.
+    /// The bound of `text`, which is not empty.
     #[inline(always)]
     fn highest(&self, text: &[u8]) -> f64 {
         self.0[usize::from(text[0])].get(text.len()).copied().unwrap_or(f64::INFINITY)

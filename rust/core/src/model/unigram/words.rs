@@ -1,28 +1,33 @@
-//! Unigram word by word, where it can be shown of the vocabulary that this changes nothing.
+//! Unigram by segments: a text is cut where no token crosses, and the ids of each segment are cached.
 //!
-//! The best way through a text goes through every place that no token lies across, and between two such places it is
-//! the best way from one to the other: the text falls into pieces, and what a piece became once it becomes again. So
-//! short pieces are looked up in a [`RecentWords`] by their bytes and whether a space is before them, and only pieces not
-//! met before are searched. Where a piece ends is found in the text itself, before it is normalized:
+//! The best path through a text visits every place that no token crosses, and between two such places it is the best
+//! path from one to the other. So segments are encoded independently. Short ones are looked up in a [`RecentWords`], by
+//! their bytes and whether a space is before them, and only those that are not cached are searched. Cuts are found in
+//! the input itself, before it is normalized:
 //!
-//! - in front of words, because no token has a visible space behind its beginning;
-//! - between two characters that [`Joins`] has not met in a token, which is asked for all but pairs of ASCII letters
-//!   and of digits;
+//! - before words, because no token has an escaped space after its start;
+//! - between two characters that are adjacent in no token ([`CharPairs`]). In ASCII text, two letters or two digits are
+//!   taken to be adjacent in some, which saves most look-ups.
 //!
-//! provided that the normalizer leaves the characters around alone ([`UnigramNormalizer::splits_words`]). Where it
-//! changes a character, the text from the cut before up to the next one is normalized first and then cut in the same way.
+//! Both require that the normalizer leaves the characters around a cut alone
+//! ([`UnigramNormalizer::normalizes_words_alone`]). Where it changes a character, the text from the last cut before it
+//! to the first one after it is normalized, and then cut in the same way.
 //!
-//! llama.cpp compares sums of scores from the beginning of the text, pieces sums of their own. Both are the same
-//! comparison only if no sum is rounded: scores are multiples of a power of two 2^k, and as long as a sum stays below
-//! 2^(k + 53) a double holds it exactly. [`Words::new`] finds k and from it the longest text for which no sum can leave
-//! that range; longer ones, and vocabularies that fail any condition, take the way over the whole text.
+//! llama.cpp compares sums of scores from the start of the text, this file sums from the start of a segment. Both
+//! comparisons are the same only if no sum is rounded. Scores are multiples of a power of two 2^k, and a double holds
+//! such sums below 2^(k + 53) exactly. [`Words::new`] finds k, and from it the longest text that cannot exceed this.
+//! Longer texts, and vocabularies that fail any condition, are not cut.
 //!
-//! Where the text itself has a visible space, tokens of several spaces can lie across the start of the next word: from
-//! there on the whole rest is normalized and searched.
+//! Where the input itself has an escaped space, a token of several spaces can cross the start of the next word: the
+//! whole rest of the text is normalized and searched word by word.
 //!
-//! Unknown tokens of neighbouring pieces are one token. Pieces with unknown tokens are not kept, so that this is seen.
+//! Adjacent unknown tokens of two segments become one. Segments with unknown tokens are never cached, so the search
+//! sees all of them.
 //!
-//! Time: O(1) for a piece met before; else as [`Candidates::segment`]. Space: the cache's 1 MiB.
+//! Time: O(1) for a cached segment, as [`Candidates::best_path`] for any other; at worst no segment of a text repeats.
+//! Space: 1 MiB for the cache.
+//!
+//! Deviations: none.
 
 use super::lattice::{Bounds, Candidates, Lattice};
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
@@ -35,77 +40,78 @@ use crate::scan::masks::WordClasses;
 use crate::scan::{BLOCK as BLOCK_LEN, padded};
 use crate::sink::{Sink, TokenId};
 use crate::unicode::utf8;
+use crate::vocabulary::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT};
 
-/// Pieces that are looked up at a time. Those of a block join the ones before them while these are fewer than a block
-/// can add, because a cache line takes longer to come than a block's pieces take to be found.
+/// The most segments of a queue. It is drained only when it has as many as one block can add, because fetching a cache
+/// line takes longer than finding the segments of a block.
 const QUEUE_LEN: usize = 2 * BLOCK_LEN;
 
-/// Bits of the filter for pairs of characters. The 150,000 pairs of a vocabulary for a hundred languages set one in seven.
+/// Bits of the filter for pairs of characters. The 150,000 pairs of a vocabulary for a hundred languages set one in
+/// seven.
 const FILTER_BITS: usize = 1 << 20;
 
-/// The visible space.
-const VISIBLE_SPACE: &str = "\u{2581}";
-const SPACE: u32 = 0x2581;
-
-/// What is known of a vocabulary whose words are independent.
+/// What is needed to cut texts for one vocabulary.
 #[derive(Debug)]
 pub(super) struct Words {
+    /// The characters that are adjacent in some token.
     pairs: CharPairs,
     bounds: Bounds,
     /// The longest text for which no sum of scores is rounded, in bytes.
     max_len: usize,
 }
 
-/// Buffers, and what pieces became.
+/// Buffers, and the cache of segments.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     cache: RecentWords,
-    pending: Pending,
+    queue: SegmentQueue,
     lattice: Lattice,
-    /// A piece that is searched, and its tokens.
-    piece: Vec<u8>,
+    /// The segment that is searched, normalized, and its ids.
+    segment: Vec<u8>,
     ids: Vec<TokenId>,
     /// Whether the last token was an unknown one.
     after_unknown: bool,
 }
 
-/// Pieces that are being looked up.
+/// Segments whose look-ups are under way.
 #[derive(Debug)]
-struct Pending {
-    /// Each with where it begins in its text.
-    pieces: [(Probe, u32); QUEUE_LEN],
-    num: usize,
+struct SegmentQueue {
+    /// Each with its start in the text.
+    segments: [(Probe, u32); QUEUE_LEN],
+    len: usize,
 }
 
-impl Default for Pending {
+impl Default for SegmentQueue {
     fn default() -> Self {
-        Self { pieces: [Default::default(); QUEUE_LEN], num: 0 }
+        Self { segments: [Default::default(); QUEUE_LEN], len: 0 }
     }
 }
 
 impl Words {
-    /// What has to be known, if the words of the vocabulary are independent. `tokens` are all that are searched, with
-    /// their scores; none lies across the start of a word, and all scores are finite.
+    /// `None` if a cut could change the tokens of a text. `tokens` are all that are searched, with their scores; none
+    /// crosses the start of a word, and all scores are finite.
     pub(super) fn new<'a>(
         tokens: impl Iterator<Item = (&'a [u8], f32)> + Clone,
         unknown_score: f32,
         normalizer: &UnigramNormalizer,
     ) -> Option<Self> {
-        normalizer.characters().filter(|_| normalizer.splits_words())?;
-        let pairs = pairs_of(tokens.clone().map(|token| token.0))?;
-        // No way is worse than one character after the other, and none better than the highest score each time.
-        let (mut lowest_bit, mut per_character, mut highest) = (lowest_bit(unknown_score), unknown_score.abs(), 0f32);
+        normalizer.characters().filter(|_| normalizer.normalizes_words_alone())?;
+        let pairs = adjacent_chars(tokens.clone().map(|token| token.0))?;
+
+        // The best path scores no less than one token per character, and no more than the highest score for each.
+        let (mut lowest_bit, mut per_char, mut highest) = (lowest_bit(unknown_score), unknown_score.abs(), 0f32);
         for (text, score) in tokens.clone() {
             lowest_bit = lowest_bit.min(self::lowest_bit(score));
             highest = highest.max(score.abs());
-            let is_character = text.first().is_some_and(|&first| text.len() == utf8::sequence_len(first));
-            if is_character || score > 0.0 {
-                per_character = per_character.max(score.abs());
+            let is_char = text.first().is_some_and(|&first| text.len() == utf8::sequence_len(first));
+            if is_char || score > 0.0 {
+                per_char = per_char.max(score.abs());
             }
         }
-        let most = 2f64.powi(lowest_bit + 53) - Bounds::MAX_LEN as f64 * 2.0 * f64::from(highest);
-        let characters = most / f64::from(per_character) - 1.0;
-        let max_len = (characters / normalizer.max_expansion() as f64) as usize;
+        let max_sum = 2f64.powi(lowest_bit + 53) - Bounds::MAX_LEN as f64 * 2.0 * f64::from(highest);
+        let num_chars = max_sum / f64::from(per_char) - 1.0;
+        let max_len = (num_chars / normalizer.max_expansion() as f64) as usize;
+
         let bounds = Bounds::new(tokens, unknown_score);
         Some(Self { pairs, bounds, max_len })
     }
@@ -119,8 +125,8 @@ impl Words {
     }
 }
 
-/// The pairs of characters inside tokens, if all tokens are UTF-8.
-fn pairs_of<'a>(mut tokens: impl Iterator<Item = &'a [u8]>) -> Option<CharPairs> {
+/// The pairs of adjacent characters in tokens, if all tokens are UTF-8.
+fn adjacent_chars<'a>(mut tokens: impl Iterator<Item = &'a [u8]>) -> Option<CharPairs> {
     let mut pairs = CharPairsBuilder::default();
     tokens.try_for_each(|token| {
         let (mut at, mut before) = (0, None);
@@ -136,7 +142,7 @@ fn pairs_of<'a>(mut tokens: impl Iterator<Item = &'a [u8]>) -> Option<CharPairs>
     Some(pairs.finish(FILTER_BITS))
 }
 
-/// The exponent of the lowest bit that is set in a finite number; for zero, which has none, a high one.
+/// The exponent of the lowest bit that is set in a finite number; a high one for zero, which has no such bit.
 fn lowest_bit(score: f32) -> i32 {
     let bits = score.to_bits() & !(1 << 31);
     let (exponent, fraction) = ((bits >> 23) as i32, bits & 0x7F_FFFF);
@@ -144,8 +150,8 @@ fn lowest_bit(score: f32) -> i32 {
     if significand == 0 { 200 } else { exponent - 150 + significand.trailing_zeros() as i32 }
 }
 
-/// One text on its way.
-pub(super) struct Run<'a, S> {
+/// One text on its way to tokens.
+pub(super) struct Pass<'a, S> {
     pub(super) candidates: &'a Candidates,
     pub(super) normalizer: &'a UnigramNormalizer,
     pub(super) characters: &'a Characters,
@@ -155,8 +161,8 @@ pub(super) struct Run<'a, S> {
     pub(super) sink: &'a mut S,
 }
 
-impl<S: Sink> Run<'_, S> {
-    /// Appends the tokens of the text, which is UTF-8 and not longer than [`Words::max_len`].
+impl<S: Sink> Pass<'_, S> {
+    /// Pushes the tokens of the text, which is UTF-8 and not longer than [`Words::max_len`].
     #[inline]
     pub(super) fn encode(&mut self, normalized: &mut Rewritten<'_>) {
         self.scratch.after_unknown = false;
@@ -165,22 +171,27 @@ impl<S: Sink> Run<'_, S> {
         let mut buffer = [b' '; BLOCK_LEN + KEY_LEN];
         while at < text.len() {
             let block = padded(&text[at..], &mut buffer);
-            at = self.block(at, block, normalized);
+            at = self.encode_block(at, block, normalized);
         }
-        self.finish(text);
+        self.drain(text);
     }
 
-    /// Appends the tokens of the pieces that begin in the block at `start`, where one begins unless there is a space,
-    /// but for one that begins behind that and goes on behind the block; gives where that was. `block` may go on with
-    /// spaces behind the text.
+    /// Encodes the segments that start in the block at `start`, which is a cut or a space, except a later one that may
+    /// reach past the block. Returns where to go on. `block` is padded with spaces past the end of the text.
     #[inline(always)]
-    fn block(&mut self, start: usize, block: &[u8; BLOCK_LEN + KEY_LEN], normalized: &mut Rewritten<'_>) -> usize {
+    fn encode_block(
+        &mut self,
+        start: usize,
+        block: &[u8; BLOCK_LEN + KEY_LEN],
+        normalized: &mut Rewritten<'_>,
+    ) -> usize {
         let Some(bytes) = block.first_chunk() else { return self.text.len() };
         let WordClasses { letter, digit, space, other } = WordClasses::new(bytes);
         let is_space_before = start.checked_sub(1).is_none_or(|before| is_space(self.text[before]));
         let after_space = space << 1 | u64::from(is_space_before);
         let mut starts = !space & (after_space | 1);
-        // Neighbours that are no space and not both letters or both digits.
+
+        // Adjacent ASCII characters that are neither spaces, nor both letters, nor both digits.
         let ascii = !(space | other);
         let mut pairs = ascii & ascii << 1 & !(letter & letter << 1) & !(digit & digit << 1);
         while pairs != 0 {
@@ -190,34 +201,37 @@ impl<S: Sink> Run<'_, S> {
             pairs &= pairs - 1;
         }
         let ends = starts | space;
+
         let mut other = other;
         loop {
             let first_other = other.trailing_zeros() as usize;
             let limit = first_other.min(BLOCK_LEN - 1);
-            let mut special = None;
+            // The first segment that is long, has other characters, or may reach past the block.
+            let mut irregular = None;
             while starts != 0 {
                 let at = starts.trailing_zeros() as usize;
-                // The highest bit is one for what does not end in the block.
-                let piece_len = (ends >> at >> 1 | 1 << 63).trailing_zeros() as usize + 1;
+                // The highest bit is set for a segment that does not end in the block.
+                let segment_len = (ends >> at >> 1 | 1 << 63).trailing_zeros() as usize + 1;
                 let Some(bytes) = block[at..].first_chunk() else { break };
-                if (at + piece_len > limit) | (piece_len > MAX_LEN) {
-                    special = Some((at, (at + piece_len).min(BLOCK_LEN)));
+                if (at + segment_len > limit) | (segment_len > MAX_LEN) {
+                    irregular = Some((at, (at + segment_len).min(BLOCK_LEN)));
                     break;
                 }
-                let key = Key::of(bytes, piece_len).marked(after_space >> at & 1 != 0);
-                self.scratch.look_up(key, start + at);
+                let key = Key::of(bytes, segment_len).marked(after_space >> at & 1 != 0);
+                self.scratch.enqueue(key, start + at);
                 starts &= starts - 1;
             }
-            if self.scratch.pending.num >= BLOCK_LEN {
-                self.finish(self.text);
+            if self.scratch.queue.len >= BLOCK_LEN {
+                self.drain(self.text);
             }
-            let Some((at, end)) = special else { return start + BLOCK_LEN };
+
+            let Some((at, end)) = irregular else { return start + BLOCK_LEN };
             let is_other = first_other < end;
             if end == BLOCK_LEN && at > 0 && !is_other {
                 return start + at;
             }
             let end = if is_other || end == BLOCK_LEN { self.text.len() } else { start + end };
-            let end = self.stretch(start + at, end, after_space >> at & 1 != 0, normalized) - start;
+            let end = self.encode_unspaced(start + at, end, after_space >> at & 1 != 0, normalized) - start;
             if end >= BLOCK_LEN {
                 return start + end;
             }
@@ -226,9 +240,9 @@ impl<S: Sink> Run<'_, S> {
         }
     }
 
-    /// Looks up the pieces of a stretch of text without spaces, at whose beginning there is a cut, up to `end` or a
-    /// space; gives where that is.
-    fn stretch(
+    /// Encodes the segments of a stretch of text that starts at a cut and ends at `end` or before a space. Returns
+    /// where it ends.
+    fn encode_unspaced(
         &mut self,
         mut start: usize,
         end: usize,
@@ -245,7 +259,7 @@ impl<S: Sink> Run<'_, S> {
         {
             next = utf8::decode_valid(text, at + len);
             if !self.characters.keeps(character, next.map(|next| next.0)) {
-                start = self.changed(start, at, is_after_space, normalized);
+                start = self.encode_changed(start, at, is_after_space, normalized);
                 is_after_space = false;
                 at = start;
                 before = None;
@@ -253,7 +267,7 @@ impl<S: Sink> Run<'_, S> {
                 continue;
             }
             if before.is_some_and(|before| !self.words.pairs.meet(before, character)) {
-                self.piece(text, start, at, is_after_space);
+                self.encode_segment(text, start, at, is_after_space);
                 start = at;
                 is_after_space = false;
             }
@@ -261,44 +275,51 @@ impl<S: Sink> Run<'_, S> {
             at += len;
         }
         if start < at {
-            self.piece(text, start, at, is_after_space);
+            self.encode_segment(text, start, at, is_after_space);
         }
         at
     }
 
-    /// Appends the tokens of the text from the cut at `start` on, in which the character at `at` is the first that does
-    /// not stay, up to the next cut; gives where that is.
+    /// Encodes the text from the cut at `start` to the first cut after the character at `at`, the first one that the
+    /// normalizer changes. Returns where that is.
     #[inline(never)]
-    fn changed(&mut self, start: usize, at: usize, is_after_space: bool, normalized: &mut Rewritten<'_>) -> usize {
-        self.finish(self.text);
+    fn encode_changed(
+        &mut self,
+        start: usize,
+        at: usize,
+        is_after_space: bool,
+        normalized: &mut Rewritten<'_>,
+    ) -> usize {
+        self.drain(self.text);
         let end = self.next_cut(at);
-        // Behind a visible space in the text itself a word need not begin with a cut.
-        if memchr::memmem::find(&self.text[at..end], VISIBLE_SPACE.as_bytes()).is_some() {
+        // After an escaped space in the input itself, a word need not start at a cut.
+        if memchr::memmem::find(&self.text[at..end], ESCAPED_SPACE).is_some() {
             normalized.reset(0, false);
             self.normalizer.normalize(&self.text[start..], !is_after_space, normalized);
             let mut rest = &normalized.text[..];
             while !rest.is_empty() {
-                let (word, others) = rest.split_at(word_len(rest, VISIBLE_SPACE.as_bytes()));
+                let (word, after) = rest.split_at(word_len(rest, ESCAPED_SPACE));
                 self.search(word, false, None);
-                rest = others;
+                rest = after;
             }
             return self.text.len();
         }
+
         normalized.reset(0, false);
         self.normalizer.normalize(&self.text[start..end], !is_after_space, normalized);
         let len = normalized.text.len();
-        // Whole keys are read, past the end too.
+        // A key reads all of its bytes, past the end too.
         normalized.push(&[0; KEY_LEN], 0..0);
-        self.normalized(&normalized.text, len);
+        self.encode_normalized(&normalized.text, len);
         end
     }
 
-    /// Where behind the character at `at`, which does not stay, the first cut between two that do is, or else a space
-    /// or the end.
+    /// The first cut after the character at `at`, which changes: between two characters that do not, or else a space or
+    /// the end of the text.
     fn next_cut(&self, mut at: usize) -> usize {
         let text = self.text;
         loop {
-            at = self.normalizer.step_end(text, at);
+            at = self.normalizer.chunk_end(text, at);
             let mut before = None;
             let mut next = utf8::decode_valid(text, at);
             loop {
@@ -316,93 +337,94 @@ impl<S: Sink> Run<'_, S> {
         }
     }
 
-    /// Appends the tokens of the first `len` bytes of a normalized text.
-    fn normalized(&mut self, text: &[u8], len: usize) {
+    /// Encodes the first `len` bytes of a normalized text.
+    fn encode_normalized(&mut self, text: &[u8], len: usize) {
         let mut is_after_space = false;
         let mut start = 0;
         let mut at = 0;
         let mut before = None;
         while at < len
-            && let Some((character, character_len)) = utf8::decode_valid(text, at)
+            && let Some((character, char_len)) = utf8::decode_valid(text, at)
         {
             if before.is_some_and(|before| !self.words.pairs.meet(before, character)) {
-                self.piece(text, start, at, is_after_space);
+                self.encode_segment(text, start, at, is_after_space);
                 start = at;
                 is_after_space = false;
             }
             before = Some(character);
-            at += character_len;
-            if character == SPACE && at == start + character_len {
-                // A visible space is before every word of a normalized text, and only there.
+            at += char_len;
+            if character == ESCAPED_SPACE_CODE_POINT && at == start + char_len {
+                // A normalized text has an escaped space before every word, and nowhere else.
                 start = at;
                 is_after_space = true;
                 before = None;
             }
         }
         if start < len {
-            self.piece(text, start, len, is_after_space);
+            self.encode_segment(text, start, len, is_after_space);
         }
-        self.finish(text);
+        self.drain(text);
     }
 
-    /// Looks up a piece if it is short, else appends its tokens.
+    /// Starts to look up a segment if it is short, otherwise pushes its tokens.
     #[inline(always)]
-    fn piece(&mut self, text: &[u8], start: usize, end: usize, is_after_space: bool) {
+    fn encode_segment(&mut self, text: &[u8], start: usize, end: usize, is_after_space: bool) {
         match text[start..].first_chunk().filter(|_| end - start <= MAX_LEN) {
             Some(bytes) => {
-                self.scratch.look_up(Key::of(bytes, end - start).marked(is_after_space), start);
-                if self.scratch.pending.num >= BLOCK_LEN {
-                    self.finish(text);
+                self.scratch.enqueue(Key::of(bytes, end - start).marked(is_after_space), start);
+                if self.scratch.queue.len >= BLOCK_LEN {
+                    self.drain(text);
                 }
             }
-            None => self.rare_piece(text, start, end, is_after_space),
+            None => self.encode_rare_segment(text, start, end, is_after_space),
         }
     }
 
-    /// The same for a piece that is long or at the end of the text.
+    /// The same for a segment that is long or near the end of the text.
     #[inline(never)]
-    fn rare_piece(&mut self, text: &[u8], start: usize, end: usize, is_after_space: bool) {
-        self.finish(text);
-        let piece = &text[start..end];
+    fn encode_rare_segment(&mut self, text: &[u8], start: usize, end: usize, is_after_space: bool) {
+        self.drain(text);
+        let segment = &text[start..end];
         let mut bytes = [0; KEY_LEN];
-        match bytes.get_mut(..piece.len()).filter(|_| piece.len() <= MAX_LEN) {
-            Some(begin) => {
-                begin.copy_from_slice(piece);
-                self.scratch.look_up(Key::of(&bytes, piece.len()).marked(is_after_space), start);
+        match bytes.get_mut(..segment.len()).filter(|_| segment.len() <= MAX_LEN) {
+            Some(prefix) => {
+                prefix.copy_from_slice(segment);
+                self.scratch.enqueue(Key::of(&bytes, segment.len()).marked(is_after_space), start);
             }
-            None => self.search(piece, is_after_space, None),
+            None => self.search(segment, is_after_space, None),
         }
     }
 
-    /// Appends the tokens of all pieces that are being looked up.
+    /// Pushes the tokens of all queued segments.
     #[inline(never)]
-    fn finish(&mut self, text: &[u8]) {
-        for n in 0..self.scratch.pending.num {
-            let (probe, start) = self.scratch.pending.pieces[n % QUEUE_LEN];
+    fn drain(&mut self, text: &[u8]) {
+        for at in 0..self.scratch.queue.len {
+            let (probe, start) = self.scratch.queue.segments[at % QUEUE_LEN];
             match self.scratch.cache.get(probe) {
                 Some(ids) => {
                     self.scratch.after_unknown = false;
                     ids.for_each(|id| self.sink.push(id, 0..0));
                 }
                 None => {
-                    let word = &text[start as usize..][..probe.key.word_len()];
-                    self.search(word, probe.key.is_marked(), Some(probe));
+                    let segment = &text[start as usize..][..probe.key.word_len()];
+                    self.search(segment, probe.key.is_marked(), Some(probe));
                 }
             }
         }
-        self.scratch.pending.num = 0;
+        self.scratch.queue.len = 0;
     }
 
-    /// Finds and appends the tokens of a piece, and keeps them.
+    /// Finds and pushes the tokens of a segment, and caches them if it has a probe.
     #[inline(never)]
     fn search(&mut self, text: &[u8], is_after_space: bool, probe: Option<Probe>) {
-        let Scratch { cache, lattice, piece, ids, after_unknown, .. } = &mut *self.scratch;
-        piece.clear();
+        let Scratch { cache, lattice, segment, ids, after_unknown, .. } = &mut *self.scratch;
+        segment.clear();
         if is_after_space {
-            piece.extend_from_slice(VISIBLE_SPACE.as_bytes());
+            segment.extend_from_slice(ESCAPED_SPACE);
         }
-        piece.extend_from_slice(text);
-        self.candidates.segment(piece, 0.0, Some(&self.words.bounds), lattice);
+        segment.extend_from_slice(text);
+        self.candidates.best_path(segment, 0.0, Some(&self.words.bounds), lattice);
+
         ids.clear();
         ids.extend(lattice.path.iter().rev().map(|token| token.0));
         let unknown = self.candidates.unknown;
@@ -422,16 +444,16 @@ impl<S: Sink> Run<'_, S> {
 }
 
 impl Scratch {
-    /// Begins to look up the piece at `start`.
+    /// Starts to look up the segment at `start`.
     #[inline(always)]
-    fn look_up(&mut self, key: Key, start: usize) {
-        let Pending { pieces, num } = &mut self.pending;
-        pieces[*num % QUEUE_LEN] = (self.cache.probe(key), start as u32);
-        *num += 1;
+    fn enqueue(&mut self, key: Key, start: usize) {
+        let SegmentQueue { segments, len } = &mut self.queue;
+        segments[*len % QUEUE_LEN] = (self.cache.probe(key), start as u32);
+        *len += 1;
     }
 }
 
-/// Length of the first word of a normalized text: any spaces and what follows up to the next.
+/// Length of the first word of a normalized text: any spaces, and everything after them up to the next one.
 pub(super) fn word_len(text: &[u8], space: &[u8]) -> usize {
     let mut len = 0;
     let mut in_word = false;
