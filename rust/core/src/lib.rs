@@ -38,9 +38,9 @@ mod pretokenizer;
 mod scan;
 mod sink;
 mod special;
-mod threads;
 #[cfg(test)]
 mod steps;
+mod threads;
 mod tokenizer;
 mod vocabulary;
 

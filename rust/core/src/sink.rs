@@ -1,14 +1,13 @@
-//! Where tokens go: the output side of every algorithm.
+//! Sinks: the output side of every algorithm.
 //!
-//! Algorithms are generic over [`Sink`], so that writing ids, counting them and recording spans are three
-//! instances of one piece of code, each without the cost of the other two.
+//! Algorithms are generic over [`Sink`]. The compiler makes three instances of the same code: one writes ids, one
+//! counts them, one records spans. None of them pays for the other two.
 
 use std::ops::Range;
 
 /// A token's index in its vocabulary, or [`NULL_TOKEN`].
 ///
-/// Signed like llama.cpp's `llama_token`, because llama.cpp emits its null token for unknown text when a vocabulary
-/// has no unknown token.
+/// Signed like llama.cpp's `llama_token`: where a vocabulary has no unknown token, unknown text becomes the null token.
 pub type TokenId = i32;
 
 /// llama.cpp's `LLAMA_TOKEN_NULL`.
@@ -16,14 +15,14 @@ pub const NULL_TOKEN: TokenId = -1;
 
 /// Receives the tokens of a text in order.
 pub trait Sink {
-    /// Whether [`Sink::push`] looks at its span. Where this is false an algorithm may pass an empty one and may take
-    /// short cuts, such as a cache, that know ids but not spans.
+    /// Whether [`Sink::push`] uses its span. Where this is false, an algorithm may pass an empty span, and may use
+    /// caches that have ids but no spans.
     const SPANS: bool;
 
-    /// Takes the next token and the byte range of the input text it came from.
+    /// Takes the next token and its byte range in the input.
     fn push(&mut self, id: TokenId, span: Range<usize>);
 
-    /// Takes several tokens whose spans nobody asks for.
+    /// Takes several tokens at once, without spans. Only called where [`Sink::SPANS`] is false.
     #[inline(always)]
     fn push_all(&mut self, ids: &[TokenId]) {
         ids.iter().for_each(|&id| self.push(id, 0..0));
@@ -73,7 +72,7 @@ impl Sink for Count {
 pub struct Spans {
     /// One id per token.
     pub ids: Vec<TokenId>,
-    /// For each token the byte range of the input text it came from.
+    /// For each token its byte range in the input.
     pub spans: Vec<Range<usize>>,
 }
 

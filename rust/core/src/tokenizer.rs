@@ -8,7 +8,7 @@
 
 use std::sync::OnceLock;
 
-use crate::detokenizer::{Pieces, detokenize};
+use crate::detokenizer::{TokenPieces, detokenize};
 use crate::error::{EncodeError, TokenIndexError, VocabularyError};
 use crate::interrupt;
 use crate::model::{AnyModel, AnyScratch, Fragment};
@@ -92,7 +92,7 @@ pub struct Tokenizer {
     /// Special tokens that are always searched for, and those searched for with `parse_special`.
     specials: [Specials; 2],
     /// Built by the first call that decodes, or at load where building them can fail.
-    pieces: OnceLock<Pieces>,
+    pieces: OnceLock<TokenPieces>,
 }
 
 impl Tokenizer {
@@ -112,8 +112,8 @@ impl Tokenizer {
         model.apply_repairs(&vocabulary);
         let specials = [Specials::new(&vocabulary, false)?, Specials::new(&vocabulary, true)?];
         let pieces = OnceLock::new();
-        if !Pieces::are_sure(&vocabulary) {
-            let made = Pieces::new(&vocabulary)?;
+        if !TokenPieces::are_sure(&vocabulary) {
+            let made = TokenPieces::new(&vocabulary)?;
             pieces.get_or_init(|| made);
         }
         Ok(Self { vocabulary, model, specials, pieces })
@@ -125,9 +125,9 @@ impl Tokenizer {
     }
 
     /// The bytes that each token decodes to.
-    fn pieces(&self) -> &Pieces {
+    fn pieces(&self) -> &TokenPieces {
         // Where building them can fail they were built at load.
-        self.pieces.get_or_init(|| Pieces::new(&self.vocabulary).unwrap_or_default())
+        self.pieces.get_or_init(|| TokenPieces::new(&self.vocabulary).unwrap_or_default())
     }
 
     /// The tokens of a text.
@@ -193,7 +193,7 @@ impl Tokenizer {
         let specials = &self.specials[usize::from(options.parse_special)];
         let mut after_special = true;
         for (index, item) in specials.partition(text, &mut scratch.special).iter().enumerate() {
-            if index % ITEMS_AT_ONCE == PARTS_AT_ONCE - 1 {
+            if index % ITEMS_AT_ONCE == ITEMS_AT_ONCE - 1 {
                 interrupt::check();
             }
             match *item {
@@ -268,7 +268,7 @@ impl Tokenizer {
         self.vocabulary.heap_bytes()
             + self.model.heap_bytes()
             + self.specials.iter().map(Specials::heap_bytes).sum::<usize>()
-            + self.pieces.get().map_or(0, Pieces::heap_bytes)
+            + self.pieces.get().map_or(0, TokenPieces::heap_bytes)
     }
 }
 

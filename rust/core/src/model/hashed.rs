@@ -1,7 +1,7 @@
-//! The algorithm of llama.cpp's test vocabularies: five bytes of text become one token, chosen by a hash.
+//! A hash of every five bytes, modulo the number of tokens: the algorithm of llama.cpp's test vocabularies.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::tokenize`, the case `LLAMA_VOCAB_TYPE_TEST`.
-//! O(length).
+//! Time: O(length of the text). Space: O(1).
 //!
 //! Deviations:
 //! 1. A vocabulary without tokens is an error; llama.cpp divides by zero.
@@ -11,13 +11,13 @@ use crate::model::{Fragment, Model};
 use crate::sink::{Sink, TokenId};
 use crate::vocabulary::{Definition, Vocabulary};
 
-/// How many bytes make a token; the last one of a fragment may have fewer.
+/// Bytes of a token; the last token of a fragment may have fewer.
 const CHUNK_LEN: usize = 5;
 
-/// The number of tokens is all that the algorithm knows.
+/// The algorithm. It depends on nothing but the number of tokens.
 #[derive(Debug)]
 pub(crate) struct Hashed {
-    size: u64,
+    num_tokens: u64,
 }
 
 impl Model for Hashed {
@@ -27,14 +27,14 @@ impl Model for Hashed {
         if vocabulary.is_empty() {
             return Err(VocabularyError::MissingTokens);
         }
-        Ok(Self { size: vocabulary.len() as u64 })
+        Ok(Self { num_tokens: vocabulary.len() as u64 })
     }
 
     fn encode<S: Sink>(&self, _: &Vocabulary, fragment: Fragment<'_>, (): &mut (), sink: &mut S) {
         let mut start = fragment.start;
         for chunk in fragment.text.chunks(CHUNK_LEN) {
             let hash = chunk.iter().fold(0, |hash, &byte| hash * 31 + u64::from(byte));
-            sink.push((hash % self.size) as TokenId, start..start + chunk.len());
+            sink.push((hash % self.num_tokens) as TokenId, start..start + chunk.len());
             start += chunk.len();
         }
     }
@@ -52,7 +52,7 @@ mod tests {
     use crate::vocabulary::strings::StringIndex;
 
     #[test]
-    fn five_bytes_make_a_token() -> Result<(), VocabularyError> {
+    fn every_five_bytes_are_a_token() -> Result<(), VocabularyError> {
         let texts: Vec<String> = (0..1000).map(|id| format!("t{id}")).collect();
         let (data, index) = StringIndex::concatenate(&texts).unwrap();
         let definition = Definition { model: "test", tokens: Some(index.view(&data)), ..Definition::default() };

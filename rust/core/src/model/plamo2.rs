@@ -1,29 +1,29 @@
-//! PLaMo-2's algorithm: the cheapest way to write a text as tokens, found from the end of the text to its beginning.
+//! PLaMo-2: the cheapest way to write a text as tokens, by dynamic programming from the end of the text to its start.
 //!
-//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_plamo2` and its session. Time O(n · m) for n bytes of text
-//! and a longest token of m bytes, and O(m²) at a place next to a stopper (see below); the worst case is a run of one
-//! character in a vocabulary with a token for each length of such runs. Space: 4 bytes per byte of text and 8 per byte
-//! of the longest token.
+//! 1. At each character, one of the tokens that match there is taken, or the character as an unknown one: whichever has
+//!    the lowest cost together with the rest of the text, and of equals the longest. Unknown characters become byte
+//!    tokens.
+//! 2. llama.cpp finds the tokens with an Aho-Corasick automaton over reversed texts. Its states are the token texts and
+//!    all their suffixes, and it is in the longest state that matches. A walk through a trie of the tokens finds the
+//!    same tokens, shortest first, and needs neither the suffixes nor the links between them.
+//! 3. A text is cut into segments where no token has two characters side by side. No token crosses such a place, so the
+//!    text after it adds the same cost to all ways to write the text before it. Each segment is encoded by itself, and
+//!    its ids are cached.
 //!
-//! At each place one of the tokens that the text goes on with is taken, or its character as an unknown one, whichever
-//! has the lowest cost together with the rest of the text, and of equals the longest. Unknown characters become
-//! byte tokens. llama.cpp finds the tokens with an Aho-Corasick automaton over reversed texts, so its states are the
-//! token texts and all their suffixes; it is in the longest state that the text goes on with. A walk through a trie of
-//! the tokens meets the same ones, from the shortest, without the suffixes and what links them.
+//! One effect of the automaton has to be reproduced. Its rows for unknown characters mark the end of a search by their
+//! cost, and a token may have that very cost: conversion scripts give it to padding tokens. Such a token is called a
+//! stopper here. The automaton does not look past a stopper: shorter tokens at the same place do not count, and at the
+//! place before it only those states count that extend over the stopper. A vocabulary with stoppers has a trie of
+//! reversed texts, whose nodes are the states, and [`Bound`] is what the automaton sees.
 //!
-//! A text is cut where no token has two characters side by side. No token crosses such a place, so whatever is after it
-//! adds the same cost to all ways to write what is before it: each part is written as if it were alone, and what it
-//! became is remembered.
-//!
-//! One effect of the automaton remains to be followed. Its rows for unknown characters mark where to stop by their
-//! cost, and a token may have that very cost: conversion scripts give it to padding tokens. Here these are called
-//! stoppers. The automaton does not look behind a stopper: shorter tokens at the same place do not count, and at the
-//! place before it only states count that go on over the stopper. Vocabularies with stoppers keep a trie of reversed
-//! texts, whose nodes are the states, and [`Bound`] what the automaton sees.
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_plamo2` and its session. Time: O(n · m) for n bytes of text
+//! and a longest token of m bytes, and O(m²) at a place next to a stopper; the worst case is a run of one character in
+//! a vocabulary that has a token for each length of such runs. Space: 4 bytes per byte of text and 8 per byte of the
+//! longest token.
 //!
 //! Deviations:
-//! 1. Token texts that are not UTF-8, or hold overlong forms, never match. In llama.cpp they do not either, but can
-//!    confuse its states, as far as reading beyond its arrays.
+//! 1. Token texts that are not UTF-8, or have overlong forms, never match. In llama.cpp they do not match either, but
+//!    can confuse its states, as far as reading beyond its arrays.
 
 use std::sync::OnceLock;
 
@@ -38,58 +38,58 @@ use crate::unicode::utf8;
 use crate::vocabulary::spelling::{beyond_unicode, byte_of};
 use crate::vocabulary::{Definition, Vocabulary};
 
-/// Cost of an unknown character, in ten-thousandths of the scores' unit, negated.
+/// The cost of an unknown character. Costs are negated scores in ten-thousandths.
 const UNKNOWN_COST: i32 = 10_000_000;
 
-/// From this cost on a token is never used.
+/// A token of this or a higher cost is never used.
 const LOWEST_UNUSED_COST: i32 = 20_000_000;
 
-/// Stands for an unknown character where ids are kept.
+/// Stands for an unknown character in [`Choices::ids`].
 const UNKNOWN: TokenId = -1;
 
-/// A byte order mark; one at the beginning of a fragment is skipped.
+/// A byte order mark. One at the start of a fragment is skipped.
 const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 
 /// The algorithm's tables.
 #[derive(Debug)]
 pub(crate) struct Plamo2 {
-    /// Ids by text, of tokens that can be used.
+    /// Ids by text, of the tokens that can be used.
     tokens: DoubleArray,
-    /// By id; the score's negative in ten-thousandths.
+    /// By id.
     costs: Vec<i32>,
     /// The token of each byte.
-    bytes: Box<[TokenId; 256]>,
-    /// The reversed texts of all tokens that stand for no byte, where there are stoppers; else empty. A text that can be
-    /// walked backwards is a state of llama.cpp's automaton.
+    byte_tokens: Box<[TokenId; 256]>,
+    /// The reversed texts of all tokens except byte tokens, if there are stoppers; otherwise empty. A text is a state
+    /// of llama.cpp's automaton if its reverse starts a key.
     states: DoubleArray,
-    /// A power of two, greater than the longest token's length in bytes.
+    /// A power of two, greater than the length of the longest token in bytes.
     window: usize,
-    /// Where texts are cut, if there are no stoppers.
+    /// Where texts are cut into segments. Built by the first text that is cut; unused if there are stoppers.
     junctions: OnceLock<Junctions>,
 }
 
-/// What one call needs and the next can reuse.
+/// Scratch space: the choices for one segment, and a cache of segments.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    costs: Costs,
+    choices: Choices,
     segments: Segments,
 }
 
-/// What is chosen, and what it costs.
+/// The best choice at each place, and its cost.
 #[derive(Debug, Default)]
-struct Costs {
-    /// For the beginning of each character the token taken there, or [`UNKNOWN`].
+struct Choices {
+    /// By the first byte of each character the token to take there, or [`UNKNOWN`].
     ids: Vec<TokenId>,
-    /// Lowest cost of the text from a place on, at the place modulo the window.
+    /// The lowest cost of the text starting at a place, by the place modulo the window.
     costs: Vec<i64>,
 }
 
-/// What llama.cpp's automaton sees of the tokens at a place, in bytes from there.
+/// How much of the text at a place llama.cpp's automaton sees, in bytes.
 #[derive(Debug, Clone, Copy)]
 struct Bound {
-    /// Length of its state; `usize::MAX` where that is the longest that the text goes on with.
+    /// The length of its state; `usize::MAX` for the longest state that matches the text.
     state: usize,
-    /// Length of the longest stopper in its state.
+    /// The length of the longest stopper in its state, or 0.
     stopper: usize,
 }
 
@@ -105,6 +105,7 @@ impl Model for Plamo2 {
         let ids = 0..vocabulary.len() as TokenId;
         let (bytes, mut others): (Vec<TokenId>, Vec<TokenId>) =
             ids.clone().partition(|&id| vocabulary.attributes(id).is_byte());
+
         others.iter().try_for_each(|&id| match beyond_unicode(vocabulary.text(id)) {
             Some(offset) => Err(VocabularyError::BeyondUnicode { id, offset }),
             None => Ok(()),
@@ -126,52 +127,54 @@ impl Model for Plamo2 {
             DoubleArray::default()
         };
         let window = (vocabulary.max_token_len() + 1).next_power_of_two();
-        Ok(Self { tokens, bytes: byte_tokens(vocabulary, &bytes)?, states, window, costs, junctions: OnceLock::new() })
+        let byte_tokens = byte_tokens(vocabulary, &bytes)?;
+        Ok(Self { tokens, costs, byte_tokens, states, window, junctions: OnceLock::new() })
     }
 
     fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
         let rewritten = canonical(fragment, S::SPANS);
         let text = &rewritten.text[..];
         let start = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-        let Scratch { costs, segments } = scratch;
+        let Scratch { choices, segments } = scratch;
         if S::SPANS || !self.states.is_empty() {
-            return self.take_cheapest(vocabulary, text, start, costs, &mut Traced { sink, text: &rewritten });
+            return self.push_cheapest(vocabulary, text, start, choices, &mut Traced { sink, text: &rewritten });
         }
+
         let junctions = self.junctions.get_or_init(|| {
             let mut junctions = JunctionsBuilder::new(false);
             vocabulary.keys().iter().for_each(|text| junctions.add_characters(text));
             junctions.finish()
         });
         segments.encode(junctions, text, start..text.len(), sink, |segment, ids| {
-            self.take_cheapest(vocabulary, segment, 0, costs, ids);
+            self.push_cheapest(vocabulary, segment, 0, choices, ids);
         });
     }
 
     fn heap_bytes(&self) -> usize {
         let junctions = self.junctions.get().map_or(0, Junctions::heap_bytes);
         let costs = self.costs.capacity() * size_of::<i32>();
-        self.tokens.heap_bytes() + self.states.heap_bytes() + costs + junctions + size_of_val(&*self.bytes)
+        self.tokens.heap_bytes() + self.states.heap_bytes() + costs + junctions + size_of_val(&*self.byte_tokens)
     }
 }
 
 impl Plamo2 {
-    /// Appends the tokens of a canonical text starting at `start`.
-    fn take_cheapest<S: Sink>(
+    /// Pushes the tokens of a canonical text starting at `start`.
+    fn push_cheapest<S: Sink>(
         &self,
         vocabulary: &Vocabulary,
         text: &[u8],
         start: usize,
-        costs: &mut Costs,
+        choices: &mut Choices,
         sink: &mut S,
     ) {
-        self.choose(text, start, costs);
+        self.choose(text, start, choices);
         let mut at = start;
         while at < text.len() {
-            let id = costs.ids[at];
+            let id = choices.ids[at];
             if id == UNKNOWN {
                 let end = text.len().min(at + utf8::sequence_len(text[at]));
                 for (&byte, at) in text[at..end].iter().zip(at..) {
-                    sink.push(self.bytes[usize::from(byte)], at..at + 1);
+                    sink.push(self.byte_tokens[usize::from(byte)], at..at + 1);
                 }
                 at = end;
             } else {
@@ -182,14 +185,15 @@ impl Plamo2 {
         }
     }
 
-    /// Finds the token to take at the beginning of each character of a canonical text starting at `start`.
-    fn choose(&self, text: &[u8], start: usize, costs: &mut Costs) {
-        let Costs { ids, costs } = costs;
+    /// Finds the token to take at each character of a canonical text starting at `start`.
+    fn choose(&self, text: &[u8], start: usize, choices: &mut Choices) {
+        let Choices { ids, costs } = choices;
         ids.resize(ids.len().max(text.len()), UNKNOWN);
         let window = self.window.min((text.len() + 1).next_power_of_two());
         costs.resize(costs.len().max(window), 0);
         let mask = window - 1;
         costs[text.len() & mask] = 0;
+
         let mut bound = Bound::OPEN;
         let mut end = text.len();
         while end > start {
@@ -204,6 +208,7 @@ impl Plamo2 {
                     &text[at..text.len().min(at.saturating_add(bound.state))]
                 }
             };
+
             let mut best = costs[end & mask] + i64::from(UNKNOWN_COST);
             let mut best_id = UNKNOWN;
             let mut node = self.tokens.root();
@@ -221,39 +226,43 @@ impl Plamo2 {
                     bound.stopper = after - at;
                 }
             }
+
             costs[at & mask] = best;
             ids[at] = best_id;
             end = at;
         }
     }
 
-    /// What the automaton sees at `at`, given what it sees at `next`, where the character at `at` ends. Which stopper
-    /// that has in it is left to be found.
+    /// What the automaton sees at `at`, given what it sees at `next`, where the character at `at` ends. The caller
+    /// finds the stopper, if there is one.
     fn advance(&self, text: &[u8], at: usize, next: usize, bound: Bound) -> Bound {
         if bound.state == usize::MAX && bound.stopper == 0 {
             return Bound::OPEN;
         }
+
         let states = &self.states;
         let is_state = |len: &usize| {
             let mut backwards = text[at..at + len].iter().rev();
             backwards.try_fold(states.root(), |node, &byte| states.step(node, byte)).is_some()
         };
         let longest_state = |limit: usize| (1..=limit).rev().find(is_state).unwrap_or(0);
-        let open = longest_state((text.len() - at).min(self.window - 1));
-        let seen = longest_state(open.min(bound.state.saturating_add(next - at)));
+
+        let longest = longest_state((text.len() - at).min(self.window - 1));
+        let seen = longest_state(longest.min(bound.state.saturating_add(next - at)));
         let state = if seen < next - at + bound.stopper { 0 } else { seen };
-        Bound { state: if state == open { usize::MAX } else { state }, stopper: 0 }
+        Bound { state: if state == longest { usize::MAX } else { state }, stopper: 0 }
     }
 }
 
-/// A score as the cost that llama.cpp's table has for it, negated; [`LOWEST_UNUSED_COST`] where a token is not used.
+/// The cost of a token with this score: the negated entry of llama.cpp's table. [`LOWEST_UNUSED_COST`] if the token is
+/// never used.
 fn cost(score: f32) -> i32 {
     let cost = -(f64::from(score) * 1e4).round();
-    // A score too large for 32 bits wraps to the lowest number there.
+    // In llama.cpp a score that is too large for 32 bits wraps to the lowest number.
     if cost > f64::from(i32::MIN) && cost < LOWEST_UNUSED_COST.into() { cost as i32 } else { LOWEST_UNUSED_COST }
 }
 
-/// The token of each byte among the ids of byte tokens; of several for one byte the last.
+/// The token of each byte, given the ids of all byte tokens. The last of several for one byte counts.
 fn byte_tokens(vocabulary: &Vocabulary, ids: &[TokenId]) -> Result<Box<[TokenId; 256]>, VocabularyError> {
     let mut tokens = Box::new([0; 256]);
     for &id in ids {
@@ -262,7 +271,7 @@ fn byte_tokens(vocabulary: &Vocabulary, ids: &[TokenId]) -> Result<Box<[TokenId;
         }
     }
     match (0..=u8::MAX).find(|&byte| tokens[usize::from(byte)] == 0) {
-        // llama.cpp takes id 0 for a missing one too.
+        // As in llama.cpp, id 0 counts as missing.
         Some(byte) => Err(VocabularyError::MissingByteToken { byte }),
         None => Ok(tokens),
     }
@@ -272,7 +281,7 @@ fn is_continuation(byte: u8) -> bool {
     byte & 0xC0 == 0x80
 }
 
-/// Whether a token text is UTF-8 in the widest sense, with every code point in its shortest form.
+/// Whether a token text is UTF-8, surrogates included, with every code point in its shortest form.
 fn is_canonical(text: &[u8]) -> bool {
     if std::str::from_utf8(text).is_ok() {
         return true;
@@ -288,14 +297,14 @@ fn is_canonical(text: &[u8]) -> bool {
     true
 }
 
-/// The fragment with every code point in its shortest form, and U+FFFD for a byte that begins none. Unlike elsewhere
-/// code points beyond U+10FFFF stay as they are, and become byte tokens.
-fn canonical(fragment: Fragment<'_>, keep_origins: bool) -> Rewritten<'_> {
+/// The fragment with every code point in its shortest form, and U+FFFD for each invalid byte. Unlike in other
+/// algorithms, code points beyond U+10FFFF stay as they are, and become byte tokens.
+fn canonical(fragment: Fragment<'_>, keeps_origins: bool) -> Rewritten<'_> {
     let Fragment { text, start, is_utf8, .. } = fragment;
     if is_utf8 || std::str::from_utf8(text).is_ok() {
-        return Rewritten::canonical(text, start, true, keep_origins);
+        return Rewritten::canonical(text, start, true, keeps_origins);
     }
-    let mut out = Rewritten::empty(start, keep_origins);
+    let mut out = Rewritten::empty(start, keeps_origins);
     let mut at = 0;
     while at < text.len() {
         let (code_point, len) = utf8::decode(text, at).unwrap_or((utf8::REPLACEMENT, 1));
@@ -318,7 +327,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashMap;
 
-    /// One ordinary token, then the 256 byte tokens, then `tokens`; the first of these has id 257.
+    /// A vocabulary of one normal token, the 256 byte tokens, and then `tokens`, the first of which has id 257.
     fn vocabulary(tokens: &[(Vec<u8>, f32)]) -> Vocabulary {
         let bytes = (0..=u8::MAX).map(|byte| (byte_text(byte).to_vec(), 0.0));
         let all: Vec<_> = [(b"<unk>".to_vec(), -9.0)].into_iter().chain(bytes).chain(tokens.iter().cloned()).collect();
@@ -357,7 +366,7 @@ mod tests {
         tokens.iter().map(|&(text, score)| (text.into(), score)).collect()
     }
 
-    /// llama.cpp's automaton, its states written out as texts.
+    /// llama.cpp's automaton with texts as states.
     fn naive(tokens: &[(Vec<u8>, f32)], text: &str) -> Vec<TokenId> {
         let scores: HashMap<&str, (f64, TokenId)> = (tokens.iter().zip(257..))
             .map(|((text, score), id)| (std::str::from_utf8(text).unwrap(), ((f64::from(*score) * 1e4).round(), id)))
@@ -369,7 +378,7 @@ mod tests {
         let (mut best, mut state) = (vec![(0.0, 0, UNKNOWN)], 0);
         for at in (0..chars.len()).rev() {
             let cost_after = |best: &[(f64, usize, TokenId)], len: usize| best[best.len() - len].0;
-            // The row of each state that begins the last one, longest first, and the sentinel.
+            // The row of each state that the last one starts with, longest first, and the sentinel.
             let rows = (0..=state).rev().map(|len| (len, slice(at + 1, at + 1 + len)));
             let mut next = 0;
             for (len, row) in rows.filter(|(_, row)| row.is_empty() || is_state(row)) {
@@ -411,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cheapest_tokens_are_taken_and_of_equals_the_longest() {
+    fn the_cheapest_tokens_win_and_of_equals_the_longest() {
         let tokens = owned(&[("a", -3.0), ("b", -3.0), ("ab", -6.0), ("abc", -7.0), ("bc", -3.5), ("é", -1.0)]);
         let out = encode(&tokens, "ababcéc".as_bytes());
         assert_eq!(out.ids, [259, 257, 261, 262, 1 + 99]);
@@ -419,8 +428,8 @@ mod tests {
     }
 
     #[test]
-    fn unknown_characters_become_their_bytes() {
-        // U+FEFF at the beginning; an invalid byte, an overlong "a", a surrogate, and a number beyond Unicode.
+    fn unknown_characters_become_byte_tokens() {
+        // U+FEFF at the start; an invalid byte, an overlong "a", a surrogate, and a number beyond Unicode.
         let out = encode(&owned(&[("a", -1.0)]), b"\xEF\xBB\xBFz\xFF\xC1\xA1\xED\xA0\x80\xF4\x90\x80\x81");
         let bytes = |bytes: &[u8]| bytes.iter().map(|&byte| 1 + TokenId::from(byte)).collect::<Vec<_>>();
         let expected = [bytes(b"z\xEF\xBF\xBD"), vec![257], bytes(b"\xED\xA0\x80\xF4\x90\x80\x81")];
@@ -431,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn stoppers_hide_what_is_shorter_and_what_is_before() {
+    fn stoppers_hide_shorter_tokens_and_tokens_before_them() {
         let pad = ("[P]".into(), -1000.0);
         let mut tokens = owned(&[("[", -1.0), ("P", -1.0), ("]", -1.0), ("x", -1.0), ("xy", -1.0)]);
         assert_eq!(encode(&tokens, b"xyx[P]").ids, [261, 260, 257, 258, 259]);
@@ -441,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn costs() {
+    fn costs_of_scores() {
         let unused = LOWEST_UNUSED_COST;
         let cases =
             [(0.0, 0), (-1.23456, 12_346), (2.00005, -20_001), (-1000.0, UNKNOWN_COST), (-1999.9999, 19_999_999)];
@@ -452,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_byte_is_named() {
+    fn an_error_names_the_missing_byte() {
         let texts = ["<0x00>", "<0xgg>", "a"];
         let (data, index) = StringIndex::concatenate(&texts).unwrap();
         let tokens = Some(index.view(&data));
@@ -466,7 +475,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn agrees_with_the_automaton(
+        fn equals_the_automaton(
             tokens in prop::collection::hash_map("[abé]{1,5}", prop::sample::select(
                 &[-1000.0_f32, -0.5, -1.0, -1.5, -2.0, -3.0, -2500.0, 1.0][..]), 1..12),
             text in "[abéx]{0,24}",

@@ -1,18 +1,16 @@
-//! RWKV's algorithm: from the left, always the longest token that the text goes on with, byte for byte.
+//! RWKV: greedy longest match from left to right over bytes, by a walk through a trie of the tokens.
+//!
+//! Each step of a walk waits for the step before it. So the first steps of a walk, over two ASCII characters or the
+//! bytes of one other character, come from a table: see [`WalkStarts`]. Token texts are written with escapes, because
+//! they may have any bytes; the trie has the bytes.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_unescape_rwkv_token`, `llm_tokenizer_rwkv` and
-//! `llm_tokenizer_rwkv_session`. Time O(n · m) for n bytes of text and a longest token of m bytes; the worst case is a
-//! text in which every place begins a long token that it does not complete.
-//!
-//! A step of a walk through the trie waits for the step before it. So the first steps, for two ASCII characters or the
-//! bytes of one other character, are made ahead of time: see [`Starts`].
-//!
-//! Token texts are written with escapes, because they may hold any bytes: `\t`, `\n`, `\r`, `\xHH`, and a backslash
-//! before any other byte stands for that byte.
+//! `llm_tokenizer_rwkv_session`. Time: O(n · m) for n bytes of text and a longest token of m bytes; the worst case is a
+//! text in which a long token starts at every place and is never completed. Space: the tables, nothing per call.
 //!
 //! Deviations:
-//! 1. A byte that begins tokens of which none follows is unknown, like a byte that begins none. llama.cpp goes back to
-//!    the beginning of the text there and never ends.
+//! 1. A byte that starts tokens, none of which the text completes, is unknown, like a byte that starts no token.
+//!    llama.cpp goes back to the start of the text there and never ends.
 
 mod starts;
 
@@ -22,14 +20,14 @@ use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::trie::DoubleArray;
 use crate::vocabulary::spelling::unescape_rwkv;
 use crate::vocabulary::{Definition, Vocabulary};
-use starts::Starts;
+use starts::WalkStarts;
 
 /// The algorithm's tables.
 #[derive(Debug)]
 pub(crate) struct Rwkv {
-    /// Ids by unescaped text; of equal texts the last id.
+    /// Ids by unescaped text; of two tokens with one text the last.
     tokens: DoubleArray,
-    starts: Starts,
+    starts: WalkStarts,
 }
 
 impl Model for Rwkv {
@@ -42,12 +40,13 @@ impl Model for Rwkv {
             texts.len()
         });
         let ends: Vec<usize> = ends.collect();
+
         let starts = [0].into_iter().chain(ends.iter().copied());
         let keys = starts.zip(&ends).map(|(start, &end)| &texts[start..end]).zip(0..);
-        // An empty text, of a token that is a lone backslash, is never looked for.
+        // The text of a token that is a lone backslash is empty, and never matches.
         let tokens = DoubleArray::build(keys.filter(|(text, _)| !text.is_empty()))
             .map_err(|_| VocabularyError::TooLarge { what: "trie of tokens" })?;
-        Ok(Self { starts: Starts::new(&tokens), tokens })
+        Ok(Self { starts: WalkStarts::new(&tokens), tokens })
     }
 
     fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, (): &mut (), sink: &mut S) {
@@ -62,6 +61,7 @@ impl Model for Rwkv {
                 }
                 (node, next) = (start.node, at + len);
             }
+
             for (&byte, end) in text[next..].iter().zip(next + 1..) {
                 let Some(child) = self.tokens.step(node, byte) else { break };
                 node = child;
@@ -69,6 +69,7 @@ impl Model for Rwkv {
                     token = (end, id as TokenId);
                 }
             }
+
             let (end, id) = token;
             sink.push(id, start + at..start + end);
             at = end;
@@ -106,13 +107,13 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_a_token_alone_is_unknown() {
+    fn an_incomplete_token_is_unknown() {
         let tokens: [&[u8]; 2] = [b"xyz", b"y"];
         assert_eq!(encode(&tokens, b"yxyxyz").ids, [1, NULL_TOKEN, 1, 0]);
     }
 
     #[test]
-    fn of_equal_texts_the_last_counts() {
+    fn of_two_tokens_with_one_text_the_last_counts() {
         let tokens: [&[u8]; 4] = [b"\\n", b"\n", b"a", b"\\"];
         assert_eq!(encode(&tokens, b"\na\\").ids, [1, 2, NULL_TOKEN]);
     }

@@ -1,20 +1,24 @@
-//! WordPiece: text is cut into normalized words, and each word into the longest tokens from left to right.
+//! WordPiece: greedy longest match from left to right in each normalized word, by walks through a trie of the tokens.
 //!
-//! Source: llama.cpp, `src/llama-vocab.cpp`: `llm_tokenizer_wpm_session` (`preprocess`, `is_chinese_char`, `tokenize`).
-//! Time O(n · m) and space O(longest word) for n bytes of text and a longest token of m bytes; the worst case is a word
-//! in which every token is the beginning of a much longer one that the text does not complete.
+//! A word is preceded by a phantom `▁`: the token `▁low` starts words, the token `er` continues them. A word that
+//! tokens do not cover to its end is one unknown token. llama.cpp looks up every substring that starts where the last
+//! token ends, longest first, byte by byte. The last token on a walk is the same one, and may end inside a character
+//! too.
 //!
-//! A word is preceded by a phantom "▁", so a token "▁low" begins words and a token "er" continues them. A word that
-//! tokens do not cover to its end is one unknown token. llama.cpp looks up each substring from the longest possible
-//! length down; no token is longer than that, so the last value on a walk through a trie is the same token. It tries
-//! every byte, so tokens may begin and end inside a character.
+//! The walks over the phantom are the same for every word, so their ends are in a table ([`PhantomMatch`]). Where no
+//! spans are asked for, the words of 64 bytes are found at once, and all their cache look-ups start before the first
+//! one is used ([`RecentWords`]).
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_wpm_session` (`preprocess`, `is_chinese_char`, `tokenize`).
+//! Time: O(n · m) for n bytes of text and a longest token of m bytes; the worst case is a word in which every token is
+//! the start of a much longer one that the text does not complete. Space: O(longest word), and the cache.
 //!
 //! Deviations:
-//! 1. What decodes beyond U+10FFFF counts as U+FFFD and is dropped: llama.cpp's process ends there.
+//! 1. A character that decodes beyond U+10FFFF counts as U+FFFD and is dropped; llama.cpp's process ends there.
 
 use std::ops::Range;
 
-use super::cache::recent::{Probe, RecentWords};
+use super::cache::recent::{RecentProbe, RecentWords};
 use crate::error::VocabularyError;
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
 use crate::model::{Fragment, Model};
@@ -24,57 +28,58 @@ use crate::scan::masks::WordClasses;
 use crate::scan::{BLOCK as BLOCK_LEN, padded};
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::trie::{DoubleArray, Node, TrieError};
+use crate::vocabulary::spelling::ESCAPED_SPACE;
 use crate::vocabulary::{Definition, Settings, Vocabulary};
 
-/// What comes before each word: "▁".
-const PHANTOM: [u8; 3] = [0xE2, 0x96, 0x81];
+/// The length of the phantom in bytes.
+const PHANTOM_LEN: usize = ESCAPED_SPACE.len();
 
 /// The algorithm's tables.
 #[derive(Debug)]
 pub(crate) struct WordPiece {
     /// Ids by token text.
     tokens: DoubleArray,
-    /// Where a match stands at the word's first byte if it began at the phantom's byte 0, 1 or 2, and, last, where every
-    /// match begins that has no byte of the phantom.
-    starts: [Start; PHANTOM.len() + 1],
+    /// By the byte of the phantom at which a match starts, its state after the phantom. The last one is that of a match
+    /// that starts in the word.
+    phantom_matches: [PhantomMatch; PHANTOM_LEN + 1],
     normalizer: WordPieceNormalizer,
     unknown: TokenId,
 }
 
-/// A match that has gone through the phantom.
+/// A match that has passed the phantom.
 #[derive(Debug, Clone, Copy)]
-struct Start {
-    /// The trie's node, if any token continues.
+struct PhantomMatch {
+    /// Where the walk is, if any token continues.
     node: Option<Node>,
-    /// The longest token inside the phantom, and its length in bytes.
+    /// The longest token so far, and its length in bytes.
     longest: Option<(TokenId, usize)>,
 }
 
-/// Buffers of one call, and what words became.
+/// Scratch space: buffers, and a cache of words.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    /// Ids by the bytes of the text.
+    /// Ids by the bytes of a word before it is normalized.
     cache: RecentWords,
-    word: Word,
-    probes: Probes,
+    word: NormalizedWord,
+    probes: BlockProbes,
 }
 
-/// The words of a block: how they are looked for, and where they begin.
+/// The cache look-ups of the words in a block, each with the place where the word starts.
 #[derive(Debug)]
-struct Probes([(Probe, u32); BLOCK_LEN]);
+struct BlockProbes([(RecentProbe, u32); BLOCK_LEN]);
 
-impl Default for Probes {
+impl Default for BlockProbes {
     fn default() -> Self {
         Self([Default::default(); BLOCK_LEN])
     }
 }
 
-/// A word as it is looked up, and what it becomes.
+/// A normalized word, and its tokens.
 #[derive(Debug, Default)]
-struct Word {
+struct NormalizedWord {
     text: Rewritten<'static>,
     ids: Vec<TokenId>,
-    /// Where each token ends, in bytes from the beginning of the phantom.
+    /// Where each token ends, in bytes from the start of the phantom.
     ends: Vec<usize>,
 }
 
@@ -89,11 +94,11 @@ impl Model for WordPiece {
     }
 
     fn apply_repairs(&mut self, vocabulary: &Vocabulary) {
-        self.normalize_as(vocabulary.settings(), vocabulary.special().unk.unwrap_or(NULL_TOKEN));
+        self.set_normalizer(vocabulary.settings(), vocabulary.special().unk.unwrap_or(NULL_TOKEN));
     }
 
     fn encode<S: Sink>(&self, _: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
-        self.text(fragment.text, fragment.start, scratch, sink);
+        self.encode_text(fragment.text, fragment.start, scratch, sink);
     }
 
     fn heap_bytes(&self) -> usize {
@@ -107,50 +112,51 @@ impl WordPiece {
         settings: &Settings,
     ) -> Result<Self, TrieError> {
         let tokens = DoubleArray::build(tokens)?;
-        let starts = std::array::from_fn(|from| {
-            let mut start = Start { node: Some(tokens.root()), longest: None };
-            for (at, &byte) in PHANTOM[from..].iter().enumerate() {
-                start.node = start.node.and_then(|node| tokens.step(node, byte));
-                let id = start.node.and_then(|node| tokens.value(node));
-                start.longest = id.map(|id| (id as TokenId, at + 1)).or(start.longest);
+        let phantom_matches = std::array::from_fn(|start| {
+            let mut state = PhantomMatch { node: Some(tokens.root()), longest: None };
+            for (&byte, len) in ESCAPED_SPACE[start..].iter().zip(1..) {
+                state.node = state.node.and_then(|node| tokens.step(node, byte));
+                let id = state.node.and_then(|node| tokens.value(node));
+                state.longest = id.map(|id| (id as TokenId, len)).or(state.longest);
             }
-            start
+            state
         });
-        Ok(Self { tokens, starts, normalizer: WordPieceNormalizer::new(settings), unknown: NULL_TOKEN })
+        Ok(Self { tokens, phantom_matches, normalizer: WordPieceNormalizer::new(settings), unknown: NULL_TOKEN })
     }
 
-    /// Sets what may change after the tokens are known.
-    fn normalize_as(&mut self, settings: &Settings, unknown: TokenId) {
+    /// Sets the normalizer and the unknown token, which repairs may change.
+    fn set_normalizer(&mut self, settings: &Settings, unknown: TokenId) {
         self.unknown = unknown;
         let mut normalizer = WordPieceNormalizer::new(settings);
-        let mut word = Word::default();
+        let mut word = NormalizedWord::default();
         normalizer.fill(|code_point| {
             word.text.reset(0, false);
             word.text.push_code_point(code_point, 0..0);
-            self.look_up(&mut word);
+            self.find_tokens(&mut word);
             if let [id] = word.ids[..] { Some(id) } else { None }
         });
         self.normalizer = normalizer;
     }
 
-    /// Cuts a text into words; it begins at byte `offset` of the whole input.
+    /// Pushes the tokens of a text that starts at byte `offset` of the whole input.
     #[inline]
-    fn text<S: Sink>(&self, text: &[u8], offset: usize, scratch: &mut Scratch, sink: &mut S) {
+    fn encode_text<S: Sink>(&self, text: &[u8], offset: usize, scratch: &mut Scratch, sink: &mut S) {
         let mut at = 0;
         let mut buffer = [b' '; BLOCK_LEN + KEY_LEN];
         while !S::SPANS && at < text.len() {
             let block = padded(&text[at..], &mut buffer);
-            at = self.block(text, at, block, scratch, sink);
+            at = self.encode_block(text, at, block, scratch, sink);
         }
         while at < text.len() {
-            at = self.word(text, at, offset, scratch, sink);
+            at = self.encode_words(text, at, offset, scratch, sink);
         }
     }
 
-    /// Appends the tokens of the words that begin in the block at byte `start` of `text`, but for one that begins behind
-    /// that and goes on behind the block, and gives where that was. `block` may go on with spaces behind the text.
+    /// Pushes the tokens of the words in the block at byte `start` of `text`, and returns where the next block starts.
+    /// A word that the block cuts off is left to the next one, unless the block starts with it. `block` is padded with
+    /// spaces at the end of the text.
     #[inline(always)]
-    fn block<S: Sink>(
+    fn encode_block<S: Sink>(
         &self,
         text: &[u8],
         start: usize,
@@ -164,9 +170,9 @@ impl WordPiece {
         let len_at = |at: usize| ((!(alphanumeric >> at)).trailing_zeros() as usize).max(1);
         let mut words = !classes.space;
         loop {
-            // The words up to one that is not short and ASCII.
-            let Scratch { cache, probes: Probes(probes), .. } = scratch;
-            let mut num = 0;
+            // Start to look up the words before the first one that is long, cut off or not ASCII.
+            let Scratch { cache, probes: BlockProbes(probes), .. } = scratch;
+            let mut num_words = 0;
             let mut other = None;
             while words != 0 {
                 let at = words.trailing_zeros() as usize;
@@ -178,25 +184,27 @@ impl WordPiece {
                     other = Some(at);
                     break;
                 }
-                probes[num % BLOCK_LEN] = (cache.probe(Key::of(bytes, len)), at as u32);
-                num += 1;
+                probes[num_words % BLOCK_LEN] = (cache.probe(Key::of(bytes, len)), at as u32);
+                num_words += 1;
                 words &= u64::MAX << end;
             }
-            for n in 0..num {
-                let (probe, at) = scratch.probes.0[n % BLOCK_LEN];
+
+            for word in 0..num_words {
+                let (probe, at) = scratch.probes.0[word % BLOCK_LEN];
                 match scratch.cache.get(probe) {
                     Some(ids) => ids.for_each(|id| sink.push(id, 0..0)),
                     None => {
                         let at = at as usize;
-                        self.tokens(&block[at..at + len_at(at)], 0, Some(probe), scratch, sink);
+                        self.encode_word(&block[at..at + len_at(at)], 0, Some(probe), scratch, sink);
                     }
                 }
             }
+
             let Some(at) = other else { return start + BLOCK_LEN };
             if at > 0 && at + len_at(at) >= BLOCK_LEN {
                 return start + at;
             }
-            let end = self.word(text, start + at, 0, scratch, sink) - start;
+            let end = self.encode_words(text, start + at, 0, scratch, sink) - start;
             if end >= BLOCK_LEN {
                 return start + end;
             }
@@ -204,9 +212,16 @@ impl WordPiece {
         }
     }
 
-    /// Appends the tokens of the word at `start`, if one begins there, and of those that follow it without a space or
-    /// an ASCII character. Gives where they end.
-    fn word<S: Sink>(&self, text: &[u8], start: usize, offset: usize, scratch: &mut Scratch, sink: &mut S) -> usize {
+    /// Pushes the tokens of the word at `start`, if one starts there, and of all words after it up to the next ASCII
+    /// character. Returns where they end.
+    fn encode_words<S: Sink>(
+        &self,
+        text: &[u8],
+        start: usize,
+        offset: usize,
+        scratch: &mut Scratch,
+        sink: &mut S,
+    ) -> usize {
         let mut end = start;
         loop {
             let start = end;
@@ -223,7 +238,7 @@ impl WordPiece {
                     let probe = bytes.map(|bytes| scratch.cache.probe(Key::of(bytes, end - start)));
                     match probe.and_then(|probe| scratch.cache.get(probe)) {
                         Some(ids) => ids.for_each(|id| sink.push(id, 0..0)),
-                        None => self.tokens(&text[start..end], offset + start, probe, scratch, sink),
+                        None => self.encode_word(&text[start..end], offset + start, probe, scratch, sink),
                     }
                 }
             }
@@ -233,7 +248,7 @@ impl WordPiece {
         }
     }
 
-    /// Where the word ends that goes on at `at`.
+    /// The end of a word that reaches at least to `at`.
     #[inline]
     fn word_end(&self, text: &[u8], mut at: usize) -> usize {
         while at < text.len() {
@@ -246,8 +261,15 @@ impl WordPiece {
         at
     }
 
-    /// Appends the tokens of one word, which begins at byte `offset` of the whole input, and keeps their ids.
-    fn tokens<S: Sink>(&self, text: &[u8], offset: usize, probe: Option<Probe>, scratch: &mut Scratch, sink: &mut S) {
+    /// Pushes the tokens of one word, which starts at byte `offset` of the whole input, and caches their ids.
+    fn encode_word<S: Sink>(
+        &self,
+        text: &[u8],
+        offset: usize,
+        probe: Option<RecentProbe>,
+        scratch: &mut Scratch,
+        sink: &mut S,
+    ) {
         let Scratch { cache, word, .. } = scratch;
         word.text.reset(offset, S::SPANS);
         let mut at = 0;
@@ -258,51 +280,52 @@ impl WordPiece {
             }
             at += len;
         }
-        self.look_up(word);
+
+        self.find_tokens(word);
         if let Some(probe) = probe {
             cache.insert(probe, &word.ids);
         }
-        let mut from = 0;
+
+        let mut start = 0;
         for (&id, &end) in word.ids.iter().zip(&word.ends) {
-            sink.push(id, word.span(from, end));
-            from = end;
+            sink.push(id, word.span(start, end));
+            start = end;
         }
     }
 
-    /// Finds the tokens of a word: none if it is empty.
-    fn look_up(&self, word: &mut Word) {
+    /// Finds the tokens of a word. An empty word has none.
+    fn find_tokens(&self, word: &mut NormalizedWord) {
         word.ids.clear();
         word.ends.clear();
         if word.text.text.is_empty() {
             return;
         }
-        let len = PHANTOM.len() + word.text.text.len();
-        let mut from = 0;
-        while from < len {
-            let Some((id, token_len)) = self.longest_match(&word.text.text, from) else {
+
+        let len = PHANTOM_LEN + word.text.text.len();
+        let mut start = 0;
+        while start < len {
+            let Some((id, token_len)) = self.longest_match(&word.text.text, start) else {
                 word.ids.clear();
                 word.ends.clear();
                 word.ids.push(self.unknown);
                 word.ends.push(len);
                 return;
             };
-            from += token_len;
+            start += token_len;
             word.ids.push(id);
-            word.ends.push(from);
+            word.ends.push(start);
         }
     }
 
-    /// The longest token at byte `from` of the phantom and the word.
+    /// The longest token at byte `start` of the phantom and the word, and its length.
     #[inline]
-    fn longest_match(&self, word: &[u8], from: usize) -> Option<(TokenId, usize)> {
-        let Start { node, mut longest } = self.starts[from.min(PHANTOM.len())];
+    fn longest_match(&self, word: &[u8], start: usize) -> Option<(TokenId, usize)> {
+        let PhantomMatch { node, mut longest } = self.phantom_matches[start.min(PHANTOM_LEN)];
         let Some(mut node) = node else { return longest };
-        let in_phantom = PHANTOM.len().saturating_sub(from);
-        let rest = &word[from.saturating_sub(PHANTOM.len())..];
+        let in_phantom = PHANTOM_LEN.saturating_sub(start);
+        let rest = &word[start.saturating_sub(PHANTOM_LEN)..];
         for (at, &byte) in rest.iter().enumerate() {
-            let Some(next) = self.tokens.step(node, byte) else {
-                break;
-            };
+            let Some(next) = self.tokens.step(node, byte) else { break };
             node = next;
             if let Some(value) = self.tokens.value(node) {
                 longest = Some((value as TokenId, in_phantom + at + 1));
@@ -312,10 +335,10 @@ impl WordPiece {
     }
 }
 
-impl Word {
-    /// The span of the input that a range of the phantom and the word came from.
+impl NormalizedWord {
+    /// The span in the input of a range of the phantom and the word.
     fn span(&self, start: usize, end: usize) -> Range<usize> {
-        let [start, end] = [start, end].map(|at| at.saturating_sub(PHANTOM.len()));
+        let [start, end] = [start, end].map(|at| at.saturating_sub(PHANTOM_LEN));
         let span = self.text.span(start..end.max(start + 1));
         if end > start { span } else { span.start..span.start }
     }
@@ -335,23 +358,23 @@ mod tests {
         let settings = Settings { lowercase, strip_accents, ..Settings::default() };
         let tokens = (0..).zip(tokens).map(|(id, text)| (text.as_ref(), id));
         let mut model = WordPiece::from_tokens(tokens, &settings).unwrap();
-        model.normalize_as(&settings, unknown);
+        model.set_normalizer(&settings, unknown);
         model
     }
 
     fn encode(model: &WordPiece, text: &[u8]) -> Spans {
         let mut out = Spans::default();
-        model.text(text, 0, &mut Scratch::default(), &mut out);
+        model.encode_text(text, 0, &mut Scratch::default(), &mut out);
         let mut scratch = Scratch::default();
         for cache in ["cold", "warm"] {
             let mut ids = Vec::new();
-            model.text(text, 0, &mut scratch, &mut ids);
+            model.encode_text(text, 0, &mut scratch, &mut ids);
             assert_eq!(ids, out.ids, "ids without spans, cache {cache}");
         }
         out
     }
 
-    /// llama.cpp's way: all words first, then every substring from the longest down.
+    /// As llama.cpp does it: first all words, then every substring, longest first.
     fn naive(tokens: &[Vec<u8>], unknown: TokenId, lower: bool, strip: bool, text: &[u8]) -> Vec<TokenId> {
         let mut words = vec![Vec::new()];
         let mut at = 0;
@@ -419,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn case_and_accents_are_kept_unless_asked() {
+    fn case_and_accents_are_kept_by_default() {
         let tokens = ["▁é", "▁É", "▁e", "▁E"];
         for (lower, strip, ids) in
             [(false, false, [1, 0]), (true, false, [0, 0]), (false, true, [3, 2]), (true, true, [2, 2])]
@@ -444,7 +467,7 @@ mod tests {
             assert_eq!(out.spans, spans.iter().map(|&(start, end)| start..end).collect::<Vec<_>>(), "{text:?}");
         }
         let mut out = Spans::default();
-        model.text(b"a is", 100, &mut Scratch::default(), &mut out);
+        model.encode_text(b"a is", 100, &mut Scratch::default(), &mut out);
         assert_eq!(out.spans, [100..101, 102..102, 102..104]);
     }
 
@@ -457,19 +480,19 @@ mod tests {
     }
 
     #[test]
-    fn numbers_beyond_unicode_are_dropped() {
+    fn code_points_beyond_unicode_are_dropped() {
         let model = build(&TOKENS, 0, true, true);
         assert_eq!(encode(&model, b"wh\xF4\x90\x80\x80at \xF7\xBF\xBF\xBF").ids, [1]);
     }
 
     #[test]
-    fn one_long_word_is_one_unknown() {
+    fn a_long_word_that_ends_unknown_is_one_unknown_token() {
         let model = build(&["▁a", "a"], 5, false, false);
         assert_eq!(encode(&model, &[b'a'; 1000]).ids.len(), 1000);
         assert_eq!(encode(&model, &[&[b'a'; 1000][..], b"b"].concat()).ids, [5]);
     }
 
-    /// Text in which every class of character meets every other.
+    /// Text with all classes of characters side by side.
     fn text() -> impl Strategy<Value = Vec<u8>> {
         let few = "aAbé É\u{301}\u{345}\u{AD}\u{FFFD}\0\t\u{7F}.$€中\u{2B820}\u{2F800}각İK\u{2028}▁";
         let piece = prop_oneof![
@@ -483,7 +506,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn equals_the_literal_algorithm(
+        fn equals_the_naive_algorithm(
             tokens in prop::collection::hash_set("▁?[aAbeé.$中\u{1100}]{0,4}", 0..24),
             cut in prop::collection::hash_set(prop::collection::vec(prop::sample::select(
                 &b"\xE2\x96\x81ab\xC3\xA9"[..]), 1..4), 0..8),
@@ -509,7 +532,8 @@ mod tests {
         ) {
             let tokens: Vec<Vec<u8>> = tokens.into_iter().map(String::into_bytes).collect();
             let model = build(&tokens, 99, true, false);
-            let text: String = pieces.iter().zip(spaces).map(|(piece, num)| piece.to_owned() + &" ".repeat(num)).collect();
+            let padded = pieces.iter().zip(spaces).map(|(piece, num)| piece.to_owned() + &" ".repeat(num));
+            let text: String = padded.collect();
             let expected = naive(&tokens, 99, true, false, text.as_bytes());
             prop_assert_eq!(encode(&model, text.as_bytes()).ids, expected);
         }

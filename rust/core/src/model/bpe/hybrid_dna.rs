@@ -1,7 +1,10 @@
-//! Hybrid DNA: byte-pair encoding with k-mers between `<dna>` and `</dna>`.
+//! Hybrid DNA: byte-pair encoding, except between `<dna>` and `</dna>`, where every k-mer of six letters is one token.
 //!
-//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_hybriddna_session`. Six letters, in capitals, are one token;
-//! a shorter rest is filled up with A; what is no k-mer is `<oov>`. One pass. Deviations: none.
+//! The letters of a k-mer are looked up as capitals. A shorter rest is padded with A, and a k-mer that is no token
+//! becomes `<oov>`.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_hybriddna_session`. Time: one pass, plus what byte-pair
+//! encoding takes for the text outside. Deviations: none.
 
 use memchr::memmem;
 
@@ -12,7 +15,7 @@ use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::sink::{Sink, TokenId};
 use crate::vocabulary::{DNA_MARKER, Definition, Vocabulary};
 
-/// Letters per token.
+/// Letters of a k-mer.
 const K: usize = 6;
 const OPEN: &[u8] = b"<dna>";
 const CLOSE: &[u8] = b"</dna>";
@@ -21,7 +24,7 @@ const CLOSE: &[u8] = b"</dna>";
 #[derive(Debug)]
 pub(crate) struct HybridDna {
     bpe: Bpe,
-    /// `<dna>`, `</dna>` and `<oov>`; without all three a vocabulary is plain byte-pair encoding.
+    /// `<dna>`, `</dna>` and `<oov>`. A vocabulary that lacks one of them uses byte-pair encoding everywhere.
     tags: Option<[TokenId; 3]>,
 }
 
@@ -43,7 +46,7 @@ impl Model for HybridDna {
     ) {
         match self.tags {
             None => self.bpe.encode(vocabulary, fragment, scratch, sink),
-            // llama.cpp escapes spaces before anything else.
+            // llama.cpp escapes spaces before it looks for tags.
             Some(tags) if vocabulary.settings().escape_whitespaces => {
                 let text = Rewritten::escaped(fragment.text, fragment.start, false, S::SPANS);
                 let fragment = Fragment { text: &text.text, start: 0, ..fragment };
@@ -59,6 +62,7 @@ impl Model for HybridDna {
 }
 
 impl HybridDna {
+    /// Pushes the tokens of a fragment, given the tokens of the tags.
     fn encode_tagged<S: Sink>(
         &self,
         vocabulary: &Vocabulary,
@@ -67,34 +71,37 @@ impl HybridDna {
         scratch: &mut bpe::Scratch,
         sink: &mut S,
     ) {
-        let mut plain = |begin: usize, end: usize, sink: &mut S| {
-            if begin < end {
-                let fragment = Fragment { text: &fragment.text[begin..end], start: fragment.start + begin, ..fragment };
+        let mut encode_plain = |start: usize, end: usize, sink: &mut S| {
+            if start < end {
+                let fragment = Fragment { text: &fragment.text[start..end], start: fragment.start + start, ..fragment };
                 self.bpe.encode(vocabulary, fragment, scratch, sink);
             }
         };
+
         let (text, start) = (fragment.text, fragment.start);
         let mut at = 0;
         while let Some(found) = memmem::find(&text[at..], OPEN) {
-            plain(at, at + found, sink);
+            encode_plain(at, at + found, sink);
             let content = at + found + OPEN.len();
             sink.push(open, start + at + found..start + content);
+
             let found = memmem::find(&text[content..], CLOSE);
             let end = found.map_or(text.len(), |found| content + found);
-            for (place, letters) in text[content..end].chunks(K).enumerate() {
+            for (num_kmers, letters) in text[content..end].chunks(K).enumerate() {
                 let mut kmer = [b'A'; K + DNA_MARKER.len()];
                 kmer[..letters.len()].copy_from_slice(letters);
                 kmer[..letters.len()].make_ascii_uppercase();
                 kmer[K..].copy_from_slice(DNA_MARKER);
-                let from = start + content + place * K;
+                let from = start + content + num_kmers * K;
                 sink.push(vocabulary.id(&kmer).unwrap_or(oov), from..from + letters.len());
             }
+
             if found.is_none() {
                 return;
             }
             at = end + CLOSE.len();
             sink.push(close, start + end..start + at);
         }
-        plain(at, text.len(), sink);
+        encode_plain(at, text.len(), sink);
     }
 }

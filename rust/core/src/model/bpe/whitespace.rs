@@ -1,6 +1,9 @@
-//! Whitespace BPE: whitespace is dropped, what is between goes through byte-pair encoding, in lower case if so set.
+//! Whitespace BPE: byte-pair encoding of each word between whitespace, which is dropped.
 //!
-//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_whitespace_session`. One pass besides the merging.
+//! Words are lowercased if the vocabulary asks for it.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_whitespace_session`. Time: one pass, plus what byte-pair
+//! encoding takes for the words. Space: O(longest word).
 //!
 //! Deviations: (1) code points beyond U+10FFFF, on which llama.cpp aborts, become U+FFFD.
 
@@ -13,7 +16,7 @@ use crate::unicode::{self, utf8};
 use crate::vocabulary::spelling::ESCAPED_SPACE;
 use crate::vocabulary::{Definition, Settings, Vocabulary};
 
-/// Byte-pair encoding between whitespace.
+/// Byte-pair encoding of words between whitespace.
 #[derive(Debug)]
 pub(crate) struct Whitespace {
     bpe: Bpe,
@@ -34,28 +37,29 @@ impl Model for Whitespace {
         sink: &mut S,
     ) {
         let Settings { lowercase, escape_whitespaces, .. } = *vocabulary.settings();
-        let mut segment = Rewritten::empty(fragment.start, S::SPANS);
-        let mut flush = |segment: &mut Rewritten<'_>| {
-            if !segment.text.is_empty() {
-                self.bpe.encode_canonical(vocabulary, segment, scratch, sink);
-                segment.reset(fragment.start, S::SPANS);
+        let mut word = Rewritten::empty(fragment.start, S::SPANS);
+        let mut flush = |word: &mut Rewritten<'_>| {
+            if !word.text.is_empty() {
+                self.bpe.encode_canonical(vocabulary, word, scratch, sink);
+                word.reset(fragment.start, S::SPANS);
             }
         };
+
         let (mut at, mut buffer) = (0, [0; 4]);
         while at < fragment.text.len() {
             let (code_point, len) = utf8::decode_lossy(fragment.text, at);
             if escape_whitespaces && code_point == u32::from(b' ') {
-                // llama.cpp escapes spaces before anything else.
-                segment.push(ESCAPED_SPACE, at..at + len);
+                // llama.cpp escapes spaces before it looks for whitespace.
+                word.push(ESCAPED_SPACE, at..at + len);
             } else if unicode::flags(code_point).is_whitespace() {
-                flush(&mut segment);
+                flush(&mut word);
             } else {
                 let code_point = if lowercase { unicode::lowercase(code_point) } else { code_point };
-                segment.push_char(utf8::encode(code_point, &mut buffer), at..at + len);
+                word.push_char(utf8::encode(code_point, &mut buffer), at..at + len);
             }
             at += len;
         }
-        flush(&mut segment);
+        flush(&mut word);
     }
 
     fn heap_bytes(&self) -> usize {

@@ -61,7 +61,7 @@ impl WholeTokens {
             for (hash, key) in hashes.iter_mut().zip(keys) {
                 *hash = key.long().map_or_else(|| key.hash(self.seed), |(hash, ..)| hash);
             }
-            self.short.bring_near(&hashes);
+            self.short.prefetch(&hashes);
             for ((key, hash), id) in keys.iter().zip(hashes).zip(first..) {
                 match key.long() {
                     Some(_) => self.long.insert(hash, id),

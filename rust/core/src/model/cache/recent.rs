@@ -1,25 +1,27 @@
-//! What the latest words became: a small table of fixed size, so that a word that comes again soon costs one probe.
+//! A two-way set-associative cache from short words to ids, of fixed size: a word that repeats soon costs one read.
 //!
-//! Two ways per set, both in one cache line with keys and ids inside. A new word moves the older of its set out. 1 MiB
-//! per scratch space, whatever the text; nothing is allocated before the first word. A caller that knows several words
-//! loads their sets first ([`RecentWords::probe`]): their cache misses overlap, and none of them waits behind a branch
-//! that depends on another.
+//! A set is one cache line: two words with their keys and ids. A new word evicts the older of the two. A caller that
+//! knows several words loads all their sets first ([`RecentWords::probe`]), so the cache misses overlap, and no load
+//! waits for a branch that depends on another one.
+//!
+//! Time: O(1). Space: 1 MiB per scratch space, whatever the text; nothing is allocated before the first word.
 
 use crate::lookup::key::Key;
 use crate::sink::TokenId;
 
-/// Sets per table, as a power of two.
+/// The cache has 2 to this power sets.
 const SET_BITS: u32 = 14;
 
-/// The ids of a word, three times 20 bits per number from the lowest on, and over the first three how many there are.
+/// Up to six ids. Each number has three of 20 bits, the first one lowest; the highest four bits of the first number
+/// have the count.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Ids([u64; 2]);
+pub(crate) struct PackedIds([u64; 2]);
 
-impl Ids {
+impl PackedIds {
     const ID_BITS: u32 = 20;
     const NUM_SHIFT: u32 = 60;
 
-    /// Packs ids, if they are few enough and small enough.
+    /// Packs ids. `None` where there are too many, or one is too large or negative.
     fn new(ids: &[TokenId]) -> Option<Self> {
         let fit = ids.len() <= 6 && ids.iter().all(|id| (0..1 << Self::ID_BITS).contains(id));
         let pack = |ids: &[TokenId]| ids.iter().rev().fold(0, |packed, &id| packed << Self::ID_BITS | id as u64);
@@ -27,7 +29,7 @@ impl Ids {
         fit.then(|| Self([pack(first) | (ids.len() as u64) << Self::NUM_SHIFT, pack(second)]))
     }
 
-    /// Hands the ids on in order.
+    /// Calls `push` with each id, in order.
     #[inline(always)]
     pub(crate) fn for_each(self, mut push: impl FnMut(TokenId)) {
         let [mut rest, second] = self.0;
@@ -41,45 +43,46 @@ impl Ids {
     }
 }
 
+/// Two words, the newer one first. A free slot has the default key, which no word has.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
-struct Set([(Key, Ids); 2]);
+struct Set([(Key, PackedIds); 2]);
 
-/// The latest words and their ids.
+/// A cache of the latest words.
 #[derive(Debug, Default)]
 pub(crate) struct RecentWords {
     sets: Vec<Set>,
 }
 
-/// A word whose set is being loaded.
+/// A look-up under way: its set is being loaded.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Probe {
+pub(crate) struct RecentProbe {
     pub key: Key,
     set: u32,
-    /// What the set holds; keeping it is what makes the load.
+    /// Some bytes of the set. Keeping them is what makes the processor load it.
     _loaded: u32,
 }
 
 impl RecentWords {
-    /// Begins to look for a word.
+    /// Starts to look a word up.
     #[inline(always)]
-    pub(crate) fn probe(&self, key: Key) -> Probe {
+    pub(crate) fn probe(&self, key: Key) -> RecentProbe {
         let set = key.cheap_hash(SET_BITS);
-        Probe { key, set: set as u32, _loaded: self.sets.get(set).map_or(0, |set| set.0[0].1.0[0] as u32) }
+        RecentProbe { key, set: set as u32, _loaded: self.sets.get(set).map_or(0, |set| set.0[0].1.0[0] as u32) }
     }
 
-    /// The ids that were kept for a word.
+    /// The cached ids of a word.
     #[inline(always)]
-    pub(crate) fn get(&self, probe: Probe) -> Option<Ids> {
+    pub(crate) fn get(&self, probe: RecentProbe) -> Option<PackedIds> {
         let Set([first, second]) = self.sets.get(probe.set as usize)?;
-        // Which of the two it is cannot be foreseen.
+        // Which of the two it is cannot be predicted, so there is no branch.
         let slot = std::hint::select_unpredictable(first.0.is(probe.key), first, second);
         slot.0.is(probe.key).then_some(slot.1)
     }
 
-    /// Keeps the ids of a word, if they are few.
-    pub(crate) fn insert(&mut self, probe: Probe, ids: &[TokenId]) {
-        let Some(ids) = Ids::new(ids) else { return };
+    /// Caches the ids of a word, if they fit into [`PackedIds`].
+    pub(crate) fn insert(&mut self, probe: RecentProbe, ids: &[TokenId]) {
+        let Some(ids) = PackedIds::new(ids) else { return };
         if self.sets.is_empty() {
             self.sets = vec![Set::default(); 1 << SET_BITS];
         }
@@ -92,7 +95,7 @@ impl RecentWords {
 mod tests {
     use super::*;
 
-    fn probe(cache: &RecentWords, text: &[u8]) -> Probe {
+    fn probe(cache: &RecentWords, text: &[u8]) -> RecentProbe {
         cache.probe(Key::new(text, 0, text.len()).expect("short enough"))
     }
 
@@ -103,12 +106,12 @@ mod tests {
     }
 
     #[test]
-    fn words_come_back_with_their_ids() {
+    fn cached_words_have_their_ids() {
         let text = b"abcdefghijklmnopqrstuvwxyz";
         let mut cache = RecentWords::default();
         for (len, ids) in [(1, &[1][..]), (8, &[]), (15, &[1, 0, 3]), (9, &[1, 2, 3, 4, 5, (1 << 20) - 1])] {
-            for begin in [0, 3, 26 - len] {
-                let text = &text[begin..begin + len];
+            for start in [0, 3, 26 - len] {
+                let text = &text[start..start + len];
                 assert_eq!(get(&cache, text), None);
                 let probe = probe(&cache, text);
                 cache.insert(probe, ids);
@@ -118,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_not_kept() {
+    fn ids_that_do_not_fit_are_not_cached() {
         let mut cache = RecentWords::default();
         for ids in [&[1; 7][..], &[1 << 20], &[1, -1]] {
             let probe = probe(&cache, b"a");
@@ -128,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn of_three_words_in_a_set_the_last_two_stay() {
+    fn a_set_keeps_its_latest_two_words() {
         let mut cache = RecentWords::default();
         let mut words =
             (0..u32::MAX).map(u32::to_le_bytes).filter(|word| probe(&RecentWords::default(), word).set == 5);

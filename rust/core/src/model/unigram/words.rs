@@ -32,7 +32,7 @@
 use super::lattice::{Bounds, Candidates, Lattice};
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
 use crate::model::adjacency::{CharPairs, CharPairsBuilder};
-use crate::model::cache::recent::{Probe, RecentWords};
+use crate::model::cache::recent::{RecentProbe, RecentWords};
 use crate::normalizer::charsmap::Characters;
 use crate::normalizer::rewritten::Rewritten;
 use crate::normalizer::unigram::{UnigramNormalizer, WHITESPACE};
@@ -77,7 +77,7 @@ pub(super) struct Scratch {
 #[derive(Debug)]
 struct SegmentQueue {
     /// Each with its start in the text.
-    segments: [(Probe, u32); QUEUE_LEN],
+    segments: [(RecentProbe, u32); QUEUE_LEN],
     len: usize,
 }
 
@@ -416,7 +416,7 @@ impl<S: Sink> Pass<'_, S> {
 
     /// Finds and pushes the tokens of a segment, and caches them if it has a probe.
     #[inline(never)]
-    fn search(&mut self, text: &[u8], is_after_space: bool, probe: Option<Probe>) {
+    fn search(&mut self, text: &[u8], is_after_space: bool, probe: Option<RecentProbe>) {
         let Scratch { cache, lattice, segment, ids, after_unknown, .. } = &mut *self.scratch;
         segment.clear();
         if is_after_space {

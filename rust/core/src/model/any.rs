@@ -1,0 +1,101 @@
+//! The registry: which algorithm a vocabulary uses, and one type for all of them.
+//!
+//! A [`Model`] is generic over its [`Sink`], so it cannot be a trait object. [`AnyModel`] is an enum instead: a
+//! fragment costs one `match`, and everything inside an algorithm is compiled for the sink at hand.
+
+use super::{Fragment, Model, bpe, hashed, plamo2, rwkv, spm, unigram, wordpiece};
+use crate::error::VocabularyError;
+use crate::sink::Sink;
+use crate::vocabulary::{Definition, Kind, Vocabulary};
+
+/// Defines one enum over all algorithms. Each row has an algorithm and the vocabularies that use it; the first row that
+/// matches counts.
+macro_rules! models {
+    ($($name:ident: $pattern:pat => $model:ty;)+) => {
+        /// Any algorithm.
+        #[derive(Debug)]
+        pub(crate) enum AnyModel {
+            /// A file without a vocabulary.
+            None,
+            $($name(Box<$model>),)+
+        }
+
+        /// The scratch space of any algorithm.
+        #[derive(Debug)]
+        pub(crate) enum AnyScratch {
+            /// That of no algorithm.
+            None,
+            $($name(Box<<$model as Model>::Scratch>),)+
+        }
+
+        impl AnyModel {
+            /// Builds the algorithm that a vocabulary uses.
+            ///
+            /// # Errors
+            /// As [`Model::new`].
+            pub(crate) fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError> {
+                Ok(match (vocabulary.kind(), vocabulary.model()) {
+                    (Kind::None, _) => Self::None,
+                    $($pattern => Self::$name(Box::new(<$model>::new(vocabulary, definition)?)),)+
+                })
+            }
+
+            /// New scratch space for this algorithm.
+            pub(crate) fn scratch(&self) -> AnyScratch {
+                match self {
+                    Self::None => AnyScratch::None,
+                    $(Self::$name(_) => AnyScratch::$name(Box::default()),)+
+                }
+            }
+
+            /// As [`Model::apply_repairs`].
+            pub(crate) fn apply_repairs(&mut self, vocabulary: &Vocabulary) {
+                match self {
+                    Self::None => {}
+                    $(Self::$name(model) => model.apply_repairs(vocabulary),)+
+                }
+            }
+
+            /// As [`Model::encode`]. Replaces the scratch space of another algorithm.
+            #[inline]
+            pub(crate) fn encode<S: Sink>(
+                &self,
+                vocabulary: &Vocabulary,
+                fragment: Fragment<'_>,
+                scratch: &mut AnyScratch,
+                sink: &mut S,
+            ) {
+                match (self, &mut *scratch) {
+                    (Self::None, _) => {}
+                    $((Self::$name(model), AnyScratch::$name(scratch)) => {
+                        model.encode(vocabulary, fragment, scratch, sink);
+                    })+
+                    _ => {
+                        *scratch = self.scratch();
+                        self.encode(vocabulary, fragment, scratch, sink);
+                    }
+                }
+            }
+
+            /// As [`Model::heap_bytes`].
+            pub(crate) fn heap_bytes(&self) -> usize {
+                match self {
+                    Self::None => 0,
+                    $(Self::$name(model) => size_of::<$model>() + model.heap_bytes(),)+
+                }
+            }
+        }
+    };
+}
+
+models! {
+    Spm: (Kind::Spm, _) => spm::Spm;
+    HybridDna: (Kind::Bpe, "hybriddna") => bpe::hybrid_dna::HybridDna;
+    Whitespace: (Kind::Bpe, "whitespace") => bpe::whitespace::Whitespace;
+    Bpe: (Kind::Bpe, _) => bpe::Bpe;
+    WordPiece: (Kind::Wpm, _) => wordpiece::WordPiece;
+    Unigram: (Kind::Ugm, _) => unigram::Unigram;
+    Rwkv: (Kind::Rwkv, _) => rwkv::Rwkv;
+    Plamo2: (Kind::Plamo2, _) => plamo2::Plamo2;
+    Hashed: _ => hashed::Hashed;
+}
