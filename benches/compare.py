@@ -1,4 +1,4 @@
-"""Measures ggtok beside its peers: one command, own environment, table and chart at the end.
+"""Measures ggtok and its peers: one command, an environment of its own, a table and a chart at the end.
 
     python benches/compare.py [--rounds 5] [--peers ggtok gigatoken ...] [--quick] [--add]
 
@@ -39,9 +39,9 @@ LLAMA_CPP_ONLY = ("gemma-4", "deepseek-llm", "plamo2-small", "rwkv-world")
 """Vocabularies measured against llama.cpp alone."""
 RUNS_VOCABULARY = "llama-bpe"
 REPEATS = {"check": 1, "growth": 1, "imports": 1, "single_run": 1, "decode": 2, "count": 3, "batch": 3, "startup": 3}
-"""Measurements that not every round repeats: those with rounds of their own, or with little to gain from more."""
+"""Measurements that only the first rounds take: those that repeat by themselves, or gain little from more rounds."""
 PATIENCE = {"growth": 10}
-"""Measurements that may take so many times longer than the others."""
+"""How many times longer than the others a measurement may take."""
 QUICK = {"rounds": 1, "limit_bytes": 400_000, "growth_bytes": 16_000_000}
 
 
@@ -50,7 +50,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Measure ggtok beside its peers.")
     parser.add_argument("--env", type=Path, default=HERE / ".venv", help="environment and converted vocabularies")
     parser.add_argument("--ggtok", default=str(ROOT), help="what pip installs as ggtok (default: this checkout)")
-    parser.add_argument("--ggtok-python", type=Path, help="interpreter that has ggtok already; nothing is installed")
+    parser.add_argument("--ggtok-python", type=Path, help="interpreter that already has ggtok; nothing is installed")
     parser.add_argument("--shared", type=Path, default=Path(os.environ.get("GGTOK_SHARED", ROOT.parent / "shared")))
     parser.add_argument("--out", type=Path, default=HERE / "results")
     parser.add_argument("--rounds", type=int, default=5)
@@ -62,7 +62,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--measurements", nargs="+", choices=list(PLANS), default=list(PLANS))
     parser.add_argument("--limit-bytes", type=int, default=1 << 30, help="use no more of each corpus")
     parser.add_argument("--growth-bytes", type=int, default=1_000_000_000)
-    parser.add_argument("--add", action="store_true", help="add rounds to the results that are there already")
+    parser.add_argument("--add", action="store_true", help="add rounds to existing results")
     parser.add_argument("--quick", action="store_true", help="one round on a tenth of each corpus, to try it out")
     options = parser.parse_args()
     if options.quick:
@@ -74,7 +74,7 @@ def arguments() -> argparse.Namespace:
 
 
 def install(options: argparse.Namespace) -> dict[str, Path]:
-    """The interpreter of each peer, everything installed."""
+    """Installs everything; returns the interpreter of each peer."""
     python = options.env / "bin" / "python"
     if not python.exists():
         venv.create(options.env, with_pip=True)
@@ -93,7 +93,7 @@ Task = dict[str, Any]
 
 
 def _pairs(options: argparse.Namespace) -> Iterator[Task]:
-    """Peer and vocabulary; the peers in turn, so that a slow moment of the machine meets them all."""
+    """Pairs of peer and vocabulary; peers take turns, so that a slow moment of the machine affects them all."""
     for vocabulary in options.vocabularies:
         for name in options.peers:
             if vocabulary in COMPARED or name in (OURS, REFERENCE):
@@ -146,7 +146,7 @@ PLANS = {
 
 
 def measure(options: argparse.Namespace, python: Path, task: Task) -> dict[str, Any]:
-    """The worker's answer, or `{"failed": reason}`."""
+    """Returns the worker's answer, or `{"failed": reason}`."""
     command = [str(python), str(HERE / "worker.py"), json.dumps(task)]
     try:
         timeout = options.timeout * PATIENCE.get(task["measurement"], 1)
@@ -164,7 +164,7 @@ def measure(options: argparse.Namespace, python: Path, task: Task) -> dict[str, 
 def run(
     options: argparse.Namespace, pythons: dict[str, Path], results: list[dict[str, Any]]
 ) -> Iterator[list[dict[str, Any]]]:
-    """The results that are there and those since, after each round; what failed once is not tried again."""
+    """Yields the old and new results after each round; what failed once is not tried again."""
     common = {
         "shared": str(options.shared.resolve()),
         "cache": str(options.env.resolve() / "vocabularies"),
@@ -215,7 +215,7 @@ def _compare_digests(results: list[dict[str, Any]]) -> None:
 
 
 def machine() -> dict[str, Any]:
-    """Where the numbers are from."""
+    """The machine that the figures come from."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():

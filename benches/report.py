@@ -1,7 +1,7 @@
 """From the results of a run to results.json, results.md and throughput.svg.
 
-`python benches/report.py RESULTS.json [README.md]` writes the Markdown and the chart again from numbers that were
-measured before, and puts a summary between the markers of a README. Everything shown is the median over the rounds. MB
+`python benches/report.py RESULTS.json [README.md]` rewrites the Markdown and the chart from earlier
+measurements, and puts a summary between the markers of a README. Everything shown is the median over the rounds. MB
 is 10^6 bytes.
 """
 
@@ -26,7 +26,7 @@ Key = tuple[str, ...]
 
 
 class Run:
-    """The medians of one run, looked up by measurement, vocabulary, peer and what else tells tasks apart."""
+    """The medians of one run, looked up by measurement, vocabulary, peer and what else distinguishes tasks."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.machine, self.settings = data["machine"], data["settings"]

@@ -241,7 +241,7 @@ def _spm_json(gguf: dict[str, Any], tokens: list[str]) -> dict[str, Any]:
 
 
 def _wordpiece(token: str) -> str:
-    """GGUF marks the tokens that begin a word, WordPiece those that continue one."""
+    """GGUF marks the tokens that start a word, WordPiece those that continue one."""
     if token.startswith(SPACE):
         return token[1:]
     return token if token.startswith("[") and token.endswith("]") else f"##{token}"

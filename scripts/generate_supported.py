@@ -1,7 +1,7 @@
-"""Writes docs/supported.md from the tables that the code uses, as the installed ggtok gives them.
+"""Writes docs/supported.md from the tables that the installed ggtok uses.
 
 python scripts/generate_supported.py
-python scripts/generate_supported.py --check      # exit code 1 where the page is not current
+python scripts/generate_supported.py --check      # exit code 1 if the page is not current
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Sources: Sennrich et al. 2016 (byte pair encoding), Kudo 2018 (unigram language 
 credited in `docs/vocabularies.md` and in each file. The files are GGUF version 3, laid out as llama.cpp's converter
 lays out a model's vocabulary.
 
-The exact command, from the project's root (a minute; the same versions and texts give the same bytes):
+The exact command, from the project's root (a minute; the same versions and texts produce the same bytes):
 
     python -m venv .venv-train
     .venv-train/bin/pip install gguf==0.19.0 numpy==2.4.6 protobuf==7.36.2 sentencepiece==0.2.3 tokenizers==0.23.3
@@ -258,10 +258,10 @@ def is_ideograph(code_point: int) -> bool:
 
 
 def train_wordpiece() -> Vocabulary:
-    """As BERT, uncased, in llama.cpp's form: tokens that begin a word carry `▁`, continuations carry nothing.
+    """As BERT, uncased, in llama.cpp's form: tokens that start a word carry `▁`, continuations carry nothing.
 
     As WordPiece trainers do, the tokens come from merges. Each character that is a word of its own (punctuation, Han)
-    is one token, each other character a continuation; `▁` alone is a token too, and begins words whose first letter
+    is one token, each other character a continuation; `▁` alone is a token too, and starts words whose first letter
     earned no token with `▁`.
     """
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

@@ -33,7 +33,7 @@ from cpp_tokens import Token, block_end, definitions, tokenize
 FINGERPRINTS = Path(__file__).with_name("llama_cpp_fingerprints.json")
 FILES = ("llama-vocab.cpp", "unicode.cpp", "unicode-data.cpp")
 NESTED = ("", "vendor/llama.cpp/")
-"""Where llama.cpp's `src` may lie: in its own tree, or in that of llama-cpp-python."""
+"""Where llama.cpp's `src` may be: in its own tree, or in that of llama-cpp-python."""
 
 LOADER = "llama_vocab::impl::load"
 PATTERNS = "llm_tokenizer_bpe"
@@ -76,7 +76,7 @@ def read_source(path: Path) -> dict[str, str]:
 
 
 def extract(source: Mapping[str, str]) -> Tables:
-    """Everything that llama.cpp's source says."""
+    """Reads all of this from llama.cpp's source."""
     tokens = {name: tokenize(text) for name, text in source.items()}
     vocab = dict(definitions(tokens[FILES[0]]))
     loader, patterns = vocab[LOADER], vocab[PATTERNS]
@@ -253,7 +253,7 @@ def report(theirs: Tables, ours: Tables) -> tuple[list[str], bool]:
 
 
 def changed_rows(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Iterator[str]:
-    """`+` what ggtok lacks, `~` what differs, `-` what llama.cpp has no longer."""
+    """`+` for what ggtok lacks, `~` for what differs, `-` for what llama.cpp no longer has."""
     for name in [*theirs, *(name for name in ours if name not in theirs)]:
         if name not in ours:
             yield f"+ {name}: {_plain(theirs[name])}"

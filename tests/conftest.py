@@ -1,7 +1,7 @@
-"""What all tests share: the way to the shared material, and how hard hypothesis tries.
+"""What all tests share: the path to the shared material, and how hard hypothesis tries.
 
 `GGTOK_SHARED` names the folder with vocabularies, recorded answers and corpora (default: `../shared` beside the
-project). Tests that need it are skipped where it is absent, and the last lines of the run say how many.
+project). Tests that need it are skipped if it is absent, and the last lines of the run say how many.
 `GGTOK_HYPOTHESIS=thorough` makes property tests try many, and other, examples (default: `fast`, always the same ones).
 """
 

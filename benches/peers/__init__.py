@@ -48,7 +48,7 @@ def _unchanged(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Encoder:
-    """One opened vocabulary. No special tokens are added and none are parsed, as far as the peer lets us say so."""
+    """One open vocabulary. No special tokens are added or parsed, where the peer has such a switch."""
 
     encode: Callable[[Any], Any]
     """The fastest call for one document; its answer may be any object that holds the ids."""

@@ -29,13 +29,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--texts", type=int, default=48, help="texts per round (default: %(default)s)")
     parser.add_argument("--timeout", type=float, default=20.0, help="seconds after which a child counts as hung")
     parser.add_argument("--verbose", action="store_true", help="a line per round")
-    parser.add_argument("--replay", metavar="TOKEN", help="ask the one query of a finding again")
-    parser.add_argument("--ours", default=OURS, metavar="MODULE:CLASS", help="what to hold against llama.cpp")
+    parser.add_argument("--replay", metavar="TOKEN", help="repeat the query of one finding")
+    parser.add_argument("--ours", default=OURS, metavar="MODULE:CLASS", help="what to compare with llama.cpp")
     return parser.parse_args()
 
 
 def summary(tally: Tally, seconds: float) -> str:
-    """Comparisons per vocabulary, generated ones by kind, then the totals."""
+    """Comparisons per vocabulary (generated ones per kind), then the totals."""
     rows: dict[str, list[int]] = {}
     for name, count in tally.comparisons.items():
         row = rows.setdefault(name.rpartition(":")[0] if name.startswith("small:") else name, [0, 0])

@@ -22,7 +22,7 @@ CONTROL_OR_USER_DEFINED = 8 | 16
 
 
 def shared() -> Path:
-    """Where vocabularies, corpora and the reference's binding lie."""
+    """The folder with vocabularies, corpora and the binding to the reference."""
     default = Path(__file__).resolve().parents[3] / "shared"
     return Path(os.environ.get("GGTOK_SHARED") or default)
 
@@ -39,7 +39,7 @@ class Reference:
         self._model: Any = None
 
     def open(self, path: str, overrides: Overrides) -> int:
-        """Opens a vocabulary in place of the last one; its number of tokens."""
+        """Opens a vocabulary in place of the last one; returns its number of tokens."""
         if self._model:
             self._model.close()
             self._model = None
@@ -68,7 +68,7 @@ class Reference:
         return {name: int(self._get(function)) for name, function in names.items()}
 
     def catalogue(self, limit: int, seed: int) -> tuple[list[bytes], list[bytes]]:
-        """Pieces to write texts with: up to `limit` of all tokens, and of those that are cut out of a text first."""
+        """Token pieces to write texts with: up to `limit` of all tokens, and of those that are cut out of a text first."""
         num_tokens, model = self._model.n_tokens, self._model
         rng = Random(seed)
         ids = range(num_tokens) if num_tokens <= limit else sorted(rng.sample(range(num_tokens), limit))
@@ -85,10 +85,10 @@ class Reference:
 
 
 class Ggtok:
-    """Ours. Where several calls must agree, they are held against each other here."""
+    """ggtok. Where several calls must agree, this class compares them."""
 
     def open(self, path: str, overrides: Overrides) -> int:
-        """Opens a vocabulary in place of the last one; its number of tokens."""
+        """Opens a vocabulary in place of the last one; returns its number of tokens."""
         import ggtok  # here, not above: the reference's process must not depend on it
 
         self._tokenizer = ggtok.Tokenizer.from_gguf(path, overrides=dict(overrides) or None)
@@ -96,14 +96,14 @@ class Ggtok:
         return len(self._tokenizer.vocab)
 
     def encode(self, text: bytes, add_special: bool, parse_special: bool) -> list[int]:
-        """`encode`, which must say the same with caches cold and warm, and `count`."""
+        """`encode`, which must return the same with cold and warm caches, and `count`."""
         flags = {"add_special": add_special, "parse_special": parse_special}
         ids = self._tokenizer.encode(text, **flags)
         again, count = self._tokenizer.encode(text, **flags), self._tokenizer.count(text, **flags)
         if again != ids:
-            raise AssertionError(f"the second call says {again}, the first said {ids}")
+            raise AssertionError(f"the second call returns {again}, the first returned {ids}")
         if count != len(ids):
-            raise AssertionError(f"count says {count}, encode gives {len(ids)} ids")
+            raise AssertionError(f"count returns {count}, encode returns {len(ids)} ids")
         return ids
 
     def decode(self, ids: list[int], remove_special: bool, unparse_special: bool) -> bytes:

@@ -1,6 +1,6 @@
-"""The run: round after round one vocabulary, its texts, both sides' answers, and what came of it.
+"""A run: each round takes one vocabulary, writes texts for it, asks both sides and compares the answers.
 
-Everything random in round `n` follows from the seed and `n` alone.
+Everything random in round `n` depends only on the seed and on `n`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from .vocabularies import Target
 FLAGS = [(False, False), (False, True), (True, False), (True, True)]
 CATALOGUE_SIZE = 20_000
 FINDINGS_PER_ROUND = 3
-"""More differing texts in one round are counted but neither shrunk nor printed."""
+"""Further differing texts of a round are counted, but neither shrunk nor printed."""
 MAX_TOLD = 40
-"""After so many printed findings the run ends: they have few causes."""
+"""The run ends after this many printed findings: they have few causes."""
 SHRINK_SECONDS = 20.0
-"""So long at most goes into one difference; where every question kills a child, they are few."""
+"""The most time for shrinking one difference: where every query kills a child, few fit in."""
 
 
 @dataclass
 class Tally:
-    """What a run counted."""
+    """The counts of a run."""
 
     comparisons: Counter[str] = field(default_factory=Counter)
     differences: Counter[str] = field(default_factory=Counter)
@@ -53,7 +53,7 @@ class Campaign:
         self.tally = Tally()
 
     def run(self, targets: Iterable[Target], seed: int, seconds: float) -> Tally:
-        """Rounds until the time is over or enough is found; the last one is finished."""
+        """Runs rounds until the time is up or enough is found; finishes the last one."""
         end = time.monotonic() + seconds
         for target in targets:
             if time.monotonic() >= end or self.tally.told >= MAX_TOLD:
@@ -66,7 +66,7 @@ class Campaign:
         return self.tally
 
     def round(self, target: Target, rng: Random, origin: str) -> None:
-        """One vocabulary: opens it on both sides and compares everything about it."""
+        """Opens one vocabulary on both sides and compares everything about it."""
         findings: list[Difference] = []
 
         def compare(queries: list[Query]) -> list[Answer]:
@@ -85,12 +85,12 @@ class Campaign:
         self.tell_findings(findings)
 
     def compare_all(self, compare: Callable[[list[Query]], list[Answer]], rng: Random, num_tokens: int) -> None:
-        """Special ids, texts, ids, tokens. What kills llama.cpp once, a text or a pair of flags, is not tried again."""
+        """Compares special ids, texts, ids and tokens. A text or a pair of flags that kills llama.cpp is not tried twice."""
         compare([("specials",)])
         compare([("decode", [], False, False)])
         trial = compare([("encode", b"a", *flags) for flags in FLAGS])
         living = [flags for flags, answer in zip(FLAGS, trial, strict=True) if answer[0] == "ok"]
-        if not living:  # a vocabulary of kind "none" is one to look at only
+        if not living:  # a vocabulary of kind "none" encodes nothing
             return
         (catalogue,) = self.reference.ask([("catalogue", CATALOGUE_SIZE, rng.randrange(1 << 30))])
         generator = TextGenerator(rng, shared() / "corpora", *catalogue[1])
@@ -104,7 +104,7 @@ class Campaign:
         compare([("token", rng.randrange(num_tokens)) for _ in range(256)])
 
     def tell_findings(self, findings: list[Difference]) -> None:
-        """The first few texts or ids that differ, each under one combination of flags, and each small case once."""
+        """Shrinks and prints the first few findings: each text or list of ids under one pair of flags, each small case once."""
         by_text = {repr(finding.query[:2]): finding for finding in reversed(findings)}
         told = set()
         for finding in list(reversed(by_text.values()))[:FINDINGS_PER_ROUND]:
@@ -115,7 +115,7 @@ class Campaign:
             told.add(repr(smallest.query))
 
     def replay(self, target: Target, query: Query) -> Difference | None:
-        """Asks one query again."""
+        """Repeats one query."""
         opening = self.opening(target)
         (reference,), (ours,) = self.ask_both([opening])
         if query[0] != "open" and reference[0] == ours[0] == "ok":
@@ -126,24 +126,24 @@ class Campaign:
         return None if same else Difference(target, query, reference, ours, "replayed")
 
     def opening(self, target: Target) -> Query:
-        """The query that opens the target."""
+        """Returns the query that opens the target."""
         return ("open", str(target.path(self.directory)), target.all_overrides())
 
     def ask_both(self, queries: list[Query]) -> tuple[list[Answer], list[Answer]]:
-        """Both sides' answers, worked out at the same time."""
+        """Returns both sides' answers; both work at the same time."""
         self.reference.send(queries)
         self.ours.send(queries)
         return self.reference.receive(queries), self.ours.receive(queries)
 
     def agree(self, target: Target, query: Query, reference: Answer, ours: Answer) -> bool:
-        """Counts the comparison. Where llama.cpp died, ours is right to answer and right to refuse, but must live."""
+        """Counts the comparison. Where llama.cpp died, ggtok may answer or refuse, but must live."""
         self.tally.comparisons[target.name] += 1
         if reference[0] == "died":
             self.tally.deaths[f"{query[0]} {reference[1]}: ours {_manner(ours)}"] += 1
         return agrees(reference, ours)
 
     def shrunk(self, difference: Difference) -> Difference:
-        """The same difference on the smallest text or ids."""
+        """Returns the same difference on the smallest text or ids."""
         kind, *arguments = difference.query
         latest = difference
         end = time.monotonic() + SHRINK_SECONDS

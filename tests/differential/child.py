@@ -23,9 +23,9 @@ Answer = tuple[Any, ...]
 
 ROOT = Path(__file__).resolve().parents[2]
 STACK_KIB = 256 * 1024
-"""Half a kilobyte of stack per character is usual in `std::regex`: enough for half a million characters."""
+"""`std::regex` takes about half a kilobyte of stack per character: this is enough for half a million characters."""
 MEMORY_KIB = 8 * 1024 * 1024
-"""Address space: an endless loop that appends ids shall end itself before it ends the machine."""
+"""Limit on address space: an endless loop that appends ids must fail before the machine does."""
 
 
 class Child:
@@ -39,7 +39,7 @@ class Child:
         self._opened: Query | None = None
 
     def ask(self, queries: Sequence[Query]) -> list[Answer]:
-        """All answers, in order. A query that kills the child, also when asked alone in a fresh one, "died"."""
+        """Returns all answers, in order. A query "died" if it kills the child, and a fresh child that is asked nothing else."""
         self.send(queries)
         return self.receive(queries)
 
@@ -54,14 +54,14 @@ class Child:
             pass  # it died between two requests: `receive` finds no answers and asks again
 
     def receive(self, queries: Sequence[Query]) -> list[Answer]:
-        """The answers to what `send` sent."""
+        """Returns the answers to what `send` sent."""
         answers, how = self._read(queries)
         while len(answers) < len(queries):
             killer = queries[len(answers)]
             self._restart(killer)
             self.send([killer])
             alone, how_alone = self._read([killer])
-            # Only where it answers alone is the earlier death an accident of what went before.
+            # If it answers alone, an earlier query caused the death.
             answers += alone or [("died", how_alone or how)]
             if not alone:
                 self._restart(killer)
@@ -92,7 +92,7 @@ class Child:
         return self._process
 
     def _restart(self, killer: Query) -> None:
-        """A fresh child with the same vocabulary open, unless opening it is what kills."""
+        """Starts a fresh child and opens the same vocabulary, unless opening it kills the child."""
         self.close()
         self._start()
         if killer[0] == "open":
@@ -102,7 +102,7 @@ class Child:
             self._read([self._opened])
 
     def _read(self, queries: Sequence[Query]) -> tuple[list[Answer], str]:
-        """The answers that come before the child ends or the time is over, and how it ended."""
+        """Returns the answers that come before the child ends or the time is up, and how it ended."""
         process = self._process
         assert process is not None
         assert process.stdout is not None

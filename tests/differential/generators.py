@@ -55,7 +55,7 @@ BEYOND_UNICODE = [b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\xf7\xbf\xbf\xbf"]
 
 @cache
 def code_points_by_category() -> dict[str, list[int]]:
-    """Every code point under its general category, so that rare categories are as likely as common ones."""
+    """All code points by general category, so that rare categories are as likely as common ones."""
     categories: dict[str, list[int]] = {}
     for code_point in range(0x110000):
         categories.setdefault(unicodedata.category(chr(code_point)), []).append(code_point)
@@ -97,7 +97,7 @@ class TextGenerator:
         return text
 
     def corpus_slice(self, size: int) -> bytes:
-        """Natural text, cut anywhere."""
+        """Natural text, cut at any byte."""
         corpus = self.rng.choice(self.corpora)
         at = self.rng.randrange(len(corpus))
         return corpus[at : at + 4 * size]
@@ -112,27 +112,27 @@ class TextGenerator:
         return _bytes(self.rng.choice(["", " ", "\u3000"]).join(words))
 
     def any_code_points(self, size: int) -> bytes:
-        """Code points of all categories alike: marks, unassigned, private, surrogates."""
+        """Code points of all categories with equal weight: marks, unassigned, private, surrogates."""
         categories = code_points_by_category()
         names = self.rng.choices(list(categories), k=size)
         return _bytes("".join(chr(self.rng.choice(categories[name])) for name in names))
 
     def whitespace(self, size: int) -> bytes:
-        """Whitespace of every sort, with letters between."""
+        """Whitespace of every kind, with letters in between."""
         return self._soup([*WHITESPACE, " ", " ", "\n", "a", "1", "."], size)
 
     def invalid_bytes(self, size: int) -> bytes:
-        """What is not UTF-8, between letters; rarely beyond Unicode."""
+        """Bytes that are not UTF-8, between letters; rarely beyond Unicode."""
         choices = [*INVALID, b"a", b" ", "\u00e9".encode(), "\u4e2d".encode()]
         choices += BEYOND_UNICODE if self.rng.random() < 0.05 else []
         return b"".join(self.rng.choices(choices, k=1 + size // 2))
 
     def random_bytes(self, size: int) -> bytes:
-        """Any bytes; few, because some four of them in a row go beyond Unicode."""
+        """Any bytes; few, because some sequences of four decode beyond Unicode."""
         return self.rng.randbytes(min(size, 16))
 
     def piece_soup(self, size: int) -> bytes:
-        """Tokens' texts one after the other."""
+        """Token texts in a row."""
         separator = self.rng.choice([b"", b"", b" "])
         return separator.join(self.rng.choices(self.pieces, k=1 + size // 3))
 
@@ -141,7 +141,7 @@ class TextGenerator:
         return b"".join(self.rng.choices(self.letters, k=size))
 
     def special_soup(self, size: int) -> bytes:
-        """Special tokens' texts, whole and cut short, with whitespace and words around."""
+        """Texts of special tokens, whole or cut short, with whitespace and words around them."""
         parts = []
         for special in self.rng.choices(self.cut_out, k=1 + size // 8):
             whole = self.rng.random() < 0.85
@@ -151,12 +151,12 @@ class TextGenerator:
         return b"".join(parts)
 
     def long_run(self, size: int) -> bytes:
-        """One unit many times over."""
+        """One unit, repeated many times."""
         units = [*"aA1 \n\t.-\u00e9\u4e2d\u0301\u00a0\u2581'", "ab", "a ", " a", "1a", "\r\n", "a\u0301", "  a", "0,"]
         return _bytes(self.rng.choice(units)) * self.rng.choice([size, 4 * size, self.rng.randint(1, 1200)])
 
     def class_runs(self, size: int) -> bytes:
-        """Runs of one character of each class, some as long as what is looked at together."""
+        """Runs of one character of each class, some as long as a block."""
         runs = (self.rng.choice(CLASSES) * self.rng.choice([1, 1, 1, 2, 3, 30, 70]) for _ in range(1 + size // 4))
         return _bytes("".join(runs))
 
@@ -165,7 +165,7 @@ class TextGenerator:
         return self._soup([*DIGITS, *"0123456789", *" ,.-a"], size)
 
     def contraction_soup(self, size: int) -> bytes:
-        """Apostrophes with what follows them, after letters and spaces."""
+        """Apostrophes and contractions, after letters and spaces."""
         return self._soup([*CONTRACTIONS, "a", "A", " ", "we", "\u00e9"], size)
 
     def case_soup(self, size: int) -> bytes:
@@ -173,7 +173,7 @@ class TextGenerator:
         return self._soup([*CASES, " ", "'s"], size)
 
     def odd_soup(self, size: int) -> bytes:
-        """Punctuation and texts that some rule looks for."""
+        """Punctuation, and texts that some rule looks for."""
         return self._soup([*ODDITIES, *PUNCTUATION, " ", "a"], 1 + size // 2)
 
     def dna(self, size: int) -> bytes:

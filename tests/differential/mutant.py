@@ -1,4 +1,4 @@
-"""A second reference with known faults, for trying the fuzzer itself: each must be found, shrunk and survived."""
+"""A reference with known faults, to test the fuzzer itself: it must find and shrink each, and survive it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FATAL_TEXT = b"\x1c"
 
 
 class WrongIds(Reference):
-    """Gives wrong ids for some texts and wrong bytes for some ids."""
+    """Returns wrong ids for some texts and wrong bytes for some ids."""
 
     def encode(self, text: bytes, add_special: bool, parse_special: bool) -> list[int]:
         """Loses the last id where `WRONG_TEXT` occurs."""
@@ -22,7 +22,7 @@ class WrongIds(Reference):
         return ids[:-1] if WRONG_TEXT in text else ids
 
     def decode(self, ids: list[int], remove_special: bool, unparse_special: bool) -> bytes:
-        """Puts the wrong case on one letter."""
+        """Changes the case of one letter."""
         return re.sub(b"Z", b"z", super().decode(ids, remove_special, unparse_special))
 
 

@@ -11,7 +11,7 @@ from .child import Answer, Query
 from .vocabularies import Target
 
 SHOWN = 48
-"""So many ids or bytes of an answer are printed; the first place where the two differ is printed besides."""
+"""The most ids or bytes of an answer that are printed; the first difference is always printed."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Difference:
     origin: str
 
     def lines(self) -> list[str]:
-        """The whole finding."""
+        """The finding, line by line."""
         lines = [f"DIFFERENCE in {self.query[0]} ({self.origin})", f"  vocabulary  {self.target.name}"]
         if self.target.overrides:
             lines.append(f"  overrides   {json.dumps(self.target.overrides)}")
@@ -38,7 +38,7 @@ class Difference:
 
 
 def call(query: Query) -> str:
-    """The query as it would be written in Python."""
+    """The query as Python code."""
     kind, *arguments = query
     names = {"encode": ["", "add_special=", "parse_special="], "decode": ["", "remove_special=", "unparse_special="]}
     named = zip(names.get(kind, [""] * len(arguments)), arguments, strict=True)
@@ -53,7 +53,7 @@ def replay_token(target: Target, query: Query) -> str:
 
 
 def read_replay_token(token: str) -> tuple[Target, Query]:
-    """What `replay_token` packed."""
+    """Unpacks what `replay_token` packed."""
     name, overrides, plain = json.loads(base64.urlsafe_b64decode(token))
     query = tuple(base64.b64decode(a["b64"]) if isinstance(a, dict) else a for a in plain)
     return Target(name, overrides), query

@@ -1,4 +1,4 @@
-"""The child's side of the pipe: `python -m tests.differential.serve MODULE:CLASS` answers questions until told to stop.
+"""The child's side of the pipe: `python -m tests.differential.serve MODULE:CLASS` answers queries until the parent closes the pipe.
 
 A request is one pickled list of queries on standard input; each query is answered at once by one pickled pair, so that
 after a crash the parent knows which query was being answered. An answer is `("ok", value)` or `("error", class names
@@ -19,7 +19,7 @@ from .child import Answer, Query
 
 
 def answer(answerer: object, query: Query) -> Answer:
-    """One query's answer; an exception is an answer too."""
+    """Answers one query; an exception is an answer too."""
     kind, *arguments = query
     try:
         return ("ok", getattr(answerer, kind)(*arguments))
@@ -40,7 +40,7 @@ def serve(answerer: object, requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 def main() -> None:
-    """Keeps the real standard output for answers; whatever a library prints goes to standard error."""
+    """Keeps the real standard output for answers; what a library prints goes to standard error."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     module, _, name = sys.argv[1].partition(":")

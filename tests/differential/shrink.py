@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 
 
 def ddmin(items: list[Item], fails: Callable[[list[Item]], bool]) -> list[Item]:
-    """A subsequence that still fails and from which no single item can be taken."""
+    """A subsequence that still fails, and passes if any single item is removed."""
     num_parts = 2
     while len(items) >= 2:
         size = -(-len(items) // num_parts)
@@ -40,7 +40,7 @@ def shrink_text(text: bytes, fails: Callable[[bytes], bool]) -> bytes:
 
 
 def _simplify(text: bytes, fails: Callable[[bytes], bool]) -> bytes:
-    """Puts the first plain character that still fails in each one's place."""
+    """Replaces each character by the first plain one with which the text still fails."""
     characters = _split(text)
     for at, character in enumerate(characters):
         for plain in (b"a", b" ", b"1", b"A", b"."):
@@ -51,6 +51,6 @@ def _simplify(text: bytes, fails: Callable[[bytes], bool]) -> bytes:
 
 
 def _split(text: bytes) -> list[bytes]:
-    """Characters; a byte that is part of none is an item of its own."""
+    """Splits into characters; a byte that belongs to none is an item of its own."""
     decoded = text.decode("utf-8", "surrogateescape")
     return [character.encode("utf-8", "surrogateescape") for character in decoded]

@@ -34,7 +34,7 @@ Row = tuple[bytes, float, int]
 
 
 def pieces(rng: Random, alphabet: str, count: int, longest: int = 6) -> list[str]:
-    """Different random strings, each letter of the alphabet among them."""
+    """Distinct random strings, including each letter of the alphabet."""
     found = dict.fromkeys(alphabet)
     for _ in range(count):
         found["".join(rng.choices(alphabet, k=rng.randint(1, longest)))] = None
@@ -42,7 +42,7 @@ def pieces(rng: Random, alphabet: str, count: int, longest: int = 6) -> list[str
 
 
 def score(rng: Random, coarse: bool) -> float:
-    """Coarse scores tie often; the others are never the same."""
+    """Coarse scores tie often; the others never do."""
     return -float(rng.randint(0, 4)) if coarse else -rng.expovariate(0.3)
 
 
@@ -53,7 +53,7 @@ def rows(rng: Random, texts: Iterable[str], kind: int = NORMAL) -> list[Row]:
 
 
 def mixed(rng: Random, texts: Iterable[str]) -> list[Row]:
-    """Normal tokens, a few of them unused, and user-defined ones each of another length."""
+    """Normal tokens, a few unused ones, and user-defined ones that all differ in length."""
     tokens = rows(rng, texts)
     lengths: set[int] = set()
     for at, (text, value, _) in enumerate(tokens):
@@ -71,14 +71,14 @@ def bytes_as_hex(rng: Random) -> list[Row]:
 
 
 def byte_letters() -> list[str]:
-    """GPT-2's letter for each byte: itself where it is printable, else the next letter from U+0100 on."""
+    """GPT-2's letter for each byte: itself if it is printable, else the next letter starting at U+0100."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = iter(range(0x100, 0x200))
     return [chr(byte if byte in printable else next(others)) for byte in range(256)]
 
 
 def merges(rng: Random, letters: list[str], count: int) -> tuple[list[str], list[str]]:
-    """Random merges, also of parts that no merge makes, and their results: those are tokens to be."""
+    """Random merges, also of parts that no merge produces, and their results, which become tokens."""
     parts, rules, results = list(letters), [], []
     for _ in range(count):
         left, right = rng.choices(parts, k=2)
@@ -106,7 +106,7 @@ def spm(rng: Random, out: gguf.GGUFWriter) -> list[Row]:
 
 
 def bpe(rng: Random, out: gguf.GGUFWriter) -> list[Row]:
-    """Byte-level BPE under a random pre-tokenizer; some merge results are no tokens, some bytes neither."""
+    """Byte-level BPE under a random pre-tokenizer; some merge results and some bytes are not tokens."""
     out.add_tokenizer_model("gpt2")
     out.add_tokenizer_pre(rng.choice(["gpt-2", "llama-bpe", "qwen2", "default", "deepseek-v3", "tekken", "bloom"]))
     return _byte_level(rng, out)
@@ -180,7 +180,7 @@ def ugm(rng: Random, out: gguf.GGUFWriter) -> list[Row]:
 
 
 def charsmap() -> bytes:
-    """A real one: in the file, two 4-byte types and an 8-byte length stand between the key and the bytes."""
+    """A real character map: in the file, two 4-byte types and an 8-byte length separate the key from the bytes."""
     content = (shared() / "vocabs" / "ugm-nfkc-small.gguf").read_bytes()
     key = b"tokenizer.ggml.precompiled_charsmap"
     at = content.index(key) + len(key) + 16
@@ -188,7 +188,7 @@ def charsmap() -> bytes:
 
 
 def rwkv(rng: Random, out: gguf.GGUFWriter) -> list[Row]:
-    """Escaped byte strings: every single byte, and longer ones whose beginnings need not be tokens."""
+    """Escaped byte strings: every single byte, and longer strings whose prefixes need not be tokens."""
     out.add_tokenizer_model("rwkv")
     escapes = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
     single = [escapes.get(chr(b), chr(b)) if b < 128 and b != 0 else f"\\x{b:02x}" for b in range(256)]
@@ -210,7 +210,7 @@ def test(rng: Random, out: gguf.GGUFWriter) -> list[Row]:
 
 
 def none(rng: Random, out: gguf.GGUFWriter) -> list[Row]:
-    """No vocabulary but its size."""
+    """No vocabulary, only its size."""
     out.add_tokenizer_model(rng.choice(["none", "no_vocab"]))
     out.add_vocab_size(rng.randrange(40))
     return []
@@ -223,7 +223,7 @@ KINDS: dict[str, Callable[[Random, gguf.GGUFWriter], list[Row]]] = {
 
 
 def write(kind: str, seed: int, path: Path) -> None:
-    """Writes the vocabulary of this kind that the seed stands for; now and then without its scores or types."""
+    """Writes the vocabulary of this kind and seed; now and then without scores or types."""
     rng = Random(f"{kind}/{seed}")
     out = gguf.GGUFWriter(path, "llama")
     out.add_name("phi-3-small" if rng.random() < 0.05 else "small")

@@ -1,4 +1,4 @@
-"""What to open: every vocabulary by a name that says all, and random overrides of its metadata.
+"""What to open: every vocabulary by a name that identifies it, and random overrides of its metadata.
 
 `llama-bpe` is a file of the shared folder, `builtin:spm` one of the wheel's own, `pre:qwen2` gpt-2 under another
 pre-tokenizer, `small:ugm:17` a generated one.
@@ -76,7 +76,7 @@ def pre_tokenizer_names() -> list[str]:
 
 
 def random_overrides(rng: Random) -> dict[str, bool | int | float | str]:
-    """A few flags; now and then special ids, in range or not, another kind, or a name with own rules."""
+    """A few flags; now and then special ids, in range or not, another kind, or a name with rules of its own."""
     overrides: dict[str, bool | int | float | str] = {
         key: rng.random() < 0.5 for key in FLAG_KEYS if rng.random() < 0.4
     }
@@ -95,7 +95,7 @@ def random_overrides(rng: Random) -> dict[str, bool | int | float | str]:
 
 
 def deck(rng: Random) -> list[Target]:
-    """One pass over everything: each name once as it is, each file once with overrides, a handful of small ones."""
+    """One pass over everything: each name once as it is, each file once with overrides, and some small ones."""
     files = [*(path.stem for path in sorted((shared() / "vocabs").glob("*.gguf")))]
     files += [f"builtin:{path.stem}" for path in sorted(BUILTIN.glob("*.gguf"))]
     pre = [f"pre:{name}" for name in pre_tokenizer_names()]

@@ -1,8 +1,8 @@
-"""Byte-pair encoding: cut into pre-tokens, then merge the adjacent pair of lowest rank, leftmost first.
+"""Byte-pair encoding: cut into pieces, then merge the adjacent pair of lowest rank, leftmost first.
 
 Source: llama.cpp, llama-vocab.cpp, `llm_tokenizer_bpe_session` with its hybriddna and whitespace variants. Merges are
-looked up by the two parts' texts, tokens or not; what is no token in the end comes out byte by byte, and bytes that are
-no token are dropped. O(n^3).
+looked up by the texts of the two sides, whether or not these are tokens. A symbol that is not a token in the end is
+spelled byte by byte, and bytes that are not tokens are dropped. O(n^3).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def encode_word(vocab: Vocab, word: bytes, family: pretokenize.Family) -> list[i
 
 
 def byte_alphabet() -> dict[int, str]:
-    """GPT-2's printable character for each byte: itself where printable, else the next one from U+0100 on."""
+    """GPT-2's printable character for each byte: itself if printable, else the next one starting at U+0100."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     return {byte: chr(byte) for byte in printable} | {byte: chr(256 + n) for n, byte in enumerate(others)}
@@ -75,7 +75,7 @@ def split_at_spaces(vocab: Vocab, text: bytes) -> list[bytes]:
 
 
 def encode_dna(vocab: Vocab, text: bytes) -> list[int]:
-    """Text between `<dna>` and `</dna>` in groups of six letters, the last one filled up with A."""
+    """Text between `<dna>` and `</dna>` in groups of six letters, the last one padded with A."""
     before, opening, rest = text.partition(b"<dna>")
     ids = encode_plain(vocab, before) if before else []
     if not opening:

@@ -33,7 +33,7 @@ ALPHABET = (
 
 
 def table_dir() -> Path:
-    """Where the tables are, if they are there."""
+    """The folder of the tables, which may not exist."""
     default = Path(__file__).resolve().parents[2] / "../shared"
     return Path(os.environ.get("GGTOK_SHARED", default)) / "reference"
 

@@ -45,7 +45,7 @@ def attributes(header: dict[str, Any]) -> list[int]:
 
 
 def vocab(header: dict[str, Any], metadata: dict[str, Any]) -> Vocab:
-    """The vocabulary of a file's `metadata` with what the conformance file's `header` says."""
+    """The vocabulary of a file's `metadata`, with the values of the conformance file's `header`."""
     values = metadata | header["overrides"]
 
     def value(key: str, default: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Pieces and whole texts from ids.
+"""Token pieces and whole texts from ids.
 
 Source: llama.cpp, llama-vocab.cpp, `token_to_piece`, `llama_decode_text` and `detokenize`. The three passes that clean
-up spaces are written as the replacements that they amount to.
+up spaces are written as equivalent replacements.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def piece(vocab: Vocab, id: int, special: bool) -> bytes:
 
 
 def decode_bytes(text: bytes) -> bytes:
-    """GPT-2's characters back to bytes; any other one leaves llama.cpp's complaint."""
+    """GPT-2's characters back to bytes; any other character leaves llama.cpp's error text."""
     result = b""
     for code_point in utf8.code_points(text):
         character = chr(code_point)

@@ -1,7 +1,7 @@
 """A vocabulary as plain Python data, and the smallest GGUF reader and writer that can carry one.
 
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, version 3, little endian. The defaults and the
-attributes derived from names are those of llama.cpp's `llama_vocab::impl::load` (llama-vocab.cpp), as far as the
+attributes derived from names are those of llama.cpp's `llama_vocab::impl::load` (llama-vocab.cpp), to the extent that the
 vocabularies of these tests need them: texts that llama.cpp takes for special ones are the caller's business, except
 for those that the phi-3, jina and modern-bert rules name.
 """
@@ -48,7 +48,7 @@ KIND = {
 
 @dataclass(repr=False)
 class Vocab:
-    """One vocabulary. Ids that llama.cpp gives a default must be set where that default is not wanted."""
+    """One vocabulary. Ids for which llama.cpp has a default must be set where the default is not wanted."""
 
     model: str
     texts: list[bytes]
@@ -139,7 +139,7 @@ class Vocab:
         return attributes
 
     def metadata(self) -> dict[str, Any]:
-        """The GGUF metadata that says all this."""
+        """The GGUF metadata for all this."""
         values: dict[str, Any] = {
             "general.architecture": self.architecture,
             "general.name": self.name,

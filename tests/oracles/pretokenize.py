@@ -99,7 +99,7 @@ def split(text: bytes, patterns: tuple[str, ...]) -> list[bytes]:
 
 
 def matches(pattern: str, subject: str) -> Iterator[tuple[int, int]]:
-    """The spans of the matches and of what lies between them."""
+    """The spans of the matches and of the text between them."""
     at = 0
     for match in compiled(pattern).finditer(subject):
         if match.start() > at:

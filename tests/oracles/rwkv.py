@@ -1,7 +1,7 @@
 r"""RWKV: the longest token at each position, over raw bytes; token texts are escaped (`\n`, `\x00`, ...).
 
-Source: llama.cpp, llama-vocab.cpp, `llama_unescape_rwkv_token` and `llm_tokenizer_rwkv_session`. A byte that begins
-tokens of which none matches sends llama.cpp back to the start of the text for ever; here that is a LookupError.
+Source: llama.cpp, llama-vocab.cpp, `llama_unescape_rwkv_token` and `llm_tokenizer_rwkv_session`. A byte that starts
+tokens of which none matches sends llama.cpp back to the start of the text forever; here that is a LookupError.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Unigram: normalize, then the way through the text whose tokens' scores add up highest (Viterbi).
+"""Unigram: normalize, then the path through the text with the highest sum of token scores (Viterbi).
 
-Source: llama.cpp, llama-vocab.cpp, `llm_tokenizer_ugm_session`. Scores add up as doubles; the first way found keeps its
-place among equals. User-defined tokens score 0 and pass normalization untouched, which llama.cpp decides by the longest
-stretch of text that *begins* any of them, whole token or not. Quadratic in the longest token.
+Source: llama.cpp, llama-vocab.cpp, `llm_tokenizer_ugm_session`. Scores add up as doubles; of equal paths the first
+found wins. User-defined tokens score 0 and pass normalization untouched, which llama.cpp decides by the longest
+stretch of text that is a *prefix* of any of them, whole token or not. Quadratic in the longest token.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def normalize(vocab: Vocab, text: bytes) -> bytes:
 
 
 def normalize_prefix(vocab: Vocab, text: bytes, at: int) -> tuple[bytes, int]:
-    """What replaces the text at `at`, and how many bytes of it."""
+    """The replacement of the text at `at`, and how many bytes it replaces."""
     passed = max((common_prefix(token, text[at:]) for token in vocab.ids_of(USER_DEFINED)), default=0)
     if passed:
         return text[at : at + passed], passed

@@ -1,7 +1,7 @@
 """UTF-8 as llama.cpp reads it (unicode.cpp): by the lead byte's high bits, overlong forms and surrogates included.
 
 Deviation: a code point beyond U+10FFFF, at which llama.cpp's byte-pair and WordPiece code aborts, becomes U+FFFD
-unless the caller asks for it as it is.
+unless the caller asks for it unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def sequence_len(lead: int) -> int:
 
 
 def decode(text: bytes, at: int) -> tuple[int, int] | None:
-    """The code point at `at` and its length, or None if the byte begins no whole sequence."""
+    """The code point at `at` and its length, or None if no whole sequence starts there."""
     lead = text[at]
     if lead < 0x80:
         return lead, 1
@@ -30,7 +30,7 @@ def decode(text: bytes, at: int) -> tuple[int, int] | None:
 
 
 def code_points(text: bytes, *, beyond: bool = False) -> list[int]:
-    """All code points, U+FFFD for each byte that begins no sequence; `beyond` keeps those above U+10FFFF."""
+    """All code points, U+FFFD for each byte that starts no sequence; `beyond` keeps those above U+10FFFF."""
     result, at = [], 0
     while at < len(text):
         code_point, length = decode(text, at) or (REPLACEMENT, 1)

@@ -9,7 +9,7 @@ from . import classes, utf8
 from .gguf_vocab import Vocab
 
 WORD_START = "\u2581".encode()
-# llama.cpp's is_chinese_char; the fifth range begins at 0x2B920, not 0x2B820, on purpose.
+# llama.cpp's is_chinese_char; the fifth range starts at 0x2B920, not 0x2B820, on purpose.
 CHINESE = (
     (0x4E00, 0x9FFF),
     (0x3400, 0x4DBF),
