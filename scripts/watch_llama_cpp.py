@@ -76,7 +76,7 @@ def read_source(path: Path) -> dict[str, str]:
 
 
 def extract(source: Mapping[str, str]) -> Tables:
-    """Reads all of this from llama.cpp's source."""
+    """The tables and fingerprints of llama.cpp's source."""
     tokens = {name: tokenize(text) for name, text in source.items()}
     vocab = dict(definitions(tokens[FILES[0]]))
     loader, patterns = vocab[LOADER], vocab[PATTERNS]

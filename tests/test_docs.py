@@ -1,4 +1,4 @@
-"""Documentation that runs or can be checked: examples, commands, links, lists, and generated pages."""
+"""Documentation that runs or can be checked: examples, commands, links, lists, line lengths, generated pages."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import ggtok
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "scripts"))
+file_map: Any = importlib.import_module("generate_file_map")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DEVIATIONS = (ROOT / "docs/deviations.md").read_text(encoding="utf-8")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -39,10 +42,11 @@ def run_examples(test: doctest.DocTest) -> None:
 # Examples
 
 
-def test_readme_python() -> None:
-    source = "\n".join(fenced("python"))
-    test = doctest.DocTestParser().get_doctest(source, {}, "README.md", "README.md", 0)
-    assert len(test.examples) >= 10
+@pytest.mark.parametrize(("page", "fewest"), [("README.md", 10), ("docs/architecture.md", 3)])
+def test_examples_of_pages(page: str, fewest: int) -> None:
+    source = "\n".join(fenced("python", (ROOT / page).read_text(encoding="utf-8")))
+    test = doctest.DocTestParser().get_doctest(source, {}, page, page, 0)
+    assert len(test.examples) >= fewest
     run_examples(test)
 
 
@@ -107,15 +111,46 @@ def test_changelog_has_unreleased() -> None:
     assert next(line for line in lines if line.startswith("## ")) == "## Unreleased"
 
 
-def test_supported_is_current() -> None:
-    command = [sys.executable, str(ROOT / "scripts/generate_supported.py"), "--check"]
-    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+@pytest.mark.parametrize("script", ["generate_supported.py", "generate_file_map.py"])
+def test_generated_pages_are_current(script: str) -> None:
+    command = [sys.executable, str(ROOT / "scripts" / script), "--check"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
 
 
-def test_architecture_names_every_file() -> None:
-    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    sources = {path.name for path in [*ROOT.glob("rust/*/src/**/*.rs"), *ROOT.glob("python/ggtok/*.py")]}
-    assert [name for name in sorted(sources) if not re.search(rf"[`/]{name}`", text)] == []
+@pytest.mark.parametrize(
+    ("name", "source", "sentence"),
+    [
+        ("a.rs", "//! A trie\n//! over [`Key`](crate::Key)s. More.\n//!\n//! Source.\n", "A trie over `Key`s."),
+        ("a.rs", "use std::fs;\n\n//! Too late.\n", ""),
+        ("a.py", '"""A reader of\nfiles.\n\nMore."""\n', "A reader of files."),
+        ("a.py", "import os\n", ""),
+    ],
+)
+def test_a_file_is_described_by_its_opening(tmp_path: Path, name: str, source: str, sentence: str) -> None:
+    (tmp_path / name).write_text(source, encoding="utf-8")
+    assert file_map.opening(tmp_path / name) == sentence
+
+
+def test_a_file_without_an_opening_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_map, "ROOT", tmp_path)
+    for folder in file_map.FOLDERS:
+        (tmp_path / folder).mkdir(parents=True)
+    path = tmp_path / "rust/core/src/new.rs"
+    path.write_text("//! A stack.\n", encoding="utf-8")
+    assert "| A stack. |" in file_map.page()
+    path.write_text("pub struct Stack;\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"new\.rs does not open with a sentence"):
+        file_map.page()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_keep_to_120_columns(page: Path) -> None:
+    """Except tables and what is generated or shown as it is."""
+    text = page.read_text(encoding="utf-8")
+    text = re.sub(r"^```.*?^```$|<!-- benchmark:begin -->.*?<!-- benchmark:end -->", "", text, flags=re.M | re.S)
+    if "DO NOT EDIT" not in text:
+        assert [line for line in text.splitlines() if len(line) > 120 and not line.startswith("|")] == []
 
 
 # Deviations

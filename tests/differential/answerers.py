@@ -68,7 +68,7 @@ class Reference:
         return {name: int(self._get(function)) for name, function in names.items()}
 
     def catalogue(self, limit: int, seed: int) -> tuple[list[bytes], list[bytes]]:
-        """Token pieces to write texts with: up to `limit` of all tokens, and of those that are cut out of a text first."""
+        """Token pieces to write texts with: up to `limit` of all tokens, and of those that are cut out of a text."""
         num_tokens, model = self._model.n_tokens, self._model
         rng = Random(seed)
         ids = range(num_tokens) if num_tokens <= limit else sorted(rng.sample(range(num_tokens), limit))

@@ -85,7 +85,7 @@ class Campaign:
         self.tell_findings(findings)
 
     def compare_all(self, compare: Callable[[list[Query]], list[Answer]], rng: Random, num_tokens: int) -> None:
-        """Compares special ids, texts, ids and tokens. A text or a pair of flags that kills llama.cpp is not tried twice."""
+        """Special ids, texts, ids and tokens. A text or a pair of flags that kills llama.cpp is not tried twice."""
         compare([("specials",)])
         compare([("decode", [], False, False)])
         trial = compare([("encode", b"a", *flags) for flags in FLAGS])
@@ -104,7 +104,7 @@ class Campaign:
         compare([("token", rng.randrange(num_tokens)) for _ in range(256)])
 
     def tell_findings(self, findings: list[Difference]) -> None:
-        """Shrinks and prints the first few findings: each text or list of ids under one pair of flags, each small case once."""
+        """Shrinks and prints the first findings: each text or list of ids under one pair of flags, each result once."""
         by_text = {repr(finding.query[:2]): finding for finding in reversed(findings)}
         told = set()
         for finding in list(reversed(by_text.values()))[:FINDINGS_PER_ROUND]:

@@ -39,7 +39,7 @@ class Child:
         self._opened: Query | None = None
 
     def ask(self, queries: Sequence[Query]) -> list[Answer]:
-        """Returns all answers, in order. A query "died" if it kills the child, and a fresh child that is asked nothing else."""
+        """Returns all answers, in order. A query "died" if it kills the child, and again a fresh child by itself."""
         self.send(queries)
         return self.receive(queries)
 

@@ -1,4 +1,4 @@
-"""The child's side of the pipe: `python -m tests.differential.serve MODULE:CLASS` answers queries until the parent closes the pipe.
+"""The child's side of the pipe: `python -m tests.differential.serve MODULE:CLASS` answers queries until it is closed.
 
 A request is one pickled list of queries on standard input; each query is answered at once by one pickled pair, so that
 after a crash the parent knows which query was being answered. An answer is `("ok", value)` or `("error", class names

@@ -1,9 +1,9 @@
 """A vocabulary as plain Python data, and the smallest GGUF reader and writer that can carry one.
 
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, version 3, little endian. The defaults and the
-attributes derived from names are those of llama.cpp's `llama_vocab::impl::load` (llama-vocab.cpp), to the extent that the
-vocabularies of these tests need them: texts that llama.cpp takes for special ones are the caller's business, except
-for those that the phi-3, jina and modern-bert rules name.
+attributes derived from names are those of llama.cpp's `llama_vocab::impl::load` (llama-vocab.cpp), where these tests
+need them: texts that llama.cpp takes for special ones are up to the caller, except those that the phi-3, jina and
+modern-bert rules name.
 """
 
 from __future__ import annotations
