@@ -7,7 +7,6 @@ use ggtok_core::{Count, DecodeOptions, EncodeOptions, Scratch, Sink, Spans, Text
 use proptest::prelude::*;
 
 #[allow(dead_code)]
-#[path = "../benches/common.rs"]
 mod common;
 
 use common::{EMBEDDED, embedded};

@@ -3,8 +3,9 @@
 //! Stages are reached through the public interface: a vocabulary without merges leaves nothing but splitting to do, an
 //! unbroken run of letters nothing but merging. Before it is measured every answer is checked.
 //!
-//! `cargo bench -p ggtok-core`, with a filter such as `-- split/` for some of them.
+//! `cargo bench -p ggtok-benches`, with a filter such as `-- split/` for some of them.
 
+#[path = "../core/tests/common/mod.rs"]
 mod common;
 
 use std::hint::black_box;
