@@ -49,7 +49,7 @@ def page() -> str:
     family_parts = []
     for name, family in families.items():
         patterns = "".join(f"    {shown(pattern)}\n" for pattern in family["patterns"])
-        pieces = "" if family["byte_encode"] else "\nPieces are not spelled in GPT-2's characters for bytes.\n"
+        pieces = "" if family["byte_encode"] else "\nBytes of pieces are not spelled as GPT-2's characters.\n"
         family_parts.append(f"### {name}\n{pieces}\n{patterns or 'No pattern.' + chr(10)}")
     return f"""\
 # What is supported
@@ -63,19 +63,19 @@ Every vocabulary type and every pre-tokenizer name that llama.cpp loads. Any oth
 
 {table(("value", "kind", "algorithm"), model_rows)}
 `gemma4` works on text with spaces written as `▁` and always uses its own patterns. `hybriddna` reads k-mers between
-`<dna>` and `</dna>`. `whitespace` drops whitespace and lets nothing merge across it. RWKV's token texts are read with
-their escapes.
+`<dna>` and `</dna>`. `whitespace` drops whitespace, and nothing merges across it. Escapes in RWKV's token texts are
+read.
 
 ## Pre-tokenizers: `tokenizer.ggml.pre`
 
-{len(names)} names of {len(families)} families. Where a file of kind `bpe` gives no name, `default` is used and a
-warning says so. Flags are defaults that the file can replace where a key for them exists.
+{len(names)} names of {len(families)} families. If a file of kind `bpe` has no name, `default` is used, with a
+warning. Flags are defaults; the file can replace those that have a key.
 
 {table(("name", "family", "flags"), name_rows)}
 ## Families
 
 The patterns of a family are applied one after the other, each to the pieces that the one before leaves. Line ends and
-what is beyond ASCII is shown escaped.
+characters beyond ASCII are shown as escapes.
 
 {chr(10).join(family_parts)}"""
 
