@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +93,9 @@ json.dump({"n_tokens": reference.n_tokens, "attributes": attributes, "answers": 
 """
 
 
+@cache
 def contents(name: str) -> dict[str, Any]:
-    """All metadata of one file, as `gguf` reads it."""
+    """All metadata of one file, as `gguf` reads it, which takes seconds."""
     reader = gguf.GGUFReader(FOLDER / f"{name}.gguf")
     assert not reader.tensors
     return {key: field.contents() for key, field in reader.fields.items()}

@@ -22,11 +22,13 @@ def arguments() -> argparse.Namespace:
     """Reads the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.differential", description="ggtok beside the live llama.cpp")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long to run (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=None, help="end after this many rounds (default: no limit)")
     parser.add_argument("--seed", type=int, default=None, help="default: the clock")
     parser.add_argument("--vocab", default="*", help="name or pattern: llama-bpe, builtin:spm, 'small:ugm:*'")
     parser.add_argument("--pre", default=None, help="gpt-2 under this pre-tokenizer, or a pattern")
     parser.add_argument("--override", action="append", default=[], metavar="KEY=JSON", help="with --vocab NAME")
     parser.add_argument("--texts", type=int, default=48, help="texts per round (default: %(default)s)")
+    parser.add_argument("--shrink-seconds", type=float, default=20.0, help="the most for one finding")
     parser.add_argument("--timeout", type=float, default=20.0, help="seconds after which a child counts as hung")
     parser.add_argument("--verbose", action="store_true", help="a line per round")
     parser.add_argument("--replay", metavar="TOKEN", help="repeat the query of one finding")
@@ -59,7 +61,14 @@ def main() -> int:
     start = time.monotonic()
     try:
         with tempfile.TemporaryDirectory(prefix="differential-") as directory:
-            campaign = Campaign((reference, ours), Path(directory), _tell, options.texts, options.verbose)
+            campaign = Campaign(
+                (reference, ours),
+                Path(directory),
+                _tell,
+                num_texts=options.texts,
+                shrink_seconds=options.shrink_seconds,
+                verbose=options.verbose,
+            )
             if options.replay:
                 target, query = read_replay_token(options.replay)
                 difference = campaign.replay(target, query)
@@ -71,7 +80,7 @@ def main() -> int:
             if options.override:
                 overrides = {key: json.loads(value) for key, _, value in (o.partition("=") for o in options.override)}
                 chosen = (Target(target.name, overrides) for target in chosen)
-            tally = campaign.run(chosen, seed, options.seconds)
+            tally = campaign.run(chosen, seed, options.seconds, options.rounds)
             _tell(summary(tally, time.monotonic() - start))
             return 1 if tally.differences.total() else 0
     except FileNotFoundError as error:

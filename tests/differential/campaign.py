@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from random import Random
 
@@ -26,8 +27,6 @@ FINDINGS_PER_ROUND = 3
 """Further differing texts of a round are counted, but neither shrunk nor printed."""
 MAX_TOLD = 40
 """The run ends after this many printed findings: they have few causes."""
-SHRINK_SECONDS = 20.0
-"""The most time for shrinking one difference: where every query kills a child, few fit in."""
 
 
 @dataclass
@@ -46,16 +45,24 @@ class Campaign:
     """Both children, the directory for generated vocabularies, and the counts."""
 
     def __init__(
-        self, sides: tuple[Child, Child], directory: Path, tell: Callable[[str], None], num_texts: int, verbose: bool
+        self,
+        sides: tuple[Child, Child],
+        directory: Path,
+        tell: Callable[[str], None],
+        *,
+        num_texts: int,
+        shrink_seconds: float,
+        verbose: bool,
     ) -> None:
         self.reference, self.ours = sides
-        self.directory, self.tell, self.num_texts, self.verbose = directory, tell, num_texts, verbose
+        self.directory, self.tell, self.verbose = directory, tell, verbose
+        self.num_texts, self.shrink_seconds = num_texts, shrink_seconds
         self.tally = Tally()
 
-    def run(self, targets: Iterable[Target], seed: int, seconds: float) -> Tally:
-        """Runs rounds until the time is up or enough is found; finishes the last one."""
+    def run(self, targets: Iterable[Target], seed: int, seconds: float, rounds: int | None = None) -> Tally:
+        """Runs rounds until they or the time are up, or enough is found; finishes the last one."""
         end = time.monotonic() + seconds
-        for target in targets:
+        for target in islice(targets, rounds):
             if time.monotonic() >= end or self.tally.told >= MAX_TOLD:
                 break
             start, origin = time.monotonic(), f"seed {seed}, round {self.tally.rounds}"
@@ -146,7 +153,7 @@ class Campaign:
         """Returns the same difference on the smallest text or ids."""
         kind, *arguments = difference.query
         latest = difference
-        end = time.monotonic() + SHRINK_SECONDS
+        end = time.monotonic() + self.shrink_seconds
 
         def differs(smaller: bytes | list[int]) -> bool:
             nonlocal latest

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 UNKNOWN, UNUSED, NORMAL, CONTROL, USER_DEFINED, BYTE, LSTRIP, RSTRIP = 1, 2, 4, 8, 16, 32, 128, 256
+FLOAT32_MAX = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 
 
 class TokenType(IntEnum):
@@ -99,6 +100,18 @@ class Vocab:
         if attributes not in self._ids_of:
             self._ids_of[attributes] = {t: id for t, id in self.ids.items() if self.attributes[id] & attributes}
         return self._ids_of[attributes]
+
+    @cached_property
+    def special(self) -> list[int]:
+        """The ids of the tokens that may be cut out of a text, longest text first."""
+        bits = CONTROL | USER_DEFINED | UNKNOWN
+        found = [id for id, attribute in enumerate(self.attributes) if attribute & bits]
+        return sorted(found, key=lambda id: -len(self.texts[id]))
+
+    @cached_property
+    def lowest_score(self) -> float:
+        """The lowest score of a normal token, or the largest 32-bit float if there is none."""
+        return min((self.scores[id] for id in self.ids_of(NORMAL).values()), default=FLOAT32_MAX)
 
     @cached_property
     def _ids_of(self) -> dict[int, dict[bytes, int]]:

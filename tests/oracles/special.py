@@ -7,7 +7,7 @@ looked for in the whole text, the longest first; a match cuts the text for all s
 from __future__ import annotations
 
 from . import bpe, plamo2, rwkv, spm, unigram, wordpiece
-from .gguf_vocab import CONTROL, LSTRIP, RSTRIP, UNKNOWN, USER_DEFINED, Vocab
+from .gguf_vocab import CONTROL, LSTRIP, RSTRIP, UNKNOWN, Vocab
 
 SPACES = b" \t\n\v\f\r"
 ESCAPED_SPACE = "\u2581".encode()
@@ -15,9 +15,8 @@ ESCAPED_SPACE = "\u2581".encode()
 
 def partition(vocab: Vocab, text: bytes, parse_special: bool) -> list[bytes | int]:
     """The text as special tokens' ids and the stretches between them."""
-    special = [id for id, attribute in enumerate(vocab.attributes) if attribute & (CONTROL | USER_DEFINED | UNKNOWN)]
     fragments: list[bytes | int] = [text] if text else []
-    for id in sorted(special, key=lambda id: -len(vocab.texts[id])):
+    for id in vocab.special:
         attribute = vocab.attributes[id]
         if not parse_special and attribute & (CONTROL | UNKNOWN):
             continue

@@ -13,7 +13,6 @@ from . import utf8
 from .gguf_vocab import NORMAL, UNUSED, USER_DEFINED, Vocab, as_float32
 
 ESCAPED_SPACE = "\u2581".encode()
-FLOAT32_MAX = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 
 
 def encode(vocab: Vocab, text: bytes) -> list[int]:
@@ -21,9 +20,7 @@ def encode(vocab: Vocab, text: bytes) -> list[int]:
     unknown = -1 if vocab.unk is None else vocab.unk
     tokens = vocab.ids_of(NORMAL | USER_DEFINED | UNUSED)
     longest = max(map(len, tokens), default=0)
-    unknown_score = as_float32(
-        min((vocab.scores[id] for id in vocab.ids_of(NORMAL).values()), default=FLOAT32_MAX) - 10
-    )
+    unknown_score = as_float32(vocab.lowest_score - 10)
     # best[end] is (score, start of its last token, that token); position 0 is the text's start.
     best: dict[int, tuple[float, int, int]] = {0: (0.0, 0, unknown)}
 
