@@ -203,7 +203,7 @@ def run(
 
 
 def _compare_digests(results: list[dict[str, Any]]) -> None:
-    """Replaces digests by the number of documents whose ids are not ours (llama.cpp's, if ours are not measured)."""
+    """Replaces digests by the number of documents whose ids differ from ours (from llama.cpp's without ours)."""
     checks = {(r["peer"], r["vocabulary"]): r["answer"] for r in results if r["measurement"] == "check"}
     digests = {pair: answer.pop("digests") for pair, answer in checks.items() if "digests" in answer}
     for (name, vocabulary), theirs in digests.items():

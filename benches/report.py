@@ -1,4 +1,4 @@
-"""From the results of a run to results.json, results.md and throughput.svg.
+"""Writes results.json, results.md and throughput.svg from the results of a run.
 
 `python benches/report.py RESULTS.json [README.md]` rewrites the Markdown and the chart from earlier
 measurements, and puts a summary between the markers of a README. Everything shown is the median over the rounds. MB
@@ -58,7 +58,7 @@ class Run:
     def value(
         self, measurement: str, vocabulary: str, name: str, read: Callable[[Any], float], detail: str = ""
     ) -> Any:
-        """The median of what `read` takes from each answer; a text where there is no number; None if untried."""
+        """The median of what `read` takes from each answer; a text if there is no number; None if untried."""
         answers = self._answers.get((measurement, vocabulary, name, detail), [])
         if good := [answer for answer in answers if not answer.keys() & {"unsupported", "failed"}]:
             return statistics.median(map(read, good))
@@ -77,7 +77,7 @@ class Run:
         return next((version for version in found if version), "?")
 
     def differing(self, vocabulary: str, name: str) -> str:
-        """How many documents got other ids than ours (llama.cpp's, where ours were not measured)."""
+        """How many documents have ids that differ from ours (from llama.cpp's if ours were not measured)."""
         answer = self._answers.get(("check", vocabulary, name, ""), [{}])[0]
         return f"{answer['differing']:,} of {answer['documents']:,}" if "differing" in answer else "?"
 
@@ -191,7 +191,7 @@ def by_vocabulary(run: Run, measurement: str, read: Callable[[Any], float], fact
 
 
 def single_runs(run: Run) -> str:
-    """Milliseconds for one megabyte of one repeated character; `!` marks other ids than ours."""
+    """Milliseconds for one megabyte of one repeated character; `!` marks ids that differ from ours."""
     parts = []
     for vocabulary in run.vocabularies:
         rows = []

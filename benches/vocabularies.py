@@ -205,7 +205,7 @@ def _bpe_model(vocab: dict[str, int], merges: list[str]) -> dict[str, Any]:
 
 
 def _spm_json(gguf: dict[str, Any], tokens: list[str]) -> dict[str, Any]:
-    """SPM as BPE: every split of a piece into two pieces is a merge, ordered by the score of what it makes."""
+    """SPM as BPE: every split of a piece into two pieces is a merge, ordered by the score of its result."""
     vocab = {token: i for i, token in enumerate(tokens)}
     scores = gguf["scores"]
     merges: list[tuple[float, str]] = []

@@ -31,7 +31,7 @@ Request = dict[str, Any]
 Answer = dict[str, Any]
 
 CALLS_PER_SAMPLE = 1000
-"""Short calls are timed in groups, so that reading the clock (about 50 ns) does not count."""
+"""Short calls are timed in groups, so that the cost of reading the clock (about 50 ns) is negligible."""
 SAMPLES = 31
 DECODE_IDS = 4096
 BATCH_ROUNDS = 5
@@ -201,7 +201,7 @@ MEASUREMENTS: dict[str, Callable[[Request], Answer]] = {
 
 
 def main() -> None:
-    """Pins the process where that is the measure, runs the measurement, prints the answer."""
+    """Pins the process if the measurement is for one core, runs it, prints the answer."""
     request: Request = json.loads(sys.argv[1])
     if request["measurement"] not in UNPINNED and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {request["core"]})

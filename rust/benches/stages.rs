@@ -1,7 +1,7 @@
-//! Each stage of the way from text to tokens and back, with ordinary texts and its worst case, in bytes of text.
+//! Benchmarks of each stage from text to tokens and back, with ordinary texts and with the stage's worst case.
 //!
-//! Stages are reached through the public interface: a vocabulary without merges leaves nothing but splitting to do, an
-//! unbroken run of letters nothing but merging. Before it is measured every answer is checked.
+//! Stages are reached through the public interface: a vocabulary without merges leaves only splitting to do, an unbroken
+//! run of letters only merging. Every answer is checked before it is measured. Throughput is in bytes of text.
 //!
 //! `cargo bench -p ggtok-benches`, with a filter such as `-- split/` for some of them.
 
@@ -14,9 +14,9 @@ use common::{EMBEDDED, boundary, corpus, embedded};
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput};
 use ggtok_core::{Count, DecodeOptions, Definition, EncodeOptions, Scratch, StringIndex, Text, Tokenizer};
 
-/// What is measured at a time: documents of this many bytes.
+/// Length of a document, in bytes.
 const DOCUMENT: usize = 4096;
-/// How much of a corpus is used.
+/// The most bytes of a corpus that are used.
 const CORPUS: usize = 256 << 10;
 const LONG_RUN: usize = 256 << 10;
 
@@ -33,7 +33,7 @@ fn main() {
     criterion.final_summary();
 }
 
-/// The corpora that are there, as documents.
+/// The corpora that exist, as documents.
 fn corpora() -> Vec<(&'static str, Vec<String>)> {
     let named = |name| corpus(name, CORPUS).map(|text| (name, documents(&text)));
     ["en", "code", "multi", "cjk"].into_iter().filter_map(named).collect()
@@ -50,13 +50,13 @@ fn documents(text: &str) -> Vec<String> {
     documents
 }
 
-/// A tokenizer that is measured under one heading.
+/// A tokenizer and the heading of its measurements.
 struct Group<'a> {
     criterion: &'a mut Criterion,
     name: String,
     tokenizer: &'a Tokenizer,
     options: EncodeOptions,
-    /// Whether every pass begins with a new scratch space, which remembers no words.
+    /// Whether every pass starts with a new scratch space, whose caches are empty.
     is_first_pass: bool,
 }
 
@@ -108,7 +108,7 @@ fn bare(pre: &str, tokens: &[String], types: &[i32]) -> Tokenizer {
 
 fn split(criterion: &mut Criterion) {
     let corpora = corpora();
-    // Neighbours of ever other classes, which no run makes predictable.
+    // The class changes at every byte, so that no run makes branches predictable.
     let mixed: String = (0..CORPUS).map(|at| char::from(b"a1. \n'Z"[at * at / 7 % 7])).collect();
     let spaces = " ".repeat(LONG_RUN) + "x";
     for pre in ["llama-bpe", "qwen2", "gpt-2", "deepseek-v3", "gpt-4o", "deepseek-llm", "default"] {
@@ -135,7 +135,7 @@ fn special(criterion: &mut Criterion) {
 }
 
 fn merge(criterion: &mut Criterion) {
-    // Words of ten letters that do not come again, and the same letters without a space.
+    // Distinct words of ten letters, and the same letters without a space.
     let mut state = 1_u64;
     let letter = |_| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,7 +1,7 @@
-//! What benchmarks and tests of the crate as a whole need: the embedded vocabularies, and texts.
+//! Embedded vocabularies and texts for benchmarks and for tests of the whole crate.
 //!
-//! The crate knows nothing of files, so there is a reader here for just what the embedded vocabularies are: GGUF
-//! version 3, little endian, undamaged. Source: the GGUF specification (`docs/gguf.md` of ggml). Anything else panics.
+//! The crate knows nothing of files, so this module reads the one kind that embedded vocabularies have: GGUF version 3,
+//! little endian, undamaged. Anything else panics. Source: the GGUF specification (`docs/gguf.md` of ggml).
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,7 +16,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The first `len` bytes, or a few less, of a shared corpus; `None`, said aloud, where it is not there.
+/// The first `len` bytes, or a few less, of a shared corpus; `None` and a message if it does not exist.
 pub fn corpus(name: &str, len: usize) -> Option<String> {
     let shared = root().join(std::env::var("GGTOK_SHARED").unwrap_or_else(|_| "../shared".into()));
     let Ok(mut text) = fs::read_to_string(shared.join("corpora").join(name).with_extension("txt")) else {
@@ -27,7 +27,7 @@ pub fn corpus(name: &str, len: usize) -> Option<String> {
     Some(text)
 }
 
-/// The last place up to `len` where a text can be cut.
+/// The last character boundary up to byte `len`.
 pub fn boundary(text: &str, len: usize) -> usize {
     (0..=len.min(text.len())).rfind(|&at| text.is_char_boundary(at)).unwrap_or_default()
 }
@@ -78,7 +78,7 @@ pub fn embedded(name: &str) -> Tokenizer {
     Tokenizer::new(&definition).expect("an embedded vocabulary is whole")
 }
 
-/// The index of an array of strings, and where it ends.
+/// The index of an array of strings, and its end.
 fn strings(data: &[u8], at: usize, count: usize) -> (StringIndex, usize) {
     let index = StringIndex::length_prefixed(data, at, count, false).expect("an array of strings");
     let end = index.end();
@@ -88,7 +88,7 @@ fn strings(data: &[u8], at: usize, count: usize) -> (StringIndex, usize) {
 enum Value<'a> {
     Number(u32),
     Text(&'a str),
-    /// Type, count and place of the elements.
+    /// Type, count and start of the elements.
     Array(u32, usize, usize),
 }
 
