@@ -21,6 +21,7 @@ file_map: Any = importlib.import_module("generate_file_map")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DEVIATIONS = (ROOT / "docs/deviations.md").read_text(encoding="utf-8")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+WRITTEN = [page for page in PAGES if "DO NOT EDIT" not in page.read_text(encoding="utf-8")]
 MODULES = sorted(module.name for module in pkgutil.iter_modules(ggtok.__path__) if module.name != "__main__")
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -144,13 +145,20 @@ def test_a_file_without_an_opening_is_refused(tmp_path: Path, monkeypatch: pytes
         file_map.page()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    """Each by its path from the root, or from the source folder of the core."""
+    named = re.findall(r"`((?:\w+/)*\w+\.(?:rs|py|json|svg|md))`", page.read_text(encoding="utf-8"))
+    folders = [ROOT, ROOT / "rust/core/src", ROOT / "tests", ROOT / "benches/results", ROOT / "docs"]
+    assert [name for name in named if not any((folder / name).exists() for folder in folders)] == []
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
 def test_pages_keep_to_120_columns(page: Path) -> None:
-    """Except tables and what is generated or shown as it is."""
+    """Except tables and code."""
     text = page.read_text(encoding="utf-8")
     text = re.sub(r"^```.*?^```$|<!-- benchmark:begin -->.*?<!-- benchmark:end -->", "", text, flags=re.M | re.S)
-    if "DO NOT EDIT" not in text:
-        assert [line for line in text.splitlines() if len(line) > 120 and not line.startswith("|")] == []
+    assert [line for line in text.splitlines() if len(line) > 120 and not line.startswith("|")] == []
 
 
 # Deviations
