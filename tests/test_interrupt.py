@@ -15,6 +15,7 @@ PRELUDE = """
     tok = ggtok.Tokenizer.builtin("bpe")
 
     def interrupted(work, after=0.3):
+        tok.encode_array("a")  # the import of numpy is not interrupted
         # The signal is sent by the kernel, so it comes while the GIL is released or held.
         signal.setitimer(signal.ITIMER_REAL, after)
         signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
@@ -47,10 +48,10 @@ def run(code: str, *options: str) -> str:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_long_batch_stops(threads: int) -> None:
-    """Of 1.5 GB of text: more than ten times as much work as it takes to stop."""
+    """It would encode 1.5 GB: work that came to its end fails, and so does work that stops late."""
     code = f"""
         texts = ["%x " % (number * 0x9E3779B97F4A7C15 % 2**61) * 30 for number in range(10_000)] * 300
-        assert interrupted(lambda: tok.encode_batch(texts, threads={threads})) < 2
+        assert interrupted(lambda: tok.encode_batch(texts, threads={threads})) < 5
         check()
     """
     run(code)
@@ -59,8 +60,8 @@ def test_a_long_batch_stops(threads: int) -> None:
 def test_a_batch_stops_while_its_texts_are_read() -> None:
     code = """
         import itertools
-        assert interrupted(lambda: tok.encode_batch(itertools.repeat("a"))) < 2
-        assert interrupted(lambda: tok.decode(itertools.repeat(7))) < 2
+        assert interrupted(lambda: tok.encode_batch(itertools.repeat("a"))) < 5
+        assert interrupted(lambda: tok.decode(itertools.repeat(7))) < 5
         check()
     """
     run(code)
@@ -93,7 +94,7 @@ def test_other_threads_encode_meanwhile() -> None:
         threads = [threading.Thread(target=target) for _ in range(2)]
         for thread in threads:
             thread.start()
-        assert interrupted(lambda: tok.encode_batch(texts * 3000)) < 2
+        assert interrupted(lambda: tok.encode_batch(texts * 3000)) < 5
         for thread in threads:
             thread.join()
         assert results == [expected * 5] * 2
