@@ -185,7 +185,8 @@ impl WordClasses {
 
     fn portable(block: &[u8; BLOCK]) -> Self {
         let Masks { letter, digit, space, blank, newline, lead, inner, .. } = Masks::portable(block);
-        let tab = blank & gather(block, |eight| !(eight >> 1));
+        // Of the blanks 9, 11 and 12 only the horizontal tab is odd and has no second bit.
+        let tab = blank & gather(block, |eight| eight & !(eight >> 1));
         let space = space | newline | tab;
         Self { letter, digit, space, other: (controls(block) | lead | inner) & !space }
     }
