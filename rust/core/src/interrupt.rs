@@ -88,6 +88,21 @@ pub(crate) fn check() {
     }
 }
 
+/// Calls [`check`] every 1,024 steps.
+#[derive(Debug, Default)]
+pub(crate) struct Ticker(u32);
+
+impl Ticker {
+    /// Takes one step.
+    #[inline(always)]
+    pub(crate) fn tick(&mut self) {
+        self.0 = self.0.wrapping_add(1);
+        if self.0.is_multiple_of(1024) {
+            check();
+        }
+    }
+}
+
 #[cold]
 fn ask() {
     // Cloned, because the question may run anything, even another `interruptible`.

@@ -13,6 +13,7 @@
 use memchr::memmem;
 
 use crate::error::VocabularyError;
+use crate::interrupt::Ticker;
 use crate::sink::TokenId;
 use crate::trie::DoubleArray;
 use crate::vocabulary::{Attributes, Vocabulary};
@@ -110,7 +111,9 @@ impl Specials {
         for (special, _) in self.order.iter().zip(present.iter()).filter(|(_, is_present)| **is_present) {
             std::mem::swap(items, searched);
             items.clear();
+            let mut ticker = Ticker::default();
             for item in searched.iter() {
+                ticker.tick();
                 match *item {
                     Item::Text(start, end) => special.cut(text, start, end, items),
                     token @ Item::Token(..) => items.push(token),

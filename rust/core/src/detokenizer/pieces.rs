@@ -16,6 +16,7 @@
 use std::io::Write;
 
 use crate::error::{TokenIndexError, VocabularyError};
+use crate::interrupt::Ticker;
 use crate::sink::TokenId;
 use crate::unicode::utf8;
 use crate::vocabulary::spelling::byte_level::unspell;
@@ -126,7 +127,9 @@ impl TokenPieces {
 
         let mut text = vec![0; len + BLOCK];
         let mut end = 0;
+        let mut ticker = Ticker::default();
         for &id in ids {
+            ticker.tick();
             let place = self.place(id)?;
             let (start, len) = (place.start as usize, place.len(special));
             let copied = len.max(BLOCK);

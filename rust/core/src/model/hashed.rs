@@ -7,6 +7,7 @@
 //! 1. A vocabulary without tokens is an error; llama.cpp divides by zero.
 
 use crate::error::VocabularyError;
+use crate::interrupt::Ticker;
 use crate::model::{Fragment, Model};
 use crate::sink::{Sink, TokenId};
 use crate::vocabulary::{Definition, Vocabulary};
@@ -31,8 +32,9 @@ impl Model for Hashed {
     }
 
     fn encode<S: Sink>(&self, _: &Vocabulary, fragment: Fragment<'_>, (): &mut (), sink: &mut S) {
-        let mut start = fragment.start;
+        let (mut start, mut ticker) = (fragment.start, Ticker::default());
         for chunk in fragment.text.chunks(CHUNK_LEN) {
+            ticker.tick();
             let hash = chunk.iter().fold(0, |hash, &byte| hash * 31 + u64::from(byte));
             sink.push((hash % self.num_tokens) as TokenId, start..start + chunk.len());
             start += chunk.len();

@@ -17,6 +17,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
+use crate::interrupt::{self, Ticker};
 use symbol::{Merge, NO_MERGE, NO_RANK, Symbol};
 
 /// Up to this many symbols a search beats a heap.
@@ -78,6 +79,9 @@ impl Merging {
     #[inline]
     pub(super) fn push(&mut self, symbol: Symbol, start: usize, end: usize) {
         self.symbols.push(SymbolSpan { symbol, start: start as u32, end: end as u32 });
+        if self.symbols.len().is_multiple_of(4096) {
+            interrupt::check();
+        }
     }
 
     /// Merges until no pair can, and returns the symbols that are left. `merge` looks up two adjacent symbols.
@@ -150,7 +154,9 @@ impl Merging {
         let ranked = merges.iter().zip(0..).filter(|(merge, _)| merge.rank != NO_RANK);
         heap.extend(ranked.map(|(merge, at)| entry(merge.rank, at)));
 
+        let mut ticker = Ticker::default();
         while let Some(Reverse(entry)) = heap.pop() {
+            ticker.tick();
             let (rank, at) = ((entry >> 32) as u32, entry as u32);
             let place = at as usize;
             if merges[place].rank != rank {

@@ -31,6 +31,7 @@ use super::adjacency::{Junctions, JunctionsBuilder};
 use super::cache::segments::Segments;
 use super::{Fragment, Model};
 use crate::error::VocabularyError;
+use crate::interrupt::Ticker;
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::sink::{Sink, TokenId};
 use crate::trie::DoubleArray;
@@ -194,9 +195,10 @@ impl Plamo2 {
         let mask = window - 1;
         costs[text.len() & mask] = 0;
 
-        let mut bound = Bound::OPEN;
+        let (mut bound, mut ticker) = (Bound::OPEN, Ticker::default());
         let mut end = text.len();
         while end > start {
+            ticker.tick();
             let mut at = end - 1;
             while at > start && is_continuation(text[at]) {
                 at -= 1;

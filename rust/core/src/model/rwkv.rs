@@ -15,6 +15,7 @@
 mod starts;
 
 use crate::error::VocabularyError;
+use crate::interrupt::Ticker;
 use crate::model::{Fragment, Model};
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::trie::DoubleArray;
@@ -52,8 +53,9 @@ impl Model for Rwkv {
     fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, (): &mut (), sink: &mut S) {
         let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
         let Fragment { text, start, .. } = fragment;
-        let mut at = 0;
+        let (mut at, mut ticker) = (0, Ticker::default());
         while at < text.len() {
+            ticker.tick();
             let (mut token, mut node, mut next) = ((at + 1, unknown), self.tokens.root(), at);
             if let Some((start, len)) = self.starts.get(&text[at..]) {
                 if start.len > 0 {

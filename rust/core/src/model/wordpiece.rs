@@ -20,6 +20,7 @@ use std::ops::Range;
 
 use super::cache::recent::{RecentProbe, RecentWords};
 use crate::error::VocabularyError;
+use crate::interrupt::Ticker;
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
 use crate::model::{Fragment, Model};
 use crate::normalizer::rewritten::Rewritten;
@@ -142,12 +143,14 @@ impl WordPiece {
     #[inline]
     fn encode_text<S: Sink>(&self, text: &[u8], offset: usize, scratch: &mut Scratch, sink: &mut S) {
         let mut at = 0;
-        let mut buffer = [b' '; BLOCK_LEN + KEY_LEN];
+        let (mut buffer, mut ticker) = ([b' '; BLOCK_LEN + KEY_LEN], Ticker::default());
         while !S::SPANS && at < text.len() {
+            ticker.tick();
             let block = padded(&text[at..], &mut buffer);
             at = self.encode_block(text, at, block, scratch, sink);
         }
         while at < text.len() {
+            ticker.tick();
             at = self.encode_words(text, at, offset, scratch, sink);
         }
     }

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::interrupt::Ticker;
 use crate::sink::{Sink, TokenId};
 use crate::unicode::utf8;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
@@ -45,8 +46,9 @@ impl<'a> Rewritten<'a> {
             return Self::unchanged(text, start);
         }
         let mut canonical = Self::empty(start, keeps_origins);
-        let (mut at, mut buffer) = (0, [0; 4]);
+        let (mut at, mut buffer, mut ticker) = (0, [0; 4], Ticker::default());
         while at < text.len() {
+            ticker.tick();
             let (code_point, len) = utf8::decode_lossy(text, at);
             canonical.push_char(utf8::encode(code_point, &mut buffer), at..at + len);
             at += len;
@@ -60,8 +62,9 @@ impl<'a> Rewritten<'a> {
         if is_prefixed {
             escaped.push(ESCAPED_SPACE, 0..0);
         }
-        let mut from = 0;
+        let (mut from, mut ticker) = (0, Ticker::default());
         for space in memchr::memchr_iter(b' ', text) {
+            ticker.tick();
             escaped.push_kept(&text[from..space], from);
             escaped.push(ESCAPED_SPACE, space..space + 1);
             from = space + 1;

@@ -16,6 +16,7 @@
 use std::ops::Range;
 
 use crate::error::VocabularyError;
+use crate::interrupt::Ticker;
 use crate::normalizer::charsmap::{Characters, Charsmap};
 use crate::normalizer::rewritten::Rewritten;
 use crate::trie::DoubleArray;
@@ -148,8 +149,9 @@ impl UnigramNormalizer {
         // The end of the input that `out` stands for so far: an added space stands for what was left out before it.
         let mut covered = 0;
         let mut prepend_space = self.prepend_space;
-        let mut at = 0;
+        let (mut at, mut ticker) = (0, Ticker::default());
         while at < input.len() {
+            ticker.tick();
             let chunk = self.chunk(input, at);
             at = chunk.origin.end;
             let mut done = 0;

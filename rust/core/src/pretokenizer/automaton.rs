@@ -17,6 +17,7 @@ pub(super) mod pattern;
 
 use std::collections::HashMap;
 
+use crate::interrupt::Ticker;
 use crate::unicode::utf8;
 use alphabet::{Alphabet, ClassSet};
 use pattern::{Node, PatternError, Set, is_collapsed, parse};
@@ -153,7 +154,9 @@ impl Automaton {
     ) -> Option<usize> {
         // Where the attempt entered its state or last matched.
         let mut since = at;
+        let mut ticker = Ticker::default();
         while at < end {
+            ticker.tick();
             if since == at && row == failed.row && (failed.start..=failed.end).contains(&at) {
                 return matched;
             }

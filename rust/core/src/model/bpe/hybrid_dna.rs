@@ -10,6 +10,7 @@ use memchr::memmem;
 
 use super::{self as bpe, Bpe};
 use crate::error::VocabularyError;
+use crate::interrupt::Ticker;
 use crate::model::{Fragment, Model};
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::sink::{Sink, TokenId};
@@ -87,7 +88,9 @@ impl HybridDna {
 
             let found = memmem::find(&text[content..], CLOSE);
             let end = found.map_or(text.len(), |found| content + found);
+            let mut ticker = Ticker::default();
             for (num_kmers, letters) in text[content..end].chunks(K).enumerate() {
+                ticker.tick();
                 let mut kmer = [b'A'; K + DNA_MARKER.len()];
                 kmer[..letters.len()].copy_from_slice(letters);
                 kmer[..letters.len()].make_ascii_uppercase();

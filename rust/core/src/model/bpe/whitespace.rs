@@ -9,6 +9,7 @@
 
 use super::{self as bpe, Bpe};
 use crate::error::VocabularyError;
+use crate::interrupt::Ticker;
 use crate::model::{Fragment, Model};
 use crate::normalizer::rewritten::Rewritten;
 use crate::sink::Sink;
@@ -45,8 +46,9 @@ impl Model for Whitespace {
             }
         };
 
-        let (mut at, mut buffer) = (0, [0; 4]);
+        let (mut at, mut buffer, mut ticker) = (0, [0; 4], Ticker::default());
         while at < fragment.text.len() {
+            ticker.tick();
             let (code_point, len) = utf8::decode_lossy(fragment.text, at);
             if escape_whitespaces && code_point == u32::from(b' ') {
                 // llama.cpp escapes spaces before it looks for whitespace.

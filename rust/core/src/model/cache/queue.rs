@@ -9,6 +9,7 @@
 //!    new words of the queue together. Then stage 2 goes on.
 
 use super::words::{INLINE, WordCache};
+use crate::interrupt;
 use crate::lookup::key::Key;
 use crate::sink::{Sink, TokenId};
 
@@ -91,6 +92,7 @@ impl WordQueue {
     /// Pushes the ids of all words of `text` in order, and removes the words.
     #[inline(always)]
     pub(crate) fn drain<S: Sink>(&mut self, text: &[u8], encoder: &mut impl WordEncoder, sink: &mut S) {
+        interrupt::check();
         let len = std::mem::take(&mut self.len).min(MAX_WORDS);
         let (ends, keys, places) = (&self.ends[..len], &mut self.keys[..len], &mut self.places[..len]);
         let mut start = self.start;

@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use super::SymbolSpan;
 use super::symbol::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
+use crate::interrupt::Ticker;
 
 /// Pieces of fewer bytes are not worth counting.
 const MIN_LEN: usize = 16;
@@ -97,7 +98,9 @@ fn merge_from_left(runs: &mut Vec<Run>, at: usize, pair: Merge, mut merge: impl 
     let after = runs.split_off(at + 1);
     let Some(mut rest) = runs.pop() else { return };
     let lower = |merge: Merge| merge.rank <= pair.rank;
+    let mut ticker = Ticker::default();
     'pairs: while rest.count >= 3 && runs.len() <= MAX_RUNS {
+        ticker.tick();
         push(runs, rest.merged(pair.symbol, 1));
         rest.count -= 2;
         while let Some(last) = pop(runs) {

@@ -16,6 +16,7 @@
 //!
 //! Deviations: none.
 
+use crate::interrupt::Ticker;
 use crate::sink::TokenId;
 use crate::trie::DoubleArray;
 use crate::unicode::utf8;
@@ -75,8 +76,9 @@ impl Candidates {
         nodes.resize(text.len() + 1, Node { score: f64::MIN, token: self.unknown, len: Node::UNREACHED });
         nodes[0].score = score;
 
-        let mut start = 0;
+        let (mut start, mut ticker) = (0, Ticker::default());
         while start < text.len() {
+            ticker.tick();
             let rest = &text[start..];
             let score = nodes[start].score;
             let char_len = utf8::sequence_len(rest[0]).min(rest.len());

@@ -30,6 +30,7 @@
 //! Deviations: none.
 
 use super::lattice::{Bounds, Candidates, Lattice};
+use crate::interrupt;
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
 use crate::model::adjacency::{CharPairs, CharPairsBuilder};
 use crate::model::cache::recent::{RecentProbe, RecentWords};
@@ -398,6 +399,7 @@ impl<S: Sink> Pass<'_, S> {
     /// Pushes the tokens of all queued segments.
     #[inline(never)]
     fn drain(&mut self, text: &[u8]) {
+        interrupt::check();
         for at in 0..self.scratch.queue.len {
             let (probe, start) = self.scratch.queue.segments[at % QUEUE_LEN];
             match self.scratch.cache.get(probe) {
