@@ -14,7 +14,7 @@
 use std::ops::Range;
 
 use crate::scan::masks::{Masks, NUM_ASCII_CLASSES};
-use crate::scan::{BLOCK, padded};
+use crate::scan::{BLOCK, padded, places};
 use crate::unicode::utf8;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
 
@@ -184,12 +184,10 @@ impl Junctions {
             if before < 0x80 && text[at - 1] < 0x80 {
                 let base = at - 1;
                 let is_short = text[at..].first_chunk().is_none_or(|next| u64::from_le_bytes(*next) & HIGH_BITS != 0);
-                let (mut cuts, len) = if is_short { self.few_cuts(&text[base..]) } else { self.cuts(&text[base..]) };
-                while cuts != 0 {
-                    let cut = base + cuts.trailing_zeros() as usize;
-                    segment(from, cut);
-                    from = cut;
-                    cuts &= cuts - 1;
+                let (cuts, len) = if is_short { self.few_cuts(&text[base..]) } else { self.cuts(&text[base..]) };
+                for place in places(cuts) {
+                    segment(from, base + place);
+                    from = base + place;
                 }
                 at = base + len;
                 before = text[at - 1].into();
@@ -235,11 +233,8 @@ impl Junctions {
         }
 
         let known = u64::MAX >> (BLOCK - len);
-        unsure &= known;
-        while unsure != 0 {
-            let at = unsure.trailing_zeros() as usize;
+        for at in places(unsure & known) {
             cuts |= u64::from(!self.pairs.ascii_meet(text[at - 1], text[at])) << at;
-            unsure &= unsure - 1;
         }
         (cuts & known, len)
     }
