@@ -57,6 +57,22 @@ def test_a_long_batch_stops(threads: int) -> None:
     run(code)
 
 
+@pytest.mark.parametrize("text", ["hex(' ', 8)", "hex()"], ids=["words", "one word"])
+@pytest.mark.parametrize("name", ["bpe", "spm", "unigram", "wordpiece"])
+def test_a_long_text_stops(name: str, text: str) -> None:
+    """Inside one fragment: among short words, and inside a single piece, segment or lattice."""
+    code = f"""
+        import random
+        text = random.Random(7).randbytes(10_000_000).{text}
+        other = ggtok.Tokenizer.builtin("{name}")
+        expected = other.count(text[:1000])
+        assert interrupted(lambda: other.count(text), after=0.02) < 5
+        assert other.count(text[:1000]) == expected
+        check()
+    """
+    run(code)
+
+
 def test_a_batch_stops_while_its_texts_are_read() -> None:
     code = """
         import itertools

@@ -27,7 +27,7 @@ def test_encode(kind: str, data: st.DataObject) -> None:
         for add_special, parse_special in FLAGS:
             expected = special.encode(vocab, text, add_special, parse_special)
             note(f"{text!r} add_special={add_special} parse_special={parse_special}")
-            # Twice, because the second call may find its words remembered.
+            # Twice, because the second call may find its words cached.
             for _ in range(2):
                 assert tokenizer.encode(text, add_special=add_special, parse_special=parse_special) == expected
             assert tokenizer.count(text, add_special=add_special, parse_special=parse_special) == len(expected)

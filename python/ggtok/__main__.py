@@ -1,4 +1,4 @@
-"""`python -m ggtok` is the command line."""
+"""Runs the command line as `python -m ggtok`."""
 
 from ._cli import main
 

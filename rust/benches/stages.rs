@@ -1,7 +1,7 @@
 //! Benchmarks of each stage from text to tokens and back, with ordinary texts and with the stage's worst case.
 //!
-//! Stages are reached through the public interface: a vocabulary without merges leaves only splitting to do, an unbroken
-//! run of letters only merging. Every answer is checked before it is measured. Throughput is in bytes of text.
+//! Stages are reached through the public interface: a vocabulary without merges leaves only splitting to do, an
+//! unbroken run of letters only merging. Every answer is checked before it is measured. Throughput is in bytes of text.
 //!
 //! `cargo bench -p ggtok-benches`, with a filter such as `-- split/` for some of them.
 

@@ -1,9 +1,9 @@
 //! Cancellation by unwinding: long loops call [`check`], and a caller that wants to stop them says so there.
 //!
-//! [`interruptible`] sets a thread-local question, "stop?", while its work runs. [`check`] asks it and, if the answer is
-//! yes, unwinds to `interruptible` with `resume_unwind`, which does not call the panic hook and so prints nothing. No
-//! function between the two has to return an error, and code that nobody wants to stop pays for one thread-local read
-//! every thousand steps or so. This is how salsa, rust-analyzer's database, cancels queries.
+//! [`interruptible`] sets a thread-local question, "stop?", while its work runs. [`check`] asks it and, if the answer
+//! is yes, unwinds to `interruptible` with `resume_unwind`, which does not call the panic hook and so prints nothing.
+//! No function between the two has to return an error, and code that nobody wants to stop pays for one thread-local
+//! read every thousand steps or so. This is how salsa, rust-analyzer's database, cancels queries.
 //!
 //! A [`Tokenizer`](crate::Tokenizer) stays as it was. What the work wrote to is half done: a sink holds some of the
 //! tokens, and a [`Scratch`](crate::Scratch) must be dropped, which happens by itself if the work owns it.

@@ -1,10 +1,10 @@
-//! Two tasks at once, which loading a vocabulary is full of.
+//! Runs two tasks at once, the second one on a thread of its own: loading a vocabulary has several such pairs.
 
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Runs two tasks at once and returns both results: the second task on a thread of its own, or after the first one where
-/// no thread can be started.
+/// Runs two tasks at once and returns both results: the second task on a thread of its own, or after the first one
+/// where no thread can be started.
 pub(crate) fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B + Sync) -> (A, B) {
     thread::scope(|scope| {
         let thread = thread::Builder::new().spawn_scoped(scope, &second);

@@ -1,4 +1,4 @@
-//! Python arguments as the core takes them.
+//! Conversions of Python arguments: texts, token ids, and sequences of both.
 
 use std::borrow::Cow;
 

@@ -1,13 +1,13 @@
-//! Which characters are ever adjacent in a symbol, and where that lets a text be cut before it is encoded.
+//! Adjacency: which characters are ever side by side in a symbol, and where a text can be cut because two are not.
 //!
 //! A merge joins two adjacent symbols into one whose text contains the place where they met. So where no symbol has two
 //! characters side by side, no merge ever crosses the place between them: what is left of it and what is right of it
 //! merge independently. Words of most scripts end at such places, and so do most words inside a run of Chinese, which
 //! has no spaces. The same holds for any algorithm whose tokens are looked for in the text.
 //!
-//! Pairs of ASCII are exact, all others are in a Bloom filter with one bit a pair ([`CharPairs`]): where it errs, a text
-//! stays uncut that could have been cut. [`Junctions`] finds all cuts of a text, those between ASCII characters 64 at a
-//! time: only pairs of classes of which some characters are adjacent and some are not are looked up one by one.
+//! Pairs of ASCII are exact, all others are in a Bloom filter with one bit a pair ([`CharPairs`]): where it errs, a
+//! text stays uncut that could have been cut. [`Junctions`] finds all cuts of a text, those between ASCII characters 64
+//! at a time: only pairs of classes of which some characters are adjacent and some are not are looked up one by one.
 //!
 //! Time: O(1) per pair. Space: 8 to 16 bits for each pair of [`Junctions`] that is not ASCII.
 
@@ -18,8 +18,8 @@ use crate::scan::{BLOCK, padded, places};
 use crate::unicode::utf8;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
 
-/// Bits of the filter of [`Junctions`] for each pair, before rounding up to a power of two: it finds one pair in eight, or
-/// fewer, by accident.
+/// Bits of the filter of [`Junctions`] for each pair, before rounding up to a power of two: it finds one pair in eight,
+/// or fewer, by accident.
 const BITS_PER_PAIR: usize = 8;
 /// 2⁶⁴ divided by the golden ratio.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -102,8 +102,8 @@ impl CharPairsBuilder {
         }
     }
 
-    /// The pairs, with a filter of this many bits, a power of two from 64 up. A larger filter errs less often, and has fewer
-    /// of its cache lines near.
+    /// The pairs, with a filter of this many bits, a power of two from 64 up. A larger filter errs less often, and has
+    /// fewer of its cache lines near.
     pub(crate) fn finish(self, num_bits: usize) -> CharPairs {
         let shift = u64::BITS - num_bits.trailing_zeros();
         let mut filter = vec![0; num_bits / 64];
@@ -278,8 +278,8 @@ impl JunctionsBuilder {
         }
     }
 
-    /// Adds the pairs of a symbol that starts as bytes, for text of canonical UTF-8: the symbol may start and end inside
-    /// a character.
+    /// Adds the pairs of a symbol that starts as bytes, for text of canonical UTF-8: the symbol may start and end
+    /// inside a character.
     pub(crate) fn add_bytes(&mut self, text: &[u8]) {
         if text.is_ascii() {
             return text.windows(2).for_each(|pair| self.pairs.add(pair[0].into(), pair[1].into()));

@@ -40,7 +40,8 @@ impl SymbolSpan {
     }
 }
 
-/// For each of a few symbols the merge with the next one, and both neighbours; a neighbour past the last symbol is none.
+/// For each of a few symbols the merge with the next one, and both neighbours; a neighbour past the last symbol is
+/// none.
 #[derive(Debug)]
 struct Few {
     ranks: [u32; FEW],

@@ -7,8 +7,8 @@
 //! Complexity: O(n log n) for a segment of n bytes, O(1) for a cached one; the worst case is a vocabulary whose tokens
 //! join any two characters, where the whole text is one segment.
 //!
-//! Deviations: (1) a byte that is no token, on which llama.cpp aborts, becomes the unknown token, or nothing where there
-//! is none; (2) a score that is not a number counts as the lowest.
+//! Deviations: (1) a byte that is no token, on which llama.cpp aborts, becomes the unknown token, or nothing where
+//! there is none; (2) a score that is not a number counts as the lowest.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -138,7 +138,8 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Merges the characters of a segment, in which spaces may be escaped. The segment starts at byte `start` of the text.
+    /// Merges the characters of a segment, in which spaces may be escaped. The segment starts at byte `start` of the
+    /// text.
     fn merge<S: Sink>(&mut self, segment: &[u8], start: usize, sink: &mut S) {
         let Self { spm, vocabulary, tables, .. } = *self;
         let Merger { merging, memo, escaped } = &mut *self.merger;

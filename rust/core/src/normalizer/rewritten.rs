@@ -16,8 +16,8 @@ use crate::vocabulary::spelling::ESCAPED_SPACE;
 #[derive(Debug, Default)]
 pub(crate) struct Rewritten<'a> {
     pub text: Cow<'a, [u8]>,
-    /// For each byte of the text the start and end of its origin; empty where nothing changed, or nobody asks. A text is
-    /// shorter than 2³¹ bytes.
+    /// For each byte of the text the start and end of its origin; empty where nothing changed, or nobody asks. A text
+    /// is shorter than 2³¹ bytes.
     origins: Vec<(u32, u32)>,
     keeps_origins: bool,
     /// Where the original text starts in the whole input.

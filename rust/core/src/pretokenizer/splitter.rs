@@ -131,8 +131,8 @@ mod tests {
     use crate::steps;
     use crate::unicode::utf8;
 
-    /// Characters classified, table look-ups and blocks, for each byte of a text. An attempt of an automaton takes up to
-    /// 64 look-ups before it checks for a failed run.
+    /// Characters classified, table look-ups and blocks, for each byte of a text. An attempt of an automaton takes up
+    /// to 64 look-ups before it checks for a failed run.
     const MAX_STEPS_PER_BYTE: usize = 96;
 
     struct Case {

@@ -5,8 +5,8 @@ use super::strings::Strings;
 
 /// A vocabulary as a file declares it. A field that is `None` takes llama.cpp's default for the model.
 ///
-/// `model`, `pre`, `name` and `architecture` are only compared with known ASCII names. Where a file has bytes there that
-/// are not UTF-8, anything that no known name contains may stand for them, such as an escape sequence.
+/// `model`, `pre`, `name` and `architecture` are only compared with known ASCII names. Where a file has bytes there
+/// that are not UTF-8, anything that no known name contains may stand for them, such as an escape sequence.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Definition<'a> {
     /// The algorithm: `tokenizer.ggml.model`, for example `llama`, `gpt2`, `bert` or `t5`.

@@ -1,4 +1,4 @@
-//! Byte-pair encoding over characters.
+//! Byte-pair encoding over characters: pieces are cut into segments, whose ids are cached.
 //!
 //! Pieces are whole lines or words, and a line hardly ever repeats; its segments, between the places that no merge can
 //! cross, do. So segments are cached, and a line is looked up whole only where llama.cpp does so: Gemma 4's runs of

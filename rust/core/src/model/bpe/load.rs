@@ -1,7 +1,7 @@
-//! The tables of byte-pair encoding over bytes, made from a vocabulary.
+//! Builds the tables of byte-pair encoding over bytes from a vocabulary.
 //!
-//! One pass over the texts of all tokens makes what the merge rules are not needed for, on a thread of its own while the
-//! rules are read. O(total length of the texts and the rules).
+//! One pass over the texts of all tokens builds the tables that need no merge rules, on another thread while the rules
+//! are read. O(total length of the texts and the rules).
 
 use super::tables::Tables;
 use super::whole_chars::{CharUses, WholeChars};

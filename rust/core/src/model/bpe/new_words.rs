@@ -1,7 +1,7 @@
-//! New pieces of a batch, encoded together and cached.
+//! Encodes the new pieces of a batch together, stage by stage, and caches their ids.
 //!
-//! A read of memory that the near caches do not hold takes as long as a hundred instructions, unless others are under way.
-//! So each stage goes through all new pieces before the next one begins:
+//! A read of memory that the near caches do not hold takes as long as a hundred instructions, unless others are under
+//! way. So each stage goes through all new pieces before the next one begins:
 //! 1. which pieces are new;
 //! 2. which of these are tokens that skip the merges;
 //! 3. how the others merge, in [`Lanes`].
@@ -33,7 +33,8 @@ impl Default for NewWords {
 }
 
 impl NewWords {
-    /// Encodes the short pieces of a batch that are not cached, and caches them, except those in which a byte is no token.
+    /// Encodes the short pieces of a batch that are not cached, and caches them, except those in which a byte is no
+    /// token.
     #[inline(never)]
     pub(super) fn learn(&mut self, tables: &Tables, text: &[u8], mut words: Batch<'_>, cache: &mut WordCache) {
         let mut num_new = 0;

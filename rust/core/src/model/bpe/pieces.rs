@@ -1,4 +1,4 @@
-//! Pieces over bytes, through a queue and a cache.
+//! Encodes pieces over bytes through a queue and a cache.
 //!
 //! 1. The pre-tokenizer cuts the text into pieces, which wait in a [`WordQueue`].
 //! 2. A full queue drains: cached pieces cost a look-up each, made together; short new ones are learned together

@@ -1,4 +1,4 @@
-//! The tables of byte-pair encoding over bytes, and what each says about a piece.
+//! The tables of byte-pair encoding over bytes, and how one piece is looked up and merged with them.
 
 use std::ops::Range;
 

@@ -1,9 +1,9 @@
 //! Tokens by the bytes that they spell, for pieces that skip the merges (`ignore_merges`).
 //!
-//! Two open-addressing indexes, one for short tokens and one for long tokens, into the keys of all tokens by id: training
-//! makes frequent tokens first, so their keys are close together. There are few long tokens, so the second index is small
-//! enough for the near caches; their bytes lie end to end in a further array. O(1) for a short piece, O(length) for a
-//! long one.
+//! Two open-addressing indexes, one for short tokens and one for long tokens, into the keys of all tokens by id:
+//! training makes frequent tokens first, so their keys are close together. There are few long tokens, so the second
+//! index is small enough for the near caches; their bytes lie end to end in a further array. O(1) for a short piece,
+//! O(length) for a long one.
 
 use crate::lookup::hash::Seed;
 use crate::lookup::index::{Index, TOGETHER};
@@ -89,8 +89,8 @@ impl WholeTokens {
         id.map(|id| id as TokenId)
     }
 
-    /// The token that [`WholeTokens::get`] is likely to find for a short piece, and any number at all where it would find
-    /// none; see [`Index::likely`].
+    /// The token that [`WholeTokens::get`] is likely to find for a short piece, and any number at all where it would
+    /// find none; see [`Index::likely`].
     #[inline(always)]
     pub(super) fn likely(&self, key: Key) -> usize {
         self.short.likely(key.hash(self.seed))

@@ -1,4 +1,4 @@
-//! A text encoded segment by segment: each segment is encoded by itself, and its ids are cached.
+//! A cached encoder of segments: each segment of a text is encoded by itself, and its ids are cached.
 //!
 //! O(1) for a segment that is cached; otherwise what encoding it takes.
 

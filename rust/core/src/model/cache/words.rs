@@ -2,8 +2,8 @@
 //!
 //! Words lie end to end in the order of their first use, which puts the frequent ones close together; the index, four
 //! bytes a slot, has the place of each. So a repeated word costs two reads of the near caches, and new words leave the
-//! memory of the others alone. A word of up to 15 bytes with up to three ids lies in 32 bytes; the bytes of longer words
-//! and longer lists of ids are in two further arrays. A full cache is emptied.
+//! memory of the others alone. A word of up to 15 bytes with up to three ids lies in 32 bytes; the bytes of longer
+//! words and longer lists of ids are in two further arrays. A full cache is emptied.
 //!
 //! At most 18 MiB per scratch space, whatever the text; nothing is allocated before the first word. O(1) for a short
 //! word, O(length) for a long one.

@@ -76,7 +76,8 @@ struct PendingPairs {
 }
 
 impl PendingPairs {
-    /// Begins to look up the symbol at a place and the next one. A pair that cannot merge is overwritten by the next one.
+    /// Begins to look up the symbol at a place and the next one. A pair that cannot merge is overwritten by the next
+    /// one.
     #[inline(always)]
     fn begin(&mut self, ranks: &MergeRanks, lane: usize, at: usize, left: Symbol, right: Symbol) {
         let probe = ranks.probe(left, right);
@@ -118,8 +119,8 @@ impl Lanes {
         (lane.len, lane.ranks, lane.before, lane.after) = (0, [NONE; MAX_SYMBOLS], BEFORE, AFTER);
     }
 
-    /// Adds a symbol to the word, which has room for [`MAX_SYMBOLS`]; `merge` is that of the symbol before and this one,
-    /// if it is known without a look-up.
+    /// Adds a symbol to the word, which has room for [`MAX_SYMBOLS`]; `merge` is that of the symbol before and this
+    /// one, if it is known without a look-up.
     #[inline(always)]
     pub(crate) fn push(&mut self, ranks: &MergeRanks, symbol: Symbol, merge: Option<Merge>) {
         let number = self.len % MAX_WORDS;

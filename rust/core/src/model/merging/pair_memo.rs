@@ -1,8 +1,8 @@
 //! A bounded cache from pairs of symbols to their merges: direct-mapped, 128 KiB, which the near caches hold.
 //!
-//! Few pairs make up most of a language, and a look-up behind this one reads far memory (byte-pair encoding) or hashes
-//! a text (SPM). A pair takes the slot of its hash from any other pair. Nothing is allocated before the first pair.
-//! O(1).
+//! Few pairs make up most of a language, and the look-up that this one saves reads far memory (byte-pair encoding) or
+//! hashes a text (SPM). A pair takes the slot of its hash from any other pair. Nothing is allocated before the first
+//! pair. O(1).
 
 use super::symbol::{Merge, NO_SYMBOL, Symbol};
 use crate::lookup::hash::Seed;
@@ -26,8 +26,8 @@ impl PairMemo {
     /// A power of two.
     const NUM_SLOTS: usize = 1 << 13;
 
-    /// The merge of two symbols, from `look_up` where it is not cached. A pair with [`NO_SYMBOL`], which stands for many
-    /// texts, is never cached.
+    /// The merge of two symbols, from `look_up` where it is not cached. A pair with [`NO_SYMBOL`], which stands for
+    /// many texts, is never cached.
     #[inline]
     pub(crate) fn get(&mut self, left: Symbol, right: Symbol, look_up: impl FnOnce() -> Merge) -> Merge {
         if left == NO_SYMBOL || right == NO_SYMBOL {

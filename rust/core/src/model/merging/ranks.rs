@@ -25,15 +25,16 @@ const RANKS_PER_BASE: usize = 128;
 /// A slot without a merge. Slots are stored inverted, so that a free one is 0, and zeroed memory costs nothing.
 const FREE: u64 = 0;
 
-/// The left, right and merged symbols of a merge rule; [`NO_SYMBOL`] where a text is no token, or the rule has no space.
+/// The left, right and merged symbols of a merge rule; [`NO_SYMBOL`] where a text is no token, or the rule has no
+/// space.
 pub(crate) type Row = [Symbol; 3];
 
 /// The merge rules of a vocabulary.
 #[derive(Debug, Default)]
 pub(crate) struct MergeRanks {
     seed: Seed,
-    /// From the highest bit down: the left symbol, the right symbol, the rank, and the distance of the merged symbol from
-    /// the base of its rank. Inverted.
+    /// From the highest bit down: the left symbol, the right symbol, the rank, and the distance of the merged symbol
+    /// from the base of its rank. Inverted.
     slots: Vec<u64>,
     /// Bits of a symbol in a slot.
     symbol_bits: u32,

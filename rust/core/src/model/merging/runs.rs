@@ -1,12 +1,11 @@
-//! Merging by counting, where a piece repeats one character.
+//! Merging by counting: a run of one symbol becomes a run of half as many.
 //!
-//! A run of n symbols that merge in pairs is a run of n / 2 other symbols, with one left over at the end. As long as the
-//! merged symbols do not merge at a lower rank, all pairs of a run merge in one step; otherwise one by one, but from the
-//! left, without a queue. A megabyte of spaces takes milliseconds, most of which is comparing the bytes.
+//! A run of n symbols that merge in pairs is a run of n / 2 other symbols, with one left over at the end. As long as
+//! the merged symbols do not merge at a lower rank, all pairs of a run merge in one step; otherwise one by one, but
+//! from the left, without a queue. A megabyte of spaces takes milliseconds, most of which is comparing the bytes.
 //!
-//! O(log n) steps for trained byte-pair vocabularies, and never more than n; the order of merges is that of
-//! [`super::Merging`].
-//! Deviations: none.
+//! O(log n) steps for trained byte-pair vocabularies, and never more than n. The order of merges is that of
+//! [`super::Merging`]. Deviations: none.
 
 use std::ops::Range;
 
@@ -31,8 +30,8 @@ struct Run {
 /// The merged symbols of a piece that is one character repeated, or such a run after one other character of ASCII.
 /// `None` for any other piece, and where counting is not enough.
 ///
-/// `char` returns the symbol that the character at a byte starts as, if it starts as one symbol, and its length. `merge`
-/// looks up two adjacent symbols.
+/// `char` returns the symbol that the character at a byte starts as, if it starts as one symbol, and its length.
+/// `merge` looks up two adjacent symbols.
 #[inline]
 pub(crate) fn merge_piece(
     piece: &[u8],
@@ -91,9 +90,9 @@ fn merge_runs(mut runs: Vec<Run>, mut merge: impl FnMut(Symbol, Symbol) -> Merge
 
 /// Merges most pairs of a run one by one from the left, where a merged symbol may merge on before the next pair does.
 ///
-/// All pairs to the left of the run have higher ranks than its own pairs. So after each merge only the pairs of the merged
-/// symbol with its neighbours can have lower or equal ranks, and these are merged first. The last symbol of the run stays,
-/// so that what comes after it need not be looked at.
+/// All pairs to the left of the run have higher ranks than its own pairs. So after each merge only the pairs of the
+/// merged symbol with its neighbours can have lower or equal ranks, and these are merged first. The last symbol of the
+/// run stays, so that what comes after it need not be looked at.
 fn merge_from_left(runs: &mut Vec<Run>, at: usize, pair: Merge, mut merge: impl FnMut(Symbol, Symbol) -> Merge) {
     let after = runs.split_off(at + 1);
     let Some(mut rest) = runs.pop() else { return };

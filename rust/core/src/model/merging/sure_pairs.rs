@@ -1,9 +1,10 @@
-//! Pairs of bytes by their merges, and which of them surely merge.
+//! A table of all pairs of bytes: how each pair merges, and whether it surely merges before everything else.
 //!
-//! A pair of bytes surely merges if its rank is below that of every rule that could take one of the two away: rules whose
-//! left part ends with the byte before and whose right part is the first byte, and rules whose left part is the second
-//! byte and whose right part starts with the byte after. Such a pair may merge before everything else, unless a rule of
-//! no higher rank takes it further. Nearly half of the merges of English words are found this way, without a look-up.
+//! A pair of bytes surely merges if its rank is below that of every rule that could take one of the two away: rules
+//! whose left part ends with the byte before and whose right part is the first byte, and rules whose left part is the
+//! second byte and whose right part starts with the byte after. Such a pair may merge before everything else, unless a
+//! rule of no higher rank takes it further. Nearly half of the merges of English words are found this way, without a
+//! look-up.
 //!
 //! A table of 2¹⁶ pairs, 16 bytes each; O(1) per pair. `bpe::whole_chars` does the same for characters.
 
@@ -14,8 +15,8 @@ use super::symbol::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
 
 /// Added to the merged symbol of a pair that is not sure. Symbols are lower.
 const UNSURE: Symbol = 1 << 31;
-/// Only pairs of lower ranks count as sure, so that the rules of higher ranks, which are most, can be skipped. Tests have
-/// few rules.
+/// Only pairs of lower ranks count as sure, so that the rules of higher ranks, which are most, can be skipped. Tests
+/// have few rules.
 const MAX_SURE_RANK: u32 = if cfg!(test) { 24 } else { 1 << 15 };
 
 /// Two adjacent bytes.
@@ -120,8 +121,8 @@ impl SurePairs {
     /// Pushes the symbols of a piece with their byte ranges, after merging every pair of ASCII that surely merges; and
     /// with each the merge of it and the symbol before, where that is known without a look-up.
     ///
-    /// `bytes` has the symbols of ASCII, and those of all bytes where some characters start as bytes. `char` returns the
-    /// symbol that any other character starts as, or `None` if it starts as bytes, and its length.
+    /// `bytes` has the symbols of ASCII, and those of all bytes where some characters start as bytes. `char` returns
+    /// the symbol that any other character starts as, or `None` if it starts as bytes, and its length.
     #[inline(always)]
     pub(crate) fn symbols(
         &self,
@@ -250,7 +251,8 @@ mod tests {
         texts.split_off(1)
     }
 
-    /// Some merge rules, each of two texts that make a third, in any order: a text may be taken further before it is made.
+    /// Some merge rules, each of two texts that make a third, in any order: a text may be taken further before it is
+    /// made.
     fn rows() -> impl Strategy<Value = Vec<Row>> {
         let texts = texts();
         let symbol = |text: &[u8]| texts.iter().position(|other| other == text).expect("short") as Symbol;

@@ -1,4 +1,4 @@
-//! What merging works on: numbered symbols, and the merge of two of them.
+//! Symbols, the numbers that stand for texts in merging, and the merge of two of them.
 
 /// The number of a text that takes part in merging: a token's id, or a higher number for a text that is no token.
 pub(crate) type Symbol = u32;

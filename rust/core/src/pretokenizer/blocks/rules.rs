@@ -24,8 +24,8 @@ impl Boundaries {
         self.limit = self.limit.min(at);
     }
 
-    /// A word ends before an upper-case ASCII letter after a lower-case one. After a letter beyond ASCII that depends on
-    /// more of the text.
+    /// A word ends before an upper-case ASCII letter after a lower-case one. After a letter beyond ASCII that depends
+    /// on more of the text.
     #[inline(always)]
     pub(super) fn add_case_changes(&mut self, block: Block<'_>) {
         let letter = block.bits.letter;

@@ -1,8 +1,8 @@
-//! The table of merge ranks filled from rows.
+//! Fills the table of merge ranks, one stretch of slots at a time.
 //!
-//! A random access to memory costs as much as encoding a word, so slots are filled one stretch at a time, each small
-//! enough for the near caches: the rows are sorted by stretch (a counting sort), and within a stretch the place of every
-//! row is counted beforehand, so that no slot is tried in vain. Two threads fill half of the stretches each. O(rows).
+//! A random access to memory costs as much as encoding a word, so a stretch is small enough for the near caches. The
+//! rows are sorted by stretch (a counting sort), and within a stretch the place of every row is counted first, so that
+//! no slot is tried in vain. Two threads fill half of the stretches each. O(rows).
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -110,7 +110,8 @@ impl MergeRanks {
                 count(&merges, &mut places);
             }
 
-            // From the number of merges at each home slot to where the first of them goes: home, or after those before it.
+            // From the number of merges at each home slot to where the first of them goes: home, or after those before
+            // it.
             for (place, home) in places.iter_mut().zip(start..) {
                 free = home.max(free);
                 free += std::mem::replace(place, free);
