@@ -1,7 +1,7 @@
 //! The tokenization algorithms: one file each, behind one trait, [`Model`].
 
 mod adjacency;
-mod any;
+pub(crate) mod any;
 mod bpe;
 mod cache;
 mod hashed;
@@ -11,8 +11,6 @@ mod rwkv;
 mod spm;
 mod unigram;
 mod wordpiece;
-
-pub(crate) use any::{AnyModel, AnyScratch};
 
 use crate::error::VocabularyError;
 use crate::sink::Sink;
