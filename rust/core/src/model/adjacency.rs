@@ -184,10 +184,13 @@ impl Junctions {
             if before < 0x80 && text[at - 1] < 0x80 {
                 let base = at - 1;
                 let is_short = text[at..].first_chunk().is_none_or(|next| u64::from_le_bytes(*next) & HIGH_BITS != 0);
-                let (cuts, len) = if is_short { self.few_cuts(&text[base..]) } else { self.cuts(&text[base..]) };
-                for place in places(cuts) {
-                    segment(from, base + place);
-                    from = base + place;
+                let (mut cuts, len) = if is_short { self.few_cuts(&text[base..]) } else { self.cuts(&text[base..]) };
+                // Not by `places`: with the iterator the loop over Chinese text was a tenth slower.
+                while cuts != 0 {
+                    let cut = base + cuts.trailing_zeros() as usize;
+                    segment(from, cut);
+                    from = cut;
+                    cuts &= cuts - 1;
                 }
                 at = base + len;
                 before = text[at - 1].into();

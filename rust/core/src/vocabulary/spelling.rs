@@ -29,18 +29,11 @@ pub(crate) fn escape_spaces(text: &[u8], out: &mut Vec<u8>) {
 /// Appends a text with a space for each `▁`.
 pub(crate) fn unescape_spaces(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text;
-    while let Some(at) = memchr::memchr(ESCAPED_SPACE[0], rest) {
-        out.extend_from_slice(&rest[..at]);
-        rest = &rest[at..];
-        if let Some(after) = rest.strip_prefix(ESCAPED_SPACE) {
-            out.push(b' ');
-            rest = after;
-        } else {
-            out.push(rest[0]);
-            rest = &rest[1..];
-        }
+    while let Some((&byte, after)) = rest.split_first() {
+        let space = rest.strip_prefix(ESCAPED_SPACE);
+        out.push(if space.is_some() { b' ' } else { byte });
+        rest = space.unwrap_or(after);
     }
-    out.extend_from_slice(rest);
 }
 
 /// The text of the token for a byte: `<0xXX>`.
