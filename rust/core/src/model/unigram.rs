@@ -24,6 +24,7 @@ use std::ops::Range;
 use std::thread;
 
 use crate::error::VocabularyError;
+use crate::interrupt::Ticker;
 use crate::model::{Fragment, Model};
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::normalizer::unigram::UnigramNormalizer;
@@ -122,8 +123,9 @@ impl Model for Unigram {
         // The span of the unknown tokens before `at`.
         let mut unknowns = None;
         let mut score = 0.0;
-        let mut at = 0;
+        let (mut at, mut ticker) = (0, Ticker::default());
         while let Some(rest) = normalized.text.get(at..).filter(|rest| !rest.is_empty()) {
+            ticker.tick();
             let word = if self.splits_words { &rest[..word_len(rest, self.normalizer.space())] } else { rest };
             score = self.candidates.best_path(word, score, None, lattice);
             for &(token, len) in lattice.path.iter().rev() {

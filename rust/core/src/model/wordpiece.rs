@@ -275,8 +275,9 @@ impl WordPiece {
     ) {
         let Scratch { cache, word, .. } = scratch;
         word.text.reset(offset, S::SPANS);
-        let mut at = 0;
+        let (mut at, mut ticker) = (0, Ticker::default());
         while at < text.len() {
+            ticker.tick();
             let (character, len) = self.normalizer.character(text, at);
             if character.class() != Class::Dropped {
                 word.text.push_code_point(character.payload(), at..at + len);
@@ -305,8 +306,9 @@ impl WordPiece {
         }
 
         let len = PHANTOM_LEN + word.text.text.len();
-        let mut start = 0;
+        let (mut start, mut ticker) = (0, Ticker::default());
         while start < len {
+            ticker.tick();
             let Some((id, token_len)) = self.longest_match(&word.text.text, start) else {
                 word.ids.clear();
                 word.ends.clear();

@@ -151,11 +151,11 @@ impl UnigramNormalizer {
         let mut prepend_space = self.prepend_space;
         let (mut at, mut ticker) = (0, Ticker::default());
         while at < input.len() {
-            ticker.tick();
             let chunk = self.chunk(input, at);
             at = chunk.origin.end;
             let mut done = 0;
             while done < chunk.bytes.len() {
+                ticker.tick();
                 let rest = &chunk.bytes[done..];
                 let word_len = rest.iter().position(|&byte| byte == b' ').unwrap_or(rest.len());
                 if word_len == 0 {
