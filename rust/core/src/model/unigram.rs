@@ -21,7 +21,6 @@ mod lattice;
 mod words;
 
 use std::ops::Range;
-use std::thread;
 
 use crate::error::VocabularyError;
 use crate::interrupt::Ticker;
@@ -29,6 +28,7 @@ use crate::model::{Fragment, Model};
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::normalizer::unigram::UnigramNormalizer;
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
+use crate::threads::join;
 use crate::trie::DoubleArray;
 use crate::vocabulary::{Definition, Vocabulary};
 use lattice::{Candidates, Lattice};
@@ -75,15 +75,8 @@ impl Model for Unigram {
         }
         let unknown_score = lowest - UNKNOWN_PENALTY;
 
-        let (tokens, without_trie) = thread::scope(|scope| {
-            let without_trie = || WithoutTrie::new(vocabulary, &ids, unknown_score);
-            let other_thread = thread::Builder::new().spawn_scoped(scope, without_trie);
-            let tokens = DoubleArray::build(ids.iter().map(|&id| (vocabulary.text(id), id as u32)));
-            match other_thread.map(thread::ScopedJoinHandle::join) {
-                Ok(Ok(without_trie)) => (tokens, without_trie),
-                Ok(Err(_)) | Err(_) => (tokens, without_trie()),
-            }
-        });
+        let build_trie = || DoubleArray::build(ids.iter().map(|&id| (vocabulary.text(id), id as u32)));
+        let (tokens, without_trie) = join(build_trie, || WithoutTrie::new(vocabulary, &ids, unknown_score));
         let WithoutTrie { normalizer, splits_words, words } = without_trie?;
         let candidates = Candidates { tokens: tokens?, scores: Vec::new(), unknown: NULL_TOKEN, unknown_score };
         let mut model = Self { normalizer, candidates, splits_words, words };

@@ -145,7 +145,10 @@ impl Pass<'_> {
                 (ranks.symbol(vocabulary, &segment[at..at + len]), len)
             }
         };
-        let whole = |at: usize| (Some(char(at).0), char(at).1);
+        let whole = |at: usize| {
+            let (symbol, len) = char(at);
+            (Some(symbol), len)
+        };
         if let Some(merged) = runs::merge_piece(segment, whole, |left, right| ranks.get(left, right)) {
             return merged.for_each(|span| characters.push_symbol(span, segment, start, sink));
         }

@@ -63,7 +63,9 @@ pub(crate) fn merge_piece(
 
 /// Merges runs, of which neighbours have different symbols.
 fn merge_runs(mut runs: Vec<Run>, mut merge: impl FnMut(Symbol, Symbol) -> Merge) -> Option<Vec<Run>> {
+    let mut ticker = Ticker::default();
     while let Some((Merge { rank, symbol }, at, next)) = lowest(&runs, &mut merge) {
+        ticker.tick();
         let run = runs[at];
         if at == next && run.count >= 4 {
             let before = at.checked_sub(1).map(|before| (runs[before].symbol, symbol));
