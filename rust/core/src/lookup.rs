@@ -3,3 +3,4 @@
 pub(crate) mod hash;
 pub(crate) mod index;
 pub(crate) mod key;
+pub(crate) mod prefetch;

@@ -1,4 +1,4 @@
-//! Blocks of 64 bytes: their classes as bits ([`masks`], the only module with `unsafe`), and walks over such bits.
+//! Blocks of 64 bytes: their classes as bits ([`masks`]), and walks over such bits.
 
 pub(crate) mod masks;
 

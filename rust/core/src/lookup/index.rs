@@ -3,6 +3,8 @@
 //! A slot holds a number and, in the bits that numbers do not need, a tag: some bits of the hash, so that few values
 //! are compared in vain. At most half of the slots are taken. Complexity: constant expected time per look-up.
 
+use crate::lookup::prefetch::prefetch;
+
 /// How many look-ups are worth a prefetch together.
 pub(crate) const TOGETHER: usize = 16;
 
@@ -12,7 +14,6 @@ pub(crate) struct Index {
     /// The number plus one in the low bits, and the tag above them. A free slot is 0.
     slots: Vec<u32>,
     number_mask: u32,
-    len: usize,
 }
 
 impl Index {
@@ -24,7 +25,7 @@ impl Index {
     /// An empty table with this many slots, a power of two, for numbers below `len`. The caller has to replace it by a
     /// larger one before it is full.
     pub(crate) fn with_slots(num_slots: usize, len: usize) -> Self {
-        Self { slots: vec![0; num_slots], number_mask: ((len + 1).next_power_of_two() - 1) as u32, len: 0 }
+        Self { slots: vec![0; num_slots], number_mask: ((len + 1).next_power_of_two() - 1) as u32 }
     }
 
     /// Inserts `number`, whose value is not in the table yet.
@@ -41,7 +42,6 @@ impl Index {
             let slot = self.slots[at];
             if slot == 0 {
                 self.slots[at] = tag | (number as u32 + 1);
-                self.len += 1;
                 return None;
             }
             let found = (slot & self.number_mask).wrapping_sub(1) as usize;
@@ -84,27 +84,11 @@ impl Index {
         (slot & self.number_mask).wrapping_sub(1) as usize
     }
 
-    /// Loads the slots of several hashes into the processor's cache. Look-ups one after the other would wait for each
-    /// read of memory; these reads overlap.
+    /// Starts to load the slots of several hashes. Look-ups one after the other would wait for each read of memory;
+    /// these reads overlap.
     #[inline]
     pub(crate) fn prefetch(&self, hashes: &[u64]) {
-        std::hint::black_box(hashes.iter().fold(0, |all, &hash| all ^ self.likely(hash)));
-    }
-
-    /// Whether half of the slots are taken.
-    pub(crate) fn is_full(&self) -> bool {
-        self.len * 2 >= self.slots.len()
-    }
-
-    /// How many slots there are.
-    pub(crate) fn slots(&self) -> usize {
-        self.slots.len()
-    }
-
-    /// Removes all numbers.
-    pub(crate) fn clear(&mut self) {
-        self.slots.fill(0);
-        self.len = 0;
+        hashes.iter().for_each(|&hash| prefetch(&self.slots, hash as usize & self.slots.len().wrapping_sub(1)));
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
@@ -134,9 +118,7 @@ mod tests {
             assert_eq!(index.find(hash, |found| found == number), Some(number));
         }
         assert_eq!(index.likely(hashes[0]), 0);
-        assert!(index.heap_bytes() >= 4 * 2000 && !index.is_full());
-        index.clear();
-        assert_eq!(index.find(hashes[3], |_| true), None);
+        assert!(index.heap_bytes() >= 4 * 2000);
     }
 
     #[test]
@@ -152,6 +134,6 @@ mod tests {
     #[test]
     fn an_empty_index_finds_nothing() {
         assert_eq!(Index::default().find(7, |_| true), None);
-        assert!(Index::default().is_full() && Index::default().likely(7) == usize::MAX);
+        assert_eq!(Index::default().likely(7), usize::MAX);
     }
 }

@@ -37,7 +37,7 @@ impl Key {
     #[inline(always)]
     pub(crate) fn new(text: &[u8], start: usize, end: usize) -> Option<Self> {
         let len = end - start;
-        if !(1..=MAX_LEN).contains(&len) {
+        if len.wrapping_sub(1) >= MAX_LEN {
             return None;
         }
         Some(match text.get(start..start.wrapping_add(KEY_LEN)).and_then(<[u8]>::first_chunk) {
@@ -112,13 +112,6 @@ impl Key {
     #[inline(always)]
     pub(crate) fn hash(self, seed: Seed) -> u64 {
         seed.hash_words(self.0, self.1)
-    }
-
-    /// A cheaper hash of this many bits, for a table that overwrites instead of probing.
-    #[inline(always)]
-    pub(crate) fn cheap_hash(self, bits: u32) -> usize {
-        let mixed = (self.0 ^ self.1.rotate_left(29)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        (mixed >> (u64::BITS - bits)) as usize
     }
 
     /// Whether the keys are equal, without a branch between the halves.

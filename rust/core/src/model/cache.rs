@@ -1,6 +1,5 @@
 //! Caches from words to ids, one per scratch space, and queues that look several words up together.
 
 pub(super) mod queue;
-pub(super) mod recent;
 pub(super) mod segments;
 pub(super) mod words;

@@ -7,7 +7,7 @@
 //!
 //! The walks over the phantom are the same for every word, so their ends are in a table ([`PhantomMatch`]). Where no
 //! spans are asked for, the words of 64 bytes are found at once, and all their cache look-ups start before the first
-//! one is used ([`RecentWords`]).
+//! one is used ([`WordCache`]).
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_wpm_session` (`preprocess`, `is_chinese_char`, `tokenize`).
 //! Time: O(n · m) for n bytes of text and a longest token of m bytes; the worst case is a word in which every token is
@@ -18,7 +18,7 @@
 
 use std::ops::Range;
 
-use super::cache::recent::{RecentProbe, RecentWords};
+use super::cache::words::{Probe, WordCache};
 use crate::error::VocabularyError;
 use crate::interrupt::Ticker;
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
@@ -60,14 +60,14 @@ struct PhantomMatch {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     /// Ids by the bytes of a word before it is normalized.
-    cache: RecentWords,
+    cache: WordCache,
     word: NormalizedWord,
     probes: BlockProbes,
 }
 
 /// The cache look-ups of the words in a block, each with the place where the word starts.
 #[derive(Debug)]
-struct BlockProbes([(RecentProbe, u32); BLOCK_LEN]);
+struct BlockProbes([(Probe, u32); BLOCK_LEN]);
 
 impl Default for BlockProbes {
     fn default() -> Self {
@@ -194,12 +194,9 @@ impl WordPiece {
 
             for word in 0..num_words {
                 let (probe, at) = scratch.probes.0[word % BLOCK_LEN];
-                match scratch.cache.get(probe) {
-                    Some(ids) => ids.for_each(|id| sink.push(id, 0..0)),
-                    None => {
-                        let at = at as usize;
-                        self.encode_word(&block[at..at + len_at(at)], 0, Some(probe), scratch, sink);
-                    }
+                if !scratch.cache.push(probe, sink) {
+                    let at = at as usize;
+                    self.encode_word(&block[at..at + len_at(at)], 0, Some(probe), scratch, sink);
                 }
             }
 
@@ -239,9 +236,8 @@ impl WordPiece {
                     }
                     let bytes = text[start..].first_chunk().filter(|_| !S::SPANS && end - start <= MAX_LEN);
                     let probe = bytes.map(|bytes| scratch.cache.probe(Key::of(bytes, end - start)));
-                    match probe.and_then(|probe| scratch.cache.get(probe)) {
-                        Some(ids) => ids.for_each(|id| sink.push(id, 0..0)),
-                        None => self.encode_word(&text[start..end], offset + start, probe, scratch, sink),
+                    if probe.is_none_or(|probe| !scratch.cache.push(probe, sink)) {
+                        self.encode_word(&text[start..end], offset + start, probe, scratch, sink);
                     }
                 }
             }
@@ -269,7 +265,7 @@ impl WordPiece {
         &self,
         text: &[u8],
         offset: usize,
-        probe: Option<RecentProbe>,
+        probe: Option<Probe>,
         scratch: &mut Scratch,
         sink: &mut S,
     ) {

@@ -7,106 +7,110 @@
 //! 3. how the others merge, in [`Lanes`].
 
 use super::Tables;
-use crate::lookup::key::Key;
-use crate::model::cache::queue::{Batch, MAX_WORDS};
+use super::whole_tokens::WholeTokens;
+use crate::lookup::key::MAX_LEN;
+use crate::model::cache::queue::Batch;
 use crate::model::cache::words::WordCache;
-use crate::model::merging::lanes::{self, Lanes, MAX_SYMBOLS};
+use crate::model::merging::lanes::{Lanes, MAX_SYMBOLS};
 use crate::sink::TokenId;
 
 /// Scratch space for the pieces of a batch.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct NewWords {
-    /// Places of new pieces in their batch, each with the token that it is likely to be.
-    new: [(u32, u32); MAX_WORDS],
-    /// The same for those that are tokens.
-    tokens: [(u32, u32); MAX_WORDS],
+    /// The new pieces, each with the token that it is likely to be.
+    likely: Vec<(u32, u32)>,
+    /// Those of them that are no tokens.
+    others: Vec<u32>,
     lanes: Lanes,
-    /// The pieces in the lanes, with their places in the batch.
-    merging: [(Key, usize); lanes::MAX_WORDS],
+    /// The pieces in the lanes.
+    merging: Vec<u32>,
 }
 
-impl Default for NewWords {
-    fn default() -> Self {
-        let (new, merging) = ([(0, 0); MAX_WORDS], [(Key::default(), 0); lanes::MAX_WORDS]);
-        Self { new, tokens: new, lanes: Lanes::default(), merging }
-    }
+/// Learns the pieces of one batch.
+struct Pass<'a> {
+    tables: &'a Tables,
+    words: Batch<'a>,
+    cache: &'a mut WordCache,
 }
 
 impl NewWords {
-    /// Encodes the short pieces of a batch that are not cached, and caches them, except those in which a byte is no
+    /// Encodes those of the new pieces of a batch that are short, and caches them, except those in which a byte is no
     /// token.
     #[inline(never)]
-    pub(super) fn learn(&mut self, tables: &Tables, text: &[u8], mut words: Batch<'_>, cache: &mut WordCache) {
-        let mut num_new = 0;
-        for ((&key, &place), at) in words.keys.iter().zip(&*words.places).zip(0..) {
-            self.new[num_new % MAX_WORDS].0 = at;
-            num_new += usize::from(!cache.is_at(place, key));
-        }
+    pub(super) fn learn(&mut self, tables: &Tables, words: Batch<'_>, new: &[u32], cache: &mut WordCache) {
+        let Self { likely, others, lanes, merging } = self;
+        let mut pass = Pass { tables, words, cache };
+        let others = match &tables.whole_tokens {
+            Some(whole_tokens) => {
+                others.clear();
+                pass.learn_tokens(whole_tokens, new, likely, others);
+                others
+            }
+            None => new,
+        };
 
-        let num_others = self.learn_tokens(tables, num_new, &mut words, cache);
-
-        let mut num_merging = 0;
-        for number in 0..num_others {
-            let at = self.new[number % MAX_WORDS].0 as usize;
-            let Some(key) = words.keys[at].some() else { continue };
-            let start = if at == 0 { words.start } else { words.ends[at - 1] };
-            let piece = &text[start..words.ends[at]];
-            if cache.get(key).is_some() || tables.whole_piece(piece, Some(key)).is_some() {
+        merging.clear();
+        for &at in others {
+            let (probe, piece) = (words.probes[at as usize], words.word(at as usize));
+            // A piece may be in the batch twice, and a token need not be where it is likely to be.
+            let is_known = || pass.cache.contains(probe) || tables.whole_piece(piece, Some(probe.key)).is_some();
+            if piece.len() > MAX_LEN || is_known() {
                 continue;
             }
-            self.merging[num_merging % lanes::MAX_WORDS] = (key, at);
-            num_merging += 1;
-            self.lanes.start();
-            tables.symbols(piece, |symbol, _, merge| self.lanes.push(&tables.ranks, symbol, merge));
-            if self.lanes.end() {
-                self.merge(tables, num_merging, &mut words, cache);
-                num_merging = 0;
+            merging.push(at);
+            lanes.start();
+            tables.symbols(piece, |symbol, _, merge| lanes.push(&tables.ranks, symbol, merge));
+            if lanes.end() {
+                pass.merge(lanes, merging);
             }
         }
-        self.merge(tables, num_merging, &mut words, cache);
+        pass.merge(lanes, merging);
     }
+}
 
-    /// Caches those of the new pieces that are tokens, and keeps the others in [`NewWords::new`]. Returns their number.
-    fn learn_tokens(&mut self, tables: &Tables, num_new: usize, words: &mut Batch<'_>, cache: &mut WordCache) -> usize {
-        let Some(whole_tokens) = &tables.whole_tokens else { return num_new };
-        for (at, id) in &mut self.new[..num_new] {
-            *id = whole_tokens.likely(words.keys[*at as usize]) as u32;
+impl Pass<'_> {
+    /// Caches those of the new pieces that are tokens, and appends the others to `others`.
+    fn learn_tokens(
+        &mut self,
+        whole_tokens: &WholeTokens,
+        new: &[u32],
+        likely: &mut Vec<(u32, u32)>,
+        others: &mut Vec<u32>,
+    ) {
+        likely.clear();
+        for &at in new {
+            let id = whole_tokens.likely(self.words.probes[at as usize].key);
+            whole_tokens.prefetch(id);
+            likely.push((at, id as u32));
         }
-
-        let (mut num_tokens, mut num_others) = (0, 0);
-        for number in 0..num_new {
-            let (at, id) = self.new[number];
-            let key = words.keys[at as usize];
-            let is_token = whole_tokens.is_token(id as usize, key) & key.some().is_some();
-            self.tokens[num_tokens % MAX_WORDS] = (at, id);
-            num_tokens += usize::from(is_token);
-            self.new[num_others % MAX_WORDS] = (at, id);
-            num_others += usize::from(!is_token);
-        }
-
-        for &(at, id) in &self.tokens[..num_tokens] {
-            let key = words.keys[at as usize];
-            if cache.get(key).is_none() {
-                words.places[at as usize] = cache.insert(key, &[id as TokenId]);
+        for &(at, id) in &*likely {
+            let probe = self.words.probes[at as usize];
+            if whole_tokens.is_token(id as usize, probe.key) && probe.key.long().is_none() {
+                self.insert(at, &[id as TokenId]);
+            } else {
+                others.push(at);
             }
         }
-        num_others
     }
 
     /// Merges the pieces in the lanes, and caches their tokens.
-    fn merge(&mut self, tables: &Tables, num_merging: usize, words: &mut Batch<'_>, cache: &mut WordCache) {
-        self.lanes.run(&tables.ranks);
-        for (number, &(key, at)) in self.merging[..num_merging].iter().enumerate() {
+    fn merge(&mut self, lanes: &mut Lanes, merging: &mut Vec<u32>) {
+        lanes.run(&self.tables.ranks);
+        for (number, at) in merging.drain(..).enumerate() {
             let (mut ids, mut num_ids, mut are_tokens) = ([0; MAX_SYMBOLS], 0, true);
-            for symbol in self.lanes.symbols(number) {
+            for symbol in lanes.symbols(number) {
                 ids[num_ids % MAX_SYMBOLS] = symbol as TokenId;
-                are_tokens &= tables.ranks.is_token(symbol);
+                are_tokens &= self.tables.ranks.is_token(symbol);
                 num_ids += 1;
             }
-            if are_tokens && cache.get(key).is_none() {
-                words.places[at] = cache.insert(key, &ids[..num_ids]);
+            if are_tokens {
+                self.insert(at, &ids[..num_ids]);
             }
         }
-        self.lanes.clear();
+        lanes.clear();
+    }
+
+    fn insert(&mut self, at: u32, ids: &[TokenId]) {
+        self.cache.insert(self.words.probes[at as usize], ids);
     }
 }

@@ -6,11 +6,13 @@
 //! 3. Any other piece is encoded by itself: whole if it is a token that skips the merges, by counting if it repeats one
 //!    character, and else segment by segment between the places that no merge can cross.
 
+use std::ops::Range;
+
 use super::new_words::NewWords;
 use super::{Merger, Tables};
 use crate::lookup::key::Key;
-use crate::model::cache::queue::{Batch, Word, WordEncoder, WordQueue};
-use crate::model::cache::words::WordCache;
+use crate::model::cache::queue::{Batch, WordEncoder, WordQueue};
+use crate::model::cache::words::{Probe, WordCache};
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::pretokenizer::Splitter;
 use crate::sink::{Sink, TokenId};
@@ -44,9 +46,7 @@ pub(super) fn encode<S: Sink>(
     let (bytes, sink) = (&text.text[..], &mut Traced { sink, text });
     let mut pass = Pass { tables, text: bytes, scratch: encoder };
     if S::SPANS {
-        return splitter.split(bytes, |start, end| {
-            pass.encode_new(&Word { start, end, key: Key::new(bytes, start, end) }, sink);
-        });
+        return splitter.split(bytes, |start, end| pass.encode_new(start..end, sink));
     }
     queue.start(0);
     splitter.split(bytes, |_, end| {
@@ -71,10 +71,10 @@ impl Pass<'_> {
     }
 
     /// Encodes a piece that is not cached.
-    fn encode_new<S: Sink>(&mut self, &Word { start, end, key }: &Word, sink: &mut S) {
+    fn encode_new<S: Sink>(&mut self, Range { start, end }: Range<usize>, sink: &mut S) {
         let (tables, text) = (self.tables, self.text);
         let piece = &text[start..end];
-        if let Some(id) = tables.whole_piece(piece, key) {
+        if let Some(id) = tables.whole_piece(piece, Key::new(text, start, end)) {
             return sink.push(id, start..end);
         }
         if tables.merge_run(piece, start, sink) {
@@ -103,13 +103,14 @@ impl Pass<'_> {
         let Some(key) = key.map(|key| key.marked(true)) else {
             return self.tables.merge(segment, start, merger, sink);
         };
-        if let Some(ids) = cache.get(key) {
-            return sink.push_all(ids);
+        let probe = cache.probe(key);
+        if cache.push(probe, sink) {
+            return;
         }
         segment_ids.clear();
         self.tables.merge(segment, start, merger, segment_ids);
         sink.push_all(segment_ids);
-        cache.insert(key, segment_ids);
+        cache.insert(probe, segment_ids);
     }
 }
 
@@ -119,22 +120,18 @@ impl WordEncoder for Pass<'_> {
         &self.scratch.cache
     }
 
-    fn learn(&mut self, words: Batch<'_>) {
+    fn learn(&mut self, words: Batch<'_>, new: &[u32]) {
         let PieceScratch { new_words, cache, .. } = &mut *self.scratch;
-        new_words.learn(self.tables, self.text, words, cache);
+        new_words.learn(self.tables, words, new, cache);
     }
 
     #[inline(never)]
-    fn encode<S: Sink>(&mut self, piece: &Word, sink: &mut S) {
-        let bytes = &self.text[piece.start..piece.end];
-        if let Some(ids) = self.scratch.cache.get_word(piece.key, bytes) {
-            return sink.push_all(ids);
-        }
+    fn encode<S: Sink>(&mut self, range: Range<usize>, probe: Probe, sink: &mut S) {
         let mut ids = std::mem::take(&mut self.scratch.ids);
         ids.clear();
-        self.encode_new(piece, &mut ids);
+        self.encode_new(range.clone(), &mut ids);
         sink.push_all(&ids);
-        self.scratch.cache.insert_word(piece.key, bytes, &ids);
+        self.scratch.cache.insert_word(probe, &self.text[range], &ids);
         self.scratch.ids = ids;
     }
 }

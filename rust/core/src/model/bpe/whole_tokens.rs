@@ -8,6 +8,7 @@
 use crate::lookup::hash::Seed;
 use crate::lookup::index::{Index, TOGETHER};
 use crate::lookup::key::Key;
+use crate::lookup::prefetch::prefetch;
 use crate::sink::TokenId;
 
 /// The tokens of a vocabulary as whole pieces.
@@ -94,6 +95,12 @@ impl WholeTokens {
     #[inline(always)]
     pub(super) fn likely(&self, key: Key) -> usize {
         self.short.likely(key.hash(self.seed))
+    }
+
+    /// Starts to load what [`WholeTokens::is_token`] reads.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, number: usize) {
+        prefetch(&self.keys, number);
     }
 
     /// Whether a short piece is the token with this number.

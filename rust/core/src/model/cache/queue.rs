@@ -1,51 +1,56 @@
 //! A queue of words whose cache look-ups overlap.
 //!
-//! A look-up is two dependent reads of memory, and what follows depends on a branch that cannot be predicted. One word
-//! after the other would wait for all of that. So the queue drains in stages:
-//! 1. The index slot of every word is read.
-//! 2. The entries of all words are read, and their ids are put together without a branch, up to the first word that is
-//!    not where it is likely to be.
-//! 3. That word is looked up the slow way, or encoded; the first time that a new word is met, the encoder may learn all
-//!    new words of the queue together. Then stage 2 goes on.
+//! A look-up waits for memory, and what follows depends on a branch that cannot be predicted. One word after the other
+//! would wait for all of that. So the queue drains in stages:
+//! 1. The look-up of every word starts.
+//! 2. The ids of all words that have few are put together, without a branch that is hard to predict. Every other word
+//!    leaves a gap.
+//! 3. The encoder may learn the new words among them together. Then the gaps are filled, in order.
 
-use super::words::{INLINE, WordCache};
+use std::ops::Range;
+
+use super::words::{INLINE, Probe, WordCache};
 use crate::interrupt;
-use crate::lookup::key::Key;
 use crate::sink::{Sink, TokenId};
 
 /// The most words at a time.
-pub(crate) const MAX_WORDS: usize = 256;
-/// More ids than the entries of all words have, a power of two.
+pub(crate) const MAX_WORDS: usize = 512;
+/// More ids than the slots of all words have, a power of two.
 const MAX_IDS: usize = (MAX_WORDS * INLINE).next_power_of_two();
 
-/// A word: its byte range in the text, and its key if it is short.
-#[derive(Debug)]
-pub(crate) struct Word {
-    pub start: usize,
-    pub end: usize,
-    pub key: Option<Key>,
+/// Words of a queue, end to end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Batch<'a> {
+    text: &'a [u8],
+    /// Where the first word starts.
+    start: usize,
+    ends: &'a [usize],
+    pub probes: &'a [Probe],
 }
 
-/// Words of a queue, end to end.
-pub(crate) struct Batch<'a> {
-    /// Where the first word starts.
-    pub start: usize,
-    pub ends: &'a [usize],
-    /// The default for long words.
-    pub keys: &'a [Key],
-    /// Where the words are likely to be in the cache.
-    pub places: &'a mut [usize],
+impl<'a> Batch<'a> {
+    /// Where the word with this number is in the text.
+    #[inline(always)]
+    fn range(self, at: usize) -> Range<usize> {
+        (if at == 0 { self.start } else { self.ends[at - 1] })..self.ends[at]
+    }
+
+    /// The word with this number.
+    #[inline(always)]
+    pub(crate) fn word(self, at: usize) -> &'a [u8] {
+        &self.text[self.range(at)]
+    }
 }
 
 /// Encodes the words that the queue does not find in its cache.
 pub(crate) trait WordEncoder {
     fn cache(&self) -> &WordCache;
 
-    /// Puts new words into the cache, if encoding several of them together is faster. The first word is new.
-    fn learn(&mut self, _words: Batch<'_>) {}
+    /// Puts new words, of which these are the numbers, into the cache, if encoding several of them together is faster.
+    fn learn(&mut self, _words: Batch<'_>, _new: &[u32]) {}
 
-    /// Pushes the ids of one word, and caches them.
-    fn encode<S: Sink>(&mut self, word: &Word, sink: &mut S);
+    /// Pushes the ids of the new word in this range of the text, and caches them.
+    fn encode<S: Sink>(&mut self, range: Range<usize>, probe: Probe, sink: &mut S);
 }
 
 /// Words end to end on their way through a [`WordCache`].
@@ -55,11 +60,19 @@ pub(crate) struct WordQueue {
     /// Where the first word starts.
     start: usize,
     ends: [usize; MAX_WORDS],
-    /// Once looked up, the key of each word, and where it is likely to be in the cache.
-    keys: [Key; MAX_WORDS],
-    places: [usize; MAX_WORDS],
-    /// Ids of found words, with room for any number of them modulo a power of two, so that no number is checked.
+    probes: [Probe; MAX_WORDS],
+    found: Found,
+}
+
+/// The ids of words that have few, put together.
+#[derive(Debug)]
+struct Found {
+    /// With room for any number of them modulo a power of two, so that no number is checked.
     ids: [TokenId; MAX_IDS + INLINE],
+    /// The words without ids here: the number of each, and of the ids before it.
+    gaps: Vec<(u32, u32)>,
+    /// The numbers of those that are not cached.
+    new: Vec<u32>,
 }
 
 impl Default for WordQueue {
@@ -68,9 +81,8 @@ impl Default for WordQueue {
             len: 0,
             start: 0,
             ends: [0; MAX_WORDS],
-            keys: [Key::default(); MAX_WORDS],
-            places: [0; MAX_WORDS],
-            ids: [0; MAX_IDS + INLINE],
+            probes: [Probe::default(); MAX_WORDS],
+            found: Found { ids: [0; MAX_IDS + INLINE], gaps: Vec::new(), new: Vec::new() },
         }
     }
 }
@@ -94,54 +106,61 @@ impl WordQueue {
     pub(crate) fn drain<S: Sink>(&mut self, text: &[u8], encoder: &mut impl WordEncoder, sink: &mut S) {
         interrupt::check();
         let len = std::mem::take(&mut self.len).min(MAX_WORDS);
-        let (ends, keys, places) = (&self.ends[..len], &mut self.keys[..len], &mut self.places[..len]);
-        let mut start = self.start;
-        for ((&end, key), place) in ends.iter().zip(&mut *keys).zip(&mut *places) {
-            // No word has the key that stands for a long one.
-            *key = Key::new(text, start, end).unwrap_or_default();
-            *place = encoder.cache().likely(*key);
-            start = end;
-        }
+        let (ends, probes, found) = (&self.ends[..len], &mut self.probes[..len], &mut self.found);
+        let cache = encoder.cache();
+        cache.probe_all(text, self.start, ends, probes);
+        let num_ids = found.look_up(cache, probes);
 
-        let (mut at, mut has_learned) = (0, false);
-        loop {
-            let (num_found, num_ids) = likely_ids(encoder.cache(), &keys[at..], &places[at..], &mut self.ids);
-            sink.push_all(&self.ids[..num_ids]);
-            at += num_found;
-            let (Some(&key), Some(&end)) = (keys.get(at), ends.get(at)) else { break };
-            let start = if at == 0 { self.start } else { ends[at - 1] };
-            if !has_learned && key.some().is_some_and(|key| encoder.cache().get(key).is_none()) {
-                has_learned = true;
-                encoder.learn(Batch { start, ends: &ends[at..], keys: &keys[at..], places: &mut places[at..] });
-            } else {
-                encoder.encode(&Word { start, end, key: key.some() }, sink);
-                at += 1;
+        let words = Batch { text, start: self.start, ends, probes };
+        if !found.new.is_empty() {
+            encoder.learn(words, &found.new);
+        }
+        let mut from = 0;
+        for &(at, num_before) in &found.gaps {
+            let (at, num_before) = (at as usize, num_before as usize);
+            sink.push_all(&found.ids[from..num_before]);
+            from = num_before;
+            if !encoder.cache().push_word(probes[at], words.word(at), sink) {
+                encoder.encode(words.range(at), probes[at], sink);
             }
         }
-        self.start = start;
+        sink.push_all(&found.ids[from..num_ids]);
+        self.start = ends.last().copied().unwrap_or(self.start);
     }
 }
 
-/// Puts together the ids of the first words, up to one that is not at its likely place. Returns how many words and ids.
-#[inline(never)]
-fn likely_ids(
-    cache: &WordCache,
-    keys: &[Key],
-    places: &[usize],
-    ids: &mut [TokenId; MAX_IDS + INLINE],
-) -> (usize, usize) {
-    let mut num_ids = 0;
-    for (at, (&key, &place)) in keys.iter().zip(places).enumerate() {
-        let Some((few, len)) = cache.few_at(place, key) else { return (at, num_ids) };
-        ids[num_ids % MAX_IDS..][..INLINE].copy_from_slice(&few);
-        num_ids += len;
+impl Found {
+    /// Looks up all words. Returns the number of ids.
+    #[inline(never)]
+    fn look_up(&mut self, cache: &WordCache, probes: &[Probe]) -> usize {
+        self.gaps.clear();
+        self.new.clear();
+        let mut num_ids = 0;
+        for (at, &probe) in probes.iter().enumerate() {
+            match cache.few(probe) {
+                Some((few, len)) => {
+                    self.ids[num_ids % MAX_IDS..][..INLINE].copy_from_slice(&few);
+                    num_ids += len;
+                }
+                None => self.add_gap(at, num_ids, cache.contains(probe)),
+            }
+        }
+        num_ids
     }
-    (keys.len(), num_ids)
+
+    #[cold]
+    #[inline(never)]
+    fn add_gap(&mut self, at: usize, num_ids: usize, is_cached: bool) {
+        self.gaps.push((at as u32, num_ids as u32));
+        if !is_cached {
+            self.new.push(at as u32);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Batch, MAX_WORDS, Word, WordCache, WordEncoder, WordQueue};
+    use super::{Batch, MAX_WORDS, Probe, Range, WordCache, WordEncoder, WordQueue};
     use crate::sink::{Sink, TokenId};
 
     /// Words whose ids are their first byte as many times as their length says: none, few or many. Learns every other
@@ -152,8 +171,8 @@ mod tests {
         learned: usize,
     }
 
-    fn ids(text: &[u8], start: usize, end: usize) -> Vec<TokenId> {
-        vec![TokenId::from(text[start]); (end - start) % 7]
+    fn ids(word: &[u8]) -> Vec<TokenId> {
+        vec![TokenId::from(word[0]); word.len() % 7]
     }
 
     impl WordEncoder for Numbers<'_> {
@@ -161,24 +180,21 @@ mod tests {
             &self.cache
         }
 
-        fn learn(&mut self, words: Batch<'_>) {
-            assert!(self.cache.get(words.keys[0]).is_none());
-            let mut start = words.start;
-            for (at, (&end, &key)) in words.ends.iter().zip(words.keys).enumerate() {
-                if at % 2 == 0 && key.some().is_some() && self.cache.get(key).is_none() {
-                    words.places[at] = self.cache.insert(key, &ids(self.text, start, end));
+        fn learn(&mut self, words: Batch<'_>, new: &[u32]) {
+            for &at in new.iter().step_by(2) {
+                let (probe, word) = (words.probes[at as usize], words.word(at as usize));
+                if !self.cache.contains(probe) {
+                    self.cache.insert_word(probe, word, &ids(word));
                     self.learned += 1;
                 }
-                start = end;
             }
         }
 
-        fn encode<S: Sink>(&mut self, word: &Word, sink: &mut S) {
-            let ids = ids(self.text, word.start, word.end);
-            if let Some(key) = word.key.filter(|&key| self.cache.get(key).is_none()) {
-                self.cache.insert(key, &ids);
-            }
-            sink.push_all(&ids);
+        fn encode<S: Sink>(&mut self, range: Range<usize>, probe: Probe, sink: &mut S) {
+            let word = &self.text[range];
+            assert!(!self.cache.contains(probe));
+            self.cache.insert_word(probe, word, &ids(word));
+            sink.push_all(&ids(word));
         }
     }
 
@@ -193,7 +209,7 @@ mod tests {
             for len in (1..40).cycle().take(MAX_WORDS) {
                 let end = start + len;
                 assert_eq!(queue.push(end), queue.len == MAX_WORDS);
-                expected.extend(ids(&text, start, end));
+                expected.extend(ids(&text[start..end]));
                 start = end;
             }
             queue.drain(&text, &mut numbers, &mut found);

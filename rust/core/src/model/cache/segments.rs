@@ -4,8 +4,8 @@
 
 use std::ops::Range;
 
-use super::queue::{Word, WordEncoder, WordQueue};
-use super::words::WordCache;
+use super::queue::{WordEncoder, WordQueue};
+use super::words::{Probe, WordCache};
 use crate::model::adjacency::Junctions;
 use crate::sink::{Sink, TokenId};
 
@@ -14,6 +14,8 @@ use crate::sink::{Sink, TokenId};
 pub(crate) struct Segments {
     queue: WordQueue,
     cache: WordCache,
+    /// The ids of a new segment on their way into the cache.
+    ids: Vec<TokenId>,
 }
 
 impl Segments {
@@ -38,14 +40,15 @@ impl Segments {
 
     #[inline(never)]
     fn drain<S: Sink>(&mut self, text: &[u8], sink: &mut S, encode: &mut impl FnMut(&[u8], &mut Vec<TokenId>)) {
-        let Self { queue, cache } = self;
-        queue.drain(text, &mut SegmentEncoder { text, cache, encode }, sink);
+        let Self { queue, cache, ids } = self;
+        queue.drain(text, &mut SegmentEncoder { text, cache, ids, encode }, sink);
     }
 }
 
 struct SegmentEncoder<'a, F> {
     text: &'a [u8],
     cache: &'a mut WordCache,
+    ids: &'a mut Vec<TokenId>,
     encode: &'a mut F,
 }
 
@@ -54,7 +57,12 @@ impl<F: FnMut(&[u8], &mut Vec<TokenId>)> WordEncoder for SegmentEncoder<'_, F> {
         self.cache
     }
 
-    fn encode<S: Sink>(&mut self, segment: &Word, sink: &mut S) {
-        self.cache.push_word(self.text, segment.start, segment.end, sink, &mut *self.encode);
+    #[inline(never)]
+    fn encode<S: Sink>(&mut self, range: Range<usize>, probe: Probe, sink: &mut S) {
+        let segment = &self.text[range];
+        self.ids.clear();
+        (self.encode)(segment, self.ids);
+        sink.push_all(self.ids);
+        self.cache.insert_word(probe, segment, self.ids);
     }
 }

@@ -1,245 +1,351 @@
-//! A bounded cache from words to ids: an open-addressing index into an append-only array.
+//! A bounded cache from words to ids: an open-addressing table whose slots hold the words and their ids.
 //!
-//! Words lie end to end in the order of their first use, which puts the frequent ones close together; the index, four
-//! bytes a slot, has the place of each. So a repeated word costs two reads of the near caches, and new words leave the
-//! memory of the others alone. A word of up to 15 bytes with up to three ids lies in 32 bytes; the bytes of longer
-//! words and longer lists of ids are in two further arrays. A full cache is emptied.
+//! A slot has 32 bytes: a word of up to 15 bytes and up to three ids. Two slots are a line of the processor's cache, so
+//! a look-up mostly reads one line, which [`WordCache::probe`] prefetches long before it is used. Longer words and
+//! longer lists of ids lie in a ring of records, of which the oldest is overwritten. A table that is half full grows,
+//! up to a bound; after that a new word evicts one of the two words of its line.
 //!
-//! At most 18 MiB per scratch space, whatever the text; nothing is allocated before the first word. O(1) for a short
+//! At most 48 MiB per scratch space, whatever the text; nothing is allocated before the first word. O(1) for a short
 //! word, O(length) for a long one.
 
 use crate::lookup::hash::Seed;
-use crate::lookup::index::Index;
 use crate::lookup::key::Key;
+use crate::lookup::prefetch::prefetch;
 use crate::sink::{Sink, TokenId};
 
 /// The longest word that is cached, in bytes.
 const MAX_WORD: usize = 512;
-/// Ids that fit into an entry.
+/// Ids that fit into a slot.
 pub(crate) const INLINE: usize = 3;
-/// The most words that are cached.
-const MAX_WORDS: usize = (1 << 18) - 1;
-/// Slots of a new index, a power of two.
-const MIN_SLOTS: usize = 1 << 11;
-/// Bytes of long words, and ids beyond [`INLINE`], that are cached.
-const ROOM: usize = 1 << 20;
+/// Lines of the first table and of the largest one, powers of two.
+const MIN_LINES: usize = 1 << 14;
+const MAX_LINES: usize = 1 << 19;
+/// A word lies in one of this many lines, starting at the one that its hash says.
+const WINDOW: usize = 4;
+/// Bytes of the ring of records.
+const ROOM: usize = 1 << 24;
+/// Bytes of an id in a record.
+const ID_LEN: usize = size_of::<TokenId>();
 
-/// A word and its ids.
+/// A word and its ids. A free slot has the default key, which no word has.
 #[derive(Debug, Clone, Copy, Default)]
-struct Entry {
+struct Slot {
     key: Key,
-    /// The ids, or the place of the first one in [`WordCache::ids`].
+    /// The ids; or, if there are more or the word is long, the place of its record, low half first.
     ids: [TokenId; INLINE],
     num_ids: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
+struct Line([Slot; 2]);
+
+/// A look-up under way.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Probe {
+    pub key: Key,
+    hash: u64,
 }
 
 /// A cache from words to ids.
 #[derive(Debug, Default)]
 pub(crate) struct WordCache {
     seed: Seed,
-    index: Index,
-    entries: Vec<Entry>,
-    bytes: Vec<u8>,
-    ids: Vec<TokenId>,
-    /// The ids of a new word on their way into the cache.
-    new: Vec<TokenId>,
+    lines: Vec<Line>,
+    num_words: usize,
+    /// How many words were evicted.
+    num_evicted: usize,
+    records: Records,
+}
+
+/// The latest records, in a ring. A record has the ids of a word, and before them its bytes if the word is long.
+#[derive(Debug, Default)]
+struct Records {
+    ring: Vec<u8>,
+    /// Where the next record begins, counted from the first one of all.
+    end: u64,
 }
 
 impl WordCache {
-    /// Pushes the ids of the word `text[start..end]`: the cached ones, or else those that `encode` appends.
-    #[inline(always)]
-    pub(crate) fn push_word<S: Sink>(
-        &mut self,
-        text: &[u8],
-        start: usize,
-        end: usize,
-        sink: &mut S,
-        encode: impl FnOnce(&[u8], &mut Vec<TokenId>),
-    ) {
-        let key = Key::new(text, start, end);
-        match self.get_word(key, &text[start..end]) {
-            Some(ids) => sink.push_all(ids),
-            None => self.push_new(key, &text[start..end], sink, encode),
+    /// Starts to look up words that lie end to end in `text`, the first one at byte `start`. Out of line, so that all
+    /// its variables have registers.
+    #[inline(never)]
+    pub(crate) fn probe_all(&self, text: &[u8], mut start: usize, ends: &[usize], probes: &mut [Probe]) {
+        for (&end, probe) in ends.iter().zip(probes) {
+            match Key::new(text, start, end) {
+                Some(key) => *probe = self.probe(key),
+                None => *probe = self.probe_long(&text[start..end]),
+            }
+            start = end;
         }
+    }
+
+    /// Starts to look up a short word.
+    #[inline(always)]
+    pub(crate) fn probe(&self, key: Key) -> Probe {
+        self.prefetched(Probe { key, hash: key.hash(self.seed) })
     }
 
     #[inline(never)]
-    fn push_new<S: Sink>(
-        &mut self,
-        key: Option<Key>,
-        word: &[u8],
-        sink: &mut S,
-        encode: impl FnOnce(&[u8], &mut Vec<TokenId>),
-    ) {
-        let mut ids = std::mem::take(&mut self.new);
-        ids.clear();
-        encode(word, &mut ids);
-        sink.push_all(&ids);
-        self.insert_word(key, word, &ids);
-        self.new = ids;
+    fn probe_long(&self, word: &[u8]) -> Probe {
+        // A word that is too long is never cached, so one key for all of them does.
+        let hash = if word.len() <= MAX_WORD { self.seed.hash(word) } else { 0 };
+        self.prefetched(Probe { key: Key::of_long(hash, 0, word.len()), hash })
     }
 
-    /// The cached ids of a short word.
     #[inline(always)]
-    pub(crate) fn get(&self, key: Key) -> Option<&[TokenId]> {
-        self.find(key.hash(self.seed), |entry| entry.key == key)
+    fn prefetched(&self, probe: Probe) -> Probe {
+        prefetch(&self.lines, self.home(probe));
+        probe
     }
 
-    /// The likely place of a short word; see [`Index::likely`].
+    /// The line where a word lies if that has room for it.
     #[inline(always)]
-    pub(crate) fn likely(&self, key: Key) -> usize {
-        self.index.likely(key.hash(self.seed))
+    fn home(&self, probe: Probe) -> usize {
+        probe.hash as usize & self.lines.len().wrapping_sub(1)
     }
 
-    /// The ids of a short word and their number, if it is at this place and they are in its entry.
+    /// The ids of a word and their number, if the word is short and has few ids.
     #[inline(always)]
-    pub(crate) fn few_at(&self, place: usize, key: Key) -> Option<([TokenId; INLINE], usize)> {
-        let entry = self.entries.get(place)?;
-        (entry.key == key && entry.num_ids <= INLINE as u32).then_some((entry.ids, entry.num_ids as usize))
-    }
-
-    /// Whether a short word is at this place.
-    #[inline(always)]
-    pub(crate) fn is_at(&self, place: usize, key: Key) -> bool {
-        self.entries.get(place).is_some_and(|entry| entry.key.is(key))
-    }
-
-    /// The cached ids of a word, given its key if it is short.
-    #[inline(always)]
-    pub(crate) fn get_word(&self, key: Option<Key>, word: &[u8]) -> Option<&[TokenId]> {
-        match key {
-            Some(key) => self.get(key),
-            None => self.get_long(word),
+    pub(crate) fn few(&self, probe: Probe) -> Option<([TokenId; INLINE], usize)> {
+        let slot = self.lines.get(self.home(probe))?.slot(probe.key);
+        if slot.key.is(probe.key) && slot.is_inline() {
+            return Some((slot.ids, slot.num_ids as usize));
         }
+        self.few_elsewhere(probe)
     }
 
-    /// Caches the ids of a word that is not cached yet, given its key if it is short.
-    pub(crate) fn insert_word(&mut self, key: Option<Key>, word: &[u8], ids: &[TokenId]) {
-        match key {
-            Some(key) => _ = self.insert(key, ids),
-            None => self.insert_long(word, ids),
-        }
+    #[cold]
+    #[inline(never)]
+    fn few_elsewhere(&self, probe: Probe) -> Option<([TokenId; INLINE], usize)> {
+        let slot = self.slot(probe).filter(|slot| slot.is_inline())?;
+        Some((slot.ids, slot.num_ids as usize))
     }
 
-    fn get_long(&self, word: &[u8]) -> Option<&[TokenId]> {
-        let hash = self.seed.hash(word);
-        self.find(hash, |entry| {
-            entry.key.long().is_some_and(|(other, at, len)| other == hash && &self.bytes[at..at + len] == word)
-        })
-    }
-
-    /// Caches the ids of a short word that is not cached yet. Returns its place.
-    pub(crate) fn insert(&mut self, key: Key, ids: &[TokenId]) -> usize {
-        self.append(key.hash(self.seed), &[], ids, |_| key);
-        self.entries.len().wrapping_sub(1)
-    }
-
-    fn insert_long(&mut self, word: &[u8], ids: &[TokenId]) {
-        if word.len() <= MAX_WORD {
-            let hash = self.seed.hash(word);
-            self.append(hash, word, ids, |place| Key::of_long(hash, place, word.len()));
-        }
-    }
-
-    /// The ids of the word with this hash that `is` the one looked for.
+    /// The slot of a word.
     #[inline(always)]
-    fn find(&self, hash: u64, is: impl Fn(&Entry) -> bool) -> Option<&[TokenId]> {
-        let place = self.index.find(hash, |place| self.entries.get(place).is_some_and(&is))?;
-        let entry = self.entries.get(place)?;
-        match entry.ids.get(..entry.num_ids as usize) {
-            Some(ids) => Some(ids),
-            None => self.ids.get(entry.ids[0] as usize..)?.get(..entry.num_ids as usize),
+    fn slot(&self, probe: Probe) -> Option<&Slot> {
+        let mask = self.lines.len().wrapping_sub(1);
+        for step in 0..WINDOW {
+            let line = self.lines.get((probe.hash as usize + step) & mask)?;
+            let slot = line.slot(probe.key);
+            if slot.key.is(probe.key) {
+                return Some(slot);
+            }
+            if line.0[1].key.is(Key::default()) {
+                break;
+            }
         }
+        None
     }
 
-    /// Appends a word; `key` is called with the place of its bytes.
-    fn append(&mut self, hash: u64, bytes: &[u8], ids: &[TokenId], key: impl FnOnce(usize) -> Key) {
-        let more_ids = if ids.len() > INLINE { ids } else { &[] };
-        if more_ids.len() > ROOM {
+    /// Whether a short word is cached, or a long one with the same hash.
+    pub(crate) fn contains(&self, probe: Probe) -> bool {
+        self.slot(probe).is_some()
+    }
+
+    /// Pushes the ids of a short word, if they are cached.
+    #[inline(always)]
+    pub(crate) fn push<S: Sink>(&self, probe: Probe, sink: &mut S) -> bool {
+        self.push_word(probe, &[], sink)
+    }
+
+    /// Pushes the ids of a word, if they are cached.
+    #[inline(always)]
+    pub(crate) fn push_word<S: Sink>(&self, probe: Probe, word: &[u8], sink: &mut S) -> bool {
+        let Some(slot) = self.slot(probe) else { return false };
+        if slot.is_inline() {
+            sink.push_all(&slot.ids[..slot.num_ids as usize % (INLINE + 1)]);
+            return true;
+        }
+        let Some(ids) = self.records.get(slot, if slot.is_long() { word } else { &[] }) else { return false };
+        ids.iter().for_each(|&id| sink.push(TokenId::from_le_bytes(id), 0..0));
+        true
+    }
+
+    /// Caches the ids of a short word.
+    pub(crate) fn insert(&mut self, probe: Probe, ids: &[TokenId]) {
+        self.insert_word(probe, &[], ids);
+    }
+
+    /// Caches the ids of a word.
+    pub(crate) fn insert_word(&mut self, probe: Probe, word: &[u8], ids: &[TokenId]) {
+        if probe.key.long().is_some_and(|(.., len)| len > MAX_WORD) || ids.len() > MAX_WORD {
             return;
         }
-        let is_full = self.entries.len() == MAX_WORDS
-            || self.bytes.len() + bytes.len() > ROOM
-            || self.ids.len() + more_ids.len() > ROOM;
-        if is_full {
-            self.index.clear();
-            self.entries.clear();
-            self.bytes.clear();
-            self.ids.clear();
-        }
-        if self.index.is_full() {
+        if self.num_words >= self.lines.len() && self.lines.len() < MAX_LINES {
             self.grow();
         }
-
-        let (key, num_ids) = (key(self.bytes.len()), ids.len() as u32);
-        let mut entry = Entry { key, ids: [self.ids.len() as TokenId; INLINE], num_ids };
-        if let Some(inline) = entry.ids.get_mut(..ids.len()) {
-            inline.copy_from_slice(ids);
+        let mut slot = Slot { key: probe.key, ids: [0; INLINE], num_ids: ids.len() as u32 };
+        let is_long = slot.is_long();
+        match slot.ids.get_mut(..ids.len()).filter(|_| !is_long) {
+            Some(inline) => inline.copy_from_slice(ids),
+            None => slot.set_place(self.records.append(if is_long { word } else { &[] }, ids)),
         }
-        self.bytes.extend_from_slice(bytes);
-        self.ids.extend_from_slice(more_ids);
-        self.index.insert(hash, self.entries.len());
-        self.entries.push(entry);
+        self.put(probe.hash, slot);
     }
 
-    /// Doubles the index.
+    /// Puts a slot where it is found: over one with the same key, or into a free one, or over another word.
+    fn put(&mut self, hash: u64, slot: Slot) {
+        let home = self.home(Probe { key: slot.key, hash });
+        let mask = self.lines.len() - 1;
+        for step in 0..WINDOW {
+            for old in &mut self.lines[(home + step) & mask].0 {
+                let is_free = old.key.some().is_none();
+                if is_free || old.key == slot.key {
+                    *old = slot;
+                    self.num_words += usize::from(is_free);
+                    return;
+                }
+            }
+        }
+        self.lines[home].0[self.num_evicted % 2] = slot;
+        self.num_evicted += 1;
+    }
+
+    /// Doubles the table.
     #[cold]
     fn grow(&mut self) {
-        self.index = Index::with_slots((self.index.slots() * 2).max(MIN_SLOTS), MAX_WORDS);
-        for (place, entry) in self.entries.iter().enumerate() {
-            let hash = entry.key.long().map_or_else(|| entry.key.hash(self.seed), |(hash, ..)| hash);
-            self.index.insert(hash, place);
+        let num_lines = (self.lines.len() * 2).clamp(MIN_LINES, MAX_LINES);
+        let old = std::mem::replace(&mut self.lines, vec![Line::default(); num_lines]);
+        self.num_words = 0;
+        for slot in old.iter().flat_map(|line| &line.0).filter(|slot| slot.key.some().is_some()) {
+            let hash = slot.key.long().map_or_else(|| slot.key.hash(self.seed), |(hash, ..)| hash);
+            self.put(hash, *slot);
         }
+    }
+}
+
+impl Line {
+    /// The slot of a word, if it is here. Which of the two that is cannot be predicted, so there is no branch.
+    #[inline(always)]
+    fn slot(&self, key: Key) -> &Slot {
+        &self.0[usize::from(!self.0[0].key.is(key))]
+    }
+}
+
+impl Slot {
+    /// Set in `num_ids` of a slot with a record.
+    const RECORD: u32 = 1 << 31;
+
+    #[inline(always)]
+    fn is_inline(&self) -> bool {
+        self.num_ids <= INLINE as u32
+    }
+
+    fn is_long(&self) -> bool {
+        self.key.long().is_some()
+    }
+
+    fn set_place(&mut self, place: u64) {
+        (self.ids[0], self.ids[1]) = (place as TokenId, (place >> 32) as TokenId);
+        self.num_ids |= Self::RECORD;
+    }
+
+    fn place(&self) -> u64 {
+        u64::from(self.ids[1] as u32) << 32 | u64::from(self.ids[0] as u32)
+    }
+}
+
+impl Records {
+    /// Appends a record, and returns its place.
+    fn append(&mut self, word: &[u8], ids: &[TokenId]) -> u64 {
+        let len = word.len() + ID_LEN * ids.len();
+        let mut start = self.end as usize % ROOM;
+        if start + len > ROOM {
+            self.end += (ROOM - start) as u64;
+            start = 0;
+        }
+        if self.ring.len() < start + len {
+            let grown = (2 * self.ring.len()).clamp(start + len, ROOM);
+            self.ring.reserve_exact(grown - self.ring.len());
+            self.ring.resize(grown, 0);
+        }
+        let (bytes, rest) = self.ring[start..start + len].split_at_mut(word.len());
+        bytes.copy_from_slice(word);
+        for (old, id) in rest.as_chunks_mut().0.iter_mut().zip(ids) {
+            *old = id.to_le_bytes();
+        }
+        let place = self.end;
+        self.end += len as u64;
+        place
+    }
+
+    /// The ids in a slot's record, unless it is overwritten or of another word than this one.
+    fn get(&self, slot: &Slot, word: &[u8]) -> Option<&[[u8; ID_LEN]]> {
+        let (place, num_ids) = (slot.place(), (slot.num_ids & !Slot::RECORD) as usize);
+        if self.end - place > ROOM as u64 {
+            return None;
+        }
+        let (bytes, ids) = self.ring.get(place as usize % ROOM..)?.split_at_checked(word.len())?;
+        if bytes == word { ids.as_chunks().0.get(..num_ids) } else { None }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Key, MAX_WORD, ROOM, WordCache};
+    use super::{MAX_LINES, MAX_WORD, Probe, ROOM, WordCache};
+    use crate::sink::TokenId;
 
-    fn key(text: &[u8]) -> Key {
-        Key::new(text, 0, text.len()).expect("short enough")
+    fn probe(cache: &WordCache, word: &[u8]) -> Probe {
+        let mut probe = [Probe::default()];
+        cache.probe_all(word, 0, &[word.len()], &mut probe);
+        probe[0]
+    }
+
+    fn get(cache: &WordCache, word: &[u8]) -> Option<Vec<TokenId>> {
+        let mut ids = Vec::new();
+        cache.push_word(probe(cache, word), word, &mut ids).then_some(ids)
+    }
+
+    fn insert(cache: &mut WordCache, word: &[u8], ids: &[TokenId]) {
+        cache.insert_word(probe(cache, word), word, ids);
     }
 
     #[test]
     fn words_are_found_with_their_ids() {
-        let text = b"abcdefghijklmnopqrstuvwxyz";
+        let text: Vec<u8> = (0..=u8::MAX).cycle().take(MAX_WORD + 1).collect();
         let mut cache = WordCache::default();
-        for (len, ids) in [(1, &[1][..]), (8, &[]), (15, &[1, -1, 3]), (9, &[1, 2, 3, 4, 5])] {
-            for start in [0, 3, 26 - len] {
-                let key = Key::new(text, start, start + len).expect("short enough");
-                assert!(cache.get(key).is_none() && cache.get(key.marked(true)).is_none());
-                cache.insert(key, ids);
-                assert_eq!(cache.get(key), Some(ids));
+        for len in [1, 2, 8, 15, 16, 17, 100, MAX_WORD] {
+            for (num_ids, start) in [0, 1, 3, 4, 9].into_iter().zip(0..(text.len() - len).min(5)) {
+                let word = &text[start..start + len];
+                let ids: Vec<TokenId> = (-1..num_ids - 1).collect();
+                assert_eq!(get(&cache, word), None);
+                insert(&mut cache, word, &ids);
+                assert_eq!(get(&cache, word), Some(ids));
             }
         }
-        assert!(Key::new(text, 0, 16).is_none() && Key::new(text, 4, 4).is_none());
-        assert!(cache.get_long(text).is_none());
-        cache.insert_long(text, &[7; 26]);
-        assert_eq!(cache.get_long(text), Some(&[7; 26][..]));
-        assert!(cache.get_long(&text[1..]).is_none() && cache.get_long(&[0; MAX_WORD + 1]).is_none());
+        insert(&mut cache, &text, &[1]);
+        assert_eq!(get(&cache, &text), None);
     }
 
     #[test]
-    fn a_zero_byte_is_not_an_empty_slot() {
+    fn a_zero_byte_is_not_a_free_slot() {
         let mut cache = WordCache::default();
-        cache.insert(key(b"a"), &[1]);
-        assert!(cache.get(key(b"\0")).is_none() && cache.get(key(b"a\0")).is_none());
+        insert(&mut cache, b"a", &[1]);
+        assert_eq!([&b"\0"[..], b"a\0"].map(|word| get(&cache, word)), [None, None]);
     }
 
     #[test]
-    fn a_full_cache_is_emptied_and_never_mixes_up() {
+    fn a_full_cache_forgets_some_words_and_mixes_up_none() {
+        const NUM_WORDS: u32 = 3 << 20;
         let mut cache = WordCache::default();
-        let word = |number: u32| [&number.to_le_bytes()[..], &[b'x'; 30]].concat();
-        for number in 0..200_000_u32 {
-            let ids = [number as i32; 9];
-            cache.insert_long(&word(number), &ids);
-            cache.insert(key(&number.to_le_bytes()), &ids);
-            assert!(cache.get_long(&word(number)).is_none_or(|found| found == ids));
-            if let Some(found) = cache.get(key(&(number / 2).to_le_bytes())) {
-                assert_eq!(found, [(number / 2) as i32; 9]);
-            }
+        let word = |number: u32| (number.to_le_bytes(), [&number.to_le_bytes()[..], &[b'x'; 30]].concat());
+        let mut num_found = 0;
+        for number in 0..NUM_WORDS {
+            let (short, long) = word(number);
+            insert(&mut cache, &short, &[number as TokenId; 2]);
+            insert(&mut cache, &long, &[number as TokenId; 5]);
+            let (short, long) = word(number / 8 * 7);
+            let found = [get(&cache, &short), get(&cache, &long)].map(|ids| ids.unwrap_or_default());
+            assert!(found.iter().flatten().all(|&id| id == (number / 8 * 7) as TokenId));
+            assert!(found[0].len() % 2 == 0 && found[1].len() % 5 == 0);
+            num_found += found.iter().filter(|ids| !ids.is_empty()).count();
         }
-        assert!(cache.bytes.len() <= ROOM && cache.ids.len() <= ROOM);
+        assert!(cache.lines.len() == MAX_LINES && cache.records.ring.capacity() <= ROOM);
+        assert!(num_found > NUM_WORDS as usize / 2 && cache.num_evicted > 0);
+        // Of the latest words, most are there.
+        let latest = (NUM_WORDS - 1000..NUM_WORDS).filter(|&number| get(&cache, &word(number).0).is_some());
+        assert!(latest.count() > 900);
     }
 }

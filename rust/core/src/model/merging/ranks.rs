@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use super::symbol::{MAX_RANKS, Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
 use crate::error::VocabularyError;
 use crate::lookup::hash::Seed;
+use crate::lookup::prefetch::prefetch;
 use crate::vocabulary::Vocabulary;
 use crate::vocabulary::strings::Strings;
 
@@ -109,6 +110,7 @@ impl MergeRanks {
         let slot = hash as usize & (self.slots.len() - 1);
         let bit = place_of_bit(slot, hash);
         let is_present = self.present[bit / 64] >> (bit % 64) & 1 != 0;
+        prefetch(&self.slots, if is_present { slot } else { 0 });
         RankProbe { left, right, slot: slot as u32, is_present }
     }
 

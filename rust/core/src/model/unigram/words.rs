@@ -1,7 +1,7 @@
 //! Unigram by segments: a text is cut where no token crosses, and the ids of each segment are cached.
 //!
 //! The best path through a text visits every place that no token crosses, and between two such places it is the best
-//! path from one to the other. So segments are encoded independently. Short ones are looked up in a [`RecentWords`], by
+//! path from one to the other. So segments are encoded independently. Short ones are looked up in a [`WordCache`], by
 //! their bytes and whether a space is before them, and only those that are not cached are searched. Cuts are found in
 //! the input itself, before it is normalized:
 //!
@@ -25,7 +25,7 @@
 //! sees all of them.
 //!
 //! Time: O(1) for a cached segment, as [`Candidates::best_path`] for any other; at worst no segment of a text repeats.
-//! Space: 1 MiB for the cache.
+//! Space: that of the cache.
 //!
 //! Deviations: none.
 
@@ -33,7 +33,7 @@ use super::lattice::{Bounds, Candidates, Lattice};
 use crate::interrupt;
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
 use crate::model::adjacency::{CharPairs, CharPairsBuilder};
-use crate::model::cache::recent::{RecentProbe, RecentWords};
+use crate::model::cache::words::{Probe, WordCache};
 use crate::normalizer::charsmap::Characters;
 use crate::normalizer::rewritten::Rewritten;
 use crate::normalizer::unigram::{UnigramNormalizer, WHITESPACE};
@@ -64,7 +64,7 @@ pub(super) struct Words {
 /// Buffers, and the cache of segments.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    cache: RecentWords,
+    cache: WordCache,
     queue: SegmentQueue,
     lattice: Lattice,
     /// The segment that is searched, normalized, and its ids.
@@ -78,7 +78,7 @@ pub(super) struct Scratch {
 #[derive(Debug)]
 struct SegmentQueue {
     /// Each with its start in the text.
-    segments: [(RecentProbe, u32); QUEUE_LEN],
+    segments: [(Probe, u32); QUEUE_LEN],
     len: usize,
 }
 
@@ -402,15 +402,11 @@ impl<S: Sink> Pass<'_, S> {
         interrupt::check();
         for at in 0..self.scratch.queue.len {
             let (probe, start) = self.scratch.queue.segments[at % QUEUE_LEN];
-            match self.scratch.cache.get(probe) {
-                Some(ids) => {
-                    self.scratch.after_unknown = false;
-                    ids.for_each(|id| self.sink.push(id, 0..0));
-                }
-                None => {
-                    let segment = &text[start as usize..][..probe.key.word_len()];
-                    self.search(segment, probe.key.is_marked(), Some(probe));
-                }
+            if self.scratch.cache.push(probe, self.sink) {
+                self.scratch.after_unknown = false;
+            } else {
+                let segment = &text[start as usize..][..probe.key.word_len()];
+                self.search(segment, probe.key.is_marked(), Some(probe));
             }
         }
         self.scratch.queue.len = 0;
@@ -418,7 +414,7 @@ impl<S: Sink> Pass<'_, S> {
 
     /// Finds and pushes the tokens of a segment, and caches them if it has a probe.
     #[inline(never)]
-    fn search(&mut self, text: &[u8], is_after_space: bool, probe: Option<RecentProbe>) {
+    fn search(&mut self, text: &[u8], is_after_space: bool, probe: Option<Probe>) {
         let Scratch { cache, lattice, segment, ids, after_unknown, .. } = &mut *self.scratch;
         segment.clear();
         if is_after_space {
