@@ -7,7 +7,6 @@
 //! 3. how the others merge, in [`Lanes`].
 
 use super::Tables;
-use super::whole_tokens::WholeTokens;
 use crate::lookup::key::MAX_LEN;
 use crate::model::cache::queue::Batch;
 use crate::model::cache::words::WordCache;
@@ -17,10 +16,6 @@ use crate::sink::TokenId;
 /// Scratch space for the pieces of a batch.
 #[derive(Debug, Default)]
 pub(super) struct NewWords {
-    /// The new pieces, each with the token that it is likely to be.
-    likely: Vec<(u32, u32)>,
-    /// Those of them that are no tokens.
-    others: Vec<u32>,
     lanes: Lanes,
     /// The pieces in the lanes.
     merging: Vec<u32>,
@@ -38,23 +33,21 @@ impl NewWords {
     /// token.
     #[inline(never)]
     pub(super) fn learn(&mut self, tables: &Tables, words: Batch<'_>, new: &[u32], cache: &mut WordCache) {
-        let Self { likely, others, lanes, merging } = self;
+        let Self { lanes, merging } = self;
         let mut pass = Pass { tables, words, cache };
-        let others = match &tables.whole_tokens {
-            Some(whole_tokens) => {
-                others.clear();
-                pass.learn_tokens(whole_tokens, new, likely, others);
-                others
-            }
-            None => new,
-        };
+        if let Some(whole_tokens) = &tables.whole_tokens {
+            whole_tokens.prefetch(new.iter().map(|&at| words.probes[at as usize].key));
+        }
 
         merging.clear();
-        for &at in others {
+        for &at in new {
             let (probe, piece) = (words.probes[at as usize], words.word(at as usize));
-            // A piece may be in the batch twice, and a token need not be where it is likely to be.
-            let is_known = || pass.cache.contains(probe) || tables.whole_piece(piece, Some(probe.key)).is_some();
-            if piece.len() > MAX_LEN || is_known() {
+            // A piece may be in the batch twice.
+            if piece.len() > MAX_LEN || pass.cache.contains(probe) {
+                continue;
+            }
+            if let Some(id) = tables.whole_piece(piece, Some(probe.key)) {
+                pass.insert(at, &[id]);
                 continue;
             }
             merging.push(at);
@@ -69,30 +62,6 @@ impl NewWords {
 }
 
 impl Pass<'_> {
-    /// Caches those of the new pieces that are tokens, and appends the others to `others`.
-    fn learn_tokens(
-        &mut self,
-        whole_tokens: &WholeTokens,
-        new: &[u32],
-        likely: &mut Vec<(u32, u32)>,
-        others: &mut Vec<u32>,
-    ) {
-        likely.clear();
-        for &at in new {
-            let id = whole_tokens.likely(self.words.probes[at as usize].key);
-            whole_tokens.prefetch(id);
-            likely.push((at, id as u32));
-        }
-        for &(at, id) in &*likely {
-            let probe = self.words.probes[at as usize];
-            if whole_tokens.is_token(id as usize, probe.key) && probe.key.long().is_none() {
-                self.insert(at, &[id as TokenId]);
-            } else {
-                others.push(at);
-            }
-        }
-    }
-
     /// Merges the pieces in the lanes, and caches their tokens.
     fn merge(&mut self, lanes: &mut Lanes, merging: &mut Vec<u32>) {
         lanes.run(&self.tables.ranks);

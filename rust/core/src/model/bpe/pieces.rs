@@ -12,7 +12,7 @@ use super::new_words::NewWords;
 use super::{Merger, Tables};
 use crate::lookup::key::Key;
 use crate::model::cache::queue::{Batch, WordEncoder, WordQueue};
-use crate::model::cache::words::{Probe, WordCache};
+use crate::model::cache::words::WordCache;
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::pretokenizer::Splitter;
 use crate::sink::{Sink, TokenId};
@@ -30,8 +30,7 @@ struct PieceScratch {
     merger: Merger,
     cache: WordCache,
     new_words: NewWords,
-    /// The ids of a piece, and of a segment, on their way into the cache.
-    ids: Vec<TokenId>,
+    /// The ids of a segment on their way into the cache.
     segment_ids: Vec<TokenId>,
 }
 
@@ -116,8 +115,8 @@ impl Pass<'_> {
 
 impl WordEncoder for Pass<'_> {
     #[inline(always)]
-    fn cache(&self) -> &WordCache {
-        &self.scratch.cache
+    fn cache(&mut self) -> &mut WordCache {
+        &mut self.scratch.cache
     }
 
     fn learn(&mut self, words: Batch<'_>, new: &[u32]) {
@@ -126,13 +125,8 @@ impl WordEncoder for Pass<'_> {
     }
 
     #[inline(never)]
-    fn encode<S: Sink>(&mut self, range: Range<usize>, probe: Probe, sink: &mut S) {
-        let mut ids = std::mem::take(&mut self.scratch.ids);
-        ids.clear();
-        self.encode_new(range.clone(), &mut ids);
-        sink.push_all(&ids);
-        self.scratch.cache.insert_word(probe, &self.text[range], &ids);
-        self.scratch.ids = ids;
+    fn encode(&mut self, range: Range<usize>, ids: &mut Vec<TokenId>) {
+        self.encode_new(range, ids);
     }
 }
 

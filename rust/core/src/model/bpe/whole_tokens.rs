@@ -90,23 +90,10 @@ impl WholeTokens {
         id.map(|id| id as TokenId)
     }
 
-    /// The token that [`WholeTokens::get`] is likely to find for a short piece, and any number at all where it would
-    /// find none; see [`Index::likely`].
+    /// Starts to look up short pieces, by their keys.
     #[inline(always)]
-    pub(super) fn likely(&self, key: Key) -> usize {
-        self.short.likely(key.hash(self.seed))
-    }
-
-    /// Starts to load what [`WholeTokens::is_token`] reads.
-    #[inline(always)]
-    pub(super) fn prefetch(&self, number: usize) {
-        prefetch(&self.keys, number);
-    }
-
-    /// Whether a short piece is the token with this number.
-    #[inline(always)]
-    pub(super) fn is_token(&self, number: usize, key: Key) -> bool {
-        self.keys.get(number).is_some_and(|token| token.is(key))
+    pub(super) fn prefetch(&self, pieces: impl Iterator<Item = Key>) {
+        pieces.for_each(|key| prefetch(&self.keys, self.short.likely(key.hash(self.seed))));
     }
 
     pub(super) fn heap_bytes(&self) -> usize {

@@ -44,13 +44,13 @@ impl<'a> Batch<'a> {
 
 /// Encodes the words that the queue does not find in its cache.
 pub(crate) trait WordEncoder {
-    fn cache(&self) -> &WordCache;
+    fn cache(&mut self) -> &mut WordCache;
 
     /// Puts new words, of which these are the numbers, into the cache, if encoding several of them together is faster.
     fn learn(&mut self, _words: Batch<'_>, _new: &[u32]) {}
 
-    /// Pushes the ids of the new word in this range of the text, and caches them.
-    fn encode<S: Sink>(&mut self, range: Range<usize>, probe: Probe, sink: &mut S);
+    /// Appends the ids of the new word in this range of the text.
+    fn encode(&mut self, range: Range<usize>, ids: &mut Vec<TokenId>);
 }
 
 /// Words end to end on their way through a [`WordCache`].
@@ -62,6 +62,8 @@ pub(crate) struct WordQueue {
     ends: [usize; MAX_WORDS],
     probes: [Probe; MAX_WORDS],
     found: Found,
+    /// The ids of a new word.
+    ids: Vec<TokenId>,
 }
 
 /// The ids of words that have few, put together.
@@ -83,6 +85,7 @@ impl Default for WordQueue {
             ends: [0; MAX_WORDS],
             probes: [Probe::default(); MAX_WORDS],
             found: Found { ids: [0; MAX_IDS + INLINE], gaps: Vec::new(), new: Vec::new() },
+            ids: Vec::new(),
         }
     }
 }
@@ -121,7 +124,10 @@ impl WordQueue {
             sink.push_all(&found.ids[from..num_before]);
             from = num_before;
             if !encoder.cache().push_word(probes[at], words.word(at), sink) {
-                encoder.encode(words.range(at), probes[at], sink);
+                self.ids.clear();
+                encoder.encode(words.range(at), &mut self.ids);
+                sink.push_all(&self.ids);
+                encoder.cache().insert_word(probes[at], words.word(at), &self.ids);
             }
         }
         sink.push_all(&found.ids[from..num_ids]);
@@ -160,8 +166,8 @@ impl Found {
 
 #[cfg(test)]
 mod tests {
-    use super::{Batch, MAX_WORDS, Probe, Range, WordCache, WordEncoder, WordQueue};
-    use crate::sink::{Sink, TokenId};
+    use super::{Batch, MAX_WORDS, Range, WordCache, WordEncoder, WordQueue};
+    use crate::sink::TokenId;
 
     /// Words whose ids are their first byte as many times as their length says: none, few or many. Learns every other
     /// word.
@@ -176,8 +182,8 @@ mod tests {
     }
 
     impl WordEncoder for Numbers<'_> {
-        fn cache(&self) -> &WordCache {
-            &self.cache
+        fn cache(&mut self) -> &mut WordCache {
+            &mut self.cache
         }
 
         fn learn(&mut self, words: Batch<'_>, new: &[u32]) {
@@ -190,11 +196,8 @@ mod tests {
             }
         }
 
-        fn encode<S: Sink>(&mut self, range: Range<usize>, probe: Probe, sink: &mut S) {
-            let word = &self.text[range];
-            assert!(!self.cache.contains(probe));
-            self.cache.insert_word(probe, word, &ids(word));
-            sink.push_all(&ids(word));
+        fn encode(&mut self, range: Range<usize>, all: &mut Vec<TokenId>) {
+            all.extend(ids(&self.text[range]));
         }
     }
 

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::queue::{WordEncoder, WordQueue};
-use super::words::{Probe, WordCache};
+use super::words::WordCache;
 use crate::model::adjacency::Junctions;
 use crate::sink::{Sink, TokenId};
 
@@ -14,8 +14,6 @@ use crate::sink::{Sink, TokenId};
 pub(crate) struct Segments {
     queue: WordQueue,
     cache: WordCache,
-    /// The ids of a new segment on their way into the cache.
-    ids: Vec<TokenId>,
 }
 
 impl Segments {
@@ -40,29 +38,24 @@ impl Segments {
 
     #[inline(never)]
     fn drain<S: Sink>(&mut self, text: &[u8], sink: &mut S, encode: &mut impl FnMut(&[u8], &mut Vec<TokenId>)) {
-        let Self { queue, cache, ids } = self;
-        queue.drain(text, &mut SegmentEncoder { text, cache, ids, encode }, sink);
+        let Self { queue, cache } = self;
+        queue.drain(text, &mut SegmentEncoder { text, cache, encode }, sink);
     }
 }
 
 struct SegmentEncoder<'a, F> {
     text: &'a [u8],
     cache: &'a mut WordCache,
-    ids: &'a mut Vec<TokenId>,
     encode: &'a mut F,
 }
 
 impl<F: FnMut(&[u8], &mut Vec<TokenId>)> WordEncoder for SegmentEncoder<'_, F> {
-    fn cache(&self) -> &WordCache {
+    fn cache(&mut self) -> &mut WordCache {
         self.cache
     }
 
     #[inline(never)]
-    fn encode<S: Sink>(&mut self, range: Range<usize>, probe: Probe, sink: &mut S) {
-        let segment = &self.text[range];
-        self.ids.clear();
-        (self.encode)(segment, self.ids);
-        sink.push_all(self.ids);
-        self.cache.insert_word(probe, segment, self.ids);
+    fn encode(&mut self, range: Range<usize>, ids: &mut Vec<TokenId>) {
+        (self.encode)(&self.text[range], ids);
     }
 }
