@@ -79,9 +79,6 @@ impl Pass<'_> {
         if tables.merge_run(piece, start, sink) {
             return;
         }
-        if is_simple(piece) {
-            return tables.merge(piece, start, &mut self.scratch.merger, sink);
-        }
         tables.junctions.split(text, start..end, |from, to| {
             if (from, to) == (start, end) {
                 tables.merge(piece, start, &mut self.scratch.merger, sink);
@@ -128,9 +125,4 @@ impl WordEncoder for Pass<'_> {
     fn encode(&mut self, range: Range<usize>, ids: &mut Vec<TokenId>) {
         self.encode_new(range, ids);
     }
-}
-
-/// Whether a piece is not worth cutting into segments: it is short, or ASCII, whose words merge throughout.
-fn is_simple(piece: &[u8]) -> bool {
-    piece.len() <= 4 || piece.len() <= 32 && piece.is_ascii()
 }
