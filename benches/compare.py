@@ -28,7 +28,7 @@ from typing import Any
 
 import report
 from peers import NAMES, OURS, REFERENCE, peer
-from texts import CORPORA, RUNS
+from texts import BIG, CORPORA, RUNS, STARTS
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -38,9 +38,24 @@ COMPARED = ("llama-bpe", "qwen2", "llama-spm", "bert-bge", "nomic-bert-moe")
 LLAMA_CPP_ONLY = ("gemma-4", "deepseek-llm", "plamo2-small", "rwkv-world")
 """Vocabularies measured against llama.cpp alone."""
 RUNS_VOCABULARY = "llama-bpe"
-REPEATS = {"check": 1, "growth": 1, "imports": 1, "single_run": 1, "decode": 2, "count": 3, "batch": 3, "startup": 3}
+SCALED = {"llama-bpe", "qwen2"}
+"""Vocabularies measured on big texts."""
+FAST = ("ggtok", "gigatoken", "fastokens", "tokenizers", "splintr", "tiktoken")
+"""Peers that encode 100 MB within a minute."""
+REPEATS = {
+    "check": 1,
+    "scale": 3,
+    "start": 3,
+    "growth": 1,
+    "imports": 1,
+    "single_run": 1,
+    "decode": 2,
+    "count": 3,
+    "batch": 3,
+    "startup": 3,
+}
 """Measurements that only the first rounds take: those that repeat by themselves, or gain little from more rounds."""
-PATIENCE = {"growth": 10}
+PATIENCE = {"growth": 10, "scale": 3, "start": 2}
 """How many times longer than the others a measurement may take."""
 QUICK = {"rounds": 1, "limit_bytes": 400_000, "growth_bytes": 16_000_000}
 
@@ -61,6 +76,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=list(CORPORA))
     parser.add_argument("--measurements", nargs="+", choices=list(PLANS), default=list(PLANS))
     parser.add_argument("--limit-bytes", type=int, default=1 << 30, help="use no more of each corpus")
+    parser.add_argument(
+        "--big", type=Path, help="folder of big-en.txt and so on; without it `scale` and `start` are left out"
+    )
+    parser.add_argument("--big-bytes", type=int, default=100_000_000, help="use no more of each big text")
     parser.add_argument("--growth-bytes", type=int, default=1_000_000_000)
     parser.add_argument("--add", action="store_true", help="add rounds to existing results")
     parser.add_argument("--quick", action="store_true", help="one round on a tenth of each corpus, to try it out")
@@ -68,6 +87,8 @@ def arguments() -> argparse.Namespace:
     if options.quick:
         parser.set_defaults(**QUICK)
         options = parser.parse_args()
+    if not options.big:
+        print("no --big: nothing is measured at scale", file=sys.stderr)
     if not (options.shared / "vocabs").is_dir():
         parser.error(f"no vocabularies in {options.shared}: set GGTOK_SHARED or --shared")
     return options
@@ -109,6 +130,20 @@ def _throughput(options: argparse.Namespace) -> Iterator[Task]:
         yield from (pair | {"corpus": corpus} for pair in _pairs(options))
 
 
+def _scale(options: argparse.Namespace) -> Iterator[Task]:
+    for corpus in BIG if options.big else ():
+        for pair in _pairs(options):
+            if pair["vocabulary"] in SCALED and pair["peer"] in FAST:
+                yield pair | {"corpus": corpus}
+
+
+def _start(options: argparse.Namespace) -> Iterator[Task]:
+    for size in STARTS if options.big else ():
+        for pair in _pairs(options):
+            if pair["vocabulary"] == RUNS_VOCABULARY and pair["peer"] in FAST:
+                yield pair | {"bytes": size}
+
+
 def _runs(options: argparse.Namespace) -> Iterator[Task]:
     for name in RUNS:
         for pair in _pairs(options):
@@ -131,6 +166,8 @@ def _growth(options: argparse.Namespace) -> Iterator[Task]:
 PLANS = {
     "check": _pairs,
     "throughput": _throughput,
+    "scale": _scale,
+    "start": _start,
     "short": _pairs,
     "startup": _pairs,
     "imports": _peers,
@@ -171,6 +208,8 @@ def run(
         "core": options.core,
         "limit_bytes": options.limit_bytes,
         "corpora": options.corpora,
+        "big": str(options.big.resolve()) if options.big else "",
+        "big_bytes": options.big_bytes,
     }
     impossible: dict[tuple[str, str], dict[str, Any]] = {
         (row["peer"], row["vocabulary"]): row["answer"]

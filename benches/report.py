@@ -18,7 +18,7 @@ from typing import Any
 
 import chart
 from peers import NAMES, OURS, REFERENCE, peer
-from texts import CORPORA, RUNS, SHORT
+from texts import BIG, CORPORA, RUNS, SHORT, STARTS
 from vocabularies import kind_of
 
 LABELS = {"llama_cpp": "llama.cpp"}
@@ -32,7 +32,8 @@ class Run:
         self.machine, self.settings = data["machine"], data["settings"]
         answers: dict[Key, list[dict[str, Any]]] = defaultdict(list)
         for row in data["results"]:
-            detail = row.get("run") or (row.get("corpus", "") if row["measurement"] == "throughput" else "")
+            by_corpus = row["measurement"] in ("throughput", "scale")
+            detail = row.get("run") or str(row.get("bytes", "")) or (row.get("corpus", "") if by_corpus else "")
             answers[row["measurement"], row["vocabulary"], row["peer"], detail].append(row["answer"])
         self._answers = answers
         self.failures: list[str] = []
@@ -135,6 +136,34 @@ def throughput(run: Run) -> str:
     return "\n".join(parts)
 
 
+def scale(run: Run) -> str:
+    """MB/s on big texts, and the ratio to the best peer."""
+    parts = []
+    columns = [(corpus, which) for which in ("first", "second") for corpus in BIG]
+    for vocabulary in run.vocabularies:
+        speeds = {
+            name: [run.value("scale", vocabulary, name, itemgetter(which), corpus) for corpus, which in columns]
+            for name in run.peers_of(vocabulary, "scale")
+        }
+        rows = [[label(name), *map(number, cells)] for name, cells in speeds.items()]
+        if others := [cells for name, cells in speeds.items() if name != OURS]:
+            cells = [_ratio(ours, best) for ours, *best in zip(speeds[OURS], *others, strict=True)]
+            rows.append(["**ggtok / best peer**", *cells])
+        if rows:
+            parts.append(
+                f"{vocabulary}\n\n{table(['MB/s', *(f'{corpus}, {which}' for corpus, which in columns)], rows)}"
+            )
+    return "\n".join(parts) or table([""], [])
+
+
+def start(run: Run, vocabulary: str = "llama-bpe") -> dict[str, list[Any]]:
+    """Each peer's seconds from the start of a process to each number of bytes."""
+    return {
+        label(name): [run.value("start", vocabulary, name, itemgetter("seconds"), str(size)) for size in STARTS]
+        for name in run.peers_of(vocabulary, "start")
+    }
+
+
 def _ratio(ours: Any, others: Sequence[Any]) -> str:
     best = [other for other in others if isinstance(other, float)]
     return f"**{ours / max(best):.2f}**" if best and isinstance(ours, float) else "-"
@@ -235,6 +264,9 @@ def markdown(run: Run) -> str:
         f"{settings['rounds']} rounds.\n",
         table(["peer", "version", "calls measured"], peers),
         f"## Documents of 4 KiB\n\n{throughput(run)}",
+        f"## Big texts, medians of stretches of 10 MB\n\n{scale(run)}",
+        "## From the start of the interpreter to N bytes encoded, s (llama-bpe)\n\n"
+        + table(["N", *(f"{size:.0e}" for size in STARTS)], ([n, *map(number, row)] for n, row in start(run).items())),
     ]
     sections += [
         f"## One short call that returns a list: {text}, ns\n\n{by_vocabulary(run, 'short', itemgetter(text))}"
@@ -269,6 +301,12 @@ def write(data: dict[str, Any], out: Path) -> None:
         if vocabulary in run.vocabularies
     ]
     (out / "throughput.svg").write_text(chart.svg(panels, OURS))
+    curves = {
+        name: [(n, s) for n, s in zip(STARTS, row, strict=True) if isinstance(s, float)]
+        for name, row in start(run).items()
+    }
+    if curves:
+        (out / "start.svg").write_text(chart.curves(curves, OURS))
 
 
 def _means(run: Run, vocabulary: str) -> dict[str, float]:

@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 CORPORA = ("en", "code", "multi", "cjk")
+BIG = tuple(f"big-{name}" for name in CORPORA)
+"""Texts too large for any cache, in a folder of their own."""
+STARTS = tuple(10**n for n in range(4, 10))
+"""Bytes of text for the curve from the start of a process."""
 DOCUMENT_BYTES = 4096
 
 WARM_UP = "Hello world"
@@ -34,9 +38,10 @@ RUNS = tuple(_RUNS)
 RUN_BYTES = 1_000_000
 
 
-def documents(shared: Path, corpus: str, limit_bytes: int) -> list[str]:
+def documents(folder: Path, corpus: str, limit_bytes: int) -> list[str]:
     """The corpus in documents of at most 4 KiB, cut at character boundaries; each str is new (nothing cached in it)."""
-    data = (shared / "corpora" / f"{corpus}.txt").read_bytes()[:limit_bytes]
+    with (folder / f"{corpus}.txt").open("rb") as file:
+        data = file.read(limit_bytes)
     out, at = [], 0
     while at < len(data):
         end = at + DOCUMENT_BYTES

@@ -24,7 +24,7 @@ from time import perf_counter, perf_counter_ns
 from typing import Any
 
 from peers import Encoder, peer
-from texts import CORPORA, DOCUMENT_BYTES, SHORT, WARM_UP, distinct, documents, run
+from texts import BIG, CORPORA, DOCUMENT_BYTES, SHORT, WARM_UP, distinct, documents, run
 from vocabularies import UnsupportedError, Vocabulary
 
 Request = dict[str, Any]
@@ -36,7 +36,9 @@ SAMPLES = 31
 DECODE_IDS = 4096
 BATCH_ROUNDS = 5
 IMPORTS = 7
-UNPINNED = ("batch", "startup")
+STRETCH = 2500
+"""Documents, 10 MB of them, of which the speed is taken at scale."""
+UNPINNED = ("batch", "startup", "start", "encode_only")
 """Measurements that may use every core: loading is one call that a user waits for, however many threads it takes."""
 
 
@@ -49,7 +51,7 @@ def _vocabulary(request: Request) -> Vocabulary:
 
 
 def _documents(request: Request, corpus: str | None = None) -> list[str]:
-    return documents(Path(request["shared"]), corpus or request["corpus"], request["limit_bytes"])
+    return documents(Path(request["shared"]) / "corpora", corpus or request["corpus"], request["limit_bytes"])
 
 
 def _seconds(call: Callable[[Any], Any], inputs: Iterable[Any]) -> float:
@@ -83,6 +85,42 @@ def throughput(request: Request) -> Answer:
     encoder.encode(encoder.text(WARM_UP))
     first = _seconds(encoder.encode, inputs)
     return {"bytes": size, "first": first, "second": _seconds(encoder.encode, inputs)}
+
+
+def scale(request: Request) -> Answer:
+    """MB/s of every 10 MB of a big text that was never seen before, then of the same documents again: medians."""
+    encoder = _open(request)
+    texts = documents(Path(request["big"]), request["corpus"], request["big_bytes"])
+    stretches = [texts[at : at + STRETCH] for at in range(0, len(texts), STRETCH)]
+    sizes = [sum(len(text.encode()) for text in stretch) for stretch in stretches]
+    inputs = [[encoder.text(text) for text in stretch] for stretch in stretches]
+    encoder.encode(encoder.text(WARM_UP))
+
+    def speed() -> float:
+        seconds = [_seconds(encoder.encode, stretch) for stretch in inputs]
+        return statistics.median(size / 1e6 / time for size, time in zip(sizes, seconds, strict=True))
+
+    return {"bytes": sum(sizes), "first": speed(), "second": speed()}
+
+
+def start(request: Request) -> Answer:
+    """Seconds from the start of an interpreter until it has imported, loaded and encoded this many bytes."""
+    child = json.dumps(request | {"measurement": "encode_only"})
+    begin = perf_counter()
+    subprocess.run([sys.executable, __file__, child], check=True, stdout=subprocess.DEVNULL)
+    return {"seconds": perf_counter() - begin}
+
+
+def encode_only(request: Request) -> Answer:
+    """What `start` times: the big texts one after the other, and again from the first where they are too short."""
+    encoder, left = _open(request), request["bytes"]
+    while left > 0:
+        for corpus in BIG:
+            texts = documents(Path(request["big"]), corpus, left)
+            for text in texts:
+                encoder.encode(encoder.text(text))
+            left -= sum(len(text.encode()) for text in texts)
+    return {}
 
 
 def short(request: Request) -> Answer:
@@ -196,7 +234,10 @@ def growth(request: Request) -> Answer:
 
 MEASUREMENTS: dict[str, Callable[[Request], Answer]] = {
     function.__name__: function
-    for function in (check, throughput, short, startup, imports, single_run, decode, count, batch, growth)
+    for function in (
+        *(check, throughput, scale, start, encode_only, short, startup, imports, single_run, decode, count, batch),
+        growth,
+    )
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -9,18 +10,18 @@ from vocabularies import Vocabulary
 
 from peers import Encoder
 
-REQUIREMENT = "tokenizers"
+REQUIREMENT = "tokenizers==1.0.0rc3"
 PACKAGE = "tokenizers"
-CALLS = "`encode_batch_fast([text])`, which keeps no offsets; list: the same with `.ids`"
+CALLS = "`encode(text).ids_array`; list: the same with `.ids`"
 
 
 def load(vocabulary: Vocabulary) -> Encoder:
     """Opens tokenizer.json."""
     tokenizer: Any = import_module("tokenizers").Tokenizer.from_file(str(vocabulary.tokenizer_json()))
-    encode = tokenizer.encode_batch_fast
+    encode = partial(tokenizer.encode, add_special_tokens=False)
     return Encoder(
-        encode=lambda text: encode([text], add_special_tokens=False)[0],
-        encode_list=lambda text: encode([text], add_special_tokens=False)[0].ids,
-        ids=lambda answer: answer.ids,
+        encode=lambda text: encode(text).ids_array,
+        encode_list=lambda text: encode(text).ids,
+        ids=lambda answer: answer.tolist(),
         decode=tokenizer.decode,
     )
