@@ -10,7 +10,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import gguf
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -30,6 +33,12 @@ def shared_files(pattern: str) -> list[Any]:
     if not paths:
         return [pytest.param(SHARED / pattern, id="absent", marks=pytest.mark.skip(reason=ABSENT))]
     return [pytest.param(path, id=path.name.split(".")[0]) for path in paths]
+
+
+def reference_reader(path: Path) -> gguf.GGUFReader:
+    """gguf's own reader. It slices the file once an element, which numpy does three times as fast in plain memory."""
+    with mock.patch("numpy.memmap", lambda path, mode: np.fromfile(path, np.uint8)):
+        return gguf.GGUFReader(path)
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import gguf
 import pytest
+from conftest import reference_reader
 
 FOLDER = Path(__file__).resolve().parent.parent / "python" / "ggtok" / "vocabularies"
 NAMES = ("bpe", "spm", "unigram", "wordpiece")
@@ -96,7 +96,7 @@ json.dump({"n_tokens": reference.n_tokens, "attributes": attributes, "answers": 
 @cache
 def contents(name: str) -> dict[str, Any]:
     """All metadata of one file, as `gguf` reads it, which takes seconds."""
-    reader = gguf.GGUFReader(FOLDER / f"{name}.gguf")
+    reader = reference_reader(FOLDER / f"{name}.gguf")
     assert not reader.tensors
     return {key: field.contents() for key, field in reader.fields.items()}
 

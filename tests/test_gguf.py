@@ -16,7 +16,7 @@ from typing import Any
 import gguf
 import numpy as np
 import pytest
-from conftest import shared_files
+from conftest import reference_reader, shared_files
 from ggtok import GGUFError, TokenAttribute, Tokenizer, UnsupportedError, _prefix
 from ggtok._gguf import Array, Metadata, Type
 from hypothesis import given
@@ -150,7 +150,7 @@ def test_the_reference_reader_agrees_on_a_shared_file(path: Path) -> None:
 
 
 def agree(path: Path) -> None:
-    fields = gguf.GGUFReader(path).fields
+    fields = reference_reader(path).fields
     metadata = Metadata.from_source(path)
     assert list(metadata.entries) == [key for key in fields if not key.startswith("GGUF.")]
     for key, entry in metadata.entries.items():
