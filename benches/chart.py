@@ -27,6 +27,7 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 polyline { fill: none; stroke-width: 2 }
 .peer-line, .grid { stroke: #9aa4b2 }
 .ours-line { stroke: #d9480f; stroke-width: 3 }
+.ours-label { fill: #d9480f }
 .grid { stroke-opacity: 0.35 }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3 }
@@ -35,6 +36,7 @@ polyline { fill: none; stroke-width: 2 }
   .ours { fill: #ff8f4a }
   .peer-line, .grid { stroke: #5b6675 }
   .ours-line { stroke: #ff8f4a }
+  .ours-label { fill: #ff8f4a }
 }
 """
 
@@ -107,7 +109,7 @@ def curves(lines: dict[str, list[tuple[int, float]]], ours: str) -> str:
         places = " ".join(f"{x_of(n):.1f},{y_of(s):.1f}" for n, s in line)
         body.append(f'<polyline class="{kind}-line" points="{places}"/>')
         taken = max(taken + ROW - 6, round(y_of(line[-1][1])) + 4)
-        body.append(f'<text class="{kind}" x="{x_of(line[-1][0]) + 8:.1f}" y="{taken}">{escape(label)}</text>')
+        body.append(f'<text class="{kind}-label" x="{x_of(line[-1][0]) + 8:.1f}" y="{taken}">{escape(label)}</text>')
     return _document(CURVES_TITLE, bottom + 40, body)
 
 
