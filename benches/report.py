@@ -146,7 +146,8 @@ def scale(run: Run) -> str:
             for name in run.peers_of(vocabulary, "scale")
         }
         rows = [[label(name), *map(number, cells)] for name, cells in speeds.items()]
-        if others := [cells for name, cells in speeds.items() if name != OURS]:
+        others = [cells for name, cells in speeds.items() if name != OURS]
+        if OURS in speeds and others:
             cells = [_ratio(ours, best) for ours, *best in zip(speeds[OURS], *others, strict=True)]
             rows.append(["**ggtok / best peer**", *cells])
         if rows:

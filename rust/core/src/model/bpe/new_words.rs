@@ -1,10 +1,8 @@
-//! Encodes the new pieces of a batch together, stage by stage, and caches their ids.
+//! Encodes the new pieces of a batch together, and caches their ids.
 //!
 //! A read of memory that the near caches do not hold takes as long as a hundred instructions, unless others are under
-//! way. So each stage goes through all new pieces before the next one begins:
-//! 1. which pieces are new;
-//! 2. which of these are tokens that skip the merges;
-//! 3. how the others merge, in [`Lanes`].
+//! way. So first the look-ups of all new pieces as tokens start, for those that skip the merges. All other pieces merge
+//! side by side, in [`Lanes`].
 
 use super::Tables;
 use crate::lookup::key::MAX_LEN;

@@ -20,7 +20,7 @@ pub(crate) const INLINE: usize = 3;
 /// Lines of the first table and of the largest one, powers of two.
 const MIN_LINES: usize = 1 << 14;
 const MAX_LINES: usize = 1 << 19;
-/// A word lies in one of this many lines, starting at the one that its hash says.
+/// A word lies in one of this many lines, its window, which starts where its hash says.
 const WINDOW: usize = 4;
 /// Bytes of the ring of records.
 const ROOM: usize = 1 << 24;
@@ -95,20 +95,20 @@ impl WordCache {
 
     #[inline(always)]
     fn prefetched(&self, probe: Probe) -> Probe {
-        prefetch(&self.lines, self.home(probe));
+        prefetch(&self.lines, self.place(probe.hash, 0));
         probe
     }
 
-    /// The line where a word lies if that has room for it.
+    /// The place of a line of a word's window. The first one has the word if it has room for it.
     #[inline(always)]
-    fn home(&self, probe: Probe) -> usize {
-        probe.hash as usize & self.lines.len().wrapping_sub(1)
+    fn place(&self, hash: u64, step: usize) -> usize {
+        (hash as usize).wrapping_add(step) & self.lines.len().wrapping_sub(1)
     }
 
     /// The ids of a word and their number, if the word is short and has few ids.
     #[inline(always)]
     pub(crate) fn few(&self, probe: Probe) -> Option<([TokenId; INLINE], usize)> {
-        let slot = self.lines.get(self.home(probe))?.slot(probe.key);
+        let slot = self.lines.get(self.place(probe.hash, 0))?.slot(probe.key);
         if slot.key.is(probe.key) && slot.is_inline() {
             return Some((slot.ids, slot.num_ids as usize));
         }
@@ -125,9 +125,8 @@ impl WordCache {
     /// The slot of a word.
     #[inline(always)]
     fn slot(&self, probe: Probe) -> Option<&Slot> {
-        let mask = self.lines.len().wrapping_sub(1);
         for step in 0..WINDOW {
-            let line = self.lines.get((probe.hash as usize + step) & mask)?;
+            let line = self.lines.get(self.place(probe.hash, step))?;
             let slot = line.slot(probe.key);
             if slot.key.is(probe.key) {
                 return Some(slot);
@@ -187,10 +186,9 @@ impl WordCache {
 
     /// Puts a slot where it is found: over one with the same key, or into a free one, or over another word.
     fn put(&mut self, hash: u64, slot: Slot) {
-        let home = self.home(Probe { key: slot.key, hash });
-        let mask = self.lines.len() - 1;
         for step in 0..WINDOW {
-            for old in &mut self.lines[(home + step) & mask].0 {
+            let place = self.place(hash, step);
+            for old in &mut self.lines[place].0 {
                 let is_free = old.key.some().is_none();
                 if is_free || old.key == slot.key {
                     *old = slot;
@@ -199,7 +197,8 @@ impl WordCache {
                 }
             }
         }
-        self.lines[home].0[self.num_evicted % 2] = slot;
+        let place = self.place(hash, 0);
+        self.lines[place].0[self.num_evicted % 2] = slot;
         self.num_evicted += 1;
     }
 
