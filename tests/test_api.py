@@ -558,6 +558,38 @@ def test_threads_share_a_tokenizer(builtin: Tokenizer) -> None:
             assert found == expected
 
 
+@pytest.mark.parametrize("limit", [0, 1, 1 << 14, 1 << 20, 2**63 - 1])
+def test_ids_are_the_same_with_any_cache_limit(builtin: Tokenizer, limit: int) -> None:
+    texts = [" ".join(f"{TEXT[at:]}{n}" for at in range(len(TEXT))) for n in range(20)]
+    expected = [builtin.encode(text) for text in texts]
+    default = ggtok.cache_limit()
+    try:
+        ggtok.set_cache_limit(limit)
+        assert ggtok.cache_limit() == limit
+        for _ in range(2):
+            assert [builtin.encode(text) for text in texts] == expected
+            assert builtin.encode_batch(texts, threads=2).tolist() == expected
+    finally:
+        ggtok.set_cache_limit(default)
+
+
+def test_cache_limit_refuses_what_is_no_size() -> None:
+    with pytest.raises(ValueError, match="num_bytes must be at least 0, not -1"):
+        ggtok.set_cache_limit(-1)
+    with pytest.raises(OverflowError):
+        ggtok.set_cache_limit(2**63)
+    with pytest.raises(TypeError):
+        ggtok.set_cache_limit("1 MiB")  # type: ignore[arg-type]
+
+
+def test_a_thread_uses_many_tokenizers_in_turn() -> None:
+    tokenizers = [Tokenizer.builtin(name) for name in ("bpe", "spm", "wordpiece", "unigram", "bpe", "spm")]
+    expected = [tokenizer.encode(TEXT) for tokenizer in tokenizers]
+    while tokenizers:
+        assert [tokenizer.encode(TEXT) for tokenizer in tokenizers] == expected
+        del tokenizers[len(tokenizers) // 2], expected[len(expected) // 2]
+
+
 @pytest.mark.parametrize("call", ["encode_array", "count", "encode_batch"])
 def test_the_interpreter_runs_on_meanwhile(small: Tokenizer, call: str) -> None:
     text = TEXT * 500_000

@@ -82,6 +82,8 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.Tokenizer._special": (CORE._special, {}),
     "_ggtok.Tokenizer._settings": (CORE._settings, {}),
     "_ggtok.Tokenizer._eog": (CORE._eog, {}),
+    "_ggtok.cache_limit": (_ggtok.cache_limit, {}),
+    "_ggtok.set_cache_limit": (_ggtok.set_cache_limit, {"num_bytes": 1 << 20}),
     "_ggtok.Tokenizer._canonical_bytes": (CORE._canonical_bytes, {}),
     "_ggtok.StringArray.__len__": (lambda: len(strings(b"a")), {}),
     "_ggtok.StringArray.__getitem__": (lambda index: strings(b"a", b"b")[index], {"index": 1}),
@@ -268,7 +270,9 @@ def call(name: str, what: str, function: Callable[[], object]) -> str:
 
 def walk() -> dict[str, int]:
     """How often each exception came."""
+    limit = _ggtok.cache_limit()
     seen = Counter(call(*each) for each in calls())
+    _ggtok.set_cache_limit(limit)
     assert TOKENIZER.encode("What is LoRA?") == ggtok.Tokenizer.builtin("spm").encode("What is LoRA?")
     return seen
 

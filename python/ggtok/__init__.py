@@ -1,6 +1,7 @@
 """Text to tokens and back, exactly as llama.cpp does, straight from the metadata of a GGUF file."""
 
 from ._batch import Batch
+from ._ggtok import cache_limit, set_cache_limit
 from ._tokenizer import Tokenizer
 from ._vocab import Token, TokenAttribute, Vocab
 from .errors import DependencyError, GgtokError, GGUFError, TokenIndexError, UnsupportedError, VocabularyError
@@ -17,4 +18,6 @@ __all__ = [
     "UnsupportedError",
     "Vocab",
     "VocabularyError",
+    "cache_limit",
+    "set_cache_limit",
 ]

@@ -11,10 +11,12 @@ from typing_extensions import Self, disjoint_base
 __all__ = [
     "StringArray",
     "Tokenizer",
+    "cache_limit",
     "families",
     "loader_texts",
     "models",
     "pretokenizers",
+    "set_cache_limit",
     "special_keys",
     "string_array",
 ]
@@ -214,6 +216,33 @@ def string_array(data: bytes | bytearray, offset: int, count: int, big_endian: b
     Raises `EOFError(index, offset, needed, left)` if `data` ends too early: string `index` needs `needed` bytes at
     `offset`, and `left` are there. Raises `OverflowError(index, offset, length)` if a string is longer than llama.cpp
     allows, or `data` is larger than 4 GiB (then with `index` and `offset` 0).
+    """
+
+def cache_limit() -> int:
+    """How much memory the caches of each thread take at most, in bytes: 64 MiB unless `set_cache_limit` changed it.
+
+    >>> import ggtok
+    >>> ggtok.cache_limit()
+    67108864
+    """
+
+def set_cache_limit(num_bytes: int) -> None:
+    """Changes how much memory the caches of each thread take at most, in bytes.
+
+    Words and their ids are cached, so repeated words cost a look-up each. A thread that uses several tokenizers shares
+    the limit out among them. It holds for each thread that encodes, those of `encode_batch` included, from its next
+    call on; a cache that takes more is emptied. The memory is released when the thread ends, that of `encode_batch`
+    when the tokenizer is dropped. The ids are the same with any limit; less than 16 KiB means no cache, which is slow.
+
+    Raises:
+        ValueError: `num_bytes` is negative.
+        OverflowError: `num_bytes` is 2**63 or greater.
+
+    >>> import ggtok
+    >>> ggtok.set_cache_limit(16 << 20)
+    >>> ggtok.cache_limit()
+    16777216
+    >>> ggtok.set_cache_limit(64 << 20)
     """
 
 def pretokenizers() -> dict[str, _PreTokenizer]:

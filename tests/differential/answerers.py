@@ -18,6 +18,8 @@ Overrides = Mapping[str, bool | int | float | str]
 FIM_SLOTS = ["fim_pre", "fim_suf", "fim_mid", "fim_pad", "fim_rep", "fim_sep"]
 SPECIAL_IDS = ["bos", "eos", "eot", "sep", "nl", "pad", "mask", *FIM_SLOTS]
 FLAGS = ["add_bos", "add_eos", "add_sep"]
+CACHE_LIMITS = [0, 1 << 14, 1 << 16, 1 << 20, 1 << 26, 1 << 26]
+"""In bytes: from no cache, through those that forget all the time, to the default."""
 CONTROL_OR_USER_DEFINED = 8 | 16
 
 
@@ -91,12 +93,14 @@ class Ggtok:
         """Opens a vocabulary in place of the last one; returns its number of tokens."""
         import ggtok  # here, not above: the reference's process must not depend on it
 
+        self._random = Random(f"{path} {overrides}")
+        ggtok.set_cache_limit(self._random.choice(CACHE_LIMITS))
         self._tokenizer = ggtok.Tokenizer.from_gguf(path, overrides=dict(overrides) or None)
         self._eog = set(self._tokenizer.vocab.eog_ids)
         return len(self._tokenizer.vocab)
 
     def encode(self, text: bytes, add_special: bool, parse_special: bool) -> list[int]:
-        """`encode`, which must return the same with cold and warm caches, and `count`."""
+        """`encode`, which must return the same with cold and warm caches, `count`, and sometimes `encode_batch`."""
         flags = {"add_special": add_special, "parse_special": parse_special}
         ids = self._tokenizer.encode(text, **flags)
         again, count = self._tokenizer.encode(text, **flags), self._tokenizer.count(text, **flags)
@@ -104,6 +108,10 @@ class Ggtok:
             raise AssertionError(f"the second call returns {again}, the first returned {ids}")
         if count != len(ids):
             raise AssertionError(f"count returns {count}, encode returns {len(ids)} ids")
+        if self._random.random() < 0.1:
+            batch = self._tokenizer.encode_batch([text, text[::-1], text], threads=2, **flags).tolist()
+            if batch != [ids, self._tokenizer.encode(text[::-1], **flags), ids]:
+                raise AssertionError(f"encode_batch returns {batch[0]} and {batch[2]}, encode returns {ids}")
         return ids
 
     def decode(self, ids: list[int], remove_special: bool, unparse_special: bool) -> bytes:

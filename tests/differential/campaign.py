@@ -22,6 +22,7 @@ from .shrink import ddmin, shrink_text
 from .vocabularies import Target
 
 FLAGS = [(False, False), (False, True), (True, False), (True, True)]
+LONG_TEXT_CHANCE = 0.1
 CATALOGUE_SIZE = 20_000
 FINDINGS_PER_ROUND = 3
 """Further differing texts of a round are counted, but neither shrunk nor printed."""
@@ -102,6 +103,8 @@ class Campaign:
         (catalogue,) = self.reference.ask([("catalogue", CATALOGUE_SIZE, rng.randrange(1 << 30))])
         generator = TextGenerator(rng, shared() / "corpora", *catalogue[1])
         texts = [generator.text() for _ in range(self.num_texts)] + [b""]
+        if rng.random() < LONG_TEXT_CHANCE:
+            texts.append(generator.long_text())
         answers = compare([("encode", text, *living[0]) for text in texts])
         texts = [text for text, answer in zip(texts, answers, strict=True) if answer[0] == "ok"]
         compare([("encode", text, *flags) for text in texts for flags in living[1:]])

@@ -96,6 +96,10 @@ class TextGenerator:
             text = text[:at] + rng.choice([rng.randbytes(1), b" ", b"", rng.choice(INVALID)]) + text[at + 1 :]
         return text
 
+    def long_text(self) -> bytes:
+        """Hundreds of texts in one, so that the caches fill and forget."""
+        return b" ".join(self.text() for _ in range(600))
+
     def corpus_slice(self, size: int) -> bytes:
         """Natural text, cut at any byte."""
         corpus = self.rng.choice(self.corpora)

@@ -7,16 +7,17 @@
 //! The calling thread works too. It is the only one that asks the caller whether to stop (see
 //! [`interruptible`]); the others stop when it does.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use crate::error::EncodeError;
 use crate::interrupt::{self, interruptible};
+use crate::scratch::ScratchPool;
 use crate::sink::{Count, Sink, TokenId};
-use crate::tokenizer::{EncodeOptions, Scratch, Text, Tokenizer};
+use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
 
 /// Bytes of text that a thread takes at a time.
 const RUN: usize = 1 << 16;
@@ -45,7 +46,7 @@ impl Tokenizer {
         texts: &[Text<'_>],
         options: EncodeOptions,
         threads: usize,
-        pool: &Mutex<Vec<Scratch>>,
+        pool: &ScratchPool,
     ) -> Result<Batch, (usize, EncodeError)> {
         let runs = self.run_batch(texts, options, threads, pool, |ids: &Vec<TokenId>| ids.len())?;
         let mut batch = Batch {
@@ -75,7 +76,7 @@ impl Tokenizer {
         texts: &[Text<'_>],
         options: EncodeOptions,
         threads: usize,
-        pool: &Mutex<Vec<Scratch>>,
+        pool: &ScratchPool,
     ) -> Result<Vec<usize>, (usize, EncodeError)> {
         let runs = self.run_batch(texts, options, threads, pool, |count: &Count| count.0)?;
         let differences = |ends: Vec<usize>| {
@@ -90,13 +91,13 @@ impl Tokenizer {
         texts: &[Text<'_>],
         options: EncodeOptions,
         threads: usize,
-        pool: &Mutex<Vec<Scratch>>,
+        pool: &ScratchPool,
         len: impl Fn(&S) -> usize + Sync,
     ) -> Result<Vec<Done<S>>, (usize, EncodeError)> {
         let runs = deal(texts);
         let next = AtomicUsize::new(0);
         let work = || -> Result<Vec<Done<S>>, (usize, EncodeError)> {
-            let mut scratch = lock(pool).pop().unwrap_or_default();
+            let mut scratch = pool.take();
             let mut done = Vec::new();
             while let Some(&(start, end)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
                 interrupt::check();
@@ -108,7 +109,7 @@ impl Tokenizer {
                 }
                 done.push((start, sink, ends));
             }
-            lock(pool).push(scratch);
+            pool.put(scratch);
             Ok(done)
         };
 
@@ -169,11 +170,6 @@ impl Drop for StopHelpers<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
-}
-
-fn lock(pool: &Mutex<Vec<Scratch>>) -> std::sync::MutexGuard<'_, Vec<Scratch>> {
-    // The lock is held for a push or a pop only, so a panic elsewhere leaves the list whole.
-    pool.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Cuts a list of texts into runs.

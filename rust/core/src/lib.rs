@@ -36,6 +36,7 @@ mod model;
 mod normalizer;
 mod pretokenizer;
 mod scan;
+mod scratch;
 mod sink;
 mod special;
 #[cfg(test)]
@@ -48,8 +49,9 @@ pub use batch::Batch;
 pub use error::{EncodeError, TokenIndexError, VocabularyError};
 pub use interrupt::{Interrupted, interruptible};
 pub use pretokenizer::{FAMILIES, Family, PRE_TOKENIZERS, PreTokenizer};
+pub use scratch::{Scratch, ScratchPool};
 pub use sink::{Count, NULL_TOKEN, Sink, Spans, TokenId};
-pub use tokenizer::{DecodeOptions, EncodeOptions, Scratch, Text, Tokenizer};
+pub use tokenizer::{DecodeOptions, EncodeOptions, Text, Tokenizer};
 pub use vocabulary::strings::{StringIndex, Strings, StringsError};
 pub use vocabulary::{
     Attributes, Definition, Given, Kind, SLOTS, Settings, Slot, SpecialIds, SpecialTokens, Vocabulary,

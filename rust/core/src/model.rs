@@ -3,7 +3,7 @@
 mod adjacency;
 pub(crate) mod any;
 mod bpe;
-mod cache;
+pub(crate) mod cache;
 mod hashed;
 mod merging;
 mod plamo2;
@@ -15,11 +15,32 @@ mod wordpiece;
 use crate::error::VocabularyError;
 use crate::sink::Sink;
 use crate::vocabulary::{Definition, Vocabulary};
+use cache::words::WordCache;
+
+/// Buffers and caches that calls reuse: one value per thread.
+pub(crate) trait ModelScratch: Default + Send {
+    /// The cache of words, if the algorithm has one.
+    fn cache(&mut self) -> Option<&mut WordCache>;
+
+    /// Releases all memory but that of the cache.
+    fn release_buffers(&mut self) {
+        let mut old = std::mem::take(self);
+        if let (Some(cache), Some(old)) = (self.cache(), old.cache()) {
+            *cache = std::mem::take(old);
+        }
+    }
+}
+
+impl ModelScratch for () {
+    fn cache(&mut self) -> Option<&mut WordCache> {
+        None
+    }
+}
 
 /// A tokenization algorithm: built once from a vocabulary, then immutable and shared between threads.
 pub(crate) trait Model: Sized + Send + Sync {
-    /// Buffers and caches that calls reuse: one value per thread.
-    type Scratch: Default + Send;
+    /// What its calls reuse.
+    type Scratch: ModelScratch;
 
     /// Builds the tables of the algorithm from a vocabulary that is declared, but not yet repaired.
     ///

@@ -7,19 +7,23 @@
 //! and the vocabulary has none, llama.cpp aborts; here it is [`EncodeError::MissingSpecial`].
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::detokenizer::{TokenPieces, detokenize};
 use crate::error::{EncodeError, TokenIndexError, VocabularyError};
 use crate::interrupt;
 use crate::model::Fragment;
-use crate::model::any::{AnyModel, AnyScratch};
+use crate::model::any::AnyModel;
+use crate::scratch::Scratch;
 use crate::sink::{Count, Sink, Spans, TokenId};
-use crate::special::{self, Item, Specials};
+use crate::special::{Item, Specials};
 use crate::unicode::utf8::is_boundary;
 use crate::vocabulary::{Definition, Kind, Vocabulary, newline};
 
 /// The longest text of one call, in bytes: llama.cpp's lengths are 32-bit integers.
 const MAX_TEXT: usize = i32::MAX as usize;
+/// After a text that is longer, in bytes, the buffers that have grown with it are released.
+const LONG_TEXT: usize = 1 << 24;
 /// The parts of a text that are encoded before the caller is asked whether to stop. The model asks inside a part.
 const ITEMS_AT_ONCE: usize = 64;
 
@@ -78,16 +82,11 @@ impl<'a> From<&'a [u8]> for Text<'a> {
     }
 }
 
-/// The memory that calls write to and reuse, caches included: one per thread.
-#[derive(Debug, Default)]
-pub struct Scratch {
-    special: special::Scratch,
-    model: Option<AnyScratch>,
-}
-
 /// A vocabulary with its algorithm. Immutable: threads share it, each with a [`Scratch`] of its own.
 #[derive(Debug)]
 pub struct Tokenizer {
+    /// Its number among all tokenizers of the process.
+    number: u64,
     vocabulary: Vocabulary,
     model: AnyModel,
     /// Special tokens that are always searched for, and those searched for with `parse_special`.
@@ -102,6 +101,7 @@ impl Tokenizer {
     /// # Errors
     /// [`VocabularyError`]: the vocabulary is unknown, incomplete or damaged.
     pub fn new(definition: &Definition<'_>) -> Result<Self, VocabularyError> {
+        static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
         let mut vocabulary = Vocabulary::declare(definition)?;
         let mut model = AnyModel::new(&vocabulary, definition)?;
         // llama.cpp tokenizes a newline before it repairs the vocabulary, that is with the defaults of its model.
@@ -117,7 +117,13 @@ impl Tokenizer {
             let made = TokenPieces::new(&vocabulary)?;
             pieces.get_or_init(|| made);
         }
-        Ok(Self { vocabulary, model, specials, pieces })
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { number, vocabulary, model, specials, pieces })
+    }
+
+    /// A number that no other tokenizer of this process has.
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// The vocabulary.
@@ -168,7 +174,7 @@ impl Tokenizer {
         Ok(spans)
     }
 
-    /// Appends the tokens of a text to a sink. Reuses the scratch space of earlier calls, also of other tokenizers.
+    /// Appends the tokens of a text to a sink. Reuses the scratch space of earlier calls.
     ///
     /// # Errors
     /// As [`Tokenizer::encode`]. The sink may hold tokens of the text that failed.
@@ -190,10 +196,10 @@ impl Tokenizer {
         if let Some(id) = added.0 {
             sink.push(id, 0..0);
         }
-        let model_scratch = scratch.model.get_or_insert_with(|| self.model.scratch());
+        let (special, model_scratch) = scratch.of(self.number, &self.model);
         let specials = &self.specials[usize::from(options.parse_special)];
         let mut after_special = true;
-        for (index, item) in specials.partition(text, &mut scratch.special).iter().enumerate() {
+        for (index, item) in specials.partition(text, special).iter().enumerate() {
             if index % ITEMS_AT_ONCE == ITEMS_AT_ONCE - 1 {
                 interrupt::check();
             }
@@ -213,6 +219,9 @@ impl Tokenizer {
         }
         if let Some(id) = added.1 {
             sink.push(id, text.len()..text.len());
+        }
+        if text.len() > LONG_TEXT {
+            scratch.release_buffers();
         }
         Ok(())
     }

@@ -15,6 +15,8 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _ggtok {
     #[pymodule_export]
+    use super::scratch::{cache_limit, set_cache_limit};
+    #[pymodule_export]
     use super::strings::{StringArray, string_array};
     #[pymodule_export]
     use super::tables::{families, loader_texts, models, pretokenizers, special_keys};

@@ -1,32 +1,105 @@
 //! Scratch spaces for single calls: each thread keeps its latest few, so that no call waits for another.
+//!
+//! The caches of a thread share one limit. Each of its n spaces may take one n-th of it.
 
 use std::cell::RefCell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use ggtok_core::Scratch;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
 
 /// How many tokenizers a thread keeps scratch spaces for.
 const NUM_KEPT: usize = 4;
 
+/// How much memory the caches of a thread take at most, in bytes.
+static CACHE_LIMIT: AtomicUsize = AtomicUsize::new(Scratch::DEFAULT_CACHE_LIMIT);
+
 thread_local! {
-    /// Scratch spaces with the number of their tokenizer, the latest last.
-    static SPACES: RefCell<Vec<(u64, Box<Scratch>)>> = const { RefCell::new(Vec::new()) };
+    /// Scratch spaces with their owners, the latest last.
+    static SPACES: RefCell<Vec<(Weak<Owner>, Box<Scratch>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `work` with this thread's scratch space for tokenizer `number`. Unwinding drops the scratch space.
+/// Stands for a tokenizer. When it is dropped, its thread's scratch space for it goes too; those of other threads go
+/// when they need room for another tokenizer.
+#[derive(Debug, Default)]
+pub(crate) struct Owner;
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        // The list is gone where the thread ends.
+        let _ = SPACES.try_with(|spaces| spaces.try_borrow_mut().map(|mut spaces| purge(&mut spaces)));
+    }
+}
+
+fn purge(spaces: &mut Vec<(Weak<Owner>, Box<Scratch>)>) {
+    spaces.retain(|(owner, _)| owner.strong_count() > 0);
+}
+
+/// How much memory the caches of each thread take at most, in bytes: 64 MiB unless `set_cache_limit` changed it.
+///
+/// >>> import ggtok
+/// >>> ggtok.cache_limit()
+/// 67108864
+#[pyfunction]
+pub fn cache_limit() -> usize {
+    CACHE_LIMIT.load(Ordering::Relaxed)
+}
+
+/// Changes how much memory the caches of each thread take at most, in bytes.
+///
+/// Words and their ids are cached, so repeated words cost a look-up each. A thread that uses several tokenizers shares
+/// the limit out among them. It holds for each thread that encodes, those of `encode_batch` included, from its next
+/// call on; a cache that takes more is emptied. The memory is released when the thread ends, that of `encode_batch`
+/// when the tokenizer is dropped. The ids are the same with any limit; less than 16 KiB means no cache, which is slow.
+///
+/// Raises:
+///     ValueError: `num_bytes` is negative.
+///     OverflowError: `num_bytes` is 2**63 or greater.
+///
+/// >>> import ggtok
+/// >>> ggtok.set_cache_limit(16 << 20)
+/// >>> ggtok.cache_limit()
+/// 16777216
+/// >>> ggtok.set_cache_limit(64 << 20)
+#[pyfunction]
+pub fn set_cache_limit(num_bytes: i64) -> PyResult<()> {
+    let limit = usize::try_from(num_bytes)
+        .map_err(|_| PyValueError::new_err(format!("num_bytes must be at least 0, not {num_bytes}")))?;
+    CACHE_LIMIT.store(limit, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Calls `work` with this thread's scratch space for a tokenizer. Unwinding drops the scratch space.
 #[inline]
-pub(crate) fn with_scratch<T>(number: u64, work: impl FnOnce(&mut Scratch) -> T) -> T {
+pub(crate) fn with_scratch<T>(owner: &Arc<Owner>, work: impl FnOnce(&mut Scratch) -> T) -> T {
     // Taken out while in use, so that a call inside the call finds the list unborrowed.
-    let latest = SPACES.with_borrow_mut(|spaces| match spaces.last() {
-        Some((owner, _)) if *owner == number => spaces.pop(),
-        _ => spaces.iter().position(|(owner, _)| *owner == number).map(|index| spaces.remove(index)),
+    let (mut scratch, num_spaces) = SPACES.with_borrow_mut(|spaces| {
+        let is_own = |(other, _): &(Weak<Owner>, _)| other.as_ptr() == Arc::as_ptr(owner);
+        let latest = match spaces.last() {
+            Some(latest) if is_own(latest) => spaces.pop(),
+            _ => spaces.iter().position(is_own).map(|index| spaces.remove(index)),
+        };
+        let scratch = latest.map_or_else(|| new_space(spaces), |(_, scratch)| scratch);
+        (scratch, spaces.len() + 1)
     });
-    let mut scratch = latest.map_or_else(Box::default, |(_, scratch)| scratch);
+    scratch.set_cache_limit(cache_limit() / num_spaces);
     let result = work(&mut scratch);
     SPACES.with_borrow_mut(|spaces| {
-        if spaces.len() == NUM_KEPT {
+        if spaces.len() >= NUM_KEPT {
             spaces.remove(0);
         }
-        spaces.push((number, scratch));
+        spaces.push((Arc::downgrade(owner), scratch));
     });
     result
+}
+
+/// A new space, for which the others make room.
+#[cold]
+fn new_space(spaces: &mut Vec<(Weak<Owner>, Box<Scratch>)>) -> Box<Scratch> {
+    purge(spaces);
+    let limit = cache_limit() / (spaces.len() + 1);
+    spaces.iter_mut().for_each(|(_, scratch)| scratch.set_cache_limit(limit));
+    Box::default()
 }

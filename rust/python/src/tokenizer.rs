@@ -1,9 +1,8 @@
 //! The tokenizer class that `ggtok.Tokenizer` extends.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
-use ggtok_core::{Count, DecodeOptions, Definition, EncodeOptions, SLOTS, Scratch, SpecialIds, TokenId};
+use ggtok_core::{Count, DecodeOptions, Definition, EncodeOptions, SLOTS, ScratchPool, SpecialIds, TokenId};
 use numpy::PyArray1;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -13,14 +12,11 @@ use crate::arguments::{self, TextArgument, text, token_id, token_ids};
 use crate::arrays::Arrays;
 use crate::ints::with_lists;
 use crate::run::{quick, run, run_long};
-use crate::scratch::with_scratch;
+use crate::scratch::{Owner, cache_limit, with_scratch};
 use crate::strings::StringArray;
 
 /// The capacity that an array of ids starts with: enough for a short text.
 const ROOM: usize = 64;
-
-/// Numbers tokenizers, so that threads can tell their scratch spaces apart.
-static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Flat ids and offsets.
 type FlatBatch<'py> = (Bound<'py, PyArray1<TokenId>>, Bound<'py, PyArray1<i64>>);
@@ -29,9 +25,9 @@ type FlatBatch<'py> = (Bound<'py, PyArray1<TokenId>>, Bound<'py, PyArray1<i64>>)
 #[pyclass(frozen, subclass, module = "ggtok._ggtok")]
 pub struct Tokenizer {
     core: ggtok_core::Tokenizer,
-    number: u64,
+    owner: Arc<Owner>,
     /// Scratch spaces for the threads of batches.
-    pool: Mutex<Vec<Scratch>>,
+    pool: ScratchPool,
 }
 
 impl Tokenizer {
@@ -47,7 +43,7 @@ impl Tokenizer {
         let argument = text(object)?;
         let text = argument.text();
         run(py, text.as_bytes().len(), || {
-            with_scratch(self.number, |scratch| self.core.encode_into(text, options, scratch, sink))
+            with_scratch(&self.owner, |scratch| self.core.encode_into(text, options, scratch, sink))
         })
     }
 
@@ -123,7 +119,7 @@ impl Tokenizer {
             architecture: &architecture,
         };
         let core = run_long(py, || ggtok_core::Tokenizer::new(&definition))?;
-        Ok(Self { core, number: NEXT.fetch_add(1, Ordering::Relaxed), pool: Mutex::default() })
+        Ok(Self { core, owner: Arc::default(), pool: ScratchPool::default() })
     }
 
     /// Encodes a text to a list of token ids.
@@ -227,6 +223,7 @@ impl Tokenizer {
         let texts: Vec<_> = arguments.iter().map(TextArgument::text).collect();
         let num_bytes = texts.iter().map(|text| text.as_bytes().len() + 1).sum();
         let options = EncodeOptions { add_special, parse_special };
+        self.pool.set_cache_limit(cache_limit());
         let batch = run(py, num_bytes, || self.core.encode_batch(&texts, options, threads, &self.pool))?;
         Ok((arrays.array(batch.ids)?, arrays.array(batch.offsets)?))
     }

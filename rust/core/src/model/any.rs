@@ -3,7 +3,7 @@
 //! A [`Model`] is generic over its [`Sink`], so it cannot be a trait object. [`AnyModel`] is an enum instead: a
 //! fragment costs one `match`, and everything inside an algorithm is compiled for the sink at hand.
 
-use super::{Fragment, Model, bpe, hashed, plamo2, rwkv, spm, unigram, wordpiece};
+use super::{Fragment, Model, ModelScratch, bpe, hashed, plamo2, rwkv, spm, unigram, wordpiece};
 use crate::error::VocabularyError;
 use crate::sink::Sink;
 use crate::vocabulary::{Definition, Kind, Vocabulary};
@@ -26,6 +26,27 @@ macro_rules! models {
             /// That of no algorithm.
             None,
             $($name(Box<<$model as Model>::Scratch>),)+
+        }
+
+        impl AnyScratch {
+            /// As [`WordCache::set_limit`](super::cache::words::WordCache::set_limit).
+            pub(crate) fn set_cache_limit(&mut self, bytes: usize) {
+                let cache = match self {
+                    Self::None => None,
+                    $(Self::$name(scratch) => scratch.cache(),)+
+                };
+                if let Some(cache) = cache {
+                    cache.set_limit(bytes);
+                }
+            }
+
+            /// As [`ModelScratch::release_buffers`].
+            pub(crate) fn release_buffers(&mut self) {
+                match self {
+                    Self::None => {}
+                    $(Self::$name(scratch) => scratch.release_buffers(),)+
+                }
+            }
         }
 
         impl AnyModel {

@@ -20,15 +20,18 @@ pub(super) mod whitespace;
 mod whole_chars;
 mod whole_tokens;
 
+use super::cache::queue::WordQueue;
+use super::cache::words::WordCache;
 use super::merging::Merging;
 use super::merging::pair_memo::PairMemo;
-use super::{Fragment, Model};
+use super::{Fragment, Model, ModelScratch};
 use crate::error::VocabularyError;
 use crate::normalizer::rewritten::Rewritten;
 use crate::pretokenizer::Splitter;
-use crate::sink::Sink;
+use crate::sink::{Sink, TokenId};
 use crate::vocabulary::{Definition, Vocabulary};
 use characters::Characters;
+use new_words::NewWords;
 use tables::Tables;
 
 /// Byte-pair encoding with one vocabulary.
@@ -48,8 +51,18 @@ enum Symbols {
 /// Scratch space of [`Bpe`].
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    pieces: pieces::Scratch,
-    characters: characters::Scratch,
+    /// Pieces, or segments of pieces, on their way through the cache.
+    queue: WordQueue,
+    merger: Merger,
+    new_words: NewWords,
+    /// The ids of a segment on their way into the cache.
+    segment_ids: Vec<TokenId>,
+}
+
+impl ModelScratch for Scratch {
+    fn cache(&mut self) -> Option<&mut WordCache> {
+        Some(&mut self.queue.cache)
+    }
 }
 
 /// Scratch space for merging one piece.
@@ -96,9 +109,9 @@ impl Bpe {
         sink: &mut S,
     ) {
         match &self.symbols {
-            Symbols::Bytes(tables) => pieces::encode(tables, &self.splitter, text, &mut scratch.pieces, sink),
+            Symbols::Bytes(tables) => pieces::encode(tables, &self.splitter, text, scratch, sink),
             Symbols::Characters(characters) => {
-                characters.encode(vocabulary, &self.splitter, text, &mut scratch.characters, sink);
+                characters.encode(vocabulary, &self.splitter, text, scratch, sink);
             }
         }
     }

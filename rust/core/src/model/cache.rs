@@ -1,5 +1,4 @@
 //! Caches from words to ids, one per scratch space, and queues that look several words up together.
 
 pub(super) mod queue;
-pub(super) mod segments;
-pub(super) mod words;
+pub(crate) mod words;

@@ -28,8 +28,9 @@
 use std::sync::OnceLock;
 
 use super::adjacency::{Junctions, JunctionsBuilder};
-use super::cache::segments::Segments;
-use super::{Fragment, Model};
+use super::cache::queue::WordQueue;
+use super::cache::words::WordCache;
+use super::{Fragment, Model, ModelScratch};
 use crate::error::VocabularyError;
 use crate::interrupt::Ticker;
 use crate::normalizer::rewritten::{Rewritten, Traced};
@@ -73,7 +74,13 @@ pub(crate) struct Plamo2 {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     choices: Choices,
-    segments: Segments,
+    segments: WordQueue,
+}
+
+impl ModelScratch for Scratch {
+    fn cache(&mut self) -> Option<&mut WordCache> {
+        Some(&mut self.segments.cache)
+    }
 }
 
 /// The best choice at each place, and its cost.
@@ -146,9 +153,10 @@ impl Model for Plamo2 {
             vocabulary.keys().iter().for_each(|text| junctions.add_characters(text));
             junctions.finish()
         });
-        segments.encode(junctions, text, start..text.len(), sink, |segment, ids| {
+        let mut encoder = |segment: &[u8], ids: &mut Vec<TokenId>| {
             self.push_cheapest(vocabulary, segment, 0, choices, ids);
-        });
+        };
+        segments.encode_segments(junctions, text, start..text.len(), &mut encoder, sink);
     }
 
     fn heap_bytes(&self) -> usize {

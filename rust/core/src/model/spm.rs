@@ -14,12 +14,13 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::adjacency::{Junctions, JunctionsBuilder};
-use super::cache::segments::Segments;
+use super::cache::queue::WordQueue;
+use super::cache::words::WordCache;
 use super::merging::pair_memo::PairMemo;
 use super::merging::sure_pairs::{SurePairs, TokenPairs};
 use super::merging::symbol::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
 use super::merging::{Merging, SymbolSpan, runs};
-use super::{Fragment, Model};
+use super::{Fragment, Model, ModelScratch};
 use crate::error::VocabularyError;
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::sink::{Sink, TokenId};
@@ -50,8 +51,14 @@ struct Tables {
 pub(crate) struct Scratch {
     /// The text with a space before it.
     prefixed: Rewritten<'static>,
-    segments: Segments,
+    segments: WordQueue,
     merger: Merger,
+}
+
+impl ModelScratch for Scratch {
+    fn cache(&mut self) -> Option<&mut WordCache> {
+        Some(&mut self.segments.cache)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -101,7 +108,8 @@ impl Model for Spm {
         if S::SPANS || !is_utf8 {
             tables.junctions.split(bytes, 0..bytes.len(), |start, end| pass.merge(&bytes[start..end], start, sink));
         } else {
-            segments.encode(&tables.junctions, bytes, 0..bytes.len(), sink, |segment, ids| pass.merge(segment, 0, ids));
+            let mut encoder = |segment: &[u8], ids: &mut Vec<TokenId>| pass.merge(segment, 0, ids);
+            segments.encode_segments(&tables.junctions, bytes, 0..bytes.len(), &mut encoder, sink);
         }
     }
 

@@ -24,7 +24,8 @@ use std::ops::Range;
 
 use crate::error::VocabularyError;
 use crate::interrupt::Ticker;
-use crate::model::{Fragment, Model};
+use crate::model::cache::words::WordCache;
+use crate::model::{Fragment, Model, ModelScratch};
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::normalizer::unigram::UnigramNormalizer;
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
@@ -56,6 +57,12 @@ pub(crate) struct UnigramScratch {
     normalized: Rewritten<'static>,
     lattice: Lattice,
     words: words::Scratch,
+}
+
+impl ModelScratch for UnigramScratch {
+    fn cache(&mut self) -> Option<&mut WordCache> {
+        Some(&mut self.words.cache)
+    }
 }
 
 impl Model for Unigram {

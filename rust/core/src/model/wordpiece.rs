@@ -22,7 +22,7 @@ use super::cache::words::{Probe, WordCache};
 use crate::error::VocabularyError;
 use crate::interrupt::Ticker;
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
-use crate::model::{Fragment, Model};
+use crate::model::{Fragment, Model, ModelScratch};
 use crate::normalizer::rewritten::Rewritten;
 use crate::normalizer::wordpiece::{Class, WordPieceNormalizer};
 use crate::scan::masks::WordClasses;
@@ -63,6 +63,12 @@ pub(crate) struct Scratch {
     cache: WordCache,
     word: NormalizedWord,
     probes: BlockProbes,
+}
+
+impl ModelScratch for Scratch {
+    fn cache(&mut self) -> Option<&mut WordCache> {
+        Some(&mut self.cache)
+    }
 }
 
 /// The cache look-ups of the words in a block, each with the place where the word starts.

@@ -8,10 +8,9 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_bpe_session` with `byte_encode` off.
 //! Complexity: as [`super`]. Deviations: none but those of [`super`].
 
-use super::Merger;
+use super::{Merger, Scratch};
 use crate::error::VocabularyError;
 use crate::model::adjacency::{Junctions, JunctionsBuilder};
-use crate::model::cache::segments::Segments;
 use crate::model::merging::ranks::MergeRanks;
 use crate::model::merging::symbol::Symbol;
 use crate::model::merging::{SymbolSpan, runs};
@@ -36,13 +35,6 @@ pub(super) struct Characters {
     escape_spaces: bool,
     /// Whether a run of newlines that is a token skips the merges.
     whole_newlines: bool,
-}
-
-/// Scratch space for texts.
-#[derive(Debug, Default)]
-pub(super) struct Scratch {
-    segments: Segments,
-    merger: Merger,
 }
 
 impl Characters {
@@ -84,7 +76,7 @@ impl Characters {
         vocabulary: &Vocabulary,
         splitter: &Splitter,
         text: &Rewritten<'_>,
-        Scratch { segments, merger }: &mut Scratch,
+        Scratch { queue, merger, .. }: &mut Scratch,
         sink: &mut S,
     ) {
         let (bytes, sink) = (&text.text[..], &mut Traced { sink, text });
@@ -97,8 +89,8 @@ impl Characters {
             } else if S::SPANS {
                 self.junctions.split(bytes, start..end, |from, to| pass.merge(&bytes[from..to], from, sink));
             } else {
-                let encode = |segment: &[u8], ids: &mut Vec<TokenId>| pass.merge(segment, 0, ids);
-                segments.encode(&self.junctions, bytes, start..end, sink, encode);
+                let mut encoder = |segment: &[u8], ids: &mut Vec<TokenId>| pass.merge(segment, 0, ids);
+                queue.encode_segments(&self.junctions, bytes, start..end, &mut encoder, sink);
             }
         });
     }

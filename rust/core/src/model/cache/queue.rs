@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use super::words::{INLINE, Probe, WordCache};
 use crate::interrupt;
+use crate::model::adjacency::Junctions;
 use crate::sink::{Sink, TokenId};
 
 /// The most words at a time.
@@ -44,18 +45,25 @@ impl<'a> Batch<'a> {
 
 /// Encodes the words that the queue does not find in its cache.
 pub(crate) trait WordEncoder {
-    fn cache(&mut self) -> &mut WordCache;
-
     /// Puts new words, of which these are the numbers, into the cache, if encoding several of them together is faster.
-    fn learn(&mut self, _words: Batch<'_>, _new: &[u32]) {}
+    fn learn(&mut self, _words: Batch<'_>, _new: &[u32], _cache: &mut WordCache) {}
 
-    /// Appends the ids of the new word in this range of the text.
-    fn encode(&mut self, range: Range<usize>, ids: &mut Vec<TokenId>);
+    /// Appends the ids of the new word in this range of the text. May cache parts of it.
+    fn encode(&mut self, text: &[u8], range: Range<usize>, cache: &mut WordCache, ids: &mut Vec<TokenId>);
 }
 
-/// Words end to end on their way through a [`WordCache`].
+/// A function that appends the ids of a word is an encoder.
+impl<F: FnMut(&[u8], &mut Vec<TokenId>)> WordEncoder for F {
+    #[inline(never)]
+    fn encode(&mut self, text: &[u8], range: Range<usize>, _: &mut WordCache, ids: &mut Vec<TokenId>) {
+        self(&text[range], ids);
+    }
+}
+
+/// Words end to end on their way through a cache. Always used with the same encoder.
 #[derive(Debug)]
 pub(crate) struct WordQueue {
+    pub cache: WordCache,
     len: usize,
     /// Where the first word starts.
     start: usize,
@@ -80,6 +88,7 @@ struct Found {
 impl Default for WordQueue {
     fn default() -> Self {
         Self {
+            cache: WordCache::default(),
             len: 0,
             start: 0,
             ends: [0; MAX_WORDS],
@@ -109,29 +118,53 @@ impl WordQueue {
     pub(crate) fn drain<S: Sink>(&mut self, text: &[u8], encoder: &mut impl WordEncoder, sink: &mut S) {
         interrupt::check();
         let len = std::mem::take(&mut self.len).min(MAX_WORDS);
-        let (ends, probes, found) = (&self.ends[..len], &mut self.probes[..len], &mut self.found);
-        let cache = encoder.cache();
+        let Self { cache, found, .. } = self;
+        let (ends, probes) = (&self.ends[..len], &mut self.probes[..len]);
         cache.probe_all(text, self.start, ends, probes);
         let num_ids = found.look_up(cache, probes);
 
         let words = Batch { text, start: self.start, ends, probes };
         if !found.new.is_empty() {
-            encoder.learn(words, &found.new);
+            encoder.learn(words, &found.new, cache);
         }
         let mut from = 0;
         for &(at, num_before) in &found.gaps {
             let (at, num_before) = (at as usize, num_before as usize);
             sink.push_all(&found.ids[from..num_before]);
             from = num_before;
-            if !encoder.cache().push_word(probes[at], words.word(at), sink) {
+            if !cache.push_word(probes[at], words.word(at), sink) {
                 self.ids.clear();
-                encoder.encode(words.range(at), &mut self.ids);
+                encoder.encode(text, words.range(at), cache, &mut self.ids);
                 sink.push_all(&self.ids);
-                encoder.cache().insert_word(probes[at], words.word(at), &self.ids);
+                cache.insert_word(probes[at], words.word(at), &self.ids);
             }
         }
         sink.push_all(&found.ids[from..num_ids]);
         self.start = ends.last().copied().unwrap_or(self.start);
+    }
+
+    /// Pushes the ids of `text[range]`, which `junctions` cut into segments, each of them a word.
+    #[inline]
+    pub(crate) fn encode_segments<S: Sink>(
+        &mut self,
+        junctions: &Junctions,
+        text: &[u8],
+        range: Range<usize>,
+        encoder: &mut impl WordEncoder,
+        sink: &mut S,
+    ) {
+        self.start(range.start);
+        junctions.split(text, range, |_, end| {
+            if self.push(end) {
+                self.drain_segments(text, encoder, sink);
+            }
+        });
+        self.drain_segments(text, encoder, sink);
+    }
+
+    #[inline(never)]
+    fn drain_segments<S: Sink>(&mut self, text: &[u8], encoder: &mut impl WordEncoder, sink: &mut S) {
+        self.drain(text, encoder, sink);
     }
 }
 
@@ -171,9 +204,7 @@ mod tests {
 
     /// Words whose ids are their first byte as many times as their length says: none, few or many. Learns every other
     /// word.
-    struct Numbers<'a> {
-        text: &'a [u8],
-        cache: WordCache,
+    struct Numbers {
         learned: usize,
     }
 
@@ -181,30 +212,26 @@ mod tests {
         vec![TokenId::from(word[0]); word.len() % 7]
     }
 
-    impl WordEncoder for Numbers<'_> {
-        fn cache(&mut self) -> &mut WordCache {
-            &mut self.cache
-        }
-
-        fn learn(&mut self, words: Batch<'_>, new: &[u32]) {
+    impl WordEncoder for Numbers {
+        fn learn(&mut self, words: Batch<'_>, new: &[u32], cache: &mut WordCache) {
             for &at in new.iter().step_by(2) {
                 let (probe, word) = (words.probes[at as usize], words.word(at as usize));
-                if !self.cache.contains(probe) {
-                    self.cache.insert_word(probe, word, &ids(word));
+                if !cache.contains(probe) {
+                    cache.insert_word(probe, word, &ids(word));
                     self.learned += 1;
                 }
             }
         }
 
-        fn encode(&mut self, range: Range<usize>, all: &mut Vec<TokenId>) {
-            all.extend(ids(&self.text[range]));
+        fn encode(&mut self, text: &[u8], range: Range<usize>, _: &mut WordCache, all: &mut Vec<TokenId>) {
+            all.extend(ids(&text[range]));
         }
     }
 
     #[test]
     fn ids_come_in_the_order_of_the_words() {
         let text: Vec<u8> = (0..40 * MAX_WORDS).map(|at| (at % 251) as u8).collect();
-        let mut numbers = Numbers { text: &text, cache: WordCache::default(), learned: 0 };
+        let mut numbers = Numbers { learned: 0 };
         let (mut queue, mut found, mut expected) = (WordQueue::default(), Vec::new(), Vec::new());
         for round in 0..6 {
             let mut start = round % 3;

@@ -3,10 +3,10 @@
 //! A slot has 32 bytes: a word of up to 15 bytes and up to three ids. Two slots are a line of the processor's cache, so
 //! a look-up mostly reads one line, which [`WordCache::probe`] prefetches long before it is used. Longer words and
 //! longer lists of ids lie in a ring of records, of which the oldest is overwritten. A table that is half full grows,
-//! up to a bound; after that a new word evicts one of the two words of its line.
+//! up to a limit; after that a new word evicts one of the two words of its line.
 //!
-//! At most 48 MiB per scratch space, whatever the text; nothing is allocated before the first word. O(1) for a short
-//! word, O(length) for a long one.
+//! Table and ring take half of the limit each, whatever the text; nothing is allocated before the first word. O(1) for
+//! a short word, O(length) for a long one.
 
 use crate::lookup::hash::Seed;
 use crate::lookup::key::Key;
@@ -17,15 +17,18 @@ use crate::sink::{Sink, TokenId};
 const MAX_WORD: usize = 512;
 /// Ids that fit into a slot.
 pub(crate) const INLINE: usize = 3;
-/// Lines of the first table and of the largest one, powers of two.
+/// Lines of the first table, a power of two.
 const MIN_LINES: usize = 1 << 14;
-const MAX_LINES: usize = 1 << 19;
+/// How much memory a cache takes at most unless something else is asked for, in bytes.
+pub(crate) const DEFAULT_LIMIT: usize = 1 << 26;
+/// The least memory that is worth a cache, in bytes. Its half has room for any record.
+const MIN_LIMIT: usize = 1 << 14;
 /// A word lies in one of this many lines, its window, which starts where its hash says.
 const WINDOW: usize = 4;
-/// Bytes of the ring of records.
-const ROOM: usize = 1 << 24;
 /// Bytes of an id in a record.
 const ID_LEN: usize = size_of::<TokenId>();
+/// Bytes of a line.
+const LINE_LEN: usize = size_of::<Line>();
 
 /// A word and its ids. A free slot has the default key, which no word has.
 #[derive(Debug, Clone, Copy, Default)]
@@ -48,10 +51,12 @@ pub(crate) struct Probe {
 }
 
 /// A cache from words to ids.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct WordCache {
     seed: Seed,
     lines: Vec<Line>,
+    /// How many lines there may be: a power of two, or 0 for no cache.
+    max_lines: usize,
     num_words: usize,
     /// How many words were evicted.
     num_evicted: usize,
@@ -62,11 +67,33 @@ pub(crate) struct WordCache {
 #[derive(Debug, Default)]
 struct Records {
     ring: Vec<u8>,
+    /// The largest length of the ring, a power of two.
+    room: usize,
     /// Where the next record begins, counted from the first one of all.
     end: u64,
 }
 
+impl Default for WordCache {
+    fn default() -> Self {
+        let (lines, records) = (Vec::new(), Records::default());
+        let mut cache = Self { seed: Seed::default(), lines, max_lines: 0, num_words: 0, num_evicted: 0, records };
+        cache.set_limit(DEFAULT_LIMIT);
+        cache
+    }
+}
+
 impl WordCache {
+    /// Changes how much memory the cache takes at most, in bytes. One that takes more, or whose ring has come round, is
+    /// emptied.
+    pub(crate) fn set_limit(&mut self, bytes: usize) {
+        let max_lines = bytes.checked_ilog2().filter(|_| bytes >= MIN_LIMIT).map_or(0, |log| (1 << log) / 2 / LINE_LEN);
+        let room = max_lines * LINE_LEN;
+        if self.lines.len() > max_lines || self.records.end > room.min(self.records.room) as u64 {
+            (self.lines, self.num_words, self.records) = (Vec::new(), 0, Records::default());
+        }
+        (self.max_lines, self.records.room) = (max_lines, room);
+    }
+
     /// Starts to look up words that lie end to end in `text`, the first one at byte `start`. Out of line, so that all
     /// its variables have registers.
     #[inline(never)]
@@ -169,10 +196,11 @@ impl WordCache {
 
     /// Caches the ids of a word.
     pub(crate) fn insert_word(&mut self, probe: Probe, word: &[u8], ids: &[TokenId]) {
-        if probe.key.long().is_some_and(|(.., len)| len > MAX_WORD) || ids.len() > MAX_WORD {
+        let is_too_long = probe.key.long().is_some_and(|(.., len)| len > MAX_WORD) || ids.len() > MAX_WORD;
+        if is_too_long || self.max_lines == 0 {
             return;
         }
-        if self.num_words >= self.lines.len() && self.lines.len() < MAX_LINES {
+        if self.num_words >= self.lines.len() && self.lines.len() < self.max_lines {
             self.grow();
         }
         let mut slot = Slot { key: probe.key, ids: [0; INLINE], num_ids: ids.len() as u32 };
@@ -205,7 +233,7 @@ impl WordCache {
     /// Doubles the table.
     #[cold]
     fn grow(&mut self) {
-        let num_lines = (self.lines.len() * 2).clamp(MIN_LINES, MAX_LINES);
+        let num_lines = (self.lines.len() * 2).max(MIN_LINES).min(self.max_lines);
         let old = std::mem::replace(&mut self.lines, vec![Line::default(); num_lines]);
         self.num_words = 0;
         for slot in old.iter().flat_map(|line| &line.0).filter(|slot| slot.key.some().is_some()) {
@@ -247,16 +275,21 @@ impl Slot {
 }
 
 impl Records {
+    /// Where in the ring a place is.
+    fn place(&self, place: u64) -> usize {
+        place as usize & self.room.wrapping_sub(1)
+    }
+
     /// Appends a record, and returns its place.
     fn append(&mut self, word: &[u8], ids: &[TokenId]) -> u64 {
         let len = word.len() + ID_LEN * ids.len();
-        let mut start = self.end as usize % ROOM;
-        if start + len > ROOM {
-            self.end += (ROOM - start) as u64;
+        let mut start = self.place(self.end);
+        if start + len > self.room {
+            self.end += (self.room - start) as u64;
             start = 0;
         }
         if self.ring.len() < start + len {
-            let grown = (2 * self.ring.len()).clamp(start + len, ROOM);
+            let grown = (2 * self.ring.len()).clamp(start + len, self.room);
             self.ring.reserve_exact(grown - self.ring.len());
             self.ring.resize(grown, 0);
         }
@@ -273,17 +306,17 @@ impl Records {
     /// The ids in a slot's record, unless it is overwritten or of another word than this one.
     fn get(&self, slot: &Slot, word: &[u8]) -> Option<&[[u8; ID_LEN]]> {
         let (place, num_ids) = (slot.place(), (slot.num_ids & !Slot::RECORD) as usize);
-        if self.end - place > ROOM as u64 {
+        if self.end - place > self.room as u64 {
             return None;
         }
-        let (bytes, ids) = self.ring.get(place as usize % ROOM..)?.split_at_checked(word.len())?;
+        let (bytes, ids) = self.ring.get(self.place(place)..)?.split_at_checked(word.len())?;
         if bytes == word { ids.as_chunks().0.get(..num_ids) } else { None }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_LINES, MAX_WORD, Probe, ROOM, WordCache};
+    use super::{DEFAULT_LIMIT, LINE_LEN, MAX_WORD, MIN_LIMIT, Probe, WordCache};
     use crate::sink::TokenId;
 
     fn probe(cache: &WordCache, word: &[u8]) -> Probe {
@@ -299,6 +332,36 @@ mod tests {
 
     fn insert(cache: &mut WordCache, word: &[u8], ids: &[TokenId]) {
         cache.insert_word(probe(cache, word), word, ids);
+    }
+
+    /// The memory that a cache takes.
+    fn heap_bytes(cache: &WordCache) -> usize {
+        cache.lines.capacity() * LINE_LEN + cache.records.ring.capacity()
+    }
+
+    #[test]
+    fn the_limit_bounds_the_memory_and_no_word_is_mixed_up() {
+        let mut cache = WordCache::default();
+        for (round, limit) in [1 << 20, 1 << 22, 3 << 20, MIN_LIMIT, MIN_LIMIT - 1, 0, 1 << 24].into_iter().enumerate()
+        {
+            cache.set_limit(limit);
+            assert!(heap_bytes(&cache) <= limit);
+            let mut num_found = 0;
+            for number in 0..60_000 {
+                let word = [&b"a long word with the number "[..], number.to_string().as_bytes()].concat();
+                let ids = vec![number; (number as usize + round) % 9];
+                insert(&mut cache, &word, &ids);
+                assert_eq!(get(&cache, &word).is_some_and(|found| found == ids), limit >= MIN_LIMIT);
+                let earlier = [&b"a long word with the number "[..], (number / 2).to_string().as_bytes()].concat();
+                if let Some(found) = get(&cache, &earlier) {
+                    assert!(found.iter().all(|&id| id == number / 2));
+                    num_found += 1;
+                }
+            }
+            assert!(heap_bytes(&cache) <= limit);
+            assert_eq!(num_found > 0, limit >= MIN_LIMIT);
+            assert!(num_found > 59_000 || limit < 1 << 24);
+        }
     }
 
     #[test]
@@ -341,7 +404,7 @@ mod tests {
             assert!(found[0].len() % 2 == 0 && found[1].len() % 5 == 0);
             num_found += found.iter().filter(|ids| !ids.is_empty()).count();
         }
-        assert!(cache.lines.len() == MAX_LINES && cache.records.ring.capacity() <= ROOM);
+        assert_eq!(heap_bytes(&cache), DEFAULT_LIMIT);
         assert!(num_found > NUM_WORDS as usize / 2 && cache.num_evicted > 0);
         // Of the latest words, most are there.
         let latest = (NUM_WORDS - 1000..NUM_WORDS).filter(|&number| get(&cache, &word(number).0).is_some());

@@ -64,7 +64,7 @@ pub(super) struct Words {
 /// Buffers, and the cache of segments.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    cache: WordCache,
+    pub(super) cache: WordCache,
     queue: SegmentQueue,
     lattice: Lattice,
     /// The segment that is searched, normalized, and its ids.
