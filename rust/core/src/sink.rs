@@ -79,6 +79,14 @@ pub struct Spans {
     pub spans: Vec<Range<usize>>,
 }
 
+impl Spans {
+    /// Room for the tokens that a text of this many bytes is likely to have, up to a million.
+    pub fn with_room_for(num_bytes: usize) -> Self {
+        let num_tokens = (num_bytes / 3).min(1 << 20) + 8;
+        Self { ids: Vec::with_capacity(num_tokens), spans: Vec::with_capacity(num_tokens) }
+    }
+}
+
 impl Sink for Spans {
     const SPANS: bool = true;
 

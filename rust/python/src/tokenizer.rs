@@ -293,7 +293,8 @@ impl Tokenizer {
         {
             return Err(invalid(not_utf8(error.valid_up_to())));
         }
-        let (text, mut spans) = (argument.text(), Spans::default());
+        let text = argument.text();
+        let mut spans = Spans::with_room_for(text.as_bytes().len());
         let options = EncodeOptions { add_special, parse_special, continues };
         self.work_into(py, text.as_bytes().len(), &mut spans, |scratch, spans| {
             self.core.encode_into(text, options, scratch, spans)?;
@@ -394,7 +395,7 @@ impl Tokenizer {
     ) -> PyResult<Encoding> {
         let parts = parts::parts(parts, unit)?;
         let options = EncodeOptions { add_special, parse_special: false, continues };
-        let mut spans = Spans::default();
+        let mut spans = Spans::with_room_for(parts.len());
         self.work_into(py, parts.len(), &mut spans, |scratch, spans| {
             self.core.encode_parts_into(&parts, options, scratch, spans)?;
             unit.apply(parts.text()?, spans);

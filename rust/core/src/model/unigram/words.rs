@@ -444,7 +444,7 @@ impl<S: Sink> Pass<'_, S> {
         for &id in &*ids {
             let is_unknown = id == unknown;
             has_unknown |= is_unknown;
-            if !S::SPANS && !(is_unknown && *after_unknown) {
+            if !(S::SPANS || is_unknown && *after_unknown) {
                 self.sink.push(id, 0..0);
             }
             *after_unknown = is_unknown;
