@@ -93,7 +93,7 @@ def test_user_defined_tokens_are_read_across_parts() -> None:
 
 def test_characters_count_from_the_start_of_all_parts() -> None:
     tokenizer = Tokenizer.builtin("bpe")
-    parts = [("\u00e9", False), (b"\xc3", False), (b"\xa9", True), ("\ud800", False), ("<|im_end|>", True)]
+    parts: list[Any] = [("\u00e9", False), (b"\xc3", False), (b"\xa9", True), ("\ud800", False), ("<|im_end|>", True)]
     found = tokenizer.encode_parts_with_offsets(parts).tolist()[1]
     assert found[0] == (0, 1)
     assert found[-1] == (3, 13)

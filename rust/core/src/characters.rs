@@ -30,10 +30,18 @@ impl Spans {
     /// ```
     pub fn count_characters(&mut self, text: &[u8]) {
         let (mut starts, mut ends) = (Cursor::start(text), Cursor::start(text));
+        if ends.next == text.len() {
+            return;
+        }
         let mut ticker = Ticker::default();
         for span in &mut self.spans {
             ticker.tick();
-            // Most tokens start where the one before ends.
+            // Most tokens start where the one before ends, and many are ASCII.
+            if ends.at <= span.start && span.end <= ends.next && span.start < ends.next {
+                ends.at = span.end;
+                *span = span.start - ends.num_continuations..span.end - ends.num_continuations;
+                continue;
+            }
             if ends.at <= span.start {
                 ends.advance(text, span.start);
                 starts = ends;
