@@ -1,7 +1,7 @@
 """Text to tokens and back, exactly as llama.cpp does, straight from the metadata of a GGUF file."""
 
 from ._batch import Batch
-from ._ggtok import cache_limit, set_cache_limit
+from ._ggtok import Encoding, cache_limit, set_cache_limit
 from ._tokenizer import Tokenizer
 from ._vocab import Token, TokenAttribute, Vocab
 from .errors import DependencyError, GgtokError, GGUFError, TokenIndexError, UnsupportedError, VocabularyError
@@ -9,6 +9,7 @@ from .errors import DependencyError, GgtokError, GGUFError, TokenIndexError, Uns
 __all__ = [
     "Batch",
     "DependencyError",
+    "Encoding",
     "GGUFError",
     "GgtokError",
     "Token",

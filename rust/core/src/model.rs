@@ -5,6 +5,7 @@ pub(crate) mod any;
 mod bpe;
 pub(crate) mod cache;
 mod hashed;
+pub(crate) mod lengths;
 mod merging;
 mod plamo2;
 mod rwkv;
@@ -16,6 +17,7 @@ use crate::error::VocabularyError;
 use crate::sink::Sink;
 use crate::vocabulary::{Definition, Vocabulary};
 use cache::words::WordCache;
+use lengths::Lengths;
 
 /// Buffers and caches that calls reuse: one value per thread.
 pub(crate) trait ModelScratch: Default + Send {
@@ -60,6 +62,16 @@ pub(crate) trait Model: Sized + Send + Sync {
         sink: &mut S,
     );
 
+    /// The least number of bytes that each token stands for, if the tokens of a fragment of UTF-8 tile it.
+    fn lengths(&self, _vocabulary: &Vocabulary) -> Option<Lengths> {
+        None
+    }
+
+    /// Where the first token of a fragment starts, if the tokens tile it: less than 0 where a space is put before it.
+    fn first_start(&self, _vocabulary: &Vocabulary, _fragment: Fragment<'_>) -> isize {
+        0
+    }
+
     /// Memory held outside the value itself, in bytes.
     fn heap_bytes(&self) -> usize;
 }
@@ -73,6 +85,8 @@ pub(crate) struct Fragment<'a> {
     pub start: usize,
     /// Whether the fragment starts the input or follows a special token.
     pub after_special: bool,
+    /// Whether the fragment starts an input that continues an earlier one: nothing is put before its characters.
+    pub continues: bool,
     /// Whether the bytes are known to be valid UTF-8.
     pub is_utf8: bool,
 }

@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::model::any::{AnyModel, AnyScratch};
 use crate::model::cache::words::DEFAULT_LIMIT;
+use crate::sink::TokenId;
 use crate::special;
 
 /// The memory that calls write to and reuse, caches included: one per thread.
@@ -16,7 +17,9 @@ use crate::special;
 /// another and back starts with an empty cache each time.
 #[derive(Debug)]
 pub struct Scratch {
-    pub(crate) special: special::Scratch,
+    special: special::Scratch,
+    /// The ids of a fragment whose spans are still to be found.
+    ids: Vec<TokenId>,
     cache_limit: usize,
     /// The number of the latest tokenizer, and the space of its model.
     model: Option<(u64, AnyScratch)>,
@@ -34,7 +37,7 @@ impl Scratch {
 
     /// An empty space whose caches take at most `bytes` of memory. Nothing is allocated before the first text.
     pub fn with_cache_limit(bytes: usize) -> Self {
-        Self { special: special::Scratch::default(), cache_limit: bytes, model: None }
+        Self { special: special::Scratch::default(), ids: Vec::new(), cache_limit: bytes, model: None }
     }
 
     /// Changes how much memory the caches take at most, in bytes. A cache that takes more is emptied.
@@ -48,16 +51,20 @@ impl Scratch {
 
     /// Releases all memory but that of the caches.
     pub(crate) fn release_buffers(&mut self) {
-        self.special = special::Scratch::default();
+        (self.special, self.ids) = (special::Scratch::default(), Vec::new());
         if let Some((_, model)) = &mut self.model {
             model.release_buffers();
         }
     }
 
-    /// The spaces for special tokens and for this model, which is that of the tokenizer with this number.
+    /// The spaces for special tokens, for ids, and for this model, which is that of the tokenizer with this number.
     #[inline]
-    pub(crate) fn of(&mut self, number: u64, model: &AnyModel) -> (&mut special::Scratch, &mut AnyScratch) {
-        let Self { special, cache_limit, model: latest } = self;
+    pub(crate) fn of(
+        &mut self,
+        number: u64,
+        model: &AnyModel,
+    ) -> (&mut special::Scratch, &mut Vec<TokenId>, &mut AnyScratch) {
+        let Self { special, ids, cache_limit, model: latest } = self;
         if latest.as_ref().is_none_or(|(owner, _)| *owner != number) {
             *latest = None;
         }
@@ -66,7 +73,7 @@ impl Scratch {
             scratch.set_cache_limit(*cache_limit);
             (number, scratch)
         });
-        (special, scratch)
+        (special, ids, scratch)
     }
 }
 

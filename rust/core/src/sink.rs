@@ -22,6 +22,9 @@ pub trait Sink {
     /// Takes the next token and its byte range in the input.
     fn push(&mut self, id: TokenId, span: Range<usize>);
 
+    /// Prepares for this many tokens more.
+    fn reserve(&mut self, _additional: usize) {}
+
     /// Takes several tokens at once, without spans. Only called where [`Sink::SPANS`] is false.
     #[inline(always)]
     fn push_all(&mut self, ids: &[TokenId]) {
@@ -76,11 +79,25 @@ pub struct Spans {
     pub spans: Vec<Range<usize>>,
 }
 
+impl Spans {
+    /// Room for the tokens that a text of this many bytes is likely to have, up to a million.
+    pub fn with_room_for(num_bytes: usize) -> Self {
+        let num_tokens = (num_bytes / 3).min(1 << 20) + 8;
+        Self { ids: Vec::with_capacity(num_tokens), spans: Vec::with_capacity(num_tokens) }
+    }
+}
+
 impl Sink for Spans {
     const SPANS: bool = true;
 
+    #[inline]
     fn push(&mut self, id: TokenId, span: Range<usize>) {
         self.ids.push(id);
         self.spans.push(span);
+    }
+
+    fn reserve(&mut self, additional: usize) {
+        self.ids.reserve(additional);
+        self.spans.reserve(additional);
     }
 }

@@ -30,6 +30,7 @@ use std::sync::OnceLock;
 use super::adjacency::{Junctions, JunctionsBuilder};
 use super::cache::queue::WordQueue;
 use super::cache::words::WordCache;
+use super::lengths::Lengths;
 use super::{Fragment, Model, ModelScratch};
 use crate::error::VocabularyError;
 use crate::interrupt::Ticker;
@@ -142,7 +143,7 @@ impl Model for Plamo2 {
     fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
         let rewritten = canonical(fragment, S::SPANS);
         let text = &rewritten.text[..];
-        let start = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        let start = self.start(fragment, text);
         let Scratch { choices, segments } = scratch;
         if S::SPANS || !self.states.is_empty() {
             return self.push_cheapest(vocabulary, text, start, choices, &mut Traced { sink, text: &rewritten });
@@ -159,6 +160,16 @@ impl Model for Plamo2 {
         segments.encode_segments(junctions, text, start..text.len(), &mut encoder, sink);
     }
 
+    fn lengths(&self, vocabulary: &Vocabulary) -> Option<Lengths> {
+        let mut lengths = Lengths::new(vocabulary.texts().iter().map(|text| Some(text.len())));
+        self.byte_tokens.iter().for_each(|&id| lengths.set(id, Some(1)));
+        Some(lengths)
+    }
+
+    fn first_start(&self, _: &Vocabulary, fragment: Fragment<'_>) -> isize {
+        self.start(fragment, fragment.text) as isize
+    }
+
     fn heap_bytes(&self) -> usize {
         let junctions = self.junctions.get().map_or(0, Junctions::heap_bytes);
         let costs = self.costs.capacity() * size_of::<i32>();
@@ -167,6 +178,11 @@ impl Model for Plamo2 {
 }
 
 impl Plamo2 {
+    /// Where the tokens of a fragment start in its canonical text.
+    fn start(&self, fragment: Fragment<'_>, text: &[u8]) -> usize {
+        if !fragment.continues && text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
+    }
+
     /// Pushes the tokens of a canonical text starting at `start`.
     fn push_cheapest<S: Sink>(
         &self,
@@ -359,7 +375,8 @@ mod tests {
         let vocabulary = vocabulary(tokens);
         let model = Plamo2::new(&vocabulary, &Definition::default()).unwrap();
         let (mut out, mut ids, mut scratch) = (Spans::default(), Vec::new(), Scratch::default());
-        let fragment = Fragment { text, start: 1000, after_special: true, is_utf8: std::str::from_utf8(text).is_ok() };
+        let is_utf8 = std::str::from_utf8(text).is_ok();
+        let fragment = Fragment { text, start: 1000, after_special: true, continues: false, is_utf8 };
         model.encode(
             &vocabulary,
             Fragment { text: b"cab\xFF", is_utf8: false, ..fragment },
@@ -369,6 +386,11 @@ mod tests {
         model.encode(&vocabulary, fragment, &mut scratch, &mut out);
         model.encode(&vocabulary, fragment, &mut scratch, &mut ids);
         assert_eq!(ids, out.ids, "ids without spans");
+        if is_utf8 {
+            let (lengths, mut told) = (model.lengths(&vocabulary).unwrap(), Spans::default());
+            assert!(lengths.push_all(&ids, fragment, model.first_start(&vocabulary, fragment), &mut told));
+            assert_eq!((told.ids, told.spans), (out.ids.clone(), out.spans.clone()));
+        }
         out
     }
 
