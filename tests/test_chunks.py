@@ -35,7 +35,7 @@ def test_chunks_are_slices_within_the_budget(
     tok = TOKENIZERS[name]
     room = max_tokens - tok.count("", add_special=add_special)
     if overlap >= room or any(tok.count(char, add_special=add_special) > max_tokens for char in text):
-        with pytest.raises(GgtokError, match="overlap is|max_tokens"):
+        with pytest.raises(GgtokError, match=r"overlap is|max_tokens"):
             tok.split(text, max_tokens, overlap=overlap, add_special=add_special)
         return
     chunks = tok.split(text, max_tokens, overlap=overlap, add_special=add_special)

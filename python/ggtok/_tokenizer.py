@@ -225,7 +225,7 @@ class Tokenizer(_ggtok.Tokenizer):
         sizes = _size("max_tokens", max_tokens, least=1), _size("overlap", overlap, least=0)
         if isinstance(boundaries, str):
             raise TypeError("boundaries must be an iterable of names, not one str")
-        spans = self._split(text, *sizes, list(boundaries), add_special, parse_special)
+        spans = self._split(text, *sizes, list(set(boundaries)), add_special, parse_special)
         return [Chunk(text[start:end], start, end, count) for start, end, count in spans]
 
     def truncate(
