@@ -59,6 +59,7 @@ DEFINITION: dict[str, Any] = {
     "architecture": b"llama",
 }
 CORE = _ggtok.Tokenizer(**DEFINITION | {"name": b""})
+CUT = {"add_special": True, "parse_special": True}
 ENCODE = {"text": "What is LoRA?", "add_special": True, "parse_special": True, "continues": True}
 PARTS = {"parts": [("What is", True), (b" LoRA?", False)], "add_special": True, "continues": True}
 ENCODING = TOKENIZER.encode_with_offsets("What is")
@@ -96,6 +97,11 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
         CORE._encode_batch,
         {"texts": ["a", b"b"], "threads": 2, "add_special": True, "parse_special": True, "continues": True},
     ),
+    "_ggtok.Tokenizer._split": (
+        CORE._split,
+        {"text": "a b", "max_tokens": 8, "overlap": 1, "boundaries": ["word"]} | CUT,
+    ),
+    "_ggtok.Tokenizer._truncate": (CORE._truncate, {"text": "a b", "max_tokens": 2, "side": "right"} | CUT),
     "_ggtok.Tokenizer._size": (CORE._size, {}),
     "_ggtok.Tokenizer._token": (CORE._token, {"id": 3}),
     "_ggtok.Tokenizer._token_id": (CORE._token_id, {"text": b"a"}),
@@ -125,6 +131,11 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "Tokenizer.builtin": (ggtok.Tokenizer.builtin, {"name": "spm"}),
     "Tokenizer.encode_batch": (TOKENIZER.encode_batch, ENCODE | {"texts": ["a", b"b"], "threads": 2}),
+    "Tokenizer.split": (
+        TOKENIZER.split,
+        {"text": "a b", "max_tokens": 8, "overlap": 1, "boundaries": ["word"]} | CUT,
+    ),
+    "Tokenizer.truncate": (TOKENIZER.truncate, {"text": "a b", "max_tokens": 8, "side": "right"} | CUT),
     "Tokenizer.metadata": (lambda: TOKENIZER.metadata, {}),
     "Tokenizer.vocab": (lambda: TOKENIZER.vocab, {}),
     "Tokenizer.__eq__": (lambda other: other == TOKENIZER, {"other": TOKENIZER}),

@@ -1,6 +1,7 @@
 """Text to tokens and back, exactly as llama.cpp does, straight from the metadata of a GGUF file."""
 
 from ._batch import Batch
+from ._chunks import Chunk
 from ._ggtok import Encoding, cache_limit, set_cache_limit
 from ._tokenizer import Tokenizer
 from ._vocab import Token, TokenAttribute, Vocab
@@ -8,6 +9,7 @@ from .errors import DependencyError, GgtokError, GGUFError, TokenIndexError, Uns
 
 __all__ = [
     "Batch",
+    "Chunk",
     "DependencyError",
     "Encoding",
     "GGUFError",

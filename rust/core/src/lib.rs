@@ -29,6 +29,7 @@ pub mod unicode;
 
 mod batch;
 mod characters;
+mod chunks;
 mod detokenizer;
 mod error;
 mod interrupt;
@@ -48,6 +49,9 @@ mod tokenizer;
 mod vocabulary;
 
 pub use batch::Batch;
+pub use chunks::boundaries::Boundary;
+pub use chunks::truncate::Side;
+pub use chunks::{BudgetError, Chunk, Segmentable, SplitOptions};
 pub use error::{EncodeError, TokenIndexError, VocabularyError};
 pub use interrupt::{Interrupted, interruptible};
 pub use parts::Parts;

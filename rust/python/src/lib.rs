@@ -2,6 +2,7 @@
 
 mod arguments;
 mod arrays;
+mod chunks;
 mod encoding;
 mod errors;
 mod ints;

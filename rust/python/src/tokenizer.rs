@@ -13,6 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::arguments::{self, TextArgument, text, token_id, token_ids};
 use crate::arrays::Arrays;
+use crate::chunks::{self, Cuttable, split_options};
 use crate::encoding::{Encoding, Unit};
 use crate::errors::invalid;
 use crate::ints::with_lists;
@@ -420,6 +421,55 @@ impl Tokenizer {
         self.pool.set_cache_limit(cache_limit());
         let batch = run(py, num_bytes, || self.core.encode_batch(&texts, options, threads, &self.pool))?;
         Ok((arrays.array(batch.ids)?, arrays.array(batch.offsets)?))
+    }
+
+    /// The chunks of a text: where each starts and ends, in characters, and its number of tokens.
+    #[allow(clippy::too_many_arguments)]
+    fn _split(
+        &self,
+        py: Python<'_>,
+        text: &Bound<'_, PyAny>,
+        max_tokens: usize,
+        overlap: usize,
+        boundaries: &Bound<'_, PyList>,
+        add_special: bool,
+        parse_special: bool,
+    ) -> PyResult<Vec<(usize, usize, usize)>> {
+        let text = Cuttable::new(text)?;
+        let split = split_options(max_tokens, overlap, boundaries)?;
+        let options = EncodeOptions { add_special, parse_special, ..EncodeOptions::default() };
+        let chunks = run(py, text.len(), || {
+            with_scratch(&self.owner, |scratch| match text.text() {
+                Some(text) => self.core.split(&text, &split, options, scratch),
+                None => Ok(Vec::new()),
+            })
+        })?;
+        let starts = text.characters(chunks.iter().map(|chunk| chunk.start));
+        let ends = text.characters(chunks.iter().map(|chunk| chunk.end));
+        Ok(starts.zip(ends).zip(&chunks).map(|((start, end), chunk)| (start, end, chunk.count)).collect())
+    }
+
+    /// What `truncate` removes: where it starts and ends, in characters.
+    fn _truncate(
+        &self,
+        py: Python<'_>,
+        text: &Bound<'_, PyAny>,
+        max_tokens: usize,
+        side: &str,
+        add_special: bool,
+        parse_special: bool,
+    ) -> PyResult<(usize, usize)> {
+        let text = Cuttable::new(text)?;
+        let side = chunks::side(side)?;
+        let options = EncodeOptions { add_special, parse_special, ..EncodeOptions::default() };
+        let removed = run(py, text.len(), || {
+            with_scratch(&self.owner, |scratch| match text.text() {
+                Some(text) => self.core.truncate(&text, max_tokens, side, options, scratch),
+                None => Ok(0..0),
+            })
+        })?;
+        let mut places = text.characters([removed.start, removed.end].into_iter());
+        Ok((places.next().unwrap_or(0), places.next().unwrap_or(0)))
     }
 
     /// Decodes token ids to text, as llama.cpp's `llama_detokenize` does.

@@ -1,0 +1,342 @@
+//! Cuts a text into chunks of a limited number of tokens, at paragraphs, lines, sentences and words where it can.
+//!
+//! The whole text is encoded once, with spans. The place where the budget of a chunk ends is read off the spans, the
+//! chunk ends at the best boundary before it, and its tokens are counted by encoding the chunk by itself: ids of a text
+//! that is cut out are not always a slice of the ids of the whole. Where the count is over the budget, an earlier
+//! boundary is tried; where there is room, the next one. A coarse boundary counts only if it fills half of the budget.
+//!
+//! O(n) for a text of n bytes, of which each is encoded about three times.
+
+pub mod boundaries;
+pub mod truncate;
+
+use std::ops::Range;
+
+use crate::error::EncodeError;
+use crate::interrupt;
+use crate::scratch::Scratch;
+use crate::sink::{Count, Spans, TokenId};
+use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
+use boundaries::{Boundary, floor};
+
+/// How many boundaries are tried at their places before the end of the search moves faster.
+const TRIES: usize = 4;
+/// How often the end of a chunk moves on.
+const MAX_EXTENSIONS: usize = 16;
+
+/// A part of a text, by its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunk {
+    /// Where it starts.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// How many tokens it has when it is encoded by itself.
+    pub count: usize,
+}
+
+/// How a text is cut into chunks.
+#[derive(Debug, Clone)]
+pub struct SplitOptions {
+    /// The most tokens of a chunk, those that are added included.
+    pub max_tokens: usize,
+    /// The most tokens, without those that are added, of the text that a chunk repeats from the one before it.
+    pub overlap: usize,
+    /// Where to cut, coarsest first. Between characters is always allowed, as the last resort.
+    pub boundaries: Vec<Boundary>,
+}
+
+/// Why a text cannot be cut to a budget.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BudgetError {
+    /// As for encoding.
+    Encode(EncodeError),
+    /// The budget is 0, or not greater than the number of tokens that are added to every text.
+    TooSmall {
+        /// The budget.
+        max_tokens: usize,
+        /// The number of tokens that are added.
+        num_added: usize,
+    },
+    /// The overlap is not less than the tokens that the budget leaves for text.
+    Overlap {
+        /// The overlap.
+        overlap: usize,
+        /// The tokens for text.
+        room: usize,
+    },
+    /// One character alone is over the budget.
+    Character {
+        /// Where it starts, in bytes.
+        at: usize,
+        /// How many tokens it has, those that are added included.
+        count: usize,
+        /// The budget.
+        max_tokens: usize,
+    },
+}
+
+impl std::fmt::Display for BudgetError {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Encode(error) => error.fmt(out),
+            Self::TooSmall { max_tokens: 0, .. } => write!(out, "max_tokens must be at least 1, not 0"),
+            Self::TooSmall { max_tokens, num_added } => write!(
+                out,
+                "max_tokens is {max_tokens}, but the tokens that are added to every text are {num_added} already"
+            ),
+            Self::Overlap { overlap, room } => {
+                write!(out, "overlap is {overlap}, but must be less than the {room} tokens that a chunk has for text")
+            }
+            Self::Character { at, count, max_tokens } => write!(
+                out,
+                "the character at byte {at} has {count} tokens by itself, more than max_tokens, which is {max_tokens}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for BudgetError {}
+
+impl From<EncodeError> for BudgetError {
+    fn from(error: EncodeError) -> Self {
+        Self::Encode(error)
+    }
+}
+
+impl Tokenizer {
+    /// Cuts a text into chunks. Each is a slice of the text that has at most `max_tokens` tokens when it is encoded by
+    /// itself with `options`; together they cover the text. An empty text has none.
+    ///
+    /// # Errors
+    /// [`BudgetError`]: the text cannot be encoded, the budget or the overlap is out of range, or one character alone
+    /// is over the budget.
+    pub fn split(
+        &self,
+        text: &Segmentable<'_>,
+        split: &SplitOptions,
+        options: EncodeOptions,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<Chunk>, BudgetError> {
+        let mut measure = Measure::new(self, text, split.max_tokens, 1, options, scratch)?;
+        let room = split.max_tokens - measure.num_added;
+        if split.overlap >= room {
+            return Err(BudgetError::Overlap { overlap: split.overlap, room });
+        }
+        let mut chunks: Vec<Chunk> = Vec::new();
+        let mut start = 0;
+        while start < text.bytes.len() {
+            interrupt::check();
+            let after = chunks.last().map_or(0, |chunk| chunk.end);
+            let chunk = measure.chunk(start, after, split)?;
+            start = chunk.end;
+            if split.overlap > 0 && chunk.end < text.bytes.len() {
+                start = measure.overlap_start(&chunk, split)?;
+            }
+            chunks.push(chunk);
+        }
+        Ok(chunks)
+    }
+}
+
+/// A text with what Unicode's rules see of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Segmentable<'a> {
+    /// What is encoded.
+    bytes: &'a [u8],
+    is_utf8: bool,
+    /// The same, where a surrogate is U+FFFD, which is as long.
+    segmented: &'a str,
+}
+
+impl<'a> Segmentable<'a> {
+    /// A text that is UTF-8.
+    pub fn new(text: &'a str) -> Self {
+        Self { bytes: text.as_bytes(), is_utf8: true, segmented: text }
+    }
+
+    /// A text with lone surrogates: `segmented` has another code point of three bytes in the place of each. `None` if
+    /// the two are not equally long.
+    pub fn with_surrogates(bytes: &'a [u8], segmented: &'a str) -> Option<Self> {
+        (bytes.len() == segmented.len()).then_some(Self { bytes, is_utf8: false, segmented })
+    }
+
+    fn text(&self, range: Range<usize>) -> Text<'a> {
+        if self.is_utf8 { Text::Str(&self.segmented[range]) } else { Text::Bytes(&self.bytes[range]) }
+    }
+}
+
+/// Measures parts of a text in tokens.
+struct Measure<'a, 's> {
+    tokenizer: &'a Tokenizer,
+    text: &'a Segmentable<'a>,
+    options: EncodeOptions,
+    scratch: &'s mut Scratch,
+    max_tokens: usize,
+    /// How many tokens are added to every text.
+    num_added: usize,
+    /// The tokens of the whole text without those that are added.
+    ids: Vec<TokenId>,
+    spans: Vec<Range<usize>>,
+}
+
+impl<'a, 's> Measure<'a, 's> {
+    /// The budget must leave room for `min_room` tokens of text.
+    fn new(
+        tokenizer: &'a Tokenizer,
+        text: &'a Segmentable<'a>,
+        max_tokens: usize,
+        min_room: usize,
+        options: EncodeOptions,
+        scratch: &'s mut Scratch,
+    ) -> Result<Self, BudgetError> {
+        let mut num_added = Count::default();
+        tokenizer.encode_into(Text::Str(""), options, scratch, &mut num_added)?;
+        let num_added = num_added.0;
+        if max_tokens == 0 || max_tokens < num_added + min_room {
+            return Err(BudgetError::TooSmall { max_tokens, num_added });
+        }
+        let mut spans = Spans::default();
+        let plain = EncodeOptions { add_special: false, ..options };
+        tokenizer.encode_into(text.text(0..text.bytes.len()), plain, scratch, &mut spans)?;
+        let Spans { ids, spans } = spans;
+        Ok(Self { tokenizer, text, options, scratch, max_tokens, num_added, ids, spans })
+    }
+
+    fn len(&self) -> usize {
+        self.text.bytes.len()
+    }
+
+    /// The tokens of a part when it is encoded by itself, those that are added included.
+    fn count(&mut self, range: Range<usize>) -> Result<usize, EncodeError> {
+        let mut count = Count::default();
+        self.tokenizer.encode_into(self.text.text(range), self.options, self.scratch, &mut count)?;
+        Ok(count.0)
+    }
+
+    /// The number of tokens of the whole text that end at `at` or before it.
+    fn tokens_before(&self, at: usize) -> usize {
+        self.spans.partition_point(|span| span.end <= at)
+    }
+
+    /// The code point at which the `number`-th token of the whole text ends.
+    fn token_end(&self, number: usize) -> usize {
+        match number.checked_sub(1).map(|last| self.spans.get(last)) {
+            Some(Some(span)) => floor(self.text.segmented, span.end),
+            Some(None) => self.len(),
+            None => 0,
+        }
+    }
+
+    /// A place that is in no special token: the start of the one that `at` is inside of.
+    fn outside_special(&self, at: usize) -> usize {
+        let number = self.tokens_before(at);
+        match (self.spans.get(number), self.ids.get(number)) {
+            (Some(span), Some(&id)) if span.start < at && self.is_special(id) => span.start,
+            _ => at,
+        }
+    }
+
+    /// Whether a token is written in a text as one, and cut out of it before everything else.
+    fn is_special(&self, id: TokenId) -> bool {
+        let attributes = self.tokenizer.vocabulary().attributes(id);
+        attributes.is_user_defined() || self.options.parse_special && attributes.is_control()
+    }
+
+    /// The chunk that starts at `start` and ends after `after`, which is `start` or the end of the chunk before.
+    fn chunk(&mut self, start: usize, after: usize, split: &SplitOptions) -> Result<Chunk, BudgetError> {
+        let room = self.max_tokens - self.num_added;
+        let first = self.tokens_before(start);
+        if self.spans.len() - first <= room + 1 {
+            let count = self.count(start..self.len())?;
+            if count <= self.max_tokens {
+                return Ok(Chunk { start, end: self.len(), count });
+            }
+        }
+
+        let half = self.token_end(first + room / 2).max(after);
+        let mut high = self.token_end(first + room).max(after).min(self.len());
+        for tries in 0.. {
+            let Some((boundary, end)) = self.boundary(split, half.min(high), after, high) else { break };
+            let count = self.count(start..end)?;
+            if count <= self.max_tokens {
+                return self.extend(Chunk { start, end, count }, boundary);
+            }
+            let step = if tries < TRIES { 1 } else { (end - after) / 4 + 1 };
+            high = floor(self.text.segmented, end - step).max(after);
+        }
+        self.shortest(start, after)
+    }
+
+    /// The best boundary after `after` and not after `high`: the coarsest kind after `half`, or else the finest.
+    fn boundary(&self, split: &SplitOptions, half: usize, after: usize, high: usize) -> Option<(Boundary, usize)> {
+        let text = self.text.segmented;
+        let finest = split.boundaries.last().copied();
+        let kinds = split.boundaries.iter().map(|&kind| (kind, half));
+        let last_resorts = finest.into_iter().chain([Boundary::Character]).map(|kind| (kind, after));
+        kinds.chain(last_resorts).find_map(|(kind, low)| {
+            let at = self.outside_special(kind.last(text, low, high)?);
+            (at > low).then_some((kind, at))
+        })
+    }
+
+    /// Moves the end of a chunk to later boundaries of the same kind, as long as it fits.
+    fn extend(&mut self, mut chunk: Chunk, kind: Boundary) -> Result<Chunk, BudgetError> {
+        let limit = self.token_end(self.tokens_before(chunk.end) + self.max_tokens - chunk.count + 2);
+        let mut tries = 0..MAX_EXTENSIONS;
+        while chunk.count < self.max_tokens
+            && tries.next().is_some()
+            && let Some(end) = kind.first(self.text.segmented, chunk.end, limit)
+            && self.outside_special(end) == end
+        {
+            let count = self.count(chunk.start..end)?;
+            if count > self.max_tokens {
+                break;
+            }
+            chunk = Chunk { end, count, ..chunk };
+        }
+        Ok(chunk)
+    }
+
+    /// The chunk with one code point after `after`, where no boundary fits.
+    fn shortest(&mut self, start: usize, after: usize) -> Result<Chunk, BudgetError> {
+        let end = after + self.text.segmented[after..].chars().next().map_or(0, char::len_utf8);
+        let mut count = self.count(start..end)?;
+        if count <= self.max_tokens {
+            return Ok(Chunk { start, end, count });
+        }
+        // Without the overlap.
+        count = self.count(after..end)?;
+        if count <= self.max_tokens {
+            return Ok(Chunk { start: after, end, count });
+        }
+        Err(BudgetError::Character { at: after, count, max_tokens: self.max_tokens })
+    }
+
+    /// Where the chunk after this one starts, so that it repeats at most `overlap` tokens.
+    fn overlap_start(&mut self, chunk: &Chunk, split: &SplitOptions) -> Result<usize, EncodeError> {
+        let number = self.tokens_before(chunk.end);
+        // A boundary may be at the very place where the overlap is full.
+        let full = self.token_end(number.saturating_sub(split.overlap));
+        let low = floor(self.text.segmented, full.saturating_sub(1)).max(chunk.start);
+        let half = self.token_end(number.saturating_sub(split.overlap / 2)).max(chunk.start);
+        let text = self.text.segmented;
+        let finest = split.boundaries.last().copied();
+        let kinds = split.boundaries.iter().map(|&kind| (kind, half));
+        let kinds = kinds.chain(finest.into_iter().chain([Boundary::Character]).map(|kind| (kind, chunk.end)));
+        let plain = EncodeOptions { add_special: false, ..self.options };
+        for (kind, high) in kinds {
+            let Some(start) = kind.first(text, low, high).filter(|&at| at < chunk.end) else { continue };
+            let start = self.outside_special(start);
+            if start <= chunk.start {
+                continue;
+            }
+            let mut count = Count::default();
+            self.tokenizer.encode_into(self.text.text(start..chunk.end), plain, self.scratch, &mut count)?;
+            if count.0 <= split.overlap {
+                return Ok(start);
+            }
+        }
+        Ok(chunk.end)
+    }
+}

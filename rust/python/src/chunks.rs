@@ -1,0 +1,97 @@
+//! Texts that are cut to a budget: arguments for the core, and places in characters for Python.
+
+use ggtok_core::{Boundary, BudgetError, Segmentable, Side, SplitOptions};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyString};
+
+use crate::arguments::{TextArgument, text};
+use crate::errors::{Raise, invalid};
+
+/// A `str` argument that is cut.
+pub(crate) struct Cuttable<'a> {
+    text: TextArgument<'a>,
+    /// The text without its surrogates, if it has any.
+    segmented: Option<String>,
+}
+
+impl<'a> Cuttable<'a> {
+    pub(crate) fn new(object: &'a Bound<'_, PyAny>) -> PyResult<Self> {
+        if !object.is_instance_of::<PyString>() {
+            let found = object.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("text must be str, not {found}")));
+        }
+        let text = text(object)?;
+        let segmented = match &text {
+            TextArgument::Surrogates(bytes) => Some(without_surrogates(bytes)),
+            _ => None,
+        };
+        Ok(Self { text, segmented })
+    }
+
+    pub(crate) fn text(&self) -> Option<Segmentable<'_>> {
+        match (&self.text, &self.segmented) {
+            (TextArgument::Str(text), _) => Some(Segmentable::new(text)),
+            (text, Some(segmented)) => Segmentable::with_surrogates(text.text().as_bytes(), segmented),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.text.text().as_bytes().len()
+    }
+
+    /// How many characters of the text start before each of these places, which ascend.
+    pub(crate) fn characters(&self, places: impl Iterator<Item = usize>) -> impl Iterator<Item = usize> {
+        let (bytes, mut at, mut num) = (self.text.text().as_bytes(), 0, 0);
+        places.map(move |place| {
+            num += bytes[at..place].iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
+            at = place;
+            num
+        })
+    }
+}
+
+/// A text with U+FFFD in the place of each surrogate. Both have three bytes.
+fn without_surrogates(bytes: &[u8]) -> String {
+    let mut replaced = bytes.to_vec();
+    for at in memchr::memchr_iter(0xED, bytes) {
+        if bytes.get(at + 1).is_some_and(|&byte| byte >= 0xA0) {
+            replaced[at..at + 3].copy_from_slice("\u{FFFD}".as_bytes());
+        }
+    }
+    String::from_utf8_lossy(&replaced).into_owned()
+}
+
+/// How to split, from Python's arguments.
+pub(crate) fn split_options(max_tokens: usize, overlap: usize, names: &Bound<'_, PyList>) -> PyResult<SplitOptions> {
+    let mut boundaries = Vec::new();
+    for name in names {
+        boundaries.push(named("boundaries must be of", name.cast::<PyString>()?.to_str()?, &Boundary::ALL)?);
+    }
+    boundaries.sort_unstable();
+    boundaries.dedup();
+    Ok(SplitOptions { max_tokens, overlap, boundaries })
+}
+
+/// The side with this name.
+pub(crate) fn side(name: &str) -> PyResult<Side> {
+    named("side must be", name, &[("right", Side::Right), ("left", Side::Left), ("middle", Side::Middle)])
+}
+
+fn named<T: Copy>(what: &str, name: &str, known: &[(&str, T)]) -> PyResult<T> {
+    known.iter().find(|(known, _)| *known == name).map(|&(_, value)| value).ok_or_else(|| {
+        let names: Vec<String> = known.iter().map(|(name, _)| format!("'{name}'")).collect();
+        let (last, others) = names.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
+        invalid(format!("{what} {} or {last}, not {name:?}", others.join(", ")))
+    })
+}
+
+impl Raise for BudgetError {
+    fn raise(self) -> PyErr {
+        match self {
+            Self::Encode(error) => error.raise(),
+            _ => invalid(self.to_string()),
+        }
+    }
+}
