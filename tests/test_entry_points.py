@@ -6,6 +6,7 @@ Entry points are found by introspection. One that this file has no arguments for
 from __future__ import annotations
 
 import array
+import copy
 import ctypes
 import io
 import struct
@@ -68,6 +69,16 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.Tokenizer.count": (CORE.count, ENCODE),
     "_ggtok.Tokenizer.decode": (CORE.decode, DECODE | {"errors": "replace"}),
     "_ggtok.Tokenizer.decode_bytes": (CORE.decode_bytes, DECODE),
+    "_ggtok.Tokenizer.decoder": (
+        CORE.decoder,
+        {"stop": ["a", b"b"], "remove_special": True, "unparse_special": True, "text": False},
+    ),
+    "_ggtok.StreamDecoder.push": (lambda ids: CORE.decoder().push(ids), {"ids": [1, 3]}),
+    "_ggtok.StreamDecoder.prime": (lambda prompt_ids: CORE.decoder().prime(prompt_ids), {"prompt_ids": [1, 3]}),
+    "_ggtok.StreamDecoder.flush": (lambda: CORE.decoder().flush(), {}),
+    "_ggtok.StreamDecoder.copy": (lambda: CORE.decoder().copy(), {}),
+    "_ggtok.StreamDecoder.__copy__": (lambda: copy.copy(CORE.decoder()), {}),
+    "_ggtok.StreamDecoder.stopped": (lambda: CORE.decoder().stopped, {}),
     "_ggtok.Tokenizer.piece": (CORE.piece, {"id": 3, "special": True}),
     "_ggtok.Tokenizer.repairs": (lambda: CORE.repairs, {}),
     "_ggtok.Tokenizer.heap_bytes": (lambda: CORE.heap_bytes, {}),

@@ -1,7 +1,8 @@
 """The Rust part of ggtok, as `rust/python/src` defines it."""
 
 from collections.abc import Iterable
-from typing import SupportsIndex, TypeAlias, TypedDict, final, type_check_only
+from types import GenericAlias
+from typing import AnyStr, Generic, Literal, SupportsIndex, TypeAlias, TypedDict, final, overload, type_check_only
 
 import numpy as np
 from _typeshed import ReadableBuffer
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from typing_extensions import Self, disjoint_base
 
 __all__ = [
+    "StreamDecoder",
     "StringArray",
     "Tokenizer",
     "families",
@@ -132,6 +134,49 @@ class Tokenizer:
         b'\xc3\xa9'
         """
 
+    @overload
+    def decoder(
+        self,
+        *,
+        stop: str | Iterable[str] = (),
+        remove_special: bool = False,
+        unparse_special: bool = False,
+        text: Literal[True] = True,
+    ) -> StreamDecoder[str]: ...
+    @overload
+    def decoder(
+        self,
+        *,
+        stop: str | bytes | Iterable[str | bytes] = (),
+        remove_special: bool = False,
+        unparse_special: bool = False,
+        text: Literal[False],
+    ) -> StreamDecoder[bytes]:
+        """A decoder for ids that arrive one by one, as a model makes them.
+
+        All that it returns, put together, is what `decode` returns for all ids, however they are cut.
+
+        Args:
+            stop: A string that ends the text, or an iterable of such strings: `str`, or also bytes if `text` is false.
+                The text ends before the first of them.
+            remove_special: As in `decode`.
+            unparse_special: As in `decode`.
+            text: Return `str`, with U+FFFD for bytes that are not UTF-8. Otherwise return bytes, as `decode_bytes`
+                does.
+
+        Raises:
+            TypeError: A stop string is of another type.
+            ValueError: A stop string is empty.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> decoder = tok.decoder(stop=["?", " Hmm"])
+        >>> [decoder.push(id) for id in tok.encode("What is LoRA? And")]
+        ['What', ' is', ' L', 'o', 'RA', '', '']
+        >>> decoder.flush(), decoder.stopped
+        ('', '?')
+        """
+
     def piece(self, id: SupportsIndex, *, special: bool = True) -> bytes:
         """The bytes of one token, as llama.cpp's `llama_token_to_piece` returns them.
 
@@ -178,6 +223,106 @@ class Tokenizer:
     def _settings(self) -> dict[str, bool]: ...
     def _eog(self) -> list[int]: ...
     def _canonical_bytes(self) -> bytes: ...
+
+@final
+class StreamDecoder(Generic[AnyStr]):
+    """Turns ids into text as they arrive. Made by `Tokenizer.decoder`.
+
+    `StreamDecoder[str]` returns text, `StreamDecoder[bytes]` (`text=False`) returns bytes. Only what may still change
+    is held back: an incomplete character, the start of a stop string, an EOS that may have to be removed, and spaces
+    where the vocabulary cleans them up (WordPiece and a few others). Nothing is decoded twice.
+
+    A decoder is for one thread at a time: a call during another one raises `RuntimeError`.
+    """
+
+    def push(self, ids: SupportsIndex | _Ids) -> AnyStr:
+        """Takes one id or several and returns what is certain of their text.
+
+        Args:
+            ids: An integer, or what `decode` takes: an iterable of integers, or an array of integers.
+
+        Returns:
+            Complete characters, or bytes if the decoder has `text=False`; often nothing yet. After a stop string always
+            nothing.
+
+        Raises:
+            TypeError: An id is not an integer.
+            TokenIndexError: An id is not in the vocabulary. None of the ids was taken.
+            ValueError: `flush` was called before.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> decoder = tok.decoder()
+        >>> [decoder.push(id) for id in tok.encode("😀!")]
+        ['', '', '😀', '!']
+        >>> decoder.push([5981, 6266])
+        ' is L'
+        """
+
+    def flush(self) -> AnyStr:
+        """Ends the text and returns what was held back. An incomplete character becomes one U+FFFD.
+
+        Then no more ids can be pushed. A second call returns nothing.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> decoder = tok.decoder(stop="is not")
+        >>> [decoder.push(id) for id in tok.encode("What is LoRA?")[:2]], decoder.flush()
+        (['What', ' '], 'is')
+        """
+
+    def prime(self, prompt_ids: _Ids) -> None:
+        """Takes the ids of a prompt: what is pushed afterwards comes out as after that prompt.
+
+        Nothing of the prompt itself comes out, stop strings do not begin in it, and the first space after it stays. A
+        prompt may end inside a character. The bytes that complete it are not UTF-8 by themselves, so they become
+        U+FFFD; a decoder with `text=False` returns them as they are.
+
+        Args:
+            prompt_ids: What `decode` takes. Prompts of several calls follow one another.
+
+        Raises:
+            TypeError: An id is not an integer.
+            TokenIndexError: An id is not in the vocabulary. None of the ids was taken.
+            ValueError: Ids have been pushed before, or `flush` was called.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("spm")
+        >>> prompt, answer = tok.encode("What is"), tok.encode("LoRA?", add_special=False)
+        >>> decoder = tok.decoder()
+        >>> decoder.prime(prompt)
+        >>> decoder.push(answer), tok.decoder().push(answer)
+        (' LoRA?', 'LoRA?')
+        """
+
+    def copy(self) -> Self:
+        """A decoder that goes on from here by itself, for another beam. It takes less than a microsecond.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> first = tok.decoder()
+        >>> start = first.push(9713)
+        >>> second = first.copy()
+        >>> start, first.push(5981), second.push(6266)
+        ('What', ' is', ' L')
+        """
+
+    def __copy__(self) -> Self: ...
+    @classmethod
+    def __class_getitem__(cls, item: object) -> GenericAlias: ...
+    @property
+    def stopped(self) -> str | bytes | None:
+        """The stop string that has ended the text, as it was given, or `None`.
+
+        Of several it is the one that begins first in the text, and of those the shortest. It is set once no other that
+        begins before it can be completed, at the latest by `flush`.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> decoder = tok.decoder(stop=["RA?", "is L"])
+        >>> decoder.push(tok.encode("What is LoRA?")), decoder.stopped
+        ('What ', 'is L')
+        """
 
 @final
 class StringArray:

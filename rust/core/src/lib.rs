@@ -40,6 +40,7 @@ mod sink;
 mod special;
 #[cfg(test)]
 mod steps;
+mod stream;
 mod threads;
 mod tokenizer;
 mod vocabulary;
@@ -49,6 +50,8 @@ pub use error::{EncodeError, TokenIndexError, VocabularyError};
 pub use interrupt::{Interrupted, interruptible};
 pub use pretokenizer::{FAMILIES, Family, PRE_TOKENIZERS, PreTokenizer};
 pub use sink::{Count, NULL_TOKEN, Sink, Spans, TokenId};
+pub use stream::decoder::{PrimeError, StreamDecodeOptions, StreamDecoder};
+pub use stream::stop::{EmptyStopString, StopStrings};
 pub use tokenizer::{DecodeOptions, EncodeOptions, Scratch, Text, Tokenizer};
 pub use vocabulary::strings::{StringIndex, Strings, StringsError};
 pub use vocabulary::{

@@ -126,7 +126,7 @@ impl Tokenizer {
     }
 
     /// The bytes that each token decodes to.
-    fn pieces(&self) -> &TokenPieces {
+    pub(crate) fn pieces(&self) -> &TokenPieces {
         // Where building them can fail they were built at load.
         self.pieces.get_or_init(|| TokenPieces::new(&self.vocabulary).unwrap_or_default())
     }

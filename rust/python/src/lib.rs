@@ -2,6 +2,7 @@
 
 mod arguments;
 mod arrays;
+mod decoder;
 mod errors;
 mod ints;
 mod run;
@@ -14,6 +15,8 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 mod _ggtok {
+    #[pymodule_export]
+    use super::decoder::StreamDecoder;
     #[pymodule_export]
     use super::strings::{StringArray, string_array};
     #[pymodule_export]

@@ -1,7 +1,7 @@
 //! The tokenizer class that `ggtok.Tokenizer` extends.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use ggtok_core::{Count, DecodeOptions, Definition, EncodeOptions, SLOTS, Scratch, SpecialIds, TokenId};
 use numpy::PyArray1;
@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::arguments::{self, TextArgument, text, token_id, token_ids};
 use crate::arrays::Arrays;
+use crate::decoder::StreamDecoder;
 use crate::ints::with_lists;
 use crate::run::{quick, run, run_long};
 use crate::scratch::with_scratch;
@@ -28,7 +29,8 @@ type FlatBatch<'py> = (Bound<'py, PyArray1<TokenId>>, Bound<'py, PyArray1<i64>>)
 /// A vocabulary and its algorithm: the base class of `ggtok.Tokenizer`, which says how to make one.
 #[pyclass(frozen, subclass, module = "ggtok._ggtok")]
 pub struct Tokenizer {
-    core: ggtok_core::Tokenizer,
+    /// Shared with its streams.
+    core: Arc<ggtok_core::Tokenizer>,
     number: u64,
     /// Scratch spaces for the threads of batches.
     pool: Mutex<Vec<Scratch>>,
@@ -123,7 +125,7 @@ impl Tokenizer {
             architecture: &architecture,
         };
         let core = run_long(py, || ggtok_core::Tokenizer::new(&definition))?;
-        Ok(Self { core, number: NEXT.fetch_add(1, Ordering::Relaxed), pool: Mutex::default() })
+        Ok(Self { core: Arc::new(core), number: NEXT.fetch_add(1, Ordering::Relaxed), pool: Mutex::default() })
     }
 
     /// Encodes a text to a list of token ids.
@@ -287,6 +289,45 @@ impl Tokenizer {
         unparse_special: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &self.decode_to_bytes(py, ids, remove_special, unparse_special)?))
+    }
+
+    /// A decoder for ids that arrive one by one, as a model makes them.
+    ///
+    /// All that it returns, put together, is what `decode` returns for all ids, however they are cut.
+    ///
+    /// Args:
+    ///     stop: A string that ends the text, or an iterable of such strings: `str`, or also bytes if `text` is false.
+    ///         The text ends before the first of them.
+    ///     remove_special: As in `decode`.
+    ///     unparse_special: As in `decode`.
+    ///     text: Return `str`, with U+FFFD for bytes that are not UTF-8. Otherwise return bytes, as `decode_bytes`
+    ///         does.
+    ///
+    /// Raises:
+    ///     TypeError: A stop string is of another type.
+    ///     ValueError: A stop string is empty.
+    ///
+    /// >>> import ggtok
+    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
+    /// >>> decoder = tok.decoder(stop=["?", " Hmm"])
+    /// >>> [decoder.push(id) for id in tok.encode("What is LoRA? And")]
+    /// ['What', ' is', ' L', 'o', 'RA', '', '']
+    /// >>> decoder.flush(), decoder.stopped
+    /// ('', '?')
+    #[pyo3(
+        signature = (*, stop = None, remove_special = false, unparse_special = false, text = true),
+        text_signature = "($self, *, stop=(), remove_special=False, unparse_special=False, text=True)"
+    )]
+    fn decoder(
+        &self,
+        py: Python<'_>,
+        stop: Option<&Bound<'_, PyAny>>,
+        remove_special: bool,
+        unparse_special: bool,
+        text: bool,
+    ) -> PyResult<StreamDecoder> {
+        let decode = DecodeOptions { remove_special, unparse_special };
+        StreamDecoder::new(py, Arc::clone(&self.core), stop, decode, text)
     }
 
     /// The bytes of one token, as llama.cpp's `llama_token_to_piece` returns them.
