@@ -1,7 +1,7 @@
 """Text to tokens and back, exactly as llama.cpp does, straight from the metadata of a GGUF file."""
 
 from ._batch import Batch
-from ._ggtok import StreamDecoder
+from ._ggtok import StreamDecoder, StreamEncoder
 from ._tokenizer import Tokenizer
 from ._vocab import Token, TokenAttribute, Vocab
 from .errors import DependencyError, GgtokError, GGUFError, TokenIndexError, UnsupportedError, VocabularyError
@@ -12,6 +12,7 @@ __all__ = [
     "GGUFError",
     "GgtokError",
     "StreamDecoder",
+    "StreamEncoder",
     "Token",
     "TokenAttribute",
     "TokenIndexError",

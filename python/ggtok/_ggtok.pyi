@@ -11,6 +11,7 @@ from typing_extensions import Self, disjoint_base
 
 __all__ = [
     "StreamDecoder",
+    "StreamEncoder",
     "StringArray",
     "Tokenizer",
     "families",
@@ -132,6 +133,24 @@ class Tokenizer:
         >>> tok = ggtok.Tokenizer.builtin("bpe")
         >>> tok.decode_bytes(tok.encode("\u00e9"))
         b'\xc3\xa9'
+        """
+
+    def encoder(self, *, add_special: bool = True, parse_special: bool = False) -> StreamEncoder:
+        """An encoder for a text that arrives in parts, or is too long for memory.
+
+        All ids that it returns, put together, are what `encode` returns for the whole text, however it is cut.
+
+        Args:
+            add_special: As in `encode`. BOS comes with the first ids, EOS with the last.
+            parse_special: As in `encode`.
+
+        Raises:
+            VocabularyError: As in `encode`.
+
+        >>> import ggtok
+        >>> encoder = ggtok.Tokenizer.builtin("bpe").encoder()
+        >>> encoder.push("What is Lo"), encoder.push("RA?"), encoder.flush()
+        ([9713, 5981], [], [6266, 78, 9612, 30])
         """
 
     @overload
@@ -322,6 +341,78 @@ class StreamDecoder(Generic[AnyStr]):
         >>> decoder = tok.decoder(stop=["RA?", "is L"])
         >>> decoder.push(tok.encode("What is LoRA?")), decoder.stopped
         ('What ', 'is L')
+        """
+
+@final
+class StreamEncoder:
+    """Turns text into ids as it arrives. Made by `Tokenizer.encoder`.
+
+    All ids that it returns, put together, are those of the whole text, however it is cut. What may still change waits:
+    the end of a word or line, what may become a special token, and up to as much again, but at least 64 bytes, before
+    it is looked at once more. So memory is bounded by the longest stretch without a certain place, such as a word, and
+    time is linear however small the parts are. The text may be of any length.
+
+    An encoder is for one thread at a time: a call during another one raises `RuntimeError`. After a call that was
+    interrupted it cannot be used any more.
+    """
+
+    def push(self, text: _Text) -> list[int]:
+        """Takes more of the text and returns the ids that are certain.
+
+        Args:
+            text: A `str` or bytes, as `encode` takes them. Bytes may be cut inside a character.
+
+        Raises:
+            TypeError: `text` is of another type.
+            ValueError: `flush` was called before.
+            GgtokError: 2 GiB in a row are undecided.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> encoder = tok.encoder()
+        >>> ids = [encoder.push("What is Lo"), encoder.push("RA?"), encoder.flush()]
+        >>> ids
+        [[9713, 5981], [], [6266, 78, 9612, 30]]
+        >>> sum(ids, []) == tok.encode("What is LoRA?")
+        True
+        """
+
+    def flush(self) -> list[int]:
+        """Ends the text and returns the ids of what was waiting.
+
+        Then no more text can be pushed. A second call returns nothing.
+
+        >>> import ggtok
+        >>> encoder = ggtok.Tokenizer.builtin("spm").encoder()
+        >>> encoder.flush()
+        [1]
+        """
+
+    def push_count(self, text: _Text) -> int:
+        """The length of what `push` would return, without making the ids.
+
+        >>> import ggtok
+        >>> encoder = ggtok.Tokenizer.builtin("bpe").encoder()
+        >>> encoder.push_count("What is Lo") + encoder.push_count("RA?") + encoder.flush_count()
+        6
+        """
+
+    def flush_count(self) -> int:
+        """The length of what `flush` would return, without making the ids.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("spm").encoder().flush_count()
+        1
+        """
+
+    @property
+    def num_waiting(self) -> int:
+        """The bytes that wait for what follows.
+
+        >>> import ggtok
+        >>> encoder = ggtok.Tokenizer.builtin("bpe").encoder()
+        >>> encoder.push("What is Lo"), encoder.num_waiting
+        ([9713, 5981], 3)
         """
 
 @final

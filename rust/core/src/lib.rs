@@ -51,6 +51,7 @@ pub use interrupt::{Interrupted, interruptible};
 pub use pretokenizer::{FAMILIES, Family, PRE_TOKENIZERS, PreTokenizer};
 pub use sink::{Count, NULL_TOKEN, Sink, Spans, TokenId};
 pub use stream::decoder::{PrimeError, StreamDecodeOptions, StreamDecoder};
+pub use stream::encoder::StreamEncoder;
 pub use stream::stop::{EmptyStopString, StopStrings};
 pub use tokenizer::{DecodeOptions, EncodeOptions, Scratch, Text, Tokenizer};
 pub use vocabulary::strings::{StringIndex, Strings, StringsError};

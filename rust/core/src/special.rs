@@ -10,6 +10,8 @@
 //!
 //! Deviations: none.
 
+mod settled;
+
 use memchr::memmem;
 
 use crate::error::VocabularyError;

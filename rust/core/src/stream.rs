@@ -2,5 +2,6 @@
 
 mod characters;
 pub(crate) mod decoder;
+pub(crate) mod encoder;
 mod spaces;
 pub(crate) mod stop;

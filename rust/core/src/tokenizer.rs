@@ -19,7 +19,7 @@ use crate::unicode::utf8::is_boundary;
 use crate::vocabulary::{Definition, Kind, Vocabulary, newline};
 
 /// The longest text of one call, in bytes: llama.cpp's lengths are 32-bit integers.
-const MAX_TEXT: usize = i32::MAX as usize;
+pub(crate) const MAX_TEXT: usize = i32::MAX as usize;
 /// The parts of a text that are encoded before the caller is asked whether to stop. The model asks inside a part.
 const ITEMS_AT_ONCE: usize = 64;
 
@@ -81,8 +81,8 @@ impl<'a> From<&'a [u8]> for Text<'a> {
 /// The memory that calls write to and reuse, caches included: one per thread.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    special: special::Scratch,
-    model: Option<AnyScratch>,
+    pub(crate) special: special::Scratch,
+    pub(crate) model: Option<AnyScratch>,
 }
 
 /// A vocabulary with its algorithm. Immutable: threads share it, each with a [`Scratch`] of its own.
@@ -180,18 +180,15 @@ impl Tokenizer {
         sink: &mut S,
     ) -> Result<(), EncodeError> {
         let (text, is_utf8) = (text.as_bytes(), matches!(text, Text::Str(_)));
-        if self.vocabulary.kind() == Kind::None {
-            return Err(EncodeError::NoVocabulary);
-        }
         if text.len() > MAX_TEXT {
             return Err(EncodeError::TextTooLong { len: text.len() });
         }
-        let added = if options.add_special { self.added()? } else { (None, None) };
+        let added = self.added_if(options.add_special)?;
         if let Some(id) = added.0 {
             sink.push(id, 0..0);
         }
         let model_scratch = scratch.model.get_or_insert_with(|| self.model.scratch());
-        let specials = &self.specials[usize::from(options.parse_special)];
+        let specials = self.specials(options.parse_special);
         let mut after_special = true;
         for (index, item) in specials.partition(text, &mut scratch.special).iter().enumerate() {
             if index % ITEMS_AT_ONCE == ITEMS_AT_ONCE - 1 {
@@ -215,6 +212,25 @@ impl Tokenizer {
             sink.push(id, text.len()..text.len());
         }
         Ok(())
+    }
+
+    /// The algorithm.
+    pub(crate) fn model(&self) -> &AnyModel {
+        &self.model
+    }
+
+    /// The special tokens that are searched for.
+    pub(crate) fn specials(&self, parse_special: bool) -> &Specials {
+        &self.specials[usize::from(parse_special)]
+    }
+
+    /// The tokens that are added before and after a text, if any are wanted.
+    pub(crate) fn added_if(&self, add_special: bool) -> Result<(Option<TokenId>, Option<TokenId>), EncodeError> {
+        match self.vocabulary.kind() {
+            Kind::None => Err(EncodeError::NoVocabulary),
+            _ if add_special => self.added(),
+            _ => Ok((None, None)),
+        }
     }
 
     /// The tokens that are added before and after a text.

@@ -3,6 +3,7 @@
 mod arguments;
 mod arrays;
 mod decoder;
+mod encoder;
 mod errors;
 mod ints;
 mod run;
@@ -17,6 +18,8 @@ use pyo3::prelude::*;
 mod _ggtok {
     #[pymodule_export]
     use super::decoder::StreamDecoder;
+    #[pymodule_export]
+    use super::encoder::StreamEncoder;
     #[pymodule_export]
     use super::strings::{StringArray, string_array};
     #[pymodule_export]

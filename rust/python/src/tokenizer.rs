@@ -12,6 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use crate::arguments::{self, TextArgument, text, token_id, token_ids};
 use crate::arrays::Arrays;
 use crate::decoder::StreamDecoder;
+use crate::encoder::StreamEncoder;
 use crate::ints::with_lists;
 use crate::run::{quick, run, run_long};
 use crate::scratch::with_scratch;
@@ -212,6 +213,26 @@ impl Tokenizer {
         let mut count = Count::default();
         self.encode_into(py, text, EncodeOptions { add_special, parse_special }, &mut count)?;
         Ok(count.0)
+    }
+
+    /// An encoder for a text that arrives in parts, or is too long for memory.
+    ///
+    /// All ids that it returns, put together, are what `encode` returns for the whole text, however it is cut.
+    ///
+    /// Args:
+    ///     add_special: As in `encode`. BOS comes with the first ids, EOS with the last.
+    ///     parse_special: As in `encode`.
+    ///
+    /// Raises:
+    ///     VocabularyError: As in `encode`.
+    ///
+    /// >>> import ggtok
+    /// >>> encoder = ggtok.Tokenizer.builtin("bpe").encoder()
+    /// >>> encoder.push("What is Lo"), encoder.push("RA?"), encoder.flush()
+    /// ([9713, 5981], [], [6266, 78, 9612, 30])
+    #[pyo3(signature = (*, add_special = true, parse_special = false))]
+    fn encoder(&self, add_special: bool, parse_special: bool) -> PyResult<StreamEncoder> {
+        StreamEncoder::new(Arc::clone(&self.core), self.number, EncodeOptions { add_special, parse_special })
     }
 
     /// The flat ids (int32) and offsets (int64) of several texts.

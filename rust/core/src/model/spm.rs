@@ -23,7 +23,7 @@ use super::{Fragment, Model};
 use crate::error::VocabularyError;
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::sink::{Sink, TokenId};
-use crate::unicode::utf8;
+use crate::unicode::utf8::{self, sure_stretches};
 use crate::vocabulary::spelling::{ESCAPED_SPACE, escape_spaces, unescape_spaces};
 use crate::vocabulary::{Definition, Vocabulary};
 
@@ -103,6 +103,13 @@ impl Model for Spm {
         } else {
             segments.encode(&tables.junctions, bytes, 0..bytes.len(), sink, |segment, ids| pass.merge(segment, 0, ids));
         }
+    }
+
+    /// The last place that no token crosses, in text whose characters are certain.
+    fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize {
+        let junctions = &self.tables.get_or_init(|| Tables::new(vocabulary)).junctions;
+        let cuts = sure_stretches(text).into_iter().rev().filter_map(|range| junctions.last_cut(text, range, |_| true));
+        { cuts }.next().unwrap_or(0)
     }
 
     fn heap_bytes(&self) -> usize {

@@ -8,6 +8,8 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_bpe_session` with `byte_encode` off.
 //! Complexity: as [`super`]. Deviations: none but those of [`super`].
 
+use std::ops::Range;
+
 use super::Merger;
 use crate::error::VocabularyError;
 use crate::model::adjacency::{Junctions, JunctionsBuilder};
@@ -101,6 +103,11 @@ impl Characters {
                 segments.encode(&self.junctions, bytes, start..end, sink, encode);
             }
         });
+    }
+
+    /// The last place in `text[range]` that no merge crosses.
+    pub(super) fn last_cut(&self, text: &[u8], range: Range<usize>) -> Option<usize> {
+        self.junctions.last_cut(text, range, |_| true)
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
