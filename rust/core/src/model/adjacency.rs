@@ -211,8 +211,11 @@ impl Junctions {
     /// The last place strictly inside `text[range]`, which is UTF-8, that no symbol crosses and that `accept` accepts.
     /// Looks at no more of the text than twice the distance of that place from the end.
     pub(crate) fn last_cut(&self, text: &[u8], range: Range<usize>, accept: impl Fn(usize) -> bool) -> Option<usize> {
-        let mut len = 64;
-        while range.start < range.end {
+        if range.is_empty() {
+            return None;
+        }
+        let mut len = BLOCK;
+        loop {
             let mut start = range.end.saturating_sub(len).max(range.start);
             while start > range.start && !utf8::is_boundary(text, start) {
                 start -= 1;
@@ -228,7 +231,6 @@ impl Junctions {
             }
             len *= 2;
         }
-        None
     }
 
     /// As [`Junctions::cuts`], for fewer than nine characters.

@@ -295,14 +295,14 @@ mod tests {
                     // Exactly the longest end that begins a stop string is held back.
                     let held = (0..=so_far.len()).find(|&from| strings.iter().any(|s| s.starts_with(&so_far[from..])));
                     let held = held.unwrap_or(so_far.len());
-                    prop_assert_eq!(&out, so_far[..held].as_bytes());
+                    prop_assert_eq!(&out[..], &so_far.as_bytes()[..held]);
                     // A complete one can wait only for one that begins before it.
                     prop_assert!(naive(&strings, so_far).is_none_or(|(start, _)| start > held));
                 }
             }
             search.flush(&stops, &mut out);
             let (end, index) = naive(&strings, &text).unzip();
-            prop_assert_eq!(&out, text[..end.unwrap_or(text.len())].as_bytes());
+            prop_assert_eq!(&out[..], &text.as_bytes()[..end.unwrap_or(text.len())]);
             prop_assert_eq!(search.stopped(), index);
         }
     }
