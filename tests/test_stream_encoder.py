@@ -220,9 +220,10 @@ def test_count_file(tmp_path: Path) -> None:
     with path.open(encoding="utf-8", newline="") as lines:
         assert BPE.count_file(lines) == expected
     assert BPE.count_file(io.BytesIO(b"<|im_end|>"), parse_special=True) == 1
-    wrong: Any = 7.5
-    with pytest.raises(TypeError):
-        BPE.count_file(wrong)
+    wrongs: list[Any] = [7.5, 1, True, None]
+    for wrong in wrongs:
+        with pytest.raises(TypeError):
+            BPE.count_file(wrong)
     with pytest.raises(FileNotFoundError):
         BPE.count_file(tmp_path / "none.txt")
     assert issubclass(GgtokError, ValueError)

@@ -214,7 +214,8 @@ class Tokenizer(_ggtok.Tokenizer):
         6
         """
         if not hasattr(file, "read"):
-            with open(file, "rb") as opened:
+            # Not a number: that would be a file descriptor, which is closed afterwards.
+            with open(os.fspath(file), "rb") as opened:
                 return self.count_file(opened, add_special=add_special, parse_special=parse_special)
         encoder = self.encoder(add_special=add_special, parse_special=parse_special)
         count = 0
