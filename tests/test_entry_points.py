@@ -6,6 +6,7 @@ Entry points are found by introspection. One that this file has no arguments for
 from __future__ import annotations
 
 import array
+import copy
 import ctypes
 import io
 import operator
@@ -38,6 +39,15 @@ EXPECTED = (
 def strings(*texts: bytes) -> _ggtok.StringArray:
     data = b"".join(struct.pack("<Q", len(text)) + text for text in texts)
     return _ggtok.string_array(data, 0, len(texts), False)
+
+
+def ending(file: Any) -> Any:
+    """A file that ends: some hostile objects can be read for ever."""
+    if not hasattr(file, "read"):
+        return file
+    ended = io.BytesIO()
+    reads = iter([file.read, file.read, ended.read])
+    return type("Ending", (), {"read": lambda _, size: next(reads)(size)})()
 
 
 TOKENIZER = ggtok.Tokenizer.builtin("spm")
@@ -90,6 +100,22 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.Encoding.tolist": (ENCODING.tolist, {}),
     "_ggtok.Tokenizer.decode": (CORE.decode, DECODE | {"errors": "replace"}),
     "_ggtok.Tokenizer.decode_bytes": (CORE.decode_bytes, DECODE),
+    "_ggtok.Tokenizer.decoder": (
+        CORE.decoder,
+        {"stop": ["a", b"b"], "remove_special": True, "unparse_special": True, "text": False},
+    ),
+    "_ggtok.StreamDecoder.push": (lambda ids: CORE.decoder().push(ids), {"ids": [1, 3]}),
+    "_ggtok.StreamDecoder.prime": (lambda prompt_ids: CORE.decoder().prime(prompt_ids), {"prompt_ids": [1, 3]}),
+    "_ggtok.StreamDecoder.flush": (lambda: CORE.decoder().flush(), {}),
+    "_ggtok.StreamDecoder.copy": (lambda: CORE.decoder().copy(), {}),
+    "_ggtok.StreamDecoder.__copy__": (lambda: copy.copy(CORE.decoder()), {}),
+    "_ggtok.StreamDecoder.stopped": (lambda: CORE.decoder().stopped, {}),
+    "_ggtok.Tokenizer.encoder": (CORE.encoder, {"add_special": True, "parse_special": True}),
+    "_ggtok.StreamEncoder.push": (lambda text: CORE.encoder().push(text), {"text": "What is LoRA?"}),
+    "_ggtok.StreamEncoder.push_count": (lambda text: CORE.encoder().push_count(text), {"text": "What is LoRA?"}),
+    "_ggtok.StreamEncoder.flush": (lambda: CORE.encoder().flush(), {}),
+    "_ggtok.StreamEncoder.flush_count": (lambda: CORE.encoder().flush_count(), {}),
+    "_ggtok.StreamEncoder.num_waiting": (lambda: CORE.encoder().num_waiting, {}),
     "_ggtok.Tokenizer.piece": (CORE.piece, {"id": 3, "special": True}),
     "_ggtok.Tokenizer.repairs": (lambda: CORE.repairs, {}),
     "_ggtok.Tokenizer.heap_bytes": (lambda: CORE.heap_bytes, {}),
@@ -130,6 +156,10 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"source": b"GGUF", "overrides": {"general.name": "x"}},
     ),
     "Tokenizer.builtin": (ggtok.Tokenizer.builtin, {"name": "spm"}),
+    "Tokenizer.count_file": (
+        lambda file, **flags: TOKENIZER.count_file(ending(file), **flags),
+        {"file": io.BytesIO(b"a"), "add_special": True, "parse_special": True},
+    ),
     "Tokenizer.encode_batch": (TOKENIZER.encode_batch, ENCODE | {"texts": ["a", b"b"], "threads": 2}),
     "Tokenizer.split": (
         TOKENIZER.split,

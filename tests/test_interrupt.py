@@ -75,6 +75,27 @@ def test_a_long_text_stops(name: str, text: str) -> None:
     run(code)
 
 
+def test_streams_stop() -> None:
+    """A decoder is as it was before the call; an encoder cannot be used any more."""
+    code = """
+        import random
+        encoder = tok.encoder()
+        text = random.Random(7).randbytes(50_000_000).hex(" ", 8)
+        assert interrupted(lambda: encoder.push_count(text), after=0.02) < 5
+        try:
+            encoder.push("a")
+        except ValueError as error:
+            assert "failed" in str(error), error
+        decoder = tok.decoder(stop="no")
+        decoder.push(9713)
+        ids = [5981, 6266] * 20_000_000
+        assert interrupted(lambda: decoder.push(ids), after=0.02) < 5
+        assert decoder.push(5981) == " is"
+        check()
+    """
+    run(code)
+
+
 def test_a_batch_stops_while_its_texts_are_read() -> None:
     code = """
         import itertools

@@ -41,7 +41,9 @@ def test_docstrings_agree() -> None:
         assert built, name
 
 
-@pytest.mark.parametrize("name", ["encode", "encode_array", "count", "decode", "decode_bytes", "piece", "encode_batch"])
+@pytest.mark.parametrize(
+    "name", ["encode", "encode_array", "count", "decode", "decode_bytes", "decoder", "encoder", "piece", "encode_batch"]
+)
 def test_help_has_an_example(name: str) -> None:
     """`help(ggtok.Tokenizer.encode)` shows arguments, errors and an example, also of what Rust implements."""
     call = getattr(ggtok.Tokenizer, name)

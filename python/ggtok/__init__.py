@@ -2,7 +2,7 @@
 
 from ._batch import Batch
 from ._chunks import Chunk
-from ._ggtok import Encoding, cache_limit, set_cache_limit
+from ._ggtok import Encoding, StreamDecoder, StreamEncoder, cache_limit, set_cache_limit
 from ._tokenizer import Tokenizer
 from ._vocab import Token, TokenAttribute, Vocab
 from .errors import DependencyError, GgtokError, GGUFError, TokenIndexError, UnsupportedError, VocabularyError
@@ -14,6 +14,8 @@ __all__ = [
     "Encoding",
     "GGUFError",
     "GgtokError",
+    "StreamDecoder",
+    "StreamEncoder",
     "Token",
     "TokenAttribute",
     "TokenIndexError",

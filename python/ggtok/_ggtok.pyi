@@ -1,7 +1,19 @@
 """The Rust part of ggtok, as `rust/python/src` defines it."""
 
 from collections.abc import Iterable
-from typing import ClassVar, Literal, SupportsIndex, TypeAlias, TypedDict, final, type_check_only
+from types import GenericAlias
+from typing import (
+    AnyStr,
+    ClassVar,
+    Generic,
+    Literal,
+    SupportsIndex,
+    TypeAlias,
+    TypedDict,
+    final,
+    overload,
+    type_check_only,
+)
 
 import numpy as np
 from _typeshed import ReadableBuffer
@@ -10,6 +22,8 @@ from typing_extensions import Self, disjoint_base
 
 __all__ = [
     "Encoding",
+    "StreamDecoder",
+    "StreamEncoder",
     "StringArray",
     "Tokenizer",
     "cache_limit",
@@ -254,6 +268,67 @@ class Tokenizer:
         b'\xc3\xa9'
         """
 
+    def encoder(self, *, add_special: bool = True, parse_special: bool = False) -> StreamEncoder:
+        """An encoder for a text that arrives in parts, or is too long for memory.
+
+        All ids that it returns, put together, are what `encode` returns for the whole text, however it is cut.
+
+        Args:
+            add_special: As in `encode`. BOS comes with the first ids, EOS with the last.
+            parse_special: As in `encode`.
+
+        Raises:
+            VocabularyError: As in `encode`.
+
+        >>> import ggtok
+        >>> encoder = ggtok.Tokenizer.builtin("bpe").encoder()
+        >>> encoder.push("What is Lo"), encoder.push("RA?"), encoder.flush()
+        ([9713, 5981], [], [6266, 78, 9612, 30])
+        """
+
+    @overload
+    def decoder(
+        self,
+        *,
+        stop: str | Iterable[str] = (),
+        remove_special: bool = False,
+        unparse_special: bool = False,
+        text: Literal[True] = True,
+    ) -> StreamDecoder[str]: ...
+    @overload
+    def decoder(
+        self,
+        *,
+        stop: str | bytes | Iterable[str | bytes] = (),
+        remove_special: bool = False,
+        unparse_special: bool = False,
+        text: Literal[False],
+    ) -> StreamDecoder[bytes]:
+        """A decoder for ids that arrive one by one, as a model makes them.
+
+        All that it returns, put together, is what `decode` returns for all ids, however they are cut.
+
+        Args:
+            stop: A string that ends the text, or an iterable of such strings: `str`, or also bytes if `text` is false.
+                The text ends before the first of them.
+            remove_special: As in `decode`.
+            unparse_special: As in `decode`.
+            text: Return `str`, with U+FFFD for bytes that are not UTF-8. Otherwise return bytes, as `decode_bytes`
+                does.
+
+        Raises:
+            TypeError: A stop string is of another type.
+            ValueError: A stop string is empty.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> decoder = tok.decoder(stop=["?", " Hmm"])
+        >>> [decoder.push(id) for id in tok.encode("What is LoRA? And")]
+        ['What', ' is', ' L', 'o', 'RA', '', '']
+        >>> decoder.flush(), decoder.stopped
+        ('', '?')
+        """
+
     def piece(self, id: SupportsIndex, *, special: bool = True) -> bytes:
         """The bytes of one token, as llama.cpp's `llama_token_to_piece` returns them.
 
@@ -359,6 +434,177 @@ class Encoding:
     def __eq__(self, other: object, /) -> bool: ...
     __hash__: ClassVar[None]  # type: ignore[assignment]
     def __reduce__(self) -> tuple[object, tuple[bytes, bytes]]: ...
+
+class StreamDecoder(Generic[AnyStr]):
+    """Turns ids into text as they arrive. Made by `Tokenizer.decoder`.
+
+    `StreamDecoder[str]` returns text, `StreamDecoder[bytes]` (`text=False`) returns bytes. Only what may still change
+    is held back: an incomplete character, the start of a stop string, an EOS that may have to be removed, and spaces
+    where the vocabulary cleans them up (WordPiece and a few others). Nothing is decoded twice.
+
+    A decoder is for one thread at a time: a call during another one raises `RuntimeError`.
+    """
+
+    def push(self, ids: SupportsIndex | _Ids) -> AnyStr:
+        """Takes one id or several and returns what is certain of their text.
+
+        Args:
+            ids: An integer, or what `decode` takes: an iterable of integers, or an array of integers.
+
+        Returns:
+            Complete characters, or bytes if the decoder has `text=False`; often nothing yet. After a stop string always
+            nothing.
+
+        Raises:
+            TypeError: An id is not an integer.
+            TokenIndexError: An id is not in the vocabulary. None of the ids was taken.
+            ValueError: `flush` was called before.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> decoder = tok.decoder()
+        >>> [decoder.push(id) for id in tok.encode("😀!")]
+        ['', '', '😀', '!']
+        >>> decoder.push([5981, 6266])
+        ' is L'
+        """
+
+    def flush(self) -> AnyStr:
+        """Ends the text and returns what was held back. An incomplete character becomes one U+FFFD.
+
+        Then no more ids can be pushed. A second call returns nothing.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> decoder = tok.decoder(stop="is not")
+        >>> [decoder.push(id) for id in tok.encode("What is LoRA?")[:2]], decoder.flush()
+        (['What', ' '], 'is')
+        """
+
+    def prime(self, prompt_ids: _Ids) -> None:
+        """Takes the ids of a prompt: what is pushed afterwards comes out as after that prompt.
+
+        Nothing of the prompt itself comes out, stop strings do not begin in it, and the first space after it stays. A
+        prompt may end inside a character. The bytes that complete it are not UTF-8 by themselves, so they become
+        U+FFFD; a decoder with `text=False` returns them as they are.
+
+        Args:
+            prompt_ids: What `decode` takes. Prompts of several calls follow one another.
+
+        Raises:
+            TypeError: An id is not an integer.
+            TokenIndexError: An id is not in the vocabulary. None of the ids was taken.
+            ValueError: Ids have been pushed before, or `flush` was called.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("spm")
+        >>> prompt, answer = tok.encode("What is"), tok.encode("LoRA?", add_special=False)
+        >>> decoder = tok.decoder()
+        >>> decoder.prime(prompt)
+        >>> decoder.push(answer), tok.decoder().push(answer)
+        (' LoRA?', 'LoRA?')
+        """
+
+    def copy(self) -> Self:
+        """A decoder that goes on from here by itself, for another beam. It takes less than a microsecond.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> first = tok.decoder()
+        >>> start = first.push(9713)
+        >>> second = first.copy()
+        >>> start, first.push(5981), second.push(6266)
+        ('What', ' is', ' L')
+        """
+
+    def __copy__(self) -> Self: ...
+    @classmethod
+    def __class_getitem__(cls, item: object) -> GenericAlias: ...
+    @property
+    def stopped(self) -> str | bytes | None:
+        """The stop string that has ended the text, as it was given, or `None`.
+
+        Of several it is the one that begins first in the text, and of those the shortest. It is set once no other that
+        begins before it can be completed, at the latest by `flush`.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> decoder = tok.decoder(stop=["RA?", "is L"])
+        >>> decoder.push(tok.encode("What is LoRA?")), decoder.stopped
+        ('What ', 'is L')
+        """
+
+@final
+class StreamEncoder:
+    """Turns text into ids as it arrives. Made by `Tokenizer.encoder`.
+
+    All ids that it returns, put together, are those of the whole text, however it is cut. What may still change waits:
+    the end of a word or line, what may become a special token, and up to as much again, but at least 64 bytes, before
+    it is looked at once more. So memory is bounded by the longest stretch without a certain place, such as a word, and
+    time is linear however small the parts are. The text may be of any length.
+
+    An encoder is for one thread at a time: a call during another one raises `RuntimeError`. After a call that was
+    interrupted it cannot be used any more.
+    """
+
+    def push(self, text: _Text) -> list[int]:
+        """Takes more of the text and returns the ids that are certain.
+
+        Args:
+            text: A `str` or bytes, as `encode` takes them. Bytes may be cut inside a character.
+
+        Raises:
+            TypeError: `text` is of another type.
+            ValueError: `flush` was called before.
+            GgtokError: 2 GiB in a row are undecided.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> encoder = tok.encoder()
+        >>> ids = [encoder.push("What is Lo"), encoder.push("RA?"), encoder.flush()]
+        >>> ids
+        [[9713, 5981], [], [6266, 78, 9612, 30]]
+        >>> sum(ids, []) == tok.encode("What is LoRA?")
+        True
+        """
+
+    def flush(self) -> list[int]:
+        """Ends the text and returns the ids of what was waiting.
+
+        Then no more text can be pushed. A second call returns nothing.
+
+        >>> import ggtok
+        >>> encoder = ggtok.Tokenizer.builtin("spm").encoder()
+        >>> encoder.flush()
+        [1]
+        """
+
+    def push_count(self, text: _Text) -> int:
+        """The length of what `push` would return, without making the ids.
+
+        >>> import ggtok
+        >>> encoder = ggtok.Tokenizer.builtin("bpe").encoder()
+        >>> encoder.push_count("What is Lo") + encoder.push_count("RA?") + encoder.flush_count()
+        6
+        """
+
+    def flush_count(self) -> int:
+        """The length of what `flush` would return, without making the ids.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("spm").encoder().flush_count()
+        1
+        """
+
+    @property
+    def num_waiting(self) -> int:
+        """The bytes that wait for what follows.
+
+        >>> import ggtok
+        >>> encoder = ggtok.Tokenizer.builtin("bpe").encoder()
+        >>> encoder.push("What is Lo"), encoder.num_waiting
+        ([9713, 5981], 3)
+        """
 
 @final
 class StringArray:

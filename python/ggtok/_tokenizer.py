@@ -16,7 +16,7 @@ from .errors import GgtokError, GGUFError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any, TypeAlias
+    from typing import Any, Protocol, TypeAlias
 
     from _typeshed import ReadableBuffer
     from typing_extensions import Self
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
     Text: TypeAlias = str | ReadableBuffer
 
+    class SupportsRead(Protocol):
+        def read(self, size: int, /) -> Text: ...
+
+
 BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
 
 BYTE_PAIR = ("gpt2", "hybriddna", "whitespace", "gemma4")
@@ -33,6 +37,9 @@ BYTE_PAIR = ("gpt2", "hybriddna", "whitespace", "gemma4")
 
 MAX_THREADS = 1 << 16
 """Far more threads than any machine has cores."""
+
+READ_SIZE = 1 << 20
+"""How much of a file is counted at once: more gains nothing."""
 
 _SPECIAL = _ggtok.special_keys()
 """The keys of special tokens by the core's name for them."""
@@ -259,6 +266,40 @@ class Tokenizer(_ggtok.Tokenizer):
         """
         start, end = self._truncate(text, _size("max_tokens", max_tokens, least=1), side, add_special, parse_special)
         return text[:start] + text[end:]
+
+    def count_file(
+        self, file: str | os.PathLike[str] | SupportsRead, *, add_special: bool = True, parse_special: bool = False
+    ) -> int:
+        """Counts the tokens of a file of any length in constant memory.
+
+        Args:
+            file: A path, or a readable file, which is read from its current position to its end. A text file is read
+                as it decodes its bytes, a binary file or a path as bytes.
+            add_special: As in `encode`.
+            parse_special: As in `encode`.
+
+        Returns:
+            The length of what `encode` would return for the whole content.
+
+        Raises:
+            TypeError: `file` is of another type.
+            OSError: The file cannot be read.
+            VocabularyError: As in `encode`.
+            GgtokError: 2 GiB in a row have no place where the text can be cut, such as the end of a word.
+
+        >>> import ggtok, io
+        >>> ggtok.Tokenizer.builtin("bpe").count_file(io.BytesIO(b"What is LoRA?"))
+        6
+        """
+        if not hasattr(file, "read"):
+            # Not a number: that would be a file descriptor, which is closed afterwards.
+            with open(os.fspath(file), "rb") as opened:
+                return self.count_file(opened, add_special=add_special, parse_special=parse_special)
+        encoder = self.encoder(add_special=add_special, parse_special=parse_special)
+        count = 0
+        while part := file.read(READ_SIZE):
+            count += encoder.push_count(part)
+        return count + encoder.flush_count()
 
     def _identity(self) -> bytes:
         """A digest of everything that this tokenizer is made of: vocabulary, settings and merges."""

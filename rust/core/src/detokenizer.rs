@@ -58,7 +58,7 @@ pub fn detokenize(
 
 /// Removes spaces before `.`, `,`, `!` and `?`, then those around a lone apostrophe, then those before the contractions
 /// `'s`, `'m`, `'re` and `'ve`.
-fn clean_spaces(text: &mut Vec<u8>) {
+pub(crate) fn clean_spaces(text: &mut Vec<u8>) {
     let space_before = |text: &[u8], at: usize| at > 0 && text[at - 1] == b' ';
 
     let before_marks: [fn(&[u8]) -> memchr::Memchr2<'_>; 2] =

@@ -44,6 +44,7 @@ mod sink;
 mod special;
 #[cfg(test)]
 mod steps;
+mod stream;
 mod threads;
 mod tokenizer;
 mod vocabulary;
@@ -58,6 +59,9 @@ pub use parts::Parts;
 pub use pretokenizer::{FAMILIES, Family, PRE_TOKENIZERS, PreTokenizer};
 pub use scratch::{Scratch, ScratchPool};
 pub use sink::{Count, NULL_TOKEN, Sink, Spans, TokenId};
+pub use stream::decoder::{PrimeError, StreamDecodeOptions, StreamDecoder};
+pub use stream::encoder::StreamEncoder;
+pub use stream::stop::{EmptyStopString, StopStrings};
 pub use tokenizer::{DecodeOptions, EncodeOptions, Text, Tokenizer};
 pub use vocabulary::strings::{StringIndex, Strings, StringsError};
 pub use vocabulary::{

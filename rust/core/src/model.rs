@@ -72,8 +72,53 @@ pub(crate) trait Model: Sized + Send + Sync {
         0
     }
 
+    /// How much of `text` can be encoded by itself, in bytes, and then what follows by itself, with the tokens of the
+    /// whole, whatever follows: a place that no token crosses and that no rule of the algorithm looks across. `text` is
+    /// a fragment so far, or what is left of it after such a place.
+    fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize;
+
+    /// Pushes the tokens that are certain of a fragment that may go on, and returns how many of its bytes that takes.
+    /// `fragment` is what is left of it after earlier calls.
+    fn advance<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        progress: &mut Progress,
+        scratch: &mut Self::Scratch,
+        sink: &mut S,
+    ) -> usize {
+        let end = self.settled(vocabulary, fragment.text);
+        self.finish(vocabulary, Fragment { text: &fragment.text[..end], ..fragment }, progress, scratch, sink);
+        end
+    }
+
+    /// Pushes the tokens of the end of a fragment, which may be empty.
+    fn finish<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        progress: &mut Progress,
+        scratch: &mut Self::Scratch,
+        sink: &mut S,
+    ) {
+        if !fragment.text.is_empty() {
+            let after_special = !std::mem::replace(&mut progress.has_begun, true);
+            self.encode(vocabulary, Fragment { after_special, ..fragment }, scratch, sink);
+        }
+    }
+
     /// Memory held outside the value itself, in bytes.
     fn heap_bytes(&self) -> usize;
+}
+
+/// How far a fragment has come that is encoded part by part.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Progress {
+    /// Whether some of it was encoded.
+    has_begun: bool,
+    /// Hybrid DNA: whether `<dna>` is open.
+    in_dna: bool,
+    unigram: Option<Box<unigram::parts::Progress>>,
 }
 
 /// The text between two special tokens.

@@ -5,7 +5,7 @@
 //! characters are reduced to a small alphabet (`automaton/alphabet`), and a table is compiled that matches in one pass.
 //! The fast way finds boundaries 64 bytes at a time: [`blocks`] for every pattern that has a [`shape`], [`neighbours`]
 //! and [`lines`] for simpler ones. [`digits`] is for three patterns that llama.cpp has code for and no pattern
-//! describes.
+//! describes. [`settled`] says how far the pieces of a text that goes on are certain.
 
 mod automaton;
 mod blocks;
@@ -15,8 +15,11 @@ mod lines;
 mod neighbours;
 #[cfg(test)]
 mod oracle;
+mod settled;
 mod shape;
 mod splitter;
 
+pub(crate) use families::LINES;
 pub use families::{FAMILIES, Family, PRE_TOKENIZERS, PreTokenizer};
+pub(crate) use settled::SettledPieces;
 pub(crate) use splitter::Splitter;

@@ -17,6 +17,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 
+mod settled;
+
 use memchr::memmem;
 
 use crate::error::VocabularyError;

@@ -140,7 +140,7 @@ impl Tokenizer {
     }
 
     /// The bytes that each token decodes to.
-    fn pieces(&self) -> &TokenPieces {
+    pub(crate) fn pieces(&self) -> &TokenPieces {
         // Where building them can fail they were built at load.
         self.pieces.get_or_init(|| TokenPieces::new(&self.vocabulary).unwrap_or_default())
     }
@@ -206,18 +206,15 @@ impl Tokenizer {
         sink: &mut S,
     ) -> Result<(), EncodeError> {
         let (text, is_utf8) = (text.as_bytes(), matches!(text, Text::Str(_)));
-        if self.vocabulary.kind() == Kind::None {
-            return Err(EncodeError::NoVocabulary);
-        }
         if text.len() > MAX_TEXT {
             return Err(EncodeError::TextTooLong { len: text.len() });
         }
-        let added = if options.add_special { self.added()? } else { (None, None) };
+        let added = self.added_if(options.add_special)?;
         if let Some(id) = added.0.filter(|_| !options.continues) {
             sink.push(id, 0..0);
         }
         let (special, ids, model_scratch) = scratch.of(self.number, &self.model);
-        let specials = &self.specials[usize::from(options.parse_special)];
+        let specials = self.specials(options.parse_special);
         let (mut after_special, mut continues) = (true, options.continues);
         for (index, item) in specials.partition(text, allowed, special).iter().enumerate() {
             if index % ITEMS_AT_ONCE == ITEMS_AT_ONCE - 1 {
@@ -265,6 +262,25 @@ impl Tokenizer {
         ids.clear();
         self.model.encode(&self.vocabulary, fragment, scratch, ids);
         lengths.push_all(ids, fragment, self.model.first_start(&self.vocabulary, fragment), sink)
+    }
+
+    /// The algorithm.
+    pub(crate) fn model(&self) -> &AnyModel {
+        &self.model
+    }
+
+    /// The special tokens that are searched for.
+    pub(crate) fn specials(&self, parse_special: bool) -> &Specials {
+        &self.specials[usize::from(parse_special)]
+    }
+
+    /// The tokens that are added before and after a text, if any are wanted.
+    pub(crate) fn added_if(&self, add_special: bool) -> Result<(Option<TokenId>, Option<TokenId>), EncodeError> {
+        match self.vocabulary.kind() {
+            Kind::None => Err(EncodeError::NoVocabulary),
+            _ if add_special => self.added(),
+            _ => Ok((None, None)),
+        }
     }
 
     /// The tokens that are added before and after a text.

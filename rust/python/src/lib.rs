@@ -3,6 +3,8 @@
 mod arguments;
 mod arrays;
 mod chunks;
+mod decoder;
+mod encoder;
 mod encoding;
 mod errors;
 mod ints;
@@ -17,6 +19,10 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 mod _ggtok {
+    #[pymodule_export]
+    use super::decoder::StreamDecoder;
+    #[pymodule_export]
+    use super::encoder::StreamEncoder;
     #[pymodule_export]
     use super::encoding::{_encoding, Encoding};
     #[pymodule_export]

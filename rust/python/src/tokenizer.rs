@@ -14,6 +14,8 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 use crate::arguments::{self, TextArgument, text, token_id, token_ids};
 use crate::arrays::Arrays;
 use crate::chunks::{self, Cuttable, split_options};
+use crate::decoder::StreamDecoder;
+use crate::encoder::StreamEncoder;
 use crate::encoding::{Encoding, Unit};
 use crate::errors::invalid;
 use crate::ints::with_lists;
@@ -31,7 +33,8 @@ type FlatBatch<'py> = (Bound<'py, PyArray1<TokenId>>, Bound<'py, PyArray1<i64>>)
 /// A vocabulary and its algorithm: the base class of `ggtok.Tokenizer`, which says how to make one.
 #[pyclass(frozen, subclass, module = "ggtok._ggtok")]
 pub struct Tokenizer {
-    core: ggtok_core::Tokenizer,
+    /// Shared with its streams.
+    core: Arc<ggtok_core::Tokenizer>,
     owner: Arc<Owner>,
     /// Scratch spaces for the threads of batches.
     pool: ScratchPool,
@@ -138,7 +141,7 @@ impl Tokenizer {
             architecture: &architecture,
         };
         let core = run_long(py, || ggtok_core::Tokenizer::new(&definition))?;
-        Ok(Self { core, owner: Arc::default(), pool: ScratchPool::default() })
+        Ok(Self { core: Arc::new(core), owner: Arc::default(), pool: ScratchPool::default() })
     }
 
     /// Encodes a text to a list of token ids.
@@ -402,6 +405,27 @@ impl Tokenizer {
         Ok(Encoding::new_from(spans))
     }
 
+    /// An encoder for a text that arrives in parts, or is too long for memory.
+    ///
+    /// All ids that it returns, put together, are what `encode` returns for the whole text, however it is cut.
+    ///
+    /// Args:
+    ///     add_special: As in `encode`. BOS comes with the first ids, EOS with the last.
+    ///     parse_special: As in `encode`.
+    ///
+    /// Raises:
+    ///     VocabularyError: As in `encode`.
+    ///
+    /// >>> import ggtok
+    /// >>> encoder = ggtok.Tokenizer.builtin("bpe").encoder()
+    /// >>> encoder.push("What is Lo"), encoder.push("RA?"), encoder.flush()
+    /// ([9713, 5981], [], [6266, 78, 9612, 30])
+    #[pyo3(signature = (*, add_special = true, parse_special = false))]
+    fn encoder(&self, add_special: bool, parse_special: bool) -> PyResult<StreamEncoder> {
+        let options = EncodeOptions { add_special, parse_special, ..EncodeOptions::default() };
+        StreamEncoder::new(Arc::clone(&self.core), Arc::clone(&self.owner), options)
+    }
+
     /// The flat ids (int32) and offsets (int64) of several texts.
     fn _encode_batch<'py>(
         &self,
@@ -528,6 +552,45 @@ impl Tokenizer {
         unparse_special: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &self.decode_to_bytes(py, ids, remove_special, unparse_special)?))
+    }
+
+    /// A decoder for ids that arrive one by one, as a model makes them.
+    ///
+    /// All that it returns, put together, is what `decode` returns for all ids, however they are cut.
+    ///
+    /// Args:
+    ///     stop: A string that ends the text, or an iterable of such strings: `str`, or also bytes if `text` is false.
+    ///         The text ends before the first of them.
+    ///     remove_special: As in `decode`.
+    ///     unparse_special: As in `decode`.
+    ///     text: Return `str`, with U+FFFD for bytes that are not UTF-8. Otherwise return bytes, as `decode_bytes`
+    ///         does.
+    ///
+    /// Raises:
+    ///     TypeError: A stop string is of another type.
+    ///     ValueError: A stop string is empty.
+    ///
+    /// >>> import ggtok
+    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
+    /// >>> decoder = tok.decoder(stop=["?", " Hmm"])
+    /// >>> [decoder.push(id) for id in tok.encode("What is LoRA? And")]
+    /// ['What', ' is', ' L', 'o', 'RA', '', '']
+    /// >>> decoder.flush(), decoder.stopped
+    /// ('', '?')
+    #[pyo3(
+        signature = (*, stop = None, remove_special = false, unparse_special = false, text = true),
+        text_signature = "($self, *, stop=(), remove_special=False, unparse_special=False, text=True)"
+    )]
+    fn decoder(
+        &self,
+        py: Python<'_>,
+        stop: Option<&Bound<'_, PyAny>>,
+        remove_special: bool,
+        unparse_special: bool,
+        text: bool,
+    ) -> PyResult<StreamDecoder> {
+        let decode = DecodeOptions { remove_special, unparse_special };
+        StreamDecoder::new(py, Arc::clone(&self.core), stop, decode, text)
     }
 
     /// The bytes of one token, as llama.cpp's `llama_token_to_piece` returns them.

@@ -208,6 +208,31 @@ impl Junctions {
         }
     }
 
+    /// The last place strictly inside `text[range]`, which is UTF-8, that no symbol crosses and that `accept` accepts.
+    /// Looks at no more of the text than twice the distance of that place from the end.
+    pub(crate) fn last_cut(&self, text: &[u8], range: Range<usize>, accept: impl Fn(usize) -> bool) -> Option<usize> {
+        if range.is_empty() {
+            return None;
+        }
+        let mut len = BLOCK;
+        loop {
+            let mut start = range.end.saturating_sub(len).max(range.start);
+            while start > range.start && !utf8::is_boundary(text, start) {
+                start -= 1;
+            }
+            let mut last = None;
+            self.split(text, start..range.end, |from, _| {
+                if from > start && accept(from) {
+                    last = Some(from);
+                }
+            });
+            if last.is_some() || start == range.start {
+                return last;
+            }
+            len *= 2;
+        }
+    }
+
     /// As [`Junctions::cuts`], for fewer than nine characters.
     #[inline(always)]
     fn few_cuts(&self, text: &[u8]) -> (u64, usize) {

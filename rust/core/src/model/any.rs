@@ -4,7 +4,7 @@
 //! fragment costs one `match`, and everything inside an algorithm is compiled for the sink at hand.
 
 use super::lengths::Lengths;
-use super::{Fragment, Model, ModelScratch, bpe, hashed, plamo2, rwkv, spm, unigram, wordpiece};
+use super::{Fragment, Model, ModelScratch, Progress, bpe, hashed, plamo2, rwkv, spm, unigram, wordpiece};
 use crate::error::VocabularyError;
 use crate::sink::Sink;
 use crate::vocabulary::{Definition, Kind, Vocabulary};
@@ -112,6 +112,33 @@ macro_rules! models {
                 match self {
                     Self::None => 0,
                     $(Self::$name(model) => model.first_start(vocabulary, fragment),)+
+                }
+            }
+
+            /// As [`Model::advance`], or [`Model::finish`] at the end of a fragment. Replaces the scratch space of
+            /// another algorithm.
+            pub(crate) fn encode_part<S: Sink>(
+                &self,
+                vocabulary: &Vocabulary,
+                fragment: Fragment<'_>,
+                is_end: bool,
+                progress: &mut Progress,
+                scratch: &mut AnyScratch,
+                sink: &mut S,
+            ) -> usize {
+                match (self, &mut *scratch) {
+                    (Self::None, _) => fragment.text.len(),
+                    $((Self::$name(model), AnyScratch::$name(scratch)) => {
+                        if is_end {
+                            model.finish(vocabulary, fragment, progress, scratch, sink);
+                            return fragment.text.len();
+                        }
+                        model.advance(vocabulary, fragment, progress, scratch, sink)
+                    })+
+                    _ => {
+                        *scratch = self.scratch();
+                        self.encode_part(vocabulary, fragment, is_end, progress, scratch, sink)
+                    }
                 }
             }
 

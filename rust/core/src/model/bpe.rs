@@ -20,6 +20,8 @@ pub(super) mod whitespace;
 mod whole_chars;
 mod whole_tokens;
 
+use std::sync::OnceLock;
+
 use super::cache::queue::WordQueue;
 use super::cache::words::WordCache;
 use super::lengths::Lengths;
@@ -28,8 +30,9 @@ use super::merging::pair_memo::PairMemo;
 use super::{Fragment, Model, ModelScratch};
 use crate::error::VocabularyError;
 use crate::normalizer::rewritten::Rewritten;
-use crate::pretokenizer::Splitter;
+use crate::pretokenizer::{Family, LINES, SettledPieces, Splitter};
 use crate::sink::{Sink, TokenId};
+use crate::unicode::utf8::complete_len;
 use crate::vocabulary::{Definition, Vocabulary};
 use characters::Characters;
 use new_words::NewWords;
@@ -40,6 +43,9 @@ use tables::Tables;
 pub(crate) struct Bpe {
     splitter: Splitter,
     symbols: Symbols,
+    family: &'static Family,
+    /// Built by the first text that goes on.
+    settled_pieces: OnceLock<SettledPieces>,
 }
 
 /// What symbols start as.
@@ -83,7 +89,7 @@ impl Model for Bpe {
             true => Symbols::Bytes(Box::new(Tables::new(vocabulary, definition)?)),
             false => Symbols::Characters(Box::new(Characters::new(vocabulary, definition, pre.is_gemma4())?)),
         };
-        Ok(Self { splitter: Splitter::new(family), symbols })
+        Ok(Self { splitter: Splitter::new(family), symbols, family, settled_pieces: OnceLock::new() })
     }
 
     fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
@@ -98,12 +104,28 @@ impl Model for Bpe {
         })
     }
 
+    /// The last certain boundary of a piece; in a line, which is a piece of its own for some vocabularies, the last
+    /// place that no merge crosses.
+    fn settled(&self, _: &Vocabulary, text: &[u8]) -> usize {
+        let text = Rewritten::canonical(&text[..complete_len(text)], 0, false, true);
+        let bytes = &text.text[..];
+        let mut settled = self.settled_pieces.get_or_init(|| SettledPieces::new(self.family)).last_cut(bytes);
+        if let Symbols::Characters(characters) = &self.symbols
+            && self.family.patterns == [LINES]
+            && bytes.get(settled).is_some_and(|&first| first != b'\n')
+        {
+            settled = characters.last_cut(bytes, settled..bytes.len()).unwrap_or(settled);
+        }
+        if settled < bytes.len() { text.span(settled..settled + 1).start } else { 0 }
+    }
+
     fn heap_bytes(&self) -> usize {
+        let settled = self.settled_pieces.get().map_or(0, SettledPieces::heap_bytes);
         let symbols = match &self.symbols {
             Symbols::Bytes(tables) => size_of::<Tables>() + tables.heap_bytes(),
             Symbols::Characters(characters) => size_of::<Characters>() + characters.heap_bytes(),
         };
-        self.splitter.heap_bytes() + symbols
+        self.splitter.heap_bytes() + symbols + settled
     }
 }
 

@@ -41,6 +41,10 @@ impl Model for Hashed {
         }
     }
 
+    fn settled(&self, _: &Vocabulary, text: &[u8]) -> usize {
+        text.len() / CHUNK_LEN * CHUNK_LEN
+    }
+
     fn heap_bytes(&self) -> usize {
         0
     }

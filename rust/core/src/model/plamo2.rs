@@ -37,7 +37,7 @@ use crate::interrupt::Ticker;
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::sink::{Sink, TokenId};
 use crate::trie::DoubleArray;
-use crate::unicode::utf8;
+use crate::unicode::utf8::{self, sure_stretches};
 use crate::vocabulary::spelling::{beyond_unicode, byte_of};
 use crate::vocabulary::{Definition, Vocabulary};
 
@@ -67,7 +67,7 @@ pub(crate) struct Plamo2 {
     states: DoubleArray,
     /// A power of two, greater than the length of the longest token in bytes.
     window: usize,
-    /// Where texts are cut into segments. Built by the first text that is cut; unused if there are stoppers.
+    /// Where texts are cut into segments. Built by the first text that is cut; with stoppers only where it goes on.
     junctions: OnceLock<Junctions>,
 }
 
@@ -149,11 +149,7 @@ impl Model for Plamo2 {
             return self.push_cheapest(vocabulary, text, start, choices, &mut Traced { sink, text: &rewritten });
         }
 
-        let junctions = self.junctions.get_or_init(|| {
-            let mut junctions = JunctionsBuilder::new(false);
-            vocabulary.keys().iter().for_each(|text| junctions.add_characters(text));
-            junctions.finish()
-        });
+        let junctions = self.junctions(vocabulary);
         let mut encoder = |segment: &[u8], ids: &mut Vec<TokenId>| {
             self.push_cheapest(vocabulary, segment, 0, choices, ids);
         };
@@ -170,6 +166,15 @@ impl Model for Plamo2 {
         self.start(fragment, fragment.text) as isize
     }
 
+    /// The last place that no token crosses. A stopper there would be seen from before it, and a byte order mark would be
+    /// skipped at the start of what follows.
+    fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize {
+        let accept = |at: usize| !text[at..].starts_with(BYTE_ORDER_MARK) && !self.may_start_stopper(&text[at..]);
+        let junctions = self.junctions(vocabulary);
+        let cuts = sure_stretches(text).into_iter().rev().filter_map(|range| junctions.last_cut(text, range, accept));
+        { cuts }.next().unwrap_or(0)
+    }
+
     fn heap_bytes(&self) -> usize {
         let junctions = self.junctions.get().map_or(0, Junctions::heap_bytes);
         let costs = self.costs.capacity() * size_of::<i32>();
@@ -181,6 +186,21 @@ impl Plamo2 {
     /// Where the tokens of a fragment start in its canonical text.
     fn start(&self, fragment: Fragment<'_>, text: &[u8]) -> usize {
         if !fragment.continues && text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
+    }
+
+    fn junctions(&self, vocabulary: &Vocabulary) -> &Junctions {
+        self.junctions.get_or_init(|| {
+            let mut junctions = JunctionsBuilder::new(false);
+            vocabulary.keys().iter().for_each(|text| junctions.add_characters(text));
+            junctions.finish()
+        })
+    }
+
+    /// Whether a text that goes on starts with a stopper, or may do so.
+    fn may_start_stopper(&self, text: &[u8]) -> bool {
+        let is_stopper = |(_, id): (usize, u32)| self.costs[id as usize] == UNKNOWN_COST;
+        !self.states.is_empty()
+            && (self.tokens.longest_walk(text) == text.len() || self.tokens.common_prefix_matches(text).any(is_stopper))
     }
 
     /// Pushes the tokens of a canonical text starting at `start`.

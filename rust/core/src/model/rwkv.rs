@@ -78,6 +78,20 @@ impl Model for Rwkv {
         }
     }
 
+    /// The start of the first token whose walk may go on.
+    fn settled(&self, _: &Vocabulary, text: &[u8]) -> usize {
+        let (mut at, mut ticker) = (0, Ticker::default());
+        while at < text.len() {
+            ticker.tick();
+            let rest = &text[at..];
+            if self.tokens.longest_walk(rest) == rest.len() {
+                break;
+            }
+            at += self.tokens.longest_match(rest).map_or(1, |(len, _)| len);
+        }
+        at
+    }
+
     fn heap_bytes(&self) -> usize {
         self.tokens.heap_bytes() + self.starts.heap_bytes()
     }

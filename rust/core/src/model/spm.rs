@@ -25,7 +25,7 @@ use super::{Fragment, Model, ModelScratch};
 use crate::error::VocabularyError;
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::sink::{Sink, TokenId};
-use crate::unicode::utf8;
+use crate::unicode::utf8::{self, sure_stretches};
 use crate::vocabulary::spelling::{ESCAPED_SPACE, escape_spaces, unescape_spaces};
 use crate::vocabulary::{Definition, Vocabulary};
 
@@ -127,6 +127,13 @@ impl Model for Spm {
 
     fn first_start(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>) -> isize {
         -isize::from(self.is_prefixed(vocabulary, fragment))
+    }
+
+    /// The last place that no token crosses, in text whose characters are certain.
+    fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize {
+        let junctions = &self.tables.get_or_init(|| Tables::new(vocabulary)).junctions;
+        let cuts = sure_stretches(text).into_iter().rev().filter_map(|range| junctions.last_cut(text, range, |_| true));
+        { cuts }.next().unwrap_or(0)
     }
 
     fn heap_bytes(&self) -> usize {

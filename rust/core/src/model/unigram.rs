@@ -17,6 +17,7 @@
 //! once.
 
 mod lattice;
+pub(super) mod parts;
 mod spans;
 mod words;
 
@@ -25,7 +26,7 @@ use std::ops::Range;
 use crate::error::VocabularyError;
 use crate::interrupt::Ticker;
 use crate::model::cache::words::WordCache;
-use crate::model::{Fragment, Model, ModelScratch};
+use crate::model::{Fragment, Model, ModelScratch, Progress};
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::normalizer::unigram::UnigramNormalizer;
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
@@ -49,6 +50,8 @@ pub(crate) struct Unigram {
     splits_words: bool,
     /// Where a text may be cut into segments; `None` if that could change its tokens.
     words: Option<Words>,
+    /// Whether all scores are finite.
+    is_finite: bool,
 }
 
 /// Scratch space of [`Unigram`].
@@ -88,7 +91,7 @@ impl Model for Unigram {
         let lengths = vocabulary.texts().iter().map(|text| text.len().min(usize::from(u8::MAX)) as u8).collect();
         let (scores, unknown) = (Vec::new(), NULL_TOKEN);
         let candidates = Candidates { tokens: tokens?, scores, lengths, unknown, unknown_score };
-        let mut model = Self { normalizer, candidates, splits_words, words };
+        let mut model = Self { normalizer, candidates, splits_words, words, is_finite: false };
         model.apply_repairs(vocabulary);
         Ok(model)
     }
@@ -103,6 +106,8 @@ impl Model for Unigram {
         };
         self.candidates.scores = (0..).take(vocabulary.len()).map(score).collect();
         self.candidates.unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
+        let Candidates { scores, unknown_score, .. } = &self.candidates;
+        self.is_finite = unknown_score.is_finite() && scores.iter().all(|score| score.is_finite());
     }
 
     fn encode<S: Sink>(&self, _: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Self::Scratch, sink: &mut S) {
@@ -119,6 +124,35 @@ impl Model for Unigram {
                 .encode(normalized);
         }
         self.encode_whole(fragment, normalized, lattice, sink);
+    }
+
+    /// Only the end: the sum of scores goes on from part to part, see [`parts`].
+    fn settled(&self, _: &Vocabulary, _: &[u8]) -> usize {
+        0
+    }
+
+    fn advance<S: Sink>(
+        &self,
+        _: &Vocabulary,
+        fragment: Fragment<'_>,
+        progress: &mut Progress,
+        scratch: &mut Self::Scratch,
+        sink: &mut S,
+    ) -> usize {
+        let progress = progress.unigram.get_or_insert_with(|| Box::new(parts::Progress::new(&self.normalizer)));
+        self.advance_part(fragment.text, progress, &mut scratch.lattice, sink)
+    }
+
+    fn finish<S: Sink>(
+        &self,
+        _: &Vocabulary,
+        fragment: Fragment<'_>,
+        progress: &mut Progress,
+        scratch: &mut Self::Scratch,
+        sink: &mut S,
+    ) {
+        let progress = progress.unigram.get_or_insert_with(|| Box::new(parts::Progress::new(&self.normalizer)));
+        self.finish_part(fragment.text, progress, &mut scratch.lattice, sink);
     }
 
     fn heap_bytes(&self) -> usize {

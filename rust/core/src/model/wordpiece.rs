@@ -29,6 +29,7 @@ use crate::scan::masks::WordClasses;
 use crate::scan::{BLOCK as BLOCK_LEN, padded};
 use crate::sink::{NULL_TOKEN, Sink, TokenId};
 use crate::trie::{DoubleArray, Node, TrieError};
+use crate::unicode::utf8::complete_len;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
 use crate::vocabulary::{Definition, Settings, Vocabulary};
 
@@ -110,6 +111,21 @@ impl Model for WordPiece {
         let Fragment { text, start, continues, .. } = fragment;
         let rest_len = if continues { self.encode_rest_of_word(text, start, scratch, sink) } else { 0 };
         self.encode_text(&text[rest_len..], start + rest_len, scratch, sink);
+    }
+
+    /// After the last character that ends words: each word is encoded by itself.
+    fn settled(&self, _: &Vocabulary, text: &[u8]) -> usize {
+        let (mut at, mut settled, mut ticker) = (0, 0, Ticker::default());
+        let end = complete_len(text);
+        while at < end {
+            ticker.tick();
+            let (character, len) = self.normalizer.character(text, at);
+            at += len;
+            if character.ends_word() {
+                settled = at;
+            }
+        }
+        settled
     }
 
     fn heap_bytes(&self) -> usize {

@@ -162,7 +162,7 @@ impl Charsmap {
     }
 
     /// The length of the longest prefix of `text` that is the start of a key.
-    fn longest_walk(&self, text: &[u8]) -> usize {
+    pub(crate) fn longest_walk(&self, text: &[u8]) -> usize {
         let mut node = 0;
         let walks = |byte: &&u8| {
             let child = self.children(node) ^ usize::from(**byte);

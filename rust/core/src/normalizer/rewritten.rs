@@ -35,6 +35,11 @@ impl<'a> Rewritten<'a> {
         Self { text: Cow::Owned(Vec::new()), keeps_origins, start, ..Self::default() }
     }
 
+    /// A text to be pushed to, without origins.
+    pub(crate) fn owned(text: Vec<u8>) -> Self {
+        Self { text: Cow::Owned(text), ..Self::default() }
+    }
+
     /// `text` as llama.cpp re-encodes it where it works on code points: UTF-8 in its shortest form.
     ///
     /// Source: llama.cpp `src/unicode.cpp`, `unicode_cpts_from_utf8` followed by `unicode_cpt_to_utf8`. An invalid byte

@@ -46,6 +46,16 @@ pub(crate) struct UnigramNormalizer {
     merge_spaces: bool,
 }
 
+/// How far an input has come.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NormalizerProgress {
+    in_word: bool,
+    /// Whether the first word is still to come, and gets a space before it.
+    prepend_space: bool,
+    /// The end of the input that the output stands for so far: an added space stands for what was left out before it.
+    covered: usize,
+}
+
 /// A stretch of the input that is read at once.
 struct Chunk<'a> {
     /// Its normal form, except that whitespace is neither merged nor escaped yet.
@@ -146,47 +156,114 @@ impl UnigramNormalizer {
 
     /// Appends the normal form of `input` to `out`. `in_word` is whether the input continues a word or an earlier text:
     /// then no space is put before it.
-    pub(crate) fn normalize(&self, input: &[u8], mut in_word: bool, out: &mut Rewritten<'_>) {
-        // The end of the input that `out` stands for so far: an added space stands for what was left out before it.
-        let mut covered = 0;
-        let mut prepend_space = self.prepend_space && !in_word;
+    pub(crate) fn normalize(&self, input: &[u8], in_word: bool, out: &mut Rewritten<'_>) {
+        let prepend_space = self.prepend_space && !in_word;
+        let mut progress = NormalizerProgress { in_word, prepend_space, ..self.start() };
         let (mut at, mut ticker) = (0, Ticker::default());
         while at < input.len() {
             let chunk = self.chunk(input, at);
             at = chunk.origin.end;
-            let mut done = 0;
-            while done < chunk.bytes.len() {
-                ticker.tick();
-                let rest = &chunk.bytes[done..];
-                let word_len = rest.iter().position(|&byte| byte == b' ').unwrap_or(rest.len());
-                if word_len == 0 {
-                    in_word = false;
-                    done += 1;
-                    if !self.merge_spaces {
-                        let origin = chunk.origin(done - 1..done);
-                        covered = origin.end;
-                        out.push(self.space, origin);
-                    }
-                    continue;
-                }
-
-                let origin = chunk.origin(done..done + word_len);
-                if !in_word && (prepend_space || self.merge_spaces) {
-                    let gap = if covered > origin.start { origin.clone() } else { covered..origin.start };
-                    out.push(self.space, gap);
-                    prepend_space = false;
-                }
-                in_word = true;
-                covered = origin.end;
-                match chunk.is_replaced {
-                    true => out.push(&rest[..word_len], origin),
-                    false => out.push_kept(&rest[..word_len], origin.start),
-                }
-                done += word_len;
-            }
+            self.push_chunk(&chunk, &mut progress, &mut ticker, out);
         }
         if self.append_space {
-            out.push(self.space, covered..input.len());
+            out.push(self.space, progress.covered..input.len());
+        }
+    }
+
+    /// The state in which an input starts.
+    pub(crate) fn start(&self) -> NormalizerProgress {
+        NormalizerProgress { in_word: false, prepend_space: self.prepend_space, covered: 0 }
+    }
+
+    /// Appends what is certain of the normal form of an input that goes on, without origins. Returns how much of the
+    /// input that takes, in bytes.
+    ///
+    /// A chunk is certain if no key of the map and no user-defined token goes on at the end of what is known. The last
+    /// character may be the start of a key with what follows, so it waits; the characters before it are kept or not by
+    /// what is known.
+    pub(crate) fn normalize_settled(
+        &self,
+        input: &[u8],
+        progress: &mut NormalizerProgress,
+        out: &mut Rewritten<'_>,
+    ) -> usize {
+        let mut last = utf8::complete_len(input).saturating_sub(1);
+        while !utf8::is_boundary(input, last) && last > 0 {
+            last -= 1;
+        }
+        let (mut at, mut ticker) = (0, Ticker::default());
+        while at < last {
+            let rest = &input[at..];
+            let walked = self.user_defined.longest_walk(rest);
+            let in_map = self.charsmap.as_ref().map_or(0, |charsmap| charsmap.longest_walk(rest));
+            if walked.max(in_map) == rest.len() {
+                break;
+            }
+            let mut chunk = self.chunk(input, at);
+            // A run of kept characters may be cut anywhere between two of them.
+            if walked == 0 && !chunk.is_replaced && chunk.origin.end > last {
+                chunk.origin.end = last;
+                chunk.bytes = &rest[..last - at];
+            }
+            at = chunk.origin.end;
+            progress.covered = chunk.origin.start;
+            self.push_chunk(&chunk, progress, &mut ticker, out);
+        }
+        at
+    }
+
+    /// Appends the rest of the normal form of an input, after [`UnigramNormalizer::normalize_settled`].
+    pub(crate) fn normalize_rest(&self, input: &[u8], progress: &mut NormalizerProgress, out: &mut Rewritten<'_>) {
+        let (mut at, mut ticker) = (0, Ticker::default());
+        while at < input.len() {
+            let chunk = self.chunk(input, at);
+            at = chunk.origin.end;
+            progress.covered = chunk.origin.start;
+            self.push_chunk(&chunk, progress, &mut ticker, out);
+        }
+        if self.append_space {
+            out.push(self.space, at..at);
+        }
+    }
+
+    /// Appends the normal form of one chunk.
+    #[inline(always)]
+    fn push_chunk(
+        &self,
+        chunk: &Chunk<'_>,
+        NormalizerProgress { in_word, prepend_space, covered }: &mut NormalizerProgress,
+        ticker: &mut Ticker,
+        out: &mut Rewritten<'_>,
+    ) {
+        let mut done = 0;
+        while done < chunk.bytes.len() {
+            ticker.tick();
+            let rest = &chunk.bytes[done..];
+            let word_len = rest.iter().position(|&byte| byte == b' ').unwrap_or(rest.len());
+            if word_len == 0 {
+                *in_word = false;
+                done += 1;
+                if !self.merge_spaces {
+                    let origin = chunk.origin(done - 1..done);
+                    *covered = origin.end;
+                    out.push(self.space, origin);
+                }
+                continue;
+            }
+
+            let origin = chunk.origin(done..done + word_len);
+            if !*in_word && (*prepend_space || self.merge_spaces) {
+                let gap = if *covered > origin.start { origin.clone() } else { *covered..origin.start };
+                out.push(self.space, gap);
+                *prepend_space = false;
+            }
+            *in_word = true;
+            *covered = origin.end;
+            match chunk.is_replaced {
+                true => out.push(&rest[..word_len], origin),
+                false => out.push_kept(&rest[..word_len], origin.start),
+            }
+            done += word_len;
         }
     }
 

@@ -14,6 +14,7 @@
 
 pub(super) mod alphabet;
 pub(super) mod pattern;
+mod undecided;
 
 use std::collections::HashMap;
 

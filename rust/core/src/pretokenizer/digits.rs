@@ -55,7 +55,7 @@ impl DigitGroups {
     }
 
     /// The length of the digit at `at`, if there is one.
-    fn digit_len(self, text: &[u8], at: usize) -> Option<usize> {
+    pub(super) fn digit_len(self, text: &[u8], at: usize) -> Option<usize> {
         #[cfg(test)]
         crate::steps::count(1);
         if text[at] < 0x80 {

@@ -208,7 +208,7 @@ pub(super) const NUMBER: &str = r"\p{N}";
 pub(super) const NUMBERS_3: &str = r"\p{N}{1,3}";
 pub(super) const NUMBERS: &str = r"\p{N}+";
 pub(super) const NEWLINE: &str = "[\r\n]";
-pub(super) const LINES: &str = r"[^\n]+|[\n]+";
+pub(crate) const LINES: &str = r"[^\n]+|[\n]+";
 pub(super) const KANJI_KANA: &str = r"[一-龥぀-ゟ゠-ヿ]+";
 pub(super) const DEEPSEEK3: &str = "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+";
 pub(super) const BLOOM: &str = r" ?[^(\s|.,!?…。，、।۔،)]+";

@@ -15,7 +15,7 @@ use super::shape::Shape;
 
 /// One step of the sequence.
 #[derive(Debug)]
-enum Stage {
+pub(super) enum Stage {
     Pattern(Box<Automaton>),
     /// All remaining patterns together; the automaton matches one of them.
     Shape(Shape, Box<Automaton>),
@@ -48,12 +48,7 @@ impl Splitter {
                 stages.push(Stage::Neighbours(neighbours));
                 break;
             }
-            stages.push(match *first {
-                r"\p{AFMoE_digits}" | r"\d{1,3}(?=(?:\d{3})*\b)" => Stage::Digits(DigitGroups::After),
-                r"(?=(\d{3})+(?!\d))" => Stage::Digits(DigitGroups::Before),
-                LINES => Stage::Lines,
-                pattern => Stage::Pattern(compile(pattern)),
-            });
+            stages.push(special_stage(first).unwrap_or_else(|| Stage::Pattern(compile(first))));
             patterns = rest;
         }
         Self { stages }
@@ -110,8 +105,18 @@ fn split_last(stage: &Stage, text: &[u8], start: usize, end: usize, piece: &mut 
     }
 }
 
+/// The stage of a pattern that llama.cpp has code for, or that needs no automaton.
+pub(super) fn special_stage(pattern: &str) -> Option<Stage> {
+    Some(match pattern {
+        r"\p{AFMoE_digits}" | r"\d{1,3}(?=(?:\d{3})*\b)" => Stage::Digits(DigitGroups::After),
+        r"(?=(\d{3})+(?!\d))" => Stage::Digits(DigitGroups::Before),
+        LINES => Stage::Lines,
+        _ => return None,
+    })
+}
+
 /// Compiles a pattern of the table; a test compiles every row.
-fn compile(pattern: &str) -> Box<Automaton> {
+pub(super) fn compile(pattern: &str) -> Box<Automaton> {
     match Automaton::new(pattern) {
         Ok(automaton) => Box::new(automaton),
         Err(error) => unreachable!("{pattern:?} at character {}: {} expected", error.at, error.expected),

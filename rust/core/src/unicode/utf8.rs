@@ -96,6 +96,35 @@ pub fn encode(code_point: u32, out: &mut [u8; 4]) -> &[u8] {
     }
 }
 
+/// The length of a text without a sequence at its end that more bytes may complete.
+pub fn complete_len(text: &[u8]) -> usize {
+    for (back, &byte) in (1..4).zip(text.iter().rev()) {
+        if byte & 0xC0 != 0x80 {
+            return if sequence_len(byte) > back { text.len() - back } else { text.len() };
+        }
+    }
+    text.len()
+}
+
+/// The stretches of a text that are valid UTF-8, where characters start at the same places whether or not a lead byte
+/// before them takes bytes that do not continue it.
+pub(crate) fn sure_stretches(text: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let (mut stretches, mut at) = (Vec::new(), 0);
+    for chunk in text.utf8_chunks() {
+        let end = at + chunk.valid().len();
+        // An earlier sequence has at most four bytes, so it ends here or inside the character at this place.
+        let mut start = if at == 0 { 0 } else { at + 3 };
+        while start < end && !is_boundary(text, start) {
+            start += 1;
+        }
+        if start < end {
+            stretches.push(start..end);
+        }
+        at = end + chunk.invalid().len();
+    }
+    stretches
+}
+
 /// Whether a character of valid UTF-8 starts at byte `at`, or the text ends there.
 #[inline]
 pub fn is_boundary(text: &[u8], at: usize) -> bool {

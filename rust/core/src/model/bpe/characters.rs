@@ -8,6 +8,8 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_bpe_session` with `byte_encode` off.
 //! Complexity: as [`super`]. Deviations: none but those of [`super`].
 
+use std::ops::Range;
+
 use memchr::memmem;
 
 use super::{Merger, Scratch};
@@ -113,6 +115,11 @@ impl Characters {
             ESCAPED_SPACE.iter().for_each(|&byte| lengths.set(self.byte_tokens[usize::from(byte)], None));
         }
         lengths
+    }
+
+    /// The last place in `text[range]` that no merge crosses.
+    pub(super) fn last_cut(&self, text: &[u8], range: Range<usize>) -> Option<usize> {
+        self.junctions.last_cut(text, range, |_| true)
     }
 
     pub(super) fn heap_bytes(&self) -> usize {

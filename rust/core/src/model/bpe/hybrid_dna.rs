@@ -11,7 +11,7 @@ use memchr::memmem;
 use super::{self as bpe, Bpe};
 use crate::error::VocabularyError;
 use crate::interrupt::Ticker;
-use crate::model::{Fragment, Model};
+use crate::model::{Fragment, Model, Progress};
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::sink::{Sink, TokenId};
 use crate::vocabulary::{DNA_MARKER, Definition, Vocabulary};
@@ -57,8 +57,94 @@ impl Model for HybridDna {
         }
     }
 
+    /// Where there are no tags. A space that is escaped may be part of a tag, so such a text is settled at its end only.
+    fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize {
+        match self.tags {
+            None => self.bpe.settled(vocabulary, text),
+            Some(_) => 0,
+        }
+    }
+
+    fn advance<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        progress: &mut Progress,
+        scratch: &mut Self::Scratch,
+        sink: &mut S,
+    ) -> usize {
+        let Some([open, close, oov]) = self.tags.filter(|_| !vocabulary.settings().escape_whitespaces) else {
+            return match self.tags {
+                None => self.bpe.advance(vocabulary, fragment, progress, scratch, sink),
+                Some(_) => 0,
+            };
+        };
+        let (text, mut at) = (fragment.text, 0);
+        loop {
+            let rest = &text[at..];
+            let (tag, id) = if progress.in_dna { (CLOSE, close) } else { (OPEN, open) };
+            let found = memmem::find(rest, tag);
+            // A tag may start in the last bytes.
+            let known = found.unwrap_or(rest.len().saturating_sub(tag.len() - 1));
+            let settled = match (progress.in_dna, found) {
+                (_, Some(end)) => end,
+                (true, None) => known / K * K,
+                (false, None) => self.bpe.settled(vocabulary, &rest[..known]),
+            };
+            if progress.in_dna {
+                push_kmers(vocabulary, &rest[..settled], fragment.start + at, oov, sink);
+            } else if settled > 0 {
+                let fragment = Fragment { text: &rest[..settled], start: fragment.start + at, ..fragment };
+                self.bpe.encode(vocabulary, fragment, scratch, sink);
+            }
+            at += settled;
+            if found.is_none() {
+                return at;
+            }
+            sink.push(id, fragment.start + at..fragment.start + at + tag.len());
+            at += tag.len();
+            progress.in_dna = !progress.in_dna;
+        }
+    }
+
+    fn finish<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        progress: &mut Progress,
+        scratch: &mut Self::Scratch,
+        sink: &mut S,
+    ) {
+        let Some([_, _, oov]) = self.tags.filter(|_| !vocabulary.settings().escape_whitespaces) else {
+            if !fragment.text.is_empty() {
+                self.encode(vocabulary, fragment, scratch, sink);
+            }
+            return;
+        };
+        let done = self.advance(vocabulary, fragment, progress, scratch, sink);
+        let fragment = Fragment { text: &fragment.text[done..], start: fragment.start + done, ..fragment };
+        if progress.in_dna {
+            push_kmers(vocabulary, fragment.text, fragment.start, oov, sink);
+        } else if !fragment.text.is_empty() {
+            self.bpe.encode(vocabulary, fragment, scratch, sink);
+        }
+    }
+
     fn heap_bytes(&self) -> usize {
         self.bpe.heap_bytes()
+    }
+}
+
+/// Pushes the tokens of the letters between two tags, or of those up to the end of a k-mer.
+fn push_kmers<S: Sink>(vocabulary: &Vocabulary, letters: &[u8], start: usize, oov: TokenId, sink: &mut S) {
+    let mut ticker = Ticker::default();
+    for (letters, from) in letters.chunks(K).zip((start..).step_by(K)) {
+        ticker.tick();
+        let mut kmer = [b'A'; K + DNA_MARKER.len()];
+        kmer[..letters.len()].copy_from_slice(letters);
+        kmer[..letters.len()].make_ascii_uppercase();
+        kmer[K..].copy_from_slice(DNA_MARKER);
+        sink.push(vocabulary.id(&kmer).unwrap_or(oov), from..from + letters.len());
     }
 }
 
@@ -88,17 +174,7 @@ impl HybridDna {
 
             let found = memmem::find(&text[content..], CLOSE);
             let end = found.map_or(text.len(), |found| content + found);
-            let mut ticker = Ticker::default();
-            for (num_kmers, letters) in text[content..end].chunks(K).enumerate() {
-                ticker.tick();
-                let mut kmer = [b'A'; K + DNA_MARKER.len()];
-                kmer[..letters.len()].copy_from_slice(letters);
-                kmer[..letters.len()].make_ascii_uppercase();
-                kmer[K..].copy_from_slice(DNA_MARKER);
-                let from = start + content + num_kmers * K;
-                sink.push(vocabulary.id(&kmer).unwrap_or(oov), from..from + letters.len());
-            }
-
+            push_kmers(vocabulary, &text[content..end], start + content, oov, sink);
             if found.is_none() {
                 return;
             }

@@ -1,0 +1,277 @@
+//! Ids back to text, token by token: each id goes through the stages below once, and nothing is decoded again.
+//!
+//! 1. Ids: BOS at the start and EOS at the end are removed if so wished. An EOS is held back until another id follows.
+//! 2. Bytes: the piece of the token, the very first without the space that encoding has added.
+//! 3. [`Spaces`]: where the vocabulary cleans spaces up, those that may still go are held back.
+//! 4. [`Characters`]: an incomplete character is held back. A decoder of bytes leaves this stage out.
+//! 5. [`Search`]: what may become a stop string is held back.
+//!
+//! What comes out, flush included, is what [`Tokenizer::decode`] returns for all ids, up to the first stop string.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::detokenize`, part by part. Time: O(ids + length of the
+//! output). Space: what is held back.
+//!
+//! Deviations: those of the detokenizer. -1 is an id that does not exist, also where a vocabulary has no BOS.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use super::characters::{Characters, REPLACEMENT};
+use super::spaces::Spaces;
+use super::stop::{Search, StopStrings};
+use crate::error::TokenIndexError;
+use crate::interrupt::Ticker;
+use crate::sink::TokenId;
+use crate::tokenizer::{DecodeOptions, Tokenizer};
+
+/// What a [`StreamDecoder`] gives out.
+#[derive(Debug, Clone, Default)]
+pub struct StreamDecodeOptions {
+    /// Which special tokens are kept.
+    pub decode: DecodeOptions,
+    /// Give out complete characters, with U+FFFD for what is not UTF-8. The output is valid UTF-8 then. Otherwise bytes
+    /// come out as they are.
+    pub is_text: bool,
+    /// Strings that end the output, searched for in what comes out.
+    pub stop: Arc<StopStrings>,
+}
+
+/// Why a [`StreamDecoder`] cannot take a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrimeError {
+    /// An id is not in the vocabulary.
+    TokenIndex(TokenIndexError),
+    /// Ids have been decoded already.
+    Late,
+}
+
+impl fmt::Display for PrimeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TokenIndex(error) => error.fmt(f),
+            Self::Late => f.write_str("a prompt comes before the first id that is decoded"),
+        }
+    }
+}
+
+impl std::error::Error for PrimeError {}
+
+impl From<TokenIndexError> for PrimeError {
+    fn from(error: TokenIndexError) -> Self {
+        Self::TokenIndex(error)
+    }
+}
+
+/// Decodes ids as they arrive. Cloning one is cheap: it has no memory but what is held back.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+///
+/// use ggtok_core::{Definition, StopStrings, StreamDecodeOptions, StreamDecoder, StringIndex, Tokenizer};
+///
+/// let tokens = ["<unk>", "<s>", "</s>", "▁a", "<0xC3>", "<0xA9>", "▁en", "d"];
+/// let (data, index) = StringIndex::concatenate(&tokens)?;
+/// let types = [2, 3, 3, 1, 6, 6, 1, 1];
+/// let definition = Definition {
+///     model: "llama",
+///     tokens: Some(index.view(&data)),
+///     token_types: Some(&types),
+///     ..Definition::default()
+/// };
+/// let tokenizer = Tokenizer::new(&definition)?;
+///
+/// let stop = Arc::new(StopStrings::new([" end"])?);
+/// let options = StreamDecodeOptions { is_text: true, stop, ..StreamDecodeOptions::default() };
+/// let mut decoder = StreamDecoder::new(&tokenizer, options);
+/// let mut text = Vec::new();
+/// decoder.push(&[3, 4], &mut text)?;
+/// assert_eq!(text, b"a");
+/// decoder.push(&[5, 6], &mut text)?;
+/// assert_eq!((text.as_slice(), decoder.stopped()), ("aé".as_bytes(), None));
+/// decoder.push(&[7], &mut text)?;
+/// assert_eq!((text.as_slice(), decoder.finish(&mut text)), ("aé".as_bytes(), Some(0)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct StreamDecoder<T> {
+    tokenizer: T,
+    options: StreamDecodeOptions,
+    progress: Progress,
+    /// The EOS that was the latest id, if it may have to be removed.
+    held_eos: Option<TokenId>,
+    /// `None` where the vocabulary does not clean spaces up.
+    spaces: Option<Spaces>,
+    characters: Characters,
+    search: Search,
+    /// Whether an id was pushed that is not of the prompt.
+    has_begun: bool,
+}
+
+/// How far the ids have come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// No id yet: the next may be the BOS.
+    Start,
+    /// The next id's piece loses the space at its start.
+    AtSpace,
+    /// No rule of the start holds any more.
+    Going,
+}
+
+impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
+    /// A decoder at the start of a text.
+    pub fn new(tokenizer: T, options: StreamDecodeOptions) -> Self {
+        let cleans = tokenizer.borrow().vocabulary().settings().clean_spaces;
+        Self {
+            tokenizer,
+            options,
+            progress: Progress::Start,
+            held_eos: None,
+            spaces: cleans.then(Spaces::default),
+            characters: Characters::default(),
+            search: Search::default(),
+            has_begun: false,
+        }
+    }
+
+    /// Takes ids that come before those to decode. Nothing of them comes out, but what follows comes out as after them:
+    /// its first space stays, and no BOS is removed.
+    ///
+    /// Where the prompt ends inside a character, the bytes that complete it are not UTF-8 by themselves: a decoder of
+    /// bytes gives them out as they are, one of text replaces them. Stop strings do not begin in the prompt.
+    ///
+    /// # Errors
+    /// - [`PrimeError::TokenIndex`]: an id is not in the vocabulary. None was taken.
+    /// - [`PrimeError::Late`]: ids were pushed before.
+    pub fn prime(&mut self, ids: &[TokenId]) -> Result<(), PrimeError> {
+        if self.has_begun {
+            return Err(PrimeError::Late);
+        }
+        self.check(ids)?;
+        let mut ticker = Ticker::default();
+        for &id in ids {
+            ticker.tick();
+            self.take::<true>(id, &mut Vec::new());
+        }
+        Ok(())
+    }
+
+    /// Takes ids and appends what is certain of their text. After a stop string nothing comes out any more.
+    ///
+    /// # Errors
+    /// [`TokenIndexError`]: an id is not in the vocabulary. None was taken.
+    #[inline]
+    pub fn push(&mut self, ids: &[TokenId], out: &mut Vec<u8>) -> Result<(), TokenIndexError> {
+        self.check(ids)?;
+        if !self.has_begun {
+            self.begin();
+        }
+        let mut ticker = Ticker::default();
+        for &id in ids {
+            ticker.tick();
+            self.take::<false>(id, out);
+        }
+        Ok(())
+    }
+
+    /// Ends the text: appends what was held back, and returns the index of the stop string that ended it.
+    pub fn finish(mut self, out: &mut Vec<u8>) -> Option<usize> {
+        let mut rest = Vec::new();
+        if let Some(spaces) = &mut self.spaces {
+            let mut bytes = Vec::new();
+            spaces.flush(&mut bytes);
+            match self.options.is_text {
+                true => self.characters.push(&bytes, &mut rest),
+                false => rest = bytes,
+            }
+        }
+        self.characters.flush(&mut rest);
+        self.search.push(&self.options.stop, &rest, out);
+        self.search.flush(&self.options.stop, out);
+        self.search.stopped()
+    }
+
+    /// The index of the stop string that has ended the output.
+    #[inline]
+    pub fn stopped(&self) -> Option<usize> {
+        self.search.stopped()
+    }
+
+    #[inline]
+    fn check(&self, ids: &[TokenId]) -> Result<(), TokenIndexError> {
+        ids.iter().try_for_each(|&id| self.tokenizer.borrow().check_id(id))
+    }
+
+    /// Ends the prompt. An EOS at its end is not at the end of the text, and may be removed no more.
+    #[cold]
+    fn begin(&mut self) {
+        self.has_begun = true;
+        if let Some(eos) = self.held_eos.take() {
+            self.spell::<true>(eos, &mut Vec::new());
+        }
+    }
+
+    /// The first stage.
+    #[inline]
+    fn take<const IS_PROMPT: bool>(&mut self, id: TokenId, out: &mut Vec<u8>) {
+        let vocabulary = self.tokenizer.borrow().vocabulary();
+        let (settings, special) = (vocabulary.settings(), vocabulary.special());
+        let removes = self.options.decode.remove_special;
+        if self.progress == Progress::Start {
+            let is_bos = removes && settings.add_bos && special.bos == Some(id);
+            let removes_space = !is_bos && settings.add_space_prefix;
+            self.progress = if removes_space { Progress::AtSpace } else { Progress::Going };
+            if is_bos {
+                return;
+            }
+        }
+        let is_eos = removes && settings.add_eos && special.eos == Some(id);
+        if let Some(eos) = self.held_eos.take() {
+            self.spell::<IS_PROMPT>(eos, out);
+        }
+        if is_eos {
+            self.held_eos = Some(id);
+        } else {
+            self.spell::<IS_PROMPT>(id, out);
+        }
+    }
+
+    /// The stages after the first.
+    #[inline]
+    fn spell<const IS_PROMPT: bool>(&mut self, id: TokenId, out: &mut Vec<u8>) {
+        let pieces = self.tokenizer.borrow().pieces();
+        // Every id was checked.
+        let mut bytes = pieces.piece(id, self.options.decode.unparse_special).unwrap_or_default();
+        if self.progress == Progress::AtSpace {
+            self.progress = Progress::Going;
+            bytes = bytes.strip_prefix(b" ").unwrap_or(bytes);
+        }
+
+        let mut cleaned = Vec::new();
+        if let Some(spaces) = &mut self.spaces {
+            spaces.push(bytes, IS_PROMPT, &mut cleaned);
+            bytes = &cleaned;
+        } else if IS_PROMPT {
+            return;
+        }
+
+        if self.options.stop.is_empty() {
+            return match self.options.is_text {
+                true => self.characters.push(bytes, out),
+                false => out.extend_from_slice(bytes),
+            };
+        }
+        let mut characters = Vec::new();
+        if self.options.is_text {
+            self.characters.push(bytes, &mut characters);
+            bytes = &characters;
+        }
+        self.search.push(&self.options.stop, bytes, out);
+        let held = self.characters.held();
+        if !held.is_empty() {
+            self.search.expect(&self.options.stop, [held, REPLACEMENT], out);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The class of decoders that ids are pushed into.
+
+use std::sync::Arc;
+
+use ggtok_core::{
+    DecodeOptions, EmptyStopString, PrimeError, StopStrings, StreamDecodeOptions, StreamDecoder as CoreDecoder,
+    TokenId, Tokenizer,
+};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyInt, PyList, PyString, PyTuple, PyType};
+
+use crate::arguments::{text, token_id, token_ids};
+use crate::errors::Raise;
+use crate::run::{check_signals, quick, run};
+
+/// Turns ids into text as they arrive. Made by `Tokenizer.decoder`.
+///
+/// `StreamDecoder[str]` returns text, `StreamDecoder[bytes]` (`text=False`) returns bytes. Only what may still change
+/// is held back: an incomplete character, the start of a stop string, an EOS that may have to be removed, and spaces
+/// where the vocabulary cleans them up (WordPiece and a few others). Nothing is decoded twice.
+///
+/// A decoder is for one thread at a time: a call during another one raises `RuntimeError`.
+#[pyclass(module = "ggtok._ggtok")]
+pub struct StreamDecoder {
+    /// `None` after `flush`.
+    decoder: Option<CoreDecoder<Arc<Tokenizer>>>,
+    /// The number of tokens in the vocabulary.
+    size: usize,
+    is_text: bool,
+    /// The stop strings as they were given, and the index of the one that was found by `flush`.
+    stop: Py<PyTuple>,
+    stopped: Option<usize>,
+    /// The buffer of `push`.
+    out: Vec<u8>,
+}
+
+impl StreamDecoder {
+    pub(crate) fn new(
+        py: Python<'_>,
+        core: Arc<Tokenizer>,
+        stop: Option<&Bound<'_, PyAny>>,
+        decode: DecodeOptions,
+        is_text: bool,
+    ) -> PyResult<Self> {
+        let stop = stop_strings(py, stop, is_text)?;
+        let size = core.vocabulary().len();
+        let mut bytes = Vec::with_capacity(stop.len());
+        for string in &stop {
+            bytes.push(text(&string)?.text().as_bytes().to_vec());
+        }
+        let total = bytes.iter().map(Vec::len).sum();
+        let prepared = run(py, total, || StopStrings::new(bytes))?;
+        let options = StreamDecodeOptions { decode, is_text, stop: Arc::new(prepared) };
+        let decoder = Some(CoreDecoder::new(core, options));
+        Ok(Self { decoder, size, is_text, stop: stop.unbind(), stopped: None, out: Vec::new() })
+    }
+
+    fn decoder(&mut self) -> PyResult<&mut CoreDecoder<Arc<Tokenizer>>> {
+        self.decoder.as_mut().ok_or_else(|| PyValueError::new_err("the stream has ended: flush() was called"))
+    }
+
+    /// A result of the kind that this decoder returns.
+    #[inline]
+    fn result<'py>(&self, py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        if self.is_text {
+            Ok(PyString::from_bytes(py, bytes)?.into_any())
+        } else {
+            Ok(PyBytes::new(py, bytes).into_any())
+        }
+    }
+
+    /// Decodes many ids. Done on a copy, so that nothing is half done after an error.
+    fn push_all<'py>(&mut self, py: Python<'py>, ids: &[TokenId]) -> PyResult<Bound<'py, PyAny>> {
+        let mut decoder = self.decoder()?.clone();
+        let (decoder, out) = run(py, ids.len(), || {
+            let mut out = Vec::new();
+            decoder.push(ids, &mut out).map(|()| (decoder, out))
+        })?;
+        let result = self.result(py, &out)?;
+        self.decoder = Some(decoder);
+        Ok(result)
+    }
+}
+
+#[pymethods]
+impl StreamDecoder {
+    /// Takes one id or several and returns what is certain of their text.
+    ///
+    /// Args:
+    ///     ids: An integer, or what `decode` takes: an iterable of integers, or an array of integers.
+    ///
+    /// Returns:
+    ///     Complete characters, or bytes if the decoder has `text=False`; often nothing yet. After a stop string always
+    ///     nothing.
+    ///
+    /// Raises:
+    ///     TypeError: An id is not an integer.
+    ///     TokenIndexError: An id is not in the vocabulary. None of the ids was taken.
+    ///     ValueError: `flush` was called before.
+    ///
+    /// >>> import ggtok
+    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
+    /// >>> decoder = tok.decoder()
+    /// >>> [decoder.push(id) for id in tok.encode("😀!")]
+    /// ['', '', '😀', '!']
+    /// >>> decoder.push([5981, 6266])
+    /// ' is L'
+    fn push<'py>(&mut self, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = ids.py();
+        if !ids.is_instance_of::<PyInt>() && ids.hasattr(intern!(py, "__iter__"))? {
+            let ids = token_ids(ids, self.size)?;
+            return self.push_all(py, &ids);
+        }
+        let id = token_id(ids, self.size)?;
+        let mut out = std::mem::take(&mut self.out);
+        out.clear();
+        let decoder = self.decoder()?;
+        quick(|| decoder.push(&[id], &mut out))?.map_err(Raise::raise)?;
+        let result = self.result(py, &out);
+        self.out = out;
+        result
+    }
+
+    /// Ends the text and returns what was held back. An incomplete character becomes one U+FFFD.
+    ///
+    /// Then no more ids can be pushed. A second call returns nothing.
+    ///
+    /// >>> import ggtok
+    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
+    /// >>> decoder = tok.decoder(stop="is not")
+    /// >>> [decoder.push(id) for id in tok.encode("What is LoRA?")[:2]], decoder.flush()
+    /// (['What', ' '], 'is')
+    fn flush<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let mut out = Vec::new();
+        if let Some(decoder) = self.decoder.take() {
+            self.stopped = quick(|| decoder.finish(&mut out))?;
+        }
+        self.result(py, &out)
+    }
+
+    /// Takes the ids of a prompt: what is pushed afterwards comes out as after that prompt.
+    ///
+    /// Nothing of the prompt itself comes out, stop strings do not begin in it, and the first space after it stays. A
+    /// prompt may end inside a character. The bytes that complete it are not UTF-8 by themselves, so they become
+    /// U+FFFD; a decoder with `text=False` returns them as they are.
+    ///
+    /// Args:
+    ///     prompt_ids: What `decode` takes. Prompts of several calls follow one another.
+    ///
+    /// Raises:
+    ///     TypeError: An id is not an integer.
+    ///     TokenIndexError: An id is not in the vocabulary. None of the ids was taken.
+    ///     ValueError: Ids have been pushed before, or `flush` was called.
+    ///
+    /// >>> import ggtok
+    /// >>> tok = ggtok.Tokenizer.builtin("spm")
+    /// >>> prompt, answer = tok.encode("What is"), tok.encode("LoRA?", add_special=False)
+    /// >>> decoder = tok.decoder()
+    /// >>> decoder.prime(prompt)
+    /// >>> decoder.push(answer), tok.decoder().push(answer)
+    /// (' LoRA?', 'LoRA?')
+    fn prime(&mut self, prompt_ids: &Bound<'_, PyAny>) -> PyResult<()> {
+        let ids = token_ids(prompt_ids, self.size)?;
+        let mut decoder = self.decoder()?.clone();
+        let decoder = run(prompt_ids.py(), ids.len(), || decoder.prime(&ids).map(|()| decoder))?;
+        self.decoder = Some(decoder);
+        Ok(())
+    }
+
+    /// A decoder that goes on from here by itself, for another beam. It takes less than a microsecond.
+    ///
+    /// >>> import ggtok
+    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
+    /// >>> first = tok.decoder()
+    /// >>> start = first.push(9713)
+    /// >>> second = first.copy()
+    /// >>> start, first.push(5981), second.push(6266)
+    /// ('What', ' is', ' L')
+    fn copy(&self, py: Python<'_>) -> Self {
+        Self {
+            decoder: self.decoder.clone(),
+            size: self.size,
+            is_text: self.is_text,
+            stop: self.stop.clone_ref(py),
+            stopped: self.stopped,
+            out: Vec::new(),
+        }
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> Self {
+        self.copy(py)
+    }
+
+    /// The stop string that has ended the text, as it was given, or `None`.
+    ///
+    /// Of several it is the one that begins first in the text, and of those the shortest. It is set once no other that
+    /// begins before it can be completed, at the latest by `flush`.
+    ///
+    /// >>> import ggtok
+    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
+    /// >>> decoder = tok.decoder(stop=["RA?", "is L"])
+    /// >>> decoder.push(tok.encode("What is LoRA?")), decoder.stopped
+    /// ('What ', 'is L')
+    #[getter]
+    fn stopped<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let index = self.decoder.as_ref().map_or(self.stopped, CoreDecoder::stopped);
+        index.map(|index| self.stop.bind(py).get_item(index)).transpose()
+    }
+
+    #[classmethod]
+    fn __class_getitem__<'py>(cls: &Bound<'py, PyType>, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let py = cls.py();
+        py.import(intern!(py, "types"))?.getattr(intern!(py, "GenericAlias"))?.call1((cls, item))
+    }
+}
+
+/// The stop strings as a tuple; one string by itself is one stop string.
+fn stop_strings<'py>(
+    py: Python<'py>,
+    stop: Option<&Bound<'py, PyAny>>,
+    is_text: bool,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let Some(stop) = stop else { return Ok(PyTuple::empty(py)) };
+    let is_string =
+        |object: &Bound<'_, PyAny>| object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>();
+    let strings = PyList::empty(py);
+    if is_string(stop) {
+        strings.append(stop)?;
+    } else {
+        for (index, string) in stop.try_iter()?.enumerate() {
+            check_signals(py, index)?;
+            strings.append(string?)?;
+        }
+    }
+    for (index, string) in strings.iter().enumerate() {
+        check_signals(py, index)?;
+        if !string.is_instance_of::<PyString>() && (is_text || !is_string(&string)) {
+            let (expected, found) = (if is_text { "str" } else { "str or bytes" }, string.get_type().name()?);
+            return Err(PyTypeError::new_err(format!("stop string {index} must be {expected}, not {found}")));
+        }
+    }
+    Ok(strings.to_tuple())
+}
+
+impl Raise for EmptyStopString {
+    fn raise(self) -> PyErr {
+        PyValueError::new_err(self.to_string())
+    }
+}
+
+impl Raise for PrimeError {
+    fn raise(self) -> PyErr {
+        match self {
+            Self::TokenIndex(error) => error.raise(),
+            late @ Self::Late => PyValueError::new_err(late.to_string()),
+        }
+    }
+}
