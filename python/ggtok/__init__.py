@@ -1,12 +1,23 @@
 """Text to tokens and back, exactly as llama.cpp does, straight from the metadata of a GGUF file."""
 
 from ._batch import Batch
+from ._chat import ChatEncoding
 from ._tokenizer import Tokenizer
 from ._vocab import Token, TokenAttribute, Vocab
-from .errors import DependencyError, GgtokError, GGUFError, TokenIndexError, UnsupportedError, VocabularyError
+from .errors import (
+    ChatTemplateError,
+    DependencyError,
+    GgtokError,
+    GGUFError,
+    TokenIndexError,
+    UnsupportedError,
+    VocabularyError,
+)
 
 __all__ = [
     "Batch",
+    "ChatEncoding",
+    "ChatTemplateError",
     "DependencyError",
     "GGUFError",
     "GgtokError",
