@@ -8,6 +8,7 @@ from __future__ import annotations
 import array
 import ctypes
 import io
+import operator
 import struct
 import subprocess
 import sys
@@ -58,14 +59,34 @@ DEFINITION: dict[str, Any] = {
     "architecture": b"llama",
 }
 CORE = _ggtok.Tokenizer(**DEFINITION | {"name": b""})
-ENCODE = {"text": "What is LoRA?", "add_special": True, "parse_special": True}
+ENCODE = {"text": "What is LoRA?", "add_special": True, "parse_special": True, "continues": True}
+PARTS = {"parts": [("What is", True), (b" LoRA?", False)], "add_special": True, "continues": True}
+ENCODING = TOKENIZER.encode_with_offsets("What is")
 DECODE = {"ids": [1, 300], "remove_special": True, "unparse_special": True}
+
+
+def comparing(name: str) -> Callable[..., object]:
+    return lambda other: getattr(operator, name)(ENCODING, other)
+
 
 ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.Tokenizer.__new__": (lambda **arguments: _ggtok.Tokenizer(**arguments), DEFINITION),
     "_ggtok.Tokenizer.encode": (CORE.encode, ENCODE),
     "_ggtok.Tokenizer.encode_array": (CORE.encode_array, ENCODE),
     "_ggtok.Tokenizer.count": (CORE.count, ENCODE),
+    "_ggtok.Tokenizer.encode_with_offsets": (CORE.encode_with_offsets, ENCODE | {"unit": "char"}),
+    "_ggtok.Tokenizer.encode_parts": (CORE.encode_parts, PARTS),
+    "_ggtok.Tokenizer.count_parts": (CORE.count_parts, PARTS),
+    "_ggtok.Tokenizer.encode_parts_with_offsets": (CORE.encode_parts_with_offsets, PARTS | {"unit": "byte"}),
+    "_ggtok._encoding": (_ggtok._encoding, {"ids": bytes(4), "offsets": bytes(16)}),
+    "_ggtok.Encoding.__len__": (lambda: len(ENCODING), {}),
+    "_ggtok.Encoding.__eq__": (lambda other: other == ENCODING, {"other": None}),
+    **{f"_ggtok.Encoding.__{name}__": (comparing(name), {"other": None}) for name in ("ne", "lt", "le", "gt", "ge")},
+    "_ggtok.Encoding.__reduce__": (ENCODING.__reduce__, {}),
+    "_ggtok.Encoding.__repr__": (lambda: repr(ENCODING), {}),
+    "_ggtok.Encoding.ids": (lambda: ENCODING.ids, {}),
+    "_ggtok.Encoding.offsets": (lambda: ENCODING.offsets, {}),
+    "_ggtok.Encoding.tolist": (ENCODING.tolist, {}),
     "_ggtok.Tokenizer.decode": (CORE.decode, DECODE | {"errors": "replace"}),
     "_ggtok.Tokenizer.decode_bytes": (CORE.decode_bytes, DECODE),
     "_ggtok.Tokenizer.piece": (CORE.piece, {"id": 3, "special": True}),
@@ -73,7 +94,7 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.Tokenizer.heap_bytes": (lambda: CORE.heap_bytes, {}),
     "_ggtok.Tokenizer._encode_batch": (
         CORE._encode_batch,
-        {"texts": ["a", b"b"], "threads": 2, "add_special": True, "parse_special": True},
+        {"texts": ["a", b"b"], "threads": 2, "add_special": True, "parse_special": True, "continues": True},
     ),
     "_ggtok.Tokenizer._size": (CORE._size, {}),
     "_ggtok.Tokenizer._token": (CORE._token, {"id": 3}),

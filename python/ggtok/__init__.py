@@ -2,6 +2,7 @@
 
 from ._batch import Batch
 from ._chat import ChatEncoding
+from ._ggtok import Encoding
 from ._tokenizer import Tokenizer
 from ._vocab import Token, TokenAttribute, Vocab
 from .errors import (
@@ -19,6 +20,7 @@ __all__ = [
     "ChatEncoding",
     "ChatTemplateError",
     "DependencyError",
+    "Encoding",
     "GGUFError",
     "GgtokError",
     "Token",

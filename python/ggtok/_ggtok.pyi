@@ -1,7 +1,7 @@
 """The Rust part of ggtok, as `rust/python/src` defines it."""
 
 from collections.abc import Iterable
-from typing import SupportsIndex, TypeAlias, TypedDict, final, type_check_only
+from typing import ClassVar, Literal, SupportsIndex, TypeAlias, TypedDict, final, type_check_only
 
 import numpy as np
 from _typeshed import ReadableBuffer
@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 from typing_extensions import Self, disjoint_base
 
 __all__ = [
+    "Encoding",
     "StringArray",
     "Tokenizer",
+    "_encoding",
     "families",
     "loader_texts",
     "models",
@@ -21,6 +23,7 @@ __all__ = [
 
 _Text: TypeAlias = str | ReadableBuffer
 _Ids: TypeAlias = Iterable[SupportsIndex]
+_Parts: TypeAlias = Iterable[tuple[_Text, bool]]
 
 @disjoint_base
 class Tokenizer:
@@ -43,7 +46,9 @@ class Tokenizer:
         name: bytes,
         architecture: bytes,
     ) -> Self: ...
-    def encode(self, text: _Text, *, add_special: bool = True, parse_special: bool = False) -> list[int]:
+    def encode(
+        self, text: _Text, *, add_special: bool = True, parse_special: bool = False, continues: bool = False
+    ) -> list[int]:
         """Encodes a text to a list of token ids.
 
         Args:
@@ -53,6 +58,9 @@ class Tokenizer:
             add_special: Add BOS, EOS and SEP where the vocabulary says so.
             parse_special: Read control tokens written in the text, such as `<|im_end|>`, as tokens. Keep it off for
                 text from users. User-defined tokens are always read.
+            continues: The text continues an earlier one: no BOS is added, and nothing is put before its first
+                characters. SPM and Unigram put no space there, WordPiece reads letters at the start as the rest of a
+                word, and PLaMo-2 keeps a byte order mark. EOS and SEP follow `add_special` as always.
 
         Returns:
             The ids, each at least 0 and less than `len(vocab)`; -1 for unknown text where a vocabulary has no unknown
@@ -71,9 +79,14 @@ class Tokenizer:
         [9713, 5981, 6266, 78, 9612, 30]
         >>> tok.encode(b"<|im_end|>", parse_special=True)
         [12993]
+        >>> spm = ggtok.Tokenizer.builtin("spm")
+        >>> spm.encode("form", add_special=False), spm.encode("form", continues=True)
+        ([945], [780])
         """
 
-    def encode_array(self, text: _Text, *, add_special: bool = True, parse_special: bool = False) -> NDArray[np.int32]:
+    def encode_array(
+        self, text: _Text, *, add_special: bool = True, parse_special: bool = False, continues: bool = False
+    ) -> NDArray[np.int32]:
         """Encodes a text to an array of token ids, without a Python int for each.
 
         Takes the arguments of `encode` and raises what it does, and `DependencyError` where numpy is not installed.
@@ -86,7 +99,9 @@ class Tokenizer:
         array([9713, 5981, 6266,   78, 9612,   30], dtype=int32)
         """
 
-    def count(self, text: _Text, *, add_special: bool = True, parse_special: bool = False) -> int:
+    def count(
+        self, text: _Text, *, add_special: bool = True, parse_special: bool = False, continues: bool = False
+    ) -> int:
         """Counts the tokens of a text: the length of what `encode` returns, without making the ids.
 
         Takes the arguments of `encode` and raises what it does.
@@ -94,6 +109,111 @@ class Tokenizer:
         >>> import ggtok
         >>> ggtok.Tokenizer.builtin("bpe").count("What is LoRA?")
         6
+        """
+
+    def encode_with_offsets(
+        self,
+        text: _Text,
+        *,
+        unit: Literal["char", "byte"] = "char",
+        add_special: bool = True,
+        parse_special: bool = False,
+        continues: bool = False,
+    ) -> Encoding:
+        r"""Encodes a text to token ids, each with the span of the text that it comes from.
+
+        Takes the arguments of `encode` and raises what it does.
+
+        Args:
+            text: As in `encode`.
+            unit: What spans count: `"char"` (as `text[start:end]` of a `str` does) or `"byte"` (bytes of UTF-8, or of
+                a text that is bytes). With `"char"`, bytes count as the `str` that they decode to.
+            add_special: As in `encode`.
+            parse_special: As in `encode`.
+            continues: As in `encode`.
+
+        Returns:
+            The ids that `encode` returns, and for each its half-open span in the original text: what was lowercased,
+            stripped of accents, replaced or escaped is traced back. Starts never decrease, nor do ends, and all are
+            inside the text. BOS, EOS and SEP have an empty span at their place, and so has a space that was put before
+            the text. Tokens that are bytes of one character each have the span of their byte, or that of the whole
+            character with `"char"`. Whitespace that becomes one space is in the span of that space. What the
+            vocabulary drops (whitespace between words of WordPiece, or beside a special token) is in no span.
+
+        Raises:
+            GgtokError: `unit` is another; or it is `"char"` and `text` is bytes that are not UTF-8, which have no
+                characters. It is a `ValueError`.
+
+        The lengths of tokens tell most spans, so this takes little more time than `encode_array`. O(length) space.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("wordpiece")
+        >>> text = "Caf\u00e9 \u00c9COLE"
+        >>> ids, spans = tok.encode_with_offsets(text).tolist()
+        >>> [(tok.piece(id), text[start:end]) for id, (start, end) in zip(ids, spans)] == [
+        ...     (b"[CLS]", ""), (b" ca", "Ca"), (b"fe", "f\u00e9"), (b" ec", "\u00c9C"), (b"ole", "OLE"), (b"[SEP]", "")
+        ... ]
+        True
+        >>> tok.encode_with_offsets(text, unit="byte", add_special=False).tolist()[1]
+        [(0, 2), (2, 5), (6, 9), (9, 12)]
+        """
+
+    def encode_parts(self, parts: _Parts, *, add_special: bool = True, continues: bool = False) -> list[int]:
+        """Encodes a text in parts, of which each says whether control tokens that are written in it are tokens.
+
+        Args:
+            parts: An iterable of pairs `(text, parse_special)`: a text as `encode` takes it, and a bool. It is read to
+                its end first.
+            add_special: As in `encode`.
+            continues: As in `encode`.
+
+        Returns:
+            The ids of all parts put together. A control token is only read where all of it is in parts that allow it:
+            parts that follow each other and allow it count as one. User-defined tokens are read everywhere, and
+            words go on across the borders of parts. So the ids equal those of `encode` with `parse_special` for the
+            whole text, wherever the other parts, and their borders, have no text of a control token.
+
+        Raises:
+            TypeError: A part is not a pair, or its items are of other types: "part 3: ...".
+            VocabularyError, GgtokError: As `encode`, for all parts together.
+
+        Exceptions of the iterable pass through.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> tok.encode_parts([("hi", False), ("<|im_end|>", True)])
+        [6876, 12993]
+        >>> tok.encode_parts([("hi<|im_end|>", False), ("<|im_end|>", True)])
+        [6876, 27, 91, 5953, 62, 6094, 91, 29, 12993]
+        """
+
+    def count_parts(self, parts: _Parts, *, add_special: bool = True, continues: bool = False) -> int:
+        """Counts the tokens of a text in parts: the length of what `encode_parts` returns.
+
+        Takes the arguments of `encode_parts` and raises what it does.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").count_parts([("hi", False), ("<|im_end|>", True)])
+        2
+        """
+
+    def encode_parts_with_offsets(
+        self,
+        parts: _Parts,
+        *,
+        unit: Literal["char", "byte"] = "char",
+        add_special: bool = True,
+        continues: bool = False,
+    ) -> Encoding:
+        """Encodes a text in parts to token ids with spans, which count from the start of the first part.
+
+        Takes the arguments of `encode_parts` and raises what it does. `unit`, the result and its errors are as in
+        `encode_with_offsets` for all parts put together; the error of bytes that are not UTF-8 names the part.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> tok.encode_parts_with_offsets([("hi", False), ("<|im_end|>", True)]).tolist()
+        ([6876, 12993], [(0, 2), (2, 12)])
         """
 
     def decode(
@@ -168,7 +288,7 @@ class Tokenizer:
         """
 
     def _encode_batch(
-        self, texts: Iterable[_Text], threads: int, add_special: bool, parse_special: bool
+        self, texts: Iterable[_Text], threads: int, add_special: bool, parse_special: bool, continues: bool
     ) -> tuple[NDArray[np.int32], NDArray[np.int64]]: ...
     def _size(self) -> int: ...
     def _token(self, id: SupportsIndex) -> tuple[bytes, float, int]: ...
@@ -178,6 +298,59 @@ class Tokenizer:
     def _settings(self) -> dict[str, bool]: ...
     def _eog(self) -> list[int]: ...
     def _canonical_bytes(self) -> bytes: ...
+
+@final
+class Encoding:
+    """The tokens of a text, each with the span of the text that it comes from.
+
+    Made by `Tokenizer.encode_with_offsets` and `Tokenizer.encode_parts_with_offsets`. Immutable; two are equal if
+    their ids and offsets are. It can be pickled.
+
+    >>> import ggtok
+    >>> encoding = ggtok.Tokenizer.builtin("bpe").encode_with_offsets("What is LoRA?")
+    >>> encoding
+    <ggtok.Encoding of 6 tokens: 9713 (0, 4), 5981 (4, 7), 6266 (7, 9), ...>
+    >>> len(encoding)
+    6
+    """
+
+    @property
+    def ids(self) -> NDArray[np.int32]:
+        """The ids: a read-only numpy array of dtype int32 and shape `(number of tokens,)`.
+
+        Raises `DependencyError` where numpy is not installed; `tolist` does without.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").encode_with_offsets("What is LoRA?").ids
+        array([9713, 5981, 6266,   78, 9612,   30], dtype=int32)
+        """
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where each token comes from: a read-only numpy array of dtype int64 and shape `(number of tokens, 2)`.
+
+        Row `i` is the half-open span `text[start:end]` of token `i` in the original text, in the unit that was asked
+        for. Starts never decrease, and neither do ends. An added token has an empty span.
+
+        Raises `DependencyError` where numpy is not installed; `tolist` does without.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").encode_with_offsets("What is LoRA?").offsets.tolist()
+        [[0, 4], [4, 7], [7, 9], [9, 10], [10, 12], [12, 13]]
+        """
+
+    def tolist(self) -> tuple[list[int], list[tuple[int, int]]]:
+        """The ids and the offsets as lists, without numpy.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").encode_with_offsets("What is").tolist()
+        ([9713, 5981], [(0, 4), (4, 7)])
+        """
+
+    def __len__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+    def __reduce__(self) -> tuple[object, tuple[bytes, bytes]]: ...
 
 @final
 class StringArray:
@@ -208,6 +381,7 @@ class _Family(TypedDict):
     patterns: list[str]
     byte_encode: bool
 
+def _encoding(ids: bytes, offsets: bytes) -> Encoding: ...
 def string_array(data: bytes | bytearray, offset: int, count: int, big_endian: bool) -> StringArray:
     """Finds the `count` strings of a GGUF array whose first length is at `data[offset]`.
 

@@ -154,6 +154,7 @@ class Tokenizer(ChatMethods, _ggtok.Tokenizer):
         threads: int | None = None,
         add_special: bool = True,
         parse_special: bool = False,
+        continues: bool = False,
     ) -> Batch:
         """Encodes several texts on several threads.
 
@@ -162,6 +163,7 @@ class Tokenizer(ChatMethods, _ggtok.Tokenizer):
             threads: The number of threads, at least 1. Default: the number of cores that this process may use.
             add_special: As in `encode`.
             parse_special: As in `encode`.
+            continues: As in `encode`, for every text.
 
         Returns:
             The ids of each text, in the order of the texts, in two flat arrays.
@@ -181,7 +183,7 @@ class Tokenizer(ChatMethods, _ggtok.Tokenizer):
         threads = _cores() if threads is None else as_int(threads)
         if threads < 1:
             raise GgtokError(f"threads must be at least 1, not {threads}")
-        return Batch(*self._encode_batch(texts, min(threads, MAX_THREADS), add_special, parse_special))
+        return Batch(*self._encode_batch(texts, min(threads, MAX_THREADS), add_special, parse_special, continues))
 
     def _identity(self) -> bytes:
         """A digest of everything that this tokenizer is made of: vocabulary, settings and merges."""

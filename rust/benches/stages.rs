@@ -20,8 +20,8 @@ const DOCUMENT: usize = 4096;
 const CORPUS: usize = 256 << 10;
 const LONG_RUN: usize = 256 << 10;
 
-const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: false };
-const PARSED: EncodeOptions = EncodeOptions { add_special: false, parse_special: true };
+const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: false, continues: false };
+const PARSED: EncodeOptions = EncodeOptions { add_special: false, parse_special: true, continues: false };
 
 fn main() {
     let mut criterion = Criterion::default().sample_size(20).configure_from_args();

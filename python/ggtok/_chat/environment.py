@@ -29,7 +29,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
-from . import filters
+from . import filters, formatting, notation
 from .limits import Budget, LimitError
 from .text import Origin, Text, concat
 
@@ -250,7 +250,10 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         if not isinstance(value, str):
             budget = STATE.get().budget
             budget.length(budget.weigh(value) * 64 if isinstance(value, (list, tuple, dict, set)) else 0)
+            return self._written(value)
         return str(value)
+
+    _written: Callable[[Any], str] = staticmethod(str)
 
     def _finalize(self, value: Any) -> Any:
         """Counts what an output writes. Fails while a template is compiled, so that nothing is computed then."""
@@ -280,7 +283,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         budget = STATE.get().budget
         budget.binary(operator, left, right)
         if operator == "%" and isinstance(left, str):
-            return filters.printf(left, right)
+            return formatting.printf(left, right)
         return budget.made(super().call_binop(context, operator, left, right))
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: B902, N805
@@ -315,7 +318,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
             if kwargs or len(args) != 1:
                 raise TypeError("format_map() takes exactly one argument")
             args, kwargs = (), args[0]
-        return filters.Formatter(self).vformat(template, args, kwargs)
+        return formatting.Formatter(self).vformat(template, args, kwargs)
 
     def _checked_spec(self, spec: str) -> None:
         STATE.get().budget.numbers(spec)
@@ -332,6 +335,7 @@ class TracedEnvironment(ChatEnvironment):
     _own_filters = filters.FILTERS | filters.TRACED_FILTERS
     concat = staticmethod(lambda parts: _joined(concat, parts))  # type: ignore[assignment]
     _join = staticmethod(concat)
+    _written = staticmethod(notation.written)
 
     def _now(self, format: str) -> str:
         return self._literal(super()._now(format))

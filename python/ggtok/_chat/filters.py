@@ -1,4 +1,4 @@
-"""jinja2's filters with limits, and those that would lose origins written again: join, indent, format, JSON, ...
+"""jinja2's filters with limits, and those that would lose origins written again.
 
 Each gives the same characters as the one of jinja2, or of transformers for `tojson`; that is checked whenever origins
 matter, since a conversation is then rendered in both environments.
@@ -6,19 +6,17 @@ matter, since a conversation is then rendered in both environments.
 
 from __future__ import annotations
 
-import json
-import re
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import filters as builtin
-from jinja2.sandbox import SandboxedFormatter
-from jinja2.utils import pass_environment, pass_eval_context
+from jinja2.utils import pass_eval_context
 
+from . import formatting, notation
 from .limits import PADDING, PRODUCT, SLOW_CHARS, LimitError
-from .text import Text, concat, merged, plain, runs_of
+from .text import Text, concat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
     from .limits import Budget
 
@@ -145,51 +143,10 @@ def join(context: Any, value: Any, d: str = "", attribute: Any = None) -> str:
     return str(environment._concat(pieces))
 
 
-def tojson(
-    value: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
-) -> str:
-    """JSON as of `json.dumps`, without HTML escapes."""
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-
-
-FILTERS: dict[str, Any] = {"join": join, "tojson": tojson}
+FILTERS: dict[str, Any] = {"join": join, "tojson": notation.tojson}
 
 
 # Filters of the traced environment
-
-
-def traced_tojson(
-    value: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
-) -> str:
-    """`tojson` with origins: a string inside the quotes is the caller's or the template's, as it was before."""
-    expected = tojson(value, ensure_ascii, indent, separators, sort_keys)
-    escape = json.encoder.py_encode_basestring_ascii if ensure_ascii else json.encoder.py_encode_basestring
-
-    # The strings occur in this order, quoted. Everything between them is punctuation and numbers.
-    runs, at = [], 0
-    for text in map(Text, _strings(value, sort_keys)):
-        escaped = [escape(piece)[1:-1] for piece in map(plain, text.pieces())]
-        quoted = f'"{"".join(escaped)}"'
-        start = expected.find(quoted, at)
-        if start < 0:
-            return expected
-        runs += [*runs_of(expected[at : start + 1])]
-        runs += [(len(piece), origin) for piece, (_, origin) in zip(escaped, text.runs, strict=True)]
-        at = start + len(quoted) - 1
-    return Text(expected, merged([*runs, *runs_of(expected[at:])]))
-
-
-def _strings(value: Any, sort_keys: bool) -> list[str]:
-    """The strings inside a value in the order of its JSON."""
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, dict):
-        items = sorted(value.items()) if sort_keys else value.items()
-        keys = ((key if isinstance(key, str) else json.dumps(key), part) for key, part in items)
-        return [text for item in keys for part in item for text in _strings(part, sort_keys)]
-    if isinstance(value, (list, tuple)):
-        return [text for item in value for text in _strings(item, sort_keys)]
-    return []
 
 
 def indent(s: str, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
@@ -203,87 +160,13 @@ def indent(s: str, width: int | str = 4, first: bool = False, blank: bool = Fals
     return concat([lead if first else "", lines[0], *rest])
 
 
-def format_filter(value: str, *args: Any, **kwargs: Any) -> str:
-    """`value % args`."""
-    if args and kwargs:
-        raise TypeError("can't handle positional and keyword arguments at the same time")
-    return printf(value, kwargs or args)
-
-
-_CONVERSION = re.compile(r"%(?:\((?P<key>[^()]*)\))?(?P<flags>[-#0 +]*\d*(?:\.\d+)?)[hlL]?(?P<kind>[diouxXeEfFgGcrsa%])")
-
-
-def printf(template: str, values: Any) -> str:
-    """`template % values`, with the origins of strings that `%s` writes and of a template of one origin."""
-    result = plain(template) % values
-    if not isinstance(template, Text) or len(template.runs) != 1:
-        return result
-    rest = iter(values if isinstance(values, tuple) else (values,))
-    pieces: list[str] = []
-    at = 0
-    for match in _CONVERSION.finditer(template):
-        pieces.append(template.cut(at, match.start()))
-        at = match.end()
-        if match["kind"] == "%":
-            pieces.append(template.cut(at - 1, at))
-            continue
-        value = values[match["key"]] if match["key"] is not None else next(rest, "")
-        text = isinstance(value, str) and match["kind"] == "s" and not match["flags"]
-        pieces.append(value if text else plain(match[0]) % (values if match["key"] is not None else (value,)))
-    traced = concat([*pieces, template.cut(at, len(template))])
-    return traced if traced == result else result
-
-
-class Formatter(SandboxedFormatter):
-    """`str.format` inside the sandbox, with origins and limits."""
-
-    def __init__(self, environment: Any) -> None:
-        super().__init__(environment)
-        self.environment = environment
-
-    def vformat(self, format_string: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
-        return self._formatted(format_string, args, kwargs, [0], 2)
-
-    def _formatted(self, template: str, args: Any, kwargs: Any, numbers: list[int], depth: int) -> str:
-        if depth < 0:
-            raise ValueError("Max string recursion exceeded")
-        runs = runs_of(template)
-        pieces: list[str] = []
-        for literal, name, spec, conversion in self.parse(plain(template)):
-            pieces.append(Text.of(literal, runs[0][1]) if isinstance(template, Text) and len(runs) == 1 else literal)
-            if name is None:
-                continue
-            if re.match(r"(\d*)(?=[.\[]|$)", name):
-                name = self._numbered(name, numbers)
-            value, _ = self.get_field(name, args, kwargs)
-            value = self.convert_field(value, conversion)  # type: ignore[arg-type]
-            spec = str(self._formatted(spec or "", args, kwargs, numbers, depth - 1))
-            pieces.append(value if isinstance(value, str) and not spec else self._field(value, spec))
-        return str(self.environment._concat(pieces))
-
-    @staticmethod
-    def _numbered(name: str, numbers: list[int]) -> str:
-        """The name of a field with a number, which is counted where it is left out. `numbers` is the next, or -1."""
-        written = re.match(r"\d*", name)
-        digits = written[0] if written else ""
-        if (numbers[0] > 0 and digits) or (numbers[0] < 0 and not digits):
-            raise ValueError("cannot mix manual field numbers with automatic ones")
-        if digits:
-            numbers[0] = -1
-            return name
-        numbers[0] += 1
-        return f"{numbers[0] - 1}{name}"
-
-    def _field(self, value: Any, spec: str) -> str:
-        self.environment._checked_spec(spec)
-        return str(self.format_field(self.environment._string(value) if not spec else value, spec))
-
-
 TRACED_FILTERS: dict[str, Any] = {
-    "tojson": traced_tojson,
+    "e": notation.escaped,
+    "escape": notation.escaped,
+    "forceescape": notation.forced,
+    "format": formatting.format_filter,
     "indent": indent,
-    "format": format_filter,
-    "safe": lambda value: value if isinstance(value, str) else str(value),
+    "safe": notation.safe,
+    "string": notation.written,
+    "tojson": notation.traced_tojson,
 }
-
-__all__ = ["FILTERS", "TRACED_FILTERS", "Formatter", "limited", "pass_environment", "printf"]

@@ -52,6 +52,8 @@ pub(crate) struct Fragment<'a> {
     pub start: usize,
     /// Whether the fragment starts the input or follows a special token.
     pub after_special: bool,
+    /// Whether the fragment starts an input that continues an earlier one: nothing is put before its characters.
+    pub continues: bool,
     /// Whether the bytes are known to be valid UTF-8.
     pub is_utf8: bool,
 }

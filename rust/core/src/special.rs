@@ -4,11 +4,18 @@
 //! matches are neither leftmost first nor longest first at a place. A token may remove the whitespace around it. To
 //! search only for what is there, a first pass with a double array finds the special texts that occur at all.
 //!
+//! A text may be in parts, of which only some allow control and unknown tokens. These are then searched in the ranges
+//! that allow them, each token wholly inside one; everything else is as in the whole text.
+//!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `tokenizer_st_partition`.
 //! Complexity: O(n) for a text of n bytes without special tokens, however many the vocabulary has; O(n · k) for a text
-//! with k different ones.
+//! with k different ones, O((n + r) · k) in r ranges.
 //!
-//! Deviations: none.
+//! Deviations: none; llama.cpp knows no parts.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
 
 use memchr::memmem;
 
@@ -42,6 +49,8 @@ pub(crate) struct Scratch {
 struct Special {
     id: TokenId,
     finder: memmem::Finder<'static>,
+    /// Whether it is a token only where control tokens are parsed.
+    is_control: bool,
     /// Whether it removes the whitespace before it.
     strips_before: bool,
     /// Whether it removes the whitespace after it.
@@ -59,6 +68,8 @@ pub(crate) struct Specials {
     is_first: Box<[bool; 256]>,
     /// The bytes that special texts start with, if there are three or fewer.
     few_first: Option<Vec<u8>>,
+    /// The places in `order` of tokens that share a text, the first one before each other.
+    twins: Vec<(u32, u32)>,
 }
 
 impl Specials {
@@ -71,9 +82,11 @@ impl Specials {
             .special_order()
             .iter()
             .map(|&id| (id, vocabulary.attributes(id)))
-            .filter(|(_, attributes)| parse_special || !(attributes.is_control() || attributes.is_unknown()))
-            .map(|(id, attributes)| Special {
+            .map(|(id, attributes)| (id, attributes, attributes.is_control() || attributes.is_unknown()))
+            .filter(|&(.., is_control)| parse_special || !is_control)
+            .map(|(id, attributes, is_control)| Special {
                 id,
+                is_control,
                 finder: memmem::Finder::new(vocabulary.text(id)).into_owned(),
                 strips_before: attributes.contains(Attributes::LSTRIP),
                 strips_after: attributes.contains(Attributes::RSTRIP),
@@ -89,17 +102,33 @@ impl Specials {
         let first_bytes: Vec<u8> = (0..=255).filter(|&byte| is_first[usize::from(byte)]).collect();
 
         // Two tokens of hybrid DNA can have one text. The first in order of search finds it.
+        let mut firsts = HashMap::new();
+        let mut twins = Vec::new();
+        // Only parts ask for the others, and they are searched with all tokens.
+        for (special, place) in order.iter().zip(0..).filter(|_| parse_special) {
+            match firsts.entry(special.finder.needle()) {
+                Entry::Occupied(first) => twins.push((*first.get(), place)),
+                Entry::Vacant(slot) => _ = slot.insert(place),
+            }
+        }
         let keys = order.iter().enumerate().rev().map(|(place, special)| (special.finder.needle(), place as u32));
         Ok(Self {
             trie: DoubleArray::build(keys).map_err(|_| VocabularyError::TooLarge { what: "special tokens" })?,
             few_first: (first_bytes.len() <= 3).then_some(first_bytes),
             is_first,
+            twins,
             order,
         })
     }
 
-    /// Partitions `text` into items, in the order of the text.
-    pub(crate) fn partition<'s>(&self, text: &[u8], scratch: &'s mut Scratch) -> &'s [Item] {
+    /// Partitions `text` into items, in the order of the text. Control and unknown tokens are only found inside
+    /// the ranges `allowed`, which ascend and do not touch; `None` allows them everywhere.
+    pub(crate) fn partition<'s>(
+        &self,
+        text: &[u8],
+        allowed: Option<&[Range<usize>]>,
+        scratch: &'s mut Scratch,
+    ) -> &'s [Item] {
         let Scratch { items, searched, present } = scratch;
         items.clear();
         if text.is_empty() {
@@ -108,14 +137,24 @@ impl Specials {
         items.push(Item::Text(0, text.len()));
 
         self.find_present(text, present);
+        if allowed.is_some() && !present.is_empty() {
+            // Where the first of two tokens with one text is not allowed, the second may be.
+            for pair in self.twins.iter() {
+                present[pair.1 as usize] |= present[pair.0 as usize];
+            }
+        }
         for (special, _) in self.order.iter().zip(present.iter()).filter(|(_, is_present)| **is_present) {
             std::mem::swap(items, searched);
             items.clear();
             let mut ticker = Ticker::default();
+            let within = allowed.filter(|_| special.is_control);
             for item in searched.iter() {
                 ticker.tick();
                 match *item {
-                    Item::Text(start, end) => special.cut(text, start, end, items),
+                    Item::Text(start, end) => match within {
+                        None => special.cut(text, start, end, items),
+                        Some(allowed) => special.cut_within(text, start, end, allowed, items),
+                    },
                     token @ Item::Token(..) => items.push(token),
                 }
             }
@@ -158,11 +197,45 @@ impl Specials {
 
 impl Special {
     /// Cuts `text[start..end]` at every occurrence and appends the items.
-    fn cut(&self, text: &[u8], mut start: usize, end: usize, items: &mut Vec<Item>) {
+    fn cut(&self, text: &[u8], start: usize, end: usize, items: &mut Vec<Item>) {
         #[cfg(test)]
         crate::steps::count(end - start);
-        while let Some(found) = self.finder.find(&text[start..end]) {
-            let token_start = start + found;
+        self.cut_where(text, start, end, items, |from| Some(from + self.finder.find(&text[from..end])?));
+    }
+
+    /// The same for the occurrences that are wholly inside one of the ranges `allowed`.
+    fn cut_within(&self, text: &[u8], start: usize, end: usize, allowed: &[Range<usize>], items: &mut Vec<Item>) {
+        let mut ticker = Ticker::default();
+        let mut rest = &allowed[allowed.partition_point(|range| range.end <= start)..];
+        self.cut_where(text, start, end, items, |from| {
+            while let [range, others @ ..] = rest
+                && range.start < end
+            {
+                ticker.tick();
+                let (from, to) = (from.max(range.start), end.min(range.end));
+                #[cfg(test)]
+                crate::steps::count(1 + to.saturating_sub(from));
+                if let Some(found) = text.get(from..to).and_then(|text| self.finder.find(text)) {
+                    return Some(from + found);
+                }
+                rest = others;
+            }
+            None
+        });
+    }
+
+    /// Cuts `text[start..end]` at every occurrence that `find` returns, given where to search from, and appends the
+    /// items.
+    #[inline(always)]
+    fn cut_where(
+        &self,
+        text: &[u8],
+        mut start: usize,
+        end: usize,
+        items: &mut Vec<Item>,
+        mut find: impl FnMut(usize) -> Option<usize>,
+    ) {
+        while let Some(token_start) = find(start) {
             let token_end = token_start + self.finder.needle().len();
 
             let mut text_end = token_start;
@@ -194,6 +267,7 @@ fn is_space(byte: u8) -> bool {
 mod tests {
     use std::collections::BTreeSet;
     use std::error::Error;
+    use std::ops::Range;
 
     use proptest::prelude::*;
 
@@ -218,8 +292,9 @@ mod tests {
         Ok(vocabulary)
     }
 
-    /// `tokenizer_st_partition` literally: every special text in turn, in every fragment that is still text.
-    fn naive(order: &[Special], text: &[u8]) -> Vec<Item> {
+    /// `tokenizer_st_partition` literally: every special text in turn, in every fragment that is still text, where the
+    /// bytes of control and unknown tokens must all be allowed.
+    fn naive(order: &[Special], text: &[u8], is_allowed: &[bool]) -> Vec<Item> {
         let is_space = |at: usize| b" \t\n\x0B\x0C\r".contains(&text[at]);
         let mut items = vec![Item::Text(0, text.len())];
         for special in order {
@@ -230,7 +305,11 @@ mod tests {
                     finer.push(item);
                     continue;
                 };
-                while let Some(found) = (start..end).find(|&at| text[at..end].starts_with(needle)) {
+                let is_match = |&at: &usize| {
+                    let is_allowed = || is_allowed[at..at + needle.len()].iter().all(|&is_allowed| is_allowed);
+                    text[at..end].starts_with(needle) && (!special.is_control || is_allowed())
+                };
+                while let Some(found) = (start..end).find(is_match) {
                     let mut left_end = found;
                     while special.strips_before && left_end > start && is_space(left_end - 1) {
                         left_end -= 1;
@@ -259,6 +338,7 @@ mod tests {
             strips in prop::collection::vec(any::<(bool, bool)>(), 12),
             parse_special: bool,
             contents in prop::collection::vec("([abcd< >]|<[ab]>|[ \t\n\u{A0}]){0,40}", 1..4),
+            parts in prop::collection::vec((0..12_usize, any::<bool>()), 0..8),
         ) {
             let texts: BTreeSet<String> = texts;
             let specials: Vec<(&str, i32)> = texts.iter().map(String::as_str).zip(types).collect();
@@ -277,7 +357,20 @@ mod tests {
             prop_assert!(searched.order.windows(2).all(is_longer));
             let mut scratch = Scratch::default();
             for content in contents.iter().map(String::as_bytes) {
-                prop_assert_eq!(searched.partition(content, &mut scratch), naive(&searched.order, content));
+                let expected = naive(&searched.order, content, &[true; 200]);
+                prop_assert_eq!(searched.partition(content, None, &mut scratch), expected);
+                let mut is_allowed: Vec<bool> =
+                    parts.iter().flat_map(|&(len, is_allowed)| std::iter::repeat_n(is_allowed, len)).collect();
+                is_allowed.resize(content.len(), false);
+                let mut allowed: Vec<Range<usize>> = Vec::new();
+                for at in (0..content.len()).filter(|&at| is_allowed[at]) {
+                    match allowed.last_mut().filter(|last| last.end == at) {
+                        Some(last) => last.end += 1,
+                        None => allowed.push(at..at + 1),
+                    }
+                }
+                let found = searched.partition(content, Some(&allowed), &mut scratch);
+                prop_assert_eq!(found, naive(&searched.order, content, &is_allowed));
             }
         }
     }
@@ -290,7 +383,7 @@ mod tests {
             Item::Text(start, end) => text[start..end].to_owned(),
             Item::Token(_, start, end) => format!("[{}]", &text[start..end]),
         };
-        Ok(specials.partition(text.as_bytes(), &mut scratch).iter().map(shown).collect())
+        Ok(specials.partition(text.as_bytes(), None, &mut scratch).iter().map(shown).collect())
     }
 
     #[test]
@@ -325,7 +418,7 @@ mod tests {
                 let text = "<|no|>".repeat(repeats);
                 let steps = steps::of(|| {
                     let mut scratch = Scratch::default();
-                    assert_eq!(specials.partition(text.as_bytes(), &mut scratch), [Item::Text(0, text.len())]);
+                    assert_eq!(specials.partition(text.as_bytes(), None, &mut scratch), [Item::Text(0, text.len())]);
                 });
                 // A search for each of them would take 5000 steps per byte.
                 assert!((repeats..=text.len()).contains(&steps), "{steps} steps for {} bytes", text.len());

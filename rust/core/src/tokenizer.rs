@@ -6,6 +6,7 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::tokenize`. Deviations: (1) where a token must be added
 //! and the vocabulary has none, llama.cpp aborts; here it is [`EncodeError::MissingSpecial`].
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::detokenizer::{TokenPieces, detokenize};
@@ -19,7 +20,7 @@ use crate::unicode::utf8::is_boundary;
 use crate::vocabulary::{Definition, Kind, Vocabulary, newline};
 
 /// The longest text of one call, in bytes: llama.cpp's lengths are 32-bit integers.
-const MAX_TEXT: usize = i32::MAX as usize;
+pub(crate) const MAX_TEXT: usize = i32::MAX as usize;
 /// The parts of a text that are encoded before the caller is asked whether to stop. The model asks inside a part.
 const ITEMS_AT_ONCE: usize = 64;
 
@@ -30,11 +31,15 @@ pub struct EncodeOptions {
     pub add_special: bool,
     /// Read control tokens that are written in the text as tokens.
     pub parse_special: bool,
+    /// The text continues an earlier one: no BOS is added, and nothing is put before its first characters. SPM and
+    /// Unigram add no space; WordPiece reads letters at the start as the rest of a word; PLaMo-2 keeps a byte order
+    /// mark. Everything after the first special token in the text is as always.
+    pub continues: bool,
 }
 
 impl Default for EncodeOptions {
     fn default() -> Self {
-        Self { add_special: true, parse_special: false }
+        Self { add_special: true, parse_special: false, continues: false }
     }
 }
 
@@ -106,7 +111,7 @@ impl Tokenizer {
         let mut model = AnyModel::new(&vocabulary, definition)?;
         // llama.cpp tokenizes a newline before it repairs the vocabulary, that is with the defaults of its model.
         let mut encoded: Vec<TokenId> = Vec::new();
-        let fragment = Fragment { text: b"\n", start: 0, after_special: true, is_utf8: true };
+        let fragment = Fragment { text: b"\n", start: 0, after_special: true, continues: false, is_utf8: true };
         model.encode(&vocabulary, fragment, &mut model.scratch(), &mut encoded);
         vocabulary.set_newline(newline(&vocabulary, encoded.first().copied())?);
         vocabulary.repair(definition)?;
@@ -179,6 +184,18 @@ impl Tokenizer {
         scratch: &mut Scratch,
         sink: &mut S,
     ) -> Result<(), EncodeError> {
+        self.encode_within(text, None, options, scratch, sink)
+    }
+
+    /// As [`Tokenizer::encode_into`], but parses control tokens only inside the ranges `allowed` if they are given.
+    pub(crate) fn encode_within<S: Sink>(
+        &self,
+        text: Text<'_>,
+        allowed: Option<&[Range<usize>]>,
+        options: EncodeOptions,
+        scratch: &mut Scratch,
+        sink: &mut S,
+    ) -> Result<(), EncodeError> {
         let (text, is_utf8) = (text.as_bytes(), matches!(text, Text::Str(_)));
         if self.vocabulary.kind() == Kind::None {
             return Err(EncodeError::NoVocabulary);
@@ -187,13 +204,13 @@ impl Tokenizer {
             return Err(EncodeError::TextTooLong { len: text.len() });
         }
         let added = if options.add_special { self.added()? } else { (None, None) };
-        if let Some(id) = added.0 {
+        if let Some(id) = added.0.filter(|_| !options.continues) {
             sink.push(id, 0..0);
         }
         let model_scratch = scratch.model.get_or_insert_with(|| self.model.scratch());
         let specials = &self.specials[usize::from(options.parse_special)];
-        let mut after_special = true;
-        for (index, item) in specials.partition(text, &mut scratch.special).iter().enumerate() {
+        let (mut after_special, mut continues) = (true, options.continues);
+        for (index, item) in specials.partition(text, allowed, &mut scratch.special).iter().enumerate() {
             if index % ITEMS_AT_ONCE == ITEMS_AT_ONCE - 1 {
                 interrupt::check();
             }
@@ -201,7 +218,7 @@ impl Tokenizer {
                 Item::Text(start, end) => {
                     // A special token whose text is half a character leaves the other half.
                     let is_utf8 = is_utf8 && is_boundary(text, start) && is_boundary(text, end);
-                    let fragment = Fragment { text: &text[start..end], start, after_special, is_utf8 };
+                    let fragment = Fragment { text: &text[start..end], start, after_special, continues, is_utf8 };
                     self.model.encode(&self.vocabulary, fragment, model_scratch, sink);
                     after_special = false;
                 }
@@ -210,6 +227,7 @@ impl Tokenizer {
                     after_special = true;
                 }
             }
+            continues = false;
         }
         if let Some(id) = added.1 {
             sink.push(id, text.len()..text.len());
@@ -295,7 +313,7 @@ mod tests {
         let tokenizer = tokenizer("llama", &["<unk>", "<s>", "</s>", "▁", "a"], definition)?;
         let found = tokenizer.encode_with_spans("a", EncodeOptions::default()).map(|found| (found.ids, found.spans));
         assert_eq!(found, Ok((vec![1, 3, 4, 2], vec![0..0, 0..0, 0..1, 1..1])));
-        let plain = EncodeOptions { add_special: false, parse_special: false };
+        let plain = EncodeOptions { add_special: false, ..EncodeOptions::default() };
         assert_eq!((tokenizer.count("a", plain), tokenizer.count("", plain)), (Ok(2), Ok(0)));
         Ok(())
     }
@@ -306,7 +324,7 @@ mod tests {
         let tokenizer = tokenizer("bert", &["[UNK]", "a"], Definition { special, ..Definition::default() })?;
         let missing = tokenizer.encode("a", EncodeOptions::default());
         assert!(matches!(missing, Err(EncodeError::MissingSpecial { .. })), "{missing:?}");
-        let plain = EncodeOptions { add_special: false, parse_special: false };
+        let plain = EncodeOptions { add_special: false, ..EncodeOptions::default() };
         assert!(tokenizer.encode("a", plain).is_ok());
         Ok(())
     }
@@ -315,7 +333,8 @@ mod tests {
     fn a_text_of_many_special_tokens_can_be_stopped() -> Result<(), VocabularyError> {
         let definition = Definition { token_types: Some(&[2, 3, 3, 1]), ..Definition::default() };
         let tokenizer = tokenizer("llama", &["<unk>", "<s>", "</s>", "a"], definition)?;
-        let (text, options) = ("<s>".repeat(1000), EncodeOptions { add_special: false, parse_special: true });
+        let (text, options) =
+            ("<s>".repeat(1000), EncodeOptions { add_special: false, parse_special: true, ..EncodeOptions::default() });
         let encode = || tokenizer.count(&*text, options);
         let asked = Rc::new(Cell::new(0));
         let stop_at = |last| {

@@ -11,7 +11,7 @@ mod common;
 
 use common::{EMBEDDED, embedded};
 
-const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: false };
+const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: false, continues: false };
 
 static TOKENIZERS: LazyLock<Vec<Tokenizer>> = LazyLock::new(|| EMBEDDED.iter().map(|name| embedded(name)).collect());
 
@@ -65,7 +65,7 @@ proptest! {
         add_special: bool,
         parse_special: bool,
     ) {
-        let options = EncodeOptions { add_special, parse_special };
+        let options = EncodeOptions { add_special, parse_special, continues: false };
         for tokenizer in TOKENIZERS.iter() {
             let mut warm = Scratch::default();
             for text in &texts {

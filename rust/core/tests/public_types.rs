@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use ggtok_core::{
-    Attributes, Batch, Count, DecodeOptions, Definition, EncodeError, EncodeOptions, Family, Kind, PreTokenizer,
+    Attributes, Batch, Count, DecodeOptions, Definition, EncodeError, EncodeOptions, Family, Kind, Parts, PreTokenizer,
     Scratch, Settings, Spans, SpecialIds, SpecialTokens, StringIndex, Strings, StringsError, Text, TokenIndexError,
     Tokenizer, Vocabulary, VocabularyError, trie, unicode,
 };
@@ -22,6 +22,7 @@ fn public_types_are_send_sync_and_unwind_safe() {
     assert::<EncodeOptions>();
     assert::<Family>();
     assert::<Kind>();
+    assert::<Parts>();
     assert::<PreTokenizer>();
     assert::<Scratch>();
     assert::<Settings>();

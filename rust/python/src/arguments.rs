@@ -17,6 +17,8 @@ pub(crate) enum TextArgument<'a> {
     Str(&'a str),
     Bytes(&'a [u8]),
     Owned(Vec<u8>),
+    /// A `str` with lone surrogates.
+    Surrogates(Vec<u8>),
 }
 
 impl TextArgument<'_> {
@@ -24,7 +26,16 @@ impl TextArgument<'_> {
         match self {
             Self::Str(text) => Text::Str(text),
             Self::Bytes(text) => Text::Bytes(text),
-            Self::Owned(text) => Text::Bytes(text),
+            Self::Owned(text) | Self::Surrogates(text) => Text::Bytes(text),
+        }
+    }
+
+    /// The bytes of a text that is not a `str`.
+    pub(crate) fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Str(_) | Self::Surrogates(_) => None,
+            Self::Bytes(text) => Some(text),
+            Self::Owned(text) => Some(text),
         }
     }
 }
@@ -38,7 +49,7 @@ pub(crate) fn text<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<TextArgument<'a
             Err(error) if error.is_instance_of::<PyUnicodeEncodeError>(object.py()) => {
                 let encode = object.py().get_type::<PyString>().getattr(intern!(object.py(), "encode"))?;
                 let bytes = encode.call1((text, "utf-8", "surrogatepass"))?;
-                Ok(TextArgument::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec()))
+                Ok(TextArgument::Surrogates(bytes.cast::<PyBytes>()?.as_bytes().to_vec()))
             }
             Err(error) => Err(error),
         };

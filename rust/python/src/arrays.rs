@@ -9,7 +9,8 @@
 use std::thread;
 
 use ggtok_core::TokenId;
-use numpy::{Element, PyArray1, PyArrayMethods};
+use numpy::ndarray::{ArrayView1, ArrayView2};
+use numpy::{Element, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -35,6 +36,42 @@ impl<'py> Arrays<'py> {
     #[inline]
     pub(crate) fn array<T: Element>(self, values: Vec<T>) -> PyResult<Bound<'py, PyArray1<T>>> {
         quick(|| PyArray1::from_vec(self.0, values))
+    }
+}
+
+impl<'py> Arrays<'py> {
+    /// A read-only array over the memory of `values`, which `owner` owns.
+    ///
+    /// # Safety
+    /// `values` must not change or move as long as `owner` lives.
+    pub(crate) unsafe fn view<T: Element>(
+        self,
+        values: &[T],
+        owner: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<T>>> {
+        quick(|| {
+            // SAFETY: the array keeps `owner` alive, and the caller vouches for the rest.
+            let array = unsafe { PyArray1::borrow_from_array(&ArrayView1::from(values), owner.clone()) };
+            array.readwrite().make_nonwriteable();
+            array
+        })
+    }
+
+    /// The same for pairs: an array of two columns.
+    ///
+    /// # Safety
+    /// As [`Arrays::view`].
+    pub(crate) unsafe fn view_pairs<T: Element>(
+        self,
+        values: &[[T; 2]],
+        owner: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray2<T>>> {
+        quick(|| {
+            // SAFETY: as above.
+            let array = unsafe { PyArray2::borrow_from_array(&ArrayView2::from(values), owner.clone()) };
+            array.readwrite().make_nonwriteable();
+            array
+        })
     }
 }
 

@@ -72,6 +72,11 @@ impl Raise for StringsError {
     }
 }
 
+/// An argument has a value that it must not have.
+pub(crate) fn invalid(message: String) -> PyErr {
+    python::GgtokError::new_err(message)
+}
+
 /// An id that no 64-bit integer holds.
 pub(crate) fn huge_index_error(id: &str, size: usize) -> PyErr {
     python::TokenIndexError::new_err(format!("token id {id} is outside the vocabulary of {size} tokens"))

@@ -2,8 +2,10 @@
 
 mod arguments;
 mod arrays;
+mod encoding;
 mod errors;
 mod ints;
+mod parts;
 mod run;
 mod scratch;
 mod strings;
@@ -14,6 +16,8 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 mod _ggtok {
+    #[pymodule_export]
+    use super::encoding::{_encoding, Encoding};
     #[pymodule_export]
     use super::strings::{StringArray, string_array};
     #[pymodule_export]

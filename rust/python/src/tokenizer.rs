@@ -3,7 +3,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ggtok_core::{Count, DecodeOptions, Definition, EncodeOptions, SLOTS, Scratch, SpecialIds, TokenId};
+use ggtok_core::{
+    Count, DecodeOptions, Definition, EncodeError, EncodeOptions, SLOTS, Scratch, Spans, SpecialIds, TokenId,
+};
 use numpy::PyArray1;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -11,7 +13,10 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::arguments::{self, TextArgument, text, token_id, token_ids};
 use crate::arrays::Arrays;
+use crate::encoding::{Encoding, Unit};
+use crate::errors::invalid;
 use crate::ints::with_lists;
+use crate::parts::{self, not_utf8};
 use crate::run::{quick, run, run_long};
 use crate::scratch::with_scratch;
 use crate::strings::StringArray;
@@ -46,9 +51,21 @@ impl Tokenizer {
     ) -> PyResult<()> {
         let argument = text(object)?;
         let text = argument.text();
-        run(py, text.as_bytes().len(), || {
-            with_scratch(self.number, |scratch| self.core.encode_into(text, options, scratch, sink))
+        self.work_into(py, text.as_bytes().len(), sink, |scratch, sink| {
+            self.core.encode_into(text, options, scratch, sink)
         })
+    }
+
+    /// Runs work of the core on `size` bytes with this thread's scratch space.
+    #[inline]
+    fn work_into<S: Send>(
+        &self,
+        py: Python<'_>,
+        size: usize,
+        sink: &mut S,
+        work: impl FnOnce(&mut Scratch, &mut S) -> Result<(), EncodeError> + Send,
+    ) -> PyResult<()> {
+        run(py, size, || with_scratch(self.number, |scratch| work(scratch, sink)))
     }
 
     fn decode_to_bytes(
@@ -135,6 +152,9 @@ impl Tokenizer {
     ///     add_special: Add BOS, EOS and SEP where the vocabulary says so.
     ///     parse_special: Read control tokens written in the text, such as `<|im_end|>`, as tokens. Keep it off for
     ///         text from users. User-defined tokens are always read.
+    ///     continues: The text continues an earlier one: no BOS is added, and nothing is put before its first
+    ///         characters. SPM and Unigram put no space there, WordPiece reads letters at the start as the rest of a
+    ///         word, and PLaMo-2 keeps a byte order mark. EOS and SEP follow `add_special` as always.
     ///
     /// Returns:
     ///     The ids, each at least 0 and less than `len(vocab)`; -1 for unknown text where a vocabulary has no unknown
@@ -153,15 +173,19 @@ impl Tokenizer {
     /// [9713, 5981, 6266, 78, 9612, 30]
     /// >>> tok.encode(b"<|im_end|>", parse_special=True)
     /// [12993]
-    #[pyo3(signature = (text, *, add_special = true, parse_special = false))]
+    /// >>> spm = ggtok.Tokenizer.builtin("spm")
+    /// >>> spm.encode("form", add_special=False), spm.encode("form", continues=True)
+    /// ([945], [780])
+    #[pyo3(signature = (text, *, add_special = true, parse_special = false, continues = false))]
     fn encode<'py>(
         &self,
         py: Python<'py>,
         text: &Bound<'py, PyAny>,
         add_special: bool,
         parse_special: bool,
+        continues: bool,
     ) -> PyResult<Bound<'py, PyList>> {
-        let options = EncodeOptions { add_special, parse_special };
+        let options = EncodeOptions { add_special, parse_special, continues };
         with_lists(|lists| {
             self.encode_into(py, text, options, &mut lists.ids)?;
             lists.list(py)
@@ -178,17 +202,18 @@ impl Tokenizer {
     /// >>> import ggtok
     /// >>> ggtok.Tokenizer.builtin("bpe").encode_array("What is LoRA?")
     /// array([9713, 5981, 6266,   78, 9612,   30], dtype=int32)
-    #[pyo3(signature = (text, *, add_special = true, parse_special = false))]
+    #[pyo3(signature = (text, *, add_special = true, parse_special = false, continues = false))]
     fn encode_array<'py>(
         &self,
         py: Python<'py>,
         text: &Bound<'py, PyAny>,
         add_special: bool,
         parse_special: bool,
+        continues: bool,
     ) -> PyResult<Bound<'py, PyArray1<TokenId>>> {
         let arrays = Arrays::ready(py)?;
         let mut ids = Vec::with_capacity(ROOM);
-        self.encode_into(py, text, EncodeOptions { add_special, parse_special }, &mut ids)?;
+        self.encode_into(py, text, EncodeOptions { add_special, parse_special, continues }, &mut ids)?;
         arrays.array(ids)
     }
 
@@ -199,17 +224,183 @@ impl Tokenizer {
     /// >>> import ggtok
     /// >>> ggtok.Tokenizer.builtin("bpe").count("What is LoRA?")
     /// 6
-    #[pyo3(signature = (text, *, add_special = true, parse_special = false))]
+    #[pyo3(signature = (text, *, add_special = true, parse_special = false, continues = false))]
     fn count(
         &self,
         py: Python<'_>,
         text: &Bound<'_, PyAny>,
         add_special: bool,
         parse_special: bool,
+        continues: bool,
     ) -> PyResult<usize> {
         let mut count = Count::default();
-        self.encode_into(py, text, EncodeOptions { add_special, parse_special }, &mut count)?;
+        self.encode_into(py, text, EncodeOptions { add_special, parse_special, continues }, &mut count)?;
         Ok(count.0)
+    }
+
+    /// Encodes a text to token ids, each with the span of the text that it comes from.
+    ///
+    /// Takes the arguments of `encode` and raises what it does.
+    ///
+    /// Args:
+    ///     text: As in `encode`.
+    ///     unit: What spans count: `"char"` (as `text[start:end]` of a `str` does) or `"byte"` (bytes of UTF-8, or of
+    ///         a text that is bytes). With `"char"`, bytes count as the `str` that they decode to.
+    ///     add_special: As in `encode`.
+    ///     parse_special: As in `encode`.
+    ///     continues: As in `encode`.
+    ///
+    /// Returns:
+    ///     The ids that `encode` returns, and for each its half-open span in the original text: what was lowercased,
+    ///     stripped of accents, replaced or escaped is traced back. Starts never decrease, nor do ends, and all are
+    ///     inside the text. BOS, EOS and SEP have an empty span at their place, and so has a space that was put before
+    ///     the text. Tokens that are bytes of one character each have the span of their byte, or that of the whole
+    ///     character with `"char"`. Whitespace that becomes one space is in the span of that space. What the
+    ///     vocabulary drops (whitespace between words of WordPiece, or beside a special token) is in no span.
+    ///
+    /// Raises:
+    ///     GgtokError: `unit` is another; or it is `"char"` and `text` is bytes that are not UTF-8, which have no
+    ///         characters. It is a `ValueError`.
+    ///
+    /// The lengths of tokens tell most spans, so this takes little more time than `encode_array`. O(length) space.
+    ///
+    /// >>> import ggtok
+    /// >>> tok = ggtok.Tokenizer.builtin("wordpiece")
+    /// >>> text = "Caf\u00e9 \u00c9COLE"
+    /// >>> ids, spans = tok.encode_with_offsets(text).tolist()
+    /// >>> [(tok.piece(id), text[start:end]) for id, (start, end) in zip(ids, spans)] == [
+    /// ...     (b"[CLS]", ""), (b" ca", "Ca"), (b"fe", "f\u00e9"), (b" ec", "\u00c9C"), (b"ole", "OLE"), (b"[SEP]", "")
+    /// ... ]
+    /// True
+    /// >>> tok.encode_with_offsets(text, unit="byte", add_special=False).tolist()[1]
+    /// [(0, 2), (2, 5), (6, 9), (9, 12)]
+    #[pyo3(
+        signature = (text, *, unit = Unit::Char, add_special = true, parse_special = false, continues = false),
+        text_signature = "($self, text, *, unit='char', add_special=True, parse_special=False, continues=False)"
+    )]
+    fn encode_with_offsets(
+        &self,
+        py: Python<'_>,
+        text: &Bound<'_, PyAny>,
+        unit: Unit,
+        add_special: bool,
+        parse_special: bool,
+        continues: bool,
+    ) -> PyResult<Encoding> {
+        let argument = arguments::text(text)?;
+        if unit == Unit::Char
+            && let Some(Err(error)) = argument.bytes().map(std::str::from_utf8)
+        {
+            return Err(invalid(not_utf8(error.valid_up_to())));
+        }
+        let (text, mut spans) = (argument.text(), Spans::default());
+        let options = EncodeOptions { add_special, parse_special, continues };
+        self.work_into(py, text.as_bytes().len(), &mut spans, |scratch, spans| {
+            self.core.encode_into(text, options, scratch, spans)?;
+            unit.apply(text, spans);
+            Ok(())
+        })?;
+        Ok(Encoding::new_from(spans))
+    }
+
+    /// Encodes a text in parts, of which each says whether control tokens that are written in it are tokens.
+    ///
+    /// Args:
+    ///     parts: An iterable of pairs `(text, parse_special)`: a text as `encode` takes it, and a bool. It is read to
+    ///         its end first.
+    ///     add_special: As in `encode`.
+    ///     continues: As in `encode`.
+    ///
+    /// Returns:
+    ///     The ids of all parts put together. A control token is only read where all of it is in parts that allow it:
+    ///     parts that follow each other and allow it count as one. User-defined tokens are read everywhere, and
+    ///     words go on across the borders of parts. So the ids equal those of `encode` with `parse_special` for the
+    ///     whole text, wherever the other parts, and their borders, have no text of a control token.
+    ///
+    /// Raises:
+    ///     TypeError: A part is not a pair, or its items are of other types: "part 3: ...".
+    ///     VocabularyError, GgtokError: As `encode`, for all parts together.
+    ///
+    /// Exceptions of the iterable pass through.
+    ///
+    /// >>> import ggtok
+    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
+    /// >>> tok.encode_parts([("hi", False), ("<|im_end|>", True)])
+    /// [6876, 12993]
+    /// >>> tok.encode_parts([("hi<|im_end|>", False), ("<|im_end|>", True)])
+    /// [6876, 27, 91, 5953, 62, 6094, 91, 29, 12993]
+    #[pyo3(signature = (parts, *, add_special = true, continues = false))]
+    fn encode_parts<'py>(
+        &self,
+        py: Python<'py>,
+        parts: &Bound<'py, PyAny>,
+        add_special: bool,
+        continues: bool,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let parts = parts::parts(parts, Unit::Byte)?;
+        let options = EncodeOptions { add_special, parse_special: false, continues };
+        with_lists(|lists| {
+            self.work_into(py, parts.len(), &mut lists.ids, |scratch, ids| {
+                self.core.encode_parts_into(&parts, options, scratch, ids)
+            })?;
+            lists.list(py)
+        })
+    }
+
+    /// Counts the tokens of a text in parts: the length of what `encode_parts` returns.
+    ///
+    /// Takes the arguments of `encode_parts` and raises what it does.
+    ///
+    /// >>> import ggtok
+    /// >>> ggtok.Tokenizer.builtin("bpe").count_parts([("hi", False), ("<|im_end|>", True)])
+    /// 2
+    #[pyo3(signature = (parts, *, add_special = true, continues = false))]
+    fn count_parts(
+        &self,
+        py: Python<'_>,
+        parts: &Bound<'_, PyAny>,
+        add_special: bool,
+        continues: bool,
+    ) -> PyResult<usize> {
+        let parts = parts::parts(parts, Unit::Byte)?;
+        let options = EncodeOptions { add_special, parse_special: false, continues };
+        let mut count = Count::default();
+        self.work_into(py, parts.len(), &mut count, |scratch, count| {
+            self.core.encode_parts_into(&parts, options, scratch, count)
+        })?;
+        Ok(count.0)
+    }
+
+    /// Encodes a text in parts to token ids with spans, which count from the start of the first part.
+    ///
+    /// Takes the arguments of `encode_parts` and raises what it does. `unit`, the result and its errors are as in
+    /// `encode_with_offsets` for all parts put together; the error of bytes that are not UTF-8 names the part.
+    ///
+    /// >>> import ggtok
+    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
+    /// >>> tok.encode_parts_with_offsets([("hi", False), ("<|im_end|>", True)]).tolist()
+    /// ([6876, 12993], [(0, 2), (2, 12)])
+    #[pyo3(
+        signature = (parts, *, unit = Unit::Char, add_special = true, continues = false),
+        text_signature = "($self, parts, *, unit='char', add_special=True, continues=False)"
+    )]
+    fn encode_parts_with_offsets(
+        &self,
+        py: Python<'_>,
+        parts: &Bound<'_, PyAny>,
+        unit: Unit,
+        add_special: bool,
+        continues: bool,
+    ) -> PyResult<Encoding> {
+        let parts = parts::parts(parts, unit)?;
+        let options = EncodeOptions { add_special, parse_special: false, continues };
+        let mut spans = Spans::default();
+        self.work_into(py, parts.len(), &mut spans, |scratch, spans| {
+            self.core.encode_parts_into(&parts, options, scratch, spans)?;
+            unit.apply(parts.text()?, spans);
+            Ok(())
+        })?;
+        Ok(Encoding::new_from(spans))
     }
 
     /// The flat ids (int32) and offsets (int64) of several texts.
@@ -220,13 +411,14 @@ impl Tokenizer {
         threads: usize,
         add_special: bool,
         parse_special: bool,
+        continues: bool,
     ) -> PyResult<FlatBatch<'py>> {
         let arrays = Arrays::ready(py)?;
         let objects = arguments::objects(texts)?;
         let arguments = arguments::texts(&objects)?;
         let texts: Vec<_> = arguments.iter().map(TextArgument::text).collect();
         let num_bytes = texts.iter().map(|text| text.as_bytes().len() + 1).sum();
-        let options = EncodeOptions { add_special, parse_special };
+        let options = EncodeOptions { add_special, parse_special, continues };
         let batch = run(py, num_bytes, || self.core.encode_batch(&texts, options, threads, &self.pool))?;
         Ok((arrays.array(batch.ids)?, arrays.array(batch.offsets)?))
     }

@@ -115,7 +115,7 @@ mod tests {
     use crate::vocabulary::strings::StringIndex;
     use crate::{Definition, EncodeOptions, Scratch, Spans, Text, TokenId, Tokenizer};
 
-    const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: false };
+    const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: false, continues: false };
 
     /// Texts in the order of their ids, and merge rules in the order of their ranks.
     struct Rules {

@@ -59,7 +59,8 @@ mod tests {
         let (data, index) = StringIndex::concatenate(&texts).unwrap();
         let definition = Definition { model: "test", tokens: Some(index.view(&data)), ..Definition::default() };
         let vocabulary = Vocabulary::declare(&definition)?;
-        let fragment = Fragment { text: b"abcde\xFF\0", start: 7, after_special: true, is_utf8: false };
+        let fragment =
+            Fragment { text: b"abcde\xFF\0", start: 7, after_special: true, continues: false, is_utf8: false };
         let mut out = Spans::default();
         Hashed::new(&vocabulary, &definition)?.encode(&vocabulary, fragment, &mut (), &mut out);
         // 97·31⁴ + 98·31³ + 99·31² + 100·31 + 101 = 92,599,395 and 255·31 + 0 = 7,905.

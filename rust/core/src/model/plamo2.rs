@@ -135,7 +135,8 @@ impl Model for Plamo2 {
     fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
         let rewritten = canonical(fragment, S::SPANS);
         let text = &rewritten.text[..];
-        let start = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        let skips_mark = !fragment.continues && text.starts_with(BYTE_ORDER_MARK);
+        let start = if skips_mark { BYTE_ORDER_MARK.len() } else { 0 };
         let Scratch { choices, segments } = scratch;
         if S::SPANS || !self.states.is_empty() {
             return self.push_cheapest(vocabulary, text, start, choices, &mut Traced { sink, text: &rewritten });
@@ -351,7 +352,8 @@ mod tests {
         let vocabulary = vocabulary(tokens);
         let model = Plamo2::new(&vocabulary, &Definition::default()).unwrap();
         let (mut out, mut ids, mut scratch) = (Spans::default(), Vec::new(), Scratch::default());
-        let fragment = Fragment { text, start: 1000, after_special: true, is_utf8: std::str::from_utf8(text).is_ok() };
+        let is_utf8 = std::str::from_utf8(text).is_ok();
+        let fragment = Fragment { text, start: 1000, after_special: true, continues: false, is_utf8 };
         model.encode(
             &vocabulary,
             Fragment { text: b"cab\xFF", is_utf8: false, ..fragment },

@@ -95,7 +95,7 @@ mod tests {
         let definition = Definition { model: "rwkv", tokens: Some(index.view(&data)), ..Definition::default() };
         let vocabulary = Vocabulary::declare(&definition).unwrap();
         let mut out = Spans::default();
-        let fragment = Fragment { text, start: 100, after_special: true, is_utf8: false };
+        let fragment = Fragment { text, start: 100, after_special: true, continues: false, is_utf8: false };
         Rwkv::new(&vocabulary, &definition).unwrap().encode(&vocabulary, fragment, &mut (), &mut out);
         out
     }

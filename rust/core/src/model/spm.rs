@@ -78,7 +78,7 @@ impl Model for Spm {
     fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
         let Fragment { text, start, .. } = fragment;
         let Scratch { prefixed, segments, merger } = scratch;
-        let is_prefixed = vocabulary.settings().add_space_prefix && fragment.after_special;
+        let is_prefixed = vocabulary.settings().add_space_prefix && fragment.after_special && !fragment.continues;
         let is_utf8 = fragment.is_utf8 || std::str::from_utf8(text).is_ok();
         let rewritten;
         let text = if !is_utf8 {
@@ -234,7 +234,7 @@ mod tests {
     use crate::vocabulary::strings::StringIndex;
     use crate::{Definition, EncodeOptions, Scratch, Spans, Text, TokenId, Tokenizer, VocabularyError};
 
-    const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: false };
+    const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: false, continues: false };
     const UNKNOWN: TokenId = 0;
     /// The id of the first token after the three that every vocabulary has.
     const FIRST: TokenId = 3;
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn a_space_goes_before_the_text_and_after_special_tokens() -> Result<(), VocabularyError> {
         let tokenizer = tokenizer(&[("a", -1.0), ("▁", -2.0), ("▁a", 0.0)], true)?;
-        let options = EncodeOptions { add_special: true, parse_special: true };
+        let options = EncodeOptions { parse_special: true, ..EncodeOptions::default() };
         assert_eq!(tokenizer.encode("a a</s>a", options), Ok(vec![1, 5, 5, 2, 5]));
         assert_eq!(tokenizer.encode("a</s>", PLAIN).map(|ids| ids[0]), Ok(5));
         assert_eq!(tokenizer.encode("", options), Ok(vec![1]));

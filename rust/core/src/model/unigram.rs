@@ -106,11 +106,13 @@ impl Model for Unigram {
             && text.len() <= words.max_len()
         {
             let (candidates, normalizer) = (&self.candidates, &self.normalizer);
-            return Pass { candidates, normalizer, characters, words, text, scratch, sink }.encode(normalized);
+            let continues = fragment.continues;
+            return Pass { candidates, normalizer, characters, words, text, continues, scratch, sink }
+                .encode(normalized);
         }
 
         normalized.reset(fragment.start, S::SPANS);
-        self.normalizer.normalize(text, false, normalized);
+        self.normalizer.normalize(text, fragment.continues, normalized);
         let sink = &mut Traced { sink, text: normalized };
         let unknown = self.candidates.unknown;
         // The span of the unknown tokens before `at`.
@@ -228,7 +230,7 @@ mod tests {
     /// warm.
     fn encode((vocabulary, model): &(Vocabulary, Unigram), text: &[u8]) -> Spans {
         let is_utf8 = std::str::from_utf8(text).is_ok();
-        let fragment = Fragment { text, start: 100, after_special: true, is_utf8 };
+        let fragment = Fragment { text, start: 100, after_special: true, continues: false, is_utf8 };
         let mut spans = Spans::default();
         model.encode(vocabulary, fragment, &mut UnigramScratch::default(), &mut spans);
         let mut scratch = UnigramScratch::default();

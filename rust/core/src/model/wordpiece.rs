@@ -99,7 +99,9 @@ impl Model for WordPiece {
     }
 
     fn encode<S: Sink>(&self, _: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
-        self.encode_text(fragment.text, fragment.start, scratch, sink);
+        let Fragment { text, start, continues, .. } = fragment;
+        let rest_len = if continues { self.encode_rest_of_word(text, start, scratch, sink) } else { 0 };
+        self.encode_text(&text[rest_len..], start + rest_len, scratch, sink);
     }
 
     fn heap_bytes(&self) -> usize {
@@ -133,7 +135,7 @@ impl WordPiece {
         normalizer.fill(|code_point| {
             word.text.reset(0, false);
             word.text.push_code_point(code_point, 0..0);
-            self.find_tokens(&mut word);
+            self.find_tokens(&mut word, 0);
             if let [id] = word.ids[..] { Some(id) } else { None }
         });
         self.normalizer = normalizer;
@@ -196,7 +198,7 @@ impl WordPiece {
                 let (probe, at) = scratch.probes.0[word % BLOCK_LEN];
                 if !scratch.cache.push(probe, sink) {
                     let at = at as usize;
-                    self.encode_word(&block[at..at + len_at(at)], 0, Some(probe), scratch, sink);
+                    self.encode_word(&block[at..at + len_at(at)], 0, 0, Some(probe), scratch, sink);
                 }
             }
 
@@ -237,7 +239,7 @@ impl WordPiece {
                     let bytes = text[start..].first_chunk().filter(|_| !S::SPANS && end - start <= MAX_LEN);
                     let probe = bytes.map(|bytes| scratch.cache.probe(Key::of(bytes, end - start)));
                     if probe.is_none_or(|probe| !scratch.cache.push(probe, sink)) {
-                        self.encode_word(&text[start..end], offset + start, probe, scratch, sink);
+                        self.encode_word(&text[start..end], offset + start, 0, probe, scratch, sink);
                     }
                 }
             }
@@ -260,11 +262,32 @@ impl WordPiece {
         at
     }
 
-    /// Pushes the tokens of one word, which starts at byte `offset` of the whole input, and caches their ids.
+    /// Pushes the tokens of the letters at the start of a text that continues an earlier one: the rest of a word, so no
+    /// phantom is before it. Returns where it ends.
+    fn encode_rest_of_word<S: Sink>(&self, text: &[u8], offset: usize, scratch: &mut Scratch, sink: &mut S) -> usize {
+        let mut start = 0;
+        while start < text.len() {
+            let (character, len) = self.normalizer.character(text, start);
+            match character.class() {
+                Class::Dropped => start += len,
+                Class::Plain => {
+                    let end = self.word_end(text, start);
+                    self.encode_word(&text[start..end], offset + start, PHANTOM_LEN, None, scratch, sink);
+                    return end;
+                }
+                Class::Space | Class::Single | Class::Token => break,
+            }
+        }
+        start
+    }
+
+    /// Pushes the tokens of one word, which starts at byte `offset` of the whole input, and caches their ids. Matches
+    /// start at byte `from` of the phantom.
     fn encode_word<S: Sink>(
         &self,
         text: &[u8],
         offset: usize,
+        from: usize,
         probe: Option<Probe>,
         scratch: &mut Scratch,
         sink: &mut S,
@@ -281,20 +304,20 @@ impl WordPiece {
             at += len;
         }
 
-        self.find_tokens(word);
+        self.find_tokens(word, from);
         if let Some(probe) = probe {
             cache.insert(probe, &word.ids);
         }
 
-        let mut start = 0;
+        let mut start = from;
         for (&id, &end) in word.ids.iter().zip(&word.ends) {
             sink.push(id, word.span(start, end));
             start = end;
         }
     }
 
-    /// Finds the tokens of a word. An empty word has none.
-    fn find_tokens(&self, word: &mut NormalizedWord) {
+    /// Finds the tokens of a word from byte `from` of the phantom on. An empty word has none.
+    fn find_tokens(&self, word: &mut NormalizedWord, from: usize) {
         word.ids.clear();
         word.ends.clear();
         if word.text.text.is_empty() {
@@ -302,7 +325,7 @@ impl WordPiece {
         }
 
         let len = PHANTOM_LEN + word.text.text.len();
-        let (mut start, mut ticker) = (0, Ticker::default());
+        let (mut start, mut ticker) = (from, Ticker::default());
         while start < len {
             ticker.tick();
             let Some((id, token_len)) = self.longest_match(&word.text.text, start) else {

@@ -144,11 +144,12 @@ impl UnigramNormalizer {
         at + replaced.map_or_else(|| utf8::decode(rest, 0).map_or(1, |character| character.1), |(len, _)| len)
     }
 
-    /// Appends the normal form of `input` to `out`. `in_word` is whether the input continues a word.
+    /// Appends the normal form of `input` to `out`. `in_word` is whether the input continues a word or an earlier text:
+    /// then no space is put before it.
     pub(crate) fn normalize(&self, input: &[u8], mut in_word: bool, out: &mut Rewritten<'_>) {
         // The end of the input that `out` stands for so far: an added space stands for what was left out before it.
         let mut covered = 0;
-        let mut prepend_space = self.prepend_space;
+        let mut prepend_space = self.prepend_space && !in_word;
         let (mut at, mut ticker) = (0, Ticker::default());
         while at < input.len() {
             let chunk = self.chunk(input, at);

@@ -158,6 +158,8 @@ pub(super) struct Pass<'a, S> {
     pub(super) characters: &'a Characters,
     pub(super) words: &'a Words,
     pub(super) text: &'a [u8],
+    /// Whether the text continues an earlier one: no space is put before it.
+    pub(super) continues: bool,
     pub(super) scratch: &'a mut Scratch,
     pub(super) sink: &'a mut S,
 }
@@ -188,7 +190,7 @@ impl<S: Sink> Pass<'_, S> {
     ) -> usize {
         let Some(bytes) = block.first_chunk() else { return self.text.len() };
         let WordClasses { letter, digit, space, other } = WordClasses::new(bytes);
-        let is_space_before = start.checked_sub(1).is_none_or(|before| is_space(self.text[before]));
+        let is_space_before = start.checked_sub(1).map_or(!self.continues, |before| is_space(self.text[before]));
         let after_space = space << 1 | u64::from(is_space_before);
         let mut starts = !space & (after_space | 1);
 

@@ -1,0 +1,166 @@
+//! The tokens of a text with their offsets, as Python sees them.
+//!
+//! The numbers stay in Rust's memory, of which numpy arrays are read-only views; nothing but the arrays needs numpy.
+
+use ggtok_core::{Spans, Text, TokenId};
+use numpy::{PyArray1, PyArray2};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString};
+
+use crate::arrays::Arrays;
+use crate::errors::invalid;
+use crate::ints::with_lists;
+
+/// The start and end of a token.
+type Offset = [i64; 2];
+/// How many offsets are made between two looks for signals.
+const PART: usize = 1 << 15;
+/// How many tokens the repr shows.
+const SHOWN: usize = 3;
+
+/// What makes an encoding again: a function and its arguments.
+type Pickled<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>, Bound<'py, PyBytes>));
+
+/// What offsets count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Char,
+    Byte,
+}
+
+impl Unit {
+    /// Changes byte ranges of a text into this unit.
+    pub(crate) fn apply(self, text: Text<'_>, spans: &mut Spans) {
+        if self == Self::Char {
+            spans.count_characters(text.as_bytes());
+        }
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Unit {
+    type Error = PyErr;
+
+    fn extract(name: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let known = [("char", Self::Char), ("byte", Self::Byte)];
+        let is_name = |text| name.cast::<PyString>().is_ok_and(|name| name.to_str().is_ok_and(|name| name == text));
+        match known.into_iter().find(|&(text, _)| is_name(text)) {
+            Some((_, unit)) => Ok(unit),
+            None => Err(invalid(format!("unit must be 'char' or 'byte', not {}", name.repr()?.to_string_lossy()))),
+        }
+    }
+}
+
+/// The tokens of a text, each with the span of the text that it comes from.
+///
+/// Made by `Tokenizer.encode_with_offsets` and `Tokenizer.encode_parts_with_offsets`. Immutable; two are equal if
+/// their ids and offsets are. It can be pickled.
+///
+/// >>> import ggtok
+/// >>> encoding = ggtok.Tokenizer.builtin("bpe").encode_with_offsets("What is LoRA?")
+/// >>> encoding
+/// <ggtok.Encoding of 6 tokens: 9713 (0, 4), 5981 (4, 7), 6266 (7, 9), ...>
+/// >>> len(encoding)
+/// 6
+#[pyclass(frozen, module = "ggtok")]
+pub struct Encoding {
+    ids: Vec<TokenId>,
+    offsets: Vec<Offset>,
+}
+
+impl Encoding {
+    pub(crate) fn new_from(spans: Spans) -> Self {
+        // Reuses the memory of the spans.
+        let offsets = spans.spans.into_iter().map(|span| [span.start as i64, span.end as i64]).collect();
+        Self { ids: spans.ids, offsets }
+    }
+}
+
+#[pymethods]
+impl Encoding {
+    /// The ids: a read-only numpy array of dtype int32 and shape `(number of tokens,)`.
+    ///
+    /// Raises `DependencyError` where numpy is not installed; `tolist` does without.
+    ///
+    /// >>> import ggtok
+    /// >>> ggtok.Tokenizer.builtin("bpe").encode_with_offsets("What is LoRA?").ids
+    /// array([9713, 5981, 6266,   78, 9612,   30], dtype=int32)
+    #[getter]
+    fn ids<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<TokenId>>> {
+        // SAFETY: the class is frozen, so its vectors neither change nor move while the array holds on to the object.
+        unsafe { Arrays::ready(slf.py())?.view(&slf.get().ids, slf.as_any()) }
+    }
+
+    /// Where each token comes from: a read-only numpy array of dtype int64 and shape `(number of tokens, 2)`.
+    ///
+    /// Row `i` is the half-open span `text[start:end]` of token `i` in the original text, in the unit that was asked
+    /// for. Starts never decrease, and neither do ends. An added token has an empty span.
+    ///
+    /// Raises `DependencyError` where numpy is not installed; `tolist` does without.
+    ///
+    /// >>> import ggtok
+    /// >>> ggtok.Tokenizer.builtin("bpe").encode_with_offsets("What is LoRA?").offsets.tolist()
+    /// [[0, 4], [4, 7], [7, 9], [9, 10], [10, 12], [12, 13]]
+    #[getter]
+    fn offsets<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        // SAFETY: as above.
+        unsafe { Arrays::ready(slf.py())?.view_pairs(&slf.get().offsets, slf.as_any()) }
+    }
+
+    /// The ids and the offsets as lists, without numpy.
+    ///
+    /// >>> import ggtok
+    /// >>> ggtok.Tokenizer.builtin("bpe").encode_with_offsets("What is").tolist()
+    /// ([9713, 5981], [(0, 4), (4, 7)])
+    fn tolist<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
+        let ids = with_lists(|lists| {
+            lists.ids.extend_from_slice(&self.ids);
+            lists.list(py)
+        })?;
+        let offsets = PyList::empty(py);
+        for part in self.offsets.chunks(PART) {
+            py.check_signals()?;
+            let part = PyList::new(py, part.iter().map(|&[start, end]| (start, end)))?;
+            offsets.set_slice(offsets.len(), offsets.len(), part.as_any())?;
+        }
+        Ok((ids, offsets))
+    }
+
+    fn __len__(&self) -> usize {
+        self.ids.len()
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        self.ids == other.ids && self.offsets == other.offsets
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
+        let ids: Vec<u8> = self.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+        let offsets: Vec<u8> = self.offsets.as_flattened().iter().flat_map(|at| at.to_le_bytes()).collect();
+        let unpickled = py.import(intern!(py, "ggtok._ggtok"))?.getattr(intern!(py, "_encoding"))?;
+        Ok((unpickled, (PyBytes::new(py, &ids), PyBytes::new(py, &offsets))))
+    }
+
+    fn __repr__(&self) -> String {
+        let tokens = self.ids.iter().zip(&self.offsets).take(SHOWN);
+        let mut shown: Vec<String> = tokens.map(|(id, [start, end])| format!("{id} ({start}, {end})")).collect();
+        if self.ids.len() > SHOWN {
+            shown.push("...".to_owned());
+        }
+        let plural = if self.ids.len() == 1 { "" } else { "s" };
+        let colon = if shown.is_empty() { "" } else { ": " };
+        format!("<ggtok.Encoding of {} token{plural}{colon}{}>", self.ids.len(), shown.join(", "))
+    }
+}
+
+/// The encoding with these ids and offsets, each number little endian, as `__reduce__` has them.
+#[pyfunction]
+pub fn _encoding(ids: &[u8], offsets: &[u8]) -> PyResult<Encoding> {
+    let ((ids, odd_id), (offsets, odd_offset)) = (ids.as_chunks(), offsets.as_chunks());
+    let ((offsets, odd_pair), ids) = (offsets.as_chunks::<2>(), ids.iter().map(|&id| TokenId::from_le_bytes(id)));
+    if ids.len() != offsets.len() || !odd_id.is_empty() || !odd_offset.is_empty() || !odd_pair.is_empty() {
+        return Err(invalid("this is no pickled encoding: its numbers of ids and of offsets differ".to_owned()));
+    }
+    let offsets = offsets.iter().map(|pair| pair.map(i64::from_le_bytes)).collect();
+    Ok(Encoding { ids: ids.collect(), offsets })
+}

@@ -1,0 +1,130 @@
+//! Texts in parts: pairs of a text and whether control tokens are parsed in it.
+
+use ggtok_core::Parts;
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
+
+use crate::arguments::{TextArgument, text};
+use crate::encoding::Unit;
+use crate::errors::invalid;
+use crate::run::check_signals;
+
+/// Reads an iterable of parts to its end and puts them together. Errors of the iterable are its own; those of a part
+/// name it. With [`Unit::Char`], bytes must be UTF-8, in which characters may go on from one part of bytes to the next.
+pub(crate) fn parts(object: &Bound<'_, PyAny>, unit: Unit) -> PyResult<Parts> {
+    let py = object.py();
+    let found = || object.get_type().name().map(|name| name.to_string());
+    let iterator = match object.try_iter() {
+        Err(error) if error.is_instance_of::<PyTypeError>(py) && !object.hasattr(intern!(py, "__iter__"))? => {
+            let found = found()?;
+            return Err(PyTypeError::new_err(format!(
+                "parts must be an iterable of pairs of a text and a bool, not {found}"
+            )));
+        }
+        iterator => iterator?,
+    };
+    if is_text(object) {
+        let found = found()?;
+        return Err(PyTypeError::new_err(format!(
+            "parts must be an iterable of pairs of a text and a bool, not {found}"
+        )));
+    }
+    let (mut parts, mut unfinished) = (Parts::default(), Unfinished::default());
+    for (index, part) in iterator.enumerate() {
+        check_signals(py, index)?;
+        let part = part?;
+        let (part_text, parse_special) = pair(&part).map_err(|error| named(py, index, error))?;
+        let argument = text(&part_text).map_err(|error| named(py, index, error))?;
+        if unit == Unit::Char {
+            unfinished.check(&argument, index)?;
+        }
+        parts.push(argument.text(), parse_special);
+    }
+    unfinished.end()?;
+    Ok(parts)
+}
+
+fn is_text(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyString>()
+        || object.is_instance_of::<PyBytes>()
+        || object.is_instance_of::<PyByteArray>()
+        || object.is_instance_of::<PyMemoryView>()
+}
+
+/// The two items of a part.
+fn pair<'py>(part: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, bool)> {
+    let wrong = |found: &str| PyTypeError::new_err(format!("expected a pair of a text and a bool, not {found}"));
+    if is_text(part) || !part.hasattr(intern!(part.py(), "__getitem__"))? {
+        return Err(wrong(&part.get_type().name()?.to_string()));
+    }
+    let len = part.len()?;
+    if len != 2 {
+        return Err(wrong(&format!("{} of length {len}", part.get_type().name()?)));
+    }
+    let flag = part.get_item(1)?;
+    let parse_special = flag.extract::<bool>().map_err(|error| match flag.get_type().name() {
+        Ok(found) => PyTypeError::new_err(format!("parse_special must be a bool, not {found}")),
+        Err(_) => error,
+    })?;
+    Ok((part.get_item(0)?, parse_special))
+}
+
+/// The same error with the number of its part.
+fn named(py: Python<'_>, index: usize, error: PyErr) -> PyErr {
+    match error.value(py).str() {
+        Ok(message) if error.get_type(py).is(py.get_type::<PyTypeError>()) => {
+            PyTypeError::new_err(format!("part {index}: {message}"))
+        }
+        _ => error,
+    }
+}
+
+/// The character that the parts of bytes so far leave unfinished.
+#[derive(Default)]
+struct Unfinished {
+    bytes: Vec<u8>,
+    /// The part where it starts, and the byte there.
+    start: (usize, usize),
+}
+
+impl Unfinished {
+    /// Checks that the next part goes on with it.
+    fn check(&mut self, argument: &TextArgument<'_>, index: usize) -> PyResult<()> {
+        let Some(bytes) = argument.bytes() else { return self.end() };
+        let num_before = self.bytes.len();
+        let joined;
+        let (bytes, first) = if num_before == 0 {
+            (bytes, (index, 0))
+        } else {
+            joined = [&self.bytes[..], bytes].concat();
+            (&joined[..], self.start)
+        };
+        let Err(error) = std::str::from_utf8(bytes) else {
+            self.bytes.clear();
+            return Ok(());
+        };
+        let at = error.valid_up_to();
+        let start = if at < num_before { first } else { (index, at - num_before) };
+        if error.error_len().is_some() {
+            return Err(no_characters(start));
+        }
+        (self.bytes, self.start) = (bytes[at..].to_vec(), start);
+        Ok(())
+    }
+
+    /// Checks that nothing is left unfinished.
+    fn end(&self) -> PyResult<()> {
+        if self.bytes.is_empty() { Ok(()) } else { Err(no_characters(self.start)) }
+    }
+}
+
+fn no_characters((index, at): (usize, usize)) -> PyErr {
+    invalid(format!("part {index}: {}", not_utf8(at)))
+}
+
+/// What is wrong with a text of bytes whose characters are to be counted.
+pub(crate) fn not_utf8(at: usize) -> String {
+    format!("bytes that are not UTF-8 (at byte {at}) have no characters to count; unit=\"byte\" works for any bytes")
+}
