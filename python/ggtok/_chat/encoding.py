@@ -38,7 +38,8 @@ class ChatEncoding(NamedTuple):
     >>> encoding = tok.encode_chat(chat, template_text=template, return_spans=True)
     >>> encoding.message_spans
     [(0, 6), (6, 13)]
-    >>> sum(encoding.assistant_mask), tok.decode([id for id, own in zip(*encoding[::3]) if own])
+    >>> tok.decode([id for id, own in zip(encoding.ids, encoding.assistant_mask, strict=True) if own])
+    'Hello'
     """
 
     ids: list[int]

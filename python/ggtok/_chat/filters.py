@@ -35,6 +35,8 @@ def limited(name: str, function: Any, budget: Callable[[], Budget]) -> Any:
     def run(*args: Any, **kwargs: Any) -> Any:
         left = budget()
         left.spend()
+        if name in _ITERATING and len(args) > skip and isinstance(args[skip], str):
+            left.elements(len(args[skip]))
         if check is not None:
             check(left, *args[skip:], **kwargs)
         return left.made(function(*args, **kwargs))
@@ -42,6 +44,10 @@ def limited(name: str, function: Any, budget: Callable[[], Budget]) -> Any:
     if skip:
         run.jinja_pass_arg = function.jinja_pass_arg  # type: ignore[attr-defined]
     return run
+
+
+_ITERATING = frozenset(("list", "join", "sort", "unique", "map", "select", "reject", "batch", "slice", "min", "max"))
+"""Filters that make a string of each character of a string."""
 
 
 # Checks. Each takes the arguments of its filter.

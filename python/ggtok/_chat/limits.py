@@ -1,7 +1,7 @@
 """What rendering a template may cost: a budget of work, a time, and lengths, since a template in a file is untrusted.
 
 Work is counted in units: one for a turn of a loop, a call, a filter, an element of a new container, and one for each
-64 characters of a new string. Containers have a *weight*, the units that writing them as text would take; shared parts
+256 characters of a new string. Containers have a *weight*, one for each element and for each 64 characters; shared parts
 count as often as they occur, so that a list of lists of lists cannot stand for a text of astronomical length. Whatever
 would exceed a limit is refused before it is computed. The limits grow with what the caller passes in.
 
@@ -16,15 +16,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-UNITS = 8_000_000
-"""Work for any template: about a second of Python, a hundred times what long conversations take."""
+UNITS = 1_000_000
+"""Work for any template: some seconds of Python, and hundred times what a long conversation takes."""
 SECONDS = 10.0
 """Wall time, for machines on which the units take longer."""
 CHARS = 16 << 20
 """Characters of one string."""
-ELEMENTS = 1_000_000
-"""Elements of one container."""
-WEIGHT = 4_000_000
+ELEMENTS = 200_000
+"""Elements of one container; ranges have at most 100,000."""
+WEIGHT = 1_000_000
 """Units of one container."""
 INT_BITS = 4096
 """Bits of an integer that `*` and `**` make."""
@@ -36,8 +36,11 @@ SLOW_CHARS = 1 << 16
 """Characters of a text for filters that are not linear."""
 PRODUCT = 1 << 28
 """Steps of a search whose worst case is the product of two lengths."""
+CODECS = ("utf-8", "utf8", "ascii", "latin-1")
+"""Encodings that take linear time."""
 
-_UNIT_CHARS = 64
+_WEIGHT_CHARS = 64
+_UNIT_CHARS = 256
 
 
 class LimitError(Exception):
@@ -52,7 +55,7 @@ class Budget:
     def __init__(self, size: int) -> None:
         """`size` is the weight of what the caller passes in."""
         self.left = UNITS + 64 * size
-        self.chars = CHARS + 4 * size * _UNIT_CHARS
+        self.chars = CHARS + 4 * size * _WEIGHT_CHARS
         self.depth = 0
         self._calls = 0
         self._deadline = monotonic() + SECONDS
@@ -82,14 +85,13 @@ class Budget:
     def weigh(self, value: Any, nesting: int = 0) -> int:
         """The weight of a value; 1 for everything that is neither a string nor a container."""
         if isinstance(value, (str, bytes)):
-            return 1 + len(value) // _UNIT_CHARS
+            return 1 + len(value) // _WEIGHT_CHARS
         if not isinstance(value, (list, tuple, dict, set, frozenset)):
             return 1
         known = self._weights.get(id(value))
         if known is not None:
             return known[0]
-        if len(value) > ELEMENTS:
-            raise LimitError(f"a list would have {len(value)} elements, more than {ELEMENTS}")
+        self.elements(len(value))
         if nesting > DEPTH:
             raise LimitError(f"lists are nested more than {DEPTH} deep")
         self.spend(1 + len(value))
@@ -98,10 +100,15 @@ class Budget:
             weight += self.weigh(item, nesting + 1)
             if isinstance(value, dict):
                 weight += self.weigh(value[item], nesting + 1)
-            if weight > WEIGHT + self.chars // _UNIT_CHARS:
+            if weight > WEIGHT + self.chars // _WEIGHT_CHARS:
                 raise LimitError("a list or mapping is too large")
         self._weights[id(value)] = weight, value  # the reference keeps the id from being used again
         return weight
+
+    def elements(self, size: int) -> None:
+        """Checks the length of a container before it is made."""
+        if size > ELEMENTS:
+            raise LimitError(f"a list would have {size} elements, more than {ELEMENTS}")
 
     def made(self, value: Any) -> Any:
         """Accounts for a new value and returns it."""
@@ -133,8 +140,8 @@ class Budget:
     def _size(self, value: Any, size: int) -> None:
         if isinstance(value, (str, bytes)):
             self.length(size)
-        elif size > ELEMENTS:
-            raise LimitError(f"a list would have {size} elements, more than {ELEMENTS}")
+        else:
+            self.elements(size)
 
     def _bits(self, left: Any, right: Any, bits: int) -> None:
         if bits > INT_BITS:
@@ -145,7 +152,7 @@ class Budget:
         self.numbers(template if isinstance(template, str) else template.decode("latin-1"))
         if "*" in str(template):
             raise LimitError("a format may not take its width from an argument")
-        self.length(len(template) + self.weigh(values) * _UNIT_CHARS)
+        self.length(len(template) + self.weigh(values) * _WEIGHT_CHARS)
 
     def numbers(self, text: str) -> None:
         """Refuses a format with a number that could be a large width."""
@@ -171,17 +178,23 @@ class Budget:
         elif name in ("rfind", "rindex", "rsplit", "rpartition", "strip", "lstrip", "rstrip"):
             if any(len(value) * len(text) > PRODUCT for text in texts):
                 raise LimitError(f"{name} would take too many steps")
+        elif name in ("split", "splitlines"):
+            pieces = value.count(texts[0]) if texts and texts[0] else len(value) // 2 if len(value) > ELEMENTS else 0
+            self.elements(pieces)
+        elif name in ("encode", "decode") and any(str(text).lower() not in CODECS for text in texts[:1]):
+            raise LimitError(f"{name} only knows {', '.join(CODECS)}")
         self.spend(1 + len(value) // _UNIT_CHARS)
 
     def replacing(self, value: Any, old: Any, new: Any) -> None:
         """Checks `value.replace(old, new)`."""
-        times = len(value) + 1 if not old else len(value) // len(old) if len(value) < 4096 else value.count(old)
+        times = len(value) + 1 if not old else len(value) // len(old) if len(value) < 256 else value.count(old)
         self.length(len(value) + times * max(0, len(new) - len(old)))
+        self.spend(1 + times)
 
     def joining(self, separator: Any, parts: Any) -> None:
         """Checks `separator.join(parts)` for a container; what an iterator gives was checked piece by piece."""
         if isinstance(parts, (list, tuple, dict, set, frozenset, str)):
-            self.length(len(separator) * len(parts) + self.weigh(parts) * _UNIT_CHARS)
+            self.length(len(separator) * len(parts) + self.weigh(parts) * _WEIGHT_CHARS)
         elif len(separator) > PADDING:
             raise LimitError("the separator of an iterator is too long")
 

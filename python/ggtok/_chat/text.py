@@ -34,6 +34,10 @@ class Origin(NamedTuple):
 UNKNOWN = Origin()
 
 
+MANY = 100_000
+"""More pieces than this are not followed one by one."""
+
+
 class Text(str):
     """A string with the origin of each of its characters."""
 
@@ -161,7 +165,10 @@ class Text(str):
         return concat((other, self)) if isinstance(other, str) else NotImplemented
 
     def __mul__(self, times: SupportsIndex, /) -> str:
-        return Text(str.__mul__(self, times), self.runs * max(0, times.__index__()))
+        value = str.__mul__(self, times)
+        if len(self.runs) <= 1:
+            return Text(value, ((len(value), origin) for _, origin in self.runs if value))
+        return Text(value, self.runs * max(0, times.__index__())) if len(value) < MANY else value
 
     __rmul__ = __mul__
 
@@ -172,7 +179,7 @@ class Text(str):
         return concat(pieces)
 
     def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> str:
-        if not old:  # `new` between all characters
+        if not old or str.count(self, old) > MANY:
             return plain(self).replace(old, plain(new), count)
         return Text(new).join(self.split(old, count))
 
