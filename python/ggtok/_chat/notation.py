@@ -103,6 +103,9 @@ class Safe(Text):
 
     __slots__ = ()
 
+    def __html__(self) -> str:
+        return self
+
     def __add__(self, other: str, /) -> str:
         return safe(concat((self, escaped(other)))) if isinstance(other, str) else NotImplemented
 
