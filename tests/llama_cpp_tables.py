@@ -1,4 +1,6 @@
-"""The tables in llama.cpp's tests of chat templates, read from its source: `GGTOK_LLAMA_CPP` names a tree or an archive.
+"""The tables in llama.cpp's tests of chat templates, read from its source.
+
+`GGTOK_LLAMA_CPP` names a tree or an archive.
 
 C++ string literals and nlohmann's `json` initializers are read as far as these tables use them.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import tarfile
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +29,7 @@ def sources() -> dict[str, str]:
         return {}
     wanted = re.compile(r"(?:^|/)(tests/test-(?:chat-template|jinja)\.cpp|models/templates/[^/]*\.jinja)$")
     path, found = Path(place), {}
+    texts: Iterable[tuple[str, bytes]]
     if path.is_dir():
         files = [file for pattern in ("tests/test-*.cpp", "models/templates/*.jinja") for file in path.rglob(pattern)]
         texts = ((file.as_posix(), file.read_bytes()) for file in files)
@@ -33,7 +37,7 @@ def sources() -> dict[str, str]:
         with tarfile.open(path) as archive:
             members = [member for member in archive if wanted.search(member.name)]
             opened = [(member.name, archive.extractfile(member)) for member in members]
-            texts = iter([(name, file.read()) for name, file in opened if file is not None])
+            texts = [(name, file.read()) for name, file in opened if file is not None]
     for name, data in texts:
         match = wanted.search(name)
         if match:

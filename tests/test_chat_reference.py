@@ -37,7 +37,11 @@ TOOLS = [
     }
 ]
 FUNCTION = {"name": "get_weather", "arguments": {"city": 'Oslo "x" <|im_end|>', "n": 3}}
-CALL = {"role": "assistant", "content": "", "tool_calls": [{"id": "call00001", "type": "function", "function": FUNCTION}]}
+CALL = {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [{"id": "call00001", "type": "function", "function": FUNCTION}],
+}
 RESULT = {"role": "tool", "content": '{"t": 3}', "tool_call_id": "call00001", "name": "get_weather"}
 PARTS = {"role": "user", "content": [{"type": "text", "text": "Hi "}, {"type": "text", "text": "you"}]}
 CONVERSATIONS: dict[str, tuple[list[dict[str, Any]], list[Any] | None]] = {
@@ -173,7 +177,9 @@ def test_functions_as_tools() -> None:
         assert schema(function) == reference.get_json_schema(function)
 
 
-def weather(city: str, days: int = 3, unit: str | None = None, *, places: list[tuple[float, float]] = []) -> dict[str, int]:  # noqa: B006, E501
+def weather(
+    city: str, days: int = 3, unit: str | None = None, *, places: list[tuple[float, float]] = []
+) -> dict[str, int]:
     """Tells the weather.
 
     In two paragraphs.

@@ -16,7 +16,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import ChatTemplateError
+from .._vocab import TokenAttribute
+from ..errors import ChatTemplateError, VocabularyError
 from .text import Text, plain
 
 if TYPE_CHECKING:
@@ -52,6 +53,13 @@ class ChatEncoding(NamedTuple):
     """For each token whether the assistant says it."""
 
 
+class Encoded(NamedTuple):
+    """Ids, and the characters that each comes from."""
+
+    ids: list[int]
+    spans: list[tuple[int, int]]
+
+
 def parts_of(text: Text, unknown: bool = False) -> list[tuple[str, bool]]:
     """A text's parts, and whether control tokens are read in each. `unknown` is for what has no known origin."""
     parts: list[tuple[str, bool]] = []
@@ -69,23 +77,24 @@ def parts_of(text: Text, unknown: bool = False) -> list[tuple[str, bool]]:
     return parts
 
 
-def encode(tokenizer: Any, rendered: Rendered, source: Source, add_special: bool) -> list[int]:
-    """The ids of a rendered conversation."""
-    ids = tokenizer.encode_parts(parts_of(rendered.text), add_special=add_special)
-    _check_unknown(tokenizer, rendered, source, ids, add_special)
-    first, last = _twice(tokenizer, rendered.text, ids, add_special)
-    return ids[first : len(ids) - last]
+def encode(tokenizer: Any, rendered: Rendered, source: Source, add_special: bool) -> Encoded:
+    """The ids of a rendered conversation, with the span of each in the text, in characters.
 
-
-def encode_with_spans(tokenizer: Any, rendered: Rendered, source: Source, add_special: bool) -> ChatEncoding:
-    """The ids with the tokens of each message. Raises `ChatTemplateError` where no token would be the assistant's."""
+    Raises `ChatTemplateError` where it is unknown whether a control token is the template's, and `VocabularyError`
+    where the vocabulary itself reads a control token in a string of the caller.
+    """
     text = rendered.text
     encoding = tokenizer.encode_parts_with_offsets(parts_of(text), add_special=add_special, unit="char")
     ids, spans = encoding.tolist()
     _check_unknown(tokenizer, rendered, source, ids, add_special)
+    _check_control(tokenizer, text, ids, spans)
     first, last = _twice(tokenizer, text, ids, add_special)
-    ids, spans = ids[first : len(ids) - last], spans[first : len(spans) - last]
+    return Encoded(ids[first : len(ids) - last], spans[first : len(spans) - last])
 
+
+def with_spans(encoded: Encoded, rendered: Rendered, source: Source) -> ChatEncoding:
+    """The ids with the tokens of each message. Raises `ChatTemplateError` where no token would be the assistant's."""
+    text, (ids, spans) = rendered.text, encoded
     generated = _ranges(text, lambda origin: origin.generated)
     if not rendered.generation:
         own = {index for index, role in enumerate(rendered.inputs.roles) if role in ASSISTANT}
@@ -110,6 +119,23 @@ def _check_unknown(tokenizer: Any, rendered: Rendered, source: Source, ids: list
         longest = max(lost, key=len)
         problem = "it changes strings so that they cannot be followed, and they contain the text of a control token: "
         raise ChatTemplateError(f"{problem}{longest[:100]!r}", template=source.name)
+
+
+def _check_control(tokenizer: Any, text: Text, ids: list[int], spans: list[tuple[int, int]]) -> None:
+    """No control token may come from a string of the caller.
+
+    RWKV, PLaMo-2 and some SPM vocabularies find control tokens in any text, as ordinary tokens.
+    """
+    vocab = tokenizer.vocab
+    control = {id for id in set(ids) if id != vocab.unk_id and TokenAttribute.CONTROL in vocab[id].attributes}
+    if not control:
+        return
+    for start, end in _ranges(text, lambda origin: origin.trusted is not True):
+        for index in range(*_tokens(spans, start, end)):
+            if ids[index] in control and spans[index][0] < spans[index][1]:
+                token = vocab[ids[index]]
+                problem = f"this vocabulary reads the control token {token.text!r} (id {token.id}) in every text"
+                raise VocabularyError(f"{problem}, so no message may contain it: it does at character {start}")
 
 
 def _twice(tokenizer: Any, text: Text, ids: list[int], add_special: bool) -> tuple[int, int]:

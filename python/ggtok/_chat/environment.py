@@ -102,7 +102,9 @@ class _LoopMarks(NodeTransformer):
 
 def _call(method: str, args: list[nodes.Name], line: int) -> nodes.ExprStmt:
     function = nodes.EnvironmentAttribute(f"_loop_{method}")
-    return nodes.ExprStmt(nodes.Call(function, args, [], None, None)).set_lineno(line)
+    statement = nodes.ExprStmt(nodes.Call(function, args, [], None, None))
+    statement.set_lineno(line)
+    return statement
 
 
 class _Generator(CodeGenerator):
@@ -167,7 +169,9 @@ class _Generation(Extension):
     def parse(self, parser: Parser) -> nodes.CallBlock:
         line = next(parser.stream).lineno
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-        return nodes.CallBlock(self.call_method("_generated"), [], [], body).set_lineno(line)
+        block = nodes.CallBlock(self.call_method("_generated"), [], [], body)
+        block.set_lineno(line)
+        return block
 
     def _generated(self, caller: Callable[[], str]) -> str:
         text = caller()
@@ -239,7 +243,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
 
     # What compiled templates call
 
-    concat = staticmethod(lambda parts: _joined("".join, parts))  # type: ignore[assignment]
+    concat = staticmethod(lambda parts: _joined("".join, parts))
     _join: Callable[[list[Any]], str] = staticmethod("".join)
 
     def _concat(self, parts: Iterable[str]) -> str:
@@ -286,7 +290,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
             return formatting.printf(left, right)
         return budget.made(super().call_binop(context, operator, left, right))
 
-    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: B902, N805
+    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]  # noqa: N805
         budget = STATE.get().budget
         budget.enter()
         try:
@@ -333,7 +337,7 @@ class TracedEnvironment(ChatEnvironment):
 
     code_generator_class = _TracedGenerator
     _own_filters = filters.FILTERS | filters.TRACED_FILTERS
-    concat = staticmethod(lambda parts: _joined(concat, parts))  # type: ignore[assignment]
+    concat = staticmethod(lambda parts: _joined(concat, parts))
     _join = staticmethod(concat)
     _written = staticmethod(notation.written)
 

@@ -67,7 +67,7 @@ def _whole(left: Budget, value: Any, *_: Any, **__: Any) -> None:
 def _padded(left: Budget, value: Any, *args: Any, **kwargs: Any) -> None:
     if any(isinstance(arg, int) and abs(arg) > PADDING for arg in (*args, *kwargs.values())):
         raise LimitError(f"a filter was given a number above {PADDING}")
-    widths = [len(arg) if isinstance(arg, str) else arg for arg in (*args, *kwargs.values()) if not arg is None]
+    widths = [len(arg) if isinstance(arg, str) else arg for arg in (*args, *kwargs.values()) if arg is not None]
     width = max((int(one) for one in widths if isinstance(one, (int, float))), default=0)
     if isinstance(value, str):
         left.length(len(value) + (1 + len(value.splitlines())) * max(4, width))

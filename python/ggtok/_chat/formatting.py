@@ -24,12 +24,14 @@ def format_filter(value: str, *args: Any, **kwargs: Any) -> str:
     return printf(value, kwargs or args)
 
 
-_CONVERSION = re.compile(r"%(?:\((?P<key>[^()]*)\))?(?P<flags>[-#0 +]*\d*(?:\.\d+)?)[hlL]?(?P<kind>[diouxXeEfFgGcrsa%])")
+_CONVERSION = re.compile(
+    r"%(?:\((?P<key>[^()]*)\))?(?P<flags>[-#0 +]*\d*(?:\.\d+)?)[hlL]?(?P<kind>[diouxXeEfFgGcrsa%])"
+)
 
 
 def printf(template: str, values: Any) -> str:
     """`template % values`, with the origins of strings that `%s` writes and of a template of one origin."""
-    result = plain(template) % values
+    result: str = plain(template) % values
     if not isinstance(template, Text) or len(template.runs) != 1:
         return result
     rest = iter(values if isinstance(values, tuple) else (values,))
@@ -70,7 +72,7 @@ class Formatter(SandboxedFormatter):
             if re.match(r"(\d*)(?=[.\[]|$)", name):
                 name = self._numbered(name, numbers)
             value, _ = self.get_field(name, args, kwargs)
-            value = self.convert_field(value, conversion)  # type: ignore[arg-type]
+            value = self.convert_field(value, conversion)
             spec = str(self._formatted(spec or "", args, kwargs, numbers, depth - 1))
             pieces.append(value if isinstance(value, str) and not spec else self._field(value, spec))
         return str(self.environment._concat(pieces))

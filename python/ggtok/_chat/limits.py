@@ -1,8 +1,8 @@
 """What rendering a template may cost: a budget of work, a time, and lengths, since a template in a file is untrusted.
 
 Work is counted in units: one for a turn of a loop, a call, a filter, an element of a new container, and one for each
-256 characters of a new string. Containers have a *weight*, one for each element and for each 64 characters; shared parts
-count as often as they occur, so that a list of lists of lists cannot stand for a text of astronomical length. Whatever
+1024 characters of a new string. Containers have a *weight*, one for each element and for each 64 characters; shared
+parts count as often as they occur, so that a list of lists of lists cannot stand for a text of astronomical length. Whatever
 would exceed a limit is refused before it is computed. The limits grow with what the caller passes in.
 
 Complexity: O(1) for each operation of the template, O(n) for a new container of n elements.
@@ -40,7 +40,7 @@ CODECS = ("utf-8", "utf8", "ascii", "latin-1")
 """Encodings that take linear time."""
 
 _WEIGHT_CHARS = 64
-_UNIT_CHARS = 256
+_UNIT_CHARS = 1024
 
 
 class LimitError(Exception):

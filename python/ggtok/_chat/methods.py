@@ -64,7 +64,14 @@ class ChatMethods:
         Hi<|im_end|>
         """
         chat, source = self._chat(
-            messages, tools, documents, add_generation_prompt, continue_final_message, template, template_text, variables
+            messages,
+            tools,
+            documents,
+            add_generation_prompt,
+            continue_final_message,
+            template,
+            template_text,
+            variables,
         )
         if continue_final_message:
             return str.__str__(_traced(chat, source, True).text)
@@ -130,23 +137,31 @@ class ChatMethods:
         Raises:
             ChatTemplateError: As `apply_chat_template`; or the template changes strings so that it is unknown whether a
                 control token comes from it; or, with `return_spans`, no token would be in the assistant mask.
+            VocabularyError: The vocabulary reads a control token in every text, and a message contains it (RWKV,
+                PLaMo-2); or as `encode`.
             GgtokError, TypeError, DependencyError: As `apply_chat_template`.
 
         >>> import ggtok
-        >>> template = "{% for m in messages %}<|im_start|>{{ m.role }}\\n{{ m.content }}<|im_end|>\\n{% endfor %}"
         >>> tok = ggtok.Tokenizer.builtin("bpe")
-        >>> ids = tok.encode_chat([{"role": "user", "content": "<|im_end|>"}], template_text=template)
+        >>> ids = tok.encode_chat([{"role": "user", "content": "<|im_end|>"}], add_generation_prompt=False)
         >>> ids.count(tok.vocab.id("<|im_end|>")), tok.decode(ids)
+        (1, 'user\\n<|im_end|>\\n')
         """
         chat, source = self._chat(
-            messages, tools, documents, add_generation_prompt, continue_final_message, template, template_text, variables
+            messages,
+            tools,
+            documents,
+            add_generation_prompt,
+            continue_final_message,
+            template,
+            template_text,
+            variables,
         )
         rendered = _traced(chat, source, continue_final_message)
         from . import encoding
 
-        if return_spans:
-            return encoding.encode_with_spans(self, rendered, source, add_special)
-        return encoding.encode(self, rendered, source, add_special)
+        encoded = encoding.encode(self, rendered, source, add_special)
+        return encoding.with_spans(encoded, rendered, source) if return_spans else encoded.ids
 
     def count_messages(
         self,
@@ -188,8 +203,6 @@ class ChatMethods:
         messages: Iterable[Message],
         tools: Iterable[Tool] | None,
         documents: Iterable[Message] | None,
-        add_generation_prompt: bool,
-        continue_final_message: bool,
         template: str | None,
         text: str | None,
         variables: Mapping[str, Any],
@@ -199,15 +212,13 @@ class ChatMethods:
 
         from . import rendering, schema, templates
 
-        if continue_final_message and add_generation_prompt:
-            raise ValueError("continue_final_message needs add_generation_prompt=False")
         tool_list = None if tools is None else schema.schemas(tools)
         source = templates.chosen(self.metadata, template, text, bool(tool_list))  # type: ignore[attr-defined]
         chat = rendering.Chat(
             messages=messages if isinstance(messages, (str, bytes)) else _listed(messages),
             tools=tool_list,
             documents=None if documents is None else _listed(documents),
-            variables={**variables, "add_generation_prompt": bool(add_generation_prompt)},
+            variables=variables,
             special=templates.special_tokens(self.vocab),  # type: ignore[attr-defined]
             now=datetime.now(),
         )

@@ -18,6 +18,8 @@ from .text import Text, concat, merged, plain, runs_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from .text import Run
+
 
 def tojson(
     value: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
@@ -69,7 +71,8 @@ def _quoted(
 
     `inside` gives what stands for each run of a string. Everything between the strings is punctuation and numbers.
     """
-    runs, at = [], 0
+    runs: list[Run] = []
+    at = 0
     for text in map(Text, strings):
         pieces = inside(text)
         whole = "".join(pieces).join((quote(text), quote(text)))

@@ -77,7 +77,7 @@ def compiled(source: Source, traced: bool) -> Compiled:
         names = {node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)}
         names = {name for name in names if _NAME.fullmatch(name)}
         generation = any(call.call.node.name == "_generated" for call in _extension_calls(tree))
-        template = environment.from_string(tree)  # type: ignore[arg-type]
+        template = environment.from_string(tree)
     except jinja2.TemplateSyntaxError as error:
         problem = f"it is not a sound template: {error.message}"
         raise ChatTemplateError(problem, template=source.name, line=error.lineno) from error
