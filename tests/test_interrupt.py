@@ -67,6 +67,8 @@ def test_a_long_text_stops(name: str, text: str) -> None:
         other = ggtok.Tokenizer.builtin("{name}")
         expected = other.count(text[:1000])
         assert interrupted(lambda: other.count(text), after=0.02) < 5
+        assert interrupted(lambda: other.encode_with_offsets(text), after=0.02) < 5
+        assert interrupted(lambda: other.count_parts([(text, True)]), after=0.02) < 5
         assert other.count(text[:1000]) == expected
         check()
     """
@@ -78,6 +80,7 @@ def test_a_batch_stops_while_its_texts_are_read() -> None:
         import itertools
         assert interrupted(lambda: tok.encode_batch(itertools.repeat("a"))) < 5
         assert interrupted(lambda: tok.decode(itertools.repeat(7))) < 5
+        assert interrupted(lambda: tok.encode_parts(itertools.repeat(("a", True)))) < 5
         check()
     """
     run(code)

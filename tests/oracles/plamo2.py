@@ -16,9 +16,10 @@ UNKNOWN_COST = 10_000_000
 TOO_DEAR = 20_000_000
 
 
-def encode(vocab: Vocab, text: bytes) -> list[int]:
+def encode(vocab: Vocab, text: bytes, *, continues: bool = False) -> list[int]:
+    """With `continues`, a byte order mark at the start is kept."""
     characters = utf8.code_points(text, beyond=True)
-    if characters[:1] == [0xFEFF]:
+    if characters[:1] == [0xFEFF] and not continues:
         characters = characters[1:]
     tokens = {
         tuple(utf8.code_points(token)): (cost(score), id)

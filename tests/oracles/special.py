@@ -6,6 +6,8 @@ looked for in the whole text, the longest first; a match cuts the text for all s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from . import bpe, plamo2, rwkv, spm, unigram, wordpiece
 from .gguf_vocab import CONTROL, LSTRIP, RSTRIP, UNKNOWN, Vocab
 
@@ -13,51 +15,70 @@ SPACES = b" \t\n\v\f\r"
 ESCAPED_SPACE = "\u2581".encode()
 
 
-def partition(vocab: Vocab, text: bytes, parse_special: bool) -> list[bytes | int]:
-    """The text as special tokens' ids and the stretches between them."""
-    fragments: list[bytes | int] = [text] if text else []
+Item = tuple[int | None, int, int]
+"""A special token and where it is, or None and where text for the algorithm is."""
+
+
+def partition(vocab: Vocab, text: bytes, parse_special: Sequence[bool]) -> list[Item]:
+    """The text as special tokens and what is between them; each byte says whether a control token may be there."""
+    items: list[Item] = [(None, 0, len(text))]
     for id in vocab.special:
-        attribute = vocab.attributes[id]
-        if not parse_special and attribute & (CONTROL | UNKNOWN):
-            continue
-        parts: list[bytes | int] = []
-        for fragment in fragments:
-            if isinstance(fragment, int):
-                parts.append(fragment)
+        needle, attribute = vocab.texts[id], vocab.attributes[id]
+
+        def found(start: int, end: int, needle: bytes = needle, attribute: int = attribute) -> int:
+            """Where the token is, or -1."""
+            for at in range(start, end - len(needle) + 1):
+                allowed = not attribute & (CONTROL | UNKNOWN) or all(parse_special[at : at + len(needle)])
+                if text[at : at + len(needle)] == needle and allowed:
+                    return at
+            return -1
+
+        parts: list[Item] = []
+        for item, start, end in items:
+            if item is not None:
+                parts.append((item, start, end))
                 continue
-            left, match, rest = fragment.partition(vocab.texts[id])
-            while match:
-                if attribute & LSTRIP:
-                    left = left.rstrip(SPACES)
-                parts += [left, id] if left else [id]
+            while (at := found(start, end)) >= 0:
+                left = len(text[start:at].rstrip(SPACES)) if attribute & LSTRIP else at - start
+                parts += [(None, start, start + left), (id, at, at + len(needle))]
+                start = at + len(needle)
                 if attribute & RSTRIP:
-                    rest = rest.lstrip(SPACES)
-                left, match, rest = rest.partition(vocab.texts[id])
-            parts += [left] if left else []
-        fragments = parts
-    return fragments
+                    start = end - len(text[start:end].lstrip(SPACES))
+            parts.append((None, start, end))
+        items = [(item, start, end) for item, start, end in parts if item is not None or start < end]
+    return items
 
 
-def encode(vocab: Vocab, text: bytes, add_special: bool, parse_special: bool) -> list[int]:
-    """`llama_tokenize`. Raises LookupError where a token to add is missing and llama.cpp ends the process."""
-    after_special = True
+def encode(
+    vocab: Vocab, text: bytes, add_special: bool, parse_special: bool | Sequence[bool], *, continues: bool = False
+) -> list[int]:
+    """`llama_tokenize`. Raises LookupError where a token to add is missing and llama.cpp ends the process.
+
+    Not in llama.cpp: `parse_special` may be one flag per byte, for parts; a text may continue another one.
+    """
+    flags = [parse_special] * len(text) if isinstance(parse_special, bool) else parse_special
+    after_special = not continues
     ids: list[int] = []
-    if add_special and adds(vocab, "bos"):
+    if add_special and adds(vocab, "bos") and not continues:
         ids.append(required(vocab.bos))
-    for fragment in partition(vocab, text, parse_special):
-        if isinstance(fragment, int):
-            ids.append(fragment)
-            after_special = True
+    for special, start, end in partition(vocab, text, flags):
+        if special is not None:
+            ids.append(special)
+            after_special, continues = True, False
             continue
+        fragment = text[start:end]
         if vocab.kind == "spm":
             prefix = b" " if vocab.add_space_prefix and after_special else b""
             ids += spm.encode(vocab, (prefix + fragment).replace(b" ", ESCAPED_SPACE))
         elif vocab.kind == "bpe":
             ids += bpe.encode(vocab, fragment.replace(b" ", ESCAPED_SPACE) if vocab.escape_whitespaces else fragment)
         else:
-            algorithms = {"wpm": wordpiece, "ugm": unigram, "rwkv": rwkv, "plamo2": plamo2}
-            ids += algorithms[vocab.kind].encode(vocab, fragment)
-        after_special = False
+            algorithms = {"wpm": wordpiece, "ugm": unigram, "plamo2": plamo2}
+            if vocab.kind == "rwkv":
+                ids += rwkv.encode(vocab, fragment)
+            else:
+                ids += algorithms[vocab.kind].encode(vocab, fragment, continues=continues)
+        after_special = continues = False
     if add_special and vocab.kind == "wpm":
         ids.append(required(vocab.sep))
     elif add_special and adds(vocab, "eos"):

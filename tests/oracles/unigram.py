@@ -15,8 +15,9 @@ from .gguf_vocab import NORMAL, UNUSED, USER_DEFINED, Vocab, as_float32
 ESCAPED_SPACE = "\u2581".encode()
 
 
-def encode(vocab: Vocab, text: bytes) -> list[int]:
-    normalized = normalize(vocab, text)
+def encode(vocab: Vocab, text: bytes, *, continues: bool = False) -> list[int]:
+    """With `continues`, no space is put before the text."""
+    normalized = normalize(vocab, text, continues=continues)
     unknown = -1 if vocab.unk is None else vocab.unk
     tokens = vocab.ids_of(NORMAL | USER_DEFINED | UNUSED)
     longest = max(map(len, tokens), default=0)
@@ -49,7 +50,7 @@ def encode(vocab: Vocab, text: bytes) -> list[int]:
     return ids[::-1]
 
 
-def normalize(vocab: Vocab, text: bytes) -> bytes:
+def normalize(vocab: Vocab, text: bytes, *, continues: bool = False) -> bytes:
     """Characters replaced, spaces escaped, merged or added as the vocabulary's flags say."""
     space = ESCAPED_SPACE if vocab.escape_whitespaces else b" "
     replaced = bytearray()
@@ -59,7 +60,7 @@ def normalize(vocab: Vocab, text: bytes) -> bytes:
         replaced += replacement
         at += consumed
     result = bytearray()
-    in_word = prefixed = False
+    in_word = prefixed = continues
     for byte in replaced:
         if byte == ord(" "):
             in_word = False

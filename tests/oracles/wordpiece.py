@@ -22,10 +22,12 @@ CHINESE = (
 )
 
 
-def encode(vocab: Vocab, text: bytes) -> list[int]:
+def encode(vocab: Vocab, text: bytes, *, continues: bool = False) -> list[int]:
+    """With `continues`, letters at the start of the text are the rest of a word."""
     ids: list[int] = []
-    for word in words(vocab, text):
-        ids += cut(vocab, WORD_START + word) or [-1 if vocab.unk is None else vocab.unk]
+    for number, word in enumerate(words(vocab, text)):
+        start = b"" if continues and number == 0 else WORD_START
+        ids += cut(vocab, start + word) or [-1 if vocab.unk is None else vocab.unk] if word else []
     return ids
 
 
@@ -41,7 +43,10 @@ def cut(vocab: Vocab, word: bytes) -> list[int]:
 
 
 def words(vocab: Vocab, text: bytes) -> list[bytes]:
-    """Lowercased, stripped of accents and control characters, split at spaces and around single-character words."""
+    """Lowercased, stripped of accents and control characters, split at spaces and around single-character words.
+
+    Some are empty; the first one is if the text does not start with letters.
+    """
     result: list[bytes] = [b""]
     for code_point in utf8.code_points(text):
         if vocab.strip_accents:
@@ -59,7 +64,7 @@ def words(vocab: Vocab, text: bytes) -> list[bytes]:
             result += [character, b""]
         else:
             result[-1] += character
-    return [word for word in result if word]
+    return result
 
 
 def stands_alone(code_point: int, flags: int) -> bool:

@@ -5,6 +5,7 @@ pub(crate) mod any;
 mod bpe;
 mod cache;
 mod hashed;
+pub(crate) mod lengths;
 mod merging;
 mod plamo2;
 mod rwkv;
@@ -15,6 +16,7 @@ mod wordpiece;
 use crate::error::VocabularyError;
 use crate::sink::Sink;
 use crate::vocabulary::{Definition, Vocabulary};
+use lengths::Lengths;
 
 /// A tokenization algorithm: built once from a vocabulary, then immutable and shared between threads.
 pub(crate) trait Model: Sized + Send + Sync {
@@ -38,6 +40,16 @@ pub(crate) trait Model: Sized + Send + Sync {
         scratch: &mut Self::Scratch,
         sink: &mut S,
     );
+
+    /// The least number of bytes that each token stands for, if the tokens of a fragment of UTF-8 tile it.
+    fn lengths(&self, _vocabulary: &Vocabulary) -> Option<Lengths> {
+        None
+    }
+
+    /// Where the first token of a fragment starts, if the tokens tile it: less than 0 where a space is put before it.
+    fn first_start(&self, _vocabulary: &Vocabulary, _fragment: Fragment<'_>) -> isize {
+        0
+    }
 
     /// Memory held outside the value itself, in bytes.
     fn heap_bytes(&self) -> usize;

@@ -22,6 +22,9 @@ pub trait Sink {
     /// Takes the next token and its byte range in the input.
     fn push(&mut self, id: TokenId, span: Range<usize>);
 
+    /// Prepares for this many tokens more.
+    fn reserve(&mut self, _additional: usize) {}
+
     /// Takes several tokens at once, without spans. Only called where [`Sink::SPANS`] is false.
     #[inline(always)]
     fn push_all(&mut self, ids: &[TokenId]) {
@@ -79,8 +82,14 @@ pub struct Spans {
 impl Sink for Spans {
     const SPANS: bool = true;
 
+    #[inline]
     fn push(&mut self, id: TokenId, span: Range<usize>) {
         self.ids.push(id);
         self.spans.push(span);
+    }
+
+    fn reserve(&mut self, additional: usize) {
+        self.ids.reserve(additional);
+        self.spans.reserve(additional);
     }
 }

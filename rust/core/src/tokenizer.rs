@@ -14,6 +14,7 @@ use crate::error::{EncodeError, TokenIndexError, VocabularyError};
 use crate::interrupt;
 use crate::model::Fragment;
 use crate::model::any::{AnyModel, AnyScratch};
+use crate::model::lengths::Lengths;
 use crate::sink::{Count, Sink, Spans, TokenId};
 use crate::special::{self, Item, Specials};
 use crate::unicode::utf8::is_boundary;
@@ -88,6 +89,8 @@ impl<'a> From<&'a [u8]> for Text<'a> {
 pub struct Scratch {
     special: special::Scratch,
     model: Option<AnyScratch>,
+    /// The ids of a fragment whose spans are still to be found.
+    ids: Vec<TokenId>,
 }
 
 /// A vocabulary with its algorithm. Immutable: threads share it, each with a [`Scratch`] of its own.
@@ -99,6 +102,8 @@ pub struct Tokenizer {
     specials: [Specials; 2],
     /// Built by the first call that decodes, or at load where building them can fail.
     pieces: OnceLock<TokenPieces>,
+    /// Built by the first call that asks for spans.
+    lengths: OnceLock<Option<Lengths>>,
 }
 
 impl Tokenizer {
@@ -122,7 +127,7 @@ impl Tokenizer {
             let made = TokenPieces::new(&vocabulary)?;
             pieces.get_or_init(|| made);
         }
-        Ok(Self { vocabulary, model, specials, pieces })
+        Ok(Self { vocabulary, model, specials, pieces, lengths: OnceLock::new() })
     }
 
     /// The vocabulary.
@@ -219,7 +224,9 @@ impl Tokenizer {
                     // A special token whose text is half a character leaves the other half.
                     let is_utf8 = is_utf8 && is_boundary(text, start) && is_boundary(text, end);
                     let fragment = Fragment { text: &text[start..end], start, after_special, continues, is_utf8 };
-                    self.model.encode(&self.vocabulary, fragment, model_scratch, sink);
+                    if !S::SPANS || !self.encode_tiled(fragment, model_scratch, &mut scratch.ids, sink) {
+                        self.model.encode(&self.vocabulary, fragment, model_scratch, sink);
+                    }
                     after_special = false;
                 }
                 Item::Token(id, start, end) => {
@@ -233,6 +240,24 @@ impl Tokenizer {
             sink.push(id, text.len()..text.len());
         }
         Ok(())
+    }
+
+    /// Pushes the tokens of a fragment with spans that their lengths tell. Returns false where they do not.
+    fn encode_tiled<S: Sink>(
+        &self,
+        mut fragment: Fragment<'_>,
+        scratch: &mut AnyScratch,
+        ids: &mut Vec<TokenId>,
+        sink: &mut S,
+    ) -> bool {
+        let Some(lengths) = self.lengths.get_or_init(|| self.model.lengths(&self.vocabulary)) else { return false };
+        fragment.is_utf8 = fragment.is_utf8 || std::str::from_utf8(fragment.text).is_ok();
+        if !fragment.is_utf8 {
+            return false;
+        }
+        ids.clear();
+        self.model.encode(&self.vocabulary, fragment, scratch, ids);
+        lengths.push_all(ids, fragment, self.model.first_start(&self.vocabulary, fragment), sink)
     }
 
     /// The tokens that are added before and after a text.
@@ -282,12 +307,19 @@ impl Tokenizer {
         }
     }
 
+    /// Traces the spans of all tokens from now on.
+    #[cfg(test)]
+    pub(crate) fn forget_lengths(&mut self) {
+        self.lengths = OnceLock::from(None);
+    }
+
     /// Memory held outside the value itself, in bytes.
     pub fn heap_bytes(&self) -> usize {
         self.vocabulary.heap_bytes()
             + self.model.heap_bytes()
             + self.specials.iter().map(Specials::heap_bytes).sum::<usize>()
             + self.pieces.get().map_or(0, TokenPieces::heap_bytes)
+            + self.lengths.get().and_then(Option::as_ref).map_or(0, Lengths::heap_bytes)
     }
 }
 

@@ -3,6 +3,7 @@
 //! A [`Model`] is generic over its [`Sink`], so it cannot be a trait object. [`AnyModel`] is an enum instead: a
 //! fragment costs one `match`, and everything inside an algorithm is compiled for the sink at hand.
 
+use super::lengths::Lengths;
 use super::{Fragment, Model, bpe, hashed, plamo2, rwkv, spm, unigram, wordpiece};
 use crate::error::VocabularyError;
 use crate::sink::Sink;
@@ -74,6 +75,22 @@ macro_rules! models {
                         *scratch = self.scratch();
                         self.encode(vocabulary, fragment, scratch, sink);
                     }
+                }
+            }
+
+            /// As [`Model::lengths`].
+            pub(crate) fn lengths(&self, vocabulary: &Vocabulary) -> Option<Lengths> {
+                match self {
+                    Self::None => None,
+                    $(Self::$name(model) => model.lengths(vocabulary),)+
+                }
+            }
+
+            /// As [`Model::first_start`].
+            pub(crate) fn first_start(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>) -> isize {
+                match self {
+                    Self::None => 0,
+                    $(Self::$name(model) => model.first_start(vocabulary, fragment),)+
                 }
             }
 

@@ -20,6 +20,7 @@ pub(super) mod whitespace;
 mod whole_chars;
 mod whole_tokens;
 
+use super::lengths::Lengths;
 use super::merging::Merging;
 use super::merging::pair_memo::PairMemo;
 use super::{Fragment, Model};
@@ -75,6 +76,13 @@ impl Model for Bpe {
     fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
         let text = Rewritten::canonical(fragment.text, fragment.start, fragment.is_utf8, S::SPANS);
         self.encode_canonical(vocabulary, &text, scratch, sink);
+    }
+
+    fn lengths(&self, vocabulary: &Vocabulary) -> Option<Lengths> {
+        Some(match &self.symbols {
+            Symbols::Bytes(_) => Lengths::of_byte_level(vocabulary),
+            Symbols::Characters(characters) => characters.lengths(vocabulary),
+        })
     }
 
     fn heap_bytes(&self) -> usize {
@@ -216,9 +224,9 @@ mod tests {
     }
 
     /// Compares with the naive algorithm, with spans, without, and with a warm cache.
-    fn check(tokenizer: &Tokenizer, texts: &[String], naive: impl Fn(&str) -> Vec<TokenId>) {
+    fn check(mut tokenizer: Tokenizer, texts: &[String], naive: impl Fn(&str) -> Vec<TokenId>) {
         let splitter = Splitter::new(tokenizer.vocabulary().pre().expect("a pre-tokenizer").patterns());
-        let mut scratch = Scratch::default();
+        let (mut scratch, mut all) = (Scratch::default(), Vec::new());
         for text in texts.iter().chain(texts) {
             let mut expected = Vec::new();
             splitter.split(text.as_bytes(), |start, end| expected.extend(naive(&text[start..end])));
@@ -226,6 +234,12 @@ mod tests {
             tokenizer.encode_into(Text::Str(text), PLAIN, &mut scratch, &mut ids).expect("ids");
             tokenizer.encode_into(Text::Str(text), PLAIN, &mut scratch, &mut spans).expect("spans");
             assert_eq!((&ids, &spans.ids), (&expected, &expected), "{text:?}");
+            all.push((text, spans.spans));
+        }
+        tokenizer.forget_lengths();
+        for (text, spans) in all {
+            let traced = tokenizer.encode_with_spans(text.as_str(), PLAIN).expect("spans");
+            assert_eq!(spans, traced.spans, "{text:?}");
         }
     }
 
@@ -240,8 +254,8 @@ mod tests {
         ) {
             let bytes = "ab é中\u{301}".bytes().map(|byte| vec![byte]).collect();
             let rules = rules(bytes, &picks, &has, spelled);
-            check(&rules.tokenizer("gpt2", "gpt-2"), &texts, |piece| rules.encode_bytes(piece.as_bytes(), false));
-            check(&rules.tokenizer("gpt2", "llama-bpe"), &texts, |piece| rules.encode_bytes(piece.as_bytes(), true));
+            check(rules.tokenizer("gpt2", "gpt-2"), &texts, |piece| rules.encode_bytes(piece.as_bytes(), false));
+            check(rules.tokenizer("gpt2", "llama-bpe"), &texts, |piece| rules.encode_bytes(piece.as_bytes(), true));
         }
 
         #[test]
@@ -252,7 +266,7 @@ mod tests {
         ) {
             let chars = ["a", "b", "▁", "é", "中", "\n", "<0xC3>", "<0x61>"].map(|char| char.as_bytes().to_vec());
             let rules = rules(chars.to_vec(), &picks, &has, <[u8]>::to_vec);
-            check(&rules.tokenizer("gemma4", "gemma4"), &texts, |piece| rules.encode_characters(piece));
+            check(rules.tokenizer("gemma4", "gemma4"), &texts, |piece| rules.encode_characters(piece));
         }
     }
 }

@@ -29,6 +29,7 @@ use std::sync::OnceLock;
 
 use super::adjacency::{Junctions, JunctionsBuilder};
 use super::cache::segments::Segments;
+use super::lengths::Lengths;
 use super::{Fragment, Model};
 use crate::error::VocabularyError;
 use crate::interrupt::Ticker;
@@ -135,8 +136,7 @@ impl Model for Plamo2 {
     fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
         let rewritten = canonical(fragment, S::SPANS);
         let text = &rewritten.text[..];
-        let skips_mark = !fragment.continues && text.starts_with(BYTE_ORDER_MARK);
-        let start = if skips_mark { BYTE_ORDER_MARK.len() } else { 0 };
+        let start = self.start(fragment, text);
         let Scratch { choices, segments } = scratch;
         if S::SPANS || !self.states.is_empty() {
             return self.push_cheapest(vocabulary, text, start, choices, &mut Traced { sink, text: &rewritten });
@@ -152,6 +152,16 @@ impl Model for Plamo2 {
         });
     }
 
+    fn lengths(&self, vocabulary: &Vocabulary) -> Option<Lengths> {
+        let mut lengths = Lengths::new(vocabulary.texts().iter().map(|text| Some(text.len())));
+        self.byte_tokens.iter().for_each(|&id| lengths.set(id, Some(1)));
+        Some(lengths)
+    }
+
+    fn first_start(&self, _: &Vocabulary, fragment: Fragment<'_>) -> isize {
+        self.start(fragment, fragment.text) as isize
+    }
+
     fn heap_bytes(&self) -> usize {
         let junctions = self.junctions.get().map_or(0, Junctions::heap_bytes);
         let costs = self.costs.capacity() * size_of::<i32>();
@@ -160,6 +170,11 @@ impl Model for Plamo2 {
 }
 
 impl Plamo2 {
+    /// Where the tokens of a fragment start in its canonical text.
+    fn start(&self, fragment: Fragment<'_>, text: &[u8]) -> usize {
+        if !fragment.continues && text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
+    }
+
     /// Pushes the tokens of a canonical text starting at `start`.
     fn push_cheapest<S: Sink>(
         &self,
@@ -363,6 +378,11 @@ mod tests {
         model.encode(&vocabulary, fragment, &mut scratch, &mut out);
         model.encode(&vocabulary, fragment, &mut scratch, &mut ids);
         assert_eq!(ids, out.ids, "ids without spans");
+        if is_utf8 {
+            let (lengths, mut told) = (model.lengths(&vocabulary).unwrap(), Spans::default());
+            assert!(lengths.push_all(&ids, fragment, model.first_start(&vocabulary, fragment), &mut told));
+            assert_eq!((told.ids, told.spans), (out.ids.clone(), out.spans.clone()));
+        }
         out
     }
 

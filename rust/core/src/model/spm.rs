@@ -15,6 +15,7 @@ use std::sync::OnceLock;
 
 use super::adjacency::{Junctions, JunctionsBuilder};
 use super::cache::segments::Segments;
+use super::lengths::Lengths;
 use super::merging::pair_memo::PairMemo;
 use super::merging::sure_pairs::{SurePairs, TokenPairs};
 use super::merging::symbol::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
@@ -78,7 +79,7 @@ impl Model for Spm {
     fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
         let Fragment { text, start, .. } = fragment;
         let Scratch { prefixed, segments, merger } = scratch;
-        let is_prefixed = vocabulary.settings().add_space_prefix && fragment.after_special && !fragment.continues;
+        let is_prefixed = self.is_prefixed(vocabulary, fragment);
         let is_utf8 = fragment.is_utf8 || std::str::from_utf8(text).is_ok();
         let rewritten;
         let text = if !is_utf8 {
@@ -103,6 +104,21 @@ impl Model for Spm {
         } else {
             segments.encode(&tables.junctions, bytes, 0..bytes.len(), sink, |segment, ids| pass.merge(segment, 0, ids));
         }
+    }
+
+    fn lengths(&self, vocabulary: &Vocabulary) -> Option<Lengths> {
+        // A space that is no token is spelled as the three bytes of an escaped one.
+        if self.ascii[usize::from(b' ')] == NO_SYMBOL {
+            return None;
+        }
+        let mut lengths = Lengths::of_escaped(vocabulary);
+        let bytes = self.byte_tokens.iter().copied().flatten();
+        bytes.chain(vocabulary.special().unk).for_each(|id| lengths.set(id, Some(1)));
+        Some(lengths)
+    }
+
+    fn first_start(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>) -> isize {
+        -isize::from(self.is_prefixed(vocabulary, fragment))
     }
 
     fn heap_bytes(&self) -> usize {
@@ -177,6 +193,11 @@ impl Pass<'_> {
 }
 
 impl Spm {
+    /// Whether a space is put before a fragment.
+    fn is_prefixed(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>) -> bool {
+        vocabulary.settings().add_space_prefix && fragment.after_special && !fragment.continues
+    }
+
     /// Pushes the token of a merged symbol, or else those of its bytes: the unknown token for a byte that has none.
     #[inline]
     fn push_symbol<S: Sink>(
@@ -304,7 +325,8 @@ mod tests {
     /// Compares with [`naive`].
     fn check(tokens: &BTreeMap<String, u8>, texts: &[String]) {
         let listed: Vec<(&str, f32)> = tokens.iter().map(|(text, score)| (text.as_str(), -f32::from(*score))).collect();
-        let tokenizer = tokenizer(&listed, true).expect("a vocabulary");
+        let [tokenizer, mut tracing] = [(); 2].map(|()| tokenizer(&listed, true).expect("a vocabulary"));
+        tracing.forget_lengths();
         let numbered = listed.iter().zip(FIRST..).map(|(&(text, score), id)| (text, (id, score))).collect();
         let mut scratch = Scratch::default();
         // The second time words may be cached.
@@ -315,6 +337,8 @@ mod tests {
             tokenizer.encode_into(Text::Str(text), PLAIN, &mut scratch, &mut ids).expect("ids");
             assert_eq!(&spans.ids, &naive(&numbered, text), "{text}");
             assert_eq!(&ids, &spans.ids, "{text}");
+            let traced = tracing.encode_with_spans(text.as_str(), PLAIN).expect("ids");
+            assert_eq!(spans.spans, traced.spans, "{text}");
         }
     }
 

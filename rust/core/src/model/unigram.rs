@@ -4,10 +4,9 @@
 //! unknown tokens become one. A text takes one of three ways, all with the same result:
 //!
 //! 1. With most vocabularies it is cut into segments that no token crosses, and their ids are cached ([`words`]).
-//! 2. Where spans are asked for, or the vocabulary or the text rules out the first way, the whole text is normalized.
-//!    If no token crosses the start of a word (a space after anything but spaces), each word is searched by itself,
-//!    starting with the sum of the words before it: every addition and comparison is the same as over the whole text,
-//!    and the lattice stays small.
+//! 2. Where the vocabulary or the text rules out the first way, the whole text is normalized. If no token crosses the
+//!    start of a word (a space after anything but spaces), each word is searched by itself, starting with the sum of the
+//!    words before it: every addition and comparison is the same as over the whole text, and the lattice stays small.
 //! 3. Otherwise the whole text is one lattice.
 //!
 //! Source: llama.cpp's `llm_tokenizer_ugm` and `llm_tokenizer_ugm_session::tokenize` (llama-vocab.cpp).
@@ -18,6 +17,7 @@
 //! once.
 
 mod lattice;
+mod spans;
 mod words;
 
 use std::ops::Range;
@@ -78,7 +78,9 @@ impl Model for Unigram {
         let build_trie = || DoubleArray::build(ids.iter().map(|&id| (vocabulary.text(id), id as u32)));
         let (tokens, without_trie) = join(build_trie, || WithoutTrie::new(vocabulary, &ids, unknown_score));
         let WithoutTrie { normalizer, splits_words, words } = without_trie?;
-        let candidates = Candidates { tokens: tokens?, scores: Vec::new(), unknown: NULL_TOKEN, unknown_score };
+        let lengths = vocabulary.texts().iter().map(|text| text.len().min(usize::from(u8::MAX)) as u8).collect();
+        let (scores, unknown) = (Vec::new(), NULL_TOKEN);
+        let candidates = Candidates { tokens: tokens?, scores, lengths, unknown, unknown_score };
         let mut model = Self { normalizer, candidates, splits_words, words };
         model.apply_repairs(vocabulary);
         Ok(model)
@@ -101,18 +103,35 @@ impl Model for Unigram {
         let text = fragment.text;
         if let Some(words) = &self.words
             && let Some(characters) = self.normalizer.characters()
-            && !S::SPANS
             && fragment.is_utf8
             && text.len() <= words.max_len()
         {
             let (candidates, normalizer) = (&self.candidates, &self.normalizer);
-            let continues = fragment.continues;
-            return Pass { candidates, normalizer, characters, words, text, continues, scratch, sink }
+            let Fragment { start: offset, continues, .. } = fragment;
+            return Pass { candidates, normalizer, characters, words, text, offset, continues, scratch, sink }
                 .encode(normalized);
         }
+        self.encode_whole(fragment, normalized, lattice, sink);
+    }
 
+    fn heap_bytes(&self) -> usize {
+        let Candidates { tokens, scores, lengths, .. } = &self.candidates;
+        let words = self.words.as_ref().map_or(0, Words::heap_bytes);
+        self.normalizer.heap_bytes() + tokens.heap_bytes() + size_of_val(&scores[..]) + lengths.len() + words
+    }
+}
+
+impl Unigram {
+    /// Normalizes a fragment as a whole, and pushes its tokens.
+    fn encode_whole<S: Sink>(
+        &self,
+        fragment: Fragment<'_>,
+        normalized: &mut Rewritten<'static>,
+        lattice: &mut Lattice,
+        sink: &mut S,
+    ) {
         normalized.reset(fragment.start, S::SPANS);
-        self.normalizer.normalize(text, fragment.continues, normalized);
+        self.normalizer.normalize(fragment.text, fragment.continues, normalized);
         let sink = &mut Traced { sink, text: normalized };
         let unknown = self.candidates.unknown;
         // The span of the unknown tokens before `at`.
@@ -140,12 +159,6 @@ impl Model for Unigram {
         if let Some(span) = unknowns {
             sink.push(unknown, span);
         }
-    }
-
-    fn heap_bytes(&self) -> usize {
-        let Candidates { tokens, scores, .. } = &self.candidates;
-        let words = self.words.as_ref().map_or(0, Words::heap_bytes);
-        self.normalizer.heap_bytes() + tokens.heap_bytes() + size_of_val(&scores[..]) + words
     }
 }
 
@@ -226,19 +239,24 @@ mod tests {
         (vocabulary, model)
     }
 
-    /// Tokens and spans of a text. Without spans, by segments, the tokens must be the same, with the cache cold and
-    /// warm.
+    /// Tokens and spans of a text. By segments both must be the same as over the whole text, with the cache cold and
+    /// warm, and so must the tokens without spans; and so for a text that continues another.
     fn encode((vocabulary, model): &(Vocabulary, Unigram), text: &[u8]) -> Spans {
         let is_utf8 = std::str::from_utf8(text).is_ok();
-        let fragment = Fragment { text, start: 100, after_special: true, continues: false, is_utf8 };
-        let mut spans = Spans::default();
-        model.encode(vocabulary, fragment, &mut UnigramScratch::default(), &mut spans);
-        let mut scratch = UnigramScratch::default();
-        for cache in ["cold", "warm"] {
-            let mut ids: Vec<TokenId> = Vec::new();
-            model.encode(vocabulary, fragment, &mut scratch, &mut ids);
-            assert_eq!(ids, spans.ids, "cache {cache}");
-        }
+        let fragment = |continues| Fragment { text, start: 100, after_special: true, continues, is_utf8 };
+        let [spans, _] = [false, true].map(|continues| {
+            let (mut spans, mut scratch) = (Spans::default(), UnigramScratch::default());
+            let UnigramScratch { normalized, lattice, .. } = &mut scratch;
+            model.encode_whole(fragment(continues), normalized, lattice, &mut spans);
+            for cache in ["cold", "warm"] {
+                let (mut ids, mut found): (Vec<TokenId>, _) = (Vec::new(), Spans::default());
+                model.encode(vocabulary, fragment(continues), &mut scratch, &mut ids);
+                assert_eq!(ids, spans.ids, "cache {cache}");
+                model.encode(vocabulary, fragment(continues), &mut scratch, &mut found);
+                assert_eq!((&found.ids, &found.spans), (&spans.ids, &spans.spans), "cache {cache}");
+            }
+            spans
+        });
         spans
     }
 

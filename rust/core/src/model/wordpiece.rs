@@ -5,9 +5,9 @@
 //! token ends, longest first, byte by byte. The last token on a walk is the same one, and may end inside a character
 //! too.
 //!
-//! The walks over the phantom are the same for every word, so their ends are in a table ([`PhantomMatch`]). Where no
-//! spans are asked for, the words of 64 bytes are found at once, and all their cache look-ups start before the first
-//! one is used ([`WordCache`]).
+//! The walks over the phantom are the same for every word, so their ends are in a table ([`PhantomMatch`]). The words of
+//! 64 bytes are found at once, and all their cache look-ups start before the first one is used ([`WordCache`]). The
+//! tokens of an ASCII word tile it, so their lengths tell their spans ([`WordSpans`]).
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_wpm_session` (`preprocess`, `is_chinese_char`, `tokenize`).
 //! Time: O(n · m) for n bytes of text and a longest token of m bytes; the worst case is a word in which every token is
@@ -45,6 +45,8 @@ pub(crate) struct WordPiece {
     phantom_matches: [PhantomMatch; PHANTOM_LEN + 1],
     normalizer: WordPieceNormalizer,
     unknown: TokenId,
+    /// By id the length of the token's text, or 255 if it is longer.
+    lengths: Vec<u8>,
 }
 
 /// A match that has passed the phantom.
@@ -105,7 +107,7 @@ impl Model for WordPiece {
     }
 
     fn heap_bytes(&self) -> usize {
-        self.tokens.heap_bytes() + self.normalizer.heap_bytes()
+        self.tokens.heap_bytes() + self.normalizer.heap_bytes() + self.lengths.capacity()
     }
 }
 
@@ -114,7 +116,9 @@ impl WordPiece {
         tokens: impl IntoIterator<Item = (&'a [u8], u32)>,
         settings: &Settings,
     ) -> Result<Self, TrieError> {
-        let tokens = DoubleArray::build(tokens)?;
+        let mut lengths = Vec::new();
+        let length = |text: &[u8]| text.len().min(usize::from(u8::MAX)) as u8;
+        let tokens = DoubleArray::build(tokens.into_iter().inspect(|(text, _)| lengths.push(length(text))))?;
         let phantom_matches = std::array::from_fn(|start| {
             let mut state = PhantomMatch { node: Some(tokens.root()), longest: None };
             for (&byte, len) in ESCAPED_SPACE[start..].iter().zip(1..) {
@@ -124,7 +128,8 @@ impl WordPiece {
             }
             state
         });
-        Ok(Self { tokens, phantom_matches, normalizer: WordPieceNormalizer::new(settings), unknown: NULL_TOKEN })
+        let normalizer = WordPieceNormalizer::new(settings);
+        Ok(Self { tokens, phantom_matches, normalizer, unknown: NULL_TOKEN, lengths })
     }
 
     /// Sets the normalizer and the unknown token, which repairs may change.
@@ -146,14 +151,10 @@ impl WordPiece {
     fn encode_text<S: Sink>(&self, text: &[u8], offset: usize, scratch: &mut Scratch, sink: &mut S) {
         let mut at = 0;
         let (mut buffer, mut ticker) = ([b' '; BLOCK_LEN + KEY_LEN], Ticker::default());
-        while !S::SPANS && at < text.len() {
-            ticker.tick();
-            let block = padded(&text[at..], &mut buffer);
-            at = self.encode_block(text, at, block, scratch, sink);
-        }
         while at < text.len() {
             ticker.tick();
-            at = self.encode_words(text, at, offset, scratch, sink);
+            let block = padded(&text[at..], &mut buffer);
+            at = self.encode_block(text, at, offset, block, scratch, sink);
         }
     }
 
@@ -165,6 +166,7 @@ impl WordPiece {
         &self,
         text: &[u8],
         start: usize,
+        offset: usize,
         block: &[u8; BLOCK_LEN + KEY_LEN],
         scratch: &mut Scratch,
         sink: &mut S,
@@ -196,9 +198,16 @@ impl WordPiece {
 
             for word in 0..num_words {
                 let (probe, at) = scratch.probes.0[word % BLOCK_LEN];
-                if !scratch.cache.push(probe, sink) {
-                    let at = at as usize;
-                    self.encode_word(&block[at..at + len_at(at)], 0, 0, Some(probe), scratch, sink);
+                let at = at as usize;
+                let is_cached = if S::SPANS {
+                    let (start, len) = (offset + start + at, len_at(at));
+                    scratch.cache.push(probe, &mut WordSpans { model: self, start, len, at: 0, sink })
+                } else {
+                    scratch.cache.push(probe, sink)
+                };
+                if !is_cached {
+                    let word = &block[at..at + len_at(at)];
+                    self.encode_word(word, offset + start + at, 0, Some(probe), scratch, sink);
                 }
             }
 
@@ -206,7 +215,7 @@ impl WordPiece {
             if at > 0 && at + len_at(at) >= BLOCK_LEN {
                 return start + at;
             }
-            let end = self.encode_words(text, start + at, 0, scratch, sink) - start;
+            let end = self.encode_words(text, start + at, offset, scratch, sink) - start;
             if end >= BLOCK_LEN {
                 return start + end;
             }
@@ -359,6 +368,38 @@ impl WordPiece {
     }
 }
 
+/// A sink for the cached ids of an ASCII word, which its normal form is as long as. Finds their spans.
+struct WordSpans<'a, S> {
+    model: &'a WordPiece,
+    /// Where the word starts in the whole input, and its length.
+    start: usize,
+    len: usize,
+    /// Where the next token starts, in bytes from the start of the phantom.
+    at: usize,
+    sink: &'a mut S,
+}
+
+impl<S: Sink> Sink for WordSpans<'_, S> {
+    const SPANS: bool = false;
+
+    #[inline(always)]
+    fn push(&mut self, id: TokenId, _: Range<usize>) {
+        let end = self.at + self.model.lengths.get(id as usize).map_or(0, |&length| length.into());
+        let [from, to] = [self.at, end].map(|at| self.start + at.saturating_sub(PHANTOM_LEN));
+        self.sink.push(id, from..to);
+        self.at = end;
+    }
+
+    #[inline(always)]
+    fn push_all(&mut self, ids: &[TokenId]) {
+        match *ids {
+            // An unknown word, or a word that is a token.
+            [id] => self.sink.push(id, self.start..self.start + self.len),
+            _ => ids.iter().for_each(|&id| self.push(id, 0..0)),
+        }
+    }
+}
+
 impl NormalizedWord {
     /// The span in the input of a range of the phantom and the word.
     fn span(&self, start: usize, end: usize) -> Range<usize> {
@@ -386,14 +427,19 @@ mod tests {
         model
     }
 
+    /// Tokens and spans of a text, word by word. Block by block they must be the same.
     fn encode(model: &WordPiece, text: &[u8]) -> Spans {
-        let mut out = Spans::default();
-        model.encode_text(text, 0, &mut Scratch::default(), &mut out);
+        let (mut out, mut at) = (Spans::default(), 0);
+        while at < text.len() {
+            at = model.encode_words(text, at, 0, &mut Scratch::default(), &mut out);
+        }
         let mut scratch = Scratch::default();
         for cache in ["cold", "warm"] {
-            let mut ids = Vec::new();
+            let (mut ids, mut spans) = (Vec::new(), Spans::default());
             model.encode_text(text, 0, &mut scratch, &mut ids);
             assert_eq!(ids, out.ids, "ids without spans, cache {cache}");
+            model.encode_text(text, 0, &mut scratch, &mut spans);
+            assert_eq!((&spans.ids, &spans.spans), (&out.ids, &out.spans), "cache {cache}");
         }
         out
     }

@@ -8,10 +8,13 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_bpe_session` with `byte_encode` off.
 //! Complexity: as [`super`]. Deviations: none but those of [`super`].
 
+use memchr::memmem;
+
 use super::Merger;
 use crate::error::VocabularyError;
 use crate::model::adjacency::{Junctions, JunctionsBuilder};
 use crate::model::cache::segments::Segments;
+use crate::model::lengths::Lengths;
 use crate::model::merging::ranks::MergeRanks;
 use crate::model::merging::symbol::Symbol;
 use crate::model::merging::{SymbolSpan, runs};
@@ -101,6 +104,23 @@ impl Characters {
                 segments.encode(&self.junctions, bytes, start..end, sink, encode);
             }
         });
+    }
+
+    /// The least number of bytes that each token stands for.
+    pub(super) fn lengths(&self, vocabulary: &Vocabulary) -> Lengths {
+        let mut lengths = match self.escape_spaces {
+            true => Lengths::of_escaped(vocabulary),
+            false => Lengths::new(vocabulary.texts().iter().map(|text| Some(text.len()))),
+        };
+        self.byte_tokens.iter().for_each(|&id| lengths.set(id, Some(1)));
+        let is_spelled = |text: &[u8]| memmem::find(text, ESCAPED_SPACE).is_some();
+        let space = self.ascii[usize::from(b' ')];
+        if self.escape_spaces && (!self.ranks.is_token(space) || self.ranks.others().any(|(text, _)| is_spelled(text)))
+        {
+            // A space may be spelled as three bytes.
+            ESCAPED_SPACE.iter().for_each(|&byte| lengths.set(self.byte_tokens[usize::from(byte)], None));
+        }
+        lengths
     }
 
     pub(super) fn heap_bytes(&self) -> usize {

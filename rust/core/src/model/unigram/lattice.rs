@@ -28,6 +28,8 @@ pub(super) struct Candidates {
     pub(super) tokens: DoubleArray,
     /// By id.
     pub(super) scores: Vec<f32>,
+    /// By id the length of the token's text in bytes, or 255 if it is longer.
+    pub(super) lengths: Vec<u8>,
     pub(super) unknown: TokenId,
     /// The score of a character that is no token.
     pub(super) unknown_score: f32,

@@ -30,6 +30,7 @@
 //! Deviations: none.
 
 use super::lattice::{Bounds, Candidates, Lattice};
+use super::spans::{Source, Tracer};
 use crate::interrupt;
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
 use crate::model::adjacency::{CharPairs, CharPairsBuilder};
@@ -72,6 +73,7 @@ pub(super) struct Scratch {
     ids: Vec<TokenId>,
     /// Whether the last token was an unknown one.
     after_unknown: bool,
+    tracer: Tracer,
 }
 
 /// Segments whose look-ups are under way.
@@ -158,6 +160,8 @@ pub(super) struct Pass<'a, S> {
     pub(super) characters: &'a Characters,
     pub(super) words: &'a Words,
     pub(super) text: &'a [u8],
+    /// Where the text starts in the whole input.
+    pub(super) offset: usize,
     /// Whether the text continues an earlier one: no space is put before it.
     pub(super) continues: bool,
     pub(super) scratch: &'a mut Scratch,
@@ -169,6 +173,7 @@ impl<S: Sink> Pass<'_, S> {
     #[inline]
     pub(super) fn encode(&mut self, normalized: &mut Rewritten<'_>) {
         self.scratch.after_unknown = false;
+        self.scratch.tracer = Tracer::new(self.offset);
         let text = self.text;
         let mut at = 0;
         let mut buffer = [b' '; BLOCK_LEN + KEY_LEN];
@@ -176,7 +181,8 @@ impl<S: Sink> Pass<'_, S> {
             let block = padded(&text[at..], &mut buffer);
             at = self.encode_block(at, block, normalized);
         }
-        self.drain(text);
+        self.drain(Source::input(text));
+        self.scratch.tracer.push_unknown(self.candidates.unknown, self.sink);
     }
 
     /// Encodes the segments that start in the block at `start`, which is a cut or a space, except a later one that may
@@ -225,7 +231,7 @@ impl<S: Sink> Pass<'_, S> {
                 starts &= starts - 1;
             }
             if self.scratch.queue.len >= BLOCK_LEN {
-                self.drain(self.text);
+                self.drain(Source::input(self.text));
             }
 
             let Some((at, end)) = irregular else { return start + BLOCK_LEN };
@@ -270,7 +276,7 @@ impl<S: Sink> Pass<'_, S> {
                 continue;
             }
             if before.is_some_and(|before| !self.words.pairs.meet(before, character)) {
-                self.encode_segment(text, start, at, is_after_space);
+                self.encode_segment(Source::input(text), start, at, is_after_space);
                 start = at;
                 is_after_space = false;
             }
@@ -278,7 +284,7 @@ impl<S: Sink> Pass<'_, S> {
             at += len;
         }
         if start < at {
-            self.encode_segment(text, start, at, is_after_space);
+            self.encode_segment(Source::input(text), start, at, is_after_space);
         }
         at
     }
@@ -293,27 +299,31 @@ impl<S: Sink> Pass<'_, S> {
         is_after_space: bool,
         normalized: &mut Rewritten<'_>,
     ) -> usize {
-        self.drain(self.text);
+        self.drain(Source::input(self.text));
         let end = self.next_cut(at);
         // After an escaped space in the input itself, a word need not start at a cut.
         if memchr::memmem::find(&self.text[at..end], ESCAPED_SPACE).is_some() {
-            normalized.reset(0, false);
+            normalized.reset(self.offset + start, S::SPANS);
             self.normalizer.normalize(&self.text[start..], !is_after_space, normalized);
-            let mut rest = &normalized.text[..];
-            while !rest.is_empty() {
-                let (word, after) = rest.split_at(word_len(rest, ESCAPED_SPACE));
-                self.search(word, false, None);
-                rest = after;
+            let source = Source::normalized(normalized, is_after_space);
+            let mut at = 0;
+            while at < source.text.len() {
+                let start = at;
+                at += word_len(&source.text[start..], ESCAPED_SPACE);
+                self.search(source, start, at, false, None);
             }
             return self.text.len();
         }
 
-        normalized.reset(0, false);
+        normalized.reset(self.offset + start, S::SPANS);
         self.normalizer.normalize(&self.text[start..end], !is_after_space, normalized);
         let len = normalized.text.len();
         // A key reads all of its bytes, past the end too.
         normalized.push(&[0; KEY_LEN], 0..0);
-        self.encode_normalized(&normalized.text, len);
+        self.encode_normalized(Source::normalized(normalized, is_after_space), len);
+        if S::SPANS && len > 0 {
+            self.scratch.tracer.covered = normalized.span(len - 1..len).end;
+        }
         end
     }
 
@@ -341,7 +351,8 @@ impl<S: Sink> Pass<'_, S> {
     }
 
     /// Encodes the first `len` bytes of a normalized text.
-    fn encode_normalized(&mut self, text: &[u8], len: usize) {
+    fn encode_normalized(&mut self, source: Source<'_>, len: usize) {
+        let text = source.text;
         let mut is_after_space = false;
         let mut start = 0;
         let mut at = 0;
@@ -350,7 +361,7 @@ impl<S: Sink> Pass<'_, S> {
             && let Some((character, char_len)) = utf8::decode_valid(text, at)
         {
             if before.is_some_and(|before| !self.words.pairs.meet(before, character)) {
-                self.encode_segment(text, start, at, is_after_space);
+                self.encode_segment(source, start, at, is_after_space);
                 start = at;
                 is_after_space = false;
             }
@@ -364,51 +375,52 @@ impl<S: Sink> Pass<'_, S> {
             }
         }
         if start < len {
-            self.encode_segment(text, start, len, is_after_space);
+            self.encode_segment(source, start, len, is_after_space);
         }
-        self.drain(text);
+        self.drain(source);
     }
 
     /// Starts to look up a segment if it is short, otherwise pushes its tokens.
     #[inline(always)]
-    fn encode_segment(&mut self, text: &[u8], start: usize, end: usize, is_after_space: bool) {
-        match text[start..].first_chunk().filter(|_| end - start <= MAX_LEN) {
+    fn encode_segment(&mut self, source: Source<'_>, start: usize, end: usize, is_after_space: bool) {
+        match source.text[start..].first_chunk().filter(|_| end - start <= MAX_LEN) {
             Some(bytes) => {
                 self.scratch.enqueue(Key::of(bytes, end - start).marked(is_after_space), start);
                 if self.scratch.queue.len >= BLOCK_LEN {
-                    self.drain(text);
+                    self.drain(source);
                 }
             }
-            None => self.encode_rare_segment(text, start, end, is_after_space),
+            None => self.encode_rare_segment(source, start, end, is_after_space),
         }
     }
 
     /// The same for a segment that is long or near the end of the text.
     #[inline(never)]
-    fn encode_rare_segment(&mut self, text: &[u8], start: usize, end: usize, is_after_space: bool) {
-        self.drain(text);
-        let segment = &text[start..end];
+    fn encode_rare_segment(&mut self, source: Source<'_>, start: usize, end: usize, is_after_space: bool) {
+        self.drain(source);
+        let segment = &source.text[start..end];
         let mut bytes = [0; KEY_LEN];
         match bytes.get_mut(..segment.len()).filter(|_| segment.len() <= MAX_LEN) {
             Some(prefix) => {
                 prefix.copy_from_slice(segment);
                 self.scratch.enqueue(Key::of(&bytes, segment.len()).marked(is_after_space), start);
             }
-            None => self.search(segment, is_after_space, None),
+            None => self.search(source, start, end, is_after_space, None),
         }
     }
 
     /// Pushes the tokens of all queued segments.
     #[inline(never)]
-    fn drain(&mut self, text: &[u8]) {
+    fn drain(&mut self, source: Source<'_>) {
         interrupt::check();
         for at in 0..self.scratch.queue.len {
             let (probe, start) = self.scratch.queue.segments[at % QUEUE_LEN];
-            if self.scratch.cache.push(probe, self.sink) {
+            let (start, is_after_space) = (start as usize, probe.key.is_marked());
+            let end = start + probe.key.word_len();
+            if self.push_cached(source, start, end, is_after_space, probe) {
                 self.scratch.after_unknown = false;
             } else {
-                let segment = &text[start as usize..][..probe.key.word_len()];
-                self.search(segment, probe.key.is_marked(), Some(probe));
+                self.search(source, start, end, is_after_space, Some(probe));
             }
         }
         self.scratch.queue.len = 0;
@@ -416,13 +428,13 @@ impl<S: Sink> Pass<'_, S> {
 
     /// Finds and pushes the tokens of a segment, and caches them if it has a probe.
     #[inline(never)]
-    fn search(&mut self, text: &[u8], is_after_space: bool, probe: Option<Probe>) {
-        let Scratch { cache, lattice, segment, ids, after_unknown, .. } = &mut *self.scratch;
+    fn search(&mut self, source: Source<'_>, start: usize, end: usize, is_after_space: bool, probe: Option<Probe>) {
+        let Scratch { cache, lattice, segment, ids, after_unknown, tracer, .. } = &mut *self.scratch;
         segment.clear();
         if is_after_space {
             segment.extend_from_slice(ESCAPED_SPACE);
         }
-        segment.extend_from_slice(text);
+        segment.extend_from_slice(&source.text[start..end]);
         self.candidates.best_path(segment, 0.0, Some(&self.words.bounds), lattice);
 
         ids.clear();
@@ -432,7 +444,7 @@ impl<S: Sink> Pass<'_, S> {
         for &id in &*ids {
             let is_unknown = id == unknown;
             has_unknown |= is_unknown;
-            if !(is_unknown && *after_unknown) {
+            if !S::SPANS && !(is_unknown && *after_unknown) {
                 self.sink.push(id, 0..0);
             }
             *after_unknown = is_unknown;
@@ -440,6 +452,41 @@ impl<S: Sink> Pass<'_, S> {
         if let Some(probe) = probe.filter(|_| !has_unknown) {
             cache.insert(probe, ids);
         }
+        if S::SPANS {
+            let (mut at, place) = (0, tracer.place(source, start, end, is_after_space));
+            for &(id, len) in lattice.path.iter().rev() {
+                tracer.push(id, unknown, place.span(at, at + len), self.sink);
+                at += len;
+            }
+        }
+    }
+
+    /// Pushes the tokens of a segment, if they are cached.
+    #[inline(always)]
+    fn push_cached(
+        &mut self,
+        source: Source<'_>,
+        start: usize,
+        end: usize,
+        is_after_space: bool,
+        probe: Probe,
+    ) -> bool {
+        if !S::SPANS {
+            return self.scratch.cache.push(probe, self.sink);
+        }
+        let Scratch { cache, ids, tracer, .. } = &mut *self.scratch;
+        ids.clear();
+        if !cache.push(probe, ids) {
+            return false;
+        }
+        tracer.push_unknown(self.candidates.unknown, self.sink);
+        let (mut at, place) = (0, tracer.place(source, start, end, is_after_space));
+        for &id in &*ids {
+            let end = at + self.candidates.lengths.get(id as usize).map_or(0, |&length| usize::from(length));
+            self.sink.push(id, place.span(at, end));
+            at = end;
+        }
+        true
     }
 }
 

@@ -1,0 +1,155 @@
+"""Texts in parts: control tokens are read only where a part allows them, everything else as in one text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from ggtok import GgtokError, Tokenizer
+from hypothesis import given, note
+from hypothesis import strategies as st
+from oracles import offsets, special, strategies
+from oracles.gguf_vocab import Vocab
+
+BUILTIN = ("spm", "bpe", "wordpiece", "unigram")
+TEXTS_PER_VOCABULARY = 4
+CONTROL = {"spm": "</s>", "bpe": "<|im_end|>", "wordpiece": "[SEP]", "unigram": "</s>"}
+
+
+@pytest.mark.parametrize("kind", strategies.KINDS)
+@given(data=st.data())
+def test_parts(kind: str, data: st.DataObject) -> None:
+    vocab = data.draw(strategies.KINDS[kind])
+    tokenizer = Tokenizer.from_gguf(vocab.gguf())
+    for _ in range(TEXTS_PER_VOCABULARY):
+        whole = data.draw(strategies.texts(vocab))
+        cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=5)))
+        texts = [whole[start:end] for start, end in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+        parts = [(text, data.draw(st.booleans())) for text in texts]
+        add_special, continues = data.draw(st.booleans()), data.draw(st.booleans())
+        note(f"{parts} {add_special} {continues}")
+        allowed = [allows for text, allows in parts for _ in text]
+        expected = special.encode(vocab, whole, add_special, allowed, continues=continues)
+        flags: dict[str, Any] = {"add_special": add_special, "continues": continues}
+        for _ in range(2):
+            assert tokenizer.encode_parts(parts, **flags) == expected
+        assert tokenizer.count_parts(iter(parts), **flags) == len(expected)
+        encoding = tokenizer.encode_parts_with_offsets(parts, unit="byte", **flags)
+        ids, found = encoding.tolist()
+        assert ids == expected
+        if vocab.model != "hybriddna":
+            assert offsets.explain(vocab, whole, list(zip(ids, found, strict=True)), allowed, **flags)
+
+
+@pytest.mark.parametrize("kind", strategies.KINDS)
+@given(data=st.data())
+def test_whole_texts(kind: str, data: st.DataObject) -> None:
+    """All parts allow control tokens, or none does."""
+    tokenizer = Tokenizer.from_gguf(data.draw(strategies.KINDS[kind]).gguf())
+    whole = data.draw(st.text("ab<>/s[x \u00e9\u4e00", max_size=30))
+    cut = data.draw(st.integers(0, len(whole)))
+    for allows in (False, True):
+        parts = [(whole[:cut], allows), ("", not allows), (whole[cut:], allows)]
+        assert tokenizer.encode_parts(parts) == tokenizer.encode(whole, parse_special=allows)
+        encoding = tokenizer.encode_parts_with_offsets(parts)
+        assert encoding == tokenizer.encode_with_offsets(whole, parse_special=allows)
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_control_tokens_of_other_parts_stay_text(name: str) -> None:
+    tokenizer, control = Tokenizer.builtin(name), CONTROL[name]
+    id = tokenizer.vocab.id(control)
+    parts = [("say ", False), (control, False), (" hi", False), (control, True)]
+    ids = tokenizer.encode_parts(parts, add_special=False)
+    assert ids == [*tokenizer.encode(f"say {control} hi", add_special=False), id]
+    assert tokenizer.encode_parts_with_offsets(parts, add_special=False).tolist()[1][-1] == (
+        len(f"say {control} hi"),
+        len(f"say {control} hi{control}"),
+    )
+    # A token that is not wholly inside what is allowed is none.
+    for cut in range(1, len(control)):
+        for allows in [(True, False), (False, True)]:
+            halves = list(zip((control[:cut], control[cut:]), allows, strict=True))
+            assert tokenizer.encode_parts(halves) == tokenizer.encode(control)
+        assert tokenizer.encode_parts([(control[:cut], True), (control[cut:], True)], add_special=False) == [id]
+
+
+def test_words_go_on_across_parts() -> None:
+    for name in BUILTIN:
+        tokenizer = Tokenizer.builtin(name)
+        text = "A sentence of several words, caf\u00e9s too."
+        for cut in range(len(text)):
+            assert tokenizer.encode_parts([(text[:cut], False), (text[cut:], True)]) == tokenizer.encode(text)
+
+
+def test_user_defined_tokens_are_read_across_parts() -> None:
+    texts = [b"<unk>", b"<s>", b"</s>", "\u2581".encode(), b"<user>", *(bytes([byte]) for byte in b"<user>/s")]
+    types = [2, 3, 3, 1, 4, 1, 1, 1, 1, 1, 1, 1]
+    vocab = Vocab("llama", list(dict.fromkeys(texts)), types[: len(dict.fromkeys(texts))], bos=1, eos=2, unk=0)
+    tokenizer = Tokenizer.from_gguf(vocab.gguf())
+    assert tokenizer.encode_parts([("<us", False), ("er>", True)]) == [4]
+
+
+def test_characters_count_from_the_start_of_all_parts() -> None:
+    tokenizer = Tokenizer.builtin("bpe")
+    parts = [("\u00e9", False), (b"\xc3", False), (b"\xa9", True), ("\ud800", False), ("<|im_end|>", True)]
+    found = tokenizer.encode_parts_with_offsets(parts).tolist()[1]
+    assert found[0] == (0, 1)
+    assert found[-1] == (3, 13)
+    assert tokenizer.encode_parts_with_offsets(parts, unit="byte").tolist()[1][-1] == (7, 17)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ([("a", True), (b"\xff", True)], "part 1: bytes that are not UTF-8 .at byte 0"),
+        ([(b"a\xc3", True), ("\u00e9", True)], "part 0: bytes that are not UTF-8 .at byte 1"),
+        ([(b"\xc3", True), (b"", True), (b"\xa9b\xff", True)], "part 2: bytes that are not UTF-8 .at byte 2"),
+        ([(b"\xe2", True), (b"\x82", True)], "part 0: bytes that are not UTF-8 .at byte 0"),
+    ],
+)
+def test_bytes_that_are_not_utf8_have_no_characters(parts: Any, message: str) -> None:
+    tokenizer = Tokenizer.builtin("bpe")
+    with pytest.raises(GgtokError, match=f"^{message}"):
+        tokenizer.encode_parts_with_offsets(parts)
+    tokenizer.encode_parts_with_offsets(parts, unit="byte")
+
+
+@pytest.mark.parametrize("call", ["encode_parts", "count_parts", "encode_parts_with_offsets"])
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ("ab", "^parts must be an iterable of pairs of a text and a bool, not str$"),
+        (b"ab", "^parts must be .*, not bytes$"),
+        (7, "^parts must be .*, not int$"),
+        ([("a", True), "ab"], "^part 1: expected a pair of a text and a bool, not str$"),
+        ([("a", True), ("b", False), 3], "^part 2: expected a pair of a text and a bool, not int$"),
+        ([("a",)], "^part 0: expected a pair of a text and a bool, not tuple of length 1$"),
+        ([("a", 1)], "^part 0: parse_special must be a bool, not int$"),
+        ([("a", None)], "^part 0: parse_special must be a bool, not NoneType$"),
+        ([("a", True), (1, True)], "^part 1: a text must be str or bytes-like, not int$"),
+    ],
+)
+def test_bad_parts(call: str, parts: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        getattr(Tokenizer.builtin("bpe"), call)(parts)
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("mine"), TypeError("mine"), KeyboardInterrupt("mine")])
+def test_errors_of_an_iterable_pass_through(error: BaseException) -> None:
+    def parts() -> Iterator[tuple[str, bool]]:
+        yield "a", True
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        Tokenizer.builtin("bpe").encode_parts(parts())
+    assert caught.value is error
+
+
+def test_no_parts() -> None:
+    tokenizer = Tokenizer.builtin("wordpiece")
+    assert tokenizer.encode_parts([]) == tokenizer.encode("")
+    assert tokenizer.encode_parts([], continues=True) == [tokenizer.vocab.sep_id]
+    assert tokenizer.encode_parts([["a", True]]) == tokenizer.encode("a")  # type: ignore[list-item]
+    assert tokenizer.count_parts([("", True), ("", False)], add_special=False) == 0
