@@ -178,7 +178,7 @@ def test_functions_as_tools() -> None:
 
 
 def weather(
-    city: str, days: int = 3, unit: str | None = None, *, places: list[tuple[float, float]] = []
+    city: str, days: int = 3, unit: str | None = None, *, places: list[tuple[float, float]] | None = None
 ) -> dict[str, int]:
     """Tells the weather.
 

@@ -290,11 +290,11 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
             return formatting.printf(left, right)
         return budget.made(super().call_binop(context, operator, left, right))
 
-    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]  # noqa: N805
+    def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         budget = STATE.get().budget
         budget.enter()
         try:
-            owner, name = getattr(__obj, "__self__", None), getattr(__obj, "__name__", "")
+            owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
             if isinstance(owner, (str, bytes)):
                 if name == "join" and args and not isinstance(args[0], (list, tuple, dict, str)):
                     args = (list(args[0]), *args[1:])
@@ -305,7 +305,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
                 if isinstance(owner, (int, float)) and any(isinstance(arg, int) and arg > 10_000 for arg in args):
                     raise LimitError(f"{name} would make more than 10000 digits")
             budget.spend()
-            return budget.made(super().call(__context, __obj, *args, **kwargs))
+            return budget.made(super().call(context, function, *args, **kwargs))
         finally:
             budget.depth -= 1
 
@@ -321,7 +321,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         if is_map:
             if kwargs or len(args) != 1:
                 raise TypeError("format_map() takes exactly one argument")
-            args, kwargs = (), args[0]
+            (kwargs,), args = args, ()
         return formatting.Formatter(self).vformat(template, args, kwargs)
 
     def _checked_spec(self, spec: str) -> None:

@@ -2,8 +2,8 @@
 
 Work is counted in units: one for a turn of a loop, a call, a filter, an element of a new container, and one for each
 1024 characters of a new string. Containers have a *weight*, one for each element and for each 64 characters; shared
-parts count as often as they occur, so that a list of lists of lists cannot stand for a text of astronomical length. Whatever
-would exceed a limit is refused before it is computed. The limits grow with what the caller passes in.
+parts count as often as they occur, so that a list of lists of lists cannot stand for a text of astronomical length.
+Whatever would exceed a limit is refused before it is computed. The limits grow with what the caller passes in.
 
 Complexity: O(1) for each operation of the template, O(n) for a new container of n elements.
 """
@@ -39,6 +39,7 @@ PRODUCT = 1 << 28
 CODECS = ("utf-8", "utf8", "ascii", "latin-1")
 """Encodings that take linear time."""
 
+_BLANKS = "".join(char for char in map(chr, range(0x3001)) if char.isspace())
 _WEIGHT_CHARS = 64
 _UNIT_CHARS = 1024
 
@@ -50,12 +51,13 @@ class LimitError(Exception):
 class Budget:
     """What is left of the limits during one rendering."""
 
-    __slots__ = ("_calls", "_deadline", "_weights", "chars", "depth", "left")
+    __slots__ = ("_calls", "_deadline", "_weights", "chars", "depth", "left", "most")
 
     def __init__(self, size: int) -> None:
         """`size` is the weight of what the caller passes in."""
         self.left = UNITS + 64 * size
         self.chars = CHARS + 4 * size * _WEIGHT_CHARS
+        self.most = ELEMENTS + 16 * size
         self.depth = 0
         self._calls = 0
         self._deadline = monotonic() + SECONDS
@@ -107,8 +109,8 @@ class Budget:
 
     def elements(self, size: int) -> None:
         """Checks the length of a container before it is made."""
-        if size > ELEMENTS:
-            raise LimitError(f"a list would have {size} elements, more than {ELEMENTS}")
+        if size > self.most:
+            raise LimitError(f"a list would have {size} elements, more than {self.most}")
 
     def made(self, value: Any) -> Any:
         """Accounts for a new value and returns it."""
@@ -179,15 +181,14 @@ class Budget:
             if any(len(value) * len(text) > PRODUCT for text in texts):
                 raise LimitError(f"{name} would take too many steps")
         elif name in ("split", "splitlines"):
-            pieces = value.count(texts[0]) if texts and texts[0] else len(value) // 2 if len(value) > ELEMENTS else 0
-            self.elements(pieces)
+            self.elements(_pieces(value, texts[0] if texts else None))
         elif name in ("encode", "decode") and any(str(text).lower() not in CODECS for text in texts[:1]):
             raise LimitError(f"{name} only knows {', '.join(CODECS)}")
         self.spend(1 + len(value) // _UNIT_CHARS)
 
     def replacing(self, value: Any, old: Any, new: Any) -> None:
         """Checks `value.replace(old, new)`."""
-        times = len(value) + 1 if not old else len(value) // len(old) if len(value) < 256 else value.count(old)
+        times: int = len(value) + 1 if not old else len(value) // len(old) if len(value) < 256 else value.count(old)
         self.length(len(value) + times * max(0, len(new) - len(old)))
         self.spend(1 + times)
 
@@ -197,6 +198,14 @@ class Budget:
             self.length(len(separator) * len(parts) + self.weigh(parts) * _WEIGHT_CHARS)
         elif len(separator) > PADDING:
             raise LimitError("the separator of an iterator is too long")
+
+
+def _pieces(value: Any, separator: Any) -> int:
+    """At least as many pieces as `value.split(separator)` and `value.splitlines()` give, less one."""
+    if separator:
+        return int(value.count(separator))
+    blanks = _BLANKS if isinstance(value, str) else _BLANKS.encode("ascii", "ignore")
+    return sum(value.count(blanks[i : i + 1]) for i in range(len(blanks))) if len(value) > ELEMENTS else 0
 
 
 def _ints(left: object, right: object) -> bool:

@@ -63,16 +63,10 @@ class ChatMethods:
         <|im_start|>user
         Hi<|im_end|>
         """
-        chat, source = self._chat(
-            messages,
-            tools,
-            documents,
-            add_generation_prompt,
-            continue_final_message,
-            template,
-            template_text,
-            variables,
-        )
+        if continue_final_message and add_generation_prompt:
+            raise ValueError("continue_final_message needs add_generation_prompt=False")
+        variables["add_generation_prompt"] = bool(add_generation_prompt)
+        chat, source = self._chat(messages, tools, documents, template, template_text, variables)
         if continue_final_message:
             return str.__str__(_traced(chat, source, True).text)
         return chat.render(source)
@@ -147,16 +141,10 @@ class ChatMethods:
         >>> ids.count(tok.vocab.id("<|im_end|>")), tok.decode(ids)
         (1, 'user\\n<|im_end|>\\n')
         """
-        chat, source = self._chat(
-            messages,
-            tools,
-            documents,
-            add_generation_prompt,
-            continue_final_message,
-            template,
-            template_text,
-            variables,
-        )
+        if continue_final_message and add_generation_prompt:
+            raise ValueError("continue_final_message needs add_generation_prompt=False")
+        variables["add_generation_prompt"] = bool(add_generation_prompt)
+        chat, source = self._chat(messages, tools, documents, template, template_text, variables)
         rendered = _traced(chat, source, continue_final_message)
         from . import encoding
 
