@@ -61,6 +61,13 @@ DEFINITION: dict[str, Any] = {
 CORE = _ggtok.Tokenizer(**DEFINITION | {"name": b""})
 ENCODE = {"text": "What is LoRA?", "add_special": True, "parse_special": True, "continues": True}
 PARTS = {"parts": [("What is", True), (b" LoRA?", False)], "add_special": True, "continues": True}
+CHAT: dict[str, Any] = {
+    "messages": [{"role": "user", "content": "a"}],
+    "tools": [{"name": "a"}],
+    "documents": [{"title": "a"}],
+    "add_generation_prompt": True,
+    "template_text": "{{ messages[0].content }}",
+}
 ENCODING = TOKENIZER.encode_with_offsets("What is")
 DECODE = {"ids": [1, 300], "remove_special": True, "unparse_special": True}
 
@@ -123,6 +130,10 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "Tokenizer.builtin": (ggtok.Tokenizer.builtin, {"name": "spm"}),
     "Tokenizer.encode_batch": (TOKENIZER.encode_batch, ENCODE | {"texts": ["a", b"b"], "threads": 2}),
+    **{
+        f"Tokenizer.{name}": (getattr(TOKENIZER, name), CHAT)
+        for name in ("apply_chat_template", "encode_chat", "count_messages")
+    },
     "Tokenizer.metadata": (lambda: TOKENIZER.metadata, {}),
     "Tokenizer.vocab": (lambda: TOKENIZER.vocab, {}),
     "Tokenizer.__eq__": (lambda other: other == TOKENIZER, {"other": TOKENIZER}),
