@@ -135,7 +135,7 @@ def _trusted(text: str, traced: bool) -> str:
 def _rows(values: Any, name: str) -> list[Any]:
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise TypeError(f"{name} must be a list of mappings, not {type(values).__name__}")
-    return list(values)
+    return [value for value in values]  # noqa: C416 (list() would believe a wrong length hint)
 
 
 def _documents(documents: Any) -> list[Any]:

@@ -217,7 +217,9 @@ def _listed(values: Iterable[Any]) -> Sequence[Any]:
     """The values, to be read more than once. What is no iterable is refused later, by name."""
     from collections.abc import Iterable, Mapping
 
-    return list(values) if isinstance(values, Iterable) and not isinstance(values, Mapping) else values  # type: ignore
+    if not isinstance(values, Iterable) or isinstance(values, Mapping):
+        return values  # type: ignore[return-value]
+    return [value for value in values]  # noqa: C416 (list() would believe a wrong length hint)
 
 
 def _traced(chat: Chat, source: Source, continue_final_message: bool) -> Rendered:
