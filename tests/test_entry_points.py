@@ -72,6 +72,13 @@ CORE = _ggtok.Tokenizer(**DEFINITION | {"name": b""})
 CUT = {"add_special": True, "parse_special": True}
 ENCODE = {"text": "What is LoRA?", "add_special": True, "parse_special": True, "continues": True}
 PARTS = {"parts": [("What is", True), (b" LoRA?", False)], "add_special": True, "continues": True}
+CHAT: dict[str, Any] = {
+    "messages": [{"role": "user", "content": "a"}],
+    "tools": [{"name": "a"}],
+    "documents": [{"title": "a"}],
+    "add_generation_prompt": True,
+    "template_text": "{{ messages[0].content }}",
+}
 ENCODING = TOKENIZER.encode_with_offsets("What is")
 DECODE = {"ids": [1, 300], "remove_special": True, "unparse_special": True}
 
@@ -166,6 +173,10 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"text": "a b", "max_tokens": 8, "overlap": 1, "boundaries": ["word"]} | CUT,
     ),
     "Tokenizer.truncate": (TOKENIZER.truncate, {"text": "a b", "max_tokens": 8, "side": "right"} | CUT),
+    **{
+        f"Tokenizer.{name}": (getattr(TOKENIZER, name), CHAT)
+        for name in ("apply_chat_template", "encode_chat", "count_messages")
+    },
     "Tokenizer.metadata": (lambda: TOKENIZER.metadata, {}),
     "Tokenizer.vocab": (lambda: TOKENIZER.vocab, {}),
     "Tokenizer.__eq__": (lambda other: other == TOKENIZER, {"other": TOKENIZER}),

@@ -7,6 +7,7 @@ from operator import index as as_int
 
 from . import _ggtok
 from ._batch import Batch
+from ._chat import ChatMethods
 from ._chunks import Chunk
 from ._gguf import Metadata, Type, to_bytes
 from ._prefix import name_of
@@ -55,7 +56,7 @@ _FLAGS = {
 }
 
 
-class Tokenizer(_ggtok.Tokenizer):
+class Tokenizer(ChatMethods, _ggtok.Tokenizer):
     """Text to tokens and back, exactly as llama.cpp does.
 
     Made by `Tokenizer.from_gguf` or `Tokenizer.builtin`. Immutable and safe to share between threads. Two tokenizers

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["DependencyError", "GGUFError", "GgtokError", "TokenIndexError", "UnsupportedError", "VocabularyError"]
+__all__ = [
+    "ChatTemplateError",
+    "DependencyError",
+    "GGUFError",
+    "GgtokError",
+    "TokenIndexError",
+    "UnsupportedError",
+    "VocabularyError",
+]
 
 
 class GgtokError(ValueError):
@@ -85,4 +93,27 @@ class TokenIndexError(GgtokError, IndexError):
 
 
 class DependencyError(GgtokError, ImportError):
-    """A call needs an optional package that is not installed: `encode_array` and `encode_batch` need numpy."""
+    """A call needs an optional package that is not installed: `encode_array` and `encode_batch` need numpy, chat
+    templates need jinja2."""
+
+
+class ChatTemplateError(GgtokError):
+    """There is no chat template, or it cannot be used for these messages.
+
+    `template` is its name, and `line` the line that failed, counted from 1. Each is `None` where it does not apply.
+
+    >>> import ggtok
+    >>> try:
+    ...     ggtok.Tokenizer.builtin("bpe").apply_chat_template(
+    ...         [{"role": "user", "content": "Hi"}], template_text="{{ raise_exception('no system message') }}"
+    ...     )
+    ... except ggtok.ChatTemplateError as error:
+    ...     print(error)
+    chat template 'template_text', line 1: it refuses these messages: no system message
+    """
+
+    def __init__(self, problem: str, *, template: str | None = None, line: int | None = None) -> None:
+        self.template, self.line = template, line
+        place = f"chat template {template!r}" if template is not None else ""
+        place += f", line {line}" if line is not None else ""
+        super().__init__(f"{place}: {problem}" if place else problem)

@@ -1,0 +1,6 @@
+"""Conversations: the file's chat templates as text and as ids, safe from control tokens in messages."""
+
+from .encoding import ChatEncoding
+from .methods import ChatMethods
+
+__all__ = ["ChatEncoding", "ChatMethods"]

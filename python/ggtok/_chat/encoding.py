@@ -1,0 +1,175 @@
+"""From a text with origins to ids: control tokens only in what the template wrote, and the tokens of each message.
+
+1. The text is cut into parts where it passes from the template to the caller's strings and back.
+2. The parts are encoded together. Control tokens are recognized only wholly inside the template's parts.
+3. BOS and EOS that both the template and the vocabulary write are kept once.
+4. Spans in characters become spans of tokens.
+
+Where an operation of the template lost track of a string, the string is encoded as the caller's; if it would have other
+ids as the template's, that is an error.
+
+Complexity: O(n) beside encoding.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .._vocab import TokenAttribute
+from ..errors import ChatTemplateError, VocabularyError
+from .text import Text, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from .rendering import Rendered, Source
+
+ASSISTANT = frozenset(("assistant", "model", "ai"))
+"""The roles of messages that the model writes."""
+
+
+class ChatEncoding(NamedTuple):
+    """The ids of a conversation and which of them belong to which message: what `encode_chat` returns with spans.
+
+    >>> import ggtok
+    >>> tok = ggtok.Tokenizer.builtin("bpe")
+    >>> template = "{% for m in messages %}<|im_start|>{{ m.role }}: {{ m.content }}<|im_end|>{% endfor %}"
+    >>> chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+    >>> encoding = tok.encode_chat(chat, template_text=template, return_spans=True)
+    >>> encoding.message_spans
+    [(0, 6), (6, 13)]
+    >>> tok.decode([id for id, own in zip(encoding.ids, encoding.assistant_mask, strict=True) if own])
+    'Hello'
+    """
+
+    ids: list[int]
+    text: str
+    """The rendered text."""
+    message_spans: list[tuple[int, int] | None]
+    """For each message the tokens (start, end) from the first to the last that the template writes for it, or `None`
+    where it writes none."""
+    assistant_mask: list[bool]
+    """For each token whether the assistant says it."""
+
+
+class Encoded(NamedTuple):
+    """Ids, and the characters that each comes from."""
+
+    ids: list[int]
+    spans: list[tuple[int, int]]
+
+
+def parts_of(text: Text, unknown: bool = False) -> list[tuple[str, bool]]:
+    """A text's parts, and whether control tokens are read in each. `unknown` is for what has no known origin."""
+    parts: list[tuple[str, bool]] = []
+    start = at = 0
+    last: bool | None = None
+    value = plain(text)
+    for length, origin in text.runs:
+        special = unknown if origin.trusted is None else origin.trusted
+        if last is not None and special != last:
+            parts.append((value[start:at], last))
+            start = at
+        last, at = special, at + length
+    if last is not None:
+        parts.append((value[start:], last))
+    return parts
+
+
+def encode(tokenizer: Any, rendered: Rendered, source: Source, add_special: bool) -> Encoded:
+    """The ids of a rendered conversation, with the span of each in the text, in characters.
+
+    Raises `ChatTemplateError` where it is unknown whether a control token is the template's, and `VocabularyError`
+    where the vocabulary itself reads a control token in a string of the caller.
+    """
+    text = rendered.text
+    encoding = tokenizer.encode_parts_with_offsets(parts_of(text), add_special=add_special, unit="char")
+    ids, spans = encoding.tolist()
+    _check_unknown(tokenizer, rendered, source, ids, add_special)
+    _check_control(tokenizer, text, ids, spans)
+    first, last = _twice(tokenizer, text, ids, add_special)
+    return Encoded(ids[first : len(ids) - last], spans[first : len(spans) - last])
+
+
+def with_spans(encoded: Encoded, rendered: Rendered, source: Source) -> ChatEncoding:
+    """The ids with the tokens of each message. Raises `ChatTemplateError` where no token would be the assistant's."""
+    text, (ids, spans) = rendered.text, encoded
+    generated = _ranges(text, lambda origin: origin.generated)
+    if not rendered.generation:
+        own = {index for index, role in enumerate(rendered.inputs.roles) if role in ASSISTANT}
+        generated = _ranges(text, lambda origin: origin.trusted is False and origin.message in own)
+    mask = [False] * len(ids)
+    for start, end in generated:
+        low, high = _tokens(spans, start, end)
+        mask[low:high] = [True] * (high - low)
+    if not any(mask):
+        why = "it has no {% generation %}, and none of its text is found to come from an assistant's message"
+        if rendered.generation:
+            why = "nothing is written inside {% generation %} for these messages"
+        raise ChatTemplateError(f"there is no assistant mask: {why}", template=source.name)
+    return ChatEncoding(ids, str(plain(text)), _message_spans(rendered, spans), mask)
+
+
+def _check_unknown(tokenizer: Any, rendered: Rendered, source: Source, ids: list[int], add_special: bool) -> None:
+    if all(origin.trusted is not None for _, origin in rendered.text.runs):
+        return
+    if tokenizer.encode_parts(parts_of(rendered.text, True), add_special=add_special) != ids:
+        lost = [str(piece) for piece in rendered.text.pieces() if piece.runs[0][1].trusted is None]
+        longest = max(lost, key=len)
+        problem = "it changes strings so that they cannot be followed, and they contain the text of a control token: "
+        raise ChatTemplateError(f"{problem}{longest[:100]!r}", template=source.name)
+
+
+def _check_control(tokenizer: Any, text: Text, ids: list[int], spans: list[tuple[int, int]]) -> None:
+    """No control token may come from a string of the caller.
+
+    RWKV, PLaMo-2 and some SPM vocabularies find control tokens in any text, as ordinary tokens.
+    """
+    vocab = tokenizer.vocab
+    control = {id for id in set(ids) if id != vocab.unk_id and TokenAttribute.CONTROL in vocab[id].attributes}
+    if not control:
+        return
+    for start, end in _ranges(text, lambda origin: origin.trusted is not True):
+        for index in range(*_tokens(spans, start, end)):
+            if ids[index] in control and spans[index][0] < spans[index][1]:
+                token = vocab[ids[index]]
+                problem = f"this vocabulary reads the control token {token.text!r} (id {token.id}) in every text"
+                raise VocabularyError(f"{problem}, so no message may contain it: it does at character {start}")
+
+
+def _twice(tokenizer: Any, text: Text, ids: list[int], add_special: bool) -> tuple[int, int]:
+    """How many tokens at the start and end are there because the vocabulary adds what the template wrote already."""
+    vocab, own = tokenizer.vocab, [(piece.runs[0][1].trusted, str(plain(piece))) for piece in text.pieces()]
+    if not add_special or not own:
+        return 0, 0
+    first = own[0][0] is True and vocab.bos_id is not None and ids[:2] == [vocab.bos_id] * 2
+    last = own[-1][0] is True and vocab.eos_id is not None and ids[-2:] == [vocab.eos_id] * 2
+    return int(first and vocab.add_bos), int(last and vocab.add_eos)
+
+
+def _ranges(text: Text, wanted: Callable[[Any], bool]) -> Iterable[tuple[int, int]]:
+    """Where the wanted runs are, in characters."""
+    at = 0
+    for length, origin in text.runs:
+        if wanted(origin):
+            yield at, at + length
+        at += length
+
+
+def _tokens(spans: list[tuple[int, int]], start: int, end: int) -> tuple[int, int]:
+    """The tokens that share a character with a range. Spans never decrease."""
+    low = bisect_right(spans, start, key=lambda span: span[1])
+    return low, max(low, bisect_left(spans, end, key=lambda span: span[0]))
+
+
+def _message_spans(rendered: Rendered, spans: list[tuple[int, int]]) -> list[tuple[int, int] | None]:
+    """From the first to the last character of each message, in tokens."""
+    hulls: list[tuple[int, int] | None] = [None] * len(rendered.inputs.roles)
+    at = 0
+    for length, origin in rendered.text.runs:
+        if origin.message is not None:
+            hull = hulls[origin.message]
+            hulls[origin.message] = (at if hull is None else hull[0], at + length)
+        at += length
+    return [None if hull is None else _tokens(spans, *hull) for hull in hulls]

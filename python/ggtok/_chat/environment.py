@@ -1,0 +1,371 @@
+"""The sandbox in which chat templates run: jinja2 set up as transformers does, with limits, and with origins.
+
+As in transformers' `apply_chat_template` (`utils/chat_template_utils.py`): the immutable sandbox, `trim_blocks` and
+`lstrip_blocks`, loop controls, `{% generation %}`, `tojson` without HTML escapes, `raise_exception`, `strftime_now`,
+and namespaces without underscored names.
+
+A template is compiled in one of two environments. `PLAIN` renders strings. `TRACED` renders `Text`: its constants and
+the text between tags have the template's origin, and joining, formatting and JSON keep origins. Both count every turn
+of a loop, call, filter and new container (see `limits`). Code is changed in the syntax tree, before jinja2 compiles it:
+a loop first says that it begins, each turn says what its variables are, and the end says that the loop is over. So a
+text that the template writes knows in whose message's turn it was written.
+
+Deviations from transformers: (1) the limits. (2) `lipsum` is absent; the text of a namespace does not show its values.
+(3) The optimizer of jinja2 is off, which changes no output. (4) `import`, `include` and `extends` fail, as there.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import jinja2
+from jinja2 import nodes
+from jinja2.compiler import CodeGenerator
+from jinja2.ext import Extension, loopcontrols
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
+from jinja2.visitor import NodeTransformer
+
+from . import filters, formatting, notation
+from .limits import Budget, LimitError
+from .text import Origin, Text, concat
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from jinja2.parser import Parser
+    from jinja2.runtime import Context
+
+
+class State:
+    """What changes during one rendering."""
+
+    def __init__(self, size: int, messages: Mapping[int, int], now: datetime) -> None:
+        self.budget = Budget(size)
+        self.now = now
+        self._messages = messages
+        """The number of each message by the id of its mapping."""
+        self._turns: list[int | None] = []
+        """For each loop that runs, outermost first, the message before it began."""
+        self.message: int | None = None
+        self._literals: dict[str, Text] = {}
+
+    def literal(self, text: str) -> Text:
+        """A text that the template writes now."""
+        found = self._literals.get(text)
+        if found is None:
+            found = self._literals[text] = Text.of(text, Origin(True, self.message))
+        return found
+
+    def begin(self) -> str:
+        self.budget.spend()
+        self._turns.append(self.message)
+        return ""
+
+    def turn(self, *values: object) -> bool:
+        """Begins a turn of a loop with these variables."""
+        self.budget.spend()
+        for value in values:
+            message = self._messages.get(id(value)) if isinstance(value, dict) else None
+            if message is not None:
+                self._to(message)
+        return True
+
+    def end(self) -> str:
+        self._to(self._turns.pop())
+        return ""
+
+    def _to(self, message: int | None) -> None:
+        if message != self.message:
+            self.message, self._literals = message, {}
+
+
+STATE: ContextVar[State] = ContextVar("ggtok chat rendering")
+
+
+class _LoopMarks(NodeTransformer):
+    """Puts calls around loops, and into them: `_loop_begin()`, `_loop_turn(x)`, `_loop_end()`."""
+
+    def visit_For(self, node: nodes.For) -> Any:  # noqa: N802
+        self.generic_visit(node)
+        names = [nodes.Name(name.name, "load") for name in node.target.find_all(nodes.Name)]
+        if isinstance(node.target, nodes.Name):
+            names = [nodes.Name(node.target.name, "load")]
+        node.body.insert(0, _call("turn", names, node.lineno))
+        if node.test is not None:
+            node.test = nodes.And(_call("turn", [], node.lineno).node, node.test)
+        return [_call("begin", [], node.lineno), node, _call("end", [], node.lineno)]
+
+
+def _call(method: str, args: list[nodes.Name], line: int) -> nodes.ExprStmt:
+    function = nodes.EnvironmentAttribute(f"_loop_{method}")
+    statement = nodes.ExprStmt(nodes.Call(function, args, [], None, None))
+    statement.set_lineno(line)
+    return statement
+
+
+class _Generator(CodeGenerator):
+    """Compiles new lists, tuples and mappings to ones that are counted."""
+
+    def visit_List(self, node: nodes.List, frame: Any) -> None:  # noqa: N802
+        self._counted(super().visit_List, node, frame)
+
+    def visit_Dict(self, node: nodes.Dict, frame: Any) -> None:  # noqa: N802
+        self._counted(super().visit_Dict, node, frame)
+
+    def visit_Tuple(self, node: nodes.Tuple, frame: Any) -> None:  # noqa: N802
+        if node.ctx == "load":
+            self._counted(super().visit_Tuple, node, frame)
+        else:
+            super().visit_Tuple(node, frame)
+
+    def _counted(self, visit: Callable[[Any, Any], None], node: nodes.Node, frame: Any) -> None:
+        self.write("environment._made(")
+        visit(node, frame)
+        self.write(")")
+
+    def visit_Call(self, node: nodes.Call, frame: Any, forward_caller: bool = False) -> None:  # noqa: N802
+        if isinstance(node.node, nodes.EnvironmentAttribute):  # only the marks around loops
+            self.write(f"environment.{node.node.name}(")
+            for arg in node.args:
+                self.visit(arg, frame)
+                self.write(", ")
+            self.write(")")
+        else:
+            super().visit_Call(node, frame, forward_caller=forward_caller)
+
+    def visit_Concat(self, node: nodes.Concat, frame: Any) -> None:  # noqa: N802
+        self.write("environment._concat(map(environment._string, (")
+        for arg in node.nodes:
+            self.visit(arg, frame)
+            self.write(", ")
+        self.write(")))")
+
+
+class _TracedGenerator(_Generator):
+    """Compiles string constants and the text between tags to literals of the template."""
+
+    def visit_Const(self, node: nodes.Const, frame: Any) -> None:  # noqa: N802
+        if isinstance(node.value, str):
+            self.write(f"environment._literal({node.value!r})")
+        else:
+            super().visit_Const(node, frame)
+
+    def visit_TemplateData(self, node: nodes.TemplateData, frame: Any) -> None:  # noqa: N802
+        self.write(f"environment._literal({node.data!r})")
+
+    def _output_const_repr(self, group: Iterable[Any]) -> str:
+        return f"environment._literal({''.join(map(str, group))!r})"
+
+
+class _Generation(Extension):
+    """`{% generation %} ... {% endgeneration %}`: what the assistant says."""
+
+    tags = {"generation"}  # noqa: RUF012
+
+    def parse(self, parser: Parser) -> nodes.CallBlock:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        block = nodes.CallBlock(self.call_method("_generated"), [], [], body)
+        block.set_lineno(line)
+        return block
+
+    def _generated(self, caller: Callable[[], str]) -> str:
+        text = caller()
+        if isinstance(text, Text):
+            text = text.marked(lambda origin: origin._replace(generated=True))
+        return text
+
+
+class _Namespace(Namespace):
+    """A namespace that neither takes nor shows internals."""
+
+    def __init__(*args: Any, **kwargs: Any) -> None:
+        self, *rest = args
+        values = dict(*rest, **kwargs)
+        for name in values:
+            _check_name(name)
+        Namespace.__init__(self, values)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        _check_name(name)
+        super().__setitem__(name, value)
+
+    def __repr__(self) -> str:
+        return "<Namespace>"
+
+
+def _check_name(name: object) -> None:
+    if isinstance(name, str) and name.startswith("_"):
+        raise jinja2.exceptions.SecurityError(f"a namespace takes no name that starts with an underscore: {name!r}")
+
+
+class _Dict:
+    """`dict(...)` without the attributes of the class."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[Any, Any]:
+        return dict(*args, **kwargs)
+
+    def fromkeys(self, keys: Iterable[Any], value: Any = None) -> dict[Any, Any]:
+        return dict.fromkeys(keys, value)
+
+
+class ChatEnvironment(ImmutableSandboxedEnvironment):
+    """See the module."""
+
+    intercepted_binops = frozenset(("+", "-", "*", "/", "//", "**", "%"))
+    code_generator_class = _Generator
+    _own_filters = filters.FILTERS
+
+    def __init__(self) -> None:
+        super().__init__(
+            trim_blocks=True,
+            lstrip_blocks=True,
+            extensions=[_Generation, loopcontrols],
+            optimized=False,
+            finalize=self._finalize,
+        )
+        del self.globals["lipsum"]
+        self.globals.update(
+            raise_exception=_raise_exception, strftime_now=self._now, dict=_Dict(), namespace=_Namespace
+        )
+        self.filters.update(self._own_filters)
+        self.filters = {name: self._limited(name, function) for name, function in self.filters.items()}
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        template = super()._parse(source, name, filename)
+        _LoopMarks().visit(template)
+        template.set_environment(self)
+        return template
+
+    # What compiled templates call
+
+    concat = staticmethod(lambda parts: _joined("".join, parts))
+    _join: Callable[[list[Any]], str] = staticmethod("".join)
+
+    def _concat(self, parts: Iterable[str]) -> str:
+        return _joined(self._join, parts)
+
+    def _string(self, value: Any) -> str:
+        """`str(value)` of something that is written."""
+        if not isinstance(value, str):
+            budget = STATE.get().budget
+            budget.length(budget.weigh(value) * 64 if isinstance(value, (list, tuple, dict, set)) else 0)
+            return self._written(value)
+        return str(value)
+
+    _written: Callable[[Any], str] = staticmethod(str)
+
+    def _finalize(self, value: Any) -> Any:
+        """Counts what an output writes. Fails while a template is compiled, so that nothing is computed then."""
+        text = self._string(value)
+        STATE.get().budget.length(len(text))
+        return text
+
+    def _literal(self, text: str) -> Text:
+        return STATE.get().literal(text)
+
+    def _made(self, value: Any) -> Any:
+        return STATE.get().budget.made(value)
+
+    def _loop_begin(self) -> str:
+        return STATE.get().begin()
+
+    def _loop_turn(self, *values: object) -> bool:
+        return STATE.get().turn(*values)
+
+    def _loop_end(self) -> str:
+        return STATE.get().end()
+
+    def _now(self, format: str) -> str:
+        return STATE.get().now.strftime(format)
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
+        budget = STATE.get().budget
+        budget.binary(operator, left, right)
+        if operator == "%" and isinstance(left, str):
+            return formatting.printf(left, right)
+        return budget.made(super().call_binop(context, operator, left, right))
+
+    def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        budget = STATE.get().budget
+        budget.enter()
+        try:
+            owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+            if isinstance(owner, (str, bytes)):
+                if name == "join" and args and not isinstance(args[0], (list, tuple, dict, str)):
+                    args = (list(args[0]), *args[1:])
+                budget.method(owner, name, args, kwargs)
+            elif args or kwargs:
+                budget.weigh(args)
+                budget.weigh(kwargs)
+                if isinstance(owner, (int, float)) and any(isinstance(arg, int) and arg > 10_000 for arg in args):
+                    raise LimitError(f"{name} would make more than 10000 digits")
+            budget.spend()
+            return budget.made(super().call(context, function, *args, **kwargs))
+        finally:
+            budget.depth -= 1
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        wrapped = super().wrap_str_format(value)
+        if wrapped is None:
+            return None
+        return partial(self._format, value.__self__, value.__name__ == "format_map")
+
+    def _format(self, template: str, is_map: bool, /, *args: Any, **kwargs: Any) -> str:
+        budget = STATE.get().budget
+        budget.length(len(template) + budget.weigh(args) * 64 + budget.weigh(kwargs) * 64)
+        if is_map:
+            if kwargs or len(args) != 1:
+                raise TypeError("format_map() takes exactly one argument")
+            (kwargs,), args = args, ()
+        return formatting.Formatter(self).vformat(template, args, kwargs)
+
+    def _checked_spec(self, spec: str) -> None:
+        STATE.get().budget.numbers(spec)
+
+    def _limited(self, name: str, function: Any) -> Any:
+        """A filter that is counted, and checked first where its result could be large."""
+        return filters.limited(name, function, lambda: STATE.get().budget)
+
+
+class TracedEnvironment(ChatEnvironment):
+    """Renders `Text`."""
+
+    code_generator_class = _TracedGenerator
+    _own_filters = filters.FILTERS | filters.TRACED_FILTERS
+    concat = staticmethod(lambda parts: _joined(concat, parts))
+    _join = staticmethod(concat)
+    _written = staticmethod(notation.written)
+
+    def _now(self, format: str) -> str:
+        return self._literal(super()._now(format))
+
+
+def _joined(join: Callable[[list[Any]], str], parts: Iterable[Any]) -> str:
+    pieces = list(parts)
+    STATE.get().budget.length(sum(map(len, pieces)))
+    return join(pieces)
+
+
+def _raise_exception(message: object) -> None:
+    raise jinja2.TemplateError(str(message))
+
+
+def render(template: jinja2.Template, variables: Mapping[str, Any], state: State) -> str:
+    """What a template writes. Exceptions keep the frames of the template, from which `errors` reads the line."""
+    token = STATE.set(state)
+    try:
+        pieces, size = [], 0
+        for piece in template.root_render_func(template.new_context(dict(variables))):
+            size += len(piece)
+            state.budget.length(len(piece))
+            if size > state.budget.chars:
+                raise LimitError(f"the text would have more than {state.budget.chars} characters")
+            pieces.append(piece)
+        return template.environment.concat(pieces)
+    finally:
+        STATE.reset(token)

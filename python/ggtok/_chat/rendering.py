@@ -1,0 +1,160 @@
+"""From messages to text: compiles a template, renders it within limits, and says where it failed.
+
+Complexity: compiling is O(template), once for each of the last templates used; rendering is what the template does.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import ChatTemplateError, DependencyError, GgtokError
+
+try:
+    import jinja2
+except ImportError as error:
+    raise DependencyError("chat templates need jinja2: pip install 'jinja2>=3.1.6'") from error
+if tuple(int(part) for part in re.findall(r"\d+", getattr(jinja2, "__version__", "3.1.6"))[:3]) < (3, 1, 6):
+    raise DependencyError("chat templates need jinja2 3.1.6 or newer: older ones let a template leave the sandbox")
+
+from jinja2 import nodes
+
+from .environment import ChatEnvironment, State, TracedEnvironment, render
+from .inputs import Inputs, read
+from .limits import LimitError
+from .text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_TEMPLATE = 1 << 19
+"""Characters of a template: thirty times the longest known."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
+
+
+class Source(NamedTuple):
+    """A template's text, and its name for messages."""
+
+    text: str
+    name: str
+
+
+class Compiled(NamedTuple):
+    """A template ready for use."""
+
+    template: jinja2.Template
+    names: frozenset[str]
+    """String constants that could be names of roles."""
+    generation: bool
+    """Whether it marks what the assistant says with `{% generation %}`."""
+
+
+class Rendered(NamedTuple):
+    """A text with origins, and the inputs it was made from."""
+
+    text: Text
+    inputs: Inputs
+    generation: bool
+
+
+@cache
+def _environment(traced: bool) -> ChatEnvironment:
+    return TracedEnvironment() if traced else ChatEnvironment()
+
+
+@lru_cache(maxsize=32)
+def compiled(source: Source, traced: bool) -> Compiled:
+    """Compiles a template. Raises `ChatTemplateError` if it is not sound."""
+    if len(source.text) > MAX_TEMPLATE:
+        problem = f"it has {len(source.text)} characters, more than {MAX_TEMPLATE}"
+        raise ChatTemplateError(problem, template=source.name)
+    environment = _environment(traced)
+    try:
+        tree = environment.parse(source.text)
+        names = {node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)}
+        names = {name for name in names if _NAME.fullmatch(name)}
+        generation = any(call.call.node.name == "_generated" for call in _extension_calls(tree))
+        template = environment.from_string(tree)
+    except jinja2.TemplateSyntaxError as error:
+        problem = f"it is not a sound template: {error.message}"
+        raise ChatTemplateError(problem, template=source.name, line=error.lineno) from error
+    except RecursionError as error:
+        raise ChatTemplateError("it is nested too deeply", template=source.name) from error
+    except Exception as error:
+        problem = f"it is not a sound template: {type(error).__name__}: {error}"
+        raise ChatTemplateError(problem, template=source.name, line=getattr(error, "lineno", None)) from error
+    return Compiled(template, frozenset(names), generation)
+
+
+def _extension_calls(tree: nodes.Template) -> list[Any]:
+    blocks = tree.find_all(nodes.CallBlock)
+    return [block for block in blocks if isinstance(block.call.node, nodes.ExtensionAttribute)]
+
+
+def run(source: Source, compiled: Compiled, inputs: Inputs, now: datetime) -> str:
+    """Renders a template. Raises `ChatTemplateError` with the line that failed."""
+    try:
+        return render(compiled.template, inputs.variables, State(inputs.size, inputs.turns, now))
+    except LimitError as error:
+        problem = str(error)
+        raise _failure(source, compiled, problem, error) from error
+    except jinja2.UndefinedError as error:
+        raise _failure(source, compiled, f"a value is missing: {error.message}", error) from error
+    except jinja2.TemplateError as error:
+        raise _failure(source, compiled, f"it refuses these messages: {error.message}", error) from error
+    except RecursionError as error:
+        raise _failure(source, compiled, "macros call each other too deeply", error) from error
+    except MemoryError as error:
+        raise _failure(source, compiled, "rendering needs too much memory", error) from error
+    except Exception as error:
+        raise _failure(source, compiled, f"{type(error).__name__}: {error}", error) from error
+
+
+def _failure(source: Source, compiled: Compiled, problem: str, error: BaseException) -> ChatTemplateError:
+    line, frame = None, error.__traceback__
+    while frame is not None:
+        template = frame.tb_frame.f_globals.get("__jinja_template__")
+        if template is not None:
+            line = template.get_corresponding_lineno(frame.tb_lineno)
+        elif frame.tb_frame.f_code is compiled.template.root_render_func.__code__:
+            line = compiled.template.get_corresponding_lineno(frame.tb_lineno)
+        frame = frame.tb_next
+    return ChatTemplateError(problem[:1000], template=source.name, line=line)
+
+
+class Chat(NamedTuple):
+    """A conversation and everything else that a template is given."""
+
+    messages: Any
+    tools: Any
+    documents: Any
+    variables: Mapping[str, Any]
+    special: Mapping[str, str]
+    """Texts of special tokens by the name of their variable."""
+    now: datetime
+
+    def inputs(self, traced: bool, names: frozenset[str] = frozenset()) -> Inputs:
+        try:
+            return read(self.messages, self.tools, self.documents, self.variables, self.special, traced, names)
+        except (RecursionError, ValueError) as error:
+            raise GgtokError(str(error)) from error
+
+    def render(self, source: Source) -> str:
+        """The text."""
+        return run(source, compiled(source, False), self.inputs(False), self.now)
+
+    def trace(self, source: Source) -> Rendered:
+        """The text with origins.
+
+        Renders twice, with origins and without. Raises `ChatTemplateError` where the two differ.
+        """
+        template = compiled(source, True)
+        inputs = self.inputs(True, template.names)
+        text = Text(run(source, template, inputs, self.now))
+        if self.render(source) != text:
+            problem = "it gives another text when the origins of its strings are followed"
+            raise ChatTemplateError(problem, template=source.name)
+        return Rendered(text, inputs, template.generation)
