@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-__all__ = ["DependencyError", "GGUFError", "GgtokError", "TokenIndexError", "UnsupportedError", "VocabularyError"]
+__all__ = [
+    "DependencyError",
+    "GGUFError",
+    "GgtokError",
+    "TokenIndexError",
+    "TokenizerWarning",
+    "UnsupportedError",
+    "VocabularyError",
+]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._check import Finding
 
 
 class GgtokError(ValueError):
@@ -85,4 +97,18 @@ class TokenIndexError(GgtokError, IndexError):
 
 
 class DependencyError(GgtokError, ImportError):
-    """A call needs an optional package that is not installed: `encode_array` and `encode_batch` need numpy."""
+    """A call needs an optional package that is not installed.
+
+    `Tokenizer.encode_array`, `Batch.ids` and `Batch.offsets` need numpy, `Batch.to_arrow` needs pyarrow.
+    """
+
+
+class TokenizerWarning(UserWarning):
+    """What `Tokenizer.from_gguf` warns of: the file gives other ids than the model was trained with, or calls fail.
+
+    `finding` says it in parts, as `Tokenizer.check` does.
+    """
+
+    def __init__(self, finding: Finding) -> None:
+        self.finding = finding
+        super().__init__(f"{finding.message}; {finding.advice} [{finding.code}]")

@@ -28,7 +28,9 @@ pub mod trie;
 pub mod unicode;
 
 mod batch;
+mod check;
 mod detokenizer;
+mod diff;
 mod error;
 mod interrupt;
 mod lookup;
@@ -44,7 +46,9 @@ mod threads;
 mod tokenizer;
 mod vocabulary;
 
-pub use batch::Batch;
+pub use batch::{Batch, DecodedBatch, Padded, Padding, PaddingError, Rows, Side};
+pub use check::{merges_without_token, tokens_without_merge};
+pub use diff::{Parting, first_parting};
 pub use error::{EncodeError, TokenIndexError, VocabularyError};
 pub use interrupt::{Interrupted, interruptible};
 pub use pretokenizer::{FAMILIES, Family, PRE_TOKENIZERS, PreTokenizer};

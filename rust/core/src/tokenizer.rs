@@ -8,7 +8,7 @@
 
 use std::sync::OnceLock;
 
-use crate::detokenizer::{TokenPieces, detokenize};
+use crate::detokenizer::{PieceOrder, TokenPieces, detokenize};
 use crate::error::{EncodeError, TokenIndexError, VocabularyError};
 use crate::interrupt;
 use crate::model::Fragment;
@@ -94,6 +94,8 @@ pub struct Tokenizer {
     specials: [Specials; 2],
     /// Built by the first call that decodes, or at load where building them can fail.
     pieces: OnceLock<TokenPieces>,
+    /// Built by the first call that looks a token up by its piece.
+    piece_order: OnceLock<PieceOrder>,
 }
 
 impl Tokenizer {
@@ -117,7 +119,7 @@ impl Tokenizer {
             let made = TokenPieces::new(&vocabulary)?;
             pieces.get_or_init(|| made);
         }
-        Ok(Self { vocabulary, model, specials, pieces })
+        Ok(Self { vocabulary, model, specials, pieces, piece_order: OnceLock::new() })
     }
 
     /// The vocabulary.
@@ -251,6 +253,22 @@ impl Tokenizer {
         self.pieces().piece(id, special)
     }
 
+    /// The lowest id whose piece, special tokens included, is exactly `piece`. O(n log n) for n tokens the first time,
+    /// then O(log n) comparisons.
+    pub fn id_of_piece(&self, piece: &[u8]) -> Option<TokenId> {
+        self.piece_order().find(self.pieces(), piece)
+    }
+
+    /// The ids of all tokens whose pieces, special tokens included, start with `prefix`: in the order of the pieces,
+    /// and equal pieces by id. As fast as [`Tokenizer::id_of_piece`].
+    pub fn ids_with_prefix(&self, prefix: &[u8]) -> &[TokenId] {
+        self.piece_order().with_prefix(self.pieces(), prefix)
+    }
+
+    fn piece_order(&self) -> &PieceOrder {
+        self.piece_order.get_or_init(|| PieceOrder::new(self.pieces(), self.vocabulary.len()))
+    }
+
     /// Checks that the vocabulary has a token with this id.
     ///
     /// # Errors
@@ -270,6 +288,7 @@ impl Tokenizer {
             + self.model.heap_bytes()
             + self.specials.iter().map(Specials::heap_bytes).sum::<usize>()
             + self.pieces.get().map_or(0, TokenPieces::heap_bytes)
+            + self.piece_order.get().map_or(0, PieceOrder::heap_bytes)
     }
 }
 

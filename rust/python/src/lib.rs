@@ -2,22 +2,42 @@
 
 mod arguments;
 mod arrays;
+mod arrow;
+mod batch;
+mod dlpack;
 mod errors;
 mod ints;
+mod memory;
 mod run;
 mod scratch;
 mod strings;
 mod tables;
 mod tokenizer;
+mod vocabulary;
 
 use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 mod _ggtok {
+    /// The version of the package.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    use super::arrays::import_numpy;
+    #[pymodule_export]
+    use super::batch::{FlatBatch, count_batch, decode_batch, encode_batch};
+    #[pymodule_export]
+    use super::memory::Buffer;
     #[pymodule_export]
     use super::strings::{StringArray, string_array};
     #[pymodule_export]
     use super::tables::{families, loader_texts, models, pretokenizers, special_keys};
     #[pymodule_export]
     use super::tokenizer::Tokenizer;
+    #[pymodule_export]
+    use super::vocabulary::{
+        attributes, charsmap, id_of_piece, idle_merges, ids_with_prefix, parting, pieces, scores, texts, unmade_tokens,
+    };
 }

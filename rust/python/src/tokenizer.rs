@@ -9,7 +9,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-use crate::arguments::{self, TextArgument, text, token_id, token_ids};
+use crate::arguments::{self, text, token_id, token_ids};
 use crate::arrays::Arrays;
 use crate::ints::with_lists;
 use crate::run::{quick, run, run_long};
@@ -22,16 +22,13 @@ const ROOM: usize = 64;
 /// Numbers tokenizers, so that threads can tell their scratch spaces apart.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Flat ids and offsets.
-type FlatBatch<'py> = (Bound<'py, PyArray1<TokenId>>, Bound<'py, PyArray1<i64>>);
-
 /// A vocabulary and its algorithm: the base class of `ggtok.Tokenizer`, which says how to make one.
 #[pyclass(frozen, subclass, module = "ggtok._ggtok")]
 pub struct Tokenizer {
-    core: ggtok_core::Tokenizer,
+    pub(crate) core: ggtok_core::Tokenizer,
     number: u64,
     /// Scratch spaces for the threads of batches.
-    pool: Mutex<Vec<Scratch>>,
+    pub(crate) pool: Mutex<Vec<Scratch>>,
 }
 
 impl Tokenizer {
@@ -210,25 +207,6 @@ impl Tokenizer {
         let mut count = Count::default();
         self.encode_into(py, text, EncodeOptions { add_special, parse_special }, &mut count)?;
         Ok(count.0)
-    }
-
-    /// The flat ids (int32) and offsets (int64) of several texts.
-    fn _encode_batch<'py>(
-        &self,
-        py: Python<'py>,
-        texts: &Bound<'py, PyAny>,
-        threads: usize,
-        add_special: bool,
-        parse_special: bool,
-    ) -> PyResult<FlatBatch<'py>> {
-        let arrays = Arrays::ready(py)?;
-        let objects = arguments::objects(texts)?;
-        let arguments = arguments::texts(&objects)?;
-        let texts: Vec<_> = arguments.iter().map(TextArgument::text).collect();
-        let num_bytes = texts.iter().map(|text| text.as_bytes().len() + 1).sum();
-        let options = EncodeOptions { add_special, parse_special };
-        let batch = run(py, num_bytes, || self.core.encode_batch(&texts, options, threads, &self.pool))?;
-        Ok((arrays.array(batch.ids)?, arrays.array(batch.offsets)?))
     }
 
     /// Decodes token ids to text, as llama.cpp's `llama_detokenize` does.
