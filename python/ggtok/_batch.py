@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, SupportsIndex, TypeAlias, overload
 
     import numpy as np
-    import pyarrow
+    import pyarrow  # type: ignore[import-untyped]
     from numpy.typing import NDArray
 
     Ids: TypeAlias = NDArray[np.int32]
@@ -49,7 +49,8 @@ class Batch:
 
     _rows: _ggtok.FlatBatch
     _pad_id: int | None
-    _flat: Ids | None
+    _flat: Any
+    """The ids of all texts as rows are shown, once a row was asked for."""
     _offsets: memoryview
 
     def __init__(self, rows: _ggtok.FlatBatch, pad_id: int | None = None) -> None:
@@ -128,7 +129,7 @@ class Batch:
         if self._flat is None:
             numpy, ids = _numpy(), self._rows.ids()
             self._flat = memoryview(ids) if numpy is None else numpy.asarray(ids)
-        return self._flat
+        return self._flat  # type: ignore[no-any-return]
 
     def tolist(self) -> list[list[int]]:
         """The ids of each text as a list of Python ints.
@@ -199,7 +200,7 @@ class Batch:
         multiple = 1 if multiple_of is None else _at_least(1, multiple_of, "multiple_of")
         has_numpy = _numpy() is not None
         ids, mask = self._rows.pad(wanted, side == "left", fill, multiple, has_numpy)
-        return (ids, mask) if has_numpy else (memoryview(ids), memoryview(mask))
+        return (ids, mask) if has_numpy else (memoryview(ids), memoryview(mask))  # type: ignore[return-value]
 
     @property
     def attention_mask(self) -> Mask:

@@ -28,6 +28,9 @@ PRE = GGML + "pre"
 SCALARS = {f"{GGML}model": "str", PRE: "str", "general.name": "str", "general.architecture": "str"}
 """Keys that are read besides flags, special tokens and the size of the vocabulary, with their types."""
 
+NOT_IN_UTF8 = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))
+"""The bytes that no UTF-8 text has."""
+
 NORMAL = 4
 NUM_SHOWN = 3
 
@@ -68,7 +71,8 @@ def warn(tokenizer: Tokenizer, stacklevel: int) -> None:
     """Warns of the errors that a glance shows."""
     for check in AT_LOAD:
         for finding in check(tokenizer):
-            if finding.severity == "error":
+            # The reader of metadata logs overrides of another type itself.
+            if finding.severity == "error" and finding.code != "override-type":
                 import warnings
 
                 warnings.warn(TokenizerWarning(finding), stacklevel=stacklevel)
@@ -133,7 +137,7 @@ def _pre(tokenizer: Tokenizer) -> Iterator[Finding]:
         message = "the file names the pre-tokenizer default, which was made for no model: the ids may differ"
         advice = right or f'if the model has another, open it with overrides={{"{PRE}": ...}}'
         yield Finding("pre-default", "error" if origin else "warning", message, advice, PRE)
-    elif right and origin.is_certain and not _cuts_alike(vocab.pre, origin.pre):
+    elif right and origin and origin.is_certain and not _cuts_alike(vocab.pre, origin.pre):
         message = f"the file names the pre-tokenizer {vocab.pre}, which cuts texts otherwise than {origin.pre}"
         yield Finding("pre-differs", "warning", message, right, PRE)
 
@@ -154,7 +158,11 @@ def _added(tokenizer: Tokenizer) -> Iterator[Finding]:
         if is_added and id is None:
             key = f"{GGML}{key}_token_id"
             message = f"{name} is added to every text and the vocabulary has none, so encoding fails"
-            off = "" if vocab.kind == "wpm" else f' or leave it out with overrides={{"{GGML}add_{name.lower()}_token": False}}'
+            off = (
+                ""
+                if vocab.kind == "wpm"
+                else f' or leave it out with overrides={{"{GGML}add_{name.lower()}_token": False}}'
+            )
             yield Finding("added-missing", "error", message, f'name it with overrides={{"{key}": ...}}{off}', key)
 
 
@@ -226,11 +234,15 @@ def _specials(tokenizer: Tokenizer) -> Iterator[Finding]:
         yield Finding("special-normal", "warning", message, advice, key, tuple(ids))
     import re
 
-    looks_special = re.compile(rb"<\|[^|<>\s]+\|>|<\xef\xbd\x9c.+\xef\xbd\x9c>|\[(?:CLS|SEP|PAD|UNK|MASK|/?INST)\]").fullmatch
+    looks_special = re.compile(
+        rb"<\|[^|<>\s]+\|>|<\xef\xbd\x9c.+\xef\xbd\x9c>|\[(?:CLS|SEP|PAD|UNK|MASK|/?INST)\]"
+    ).fullmatch
     texts = _ggtok.texts(tokenizer)
     ids = [id for id in sorted(normal.difference(ids)) if looks_special(texts[id])]
     if ids:
-        message = f"{_shown(tokenizer, ids)} that look like special tokens are marked as normal: any text can spell them"
+        message = (
+            f"{_shown(tokenizer, ids)} that look like special tokens are marked as normal: any text can spell them"
+        )
         yield Finding("special-looking", "warning", message, advice, key, tuple(ids))
 
 
@@ -242,16 +254,25 @@ def _normal(tokenizer: Tokenizer) -> list[int]:
 
 def _bytes(tokenizer: Tokenizer) -> Iterator[Finding]:
     vocab = tokenizer.vocab
-    every_byte = (bytes([byte]) for byte in range(256))
     if vocab.kind == "bpe" and _is_byte_level(tokenizer):
-        missing = [byte for byte in every_byte if vocab.id_of_piece(byte) is None]
-        if missing:
-            message = f"{len(missing)} of the 256 bytes have no token: text with them is lost"
+        missing = [byte for byte in range(256) if vocab.id_of_piece(bytes([byte])) is None]
+        in_text = [byte for byte in missing if byte not in NOT_IN_UTF8]
+        if in_text:
+            message = f"{len(in_text)} of the bytes of UTF-8 have no token: characters with them are lost"
             yield Finding("bytes-missing", "error", message, "converting the model again would help")
+        elif missing:
+            message = (
+                f"{len(missing)} bytes that UTF-8 never has have no token: in texts that are not UTF-8 they are lost"
+            )
+            yield Finding(
+                "bytes-missing", "note", message, "do not expect every bytes object to come back from its ids"
+            )
     elif vocab.kind == "spm":
-        missing = [byte for byte in every_byte if vocab.id(b"<0x%02X>" % byte) is None]
+        missing = [byte for byte in range(256) if vocab.id(b"<0x%02X>" % byte) is None]
         if missing:
-            message = f"{len(missing)} of the 256 bytes have no byte token: a character that is no token becomes unknown"
+            message = (
+                f"{len(missing)} of the 256 bytes have no byte token: a character that is no token becomes unknown"
+            )
             severity: Literal["warning", "note"] = "warning" if len(missing) < 256 else "note"
             yield Finding("bytes-missing", severity, message, "do not expect every text to come back from its ids")
 

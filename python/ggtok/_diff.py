@@ -45,7 +45,7 @@ class MovedMerge(NamedTuple):
 class Parting(NamedTuple):
     """The first place where the ids of a text part."""
 
-    index: int
+    index: int  # type: ignore[assignment]
     """How many ids are equal before it."""
     a: int | None
     """The first tokenizer's id there; `None` where its ids end."""
@@ -169,8 +169,10 @@ def diff(
 
 def _settings(a: Tokenizer, b: Tokenizer) -> dict[str, tuple[object, object]]:
     sides = [
-        {name: getattr(t.vocab, name) for name in ("kind", "model", "pre")} | {"size": len(t.vocab)} | t.vocab.settings
-        for t in (a, b)
+        {name: getattr(side.vocab, name) for name in ("kind", "model", "pre")}
+        | {"size": len(side.vocab)}
+        | dict(side.vocab.settings)
+        for side in (a, b)
     ]
     return {name: (value, sides[1][name]) for name, value in sides[0].items() if value != sides[1][name]}
 

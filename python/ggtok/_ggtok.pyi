@@ -285,9 +285,7 @@ class FlatBatch:
     def tolist(self) -> list[list[int]]:
         """The ids of each row as a list."""
 
-    def pad(
-        self, length: int | None, left: bool, value: int, multiple_of: int, to_numpy: bool
-    ) -> tuple[Any, Any]:
+    def pad(self, length: int | None, left: bool, value: int, multiple_of: int, to_numpy: bool) -> tuple[Any, Any]:
         """The rows filled up to one length, and which of the ids were there before: numpy arrays or buffers."""
 
     @staticmethod
@@ -344,9 +342,7 @@ def encode_batch(
 ) -> FlatBatch:
     """The ids of several texts."""
 
-def count_batch(
-    tokenizer: Tokenizer, texts: object, threads: int, add_special: bool, parse_special: bool
-) -> list[int]:
+def count_batch(tokenizer: Tokenizer, texts: object, threads: int, add_special: bool, parse_special: bool) -> list[int]:
     """How many tokens each of several texts has."""
 
 def decode_batch(

@@ -14,7 +14,7 @@ from .errors import GgtokError, TokenIndexError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from typing import Literal
+    from typing import Any, Literal
 
 
 class TokenAttribute(IntFlag):
@@ -185,7 +185,7 @@ class Vocab(Sequence[Token]):
 
         >>> import ggtok
         >>> ggtok.Tokenizer.builtin("bpe").vocab.merges[:2]
-        [('e', 'r'), ('i', 'n')]
+        [('\u00c2', '\u0142'), ('\u00c2', '\u00a7')]
         """
         merges = self._core._merges()  # type: ignore[attr-defined]
         rules = [] if merges is None else merges.tolist()
@@ -227,27 +227,28 @@ class Vocab(Sequence[Token]):
         >>> import ggtok, re
         >>> vocab = ggtok.Tokenizer.builtin("bpe").vocab
         >>> pieces = vocab.pieces
-        >>> [pieces[id] for id in vocab.search("okeniz")]
-        [b' tokeniz']
-        >>> [pieces[id] for id in vocab.search(" tok", match="prefix")]
-        [b' tok', b' token', b' tokens', b' tokeniz']
-        >>> [pieces[id] for id in vocab.search(re.compile(r"^<\|.*\|>$"))]
-        [b'<|endoftext|>', b'<|im_start|>', b'<|im_end|>']
+        >>> [pieces[id] for id in vocab.search("token")]
+        [b' token', b'(token']
+        >>> [pieces[id] for id in vocab.search(" tow", match="prefix")]
+        [b' toward', b' town']
+        >>> [pieces[id] for id in vocab.search(re.compile("^<.*(end|start)"))]
+        [b'<|im_start|>', b'<|im_end|>']
         """
         if match not in ("contains", "prefix"):
             raise GgtokError(f'match must be "contains" or "prefix", not {match!r}')
-        pattern = getattr(query, "pattern", None)
-        if pattern is None:
+        if isinstance(query, (str, bytes)):
             part = _bytes(query, "a query")
             if match == "prefix":
                 return sorted(_ggtok.ids_with_prefix(self._core, part))
             return [id for id, piece in enumerate(self.pieces) if part in piece]
+        pattern: Any = query
+        if not hasattr(pattern, "search") or not hasattr(pattern, "pattern"):
+            raise TypeError(f"a query must be str, bytes or a compiled pattern, not {type(query).__name__}")
         if match == "prefix":
             raise GgtokError("a pattern is searched for: for pieces that start with it, let it begin with ^")
-        found = query.search  # type: ignore[union-attr]
-        if isinstance(pattern, bytes):
-            return [id for id, piece in enumerate(self.pieces) if found(piece)]
-        return [id for id, piece in enumerate(self.pieces) if found(piece.decode("utf-8", "replace"))]
+        if isinstance(pattern.pattern, bytes):
+            return [id for id, piece in enumerate(self.pieces) if pattern.search(piece)]
+        return [id for id, piece in enumerate(self.pieces) if pattern.search(piece.decode("utf-8", "replace"))]
 
     def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
         """The id of a token or of its text.

@@ -9,6 +9,8 @@ use std::ptr::{self, NonNull};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyCapsuleMethods};
 
+use crate::errors::arrow_error;
+
 pub(super) const SCHEMA: &CStr = c"arrow_schema";
 pub(super) const ARRAY: &CStr = c"arrow_array";
 pub(super) const STREAM: &CStr = c"arrow_array_stream";
@@ -55,12 +57,19 @@ pub(super) struct Stream {
 /// A struct of the interface: all zero when released.
 pub(super) trait Released {
     const RELEASED: Self;
+
+    /// Whether it is.
+    fn is_released(&self) -> bool;
 }
 
 macro_rules! released {
     ($name:ident, { $($field:ident: $value:expr),* }) => {
         impl Released for $name {
             const RELEASED: Self = Self { $($field: $value,)* release: None, private: ptr::null_mut() };
+
+            fn is_released(&self) -> bool {
+                self.release.is_none()
+            }
         }
 
         impl Drop for $name {
@@ -97,7 +106,11 @@ pub(super) fn take<T: Released>(object: &Bound<'_, PyAny>, name: &'static CStr) 
     let pointer: NonNull<T> = capsule.pointer_checked(Some(name))?.cast();
     // SAFETY: under this name the interface promises a valid struct of type `T`, which the capsule owns and nobody
     // reads meanwhile. What is left in its place is a released struct, which its destructor leaves alone.
-    Ok(unsafe { ptr::replace(pointer.as_ptr(), T::RELEASED) })
+    let taken = unsafe { ptr::replace(pointer.as_ptr(), T::RELEASED) };
+    if taken.is_released() {
+        return Err(arrow_error(format!("the capsule {name:?} was taken before")));
+    }
+    Ok(taken)
 }
 
 /// Reads a struct inside a capsule, which keeps it.
