@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 import pytest
-from ggtok import GgtokError, GGUFError, Tokenizer, UnsupportedError, VocabularyError
+from ggtok import GgtokError, GGUFError, Tokenizer, TokenizerWarning, UnsupportedError, VocabularyError
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import bpe, special, strategies, unigram

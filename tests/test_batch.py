@@ -122,8 +122,10 @@ def int32s(*numbers: int) -> bytes:
     return array.array("i", numbers).tobytes()
 
 
-def with_offsets(*offsets: int, kind: Any = na.string()) -> Any:
-    return na.c_array_from_buffers(kind, len(offsets) - 1, [None, int32s(*offsets), b"abc"], validation_level="none")
+def with_offsets(*offsets: int) -> Any:
+    return na.c_array_from_buffers(
+        na.string(), len(offsets) - 1, [None, int32s(*offsets), b"abc"], validation_level="none"
+    )
 
 
 def with_views(*views: tuple[int, int, int, int]) -> Any:
@@ -159,12 +161,12 @@ def test_sound_columns_made_like_the_damaged_ones() -> None:
 
 def test_damaged_dictionaries() -> None:
     column = pa.DictionaryArray.from_arrays(pa.array([0, 9], pa.int32()), pa.array(["a"]), safe=False)
-    with pytest.raises(GgtokError, match="text 1: .*index is outside the dictionary"):
+    with pytest.raises(GgtokError, match=r"text 1: .*index is outside the dictionary"):
         BPE.encode_batch(column)
 
 
 def test_a_column_beyond_memory() -> None:
-    with pytest.raises(MemoryError, match="a column of 1125899906842624 rows does not fit"):
+    with pytest.raises(MemoryError, match=r"a column of 1125899906842624 rows does not fit"):
         BPE.encode_batch(na.c_array_from_buffers(na.null(), 2**50, [], validation_level="none"))
 
 
@@ -182,7 +184,7 @@ def test_a_capsule_is_taken_once() -> None:
     pair = pa.array(["a"]).__arrow_c_array__()
     given = type("Given", (), {"__arrow_c_array__": lambda self: pair})()
     assert BPE.encode_batch(given).tolist() == [[64]]
-    with pytest.raises(GgtokError, match="was taken before"):
+    with pytest.raises(GgtokError, match=r"was taken before"):
         BPE.encode_batch(given)
 
 
@@ -196,8 +198,8 @@ def test_a_stream_that_fails() -> None:
             schema = pa.schema({"a": pa.string()})
             return pa.RecordBatchReader.from_batches(schema, parts()).__arrow_c_stream__()
 
-    with pytest.raises(GgtokError, match="the Arrow stream of the texts failed: .*mine"):
-        BPE.encode_batch(Failing())  # type: ignore[arg-type]
+    with pytest.raises(GgtokError, match=r"the Arrow stream of the texts failed: .*mine"):
+        BPE.encode_batch(Failing())
 
 
 def test_errors_of_the_protocol_pass_through() -> None:
@@ -259,7 +261,7 @@ def test_numpy_texts() -> None:
     for texts in (np.array(["a", "bc"]), np.array(["a", "bc"], object), np.array([b"a", b"bc"])):
         assert BPE.encode_batch(texts).tolist() == [BPE.encode("a"), BPE.encode("bc")]
         assert BPE.count_batch(texts) == [1, 1]
-    with pytest.raises(TypeError, match="^text 1: a text must be str or bytes-like, not float$"):
+    with pytest.raises(TypeError, match=r"^text 1: a text must be str or bytes-like, not float$"):
         BPE.encode_batch(np.array(["a", float("nan")], object))
     with pytest.raises(TypeError):
         BPE.encode_batch(np.array("a"))
@@ -275,10 +277,11 @@ def test_pickle() -> None:
 
 
 @pytest.mark.parametrize(
-    "state", [(b"", b"", None), (b"1234", bytes(8), None), (b"", bytes(16), b""), (bytes(4), bytes(8) + b"\xff" * 8, None)]
+    "state",
+    [(b"", b"", None), (b"1234", bytes(8), None), (b"", bytes(16), b""), (bytes(4), bytes(8) + b"\xff" * 8, None)],
 )
 def test_damaged_pickles(state: Any) -> None:
-    with pytest.raises(ValueError, match="do not fit the ids"):
+    with pytest.raises(ValueError, match=r"do not fit the ids"):
         ggtok._ggtok.FlatBatch(*state)
 
 
@@ -332,7 +335,7 @@ def test_dlpack_of_an_old_reader() -> None:
 
     batch = BPE.encode_batch(["a b c"])
     for buffer in batch.buffers():
-        taken = np.from_dlpack(Old(buffer))  # type: ignore[arg-type]
+        taken = np.from_dlpack(Old(buffer))
         assert taken.tolist() == buffer.tolist()
         assert not np.shares_memory(taken, np.asarray(buffer))
 
@@ -343,7 +346,7 @@ def test_dlpack_of_an_old_reader() -> None:
 def test_padding() -> None:
     batch = BPE.encode_batch(["one text", "What is LoRA?", ""])
     ids, mask = batch.pad()
-    assert (ids.dtype, mask.dtype, ids.shape, mask.shape) == (np.int32, np.bool_, (3, 6), (3, 6))
+    assert (ids.dtype.name, mask.dtype.name, ids.shape, mask.shape) == ("int32", "bool", (3, 6), (3, 6))
     assert (ids[mask] == batch.ids).all()
     assert set(ids[~mask].tolist()) == {BPE.vocab.pad_id}
     assert (batch.attention_mask == mask).all()
@@ -375,7 +378,7 @@ def test_padding_refuses() -> None:
     for kind, message, arguments in cases:
         with pytest.raises(kind, match=message or None):
             batch.pad(**arguments)
-    with pytest.raises(GgtokError, match="^the vocabulary has no padding token: give the id to fill with as value=$"):
+    with pytest.raises(GgtokError, match=r"^the vocabulary has no padding token: give the id to fill with as value=$"):
         Tokenizer.builtin("spm").encode_batch(["a"]).pad()
 
 
@@ -407,10 +410,10 @@ def test_batches_are_their_texts(kind: str, data: st.DataObject) -> None:
 
     if any(id < 0 for ids in full for id in ids):
         return  # unknown text without an unknown token
-    decoding = {"remove_special": data.draw(st.booleans()), "unparse_special": data.draw(st.booleans())}
+    decoding: dict[str, Any] = {"remove_special": data.draw(st.booleans()), "unparse_special": data.draw(st.booleans())}
     back = [tokenizer.decode(ids, **decoding) for ids in full]
     for given_rows in (batch, full, map(tuple, full), [np.array(ids, np.int32) for ids in full]):
-        assert tokenizer.decode_batch(given_rows, **decoding) == back  # type: ignore[arg-type]
+        assert tokenizer.decode_batch(given_rows, **decoding) == back
 
 
 # Decoding
@@ -419,13 +422,13 @@ def test_batches_are_their_texts(kind: str, data: st.DataObject) -> None:
 def test_decode_batch() -> None:
     assert BPE.decode_batch([]) == []
     assert BPE.decode_batch(np.array([[9713, 5981], [78, 30]])) == ["What is", "o?"]
-    half = [BPE.vocab.id("\u00c3")]
+    half = [BPE.vocab.index("\u00c3")]
     assert BPE.decode_batch([[9713], half]) == ["What", "\ufffd"]
     assert BPE.decode_batch([half], errors="ignore") == [""]
 
 
 def test_decode_batch_names_the_row() -> None:
-    half = [BPE.vocab.id("\u00c3")]
+    half = [BPE.vocab.index("\u00c3")]
     cases: list[tuple[type[Exception], str, Any]] = [
         (TokenIndexError, "^row 1: token id 13000 is outside", [[1], [13000]]),
         (TokenIndexError, "^row 2: token id -1 is outside", [[1], [2], (-1,)]),
@@ -444,7 +447,7 @@ def test_decode_batch_names_the_row() -> None:
     with pytest.raises(LookupError):
         BPE.decode_batch([half], errors="no such handler")
     batch = BPE.encode_batch(["one text"])
-    with pytest.raises(TokenIndexError, match="^row 0: token id 6053 is outside the vocabulary of 4 tokens$"):
+    with pytest.raises(TokenIndexError, match=r"^row 0: token id 6053 is outside the vocabulary of 4 tokens$"):
         tiny().decode_batch(batch)
 
 

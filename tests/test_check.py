@@ -6,8 +6,10 @@ import pickle
 import re
 import time
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import ggtok
 import pytest
@@ -41,13 +43,11 @@ def spm(**changes: Any) -> Vocab:
     return vocab
 
 
-def opened(vocab: Vocab, metadata: dict[str, Any] | None = None, **overrides: Any) -> Tokenizer:
-    """A tokenizer without its warnings; `None` removes a key."""
-    changed = {key: value for key, value in (vocab.metadata() | (metadata or {})).items() if value is not None}
+def opened(vocab: Vocab, metadata: Mapping[str, Any] | None = None, overrides: Any = None) -> Tokenizer:
+    """A tokenizer without its warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TokenizerWarning)
-        given = {key.replace("__", "."): value for key, value in overrides.items()}
-        return Tokenizer.from_gguf(gguf_vocab.write(changed), overrides=given)
+        return Tokenizer.from_gguf(gguf_vocab.write(vocab.metadata() | dict(metadata or {})), overrides=overrides)
 
 
 def found(tokenizer: Tokenizer, code: str) -> Finding:
@@ -68,50 +68,92 @@ def llama3(**changes: Any) -> Vocab:
 
 
 PRE = "tokenizer.ggml.pre"
-CASES: list[tuple[str, str, str, Any]] = [
-    ("pre-missing", "error", r'Llama 3: open it with overrides={"tokenizer.ggml.pre": "llama-bpe"}', lambda: opened(llama3())),
-    ("pre-missing", "error", "converting the model again", lambda: opened(byte_level(pre=""))),
-    ("pre-default", "error", '"llama-bpe"', lambda: opened(llama3(pre="default"))),
-    ("pre-default", "warning", "if the model has another", lambda: opened(byte_level(pre="default"))),
-    ("pre-differs", "warning", "gpt-2, which cuts texts otherwise than llama-bpe", lambda: opened(llama3(pre="gpt-2"))),
-    ("added-missing", "error", "BOS is added", lambda: opened(Vocab("t5", [b"<pad>", b"</s>", b"<unk>", b"a"], [3, 3, 2, 1], eos=1, unk=2, add_bos=True))),
-    ("added-missing", "error", "EOS is added", lambda: opened(Vocab("gpt2", [b"a", b"b"], [1, 1], pre="gpt-2", merges=[b"a b"], add_eos=True))),
-    ("override-unknown", "error", "did you mean tokenizer.ggml.add_bos_token", lambda: opened(byte_level(), tokenizer__ggml__add_bos_tokne=True)),
-    ("override-unknown", "note", "has no effect", lambda: opened(byte_level(), llama__nonesuch=7)),
-    ("override-type", "error", "it is int, not bool", lambda: opened(byte_level(), tokenizer__ggml__add_bos_token=1)),
-    ("override-array", "error", "the value is an array", lambda: opened(byte_level(), tokenizer__ggml__tokens="a")),
-    ("end-missing", "warning", "no token ends generation", lambda: opened(Vocab("gpt2", [b"a", b"b"], [1, 1], pre="gpt-2", merges=[b"a b"]))),
-    ("special-outside", "warning", "out of range", lambda: opened(byte_level(), {"tokenizer.ggml.padding_token_id": 10**6})),
-    ("special-normal", "warning", "marked as normal", lambda: opened(byte_level(eos=5))),
-    ("special-looking", "warning", "<\\|role\\|>", lambda: opened(byte_level(texts=[*BYTES, b"he", b"<|role|>", b"</s>"], merges=[b"h e"]))),
-    ("bytes-missing", "error", "1 of the bytes of UTF-8", lambda: opened(byte_level(texts=[b"qq", *byte_level().texts[1:]]))),
-    ("bytes-missing", "note", "1 bytes that UTF-8 never has", lambda: opened(byte_level(texts=[b"qq" if id == 255 else text for id, text in enumerate(byte_level().texts)]))),
-    ("bytes-missing", "warning", "1 of the 256 bytes have no byte token", lambda: opened(spm(texts=[b"zz" if text == b"<0x41>" else text for text in spm().texts], types=[NORMAL if text == b"<0x41>" else kind for text, kind in zip(spm().texts, spm().types, strict=True)]))),
-    ("tokens-unmade", "note", r"1 token \('hel'\)", lambda: opened(byte_level(merges=[b"h e", b"h el"][:1]))),
-    ("merges-idle", "warning", r"1 merges \('x y'\)", lambda: opened(byte_level(merges=[b"h e", b"he l", b"x y"]))),
-    ("scores-odd", "error", "no number or infinite", lambda: opened(spm(scores=[0.0] * 259 + [-1.0, float("nan"), -3.0]))),
-    ("scores-missing", "error", "all scores are 0", lambda: opened(spm(scores=[0.0] * 262))),
-    ("size-differs", "warning", "is 7 and there are 259 tokens", lambda: opened(byte_level(), {"general.architecture": "llama", "llama.vocab_size": 7})),
-    ("template-bos", "note", "add_special=False", lambda: opened(spm(add_bos=True), {"tokenizer.chat_template": "{{ bos_token }}"})),
-    ("template-bos", "note", "add_special=False", lambda: opened(spm(add_bos=True), {"tokenizer.chat_template": "<s>{{ x }}"})),
-    ("template-tokens", "warning", r"<\|im_start\|>", lambda: opened(spm(), {"tokenizer.chat_template": "<|im_start|>"})),
-    ("unknown-missing", "warning", "the id -1", lambda: opened(Vocab("bert", [b"[CLS]", b"[SEP]", b"a"], [3, 3, 1], bos=0, sep=1), {"tokenizer.ggml.unknown_token_id": 10**6})),
-]  # fmt: skip
 
 
-@pytest.mark.parametrize(("code", "severity", "message", "make"), CASES, ids=[f"{c[0]} {i}" for i, c in enumerate(CASES)])
-def test_every_code(code: str, severity: str, message: str, make: Any) -> None:
-    finding = found(make(), code)
-    assert finding.severity == severity
-    assert re.search(message.replace("{", r"\{"), f"{finding.message}; {finding.advice}")
-    assert str(finding) == f"{severity}: {finding.message}; {finding.advice} [{code}]"
+class Case(NamedTuple):
+    """A file that has a finding: its vocabulary, and metadata and overrides on top."""
+
+    code: str
+    severity: str
+    says: str
+    vocab: Vocab
+    metadata: Mapping[str, Any] = MappingProxyType({})
+    overrides: Mapping[str, Any] = MappingProxyType({})
+
+
+OUTSIDE = 10**6
+TEMPLATE = "tokenizer.chat_template"
+NO_BYTE_TOKEN = [b"zz" if text == b"<0x41>" else text for text in spm().texts]
+NO_BYTE_TYPE = [NORMAL if text == b"<0x41>" else kind for text, kind in zip(spm().texts, spm().types, strict=True)]
+FF = [b"qq" if id == 255 else text for id, text in enumerate(byte_level().texts)]
+NO_BOS = Vocab("t5", [b"<pad>", b"</s>", b"<unk>", b"a"], [3, 3, 2, 1], eos=1, unk=2, add_bos=True)
+TWO = Vocab("gpt2", [b"a", b"b"], [1, 1], pre="gpt-2", merges=[b"a b"])
+TWO_AND_EOS = Vocab("gpt2", [b"a", b"b"], [1, 1], pre="gpt-2", merges=[b"a b"], add_eos=True)
+NO_UNKNOWN = Vocab("bert", [b"[CLS]", b"[SEP]", b"a"], [3, 3, 1], bos=0, sep=1)
+ROLE = byte_level(texts=[*BYTES, b"he", b"<|role|>", b"</s>"], merges=[b"h e"])
+
+CASES = [
+    Case("pre-missing", "error", 'Llama 3: open it with overrides={"tokenizer.ggml.pre": "llama-bpe"}', llama3()),
+    Case("pre-missing", "error", "converting the model again", byte_level(pre="")),
+    Case("pre-default", "error", '{"tokenizer.ggml.pre": "llama-bpe"}', llama3(pre="default")),
+    Case("pre-default", "warning", "if the model has another", byte_level(pre="default")),
+    Case("pre-differs", "warning", "gpt-2, which cuts texts otherwise than llama-bpe", llama3(pre="gpt-2")),
+    Case("added-missing", "error", "BOS is added", NO_BOS),
+    Case("added-missing", "error", "EOS is added", TWO_AND_EOS),
+    Case(
+        "override-unknown",
+        "error",
+        "did you mean tokenizer.ggml.add_bos_token?",
+        byte_level(),
+        {},
+        {
+            "tokenizer.ggml.add_bos_tokne": True,
+        },
+    ),
+    Case("override-unknown", "note", "has no effect", byte_level(), {}, {"llama.nonesuch": 7}),
+    Case("override-type", "error", "is int, not bool", byte_level(), {}, {"tokenizer.ggml.add_bos_token": 1}),
+    Case("override-array", "error", "the value is an array", byte_level(), {}, {"tokenizer.ggml.tokens": "a"}),
+    Case("end-missing", "warning", "no token ends generation", TWO),
+    Case("special-outside", "warning", "range", byte_level(), {"tokenizer.ggml.padding_token_id": OUTSIDE}),
+    Case("special-normal", "warning", "marked as normal", byte_level(eos=5)),
+    Case("special-looking", "warning", "<|role|>", ROLE),
+    Case("bytes-missing", "error", "1 of the bytes of UTF-8", byte_level(texts=[b"qq", *byte_level().texts[1:]])),
+    Case("bytes-missing", "note", "1 bytes that UTF-8 never has", byte_level(texts=FF)),
+    Case("bytes-missing", "warning", "1 of the 256 bytes", spm(texts=NO_BYTE_TOKEN, types=NO_BYTE_TYPE)),
+    Case("tokens-unmade", "note", "1 token ('hel')", byte_level(merges=[b"h e"])),
+    Case("merges-idle", "warning", "1 merges ('x y')", byte_level(merges=[b"h e", b"he l", b"x y"])),
+    Case("scores-odd", "error", "no number", spm(scores=[0.0] * 259 + [-1.0, float("nan"), -3.0])),
+    Case("scores-missing", "error", "all scores are 0", spm(scores=[0.0] * 262)),
+    Case(
+        "size-differs",
+        "warning",
+        "is 7 and there are 259 tokens",
+        byte_level(),
+        {
+            "general.architecture": "llama",
+            "llama.vocab_size": 7,
+        },
+    ),
+    Case("template-bos", "note", "add_special=False", spm(add_bos=True), {TEMPLATE: "{{ bos_token }}"}),
+    Case("template-bos", "note", "add_special=False", spm(add_bos=True), {TEMPLATE: "<s>{{ x }}"}),
+    Case("template-tokens", "warning", "<|im_start|>", spm(), {TEMPLATE: "<|im_start|>"}),
+    Case("unknown-missing", "warning", "the id -1", NO_UNKNOWN, {"tokenizer.ggml.unknown_token_id": OUTSIDE}),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.code} {case.severity}")
+def test_every_code(case: Case) -> None:
+    finding = found(opened(case.vocab, case.metadata, case.overrides), case.code)
+    assert finding.severity == case.severity
+    assert case.says in f"{finding.message}; {finding.advice}"
+    assert str(finding) == f"{case.severity}: {finding.message}; {finding.advice} [{case.code}]"
 
 
 def test_the_page_lists_every_code() -> None:
     source = Path(_check.__file__).read_text(encoding="utf-8")
     made = set(re.findall(r'Finding\("([a-z-]+)"', source))
     assert made == set(re.findall(r"^\| `([a-z-]+)` \|", PAGE, re.MULTILINE))
-    assert made == {case[0] for case in CASES}
+    assert made == {case.code for case in CASES}
 
 
 @pytest.mark.parametrize("make", [byte_level, spm])
@@ -166,8 +208,9 @@ def test_warnings_when_a_file_is_opened(tmp_path: Path) -> None:
         tokenizer = Tokenizer.from_gguf(path)
     assert caught[0].filename == __file__
     assert isinstance(caught[0].message, UserWarning)
-    assert caught[0].message.finding == found(tokenizer, "pre-missing")  # type: ignore[union-attr]
-    assert caught[0].message.finding.key == PRE  # type: ignore[union-attr]
+    assert isinstance(caught[0].message, TokenizerWarning)
+    assert caught[0].message.finding == found(tokenizer, "pre-missing")
+    assert caught[0].message.finding.key == PRE
     pickle.loads(pickle.dumps(tokenizer))  # without a warning
 
 
@@ -175,7 +218,7 @@ def test_warnings_when_a_file_is_opened(tmp_path: Path) -> None:
 def test_what_is_no_error_is_not_warned_of() -> None:
     """And overrides of another type, which the logger tells."""
     Tokenizer.from_gguf(byte_level(pre="default").gguf())
-    overrides = {"llama.nonesuch": 7, "tokenizer.chat_template": "x", "tokenizer.ggml.add_bos_token": 1}
+    overrides: dict[str, Any] = {"llama.nonesuch": 7, "tokenizer.chat_template": "x", "tokenizer.ggml.add_bos_token": 1}
     Tokenizer.from_gguf(byte_level().gguf(), overrides=overrides)
 
 

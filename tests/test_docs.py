@@ -43,7 +43,9 @@ def run_examples(test: doctest.DocTest) -> None:
 # Examples
 
 
-@pytest.mark.parametrize(("page", "fewest"), [("README.md", 10), ("docs/architecture.md", 3)])
+@pytest.mark.parametrize(
+    ("page", "fewest"), [("README.md", 10), ("docs/architecture.md", 3), ("docs/batches.md", 8), ("docs/check.md", 4)]
+)
 def test_examples_of_pages(page: str, fewest: int) -> None:
     source = "\n".join(fenced("python", (ROOT / page).read_text(encoding="utf-8")))
     test = doctest.DocTestParser().get_doctest(source, {}, page, page, 0)

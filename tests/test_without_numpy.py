@@ -39,7 +39,7 @@ def test_batches() -> None:
         assert memoryview(ids).tolist() == [6053, 7301, 6019, 7237] and offsets.tolist() == [0, 2, 4, 4]
         ids, mask = batch.pad(3, side="left")
         assert ids.shape == mask.shape == (3, 3) and ids.format == "i" and mask.format == "?"
-        assert ids.tolist() == [[12992, 6053, 7301], [12992, 6019, 7237], [12992] * 3]
+        assert ids.tolist() == [[12991, 6053, 7301], [12991, 6019, 7237], [12991] * 3]
         assert mask.tolist() == [[False, True, True]] * 2 + [[False] * 3] and ids[0, 2] == 7301
         assert batch.attention_mask.tolist() == [[True, True], [True, True], [False, False]]
         assert tok.encode_batch([]).pad()[0].tolist() == []

@@ -184,7 +184,7 @@ class Batch:
         >>> batch = ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "What is LoRA?"])
         >>> ids, mask = batch.pad(side="left")
         >>> ids
-        array([[12992, 12992, 12992, 12992,  6053,  7301],
+        array([[12991, 12991, 12991, 12991,  6053,  7301],
                [ 9713,  5981,  6266,    78,  9612,    30]], dtype=int32)
         >>> mask.sum(axis=1)
         array([2, 6])
