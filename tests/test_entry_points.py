@@ -28,6 +28,7 @@ class HostileError(Exception):
 
 EXPECTED = (
     *(TypeError, ValueError, LookupError, OverflowError, AttributeError, OSError, EOFError, HostileError),
+    BufferError,  # of `__dlpack__`
     NotImplementedError,  # of iterating over a memoryview with two dimensions
     ggtok.DependencyError,
 )
@@ -106,6 +107,11 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.FlatBatch.__reduce__": (FLAT.__reduce__, {}),
     "_ggtok.FlatBatch.__len__": (lambda: len(FLAT), {}),
     "_ggtok.FlatBatch.__eq__": (lambda other: other == FLAT, {"other": FLAT}),
+    "_ggtok.FlatBatch.__ne__": (lambda other: other != FLAT, {"other": FLAT}),
+    "_ggtok.FlatBatch.__lt__": (lambda other: FLAT < other, {"other": FLAT}),
+    "_ggtok.FlatBatch.__le__": (lambda other: FLAT <= other, {"other": FLAT}),
+    "_ggtok.FlatBatch.__gt__": (lambda other: FLAT > other, {"other": FLAT}),
+    "_ggtok.FlatBatch.__ge__": (lambda other: FLAT >= other, {"other": FLAT}),
     "_ggtok.FlatBatch.null_count": (lambda: FLAT.null_count, {}),
     "_ggtok.FlatBatch.ids": (FLAT.ids, {}),
     "_ggtok.FlatBatch.offsets": (FLAT.offsets, {}),

@@ -130,7 +130,7 @@ class Diff:
 def diff(
     a: Tokenizer, b: Tokenizer, text: Text | None = None, *, add_special: bool = True, parse_special: bool = False
 ) -> Diff:
-    """In what two tokenizers differ; with a text, also where their ids for it part.
+    r"""In what two tokenizers differ; with a text, also where their ids for it part.
 
     Tokens are the same if their texts are. Without a text, the result is false exactly where `a == b`.
 
@@ -151,9 +151,10 @@ def diff(
     >>> path = os.path.join(os.path.dirname(ggtok.__file__), "vocabularies", "bpe.gguf")
     >>> tok = ggtok.Tokenizer.from_gguf(path)
     >>> other = ggtok.Tokenizer.from_gguf(path, overrides={"tokenizer.ggml.pre": "gpt-2"})
-    >>> print(ggtok.diff(tok, other, "In 2026!"))
+    >>> print(ggtok.diff(tok, other, "The end.\n\n"))
     pre: 'qwen2' -> 'gpt-2'
-    the ids part at index 1, character 2 (byte 2): 220 b' ' -> 1165 b' 20'
+    clean_spaces: False -> True
+    the ids part at index 2, character 7 (byte 7): 6165 b'.\n\n' -> 13 b'.'
     """
     for tokenizer in (a, b):
         if not isinstance(tokenizer, Tokenizer):
