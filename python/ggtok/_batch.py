@@ -175,7 +175,7 @@ class Batch:
         Raises:
             GgtokError: A text has more tokens than `length` (its number is named); the vocabulary has no padding token
                 and no `value` is given; an argument is negative or, `multiple_of`, 0; `side` is something else; the
-                result does not fit into memory.
+                result does not fit into memory, or has more than 2**24 ids a row without need.
             TypeError: An argument is of another type.
 
         O(number of texts * length).

@@ -8,6 +8,9 @@ use crate::batch::Batch;
 use crate::interrupt::Ticker;
 use crate::sink::TokenId;
 
+/// The longest length of padded rows that no row needs: more is a mistake, and would fill the memory.
+const MAX_SPARE_LEN: usize = 1 << 24;
+
 /// Ids of several texts, borrowed: row `i` is `ids[offsets[i]..offsets[i + 1]]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rows<'a> {
@@ -76,7 +79,8 @@ impl<'a> Rows<'a> {
     /// Fills all rows up to one length.
     ///
     /// # Errors
-    /// [`PaddingError`]: a row is longer than the length asked for, or the result does not fit into memory.
+    /// [`PaddingError`]: a row is longer than the length asked for; or the result does not fit into memory, or is
+    /// longer than 2^24 ids a row without need.
     ///
     /// # Examples
     /// ```
@@ -99,6 +103,9 @@ impl<'a> Rows<'a> {
         }
 
         let too_large = PaddingError::TooLarge { rows: self.len(), length };
+        if length > longest.max(MAX_SPARE_LEN) {
+            return Err(too_large);
+        }
         let size = self.len().checked_mul(length).ok_or(too_large)?;
         let (mut ids, mut mask) = (Vec::new(), Vec::new());
         ids.try_reserve_exact(size).map_err(|_| too_large)?;
@@ -166,7 +173,7 @@ pub enum PaddingError {
         /// How many there is room for.
         length: usize,
     },
-    /// The result does not fit into memory.
+    /// The result does not fit into memory, or is far longer than any row.
     TooLarge {
         /// How many rows there are.
         rows: usize,
@@ -182,7 +189,7 @@ impl fmt::Display for PaddingError {
                 write!(f, "text {row} has {len} tokens, which is more than the length {length}")
             }
             Self::TooLarge { rows, length } => {
-                write!(f, "{rows} rows of {length} ids each do not fit into memory")
+                write!(f, "{rows} rows of {length} ids each are too large")
             }
         }
     }
@@ -212,7 +219,9 @@ mod tests {
         let error = PaddingError::TooLong { row: 1, len: 2, length: 1 };
         assert_eq!(rows.pad(padding), Err(error));
         assert_eq!(error.to_string(), "text 1 has 2 tokens, which is more than the length 1");
-        for (length, multiple_of) in [(usize::MAX, 1), (usize::MAX / 2, 1), (usize::MAX, 2), (1 << 60, 1)] {
+        for (length, multiple_of) in
+            [(usize::MAX, 1), (usize::MAX / 2, 1), (usize::MAX, 2), (1 << 60, 1), ((1 << 24) + 1, 1)]
+        {
             let padding = Padding { length: Some(length), multiple_of, ..padding };
             assert!(matches!(rows.pad(padding), Err(PaddingError::TooLarge { .. })), "{length}");
         }
