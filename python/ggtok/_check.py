@@ -143,6 +143,8 @@ def _pre(tokenizer: Tokenizer) -> Iterator[Finding]:
 
 
 def _cuts_alike(name: str | None, other: str) -> bool:
+    if name == other:
+        return True
     rows = _ggtok.pretokenizers()
     return name in rows and rows[name]["family"] == rows[other]["family"]
 
