@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 import pytest
-from ggtok import GgtokError, GGUFError, Tokenizer, UnsupportedError, VocabularyError
+from ggtok import GgtokError, GGUFError, Tokenizer, TokenizerWarning, UnsupportedError, VocabularyError
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import bpe, special, strategies, unigram
@@ -197,7 +197,8 @@ def test_charsmap_that_points_outside(data: bytes) -> None:
 
 def test_missing_special_token() -> None:
     """llama.cpp stops the process where a token must be added that is not there."""
-    tokenizer = Tokenizer.from_gguf(ugm_vocab(b"").gguf(), overrides={"tokenizer.ggml.add_bos_token": True})
+    with pytest.warns(TokenizerWarning, match=r"BOS is added to every text .*\[added-missing\]"):
+        tokenizer = Tokenizer.from_gguf(ugm_vocab(b"").gguf(), overrides={"tokenizer.ggml.add_bos_token": True})
     assert tokenizer.encode("a", add_special=False)
     with pytest.raises(VocabularyError, match="BOS"):
         tokenizer.encode("a")

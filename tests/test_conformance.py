@@ -98,6 +98,7 @@ def answer(tokenizer: Tokenizer, case: dict[str, Any]) -> tuple[object, object]:
     return case["ids"], ids if as_text == ids else {"bytes": ids, "str": as_text}
 
 
+@pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
 @pytest.mark.parametrize("path", shared_files("conformance/*.jsonl.gz") + shared_files("conformance/pre/*.jsonl.gz"))
 def test_cases(path: Path, report: Report) -> None:
     records = conformance.records(path)

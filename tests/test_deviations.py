@@ -12,7 +12,7 @@ from typing import Any
 
 import ggtok
 import pytest
-from ggtok import GgtokError, Tokenizer, VocabularyError, _ggtok
+from ggtok import GgtokError, Tokenizer, TokenizerWarning, VocabularyError, _ggtok
 from oracles import bpe, strategies
 from oracles.gguf_vocab import TokenType, Vocab, write
 
@@ -138,7 +138,8 @@ def test_spm_byte_without_a_token_is_unknown() -> None:
 )
 def test_a_missing_token_that_must_be_added(vocabulary: Vocab, absent: str) -> None:
     metadata = {key: value for key, value in vocabulary.metadata().items() if not key.endswith("token_id")}
-    tokenizer = Tokenizer.from_gguf(write(metadata))
+    with pytest.warns(TokenizerWarning, match=absent):
+        tokenizer = Tokenizer.from_gguf(write(metadata))
     tokenizer.encode("a", add_special=False)
     with pytest.raises(VocabularyError, match=absent):
         tokenizer.encode("a")

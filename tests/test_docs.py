@@ -43,16 +43,19 @@ def run_examples(test: doctest.DocTest) -> None:
 # Examples
 
 
-PAGES = [
+RUN = [
     ("README.md", 10),
     ("docs/architecture.md", 3),
+    ("docs/batches.md", 8),
     ("docs/chat.md", 11),
+    ("docs/check.md", 4),
     ("docs/chunks.md", 4),
+    ("docs/coming-from.md", 15),
     ("docs/streams.md", 10),
 ]
 
 
-@pytest.mark.parametrize(("page", "fewest"), PAGES)
+@pytest.mark.parametrize(("page", "fewest"), RUN)
 def test_examples_of_pages(page: str, fewest: int) -> None:
     source = "\n".join(fenced("python", (ROOT / page).read_text(encoding="utf-8")))
     test = doctest.DocTestParser().get_doctest(source, {}, page, page, 0)

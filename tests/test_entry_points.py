@@ -22,6 +22,7 @@ from typing import Any
 import ggtok
 import pytest
 from ggtok import _ggtok
+from oracles.gguf_vocab import Vocab
 
 
 class HostileError(Exception):
@@ -30,6 +31,7 @@ class HostileError(Exception):
 
 EXPECTED = (
     *(TypeError, ValueError, LookupError, OverflowError, AttributeError, OSError, EOFError, HostileError),
+    BufferError,  # of `__dlpack__`
     NotImplementedError,  # of iterating over a memoryview with two dimensions
     ggtok.DependencyError,
 )
@@ -80,6 +82,10 @@ CHAT: dict[str, Any] = {
     "template_text": "{{ messages[0].content }}",
 }
 ENCODING = TOKENIZER.encode_with_offsets("What is")
+TINY = ggtok.Tokenizer.from_gguf(Vocab("llama", [b"<unk>", b"<s>", b"</s>", b"a"], [2, 3, 3, 1], [0.0] * 4).gguf())
+FLAT = _ggtok.encode_batch(CORE, ["a", "a a"], 1, False, False, False)
+BUFFER = FLAT.ids()
+CODE = {"threads": 2, "add_special": True, "parse_special": True, "continues": True}
 DECODE = {"ids": [1, 300], "remove_special": True, "unparse_special": True}
 
 
@@ -126,10 +132,6 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.Tokenizer.piece": (CORE.piece, {"id": 3, "special": True}),
     "_ggtok.Tokenizer.repairs": (lambda: CORE.repairs, {}),
     "_ggtok.Tokenizer.heap_bytes": (lambda: CORE.heap_bytes, {}),
-    "_ggtok.Tokenizer._encode_batch": (
-        CORE._encode_batch,
-        {"texts": ["a", b"b"], "threads": 2, "add_special": True, "parse_special": True, "continues": True},
-    ),
     "_ggtok.Tokenizer._split": (
         CORE._split,
         {"text": "a b", "max_tokens": 8, "overlap": 1, "boundaries": ["word"]} | CUT,
@@ -149,6 +151,62 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.StringArray.__getitem__": (lambda index: strings(b"a", b"b")[index], {"index": 1}),
     "_ggtok.StringArray.tolist": (strings(b"a").tolist, {}),
     "_ggtok.StringArray.end": (lambda: strings(b"a").end, {}),
+    "_ggtok.Buffer.__len__": (lambda: len(BUFFER), {}),
+    "_ggtok.Buffer.__getitem__": (lambda index: BUFFER[index], {"index": 1}),
+    "_ggtok.Buffer.__iter__": (lambda: list(BUFFER), {}),
+    "_ggtok.Buffer.__repr__": (lambda: repr(BUFFER), {}),
+    "_ggtok.Buffer.__buffer__": (lambda: memoryview(BUFFER), {}),  # type: ignore[arg-type, unused-ignore]
+    "_ggtok.Buffer.__dlpack__": (
+        BUFFER.__dlpack__,
+        {"stream": None, "max_version": (1, 0), "dl_device": (1, 0), "copy": None},
+    ),
+    "_ggtok.Buffer.__dlpack_device__": (BUFFER.__dlpack_device__, {}),
+    "_ggtok.Buffer.tolist": (BUFFER.tolist, {}),
+    "_ggtok.Buffer.dtype": (lambda: BUFFER.dtype, {}),
+    "_ggtok.Buffer.shape": (lambda: BUFFER.shape, {}),
+    "_ggtok.FlatBatch.__new__": (
+        lambda **arguments: _ggtok.FlatBatch(*arguments.values()),
+        {"ids": bytes(8), "offsets": struct.pack("<3q", 0, 0, 2), "nulls": b"\1\0"},
+    ),
+    "_ggtok.FlatBatch.__reduce__": (FLAT.__reduce__, {}),
+    "_ggtok.FlatBatch.__len__": (lambda: len(FLAT), {}),
+    "_ggtok.FlatBatch.__eq__": (lambda other: other == FLAT, {"other": FLAT}),
+    "_ggtok.FlatBatch.__ne__": (lambda other: other != FLAT, {"other": FLAT}),
+    "_ggtok.FlatBatch.__lt__": (lambda other: other > FLAT, {"other": FLAT}),
+    "_ggtok.FlatBatch.__le__": (lambda other: other >= FLAT, {"other": FLAT}),
+    "_ggtok.FlatBatch.__gt__": (lambda other: other < FLAT, {"other": FLAT}),
+    "_ggtok.FlatBatch.__ge__": (lambda other: other <= FLAT, {"other": FLAT}),
+    "_ggtok.FlatBatch.null_count": (lambda: FLAT.null_count, {}),
+    "_ggtok.FlatBatch.ids": (FLAT.ids, {}),
+    "_ggtok.FlatBatch.offsets": (FLAT.offsets, {}),
+    "_ggtok.FlatBatch.select": (FLAT.select, {"start": 0, "len": 2, "step": 1}),
+    "_ggtok.FlatBatch.tolist": (FLAT.tolist, {}),
+    "_ggtok.FlatBatch.pad": (
+        FLAT.pad,
+        {"length": 9, "left": True, "value": 0, "multiple_of": 2, "to_numpy": False},
+    ),
+    "_ggtok.FlatBatch.arrow_schema": (FLAT.arrow_schema, {}),
+    "_ggtok.FlatBatch.arrow_array": (FLAT.arrow_array, {"requested_schema": FLAT.arrow_schema()}),
+    "_ggtok.import_numpy": (_ggtok.import_numpy, {}),
+    "_ggtok.encode_batch": (_ggtok.encode_batch, {"tokenizer": CORE, "texts": ["a", b"b"]} | CODE),
+    "_ggtok.count_batch": (_ggtok.count_batch, {"tokenizer": CORE, "texts": ["a", b"b"]} | CODE),
+    "_ggtok.decode_batch": (
+        _ggtok.decode_batch,
+        {"tokenizer": CORE, "batch": [[1]], "remove_special": True, "unparse_special": True, "errors": "replace"},
+    ),
+    "_ggtok.pieces": (_ggtok.pieces, {"tokenizer": CORE}),
+    "_ggtok.texts": (_ggtok.texts, {"tokenizer": CORE}),
+    "_ggtok.scores": (_ggtok.scores, {"tokenizer": CORE}),
+    "_ggtok.attributes": (_ggtok.attributes, {"tokenizer": CORE}),
+    "_ggtok.charsmap": (_ggtok.charsmap, {"tokenizer": CORE}),
+    "_ggtok.id_of_piece": (_ggtok.id_of_piece, {"tokenizer": CORE, "piece": b"a"}),
+    "_ggtok.ids_with_prefix": (_ggtok.ids_with_prefix, {"tokenizer": CORE, "prefix": b"a"}),
+    "_ggtok.unmade_tokens": (_ggtok.unmade_tokens, {"tokenizer": CORE, "merges": strings(b"a b")}),
+    "_ggtok.idle_merges": (_ggtok.idle_merges, {"tokenizer": CORE, "merges": strings(b"a b")}),
+    "_ggtok.parting": (
+        _ggtok.parting,
+        {"first": CORE, "second": TOKENIZER, "argument": "a", "add_special": True, "parse_special": True},
+    ),
     "_ggtok.families": (_ggtok.families, {}),
     "_ggtok.loader_texts": (_ggtok.loader_texts, {}),
     "_ggtok.models": (_ggtok.models, {}),
@@ -177,6 +235,21 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
         f"Tokenizer.{name}": (getattr(TOKENIZER, name), CHAT)
         for name in ("apply_chat_template", "encode_chat", "count_messages")
     },
+    "Tokenizer.count_batch": (TOKENIZER.count_batch, {"texts": ["a", b"b"]} | CODE),
+    "Tokenizer.decode_batch": (
+        TOKENIZER.decode_batch,
+        {"batch": [[1]], "remove_special": True, "unparse_special": True, "errors": "replace"},
+    ),
+    "Tokenizer.vocab_size": (lambda: TOKENIZER.vocab_size, {}),
+    "Tokenizer.check": (TOKENIZER.check, {}),
+    "diff": (
+        ggtok.diff,
+        {"a": TINY, "b": TINY, "text": "a", "add_special": True, "parse_special": True},
+    ),
+    "Vocab.pieces": (lambda: TOKENIZER.vocab.pieces, {}),
+    "Vocab.merges": (lambda: TOKENIZER.vocab.merges, {}),
+    "Vocab.id_of_piece": (TOKENIZER.vocab.id_of_piece, {"piece": "a"}),
+    "Vocab.search": (TOKENIZER.vocab.search, {"query": "a", "match": "prefix"}),
     "Tokenizer.metadata": (lambda: TOKENIZER.metadata, {}),
     "Tokenizer.vocab": (lambda: TOKENIZER.vocab, {}),
     "Tokenizer.__eq__": (lambda other: other == TOKENIZER, {"other": TOKENIZER}),
@@ -186,6 +259,18 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "Vocab.count": (lambda value: value in TOKENIZER.vocab, {"value": TOKEN}),
     "Batch.tolist": (lambda: TOKENIZER.encode_batch(["a"]).tolist(), {}),
     "Batch.__getitem__": (lambda index: TOKENIZER.encode_batch(["a"])[index], {"index": 0}),
+    "Batch.pad": (
+        lambda **arguments: TOKENIZER.encode_batch(["a"]).pad(**arguments),
+        {"length": 9, "side": "left", "value": 7, "multiple_of": 2},
+    ),
+    "Batch.attention_mask": (lambda: TOKENIZER.encode_batch(["a"]).attention_mask, {}),
+    "Batch.buffers": (lambda: TOKENIZER.encode_batch(["a"]).buffers(), {}),
+    "Batch.null_count": (lambda: TOKENIZER.encode_batch(["a"]).null_count, {}),
+    "Batch.to_arrow": (lambda: TOKENIZER.encode_batch(["a"]).to_arrow(), {}),
+    "Batch.__arrow_c_array__": (
+        TOKENIZER.encode_batch(["a"]).__arrow_c_array__,
+        {"requested_schema": FLAT.arrow_schema()},
+    ),
     "Batch.ids": (lambda: TOKENIZER.encode_batch(["a"]).ids, {}),
     "Batch.offsets": (lambda: TOKENIZER.encode_batch(["a"]).offsets, {}),
 }

@@ -14,8 +14,11 @@ import pytest
 from ggtok import _ggtok
 
 
-def test_stub_and_module_agree() -> None:
-    command = [sys.executable, "-m", "mypy.stubtest", "ggtok._ggtok"]
+def test_stub_and_module_agree(tmp_path: Path) -> None:
+    allowed = tmp_path / "allowed"
+    allowed.write_text("ggtok._ggtok.Buffer.__buffer__\n")  # CPython 3.11 shows it only to C
+    options = ["--allowlist", str(allowed), "--ignore-unused-allowlist"]
+    command = [sys.executable, "-m", "mypy.stubtest", "ggtok._ggtok", *options]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
 

@@ -2,8 +2,10 @@
 
 from ._batch import Batch
 from ._chat import ChatEncoding
+from ._check import Finding
 from ._chunks import Chunk
-from ._ggtok import Encoding, StreamDecoder, StreamEncoder, cache_limit, set_cache_limit
+from ._diff import Diff, diff
+from ._ggtok import Buffer, Encoding, StreamDecoder, StreamEncoder, __version__, cache_limit, set_cache_limit
 from ._tokenizer import Tokenizer
 from ._vocab import Token, TokenAttribute, Vocab
 from .errors import (
@@ -12,17 +14,21 @@ from .errors import (
     GgtokError,
     GGUFError,
     TokenIndexError,
+    TokenizerWarning,
     UnsupportedError,
     VocabularyError,
 )
 
 __all__ = [
     "Batch",
-    "Chunk",
+    "Buffer",
     "ChatEncoding",
     "ChatTemplateError",
+    "Chunk",
     "DependencyError",
+    "Diff",
     "Encoding",
+    "Finding",
     "GGUFError",
     "GgtokError",
     "StreamDecoder",
@@ -31,9 +37,12 @@ __all__ = [
     "TokenAttribute",
     "TokenIndexError",
     "Tokenizer",
+    "TokenizerWarning",
     "UnsupportedError",
     "Vocab",
     "VocabularyError",
+    "__version__",
     "cache_limit",
+    "diff",
     "set_cache_limit",
 ]

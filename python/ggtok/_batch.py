@@ -1,25 +1,39 @@
-"""The tokens of several texts: two flat arrays that look like a sequence of arrays."""
+"""The tokens of several texts: flat ids and offsets that look like a sequence of arrays."""
 
 from __future__ import annotations
 
 from itertools import pairwise
 from operator import index as as_int
 
+from . import _ggtok
+from .errors import DependencyError, GgtokError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, SupportsIndex, TypeAlias, overload
+    from typing import Any, Literal, SupportsIndex, TypeAlias, overload
 
     import numpy as np
+    import pyarrow  # type: ignore[import-untyped]
     from numpy.typing import NDArray
 
     Ids: TypeAlias = NDArray[np.int32]
+    Mask: TypeAlias = NDArray[np.bool_]
 
 
 class Batch:
-    """The tokens of several texts, as `Tokenizer.encode_batch` returns them.
+    """The tokens of several texts, as `Tokenizer.encode_batch` returns them. Immutable.
 
-    A sequence with one array of ids per text. All arrays are views of `ids`: nothing is copied.
+    A sequence with one array of ids per text. All of them are views of one block of memory: nothing is copied.
+
+    Rows (`batch[1]`), and what `pad` returns, are numpy arrays. Where numpy is not installed they are `memoryview`s of
+    the same items and shape, which have `len`, indices, slices, `tolist` and `==` too. The memory is read-only: change
+    a copy of it.
+
+    Other libraries take the memory as it is: Arrow (`pyarrow.array(batch)`, `polars.Series(batch)`) takes a list per
+    text, and buffers and DLPack have the flat ids and offsets (`buffers`).
+
+    A null in an Arrow column of texts has no tokens. Its row is empty, and null again for Arrow.
 
     >>> import ggtok
     >>> batch = ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "and another", "a third"])
@@ -31,19 +45,46 @@ class Batch:
     array([0, 2, 4, 6])
     """
 
-    __slots__ = ("ids", "offsets")
+    __slots__ = ("_flat", "_offsets", "_pad_id", "_rows")
 
-    ids: Ids
-    """The ids of all texts, end to end: int32, shape `(number of tokens,)`."""
-    offsets: NDArray[np.int64]
-    """Text `i` has the ids `ids[offsets[i]:offsets[i + 1]]`: int64, shape `(number of texts + 1,)`."""
+    _rows: _ggtok.FlatBatch
+    _pad_id: int | None
+    _flat: Any
+    """The ids of all texts as rows are shown, once a row was asked for."""
+    _offsets: memoryview
 
-    def __init__(self, ids: Ids, offsets: NDArray[np.int64]) -> None:
-        self.ids = ids
-        self.offsets = offsets
+    def __init__(self, rows: _ggtok.FlatBatch, pad_id: int | None = None) -> None:
+        self._rows, self._pad_id, self._flat = rows, pad_id, None
+        self._offsets = memoryview(rows.offsets())
+
+    @property
+    def ids(self) -> Ids:
+        """The ids of all texts, end to end: a numpy array, int32, shape `(number of tokens,)`.
+
+        Raises `DependencyError` where numpy is not installed; `buffers` needs no numpy.
+        """
+        return _ggtok.import_numpy().asarray(self._rows.ids())  # type: ignore[no-any-return]
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Text `i` has the ids `ids[offsets[i]:offsets[i + 1]]`: int64, shape `(number of texts + 1,)`.
+
+        Raises `DependencyError` where numpy is not installed.
+        """
+        return _ggtok.import_numpy().asarray(self._rows.offsets())  # type: ignore[no-any-return]
+
+    @property
+    def null_count(self) -> int:
+        """The number of texts that were null in an Arrow column.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").encode_batch(["", "a"]).null_count
+        0
+        """
+        return self._rows.null_count
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return len(self._rows)
 
     if TYPE_CHECKING:
 
@@ -55,7 +96,7 @@ class Batch:
     def __getitem__(self, index: SupportsIndex | slice) -> Ids | Batch:
         """The ids of one text, or the batch of a slice of the texts.
 
-        A slice with a step of 1 is a view, as of a list of texts; one with another step copies its ids.
+        A slice with a step of 1 shares the ids; one with another step copies them.
 
         Raises `IndexError` for a text that is not in the batch, and `TypeError` for an index of another type.
 
@@ -65,7 +106,9 @@ class Batch:
         ([64, 10300], [[6053, 7301], [6019, 7237]], [[64, 10300], [6019, 7237], [6053, 7301]])
         """
         if isinstance(index, slice):
-            return self._slice(*index.indices(len(self)))
+            texts = range(*index.indices(len(self)))
+            start = texts.start if texts else 0
+            return Batch(self._rows.select(start, len(texts), texts.step), self._pad_id)
         try:
             text = as_int(index)
         except TypeError:
@@ -75,21 +118,18 @@ class Batch:
         if not -num_texts <= text < num_texts:
             raise IndexError(f"text {text} of a batch of {num_texts}")
         text %= num_texts
-        return self.ids[self.offsets[text] : self.offsets[text + 1]]
-
-    def _slice(self, start: int, stop: int, step: int) -> Batch:
-        import numpy as np
-
-        if step == 1:
-            offsets = self.offsets[start : max(start, stop) + 1]
-            return Batch(self.ids[offsets[0] : offsets[-1]], offsets - offsets[0])
-        texts = np.arange(start, stop, step)
-        offsets = np.zeros(len(texts) + 1, np.int64)
-        np.cumsum((self.offsets[1:] - self.offsets[:-1])[texts], out=offsets[1:])
-        return Batch(np.concatenate([self.ids[:0], *(self[text] for text in texts)]), offsets)
+        return self._all_ids()[self._offsets[text] : self._offsets[text + 1]]
 
     def __iter__(self) -> Iterator[Ids]:
-        return (self.ids[start:end] for start, end in zip(self.offsets[:-1], self.offsets[1:], strict=True))
+        ids = self._all_ids()
+        return (ids[start:end] for start, end in pairwise(self._offsets))
+
+    def _all_ids(self) -> Ids:
+        """The ids of all texts, as rows are shown."""
+        if self._flat is None:
+            numpy, ids = _numpy(), self._rows.ids()
+            self._flat = memoryview(ids) if numpy is None else numpy.asarray(ids)
+        return self._flat  # type: ignore[no-any-return]
 
     def tolist(self) -> list[list[int]]:
         """The ids of each text as a list of Python ints.
@@ -98,16 +138,134 @@ class Batch:
         >>> ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "and another"]).tolist()
         [[6053, 7301], [6019, 7237]]
         """
-        ids: list[int] = self.ids.tolist()
-        offsets: list[int] = self.offsets.tolist()
-        return [ids[start:end] for start, end in pairwise(offsets)]
+        return self._rows.tolist()
+
+    def buffers(self) -> tuple[_ggtok.Buffer, _ggtok.Buffer]:
+        """The flat ids (int32) and offsets (int64) as memory that other libraries read without a copy.
+
+        A `Buffer` has the buffer protocol (`memoryview`, `numpy.asarray`) and DLPack (`torch.from_dlpack`).
+
+        >>> import ggtok
+        >>> ids, offsets = ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "and another"]).buffers()
+        >>> memoryview(ids).tolist(), memoryview(offsets).tolist()
+        ([6053, 7301, 6019, 7237], [0, 2, 4])
+        """
+        return self._rows.ids(), self._rows.offsets()
+
+    def pad(
+        self,
+        length: SupportsIndex | None = None,
+        *,
+        side: Literal["left", "right"] = "right",
+        value: SupportsIndex | None = None,
+        multiple_of: SupportsIndex | None = None,
+    ) -> tuple[Ids, Mask]:
+        """All rows filled up to one length, and which of the ids come from the texts.
+
+        Args:
+            length: The length of every row. Default: that of the longest.
+            side: Where to fill: "right", after the ids, or "left", before them, as for generation.
+            value: The id to fill with. Default: the vocabulary's padding token, `vocab.pad_id`.
+            multiple_of: Round the length up to a multiple of this.
+
+        Returns:
+            The ids, int32, and the mask, bool: True where the id comes from a text. Both have the shape
+            `(number of texts, length)`. As numpy arrays they can be written to.
+
+        Raises:
+            GgtokError: A text has more tokens than `length` (its number is named); the vocabulary has no padding token
+                and no `value` is given; an argument is negative or, `multiple_of`, 0; `side` is something else; the
+                result does not fit into memory, or has more than 2**24 ids a row without need.
+            TypeError: An argument is of another type.
+
+        O(number of texts * length).
+
+        >>> import ggtok
+        >>> batch = ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "What is LoRA?"])
+        >>> ids, mask = batch.pad(side="left")
+        >>> ids
+        array([[12991, 12991, 12991, 12991,  6053,  7301],
+               [ 9713,  5981,  6266,    78,  9612,    30]], dtype=int32)
+        >>> mask.sum(axis=1)
+        array([2, 6])
+        """
+        if side not in ("left", "right"):
+            raise GgtokError(f'side must be "left" or "right", not {side!r}')
+        fill = self._pad_id if value is None else as_int(value)
+        if fill is None:
+            raise GgtokError("the vocabulary has no padding token: give the id to fill with as value=")
+        if not -(2**31) <= fill < 2**31:
+            raise GgtokError(f"value must fit into 32 bits, not {fill}")
+        wanted = None if length is None else _at_least(0, length, "length")
+        multiple = 1 if multiple_of is None else _at_least(1, multiple_of, "multiple_of")
+        has_numpy = _numpy() is not None
+        ids, mask = self._rows.pad(wanted, side == "left", fill, multiple, has_numpy)
+        return (ids, mask) if has_numpy else (memoryview(ids), memoryview(mask))  # type: ignore[return-value]
+
+    @property
+    def attention_mask(self) -> Mask:
+        """The mask that `pad()` returns: bool, shape `(number of texts, most tokens of a text)`.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "a"]).attention_mask.tolist()
+        [[True, True], [True, False]]
+        """
+        return self.pad(value=0)[1]
+
+    def to_arrow(self) -> pyarrow.LargeListArray:
+        """A pyarrow array with a list of int32 per text, `large_list<int32>`. It shares the memory.
+
+        Raises `DependencyError` where pyarrow is not installed. Other libraries with the Arrow PyCapsule interface take
+        the batch itself.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "a"]).to_arrow().to_pylist()
+        [[6053, 7301], [64]]
+        """
+        try:
+            import pyarrow
+        except ModuleNotFoundError as error:
+            raise DependencyError("to_arrow needs pyarrow, which is not installed: pip install pyarrow") from error
+        return pyarrow.array(self)
+
+    def __arrow_c_schema__(self) -> object:
+        """The type that `__arrow_c_array__` returns: `large_list<int32>`."""
+        return self._rows.arrow_schema()
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """The batch by the Arrow PyCapsule interface: a list of int32 per text, null for a null.
+
+        The type is `large_list<int32>`, or `list<int32>` if that is requested and 32-bit offsets suffice.
+        """
+        return self._rows.arrow_array(requested_schema)
 
     def __eq__(self, other: Any) -> bool:
         if not isinstance(other, Batch):
             return NotImplemented
-        return self.tolist() == other.tolist()
+        return self._rows == other._rows
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Batch, (self._rows, self._pad_id)
+
     def __repr__(self) -> str:
-        return f"<ggtok.Batch of {len(self)} texts, {len(self.ids)} tokens>"
+        nulls = f", {self.null_count} of them null" if self.null_count else ""
+        return f"<ggtok.Batch of {len(self)} texts{nulls}, {self._offsets[-1]} tokens>"
+
+
+def _numpy() -> Any:
+    """numpy; `None` where it is not installed."""
+    try:
+        return _ggtok.import_numpy()
+    except DependencyError as error:
+        if isinstance(error.__cause__, ModuleNotFoundError):
+            return None
+        raise  # it is there and broken
+
+
+def _at_least(least: int, value: SupportsIndex, name: str) -> int:
+    number = as_int(value)
+    if number < least:
+        raise GgtokError(f"{name} must be at least {least}, not {number}")
+    return min(number, 2**62)

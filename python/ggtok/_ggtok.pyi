@@ -1,12 +1,14 @@
 """The Rust part of ggtok, as `rust/python/src` defines it."""
 
-from collections.abc import Iterable
-from types import GenericAlias
+from collections.abc import Iterable, Iterator
+from types import GenericAlias, ModuleType
 from typing import (
+    Any,
     AnyStr,
     ClassVar,
     Generic,
     Literal,
+    Self,
     SupportsIndex,
     TypeAlias,
     TypedDict,
@@ -18,24 +20,43 @@ from typing import (
 import numpy as np
 from _typeshed import ReadableBuffer
 from numpy.typing import NDArray
-from typing_extensions import Self, disjoint_base
+from typing_extensions import disjoint_base
 
 __all__ = [
+    "Buffer",
     "Encoding",
+    "FlatBatch",
     "StreamDecoder",
     "StreamEncoder",
     "StringArray",
     "Tokenizer",
-    "cache_limit",
+    "__version__",
     "_encoding",
+    "attributes",
+    "cache_limit",
+    "charsmap",
+    "count_batch",
+    "decode_batch",
+    "encode_batch",
     "families",
+    "id_of_piece",
+    "idle_merges",
+    "ids_with_prefix",
+    "import_numpy",
     "loader_texts",
     "models",
+    "parting",
+    "pieces",
     "pretokenizers",
+    "scores",
     "set_cache_limit",
     "special_keys",
     "string_array",
+    "texts",
+    "unmade_tokens",
 ]
+
+__version__: str
 
 _Text: TypeAlias = str | ReadableBuffer
 _Ids: TypeAlias = Iterable[SupportsIndex]
@@ -364,9 +385,6 @@ class Tokenizer:
         True
         """
 
-    def _encode_batch(
-        self, texts: Iterable[_Text], threads: int, add_special: bool, parse_special: bool, continues: bool
-    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]: ...
     def _split(
         self, text: str, max_tokens: int, overlap: int, boundaries: list[str], add_special: bool, parse_special: bool
     ) -> list[tuple[int, int, int]]: ...
@@ -435,6 +453,7 @@ class Encoding:
     __hash__: ClassVar[None]  # type: ignore[assignment]
     def __reduce__(self) -> tuple[object, tuple[bytes, bytes]]: ...
 
+@final
 class StreamDecoder(Generic[AnyStr]):
     """Turns ids into text as they arrive. Made by `Tokenizer.decoder`.
 
@@ -619,6 +638,92 @@ class StringArray:
     def tolist(self) -> list[bytes]:
         """All strings as bytes objects."""
 
+@final
+class Buffer:
+    """Numbers in memory that other libraries read without copying them: a row of them, or rows of one length.
+
+    It has the buffer protocol (`memoryview(buffer)`, `numpy.asarray(buffer)`) and DLPack
+    (`torch.from_dlpack(buffer)`, `jax.numpy.from_dlpack(buffer)`). The memory cannot be written to. Made by
+    `Batch.buffers`.
+
+    >>> import ggtok
+    >>> ids, offsets = ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "and another"]).buffers()
+    >>> ids.dtype, ids.shape, ids.tolist(), memoryview(offsets)[-1]
+    ('int32', (4,), [6053, 7301, 6019, 7237], 4)
+    """
+
+    @property
+    def dtype(self) -> str:
+        """The type of an item: "int32", "int64" or "bool"."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many items there are in each dimension."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: Any, /) -> Any: ...
+    def __iter__(self) -> Iterator[int]: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def tolist(self) -> list[Any]:
+        """The items as Python objects: a list, or a list of lists."""
+
+    def __dlpack__(
+        self,
+        *,
+        stream: object = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """The memory as a DLPack capsule; called by `from_dlpack` of other libraries.
+
+        Args:
+            stream: None, as for all memory of the CPU.
+            max_version: The newest DLPack that the caller reads. Before 1.0 memory could not be marked as read-only, so
+                such a caller is given a copy.
+            dl_device: Where the memory is wanted: None or `(1, 0)`, the CPU.
+            copy: Whether to copy: always, never, or (None) where it is needed.
+
+        Raises:
+            BufferError: The memory cannot be given like that.
+        """
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The device of the memory: `(1, 0)`, the CPU."""
+
+@final
+class FlatBatch:
+    """The rows of a batch: what `ggtok.Batch` is made of."""
+
+    def __new__(cls, ids: bytes, offsets: bytes, nulls: bytes | None) -> Self: ...
+    def __len__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    @property
+    def null_count(self) -> int:
+        """The number of null rows."""
+
+    def ids(self) -> Buffer:
+        """All ids, end to end."""
+
+    def offsets(self) -> Buffer:
+        """One offset more than rows."""
+
+    def select(self, start: int, len: int, step: int) -> FlatBatch:
+        """`len` rows from `start` on, `step` apart; with a step of 1 they share the ids."""
+
+    def tolist(self) -> list[list[int]]:
+        """The ids of each row as a list."""
+
+    def pad(self, length: int | None, left: bool, value: int, multiple_of: int, to_numpy: bool) -> tuple[Any, Any]:
+        """The rows filled up to one length, and which of the ids were there before: numpy arrays or buffers."""
+
+    @staticmethod
+    def arrow_schema() -> object:
+        """The Arrow type of batches, as a capsule."""
+
+    def arrow_array(self, requested_schema: object) -> tuple[object, object]:
+        """The batch for Arrow: capsules with type and array."""
+
 @type_check_only
 class _PreTokenizer(TypedDict):
     family: str
@@ -685,3 +790,53 @@ def loader_texts() -> dict[str, list[str]]:
 
 def models() -> dict[str, str]:
     """`tokenizer.ggml.model` by name: the kind of vocabulary."""
+
+def import_numpy() -> ModuleType:
+    """numpy, imported so that Ctrl-C does not break it. Raises `DependencyError` where it cannot be imported."""
+
+def encode_batch(
+    tokenizer: Tokenizer, texts: object, threads: int, add_special: bool, parse_special: bool, continues: bool
+) -> FlatBatch:
+    """The ids of several texts."""
+
+def count_batch(
+    tokenizer: Tokenizer, texts: object, threads: int, add_special: bool, parse_special: bool, continues: bool
+) -> list[int]:
+    """How many tokens each of several texts has."""
+
+def decode_batch(
+    tokenizer: Tokenizer, batch: object, remove_special: bool, unparse_special: bool, errors: str
+) -> list[str]:
+    """The texts of several rows of ids."""
+
+def pieces(tokenizer: Tokenizer) -> list[bytes]:
+    """The piece of every token, special tokens included."""
+
+def texts(tokenizer: Tokenizer) -> list[bytes]:
+    """The text of every token, as in the file."""
+
+def scores(tokenizer: Tokenizer) -> bytes:
+    """The score of every token: float32, in the machine's byte order."""
+
+def attributes(tokenizer: Tokenizer) -> bytes:
+    """The attributes of every token: uint16, in the machine's byte order."""
+
+def charsmap(tokenizer: Tokenizer) -> bytes:
+    """The precompiled character map."""
+
+def id_of_piece(tokenizer: Tokenizer, piece: bytes) -> int | None:
+    """The lowest id with this piece."""
+
+def ids_with_prefix(tokenizer: Tokenizer, prefix: bytes) -> list[int]:
+    """The ids of all tokens whose pieces start with these bytes, in the order of the pieces."""
+
+def unmade_tokens(tokenizer: Tokenizer, merges: StringArray | None) -> list[int]:
+    """The normal tokens that no merge makes."""
+
+def idle_merges(tokenizer: Tokenizer, merges: StringArray) -> list[int]:
+    """The ranks of the merges whose result is no token."""
+
+def parting(
+    first: Tokenizer, second: Tokenizer, argument: object, add_special: bool, parse_special: bool
+) -> tuple[int, tuple[int, int, int] | None, tuple[int, int, int] | None] | None:
+    """The first place where the ids of a text part."""

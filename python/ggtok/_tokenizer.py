@@ -8,6 +8,7 @@ from operator import index as as_int
 from . import _ggtok
 from ._batch import Batch
 from ._chat import ChatMethods
+from ._check import warn
 from ._chunks import Chunk
 from ._gguf import Metadata, Type, to_bytes
 from ._prefix import name_of
@@ -17,11 +18,11 @@ from .errors import GgtokError, GGUFError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any, Protocol, TypeAlias
+    from typing import Any, Protocol, Self, SupportsIndex, TypeAlias
 
     from _typeshed import ReadableBuffer
-    from typing_extensions import Self
 
+    from ._check import Finding
     from ._gguf import Array, Scalar
     from ._prefix import Source
 
@@ -30,6 +31,13 @@ if TYPE_CHECKING:
     class SupportsRead(Protocol):
         def read(self, size: int, /) -> Text: ...
 
+    class ArrowArray(Protocol):
+        def __arrow_c_array__(self, requested_schema: object = None, /) -> tuple[object, object]: ...
+
+    class ArrowStream(Protocol):
+        def __arrow_c_stream__(self, requested_schema: object = None, /) -> object: ...
+
+    Texts: TypeAlias = Iterable[Text] | ArrowArray | ArrowStream
 
 BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
 
@@ -101,8 +109,8 @@ class Tokenizer(ChatMethods, _ggtok.Tokenizer):
             OSError: The file cannot be read.
             TypeError: An argument is of another type.
 
-        `path` of the first three is the file's path. Warns (`UserWarning`) where a byte-pair vocabulary names no
-        pre-tokenizer.
+        `path` of the first three is the file's path. Warns (`TokenizerWarning`) of what is certainly wrong and seen at
+        a glance, such as a byte-pair vocabulary that names no pre-tokenizer; `check` looks closer.
 
         >>> import ggtok, os
         >>> path = os.path.join(os.path.dirname(ggtok.__file__), "vocabularies", "spm.gguf")
@@ -136,6 +144,7 @@ class Tokenizer(ChatMethods, _ggtok.Tokenizer):
         self = super().__new__(cls, core.pop("model"), **core)
         for name, value in (("_metadata", metadata), ("_digest", None), ("vocab", Vocab(self))):
             object.__setattr__(self, name, value)
+        warn(self, stacklevel=4)
         return self
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -155,9 +164,19 @@ class Tokenizer(ChatMethods, _ggtok.Tokenizer):
         """
         return self._metadata.scalars
 
+    @property
+    def vocab_size(self) -> int:
+        """The number of tokens: `len(vocab)`.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").vocab_size
+        13000
+        """
+        return self._size()
+
     def encode_batch(
         self,
-        texts: Iterable[Text],
+        texts: Texts,
         *,
         threads: int | None = None,
         add_special: bool = True,
@@ -167,31 +186,112 @@ class Tokenizer(ChatMethods, _ggtok.Tokenizer):
         """Encodes several texts on several threads.
 
         Args:
-            texts: An iterable of texts as `encode` takes them. It is read to its end first.
+            texts: An iterable of texts as `encode` takes them, which is read to its end first: a list, a generator, a
+                numpy array of strings. Or a column of strings or binary from a library with the Arrow PyCapsule
+                interface (pyarrow, polars, pandas, DuckDB, ...), dictionary-encoded or not, whose texts are read where
+                they are. A null in it has no tokens, not even BOS: its row is empty, and null again for Arrow.
             threads: The number of threads, at least 1. Default: the number of cores that this process may use.
             add_special: As in `encode`.
             parse_special: As in `encode`.
             continues: As in `encode`, for every text.
 
         Returns:
-            The ids of each text, in the order of the texts, in two flat arrays.
+            The ids of each text, in the order of the texts, in one block of memory.
 
         Raises:
-            TypeError: `texts` is one text or not iterable, or a text is of another type: "text 3: ...".
-            GgtokError: `threads` is less than 1; or as `encode`, with the number of the first text that fails.
-            DependencyError: numpy is not installed.
+            TypeError: `texts` is one text or not iterable, or a column of something else than texts; or a text is of
+                another type: "text 3: ...".
+            GgtokError: `threads` is less than 1; or as `encode`, with the number of the first text that fails; or an
+                Arrow column is damaged.
 
         Exceptions of the iterable pass through.
 
         >>> import ggtok
         >>> batch = ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "and another"], threads=2)
-        >>> batch.ids, batch.offsets
-        (array([6053, 7301, 6019, 7237], dtype=int32), array([0, 2, 4]))
+        >>> batch.tolist()
+        [[6053, 7301], [6019, 7237]]
         """
-        threads = _cores() if threads is None else as_int(threads)
-        if threads < 1:
-            raise GgtokError(f"threads must be at least 1, not {threads}")
-        return Batch(*self._encode_batch(texts, min(threads, MAX_THREADS), add_special, parse_special, continues))
+        return Batch(
+            _ggtok.encode_batch(self, texts, _num_threads(threads), add_special, parse_special, continues),
+            self.vocab.pad_id,
+        )
+
+    def count_batch(
+        self,
+        texts: Texts,
+        *,
+        threads: int | None = None,
+        add_special: bool = True,
+        parse_special: bool = False,
+        continues: bool = False,
+    ) -> list[int]:
+        """Counts the tokens of several texts on several threads, without keeping the ids.
+
+        Takes the arguments of `encode_batch` and raises what it does.
+
+        Returns:
+            The number of tokens of each text, in the order of the texts; 0 for a null in an Arrow column.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").count_batch(["one text", "What is LoRA?"])
+        [2, 6]
+        """
+        return _ggtok.count_batch(self, texts, _num_threads(threads), add_special, parse_special, continues)
+
+    def decode_batch(
+        self,
+        batch: Batch | Iterable[Iterable[SupportsIndex]],
+        *,
+        remove_special: bool = False,
+        unparse_special: bool = False,
+        errors: str = "replace",
+    ) -> list[str]:
+        """Decodes several rows of token ids to texts.
+
+        Args:
+            batch: A `Batch`, or an iterable of rows as `decode` takes them: lists, arrays, a two-dimensional array.
+            remove_special: As in `decode`.
+            unparse_special: As in `decode`.
+            errors: As in `decode`.
+
+        Returns:
+            One text per row.
+
+        Raises:
+            TypeError, TokenIndexError, UnicodeDecodeError, LookupError: As `decode`, with the number of the first row
+                that fails.
+
+        Exceptions of the iterables pass through.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> tok.decode_batch([[6053, 7301], [6019, 7237]])
+        ['one text', 'and another']
+        >>> tok.decode_batch(tok.encode_batch(["one text", "and another"])[:1])
+        ['one text']
+        """
+        rows = batch._rows if isinstance(batch, Batch) else batch
+        return _ggtok.decode_batch(self, rows, remove_special, unparse_special, errors)
+
+    def check(self) -> list[Finding]:
+        """What is suspicious about the file: settings that give other ids than the model was trained with, and gaps.
+
+        Serious findings that are cheap to see are also told as warnings (`TokenizerWarning`) when the file is opened.
+        A sound file can have notes. `docs/check.md` lists all codes.
+
+        Takes up to a second for a large vocabulary.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> tok.check()
+        []
+        """
+        from ._check import check
+
+        return check(self)
+
+    def _merges(self) -> _ggtok.StringArray | None:
+        return _merges(self._metadata, self.vocab.model)
 
     def split(
         self,
@@ -309,7 +409,7 @@ class Tokenizer(ChatMethods, _ggtok.Tokenizer):
             from hashlib import blake2b
 
             digest = blake2b(self._canonical_bytes(), digest_size=16)
-            merges = _merges(self._metadata, self.vocab.model)
+            merges = self._merges()
             if merges is not None:
                 texts = merges.tolist()
                 digest.update(array("Q", map(len, texts)))
@@ -357,6 +457,13 @@ def _size(name: str, value: int, least: int) -> int:
     return min(value, 1 << 40)
 
 
+def _num_threads(threads: int | None) -> int:
+    threads = _cores() if threads is None else as_int(threads)
+    if threads < 1:
+        raise GgtokError(f"threads must be at least 1, not {threads}")
+    return min(threads, MAX_THREADS)
+
+
 def _cores() -> int:
     """The number of cores that this process may use."""
     try:
@@ -398,11 +505,6 @@ def _definition(metadata: Metadata) -> dict[str, object]:
         return definition
     if model in BYTE_PAIR:
         definition["merges"] = _merges(metadata, model)
-        if not pre and model != "gemma4":
-            import warnings
-
-            message = "the file names no pre-tokenizer: the default is used, and the ids may differ from the model's"
-            warnings.warn(f"{message}; converting the model again would help", stacklevel=4)
     if model == "t5":
         definition["charsmap"] = raw(array("precompiled_charsmap", Type.INT8, Type.UINT8))
     tokens = array("tokens", Type.STRING)

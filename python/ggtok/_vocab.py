@@ -7,8 +7,14 @@ from enum import IntFlag
 from types import MappingProxyType
 from typing import NamedTuple, overload
 
+from . import _ggtok
 from ._ggtok import Tokenizer
-from .errors import TokenIndexError
+from .errors import GgtokError, TokenIndexError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from typing import Any, Literal
 
 
 class TokenAttribute(IntFlag):
@@ -159,6 +165,91 @@ class Vocab(Sequence[Token]):
             raise TypeError(f"the text of a token must be str or bytes, not {type(text).__name__}")
         return self._core._token_id(text)
 
+    @property
+    def pieces(self) -> list[bytes]:
+        r"""The bytes of every token, by id: what `Tokenizer.piece(id)` returns. A new list each time.
+
+        >>> import ggtok
+        >>> pieces = ggtok.Tokenizer.builtin("bpe").vocab.pieces
+        >>> len(pieces), pieces[5981], pieces[12993]
+        (13000, b' is', b'<|im_end|>')
+        """
+        return _ggtok.pieces(self._core)
+
+    @property
+    def merges(self) -> list[tuple[str, str]]:
+        """The merge rules of a byte-pair vocabulary, lowest rank first: two token texts each, as in `Token.text`.
+
+        Empty for other kinds, which have none. A rule without a space in the file, which never applies, has an empty
+        right side. A new list each time, in O(number of rules).
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").vocab.merges[6000]
+        ('ar', 'g')
+        """
+        merges = self._core._merges()  # type: ignore[attr-defined]
+        rules = [] if merges is None else merges.tolist()
+        return [_sides(rule.decode("utf-8", "surrogateescape")) for rule in rules]
+
+    def id_of_piece(self, piece: str | bytes) -> int | None:
+        r"""The id of the token whose piece is exactly these bytes, or `None` where there is none.
+
+        `id` looks a token up by its text in the file, this by the bytes that it stands for in a text. Of several such
+        tokens it is the one with the lowest id. A `str` is taken as its UTF-8.
+
+        The first call sorts the vocabulary, in about 0.1 s at most; later ones take a microsecond.
+
+        >>> import ggtok
+        >>> vocab = ggtok.Tokenizer.builtin("bpe").vocab
+        >>> vocab.id_of_piece(b" is"), vocab.id_of_piece("<|im_end|>"), vocab.id_of_piece(b"nonesuch")
+        (5981, 12993, None)
+        """
+        return _ggtok.id_of_piece(self._core, _bytes(piece, "a piece"))
+
+    def search(
+        self,
+        query: str | bytes | re.Pattern[str] | re.Pattern[bytes],
+        *,
+        match: Literal["contains", "prefix"] = "contains",
+    ) -> list[int]:
+        r"""The ids of the tokens whose pieces match a query, in ascending order.
+
+        Args:
+            query: A text or bytes that the piece must contain; or a compiled pattern that must be found in it. A
+                pattern of `str` searches the piece as text, with U+FFFD for what is not UTF-8.
+            match: "prefix" for pieces that start with the query: fast enough for a constrained decoder, since it
+                searches a sorted list. Not for patterns, which have `^`.
+
+        Raises:
+            TypeError: `query` is of another type.
+            GgtokError: `match` is something else, or "prefix" with a pattern.
+
+        >>> import ggtok, re
+        >>> vocab = ggtok.Tokenizer.builtin("bpe").vocab
+        >>> pieces = vocab.pieces
+        >>> [pieces[id] for id in vocab.search("token")]
+        [b' token', b'(token']
+        >>> [pieces[id] for id in vocab.search(" tow", match="prefix")]
+        [b' toward', b' town']
+        >>> [pieces[id] for id in vocab.search(re.compile("^<.*_(end|start)"))]
+        [b'<|im_start|>', b'<|im_end|>']
+        """
+        if match not in ("contains", "prefix"):
+            raise GgtokError(f'match must be "contains" or "prefix", not {match!r}')
+        if isinstance(query, (str, bytes)):
+            part = _bytes(query, "a query")
+            if match == "prefix":
+                return sorted(_ggtok.ids_with_prefix(self._core, part))
+            return [id for id, piece in enumerate(self.pieces) if part in piece]
+        pattern: Any = query
+        if not hasattr(pattern, "search") or not hasattr(pattern, "pattern"):
+            raise TypeError(f"a query must be str, bytes or a compiled pattern, not {type(query).__name__}")
+        if match == "prefix":
+            raise GgtokError("a pattern is searched for: for pieces that start with it, let it begin with ^")
+        if isinstance(pattern.pattern, bytes):
+            return [id for id, piece in enumerate(self.pieces) if pattern.search(piece)]
+        return [id for id, piece in enumerate(self.pieces) if pattern.search(piece.decode("utf-8", "replace"))]
+
     def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
         """The id of a token or of its text.
 
@@ -178,3 +269,17 @@ class Vocab(Sequence[Token]):
 
     def __repr__(self) -> str:
         return f"<ggtok.Vocab of {len(self)} {self.kind} tokens>"
+
+
+def _bytes(text: object, what: str) -> bytes:
+    if isinstance(text, str):
+        return text.encode("utf-8", "surrogatepass")
+    if not isinstance(text, bytes):
+        raise TypeError(f"{what} must be str or bytes, not {type(text).__name__}")
+    return text
+
+
+def _sides(rule: str) -> tuple[str, str]:
+    """The sides of a merge rule: before and after the first space that is not its first character."""
+    at = rule.find(" ", 1)
+    return (rule[:at], rule[at + 1 :]) if at > 0 else (rule, "")

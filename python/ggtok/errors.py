@@ -8,9 +8,14 @@ __all__ = [
     "GGUFError",
     "GgtokError",
     "TokenIndexError",
+    "TokenizerWarning",
     "UnsupportedError",
     "VocabularyError",
 ]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._check import Finding
 
 
 class GgtokError(ValueError):
@@ -93,8 +98,11 @@ class TokenIndexError(GgtokError, IndexError):
 
 
 class DependencyError(GgtokError, ImportError):
-    """A call needs an optional package that is not installed: `encode_array` and `encode_batch` need numpy, chat
-    templates need jinja2."""
+    """A call needs an optional package that is not installed.
+
+    `Tokenizer.encode_array`, `Batch.ids` and `Batch.offsets` need numpy, `Batch.to_arrow` needs pyarrow, and chat
+    templates need jinja2.
+    """
 
 
 class ChatTemplateError(GgtokError):
@@ -117,3 +125,14 @@ class ChatTemplateError(GgtokError):
         place = f"chat template {template!r}" if template is not None else ""
         place += f", line {line}" if line is not None else ""
         super().__init__(f"{place}: {problem}" if place else problem)
+
+
+class TokenizerWarning(UserWarning):
+    """What `Tokenizer.from_gguf` warns of: the file gives other ids than the model was trained with, or calls fail.
+
+    `finding` says it in parts, as `Tokenizer.check` does.
+    """
+
+    def __init__(self, finding: Finding) -> None:
+        self.finding = finding
+        super().__init__(f"{finding.message}; {finding.advice} [{finding.code}]")

@@ -7,6 +7,12 @@
 //! The calling thread works too. It is the only one that asks the caller whether to stop (see
 //! [`interruptible`]); the others stop when it does.
 
+mod decode;
+mod rows;
+
+pub use decode::DecodedBatch;
+pub use rows::{Padded, Padding, PaddingError, Rows, Side};
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};

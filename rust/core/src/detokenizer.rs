@@ -8,8 +8,10 @@
 //!
 //! Deviations: those of [`pieces`].
 
+mod order;
 mod pieces;
 
+pub use order::PieceOrder;
 pub use pieces::TokenPieces;
 
 use memchr::{memchr_iter, memchr2_iter};

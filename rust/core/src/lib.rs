@@ -29,8 +29,10 @@ pub mod unicode;
 
 mod batch;
 mod characters;
+mod check;
 mod chunks;
 mod detokenizer;
+mod diff;
 mod error;
 mod interrupt;
 mod lookup;
@@ -49,10 +51,12 @@ mod threads;
 mod tokenizer;
 mod vocabulary;
 
-pub use batch::Batch;
+pub use batch::{Batch, DecodedBatch, Padded, Padding, PaddingError, Rows, Side};
+pub use check::{merges_without_token, tokens_without_merge};
 pub use chunks::boundaries::Boundary;
-pub use chunks::truncate::Side;
+pub use chunks::truncate::Truncation;
 pub use chunks::{BudgetError, Chunk, Segmentable, SplitOptions};
+pub use diff::{Parting, first_parting};
 pub use error::{EncodeError, TokenIndexError, VocabularyError};
 pub use interrupt::{Interrupted, interruptible};
 pub use parts::Parts;

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::detokenizer::{TokenPieces, detokenize};
+use crate::detokenizer::{PieceOrder, TokenPieces, detokenize};
 use crate::error::{EncodeError, TokenIndexError, VocabularyError};
 use crate::interrupt;
 use crate::model::Fragment;
@@ -101,6 +101,8 @@ pub struct Tokenizer {
     pieces: OnceLock<TokenPieces>,
     /// Built by the first call that asks for spans.
     lengths: OnceLock<Option<Lengths>>,
+    /// Built by the first call that looks a token up by its piece.
+    piece_order: OnceLock<PieceOrder>,
 }
 
 impl Tokenizer {
@@ -126,7 +128,7 @@ impl Tokenizer {
             pieces.get_or_init(|| made);
         }
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { number, vocabulary, model, specials, pieces, lengths: OnceLock::new() })
+        Ok(Self { number, vocabulary, model, specials, pieces, lengths: OnceLock::new(), piece_order: OnceLock::new() })
     }
 
     /// A number that no other tokenizer of this process has.
@@ -317,6 +319,22 @@ impl Tokenizer {
         self.pieces().piece(id, special)
     }
 
+    /// The lowest id whose piece, special tokens included, is exactly `piece`. O(n log n) for n tokens the first time,
+    /// then O(log n) comparisons.
+    pub fn id_of_piece(&self, piece: &[u8]) -> Option<TokenId> {
+        self.piece_order().find(self.pieces(), piece)
+    }
+
+    /// The ids of all tokens whose pieces, special tokens included, start with `prefix`: in the order of the pieces,
+    /// and equal pieces by id. As fast as [`Tokenizer::id_of_piece`].
+    pub fn ids_with_prefix(&self, prefix: &[u8]) -> &[TokenId] {
+        self.piece_order().with_prefix(self.pieces(), prefix)
+    }
+
+    fn piece_order(&self) -> &PieceOrder {
+        self.piece_order.get_or_init(|| PieceOrder::new(self.pieces(), self.vocabulary.len()))
+    }
+
     /// Checks that the vocabulary has a token with this id.
     ///
     /// # Errors
@@ -343,6 +361,7 @@ impl Tokenizer {
             + self.specials.iter().map(Specials::heap_bytes).sum::<usize>()
             + self.pieces.get().map_or(0, TokenPieces::heap_bytes)
             + self.lengths.get().and_then(Option::as_ref).map_or(0, Lengths::heap_bytes)
+            + self.piece_order.get().map_or(0, PieceOrder::heap_bytes)
     }
 }
 

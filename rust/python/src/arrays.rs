@@ -75,6 +75,13 @@ impl<'py> Arrays<'py> {
     }
 }
 
+/// numpy, imported so that Ctrl-C does not break it. Raises `DependencyError` where it cannot be imported.
+#[pyfunction]
+pub fn import_numpy(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    Arrays::ready(py)?;
+    py.import(intern!(py, "numpy"))
+}
+
 /// The items of an int32 array with one dimension; `None` for anything else.
 pub(crate) fn int32(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<TokenId>>> {
     let py = object.py();

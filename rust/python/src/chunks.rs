@@ -1,6 +1,6 @@
 //! Texts that are cut to a budget: arguments for the core, and places in characters for Python.
 
-use ggtok_core::{Boundary, BudgetError, Segmentable, Side, SplitOptions};
+use ggtok_core::{Boundary, BudgetError, Segmentable, SplitOptions, Truncation};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
@@ -75,8 +75,12 @@ pub(crate) fn split_options(max_tokens: usize, overlap: usize, names: &Bound<'_,
 }
 
 /// The side with this name.
-pub(crate) fn side(name: &str) -> PyResult<Side> {
-    named("side must be", name, &[("right", Side::Right), ("left", Side::Left), ("middle", Side::Middle)])
+pub(crate) fn side(name: &str) -> PyResult<Truncation> {
+    named(
+        "side must be",
+        name,
+        &[("right", Truncation::Right), ("left", Truncation::Left), ("middle", Truncation::Middle)],
+    )
 }
 
 fn named<T: Copy>(what: &str, name: &str, known: &[(&str, T)]) -> PyResult<T> {

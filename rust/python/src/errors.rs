@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use ggtok_core::{EncodeError, StringsError, TokenIndexError, VocabularyError};
+use ggtok_core::{EncodeError, PaddingError, StringsError, TokenIndexError, VocabularyError};
 use pyo3::PyErr;
 use pyo3::exceptions::{PyEOFError, PyOverflowError};
 
@@ -46,6 +46,29 @@ impl Raise for (usize, EncodeError) {
         let (index, error) = self;
         encode_error(error, format!("text {index}: {error}"))
     }
+}
+
+/// An error of a row `self.0` of ids.
+impl Raise for (usize, TokenIndexError) {
+    fn raise(self) -> PyErr {
+        python::TokenIndexError::new_err(format!("row {}: {}", self.0, self.1))
+    }
+}
+
+impl Raise for PaddingError {
+    fn raise(self) -> PyErr {
+        python::GgtokError::new_err(self.to_string())
+    }
+}
+
+/// An error of `whose` encoding.
+pub(crate) fn named_encode_error(whose: &str, error: EncodeError) -> PyErr {
+    encode_error(error, format!("{whose}: {error}"))
+}
+
+/// An Arrow column that cannot be read.
+pub(crate) fn arrow_error(message: String) -> PyErr {
+    python::GgtokError::new_err(message)
 }
 
 fn encode_error(error: EncodeError, message: String) -> PyErr {

@@ -2,29 +2,45 @@
 
 mod arguments;
 mod arrays;
+mod arrow;
+mod batch;
 mod chunks;
 mod decoder;
+mod dlpack;
 mod encoder;
 mod encoding;
 mod errors;
 mod ints;
+mod memory;
 mod parts;
 mod run;
 mod scratch;
 mod strings;
 mod tables;
 mod tokenizer;
+mod vocabulary;
 
 use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 mod _ggtok {
+    /// The version of the package.
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    use super::arrays::import_numpy;
+    #[pymodule_export]
+    use super::batch::{FlatBatch, count_batch, decode_batch, encode_batch};
     #[pymodule_export]
     use super::decoder::StreamDecoder;
     #[pymodule_export]
     use super::encoder::StreamEncoder;
     #[pymodule_export]
     use super::encoding::{_encoding, Encoding};
+    #[pymodule_export]
+    use super::memory::Buffer;
     #[pymodule_export]
     use super::scratch::{cache_limit, set_cache_limit};
     #[pymodule_export]
@@ -33,4 +49,8 @@ mod _ggtok {
     use super::tables::{families, loader_texts, models, pretokenizers, special_keys};
     #[pymodule_export]
     use super::tokenizer::Tokenizer;
+    #[pymodule_export]
+    use super::vocabulary::{
+        attributes, charsmap, id_of_piece, idle_merges, ids_with_prefix, parting, pieces, scores, texts, unmade_tokens,
+    };
 }

@@ -11,7 +11,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
-use crate::arguments::{self, TextArgument, text, token_id, token_ids};
+use crate::arguments::{self, text, token_id, token_ids};
 use crate::arrays::Arrays;
 use crate::chunks::{self, Cuttable, split_options};
 use crate::decoder::StreamDecoder;
@@ -21,23 +21,20 @@ use crate::errors::invalid;
 use crate::ints::with_lists;
 use crate::parts::{self, not_utf8};
 use crate::run::{quick, run, run_long};
-use crate::scratch::{Owner, cache_limit, with_scratch};
+use crate::scratch::{Owner, with_scratch};
 use crate::strings::StringArray;
 
 /// The capacity that an array of ids starts with: enough for a short text.
 const ROOM: usize = 64;
 
-/// Flat ids and offsets.
-type FlatBatch<'py> = (Bound<'py, PyArray1<TokenId>>, Bound<'py, PyArray1<i64>>);
-
 /// A vocabulary and its algorithm: the base class of `ggtok.Tokenizer`, which says how to make one.
 #[pyclass(frozen, subclass, module = "ggtok._ggtok")]
 pub struct Tokenizer {
     /// Shared with its streams.
-    core: Arc<ggtok_core::Tokenizer>,
+    pub(crate) core: Arc<ggtok_core::Tokenizer>,
     owner: Arc<Owner>,
     /// Scratch spaces for the threads of batches.
-    pool: ScratchPool,
+    pub(crate) pool: ScratchPool,
 }
 
 impl Tokenizer {
@@ -424,27 +421,6 @@ impl Tokenizer {
     fn encoder(&self, add_special: bool, parse_special: bool) -> PyResult<StreamEncoder> {
         let options = EncodeOptions { add_special, parse_special, ..EncodeOptions::default() };
         StreamEncoder::new(Arc::clone(&self.core), Arc::clone(&self.owner), options)
-    }
-
-    /// The flat ids (int32) and offsets (int64) of several texts.
-    fn _encode_batch<'py>(
-        &self,
-        py: Python<'py>,
-        texts: &Bound<'py, PyAny>,
-        threads: usize,
-        add_special: bool,
-        parse_special: bool,
-        continues: bool,
-    ) -> PyResult<FlatBatch<'py>> {
-        let arrays = Arrays::ready(py)?;
-        let objects = arguments::objects(texts)?;
-        let arguments = arguments::texts(&objects)?;
-        let texts: Vec<_> = arguments.iter().map(TextArgument::text).collect();
-        let num_bytes = texts.iter().map(|text| text.as_bytes().len() + 1).sum();
-        let options = EncodeOptions { add_special, parse_special, continues };
-        self.pool.set_cache_limit(cache_limit());
-        let batch = run(py, num_bytes, || self.core.encode_batch(&texts, options, threads, &self.pool))?;
-        Ok((arrays.array(batch.ids)?, arrays.array(batch.offsets)?))
     }
 
     /// The chunks of a text: where each starts and ends, in characters, and its number of tokens.

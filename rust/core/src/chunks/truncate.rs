@@ -23,7 +23,7 @@ const SINGLE_STEPS: usize = 2 * CODE_POINTS_BEYOND;
 
 /// Where a text loses what is over the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum Truncation {
     /// The start is kept.
     Right,
     /// The end is kept.
@@ -42,7 +42,7 @@ impl Tokenizer {
         &self,
         text: &Segmentable<'_>,
         max_tokens: usize,
-        side: Side,
+        side: Truncation,
         options: EncodeOptions,
         scratch: &mut Scratch,
     ) -> Result<Range<usize>, BudgetError> {
@@ -54,9 +54,9 @@ impl Tokenizer {
 
         let room = max_tokens - measure.num_added;
         match side {
-            Side::Right => Ok(measure.longest_start(room)?..len),
-            Side::Left => Ok(0..measure.longest_end(0, room)?),
-            Side::Middle => {
+            Truncation::Right => Ok(measure.longest_start(room)?..len),
+            Truncation::Left => Ok(0..measure.longest_end(0, room)?),
+            Truncation::Middle => {
                 let share = room.div_ceil(2);
                 let start = measure.longest_start(share)?;
                 Ok(start..measure.longest_end(start, room - share)?.max(start))

@@ -1,0 +1,343 @@
+"""What is suspicious about a tokenizer's file: each finding has a code, a severity, and what to do about it.
+
+The checks of `AT_LOAD` look up a few tokens by text, so that every opened file can be warned of. The others look at all
+tokens and merges; what would be slow in Python is done in Rust (`rust/core/src/check.rs`). `docs/check.md` lists the
+codes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from . import _ggtok
+from ._gguf import Array
+from .errors import TokenizerWarning
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Literal, TypeAlias
+
+    from ._gguf import Entry
+    from ._tokenizer import Tokenizer
+
+    Check: TypeAlias = Callable[[Tokenizer], Iterator["Finding"]]
+
+GGML = "tokenizer.ggml."
+PRE = GGML + "pre"
+SCALARS = {f"{GGML}model": "str", PRE: "str", "general.name": "str", "general.architecture": "str"}
+"""Keys that are read besides flags, special tokens and the size of the vocabulary, with their types."""
+
+NOT_IN_UTF8 = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))
+"""The bytes that no UTF-8 text has."""
+
+NORMAL = 4
+NUM_SHOWN = 3
+
+
+class Finding(NamedTuple):
+    """Something suspicious about a file, as `Tokenizer.check` returns it.
+
+    >>> import ggtok
+    >>> tok = ggtok.Tokenizer.builtin("spm")
+    >>> [finding.code for finding in tok.check() if finding.severity == "error"]
+    []
+    """
+
+    code: str
+    """What kind of thing it is: a name that stays the same from version to version."""
+    severity: Literal["error", "warning", "note"]
+    """error: ids are wrong or calls fail. warning: they probably are or do. note: it can surprise."""
+    message: str
+    """What is the case."""
+    advice: str
+    """What to do about it."""
+    key: str | None = None
+    """The metadata key that it is about."""
+    tokens: tuple[int, ...] = ()
+    """The ids of the tokens that it is about."""
+
+    def __str__(self) -> str:
+        return f"{self.severity}: {self.message}; {self.advice} [{self.code}]"
+
+
+def check(tokenizer: Tokenizer) -> list[Finding]:
+    """All findings, the most severe first."""
+    found = [finding for check in (*AT_LOAD, *THOROUGH) for finding in check(tokenizer)]
+    return sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity))
+
+
+def warn(tokenizer: Tokenizer, stacklevel: int) -> None:
+    """Warns of the errors that a glance shows."""
+    for check in AT_LOAD:
+        for finding in check(tokenizer):
+            # The reader of metadata logs overrides of another type itself.
+            if finding.severity == "error" and finding.code != "override-type":
+                import warnings
+
+                warnings.warn(TokenizerWarning(finding), stacklevel=stacklevel)
+
+
+class Origin(NamedTuple):
+    """A well-known vocabulary: the pre-tokenizer that belongs to it, and tokens with ids that tell it from others."""
+
+    pre: str
+    name: str
+    tokens: tuple[tuple[str, int], ...]
+    is_certain: bool = True
+    """Whether no other pre-tokenizer is used with these tokens."""
+
+
+ORIGINS = (
+    Origin("llama-bpe", "Llama 3", (("What", 3923), ("Hello", 9906), ("\u0120return", 471))),
+    Origin("qwen2", "Qwen 2", (("What", 3838), ("Hello", 9707), ("\u0120return", 470))),
+    Origin("deepseek-llm", "DeepSeek LLM", (("What", 2640), ("Hello", 17464), ("\u0120return", 972))),
+    Origin("mpt", "MPT", (("What", 1276), ("Hello", 12092), ("\u0120return", 1091)), is_certain=False),
+    Origin("gpt-2", "GPT-2", (("What", 2061), ("Hello", 15496), ("\u0120return", 1441)), is_certain=False),
+    Origin("gpt-4o", "GPT-4o", (("<|endoftext|>", 199999), ("<|endofprompt|>", 200018))),
+    Origin("llama4", "Llama 4", (("<|begin_of_text|>", 200000), ("<|header_start|>", 200005))),
+    Origin("tekken", "Mistral's Tekken", (("<s>", 1), ("</s>", 2), ("[INST]", 3), ("[/INST]", 4))),
+)
+
+
+def _origin(tokenizer: Tokenizer) -> Origin | None:
+    """The well-known vocabulary that this one is, or extends."""
+    id = tokenizer._token_id
+    is_it = (all(id(text.encode()) == token for text, token in origin.tokens) for origin in ORIGINS)
+    return next((origin for origin, found in zip(ORIGINS, is_it, strict=True) if found), None)
+
+
+def _entry(tokenizer: Tokenizer, key: str) -> Entry | None:
+    return tokenizer._metadata.entries.get(key)
+
+
+def _is_byte_level(tokenizer: Tokenizer) -> bool:
+    return tokenizer.vocab.model in ("gpt2", "hybriddna") and not tokenizer.vocab.settings["escape_whitespaces"]
+
+
+def _shown(tokenizer: Tokenizer, ids: list[int]) -> str:
+    """How many tokens, and the first of them."""
+    texts = ", ".join(repr(tokenizer.vocab[id].text) for id in ids[:NUM_SHOWN])
+    return f"{len(ids)} token{'s' * (len(ids) != 1)} ({texts}{', ...' * (len(ids) > NUM_SHOWN)})"
+
+
+def _pre(tokenizer: Tokenizer) -> Iterator[Finding]:
+    vocab = tokenizer.vocab
+    if vocab.model not in ("gpt2", "hybriddna", "whitespace"):
+        return
+    given, origin = tokenizer._metadata.overrides.get(PRE), _origin(tokenizer)
+    if not isinstance(given, str):
+        entry = _entry(tokenizer, PRE)
+        given = "" if entry is None else str(entry.value)
+    right = origin and f'its tokens are those of {origin.name}: open it with overrides={{"{PRE}": "{origin.pre}"}}'
+    if not given.partition("\0")[0]:
+        message = "the file names no pre-tokenizer: the default is used, and the ids may differ from the model's"
+        yield Finding("pre-missing", "error", message, right or "converting the model again would help", PRE)
+    elif vocab.pre == "default":
+        message = "the file names the pre-tokenizer default, which was made for no model: the ids may differ"
+        advice = right or f'if the model has another, open it with overrides={{"{PRE}": ...}}'
+        yield Finding("pre-default", "error" if origin else "warning", message, advice, PRE)
+    elif right and origin and origin.is_certain and not _cuts_alike(vocab.pre, origin.pre):
+        message = f"the file names the pre-tokenizer {vocab.pre}, which cuts texts otherwise than {origin.pre}"
+        yield Finding("pre-differs", "warning", message, right, PRE)
+
+
+def _cuts_alike(name: str | None, other: str) -> bool:
+    if name == other:
+        return True
+    rows = _ggtok.pretokenizers()
+    return name in rows and rows[name]["family"] == rows[other]["family"]
+
+
+def _added(tokenizer: Tokenizer) -> Iterator[Finding]:
+    vocab = tokenizer.vocab
+    wanted: tuple[tuple[str, bool, int | None, str], ...] = ()
+    if vocab.kind in ("spm", "bpe", "ugm", "plamo2"):
+        wanted = (("BOS", vocab.add_bos, vocab.bos_id, "bos"), ("EOS", vocab.add_eos, vocab.eos_id, "eos"))
+    elif vocab.kind == "wpm":
+        wanted = (("BOS", True, vocab.bos_id, "bos"), ("SEP", True, vocab.sep_id, "seperator"))
+    for name, is_added, id, key in wanted:
+        if is_added and id is None:
+            key = f"{GGML}{key}_token_id"
+            message = f"{name} is added to every text and the vocabulary has none, so encoding fails"
+            off = (
+                ""
+                if vocab.kind == "wpm"
+                else f' or leave it out with overrides={{"{GGML}add_{name.lower()}_token": False}}'
+            )
+            yield Finding("added-missing", "error", message, f'name it with overrides={{"{key}": ...}}{off}', key)
+
+
+def _overrides(tokenizer: Tokenizer) -> Iterator[Finding]:
+    overrides = tokenizer._metadata.overrides
+    if not overrides:
+        return
+    types = _read_types(tokenizer)
+    for key, value in overrides.items():
+        entry, expected = _entry(tokenizer, key), types.get(key)
+        if entry is not None and isinstance(entry.value, Array):
+            message = f"the override of {key} has no effect: the value is an array"
+            yield Finding("override-array", "error", message, "leave it out, or convert the model again", key)
+        elif expected is not None and type(value).__name__ != expected:
+            message = f"the override of {key} has no effect: it is {type(value).__name__}, not {expected}"
+            yield Finding("override-type", "error", message, f"give it as {expected}", key)
+        elif expected is None and entry is None and not key.startswith("tokenizer.chat_template"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(key, [*types, *tokenizer._metadata.entries], 1)
+            advice = f"did you mean {near[0]}?" if near else "leave it out"
+            message = f"the override of {key} has no effect: neither the file nor ggtok has such a key"
+            yield Finding("override-unknown", "error" if key.startswith("tokenizer.") else "note", message, advice, key)
+
+
+def _read_types(tokenizer: Tokenizer) -> dict[str, str]:
+    """The Python type of every key that a tokenizer is made from."""
+    from ._tokenizer import _FLAGS, _SPECIAL
+
+    types = SCALARS | {GGML + key: "int" for key in _SPECIAL.values()} | {GGML + key: "bool" for key in _FLAGS.values()}
+    return types | {f"{tokenizer.metadata.get('general.architecture', '')}.vocab_size": "int"}
+
+
+def _ends(tokenizer: Tokenizer) -> Iterator[Finding]:
+    vocab = tokenizer.vocab
+    if vocab.kind in ("spm", "bpe", "ugm", "rwkv", "plamo2") and not vocab.eog_ids:
+        message = "no token ends generation: the file names no EOS, and none was found by its text"
+        key = f"{GGML}eos_token_id"
+        yield Finding("end-missing", "warning", message, f'name it with overrides={{"{key}": ...}}', key)
+
+
+def _unknown(tokenizer: Tokenizer) -> Iterator[Finding]:
+    vocab = tokenizer.vocab
+    if vocab.kind in ("wpm", "ugm") and vocab.unk_id is None:
+        message = "there is no unknown token: text that no token has becomes the id -1"
+        key = f"{GGML}unknown_token_id"
+        yield Finding("unknown-missing", "warning", message, f'name it with overrides={{"{key}": ...}}', key)
+
+
+def _out_of_range(tokenizer: Tokenizer) -> Iterator[Finding]:
+    for repair in tokenizer.repairs:
+        if "out of range: ignored" in repair:
+            advice = "the file is damaged, or was made from another model's vocabulary: convert the model again"
+            yield Finding("special-outside", "warning", repair, advice)
+
+
+def _specials(tokenizer: Tokenizer) -> Iterator[Finding]:
+    """Tokens that a text should not be able to spell, and can."""
+    vocab = tokenizer.vocab
+    if vocab.kind in ("none", "test", "rwkv"):
+        return
+    normal = set(_normal(tokenizer))
+    names = ("bos", "eos", "eot", "eom", "sep", "pad", "mask", "fim_pre", "fim_suf", "fim_mid")
+    ids = sorted({id for name in names if (id := getattr(vocab, f"{name}_id")) in normal})
+    advice = "do not trust such tokens in text from users; converting the model again would help"
+    key = f"{GGML}token_type"
+    if ids:
+        message = f"{_shown(tokenizer, ids)} with a special role marked as normal: any text can spell them"
+        yield Finding("special-normal", "warning", message, advice, key, tuple(ids))
+    import re
+
+    looks_special = re.compile(
+        rb"<\|[^|<>\s]+\|>|<\xef\xbd\x9c.+\xef\xbd\x9c>|\[(?:CLS|SEP|PAD|UNK|MASK|/?INST)\]"
+    ).fullmatch
+    texts = _ggtok.texts(tokenizer)
+    ids = [id for id in sorted(normal.difference(ids)) if looks_special(texts[id])]
+    if ids:
+        message = (
+            f"{_shown(tokenizer, ids)} that look like special tokens are marked as normal: any text can spell them"
+        )
+        yield Finding("special-looking", "warning", message, advice, key, tuple(ids))
+
+
+def _normal(tokenizer: Tokenizer) -> list[int]:
+    """The ids of normal tokens."""
+    attributes = memoryview(_ggtok.attributes(tokenizer)).cast("H").tolist()
+    return [id for id, bits in enumerate(attributes) if bits & NORMAL]
+
+
+def _bytes(tokenizer: Tokenizer) -> Iterator[Finding]:
+    vocab = tokenizer.vocab
+    if vocab.kind == "bpe" and _is_byte_level(tokenizer):
+        missing = [byte for byte in range(256) if vocab.id_of_piece(bytes([byte])) is None]
+        in_text = [byte for byte in missing if byte not in NOT_IN_UTF8]
+        if in_text:
+            message = f"{len(in_text)} of the bytes of UTF-8 have no token: characters with them are lost"
+            yield Finding("bytes-missing", "error", message, "converting the model again would help")
+        elif missing:
+            message = (
+                f"{len(missing)} bytes that UTF-8 never has have no token: in texts that are not UTF-8 they are lost"
+            )
+            yield Finding(
+                "bytes-missing", "note", message, "do not expect every bytes object to come back from its ids"
+            )
+    elif vocab.kind == "spm":
+        missing = [byte for byte in range(256) if vocab.id(b"<0x%02X>" % byte) is None]
+        if missing:
+            message = (
+                f"{len(missing)} of the 256 bytes have no byte token: a character that is no token becomes unknown"
+            )
+            severity: Literal["warning", "note"] = "warning" if len(missing) < 256 else "note"
+            yield Finding("bytes-missing", severity, message, "do not expect every text to come back from its ids")
+
+
+def _merges(tokenizer: Tokenizer) -> Iterator[Finding]:
+    vocab, merges = tokenizer.vocab, tokenizer._merges()
+    if vocab.kind not in ("bpe", "spm") or vocab.model == "hybriddna":
+        return
+    advice = "if a merge is missing the ids are wrong: compare the file with the model's own tokenizer"
+    unmade = [] if vocab.settings["ignore_merges"] else _ggtok.unmade_tokens(tokenizer, merges)
+    if unmade:
+        message = f"{_shown(tokenizer, unmade)} can never come out of a text: no merge makes them"
+        yield Finding("tokens-unmade", "note", message, advice, f"{GGML}tokens", tuple(unmade))
+    if merges is None:
+        return
+    idle = _ggtok.idle_merges(tokenizer, merges)
+    if idle:
+        shown = ", ".join(repr(merges[rank].decode("utf-8", "replace")) for rank in idle[:NUM_SHOWN])
+        message = f"{len(idle)} merges ({shown}{', ...' * (len(idle) > NUM_SHOWN)}) make a text that is no token"
+        yield Finding("merges-idle", "warning", message, advice, f"{GGML}merges")
+
+
+def _scores(tokenizer: Tokenizer) -> Iterator[Finding]:
+    if tokenizer.vocab.kind not in ("spm", "ugm", "plamo2"):
+        return
+    key, advice = f"{GGML}scores", "convert the model again"
+    scores = memoryview(_ggtok.scores(tokenizer)).cast("f").tolist()
+    odd = [id for id, score in enumerate(scores) if score != score or score == float("inf")]
+    if odd:
+        message = f"{_shown(tokenizer, odd)} have a score that is no number or infinite"
+        yield Finding("scores-odd", "error", message, advice, key, tuple(odd))
+    elif len(scores) > 1 and not any(scores):
+        message = "all scores are 0, so tokens are chosen by their position alone"
+        yield Finding("scores-missing", "error", message, advice, key)
+
+
+def _size(tokenizer: Tokenizer) -> Iterator[Finding]:
+    key = f"{tokenizer.metadata.get('general.architecture', '')}.vocab_size"
+    size = tokenizer.metadata.get(key)
+    if size is not None and size != len(tokenizer.vocab):
+        message = f"{key} is {size} and there are {len(tokenizer.vocab)} tokens"
+        yield Finding("size-differs", "warning", message, "do not take it for the number of tokens", key)
+
+
+def _template(tokenizer: Tokenizer) -> Iterator[Finding]:
+    import re
+
+    vocab, key = tokenizer.vocab, "tokenizer.chat_template"
+    template = tokenizer.metadata.get(key)
+    if not isinstance(template, str):
+        return
+    bos = vocab[vocab.bos_id].text if vocab.bos_id is not None else None
+    if vocab.add_bos and bos and (re.search(r"\bbos_token\b", template) or bos in template):
+        message = "the chat template writes BOS, which encode adds too: a rendered prompt would have it twice"
+        yield Finding("template-bos", "note", message, "encode rendered prompts with add_special=False", key)
+    written = dict.fromkeys(re.findall(r"<\|[A-Za-z0-9_]+\|>|<(?:start|end)_of_turn>", template))
+    absent = [text for text in written if text not in vocab]
+    if absent:
+        message = f"the chat template writes {', '.join(absent)}, and the vocabulary has no such tokens"
+        yield Finding("template-tokens", "warning", message, "check that the template belongs to the model", key)
+
+
+AT_LOAD: tuple[Check, ...] = (_pre, _added, _overrides)
+THOROUGH: tuple[Check, ...] = (
+    *(_ends, _unknown, _out_of_range, _specials, _bytes, _merges, _scores, _size, _template),
+)

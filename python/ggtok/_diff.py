@@ -1,0 +1,270 @@
+"""In what two tokenizers differ: settings, special tokens, tokens, merges; and where the ids of a text part."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from . import _ggtok
+from ._tokenizer import Tokenizer
+from ._vocab import Token, TokenAttribute
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ._tokenizer import Text
+
+NUM_SHOWN = 5
+"""Entries of a list that the printed form shows."""
+
+
+class Moved(NamedTuple):
+    """A token that both tokenizers have, with different ids."""
+
+    text: str
+    a: int
+    b: int
+
+
+class Changed(NamedTuple):
+    """A token that both tokenizers have, with different scores or attributes."""
+
+    text: str
+    a: float | TokenAttribute
+    b: float | TokenAttribute
+
+
+class MovedMerge(NamedTuple):
+    """A merge rule that both tokenizers have, with different ranks among those that both have."""
+
+    merge: str
+    a: int
+    b: int
+
+
+class Parting(NamedTuple):
+    """The first place where the ids of a text part."""
+
+    index: int  # type: ignore[assignment]
+    """How many ids are equal before it."""
+    a: int | None
+    """The first tokenizer's id there; `None` where its ids end."""
+    b: int | None
+    """The second tokenizer's."""
+    byte: int
+    """Where the earlier of the two tokens starts in the text, in bytes of its UTF-8."""
+    char: int
+    """The same in characters; of bytes that are not UTF-8 each counts as one."""
+    piece_a: bytes | None
+    """What the first tokenizer's token stands for."""
+    piece_b: bytes | None
+
+
+class Diff:
+    """In what two tokenizers differ, as `ggtok.diff` returns it. It is true if they differ in anything.
+
+    `print` shows a summary, `to_dict` returns everything for JSON.
+    """
+
+    __slots__ = (
+        *("added", "attributes", "charsmap", "merges_added", "merges_moved", "merges_removed", "moved"),
+        *("merges_differ", "parting", "removed", "scores", "settings", "special"),
+    )
+
+    settings: Mapping[str, tuple[object, object]]
+    """Kind, model, pre-tokenizer, number of tokens (`size`), and flags: the values that differ."""
+    special: Mapping[str, tuple[object, object]]
+    """Ids of special tokens that differ (`bos_id`, ...), and `eog_ids`."""
+    added: list[Token]
+    """Tokens that only the second tokenizer has."""
+    removed: list[Token]
+    """Tokens that only the first tokenizer has."""
+    moved: list[Moved]
+    scores: list[Changed]
+    attributes: list[Changed]
+    merges_added: list[str]
+    """Merge rules, as in the file, that only the second tokenizer has."""
+    merges_removed: list[str]
+    merges_moved: list[MovedMerge]
+    merges_differ: bool
+    """Whether the lists of merges differ at all: also by a rule that is there twice."""
+    charsmap: bool
+    """Whether the character maps (Unigram) differ."""
+    parting: Parting | None
+    """Where the ids of the text part; `None` where they are equal, or no text was given."""
+
+    def __bool__(self) -> bool:
+        return any(getattr(self, name) for name in self.__slots__)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as dicts, lists, strings and numbers. Bytes become text, with U+FFFD for what is not UTF-8."""
+        return {name: _plain(getattr(self, name)) for name in sorted(self.__slots__)}
+
+    def __str__(self) -> str:
+        if not self:
+            return "no difference"
+        lines = [f"{name}: {a!r} -> {b!r}" for name, (a, b) in (*self.settings.items(), *self.special.items())]
+        for name, tokens in (("removed", self.removed), ("added", self.added)):
+            lines += _summary(f"tokens {name}", [f"{token.id} {token.text!r}" for token in tokens])
+        lines += _summary("tokens moved", [f"{text!r} {a} -> {b}" for text, a, b in self.moved])
+        lines += _summary("scores", [f"{text!r} {a} -> {b}" for text, a, b in self.scores])
+        lines += _summary("attributes", [f"{text!r} {_flags(a)} -> {_flags(b)}" for text, a, b in self.attributes])
+        lines += _summary("merges removed", [repr(merge) for merge in self.merges_removed])
+        lines += _summary("merges added", [repr(merge) for merge in self.merges_added])
+        lines += _summary("merges moved", [f"{merge!r} {a} -> {b}" for merge, a, b in self.merges_moved])
+        if self.merges_differ and not (self.merges_removed or self.merges_added or self.merges_moved):
+            lines.append("merges: a rule is there more than once")
+        if self.charsmap:
+            lines.append("the character maps differ")
+        if self.parting:
+            index, a, b, byte, char, piece_a, piece_b = self.parting
+            sides = [f"{id} {piece!r}" if id is not None else "the end" for id, piece in ((a, piece_a), (b, piece_b))]
+            lines.append(f"the ids part at index {index}, character {char} (byte {byte}): {' -> '.join(sides)}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        names = [name for name in self.__slots__ if getattr(self, name)]
+        return f"<ggtok.Diff in {', '.join(names)}>" if names else "<ggtok.Diff in nothing>"
+
+
+def diff(
+    a: Tokenizer, b: Tokenizer, text: Text | None = None, *, add_special: bool = True, parse_special: bool = False
+) -> Diff:
+    r"""In what two tokenizers differ; with a text, also where their ids for it part.
+
+    Tokens are the same if their texts are. Without a text, the result is false exactly where `a == b`.
+
+    Args:
+        a: A tokenizer.
+        b: Another one.
+        text: A text as `Tokenizer.encode` takes it.
+        add_special: As in `encode`, for the text.
+        parse_special: As in `encode`, for the text.
+
+    Raises:
+        TypeError: An argument is of another type.
+        VocabularyError, GgtokError: As `encode`: one of the tokenizers cannot encode the text; it is named.
+
+    Takes up to a second for large vocabularies.
+
+    >>> import ggtok, os
+    >>> path = os.path.join(os.path.dirname(ggtok.__file__), "vocabularies", "bpe.gguf")
+    >>> tok = ggtok.Tokenizer.from_gguf(path)
+    >>> other = ggtok.Tokenizer.from_gguf(path, overrides={"tokenizer.ggml.pre": "gpt-2"})
+    >>> print(ggtok.diff(tok, other, "The end.\n\n"))
+    pre: 'qwen2' -> 'gpt-2'
+    clean_spaces: False -> True
+    the ids part at index 2, character 7 (byte 7): 6165 b'.\n\n' -> 13 b'.'
+    """
+    for tokenizer in (a, b):
+        if not isinstance(tokenizer, Tokenizer):
+            raise TypeError(f"two tokenizers are compared, not {type(tokenizer).__name__}")
+    found = Diff()
+    found.settings, found.special = _settings(a, b), _special(a, b)
+    _tokens(found, a, b)
+    _merges(found, a, b)
+    found.charsmap = _ggtok.charsmap(a) != _ggtok.charsmap(b)
+    found.parting = None if text is None else _parting(a, b, text, add_special, parse_special)
+    return found
+
+
+def _settings(a: Tokenizer, b: Tokenizer) -> dict[str, tuple[object, object]]:
+    sides = [
+        {name: getattr(side.vocab, name) for name in ("kind", "model", "pre")}
+        | {"size": len(side.vocab)}
+        | dict(side.vocab.settings)
+        for side in (a, b)
+    ]
+    return {name: (value, sides[1][name]) for name, value in sides[0].items() if value != sides[1][name]}
+
+
+def _special(a: Tokenizer, b: Tokenizer) -> dict[str, tuple[object, object]]:
+    sides = [{f"{name}_id": id for name, id in t._special().items()} | {"eog_ids": t._eog()} for t in (a, b)]
+    return {name: (value, sides[1][name]) for name, value in sides[0].items() if value != sides[1][name]}
+
+
+def _tokens(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
+    texts = _ggtok.texts(a), _ggtok.texts(b)
+    ids = [{text: id for id, text in enumerate(side)} for side in texts]
+    found.removed = [a.vocab[id] for text, id in ids[0].items() if text not in ids[1]]
+    found.added = [b.vocab[id] for text, id in ids[1].items() if text not in ids[0]]
+    both = [(text, id, ids[1][text]) for text, id in ids[0].items() if text in ids[1]]
+    found.moved = [Moved(_text(text), first, second) for text, first, second in both if first != second]
+
+    # As bits, so that a score that is no number equals itself.
+    bits = [memoryview(_ggtok.scores(side)).cast("I").tolist() for side in (a, b)]
+    found.scores = [
+        Changed(_text(text), a.vocab[first].score, b.vocab[second].score)
+        for text, first, second in both
+        if bits[0][first] != bits[1][second]
+    ]
+    bits = [memoryview(_ggtok.attributes(side)).cast("H").tolist() for side in (a, b)]
+    found.attributes = [
+        Changed(_text(text), TokenAttribute(bits[0][first]), TokenAttribute(bits[1][second]))
+        for text, first, second in both
+        if bits[0][first] != bits[1][second]
+    ]
+
+
+def _merges(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
+    rules = [[] if (merges := side._merges()) is None else merges.tolist() for side in (a, b)]
+    found.merges_differ = rules[0] != rules[1]
+    found.merges_added, found.merges_removed, found.merges_moved = [], [], []
+    if rules[0] == rules[1]:
+        return
+    ranks = [{rule: rank for rank, rule in reversed([*enumerate(side)])} for side in rules]
+    found.merges_removed = [_text(rule) for rule in dict.fromkeys(rules[0]) if rule not in ranks[1]]
+    found.merges_added = [_text(rule) for rule in dict.fromkeys(rules[1]) if rule not in ranks[0]]
+    # A rule more or less moves all rules after it; only another order among the common ones is worth telling.
+    common = [[rule for rule in dict.fromkeys(side) if rule in ranks[0] and rule in ranks[1]] for side in rules]
+    places = {rule: place for place, rule in enumerate(common[1])}
+    found.merges_moved = [
+        MovedMerge(_text(rule), ranks[0][rule], ranks[1][rule])
+        for place, rule in enumerate(common[0])
+        if places[rule] != place
+    ]
+
+
+def _parting(a: Tokenizer, b: Tokenizer, text: Text, add_special: bool, parse_special: bool) -> Parting | None:
+    place = _ggtok.parting(a, b, text, add_special, parse_special)
+    if place is None:
+        return None
+    index, *tokens = place
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(memoryview(text))
+    byte = min(token[1] for token in tokens if token is not None)
+    at = byte
+    while isinstance(text, str) and at < len(data) and data[at] & 0xC0 == 0x80:
+        at -= 1  # a token can start inside a character
+    char = len(data[:at].decode("utf-8", "surrogatepass" if isinstance(text, str) else "surrogateescape"))
+    ids = [None if token is None else token[0] for token in tokens]
+    pieces = [None if id is None or id < 0 else side.piece(id) for side, id in zip((a, b), ids, strict=True)]
+    return Parting(index, ids[0], ids[1], byte, char, pieces[0], pieces[1])
+
+
+def _text(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")
+
+
+def _flags(value: float | TokenAttribute) -> str:
+    return getattr(value, "name", None) or str(int(value))
+
+
+def _summary(name: str, entries: list[str]) -> list[str]:
+    if not entries:
+        return []
+    more = [f"    and {len(entries) - NUM_SHOWN} more"] if len(entries) > NUM_SHOWN else []
+    return [f"{name}: {len(entries)}", *(f"    {entry}" for entry in entries[:NUM_SHOWN]), *more]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, TokenAttribute):
+        return int(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if hasattr(value, "_asdict"):
+        return {name: _plain(item) for name, item in value._asdict().items()}
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value

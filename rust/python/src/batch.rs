@@ -1,0 +1,342 @@
+//! Batches: many texts to ids, counts, and back.
+
+use std::sync::Arc;
+
+use ggtok_core::{DecodeOptions, EncodeError, EncodeOptions, Padded, Padding, Rows, Side, Text, TokenId};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyUnicodeDecodeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyList, PyString};
+
+use crate::arguments::{self, TextArgument, token_ids};
+use crate::arrays::Arrays;
+use crate::arrow::{self, Column};
+use crate::ints::with_lists;
+use crate::memory::{Buffer, Memory};
+use crate::run::{check_signals, run};
+use crate::scratch::cache_limit;
+use crate::tokenizer::Tokenizer;
+
+/// The rows of a batch: what `ggtok.Batch` is made of.
+#[pyclass(frozen, module = "ggtok._ggtok")]
+pub struct FlatBatch {
+    ids: Arc<Vec<TokenId>>,
+    /// The first id of these rows: a slice of a batch shares its ids.
+    start: usize,
+    /// From 0, relative to `start`.
+    offsets: Arc<Vec<i64>>,
+    /// For each row whether it was null; absent where none was.
+    nulls: Option<Arc<Vec<bool>>>,
+}
+
+impl FlatBatch {
+    fn new(batch: ggtok_core::Batch, nulls: Option<Vec<bool>>) -> Self {
+        let nulls = nulls.filter(|nulls| nulls.contains(&true)).map(Arc::new);
+        Self { ids: Arc::new(batch.ids), start: 0, offsets: Arc::new(batch.offsets), nulls }
+    }
+
+    fn num_rows(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    fn num_ids(&self) -> usize {
+        // The first offset is 0.
+        self.offsets.last().map_or(0, |&end| end as usize)
+    }
+
+    fn all_ids(&self) -> &[TokenId] {
+        &self.ids[self.start..][..self.num_ids()]
+    }
+
+    fn rows(&self) -> PyResult<Rows<'_>> {
+        Rows::new(self.all_ids(), &self.offsets).ok_or_else(|| PyValueError::new_err("the offsets do not fit the ids"))
+    }
+}
+
+#[pymethods]
+impl FlatBatch {
+    /// Rows from the bytes of their ids (int32), offsets (int64) and nulls (one byte each), as `__reduce__` has them.
+    #[new]
+    fn from_bytes(ids: &[u8], offsets: &[u8], nulls: Option<&[u8]>) -> PyResult<Self> {
+        let ids = ids.as_chunks().0.iter().map(|&id| TokenId::from_le_bytes(id)).collect();
+        let offsets: Vec<i64> = offsets.as_chunks().0.iter().map(|&offset| i64::from_le_bytes(offset)).collect();
+        let nulls: Option<Vec<bool>> = nulls.map(|nulls| nulls.iter().map(|&is_null| is_null != 0).collect());
+        let batch = ggtok_core::Batch { ids, offsets };
+        let is_sound = Rows::new(&batch.ids, &batch.offsets)
+            .is_some_and(|rows| nulls.as_ref().is_none_or(|nulls| nulls.len() == rows.len()));
+        if !is_sound {
+            return Err(PyValueError::new_err("the offsets or nulls do not fit the ids"));
+        }
+        Ok(Self::new(batch, nulls))
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> (Bound<'py, PyAny>, (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>)) {
+        let (py, this) = (slf.py(), slf.get());
+        let ids: Vec<u8> = this.all_ids().iter().flat_map(|id| id.to_le_bytes()).collect();
+        let offsets: Vec<u8> = this.offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect();
+        let nulls = this.nulls.as_ref().map(|nulls| nulls.iter().map(|&is_null| is_null.into()).collect::<Vec<u8>>());
+        let nulls = nulls.map(|nulls| PyBytes::new(py, &nulls));
+        (slf.get_type().into_any(), (PyBytes::new(py, &ids), PyBytes::new(py, &offsets), nulls))
+    }
+
+    fn __len__(&self) -> usize {
+        self.num_rows()
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        (self.all_ids(), &self.offsets, &self.nulls) == (other.all_ids(), &other.offsets, &other.nulls)
+    }
+
+    /// The number of null rows.
+    #[getter]
+    fn null_count(&self) -> usize {
+        self.nulls.as_ref().map_or(0, |nulls| nulls.iter().filter(|is_null| **is_null).count())
+    }
+
+    /// All ids, end to end.
+    fn ids(&self) -> Buffer {
+        Buffer::row(Memory::Int32(Arc::clone(&self.ids)), self.start, self.num_ids())
+    }
+
+    /// One offset more than rows.
+    fn offsets(&self) -> Buffer {
+        Buffer::row(Memory::Int64(Arc::clone(&self.offsets)), 0, self.offsets.len())
+    }
+
+    /// `len` rows from `start` on, `step` apart; with a step of 1 they share the ids.
+    fn select(&self, py: Python<'_>, start: usize, len: usize, step: isize) -> PyResult<Self> {
+        let index = |number: usize| start.wrapping_add_signed((number as isize).wrapping_mul(step));
+        if len > 0 && start.max(index(len - 1)) >= self.num_rows() {
+            return Err(PyIndexError::new_err(format!("{len} rows from {start} of a batch of {}", self.num_rows())));
+        }
+        let nulls = self.nulls.as_ref().map(|nulls| (0..len).map(|number| nulls[index(number)]).collect::<Vec<_>>());
+        if step == 1 || len == 0 {
+            let first = self.offsets.get(start).copied().unwrap_or_default();
+            let offsets = (0..=len).map(|number| self.offsets.get(start + number).map_or(0, |offset| offset - first));
+            let nulls = nulls.filter(|nulls| nulls.contains(&true)).map(Arc::new);
+            let (ids, start) = (Arc::clone(&self.ids), self.start + first as usize);
+            return Ok(Self { ids, start, offsets: Arc::new(offsets.collect()), nulls });
+        }
+        let rows = self.rows()?;
+        let batch = run(py, self.num_ids(), || Ok::<_, std::convert::Infallible>(rows.select((0..len).map(index))))?;
+        Ok(Self::new(batch, nulls))
+    }
+
+    /// The ids of each row as a list.
+    fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for (index, row) in self.rows()?.iter().enumerate() {
+            check_signals(py, index)?;
+            list.append(with_lists(|lists| {
+                lists.ids.extend_from_slice(row);
+                lists.list(py)
+            })?)?;
+        }
+        Ok(list)
+    }
+
+    /// The rows filled up to one length, and which of the ids were there before: numpy arrays or buffers.
+    fn pad<'py>(
+        &self,
+        py: Python<'py>,
+        length: Option<usize>,
+        left: bool,
+        value: TokenId,
+        multiple_of: usize,
+        to_numpy: bool,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let arrays = if to_numpy { Some(Arrays::ready(py)?) } else { None };
+        let rows = self.rows()?;
+        let side = if left { Side::Left } else { Side::Right };
+        let padding = Padding { value, side, length, multiple_of };
+        let size = rows.len().saturating_mul(length.unwrap_or(rows.max_len()));
+        let Padded { ids, mask, length } = run(py, size, || rows.pad(padding))?;
+        let num_rows = self.num_rows();
+        if let Some(arrays) = arrays {
+            let shape = |array: Bound<'py, PyAny>| array.call_method1(intern!(py, "reshape"), (num_rows, length));
+            return Ok((shape(arrays.array(ids)?.into_any())?, shape(arrays.array(mask)?.into_any())?));
+        }
+        let table = |memory| Bound::new(py, Buffer::table(memory, num_rows, length)).map(Bound::into_any);
+        Ok((table(Memory::Int32(Arc::new(ids)))?, table(Memory::Bool(Arc::new(mask)))?))
+    }
+
+    /// The Arrow type of batches, as a capsule.
+    #[staticmethod]
+    fn arrow_schema(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
+        arrow::schema_capsule(py)
+    }
+
+    /// The batch for Arrow: capsules with type and array.
+    #[allow(clippy::type_complexity)]
+    fn arrow_array<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        let lists = arrow::Lists {
+            ids: Arc::clone(&self.ids),
+            start: self.start,
+            num_ids: self.num_ids(),
+            offsets: Arc::clone(&self.offsets),
+            nulls: self.nulls.clone(),
+        };
+        arrow::array_capsule(py, lists, requested_schema)
+    }
+}
+
+/// Calls `work` with the texts of an iterable or of an Arrow column, without its nulls. Also returns which rows are
+/// null, if any.
+fn with_texts<T: Send>(
+    py: Python<'_>,
+    texts: &Bound<'_, PyAny>,
+    work: impl FnOnce(&[Text<'_>]) -> Result<T, (usize, EncodeError)> + Send,
+) -> PyResult<(T, Option<Vec<bool>>)> {
+    let run_all = |texts: Vec<Text<'_>>, nulls: Option<Vec<bool>>| {
+        let num_bytes = texts.iter().map(|text| text.as_bytes().len() + 1).sum();
+        // The error of a text counts without the nulls before it.
+        let row = |text: usize| {
+            let places = nulls.iter().flatten().enumerate().filter(|(_, is_null)| !**is_null);
+            places.map(|(row, _)| row).nth(text).unwrap_or(text)
+        };
+        let result = run(py, num_bytes, || work(&texts).map_err(|(text, error)| (row(text), error)))?;
+        Ok((result, nulls))
+    };
+    if let Some(column) = Column::of(texts)? {
+        let rows = column.rows(py)?;
+        let nulls = rows.iter().map(Option::is_none).collect::<Vec<_>>();
+        let texts = rows.into_iter().flatten().map(Text::Bytes).collect();
+        return run_all(texts, Some(nulls).filter(|nulls| nulls.contains(&true)));
+    }
+    let objects = arguments::objects(texts)?;
+    let arguments = arguments::texts(&objects)?;
+    run_all(arguments.iter().map(TextArgument::text).collect(), None)
+}
+
+/// The ids of several texts.
+#[pyfunction]
+pub fn encode_batch(
+    py: Python<'_>,
+    tokenizer: &Tokenizer,
+    texts: &Bound<'_, PyAny>,
+    threads: usize,
+    add_special: bool,
+    parse_special: bool,
+    continues: bool,
+) -> PyResult<FlatBatch> {
+    let options = EncodeOptions { add_special, parse_special, continues };
+    tokenizer.pool.set_cache_limit(cache_limit());
+    let encode = |texts: &[Text<'_>]| tokenizer.core.encode_batch(texts, options, threads, &tokenizer.pool);
+    let (mut batch, nulls) = with_texts(py, texts, encode)?;
+    if let Some(nulls) = &nulls {
+        // A null has no ids: it ends where it starts.
+        let mut ends = batch.offsets.iter().copied();
+        let mut end = ends.next().unwrap_or_default();
+        let offsets = nulls.iter().map(|&is_null| {
+            if !is_null {
+                end = ends.next().unwrap_or(end);
+            }
+            end
+        });
+        batch.offsets = [0].into_iter().chain(offsets).collect();
+    }
+    Ok(FlatBatch::new(batch, nulls))
+}
+
+/// How many tokens each of several texts has.
+#[pyfunction]
+pub fn count_batch(
+    py: Python<'_>,
+    tokenizer: &Tokenizer,
+    texts: &Bound<'_, PyAny>,
+    threads: usize,
+    add_special: bool,
+    parse_special: bool,
+    continues: bool,
+) -> PyResult<Vec<usize>> {
+    let options = EncodeOptions { add_special, parse_special, continues };
+    tokenizer.pool.set_cache_limit(cache_limit());
+    let count = |texts: &[Text<'_>]| tokenizer.core.count_batch(texts, options, threads, &tokenizer.pool);
+    let (counts, nulls) = with_texts(py, texts, count)?;
+    let Some(nulls) = nulls else { return Ok(counts) };
+    let mut counts = counts.into_iter();
+    Ok(nulls.into_iter().map(|is_null| if is_null { 0 } else { counts.next().unwrap_or_default() }).collect())
+}
+
+/// The texts of several rows of ids.
+#[pyfunction]
+pub fn decode_batch<'py>(
+    py: Python<'py>,
+    tokenizer: &Tokenizer,
+    batch: &Bound<'py, PyAny>,
+    remove_special: bool,
+    unparse_special: bool,
+    errors: &str,
+) -> PyResult<Bound<'py, PyList>> {
+    let options = DecodeOptions { remove_special, unparse_special };
+    let decode = |rows: Rows<'_>| {
+        run(py, rows.len().saturating_add(num_ids(rows)), || tokenizer.core.decode_batch(rows, options))
+    };
+    let decoded = if let Ok(batch) = batch.cast::<FlatBatch>() {
+        decode(batch.get().rows()?)?
+    } else {
+        let rows = flat_rows(py, tokenizer, batch)?;
+        decode(rows.rows())?
+    };
+    let list = PyList::empty(py);
+    for (row, bytes) in decoded.iter().enumerate() {
+        check_signals(py, row)?;
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => PyString::new(py, text).into_any(),
+            Err(_) => {
+                let decode = PyBytes::new(py, bytes).call_method1(intern!(py, "decode"), ("utf-8", errors));
+                decode.map_err(|error| with_row(py, error, row))?
+            }
+        };
+        list.append(text)?;
+    }
+    Ok(list)
+}
+
+fn num_ids(rows: Rows<'_>) -> usize {
+    rows.iter().map(<[TokenId]>::len).sum()
+}
+
+/// Collects rows of ids. An error of a row names it.
+fn flat_rows(py: Python<'_>, tokenizer: &Tokenizer, rows: &Bound<'_, PyAny>) -> PyResult<ggtok_core::Batch> {
+    let size = tokenizer.core.vocabulary().len();
+    let mut batch = ggtok_core::Batch { ids: Vec::new(), offsets: vec![0] };
+    for (row, ids) in rows.try_iter()?.enumerate() {
+        check_signals(py, row)?;
+        let ids = ids?;
+        if ids.is_instance_of::<PyString>() || ids.is_instance_of::<PyBytes>() {
+            let found = ids.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("row {row}: a row must be an iterable of ids, not {found}")));
+        }
+        let ids = token_ids(&ids, size).map_err(|error| with_row(py, error, row))?;
+        batch.ids.extend_from_slice(&ids);
+        batch.offsets.push(batch.ids.len() as i64);
+    }
+    Ok(batch)
+}
+
+/// An error with the row it is about, where its message is ours to change.
+fn with_row(py: Python<'_>, error: PyErr, row: usize) -> PyErr {
+    let value = error.value(py);
+    let name = format!("row {row}: ");
+    let renamed = if error.is_instance_of::<PyUnicodeDecodeError>(py) {
+        let reason = value.getattr(intern!(py, "reason")).and_then(|reason| reason.extract::<String>());
+        reason.and_then(|reason| {
+            value.setattr(intern!(py, "reason"), format!("{reason} ({})", name.trim_end_matches(": ")))
+        })
+    } else if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyIndexError>(py) {
+        value.str().and_then(|message| value.setattr(intern!(py, "args"), (format!("{name}{message}"),)))
+    } else {
+        Ok(())
+    };
+    // Where the message cannot be changed, the error itself matters more than its row.
+    drop(renamed);
+    error
+}

@@ -1,0 +1,233 @@
+//! Read-only arrays of numbers that Rust owns and Python shares: through the buffer protocol, DLPack and Arrow.
+//!
+//! The memory is counted, so a view of it keeps it alive and nothing is copied. It is never written to again: that is
+//! why threads and other libraries may read it at the same time.
+
+use std::sync::Arc;
+
+use ggtok_core::TokenId;
+use pyo3::exceptions::PyBufferError;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyIterator, PyMemoryView, PyTuple};
+
+use crate::dlpack::{self, Tensor};
+
+/// Numbers of one type.
+#[derive(Clone)]
+pub(crate) enum Memory {
+    Int32(Arc<Vec<TokenId>>),
+    Int64(Arc<Vec<i64>>),
+    Bool(Arc<Vec<bool>>),
+}
+
+impl Memory {
+    /// The first byte.
+    pub(crate) fn pointer(&self) -> *const u8 {
+        match self {
+            Self::Int32(items) => items.as_ptr().cast(),
+            Self::Int64(items) => items.as_ptr().cast(),
+            Self::Bool(items) => items.as_ptr().cast(),
+        }
+    }
+
+    /// Bytes of an item.
+    pub(crate) fn item_size(&self) -> usize {
+        match self {
+            Self::Int32(_) => 4,
+            Self::Int64(_) => 8,
+            Self::Bool(_) => 1,
+        }
+    }
+
+    /// A copy of `len` items from `start` on.
+    pub(crate) fn copied(&self, start: usize, len: usize) -> Self {
+        let range = start..start + len;
+        match self {
+            Self::Int32(items) => Self::Int32(Arc::new(items[range].to_vec())),
+            Self::Int64(items) => Self::Int64(Arc::new(items[range].to_vec())),
+            Self::Bool(items) => Self::Bool(Arc::new(items[range].to_vec())),
+        }
+    }
+
+    /// The type's name in numpy.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Int32(_) => "int32",
+            Self::Int64(_) => "int64",
+            Self::Bool(_) => "bool",
+        }
+    }
+
+    /// The type in the notation of Python's `struct` module. A C `long` where it has 64 bits, which numpy calls int64.
+    fn format(&self) -> &'static std::ffi::CStr {
+        match self {
+            Self::Int32(_) => c"i",
+            Self::Int64(_) if size_of::<std::ffi::c_long>() == 8 => c"l",
+            Self::Int64(_) => c"q",
+            Self::Bool(_) => c"?",
+        }
+    }
+}
+
+/// Numbers in memory that other libraries read without copying them: a row of them, or rows of one length.
+///
+/// It has the buffer protocol (`memoryview(buffer)`, `numpy.asarray(buffer)`) and DLPack
+/// (`torch.from_dlpack(buffer)`, `jax.numpy.from_dlpack(buffer)`). The memory cannot be written to. Made by
+/// `Batch.buffers`.
+///
+/// >>> import ggtok
+/// >>> ids, offsets = ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "and another"]).buffers()
+/// >>> ids.dtype, ids.shape, ids.tolist(), memoryview(offsets)[-1]
+/// ('int32', (4,), [6053, 7301, 6019, 7237], 4)
+#[pyclass(frozen, module = "ggtok._ggtok")]
+pub struct Buffer {
+    memory: Memory,
+    /// The first item.
+    start: usize,
+    /// Items in each dimension: one or two.
+    shape: Box<[isize]>,
+    /// Bytes from one item to the next in each dimension.
+    strides: Box<[isize]>,
+}
+
+impl Buffer {
+    /// `len` items of a memory from `start` on.
+    pub(crate) fn row(memory: Memory, start: usize, len: usize) -> Self {
+        let strides = Box::new([memory.item_size() as isize]);
+        Self { memory, start, shape: Box::new([len as isize]), strides }
+    }
+
+    /// All of a memory as `rows` rows of `len` items.
+    pub(crate) fn table(memory: Memory, rows: usize, len: usize) -> Self {
+        let item = memory.item_size() as isize;
+        let strides = Box::new([item * len as isize, item]);
+        Self { memory, start: 0, shape: Box::new([rows as isize, len as isize]), strides }
+    }
+
+    fn num_items(&self) -> usize {
+        self.shape.iter().product::<isize>() as usize
+    }
+
+    /// The first byte of the first item.
+    fn pointer(&self) -> *const u8 {
+        self.memory.pointer().wrapping_add(self.start * self.memory.item_size())
+    }
+}
+
+#[pymethods]
+impl Buffer {
+    /// The type of an item: "int32", "int64" or "bool".
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.memory.name()
+    }
+
+    /// How many items there are in each dimension.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.shape)
+    }
+
+    fn __len__(&self) -> usize {
+        self.shape[0] as usize
+    }
+
+    fn __getitem__<'py>(slf: &Bound<'py, Self>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        PyMemoryView::from(slf.as_any())?.get_item(index)
+    }
+
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyIterator>> {
+        PyMemoryView::from(slf.as_any())?.try_iter()
+    }
+
+    /// The items as Python objects: a list, or a list of lists.
+    fn tolist<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        PyMemoryView::from(slf.as_any())?.call_method0("tolist")
+    }
+
+    fn __repr__(&self) -> String {
+        let shape: Vec<String> = self.shape.iter().map(isize::to_string).collect();
+        format!("<ggtok.Buffer of {} {}>", shape.join(" x "), self.memory.name())
+    }
+
+    // SAFETY: Python calls this with a view to be filled in.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: i32) -> PyResult<()> {
+        if view.is_null() {
+            return Err(PyBufferError::new_err("there is no view to fill in"));
+        }
+        if flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
+            return Err(PyBufferError::new_err("the memory cannot be written to"));
+        }
+        let this = slf.get();
+        let asks_for = |flag: i32| flags & flag == flag;
+        let filled = ffi::Py_buffer {
+            buf: this.pointer().cast_mut().cast(),
+            obj: slf.as_ptr(),
+            len: (this.num_items() * this.memory.item_size()) as isize,
+            itemsize: this.memory.item_size() as isize,
+            readonly: 1,
+            ndim: this.shape.len() as i32,
+            format: if asks_for(ffi::PyBUF_FORMAT) {
+                this.memory.format().as_ptr().cast_mut()
+            } else {
+                std::ptr::null_mut()
+            },
+            shape: if asks_for(ffi::PyBUF_ND) { this.shape.as_ptr().cast_mut() } else { std::ptr::null_mut() },
+            strides: if asks_for(ffi::PyBUF_STRIDES) { this.strides.as_ptr().cast_mut() } else { std::ptr::null_mut() },
+            suboffsets: std::ptr::null_mut(),
+            internal: std::ptr::null_mut(),
+        };
+        // SAFETY: `view` is not null, and Python's to be filled in. All pointers are into `slf`, which is frozen, or
+        // into memory that it owns; the view owns the reference to `slf` that is forgotten here, so they live as long
+        // as the view. The items are contiguous, so a view without shape or strides is right too.
+        unsafe { view.write(filled) };
+        std::mem::forget(slf);
+        Ok(())
+    }
+
+    /// The memory as a DLPack capsule; called by `from_dlpack` of other libraries.
+    ///
+    /// Args:
+    ///     stream: None, as for all memory of the CPU.
+    ///     max_version: The newest DLPack that the caller reads. Before 1.0 memory could not be marked as read-only, so
+    ///         such a caller is given a copy.
+    ///     dl_device: Where the memory is wanted: None or `(1, 0)`, the CPU.
+    ///     copy: Whether to copy: always, never, or (None) where it is needed.
+    ///
+    /// Raises:
+    ///     BufferError: The memory cannot be given like that.
+    #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<Bound<'py, PyAny>>,
+        max_version: Option<(i64, i64)>,
+        dl_device: Option<(i64, i64)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if stream.is_some() {
+            return Err(PyBufferError::new_err("memory of the CPU has no streams: stream must be None"));
+        }
+        if !matches!(dl_device, None | Some(dlpack::CPU)) {
+            return Err(PyBufferError::new_err("the memory is the CPU's: dl_device must be None or (1, 0)"));
+        }
+        let knows_read_only = max_version.is_some_and(|(major, _)| major >= 1);
+        let copied = copy.unwrap_or(!knows_read_only);
+        if !copied && !knows_read_only {
+            let message = "the memory is read-only, which DLPack before 1.0 cannot say: max_version must be (1, 0) or \
+                           newer, or copy must not be False";
+            return Err(PyBufferError::new_err(message));
+        }
+        let memory = if copied { self.memory.copied(self.start, self.num_items()) } else { self.memory.clone() };
+        let start = if copied { 0 } else { self.start };
+        let shape = self.shape.iter().map(|&len| len as i64).collect();
+        let strides = self.strides.iter().map(|&bytes| bytes as i64 / memory.item_size() as i64).collect();
+        dlpack::capsule(py, Tensor { memory, start, shape, strides, is_read_only: !copied }, knows_read_only)
+    }
+
+    /// The device of the memory: `(1, 0)`, the CPU.
+    fn __dlpack_device__(&self) -> (i64, i64) {
+        dlpack::CPU
+    }
+}

@@ -1,0 +1,135 @@
+//! A vocabulary as a whole: all pieces, texts, scores and attributes at once, look-ups by piece, and what is odd.
+
+use ggtok_core::{EncodeOptions, TokenId, first_parting, merges_without_token, tokens_without_merge};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+use crate::arguments::text;
+use crate::errors::Raise;
+use crate::run::{check_signals, quick, run, run_long};
+use crate::strings::StringArray;
+use crate::tokenizer::Tokenizer;
+
+/// The piece of every token, special tokens included.
+#[pyfunction]
+pub fn pieces<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyList>> {
+    // The first piece is asked for with a guard, since all pieces are made then.
+    if tokenizer.core.vocabulary().is_empty() {
+        return Ok(PyList::empty(py));
+    }
+    run(py, 0, || tokenizer.core.piece(0, true).map(drop))?;
+    each(py, tokenizer, |id| tokenizer.core.piece(id, true).unwrap_or_default())
+}
+
+/// The text of every token, as in the file.
+#[pyfunction]
+pub fn texts<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyList>> {
+    let vocabulary = tokenizer.core.vocabulary();
+    each(py, tokenizer, |id| vocabulary.text(id))
+}
+
+fn each<'py, 'a>(
+    py: Python<'py>,
+    tokenizer: &'a Tokenizer,
+    bytes: impl Fn(TokenId) -> &'a [u8],
+) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for id in 0..tokenizer.core.vocabulary().len() {
+        check_signals(py, id)?;
+        list.append(PyBytes::new(py, bytes(id as TokenId)))?;
+    }
+    Ok(list)
+}
+
+/// The score of every token: float32, in the machine's byte order.
+#[pyfunction]
+pub fn scores<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> Bound<'py, PyBytes> {
+    let vocabulary = tokenizer.core.vocabulary();
+    let bytes: Vec<u8> = (0..vocabulary.len()).flat_map(|id| vocabulary.score(id as TokenId).to_ne_bytes()).collect();
+    PyBytes::new(py, &bytes)
+}
+
+/// The attributes of every token: uint16, in the machine's byte order.
+#[pyfunction]
+pub fn attributes<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> Bound<'py, PyBytes> {
+    let vocabulary = tokenizer.core.vocabulary();
+    let bytes: Vec<u8> =
+        (0..vocabulary.len()).flat_map(|id| vocabulary.attributes(id as TokenId).bits().to_ne_bytes()).collect();
+    PyBytes::new(py, &bytes)
+}
+
+/// The precompiled character map.
+#[pyfunction]
+pub fn charsmap<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> Bound<'py, PyBytes> {
+    PyBytes::new(py, tokenizer.core.vocabulary().charsmap())
+}
+
+/// The lowest id with this piece.
+#[pyfunction]
+pub fn id_of_piece(tokenizer: &Tokenizer, piece: &[u8]) -> PyResult<Option<TokenId>> {
+    quick(|| tokenizer.core.id_of_piece(piece))
+}
+
+/// The ids of all tokens whose pieces start with these bytes, in the order of the pieces.
+#[pyfunction]
+pub fn ids_with_prefix(tokenizer: &Tokenizer, prefix: &[u8]) -> PyResult<Vec<TokenId>> {
+    quick(|| tokenizer.core.ids_with_prefix(prefix).to_vec())
+}
+
+/// The normal tokens that no merge makes.
+#[pyfunction]
+pub fn unmade_tokens(
+    py: Python<'_>,
+    tokenizer: &Tokenizer,
+    merges: Option<PyRef<'_, StringArray>>,
+) -> PyResult<Vec<TokenId>> {
+    let (vocabulary, merges) = (tokenizer.core.vocabulary(), merges.as_ref().map(|merges| merges.view()));
+    run_long(py, || Ok::<_, std::convert::Infallible>(tokens_without_merge(vocabulary, merges)))
+}
+
+/// The ranks of the merges whose result is no token.
+#[pyfunction]
+pub fn idle_merges(py: Python<'_>, tokenizer: &Tokenizer, merges: PyRef<'_, StringArray>) -> PyResult<Vec<usize>> {
+    let (vocabulary, merges) = (tokenizer.core.vocabulary(), merges.view());
+    run_long(py, || Ok::<_, std::convert::Infallible>(merges_without_token(vocabulary, merges)))
+}
+
+/// Index, tokens (id, start, end) and length of the first place where the ids of a text part.
+type Place = (usize, Option<(TokenId, usize, usize)>, Option<(TokenId, usize, usize)>);
+
+/// The first place where the ids of a text part.
+#[pyfunction]
+pub fn parting(
+    py: Python<'_>,
+    first: &Tokenizer,
+    second: &Tokenizer,
+    argument: &Bound<'_, PyAny>,
+    add_special: bool,
+    parse_special: bool,
+) -> PyResult<Option<Place>> {
+    let argument = text(argument)?;
+    let text = argument.text();
+    let options = EncodeOptions { add_special, parse_special, ..EncodeOptions::default() };
+    let found = run(py, text.as_bytes().len(), || {
+        first_parting([&first.core, &second.core], text, options).map_err(|(which, error)| Which { which, error })
+    })?;
+    Ok(found.map(|found| {
+        let [first, second] = found.tokens.map(|token| token.map(|(id, span)| (id, span.start, span.end)));
+        (found.index, first, second)
+    }))
+}
+
+/// An error of one of two tokenizers.
+struct Which {
+    which: usize,
+    error: ggtok_core::EncodeError,
+}
+
+impl Raise for Which {
+    fn raise(self) -> PyErr {
+        crate::errors::named_encode_error(
+            ["the first tokenizer", "the second tokenizer"][self.which.min(1)],
+            self.error,
+        )
+    }
+}
