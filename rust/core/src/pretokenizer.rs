@@ -11,6 +11,7 @@ mod automaton;
 mod blocks;
 mod digits;
 mod families;
+mod joint;
 mod lines;
 mod neighbours;
 #[cfg(test)]
@@ -19,4 +20,5 @@ mod shape;
 mod splitter;
 
 pub use families::{FAMILIES, Family, PRE_TOKENIZERS, PreTokenizer};
+pub(crate) use joint::Learned;
 pub(crate) use splitter::Splitter;

@@ -27,7 +27,7 @@ use super::merging::pair_memo::PairMemo;
 use super::{Fragment, Model, ModelScratch};
 use crate::error::VocabularyError;
 use crate::normalizer::rewritten::Rewritten;
-use crate::pretokenizer::Splitter;
+use crate::pretokenizer::{Learned, Splitter};
 use crate::sink::{Sink, TokenId};
 use crate::vocabulary::{Definition, Vocabulary};
 use characters::Characters;
@@ -51,6 +51,7 @@ enum Symbols {
 /// Scratch space of [`Bpe`].
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
+    learned: Learned,
     /// Pieces, or segments of pieces, on their way through the cache.
     queue: WordQueue,
     merger: Merger,
@@ -123,7 +124,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use crate::pretokenizer::Splitter;
+    use crate::pretokenizer::{Learned, Splitter};
     use crate::vocabulary::spelling::byte_level;
     use crate::vocabulary::strings::StringIndex;
     use crate::{Definition, EncodeOptions, Scratch, Spans, Text, TokenId, Tokenizer};
@@ -234,7 +235,7 @@ mod tests {
         let mut scratch = Scratch::default();
         for text in texts.iter().chain(texts) {
             let mut expected = Vec::new();
-            splitter.split(text.as_bytes(), |start, end| expected.extend(naive(&text[start..end])));
+            splitter.split(text.as_bytes(), &mut Learned::default(), |start, end| expected.extend(naive(&text[start..end])));
             let (mut ids, mut spans): (Vec<TokenId>, _) = (Vec::new(), Spans::default());
             tokenizer.encode_into(Text::Str(text), PLAIN, &mut scratch, &mut ids).expect("ids");
             tokenizer.encode_into(Text::Str(text), PLAIN, &mut scratch, &mut spans).expect("spans");
