@@ -21,7 +21,7 @@ use crate::scan::masks::Masks;
 use crate::scan::{BLOCK, padded};
 use crate::unicode::utf8;
 pub(crate) use learned::Learned;
-use learned::END;
+use learned::{END, Entry};
 pub(super) use stage::Stage;
 
 /// The patterns of a family.
@@ -29,6 +29,9 @@ pub(super) use stage::Stage;
 pub(crate) struct Joint {
     stages: Vec<Stage>,
 }
+
+/// More ends of pieces than a block and the characters held before it have, a power of two.
+const MAX_ENDS: usize = 256;
 
 /// A place in the text.
 #[derive(Debug, Clone, Copy)]
@@ -54,69 +57,30 @@ impl Joint {
         let mut place = Place { at: 0, row: 0, restart: 0, piece_start: 0 };
         let mut failed = FailedRun::default();
         let mut ticker = Ticker::default();
-        let mut ends = [0; BLOCK];
+        let mut ends = Ends { ends: [0; MAX_ENDS], len: 0 };
         while place.piece_start < text.len() {
             ticker.tick();
-            let (num_ends, is_simple) = walk(text, learned, &mut place, &mut ends);
-            for &end in &ends[..num_ends] {
+            ends.len = 0;
+            let is_known = walk(text, learned, &mut place, &mut ends);
+            for &end in &ends.ends[..ends.len.min(MAX_ENDS)] {
                 piece(place.piece_start, end);
                 place.piece_start = end;
             }
-            if !is_simple {
-                self.take_one(text, learned, &mut place, &mut failed, &mut piece);
+            if !is_known && !self.learn(text, learned, place) {
+                self.split_slowly(text, &mut place, &mut failed, &mut piece);
             }
         }
     }
 
-    /// Takes the next character, or the end of the text, if it is not as simple as most.
+    /// Learns what follows at this place. Returns whether that is possible.
     #[inline(never)]
-    fn take_one(
-        &self,
-        text: &[u8],
-        learned: &mut Learned,
-        place: &mut Place,
-        failed: &mut FailedRun,
-        piece: &mut dyn FnMut(usize, usize),
-    ) {
-        let (class, len) = match text.get(place.at) {
-            None => (END, 0),
-            Some(&byte @ 0..0x80) => (learned.ascii_class(byte), 1),
-            Some(_) => {
-                let (code_point, len) = utf8::decode_lossy(text, place.at);
-                (learned.learn_class(&self.stages, code_point), len)
-            }
+    fn learn(&self, text: &[u8], learned: &mut Learned, place: Place) -> bool {
+        let class = match text.get(place.at) {
+            None => END,
+            Some(&byte @ 0..0x80) => learned.ascii_class(byte),
+            Some(_) => learned.learn_class(&self.stages, utf8::decode_lossy(text, place.at).0),
         };
-        let Some(entry) = learned.learn(&self.stages, place.row, class) else {
-            return self.split_slowly(text, place, failed, piece);
-        };
-        if entry.restarts() {
-            place.restart = place.at;
-        }
-        let mut pass_end = |end| {
-            piece(place.piece_start, end);
-            place.piece_start = end;
-        };
-        if entry.ends_before() {
-            pass_end(place.at);
-        }
-        (place.at, place.row) = (place.at + len, entry.next_row());
-
-        let ends = learned.ends(entry);
-        let (mut end, mut distance) = (place.at, 0);
-        for _ in 0..ends.first().copied().unwrap_or_default() {
-            end -= 1;
-            while !utf8::is_boundary(text, end) {
-                end -= 1;
-            }
-            distance += 1;
-        }
-        for &next in ends {
-            while distance > next {
-                end += utf8::sequence_len(text[end]);
-                distance -= 1;
-            }
-            pass_end(end);
-        }
+        learned.learn(&self.stages, place.row, class)
     }
 
     /// Splits some text pattern by pattern, at least up to and including the next character.
@@ -151,43 +115,110 @@ impl Joint {
     }
 }
 
-/// Takes the characters of a block up to the next that is not simple, if there is one. Returns how many pieces end, and
-/// whether there is one.
+/// Takes the characters of a block, up to one of which it is not known what follows. Returns whether there is none.
 #[inline(always)]
-fn walk(text: &[u8], learned: &mut Learned, place: &mut Place, ends: &mut [usize; BLOCK]) -> (usize, bool) {
-    let Place { mut at, mut row, mut restart, .. } = *place;
-    let start = at;
+fn walk(text: &[u8], learned: &mut Learned, place: &mut Place, ends: &mut Ends) -> bool {
+    let start = place.at;
     let letters = Masks::new(padded(&text[start..], &mut [0; BLOCK])).letter;
-    let (mut num_ends, mut is_simple) = (0, true);
-    while at < start + BLOCK {
+    let block = &text[..text.len().min(start + BLOCK)];
+    loop {
+        walk_ascii(block, start, letters, learned, place, ends);
+        if place.at >= block.len() && block.len() < text.len() {
+            learned.earn(place.at - start);
+            return true;
+        }
+        // A character beyond ASCII, one with several ends of pieces or with none known, or the end of the text.
         #[cfg(test)]
         crate::steps::count(1);
-        let (class, len) = match text.get(at) {
+        let (class, len) = match text.get(place.at) {
             Some(&byte @ 0..0x80) => (learned.ascii_class(byte), 1),
             Some(_) => {
-                let (code_point, len) = utf8::decode_valid(text, at).unwrap_or_default();
+                let (code_point, len) = utf8::decode_valid(text, place.at).unwrap_or_default();
                 (learned.class(code_point), len)
             }
             None => (END, 0),
         };
-        let entry = learned.entry(row, class);
+        let entry = learned.entry(place.row, class);
         if entry.is_special() {
-            is_simple = false;
-            break;
+            let Some(distances) = learned.ends(entry) else {
+                learned.earn(place.at - start);
+                return false;
+            };
+            ends.push_before(text, place.at + len, distances);
         }
-        ends[num_ends % BLOCK] = at;
-        num_ends += usize::from(entry.ends_before());
-        restart = if entry.restarts() { at } else { restart };
-        row = entry.next_row();
-        at += len;
-        if entry.loops_on_letters() {
-            let run = letters.checked_shr((at - start) as u32).unwrap_or_default().trailing_ones();
-            at += run as usize;
+        ends.push(place.at, entry.ends_before());
+        place.pass(entry, len);
+        if len == 0 {
+            return true;
         }
     }
-    learned.earn(at - start);
-    *place = Place { at, row, restart, ..*place };
-    (num_ends, is_simple)
+}
+
+/// Takes characters up to the end of the block, or one that is beyond ASCII or not simple. This is all that most text
+/// needs, and few enough variables for a processor's registers. `letters` are those of the block.
+#[inline(always)]
+fn walk_ascii(block: &[u8], start: usize, letters: u64, learned: &Learned, place: &mut Place, ends: &mut Ends) {
+    let mut here = *place;
+    while let Some(&byte @ 0..0x80) = block.get(here.at) {
+        #[cfg(test)]
+        crate::steps::count(1);
+        let entry = learned.entry(here.row, learned.ascii_class(byte));
+        if entry.is_special() {
+            break;
+        }
+        ends.push(here.at, entry.ends_before());
+        here.pass(entry, 1);
+        if entry.loops_on_letters() {
+            let run = letters.checked_shr((here.at - start) as u32).unwrap_or_default().trailing_ones();
+            here.at += run as usize;
+        }
+    }
+    *place = here;
+}
+
+impl Place {
+    /// Passes a character of this length.
+    #[inline(always)]
+    fn pass(&mut self, entry: Entry, len: usize) {
+        self.restart = if entry.restarts() { self.at } else { self.restart };
+        self.row = entry.next_row();
+        self.at += len;
+    }
+}
+
+/// Ends of pieces.
+struct Ends {
+    ends: [usize; MAX_ENDS],
+    len: usize,
+}
+
+impl Ends {
+    #[inline(always)]
+    fn push(&mut self, end: usize, is_end: bool) {
+        self.ends[self.len % MAX_ENDS] = end;
+        self.len += usize::from(is_end);
+    }
+
+    /// Adds the ends at these distances before `at`, in characters, furthest first.
+    #[inline]
+    fn push_before(&mut self, text: &[u8], at: usize, distances: &[usize]) {
+        let furthest = distances.first().copied().unwrap_or_default();
+        if text[at - furthest..at].is_ascii() {
+            return distances.iter().for_each(|distance| self.push(at - distance, true));
+        }
+        let (mut end, mut left) = (at, 0);
+        for _ in 0..furthest {
+            end = (0..end).rfind(|&at| utf8::is_boundary(text, at)).unwrap_or_default();
+            left += 1;
+        }
+        for &distance in distances {
+            while left > distance {
+                end += utf8::sequence_len(text[end]);
+                left -= 1;
+            }
+            self.push(end, true);
+        }
+    }
 }
 
 /// Splits `text[start..end]` by the first stage, and each of its pieces by the others.

@@ -19,7 +19,7 @@ pub(super) const STRIDE: usize = 64;
 pub(super) const END: u8 = 62;
 /// The class of characters that have none yet.
 const NO_CLASS: u8 = 63;
-/// The most states. More are forgotten and learned again.
+/// The most states. If a text has more, all are forgotten before a later one.
 const MAX_STATES: usize = 1024;
 /// Characters per page.
 const PAGE: usize = 128;
@@ -42,7 +42,7 @@ impl Entry {
     const NOT_LEARNED: Self = Self(Self::SPECIAL);
     /// Too much would have to be held.
     const GIVEN_UP: Self = Self(Self::SPECIAL - 8);
-    /// The most lists of ends. List 0 stands for none.
+    /// More than the numbers of lists of ends. List 0 stands for none.
     const MAX_LISTS: usize = 0x1FE;
 
     /// Whether bit 0 does not say all about the ends of pieces.
@@ -71,6 +71,7 @@ impl Entry {
         (self.0 >> 12) as usize
     }
 
+    #[inline(always)]
     fn list(self) -> usize {
         (self.0 & Self::SPECIAL) as usize >> 3
     }
@@ -97,6 +98,8 @@ pub(crate) struct Learned {
     pages: Vec<u16>,
     page_classes: Vec<u8>,
     credit: usize,
+    /// Whether there was no room for a state.
+    is_full: bool,
 }
 
 impl Learned {
@@ -110,6 +113,8 @@ impl Learned {
             self.pages = vec![0; NUM_PAGES];
             self.page_classes = vec![NO_CLASS; PAGE];
             self.credit = MAX_CREDIT;
+            self.forget(stages);
+        } else if self.is_full && self.credit == MAX_CREDIT {
             self.forget(stages);
         }
     }
@@ -137,8 +142,10 @@ impl Learned {
     }
 
     /// Where pieces end, in characters before the end of the latest one, furthest first.
-    pub(super) fn ends(&self, entry: Entry) -> &[usize] {
-        &self.lists[entry.list()]
+    /// `None` if that is not learned.
+    #[inline(always)]
+    pub(super) fn ends(&self, entry: Entry) -> Option<&[usize]> {
+        self.lists.get(entry.list()).map(Vec::as_slice)
     }
 
     /// The class of a character beyond ASCII that may have none yet.
@@ -168,14 +175,11 @@ impl Learned {
         }
     }
 
-    /// The entry for a state and a class, if it is learned or can be.
-    pub(super) fn learn(&mut self, stages: &[Stage], row: usize, class: u8) -> Option<Entry> {
+    /// Learns the entry for a state and a class. Returns whether it is known now.
+    pub(super) fn learn(&mut self, stages: &[Stage], row: usize, class: u8) -> bool {
         let known = self.entry(row, class);
-        if known == Entry::GIVEN_UP || class == NO_CLASS || known == Entry::NOT_LEARNED && self.credit < ENTRY_COST {
-            return None;
-        }
-        if known != Entry::NOT_LEARNED {
-            return Some(known);
+        if known != Entry::NOT_LEARNED || class == NO_CLASS || self.credit < ENTRY_COST {
+            return self.ends(known).is_some();
         }
         self.credit -= ENTRY_COST;
 
@@ -183,28 +187,21 @@ impl Learned {
         let before = self.states[row / STRIDE].clone();
         let Some((after, ends)) = self.take(stages, before, event) else {
             self.table[row + usize::from(class)] = Entry::GIVEN_UP;
-            return None;
+            return false;
         };
         let start = self.states[0].clone();
         let restarts = self.take(stages, start, event).is_some_and(|(fresh, _)| fresh == after);
 
-        let is_full = self.states.len() == MAX_STATES && !self.numbers.contains_key(&after);
-        if is_full {
-            self.forget(stages);
-        }
         let is_simple = class != END && ends == [1];
         let list = if is_simple { 0 } else { self.number_of_list(ends) };
-        if list == Entry::MAX_LISTS {
-            return None;
+        if list == Entry::MAX_LISTS || self.states.len() == MAX_STATES && !self.numbers.contains_key(&after) {
+            self.is_full = true;
+            return false;
         }
-        let next = self.number_of_state(stages, after) * STRIDE;
-        let loops = self.loops[next / STRIDE];
-        let flags = u32::from(is_simple) | u32::from(restarts) << 1 | u32::from(loops) << 2;
-        let entry = Entry((next as u32) << 12 | (list as u32) << 3 | flags);
-        if !is_full {
-            self.table[row + usize::from(class)] = entry;
-        }
-        Some(entry)
+        let next = self.number_of_state(stages, after);
+        let flags = u32::from(is_simple) | u32::from(restarts) << 1 | u32::from(self.loops[next]) << 2;
+        self.table[row + usize::from(class)] = Entry(((next * STRIDE) as u32) << 12 | (list as u32) << 3 | flags);
+        true
     }
 
     /// What an event makes of a state, and where pieces end; `None` if too much would have to be held.
@@ -253,6 +250,7 @@ impl Learned {
 
     /// Forgets all states but the first.
     fn forget(&mut self, stages: &[Stage]) {
+        self.is_full = false;
         self.table.clear();
         self.states.clear();
         self.loops.clear();
