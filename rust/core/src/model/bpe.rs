@@ -235,7 +235,9 @@ mod tests {
         let mut scratch = Scratch::default();
         for text in texts.iter().chain(texts) {
             let mut expected = Vec::new();
-            splitter.split(text.as_bytes(), &mut Learned::default(), |start, end| expected.extend(naive(&text[start..end])));
+            splitter.split(text.as_bytes(), &mut Learned::default(), |start, end| {
+                expected.extend(naive(&text[start..end]))
+            });
             let (mut ids, mut spans): (Vec<TokenId>, _) = (Vec::new(), Spans::default());
             tokenizer.encode_into(Text::Str(text), PLAIN, &mut scratch, &mut ids).expect("ids");
             tokenizer.encode_into(Text::Str(text), PLAIN, &mut scratch, &mut spans).expect("spans");

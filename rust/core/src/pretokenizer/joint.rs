@@ -17,8 +17,7 @@ mod stage;
 use super::automaton::FailedRun;
 use super::digits::DigitGroups;
 use crate::interrupt::Ticker;
-use crate::scan::masks::Masks;
-use crate::scan::{BLOCK, padded};
+use crate::scan::{BLOCK, gather, padded};
 use crate::unicode::utf8;
 pub(crate) use learned::Learned;
 use learned::{END, Entry};
@@ -119,7 +118,9 @@ impl Joint {
 #[inline(always)]
 fn walk(text: &[u8], learned: &mut Learned, place: &mut Place, ends: &mut Ends) -> bool {
     let start = place.at;
-    let letters = Masks::new(padded(&text[start..], &mut [0; BLOCK])).letter;
+    let mut buffer = [0; BLOCK];
+    let bytes = padded(&text[start..], &mut buffer);
+    let letters = gather(bytes, lower_case);
     let block = &text[..text.len().min(start + BLOCK)];
     loop {
         walk_ascii(block, start, letters, learned, place, ends);
@@ -154,8 +155,19 @@ fn walk(text: &[u8], learned: &mut Learned, place: &mut Place, ends: &mut Ends) 
     }
 }
 
+/// The lowest bit of each of eight bytes that is one of the letters `a` to `z`.
+#[inline(always)]
+fn lower_case(eight: u64) -> u64 {
+    let each = |byte: u8| u64::from_ne_bytes([byte; 8]);
+    let low = eight & each(0x7F);
+    // A sum of at least 128 has the highest bit.
+    let at_least_a = low + each(0x80 - b'a');
+    let above_z = low + each(0x7F - b'z');
+    (at_least_a & !above_z & !eight) >> 7
+}
+
 /// Takes characters up to the end of the block, or one that is beyond ASCII or not simple. This is all that most text
-/// needs, and few enough variables for a processor's registers. `letters` are those of the block.
+/// needs, and few enough variables for a processor's registers. `letters` are those from `a` to `z`.
 #[inline(always)]
 fn walk_ascii(block: &[u8], start: usize, letters: u64, learned: &Learned, place: &mut Place, ends: &mut Ends) {
     let mut here = *place;

@@ -1,7 +1,7 @@
 //! A family's patterns, each of which cuts the pieces that the one before it leaves.
 //!
-//! Where a fast way exists for all of them, it is taken: a [`Shape`], [`Neighbours`] or [`lines`]. Any others go through
-//! the text together, by a table that is learned ([`Joint`]).
+//! Where a fast way exists for all of them together, it is taken: a [`Shape`] or [`lines`]. All others go through the
+//! text in one pass, by a table that is learned from it ([`Joint`]).
 //!
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split`. Complexity: linear in the text.
 
@@ -10,7 +10,6 @@ use super::digits::DigitGroups;
 use super::families::{Family, LINES};
 use super::joint::{Joint, Learned, Stage};
 use super::lines;
-use super::neighbours::Neighbours;
 use super::shape::Shape;
 
 /// The compiled patterns of a family.
@@ -18,7 +17,6 @@ use super::shape::Shape;
 pub(crate) enum Splitter {
     /// The automaton matches one of the patterns.
     Shape(Shape, Box<Automaton>),
-    Neighbours(Neighbours),
     Lines,
     Joint(Joint),
 }
@@ -31,9 +29,6 @@ impl Splitter {
     pub(crate) fn new(family: &Family) -> Self {
         if let Some((shape, pattern)) = Shape::of(family.patterns) {
             return Self::Shape(shape, compile(pattern));
-        }
-        if let Some(neighbours) = Neighbours::of(family.patterns) {
-            return Self::Neighbours(neighbours);
         }
         if family.patterns == [LINES] {
             return Self::Lines;
@@ -52,7 +47,6 @@ impl Splitter {
     pub(crate) fn split(&self, text: &[u8], learned: &mut Learned, piece: impl FnMut(usize, usize)) {
         match self {
             Self::Shape(shape, automaton) => shape.split(automaton, text, piece),
-            Self::Neighbours(neighbours) => neighbours.split(text, piece),
             Self::Lines => lines::split(text, piece),
             Self::Joint(joint) => joint.split(text, learned, piece),
         }
@@ -61,7 +55,7 @@ impl Splitter {
     pub(crate) fn heap_bytes(&self) -> usize {
         match self {
             Self::Shape(_, automaton) => size_of::<Automaton>() + automaton.heap_bytes(),
-            Self::Neighbours(_) | Self::Lines => 0,
+            Self::Lines => 0,
             Self::Joint(joint) => joint.heap_bytes(),
         }
     }
@@ -183,6 +177,46 @@ mod tests {
             for case in CASES.iter() {
                 check(case, &text);
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_may_not_be_learned_is_split_as_well(runs in prop::collection::vec(run(), 0..40)) {
+            let text = runs.concat();
+            for case in CASES.iter() {
+                let (mut expected, mut pieces, mut learned) = (Vec::new(), Vec::new(), Learned::default());
+                case.split(&text, |start, end| expected.push((start, end)));
+                case.splitter.split(&text[..0], &mut learned, |_, _| ());
+                learned.spend();
+                case.splitter.split(&text, &mut learned, |start, end| pieces.push((start, end)));
+                prop_assert_eq!(pieces, expected, "{}: {:?}", case.name, String::from_utf8_lossy(&text));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_learned_is_bounded() {
+        // Every mixture of whitespace is a state of its own until it is certain where its pieces end.
+        let mut state = 1_u64;
+        let text: String = (0..100_000)
+            .map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                ["\t", " ", "\n", "\r", "\u{A0}", "1", "1", "a"][(state >> 61) as usize]
+            })
+            .collect();
+        for case in CASES.iter() {
+            let (mut learned, mut poor) = (Learned::default(), Learned::default());
+            case.splitter.split(b"", &mut poor, |_, _| ());
+            let mut expected = Vec::new();
+            poor.spend();
+            case.splitter.split(text.as_bytes(), &mut poor, |start, end| expected.push((start, end)));
+            for _ in 0..12 {
+                let mut pieces = Vec::new();
+                case.splitter.split(text.as_bytes(), &mut learned, |start, end| pieces.push((start, end)));
+                assert_eq!(pieces, expected, "{}", case.name);
+            }
+            assert!(learned.heap_bytes() < 2 << 20, "{}: {} bytes", case.name, learned.heap_bytes());
         }
     }
 

@@ -6,8 +6,9 @@
 //! many stages there are.
 //!
 //! Complexity: a look-up is O(1). Learning takes up to some ten thousand steps an entry, so every byte of text pays for
-//! a part of an entry, and what is not paid for is not learned. Memory: at most [`MAX_STATES`] rows of 256 bytes and
-//! what the stages hold in those states, about 1 MiB together.
+//! a part of an entry, and what is not paid for is not learned. Ordinary text makes 10 to 300 states, with less than a
+//! thousand entries. Memory: at most [`MAX_STATES`] rows of 256 bytes and what the stages hold in those states, less
+//! than 2 MiB together, mostly some 50 KiB.
 
 use std::collections::HashMap;
 
@@ -32,7 +33,7 @@ const MAX_CREDIT: usize = 2048 * ENTRY_COST;
 /// An entry of the table.
 ///
 /// Bit 0: a piece ends before this character, and no other piece does. Bit 1: the state would be the same if the text
-/// started with this character. Bit 2: the next state stays the same, and no piece ends, at any ASCII letter. Bits 3 to
+/// started with this character. Bit 2: the next state stays the same, and no piece ends, at any of the letters `a` to `z`. Bits 3 to
 /// 11: the number of the list of ends, or why there is none. Bits 12 and higher: the row of the next state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry(u32);
@@ -77,13 +78,23 @@ impl Entry {
     }
 }
 
+/// The class of each ASCII character.
+#[derive(Debug)]
+struct Ascii([u8; 128]);
+
+impl Default for Ascii {
+    fn default() -> Self {
+        Self([NO_CLASS; 128])
+    }
+}
+
 /// What has been learned for one family. It belongs to the splitter with which it is first used.
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
     table: Vec<Entry>,
     /// How far all stages have come in each state. State 0 is that at the start of a text.
     states: Vec<Vec<Progress>>,
-    /// Whether a state stays the same, and no piece ends, at any ASCII letter.
+    /// Whether a state stays the same, and no piece ends, at any of the letters `a` to `z`.
     loops: Vec<bool>,
     numbers: HashMap<Vec<Progress>, usize>,
     /// Where pieces end, in characters before the end of the latest one, furthest first.
@@ -91,8 +102,8 @@ pub(crate) struct Learned {
     list_numbers: HashMap<Vec<usize>, usize>,
     /// For each joint class, the class in each stage.
     classes: Vec<Vec<u8>>,
-    ascii: Vec<u8>,
-    /// The classes of ASCII letters.
+    ascii: Ascii,
+    /// The classes of the letters `a` to `z`.
     letters: Vec<u8>,
     /// By code point `c`: `page_classes[pages[c / PAGE] * PAGE + c % PAGE]`. Page 0 stands for those not asked for yet.
     pages: Vec<u16>,
@@ -103,11 +114,25 @@ pub(crate) struct Learned {
 }
 
 impl Learned {
+    /// Uses up what has been paid.
+    #[cfg(test)]
+    pub(crate) fn spend(&mut self) {
+        self.credit = 0;
+    }
+
+    #[cfg(test)]
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let of_state = |state: &Vec<Progress>| 2 * state.iter().map(Progress::bytes).sum::<usize>();
+        let states = self.states.iter().map(of_state).sum::<usize>();
+        let lists = self.lists.iter().map(|list| 2 * list.capacity() * size_of::<usize>()).sum::<usize>();
+        self.table.capacity() * size_of::<Entry>() + states + lists + self.page_classes.capacity() + NUM_PAGES * 2
+    }
+
     /// Starts a text.
     pub(super) fn start(&mut self, stages: &[Stage]) {
         if self.states.is_empty() {
-            self.ascii = (0..128).map(|code_point| self.class_of(stages, code_point)).collect();
-            self.letters = (b'A'..=b'Z').chain(b'a'..=b'z').map(|byte| self.ascii_class(byte)).collect();
+            self.ascii = Ascii(std::array::from_fn(|byte| self.class_of(stages, byte as u32)));
+            self.letters = (b'a'..=b'z').map(|byte| self.ascii_class(byte)).collect();
             self.letters.sort_unstable();
             self.letters.dedup();
             self.pages = vec![0; NUM_PAGES];
@@ -127,7 +152,7 @@ impl Learned {
 
     #[inline(always)]
     pub(super) fn ascii_class(&self, byte: u8) -> u8 {
-        self.ascii[usize::from(byte & 0x7F)]
+        self.ascii.0[usize::from(byte & 0x7F)]
     }
 
     #[inline(always)]
@@ -205,12 +230,7 @@ impl Learned {
     }
 
     /// What an event makes of a state, and where pieces end; `None` if too much would have to be held.
-    fn take(
-        &self,
-        stages: &[Stage],
-        mut progress: Vec<Progress>,
-        event: Event,
-    ) -> Option<(Vec<Progress>, Vec<usize>)> {
+    fn take(&self, stages: &[Stage], mut progress: Vec<Progress>, event: Event) -> Option<(Vec<Progress>, Vec<usize>)> {
         let mut walk =
             Walk { stages, classes: &self.classes, progress: &mut progress, num_passed: 0, ends: Vec::new() };
         walk.take(0, event);

@@ -68,6 +68,11 @@ impl Progress {
         };
         Self { row, is_open: false, has_matched: false, held: Vec::new() }
     }
+
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.held.capacity()
+    }
 }
 
 /// One event on its way through all stages.
