@@ -48,9 +48,11 @@ impl std::error::Error for Interrupted {}
 /// # Examples
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-/// use std::sync::{Arc, Mutex};
+/// use std::sync::Arc;
 ///
-/// use ggtok_core::{Definition, EncodeOptions, Interrupted, StringIndex, Text, Tokenizer, interruptible};
+/// use ggtok_core::{
+///     Definition, EncodeOptions, Interrupted, ScratchPool, StringIndex, Text, Tokenizer, interruptible,
+/// };
 ///
 /// let (data, index) = StringIndex::concatenate(&["<unk>", "<s>", "</s>", "▁", "a", "▁a"])?;
 /// let definition = Definition { model: "llama", tokens: Some(index.view(&data)), ..Definition::default() };
@@ -59,7 +61,7 @@ impl std::error::Error for Interrupted {}
 /// let stop = Arc::new(AtomicBool::new(true));
 /// let stopped = Arc::clone(&stop);
 /// let texts = [Text::Str("a a"); 1000];
-/// let work = || tokenizer.encode_batch(&texts, EncodeOptions::default(), 1, &Mutex::default());
+/// let work = || tokenizer.encode_batch(&texts, EncodeOptions::default(), 1, &ScratchPool::default());
 /// assert_eq!(interruptible(move || stopped.load(Relaxed), work), Err(Interrupted));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -30,7 +30,7 @@ use super::merging::pair_memo::PairMemo;
 use super::{Fragment, Model, ModelScratch};
 use crate::error::VocabularyError;
 use crate::normalizer::rewritten::Rewritten;
-use crate::pretokenizer::{Family, LINES, SettledPieces, Splitter};
+use crate::pretokenizer::{Family, LINES, Learned, SettledPieces, Splitter};
 use crate::sink::{Sink, TokenId};
 use crate::unicode::utf8::complete_len;
 use crate::vocabulary::{Definition, Vocabulary};
@@ -58,6 +58,7 @@ enum Symbols {
 /// Scratch space of [`Bpe`].
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
+    learned: Learned,
     /// Pieces, or segments of pieces, on their way through the cache.
     queue: WordQueue,
     merger: Merger,
@@ -153,7 +154,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use crate::pretokenizer::Splitter;
+    use crate::pretokenizer::{Learned, Splitter};
     use crate::vocabulary::spelling::byte_level;
     use crate::vocabulary::strings::StringIndex;
     use crate::{Definition, EncodeOptions, Scratch, Spans, Text, TokenId, Tokenizer};
@@ -264,7 +265,9 @@ mod tests {
         let (mut scratch, mut all) = (Scratch::default(), Vec::new());
         for text in texts.iter().chain(texts) {
             let mut expected = Vec::new();
-            splitter.split(text.as_bytes(), |start, end| expected.extend(naive(&text[start..end])));
+            splitter.split(text.as_bytes(), &mut Learned::default(), |start, end| {
+                expected.extend(naive(&text[start..end]))
+            });
             let (mut ids, mut spans): (Vec<TokenId>, _) = (Vec::new(), Spans::default());
             tokenizer.encode_into(Text::Str(text), PLAIN, &mut scratch, &mut ids).expect("ids");
             tokenizer.encode_into(Text::Str(text), PLAIN, &mut scratch, &mut spans).expect("spans");

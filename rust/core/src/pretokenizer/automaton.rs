@@ -45,7 +45,7 @@ pub(crate) struct Automaton {
 /// A run of bytes that an attempt spent in one state without a match after it: any attempt that is in the state with
 /// this row at a byte of `start..=end` fails in the same way.
 #[derive(Debug, Clone, Copy, Default)]
-struct FailedRun {
+pub(super) struct FailedRun {
     row: usize,
     start: usize,
     end: usize,
@@ -112,11 +112,48 @@ impl Automaton {
         }
     }
 
+    /// The row of the state from which nothing matches any more.
+    pub(super) const DEAD_ROW: usize = DEAD;
+
+    /// The row of the state in which an attempt starts.
+    pub(super) fn start_row(&self) -> usize {
+        START * self.stride
+    }
+
+    /// The class of a code point.
+    pub(super) fn class(&self, code_point: u32) -> u8 {
+        match u8::try_from(code_point) {
+            Ok(byte @ 0..0x80) => self.alphabet.ascii(byte),
+            _ => self.alphabet.beyond_ascii(code_point),
+        }
+    }
+
+    /// The class of the end of the text.
+    pub(super) fn end_class(&self) -> u8 {
+        self.alphabet.end()
+    }
+
+    /// The row of the state after a symbol, and whether a match ends before it.
+    pub(super) fn next(&self, row: usize, class: u8) -> (usize, bool) {
+        let entry = self.table[row + usize::from(class)];
+        ((entry >> 1) as usize, entry & 1 != 0)
+    }
+
+    /// Whether a match ends before whatever comes next.
+    pub(super) fn is_sure(&self, row: usize) -> bool {
+        (0..=self.end_class()).all(|class| self.next(row, class).1)
+    }
+
     /// The end of the piece that starts at `start`: that of a match, or if none starts there, the start of the next.
     pub(crate) fn piece_end(&self, text: &[u8], start: usize, end: usize) -> usize {
-        let (mut failed, mut at) = (FailedRun::default(), start);
+        self.next_piece_end(text, start, end, &mut FailedRun::default())
+    }
+
+    /// The same, after earlier pieces of the same text with the same end.
+    pub(super) fn next_piece_end(&self, text: &[u8], start: usize, end: usize, failed: &mut FailedRun) -> usize {
+        let mut at = start;
         while at < end {
-            match self.match_end(text, at, end, &mut failed).filter(|&matched| matched > at) {
+            match self.match_end(text, at, end, failed).filter(|&matched| matched > at) {
                 Some(matched) => return if at == start { matched } else { at },
                 None => at += utf8::sequence_len(text[at]),
             }

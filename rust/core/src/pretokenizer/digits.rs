@@ -62,7 +62,29 @@ impl DigitGroups {
             return text[at].is_ascii_digit().then_some(1);
         }
         let (code_point, len) = utf8::decode_lossy(text, at);
-        (self == Self::After && unicode::flags(code_point).is_number()).then_some(len)
+        self.is_digit(code_point).then_some(len)
+    }
+
+    /// Whether a code point is one of the digits.
+    pub(super) fn is_digit(self, code_point: u32) -> bool {
+        match u8::try_from(code_point) {
+            Ok(byte @ 0..0x80) => byte.is_ascii_digit(),
+            _ => self == Self::After && unicode::flags(code_point).is_number(),
+        }
+    }
+
+    /// The end of the first run of digits in `text[start..end]`: pieces end there, if it is cut after each group.
+    pub(super) fn first_run_end(self, text: &[u8], start: usize, end: usize) -> usize {
+        let (mut at, mut is_run) = (start, false);
+        while at < end {
+            let len = self.digit_len(text, at);
+            if is_run && len.is_none() {
+                break;
+            }
+            is_run = len.is_some();
+            at += len.unwrap_or_else(|| utf8::sequence_len(text[at]));
+        }
+        at
     }
 }
 

@@ -17,44 +17,41 @@
 
 use super::automaton::Automaton;
 use super::digits::DigitGroups;
-use super::families::Family;
+use super::families::{Family, LINES};
+use super::joint::Stage;
 use super::shape::Shape;
-use super::splitter::{Stage, compile, special_stage};
+use super::splitter::stage;
 use crate::unicode::{self, utf8};
 
 /// The patterns of a family as plain automata.
 #[derive(Debug)]
-pub(crate) struct SettledPieces {
-    stages: Vec<Stage>,
+pub(crate) enum SettledPieces {
+    Lines,
+    Stages(Vec<Stage>),
 }
 
 impl SettledPieces {
     /// Compiles the patterns of a family.
     pub(crate) fn new(family: &Family) -> Self {
-        let mut patterns = family.patterns;
-        let mut stages = Vec::new();
-        while let [first, rest @ ..] = patterns {
-            // llama.cpp's code for a single pattern can differ from the pattern; a shape has the one that agrees.
-            let pattern = match (rest, Shape::of(patterns)) {
-                ([], Some((_, pattern))) => pattern,
-                _ => first,
-            };
-            stages.push(special_stage(first).unwrap_or_else(|| Stage::Pattern(compile(pattern))));
-            patterns = rest;
+        if family.patterns == [LINES] {
+            return Self::Lines;
         }
-        Self { stages }
+        // llama.cpp's code for a single pattern can differ from the pattern; a shape has the one that agrees.
+        Self::Stages(match (family.patterns, Shape::of(family.patterns)) {
+            ([_], Some((_, pattern))) => vec![stage(pattern)],
+            (patterns, _) => patterns.iter().map(|pattern| stage(pattern)).collect(),
+        })
     }
 
     /// The last boundary of `text` at which it can be cut, whatever follows; 0 if there is none. `text` is canonical
     /// UTF-8, and starts at such a boundary or is the start of a fragment.
     pub(crate) fn last_cut(&self, text: &[u8]) -> usize {
         let mut undecided = Undecided { text, start: 0, end: text.len(), cut: 0 };
-        for stage in &self.stages {
+        let Self::Stages(stages) = self else { return undecided.lines_cut() };
+        for stage in stages {
             match stage {
                 Stage::Pattern(automaton) => undecided.advance(automaton),
                 Stage::Digits(groups) => undecided.advance_digits(*groups),
-                Stage::Lines => undecided.advance_lines(),
-                Stage::Shape(..) | Stage::Neighbours(_) => unreachable!("only plain stages"),
             }
             if undecided.start >= undecided.end {
                 break;
@@ -64,8 +61,8 @@ impl SettledPieces {
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        let of = |stage: &Stage| if let Stage::Pattern(automaton) = stage { automaton.heap_bytes() } else { 0 };
-        self.stages.capacity() * size_of::<Stage>() + self.stages.iter().map(of).sum::<usize>()
+        let Self::Stages(stages) = self else { return 0 };
+        stages.capacity() * size_of::<Stage>() + stages.iter().map(Stage::heap_bytes).sum::<usize>()
     }
 }
 
@@ -112,11 +109,10 @@ impl Undecided<'_> {
     }
 
     /// The line, or the run of newlines, is undecided to its start. No line depends on what follows its end.
-    fn advance_lines(&mut self) {
+    fn lines_cut(&self) -> usize {
         let is_newline = |at: usize| self.text[at] == b'\n';
         let run = (self.start..self.end).rev().take_while(|&at| is_newline(at) == is_newline(self.end - 1)).last();
-        self.start = run.unwrap_or(self.start);
-        (self.end, self.cut) = (self.start, self.start);
+        run.unwrap_or(self.start)
     }
 }
 
@@ -139,24 +135,26 @@ fn may_be_space(text: &[u8], at: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
-    use std::sync::LazyLock;
+    use std::sync::{LazyLock, Mutex, PoisonError};
 
     use proptest::prelude::*;
 
     use super::SettledPieces;
-    use crate::pretokenizer::{FAMILIES, Splitter};
+    use crate::pretokenizer::{FAMILIES, Learned, Splitter};
 
-    type Case = (&'static str, Splitter, SettledPieces);
+    type Case = (&'static str, (Splitter, Mutex<Learned>), SettledPieces);
 
     static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
         let mut lists = HashSet::new();
         let firsts = FAMILIES.iter().filter(|family| lists.insert(family.patterns));
-        firsts.map(|family| (family.name, Splitter::new(family), SettledPieces::new(family))).collect()
+        firsts
+            .map(|family| (family.name, (Splitter::new(family), Mutex::default()), SettledPieces::new(family)))
+            .collect()
     });
 
-    fn pieces(splitter: &Splitter, text: &str) -> Vec<String> {
-        let mut pieces = Vec::new();
-        splitter.split(text.as_bytes(), |start, end| pieces.push(text[start..end].to_owned()));
+    fn pieces((splitter, learned): &(Splitter, Mutex<Learned>), text: &str) -> Vec<String> {
+        let (mut pieces, mut learned) = (Vec::new(), learned.lock().unwrap_or_else(PoisonError::into_inner));
+        splitter.split(text.as_bytes(), &mut learned, |start, end| pieces.push(text[start..end].to_owned()));
         pieces
     }
 

@@ -1,34 +1,24 @@
-//! A family's patterns in sequence: each cuts the pieces that the one before it leaves.
+//! A family's patterns, each of which cuts the pieces that the one before it leaves.
 //!
-//! Where a fast way exists for the last patterns together, it replaces them: a [`Shape`] or [`Neighbours`]. Pieces are
-//! passed down one by one, so nothing is stored.
+//! Where a fast way exists for all of them together, it is taken: a [`Shape`] or [`lines`]. All others go through the
+//! text in one pass, by a table that is learned from it ([`Joint`]).
 //!
-//! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split`. Complexity: linear in the text for each pattern, no
-//! memory.
+//! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split`. Complexity: linear in the text.
 
 use super::automaton::Automaton;
 use super::digits::DigitGroups;
 use super::families::{Family, LINES};
+use super::joint::{Joint, Learned, Stage};
 use super::lines;
-use super::neighbours::Neighbours;
 use super::shape::Shape;
-
-/// One step of the sequence.
-#[derive(Debug)]
-pub(super) enum Stage {
-    Pattern(Box<Automaton>),
-    /// All remaining patterns together; the automaton matches one of them.
-    Shape(Shape, Box<Automaton>),
-    /// All remaining patterns together.
-    Neighbours(Neighbours),
-    Digits(DigitGroups),
-    Lines,
-}
 
 /// The compiled patterns of a family.
 #[derive(Debug)]
-pub(crate) struct Splitter {
-    stages: Vec<Stage>,
+pub(crate) enum Splitter {
+    /// The automaton matches one of the patterns.
+    Shape(Shape, Box<Automaton>),
+    Lines,
+    Joint(Joint),
 }
 
 impl Splitter {
@@ -37,86 +27,46 @@ impl Splitter {
     /// llama.cpp has code of its own for some patterns. Where that code does not match what the pattern says, it is
     /// followed here; everywhere else the pattern and the code agree.
     pub(crate) fn new(family: &Family) -> Self {
-        let mut stages = Vec::new();
-        let mut patterns = family.patterns;
-        while let [first, rest @ ..] = patterns {
-            if let Some((shape, pattern)) = Shape::of(patterns) {
-                stages.push(Stage::Shape(shape, compile(pattern)));
-                break;
-            }
-            if let Some(neighbours) = Neighbours::of(patterns) {
-                stages.push(Stage::Neighbours(neighbours));
-                break;
-            }
-            stages.push(special_stage(first).unwrap_or_else(|| Stage::Pattern(compile(first))));
-            patterns = rest;
+        if let Some((shape, pattern)) = Shape::of(family.patterns) {
+            return Self::Shape(shape, compile(pattern));
         }
-        Self { stages }
+        if family.patterns == [LINES] {
+            return Self::Lines;
+        }
+        Self::Joint(Joint::new(family.patterns.iter().map(|pattern| stage(pattern)).collect()))
     }
 
-    /// Calls `piece` with the byte range of every piece of `text`, in order. `text` is canonical UTF-8.
+    /// Calls `piece` with the byte range of every piece of `text`, in order. `text` is canonical UTF-8, and `learned` is
+    /// always used with the same splitter.
     #[inline]
-    pub(crate) fn split(&self, text: &[u8], mut piece: impl FnMut(usize, usize)) {
-        match &self.stages[..] {
-            // A single stage is inlined with `piece`.
-            [Stage::Shape(shape, automaton)] => shape.split(automaton, text, piece),
-            [Stage::Neighbours(neighbours)] => neighbours.split(text, piece),
-            [Stage::Lines] => lines::split(text, 0..text.len(), piece),
-            [Stage::Pattern(automaton)] => automaton.split(text, 0, text.len(), piece),
-            stages => descend(stages, text, 0, text.len(), &mut piece),
+    pub(crate) fn split(&self, text: &[u8], learned: &mut Learned, piece: impl FnMut(usize, usize)) {
+        match self {
+            Self::Shape(shape, automaton) => shape.split(automaton, text, piece),
+            Self::Lines => lines::split(text, piece),
+            Self::Joint(joint) => joint.split(text, learned, piece),
         }
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
-        let of = |stage: &Stage| match stage {
-            Stage::Pattern(automaton) | Stage::Shape(_, automaton) => automaton.heap_bytes(),
-            Stage::Neighbours(_) | Stage::Digits(_) | Stage::Lines => 0,
-        };
-        self.stages.capacity() * size_of::<Stage>() + self.stages.iter().map(of).sum::<usize>()
+        match self {
+            Self::Shape(_, automaton) => size_of::<Automaton>() + automaton.heap_bytes(),
+            Self::Lines => 0,
+            Self::Joint(joint) => joint.heap_bytes(),
+        }
     }
 }
 
-/// Splits `text[start..end]` by the first stage, and each of its pieces by the others.
-fn descend(stages: &[Stage], text: &[u8], start: usize, end: usize, piece: &mut dyn FnMut(usize, usize)) {
-    match stages {
-        [] => piece(start, end),
-        [Stage::Pattern(automaton), rest @ ..] => {
-            automaton.split(text, start, end, |start, end| descend(rest, text, start, end, piece));
-        }
-        [Stage::Digits(groups), rest @ ..] => {
-            groups.split(text, start, end, |start, end| descend(rest, text, start, end, piece));
-        }
-        [Stage::Lines, rest @ ..] => {
-            lines::split(text, start..end, |start, end| descend(rest, text, start, end, piece));
-        }
-        [last @ (Stage::Shape(..) | Stage::Neighbours(_)), ..] => split_last(last, text, start, end, piece),
-    }
-}
-
-/// Splits `text[start..end]` by a stage that is always the last. Out of line, because its many variables would make the
-/// stack frame of every other stage larger.
-#[inline(never)]
-fn split_last(stage: &Stage, text: &[u8], start: usize, end: usize, piece: &mut dyn FnMut(usize, usize)) {
-    let shifted = |from, to| piece(start + from, start + to);
-    match stage {
-        Stage::Shape(shape, automaton) => shape.split(automaton, &text[start..end], shifted),
-        Stage::Neighbours(neighbours) => neighbours.split(&text[start..end], shifted),
-        Stage::Pattern(_) | Stage::Digits(_) | Stage::Lines => unreachable!("a stage that others may follow"),
-    }
-}
-
-/// The stage of a pattern that llama.cpp has code for, or that needs no automaton.
-pub(super) fn special_stage(pattern: &str) -> Option<Stage> {
-    Some(match pattern {
+/// The stage of a pattern. Some of llama.cpp's code for groups of digits is described by no pattern.
+pub(super) fn stage(pattern: &str) -> Stage {
+    match pattern {
         r"\p{AFMoE_digits}" | r"\d{1,3}(?=(?:\d{3})*\b)" => Stage::Digits(DigitGroups::After),
         r"(?=(\d{3})+(?!\d))" => Stage::Digits(DigitGroups::Before),
-        LINES => Stage::Lines,
-        _ => return None,
-    })
+        _ => Stage::Pattern(compile(pattern)),
+    }
 }
 
 /// Compiles a pattern of the table; a test compiles every row.
-pub(super) fn compile(pattern: &str) -> Box<Automaton> {
+fn compile(pattern: &str) -> Box<Automaton> {
     match Automaton::new(pattern) {
         Ok(automaton) => Box::new(automaton),
         Err(error) => unreachable!("{pattern:?} at character {}: {} expected", error.at, error.expected),
@@ -126,11 +76,11 @@ pub(super) fn compile(pattern: &str) -> Box<Automaton> {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
-    use std::sync::LazyLock;
+    use std::sync::{LazyLock, Mutex, PoisonError};
 
     use proptest::prelude::*;
 
-    use super::Splitter;
+    use super::{Learned, Splitter};
     use crate::pretokenizer::oracle::Oracle;
     use crate::pretokenizer::{FAMILIES, Family};
     use crate::steps;
@@ -143,16 +93,26 @@ mod tests {
     struct Case {
         name: &'static str,
         splitter: Splitter,
+        learned: Mutex<Learned>,
         oracle: Oracle,
+    }
+
+    impl Case {
+        fn new(family: &Family) -> Self {
+            let (splitter, oracle) = (Splitter::new(family), Oracle::new(family));
+            Self { name: family.name, splitter, learned: Mutex::default(), oracle }
+        }
+
+        fn split(&self, text: &[u8], piece: impl FnMut(usize, usize)) {
+            self.splitter.split(text, &mut self.learned.lock().unwrap_or_else(PoisonError::into_inner), piece);
+        }
     }
 
     /// One family for each list of patterns.
     static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
         let mut lists = HashSet::new();
         let firsts = FAMILIES.iter().filter(|family| lists.insert(family.patterns));
-        let case =
-            |family: &Family| Case { name: family.name, splitter: Splitter::new(family), oracle: Oracle::new(family) };
-        firsts.map(case).collect()
+        firsts.map(Case::new).collect()
     });
 
     /// What patterns distinguish: letters, marks, numbers, punctuation, symbols, whitespace, the rest.
@@ -190,14 +150,9 @@ mod tests {
         (thing, times).prop_map(|(thing, times)| thing.repeat(times))
     }
 
-    fn pieces(splitter: &Splitter, text: &[u8]) -> Vec<(usize, usize)> {
-        let mut pieces = Vec::new();
-        splitter.split(text, |start, end| pieces.push((start, end)));
-        pieces
-    }
-
     fn check(case: &Case, text: &[u8]) {
-        let pieces = pieces(&case.splitter, text);
+        let mut pieces = Vec::new();
+        case.split(text, |start, end| pieces.push((start, end)));
         assert_eq!(pieces, case.oracle.split(text), "{}: {:?}", case.name, String::from_utf8_lossy(text));
     }
 
@@ -226,6 +181,46 @@ mod tests {
             for case in CASES.iter() {
                 check(case, &text);
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_may_not_be_learned_is_split_as_well(runs in prop::collection::vec(run(), 0..40)) {
+            let text = runs.concat();
+            for case in CASES.iter() {
+                let (mut expected, mut pieces, mut learned) = (Vec::new(), Vec::new(), Learned::default());
+                case.split(&text, |start, end| expected.push((start, end)));
+                case.splitter.split(&text[..0], &mut learned, |_, _| ());
+                learned.spend();
+                case.splitter.split(&text, &mut learned, |start, end| pieces.push((start, end)));
+                prop_assert_eq!(pieces, expected, "{}: {:?}", case.name, String::from_utf8_lossy(&text));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_learned_is_bounded() {
+        // Every mixture of whitespace is a state of its own until it is certain where its pieces end.
+        let mut state = 1_u64;
+        let text: String = (0..100_000)
+            .map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                ["\t", " ", "\n", "\r", "\u{A0}", "1", "1", "a"][(state >> 61) as usize]
+            })
+            .collect();
+        for case in CASES.iter() {
+            let (mut learned, mut poor) = (Learned::default(), Learned::default());
+            case.splitter.split(b"", &mut poor, |_, _| ());
+            let mut expected = Vec::new();
+            poor.spend();
+            case.splitter.split(text.as_bytes(), &mut poor, |start, end| expected.push((start, end)));
+            for _ in 0..12 {
+                let mut pieces = Vec::new();
+                case.splitter.split(text.as_bytes(), &mut learned, |start, end| pieces.push((start, end)));
+                assert_eq!(pieces, expected, "{}", case.name);
+            }
+            assert!(learned.heap_bytes() < 2 << 20, "{}: {} bytes", case.name, learned.heap_bytes());
         }
     }
 
@@ -291,7 +286,7 @@ mod tests {
                 for case in CASES.iter() {
                     let mut at = 0;
                     let steps = steps::of(|| {
-                        case.splitter.split(text.as_bytes(), |start, end| {
+                        case.split(text.as_bytes(), |start, end| {
                             assert!(start == at && end > start);
                             at = end;
                         });
@@ -308,7 +303,7 @@ mod tests {
     fn tables_stay_small() {
         for case in CASES.iter() {
             let bytes = case.splitter.heap_bytes();
-            assert!((1..1 << 20).contains(&bytes), "{}: {bytes} bytes", case.name);
+            assert!(bytes < 1 << 20, "{}: {bytes} bytes", case.name);
         }
     }
 }

@@ -81,12 +81,12 @@ impl Characters {
         vocabulary: &Vocabulary,
         splitter: &Splitter,
         text: &Rewritten<'_>,
-        Scratch { queue, merger, .. }: &mut Scratch,
+        Scratch { learned, queue, merger, .. }: &mut Scratch,
         sink: &mut S,
     ) {
         let (bytes, sink) = (&text.text[..], &mut Traced { sink, text });
         let mut pass = Pass { characters: self, vocabulary, merger };
-        splitter.split(bytes, |start, end| {
+        splitter.split(bytes, learned, |start, end| {
             let piece = &bytes[start..end];
             let is_newlines = self.whole_newlines && piece.iter().all(|&byte| byte == b'\n');
             if let Some(id) = is_newlines.then(|| vocabulary.id(piece)).flatten() {

@@ -22,16 +22,18 @@ pub(super) fn encode<S: Sink>(
     tables: &Tables,
     splitter: &Splitter,
     text: &Rewritten<'_>,
-    Scratch { queue, merger, new_words, segment_ids }: &mut Scratch,
+    Scratch { learned, queue, merger, new_words, segment_ids }: &mut Scratch,
     sink: &mut S,
 ) {
     let (bytes, sink) = (&text.text[..], &mut Traced { sink, text });
     let mut encoder = PieceEncoder { tables, merger, new_words, segment_ids };
     if S::SPANS {
-        return splitter.split(bytes, |start, end| encoder.encode_new(bytes, start..end, &mut queue.cache, sink));
+        return splitter.split(bytes, learned, |start, end| {
+            encoder.encode_new(bytes, start..end, &mut queue.cache, sink);
+        });
     }
     queue.start(0);
-    splitter.split(bytes, |_, end| {
+    splitter.split(bytes, learned, |_, end| {
         if queue.push(end) {
             drain(queue, bytes, &mut encoder, sink);
         }

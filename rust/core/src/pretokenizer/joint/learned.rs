@@ -1,0 +1,283 @@
+//! The table of all stages together, learned from the texts.
+//!
+//! A *joint class* is a list of classes, one in each stage; a *joint state* is how far all stages have come
+//! ([`Progress`]). What a state does with a class is worked out when a text first asks for it, and kept: one entry of
+//! the table says where pieces end and which state is next. So a text is split with one look-up per character, however
+//! many stages there are.
+//!
+//! Complexity: a look-up is O(1). Learning takes up to some ten thousand steps an entry, so every byte of text pays for
+//! a part of an entry, and what is not paid for is not learned. Ordinary text makes 10 to 300 states, with less than a
+//! thousand entries. Memory: at most [`MAX_STATES`] rows of 256 bytes and what the stages hold in those states, less
+//! than 2 MiB together, mostly some 50 KiB.
+
+use std::collections::HashMap;
+
+use super::stage::{Event, MAX_HELD, Progress, Stage, Walk};
+
+/// The length of a row.
+pub(super) const STRIDE: usize = 64;
+/// The class of the end of the text.
+pub(super) const END: u8 = 62;
+/// The class of characters that have none yet.
+const NO_CLASS: u8 = 63;
+/// The most states. If a text has more, all are forgotten before a later one.
+const MAX_STATES: usize = 1024;
+/// Characters per page.
+const PAGE: usize = 128;
+const NUM_PAGES: usize = 0x11_0000 / PAGE;
+/// How many bytes of text pay for an entry.
+const ENTRY_COST: usize = 512;
+/// What is paid before the first text, and can be saved up.
+const MAX_CREDIT: usize = 2048 * ENTRY_COST;
+
+/// An entry of the table.
+///
+/// Bit 0: a piece ends before this character, and no other piece does. Bit 1: the state would be the same if the text
+/// started with this character. Bit 2: the next state stays the same, and no piece ends, at any of the letters `a` to `z`. Bits 3 to
+/// 11: the number of the list of ends, or why there is none. Bits 12 and higher: the row of the next state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Entry(u32);
+
+impl Entry {
+    const SPECIAL: u32 = 0x1FF << 3;
+    const NOT_LEARNED: Self = Self(Self::SPECIAL);
+    /// Too much would have to be held.
+    const GIVEN_UP: Self = Self(Self::SPECIAL - 8);
+    /// More than the numbers of lists of ends. List 0 stands for none.
+    const MAX_LISTS: usize = 0x1FE;
+
+    /// Whether bit 0 does not say all about the ends of pieces.
+    #[inline(always)]
+    pub(super) fn is_special(self) -> bool {
+        self.0 & Self::SPECIAL != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn ends_before(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn restarts(self) -> bool {
+        self.0 & 2 != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn loops_on_letters(self) -> bool {
+        self.0 & 4 != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn next_row(self) -> usize {
+        (self.0 >> 12) as usize
+    }
+
+    #[inline(always)]
+    fn list(self) -> usize {
+        (self.0 & Self::SPECIAL) as usize >> 3
+    }
+}
+
+/// The class of each ASCII character.
+#[derive(Debug)]
+struct Ascii([u8; 128]);
+
+impl Default for Ascii {
+    fn default() -> Self {
+        Self([NO_CLASS; 128])
+    }
+}
+
+/// What has been learned for one family. It belongs to the splitter with which it is first used.
+#[derive(Debug, Default)]
+pub(crate) struct Learned {
+    table: Vec<Entry>,
+    /// How far all stages have come in each state. State 0 is that at the start of a text.
+    states: Vec<Vec<Progress>>,
+    /// Whether a state stays the same, and no piece ends, at any of the letters `a` to `z`.
+    loops: Vec<bool>,
+    numbers: HashMap<Vec<Progress>, usize>,
+    /// Where pieces end, in characters before the end of the latest one, furthest first.
+    lists: Vec<Vec<usize>>,
+    list_numbers: HashMap<Vec<usize>, usize>,
+    /// For each joint class, the class in each stage.
+    classes: Vec<Vec<u8>>,
+    ascii: Ascii,
+    /// The classes of the letters `a` to `z`.
+    letters: Vec<u8>,
+    /// By code point `c`: `page_classes[pages[c / PAGE] * PAGE + c % PAGE]`. Page 0 stands for those not asked for yet.
+    pages: Vec<u16>,
+    page_classes: Vec<u8>,
+    credit: usize,
+    /// Whether there was no room for a state.
+    is_full: bool,
+}
+
+impl Learned {
+    /// Uses up what has been paid.
+    #[cfg(test)]
+    pub(crate) fn spend(&mut self) {
+        self.credit = 0;
+    }
+
+    #[cfg(test)]
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let of_state = |state: &Vec<Progress>| 2 * state.iter().map(Progress::bytes).sum::<usize>();
+        let states = self.states.iter().map(of_state).sum::<usize>();
+        let lists = self.lists.iter().map(|list| 2 * list.capacity() * size_of::<usize>()).sum::<usize>();
+        self.table.capacity() * size_of::<Entry>() + states + lists + self.page_classes.capacity() + NUM_PAGES * 2
+    }
+
+    /// Starts a text.
+    pub(super) fn start(&mut self, stages: &[Stage]) {
+        if self.states.is_empty() {
+            self.ascii = Ascii(std::array::from_fn(|byte| self.class_of(stages, byte as u32)));
+            self.letters = (b'a'..=b'z').map(|byte| self.ascii_class(byte)).collect();
+            self.letters.sort_unstable();
+            self.letters.dedup();
+            self.pages = vec![0; NUM_PAGES];
+            self.page_classes = vec![NO_CLASS; PAGE];
+            self.credit = MAX_CREDIT;
+            self.forget(stages);
+        } else if self.is_full && self.credit == MAX_CREDIT {
+            self.forget(stages);
+        }
+    }
+
+    /// Earns the right to learn from this many bytes of text.
+    #[inline(always)]
+    pub(super) fn earn(&mut self, num_bytes: usize) {
+        self.credit = (self.credit + num_bytes).min(MAX_CREDIT);
+    }
+
+    #[inline(always)]
+    pub(super) fn ascii_class(&self, byte: u8) -> u8 {
+        self.ascii.0[usize::from(byte & 0x7F)]
+    }
+
+    #[inline(always)]
+    pub(super) fn class(&self, code_point: u32) -> u8 {
+        let page = self.pages.get(code_point as usize / PAGE).copied().unwrap_or_default();
+        self.page_classes[usize::from(page) * PAGE + code_point as usize % PAGE]
+    }
+
+    #[inline(always)]
+    pub(super) fn entry(&self, row: usize, class: u8) -> Entry {
+        self.table[row + usize::from(class)]
+    }
+
+    /// Where pieces end, in characters before the end of the latest one, furthest first.
+    /// `None` if that is not learned.
+    #[inline(always)]
+    pub(super) fn ends(&self, entry: Entry) -> Option<&[usize]> {
+        self.lists.get(entry.list()).map(Vec::as_slice)
+    }
+
+    /// The class of a character beyond ASCII that may have none yet.
+    pub(super) fn learn_class(&mut self, stages: &[Stage], code_point: u32) -> u8 {
+        let page = code_point as usize / PAGE;
+        if self.pages.get(page) == Some(&0) {
+            let number = self.page_classes.len() / PAGE;
+            for at in 0..PAGE {
+                let class = self.class_of(stages, (page * PAGE + at) as u32);
+                self.page_classes.push(class);
+            }
+            self.pages[page] = number as u16;
+        }
+        self.class(code_point)
+    }
+
+    /// The joint class of a code point. Where there are too many, some characters have none.
+    fn class_of(&mut self, stages: &[Stage], code_point: u32) -> u8 {
+        let classes: Vec<u8> = stages.iter().map(|stage| stage.class(code_point)).collect();
+        match self.classes.iter().position(|known| *known == classes) {
+            Some(class) => class as u8,
+            None if self.classes.len() < usize::from(END) => {
+                self.classes.push(classes);
+                self.classes.len() as u8 - 1
+            }
+            None => NO_CLASS,
+        }
+    }
+
+    /// Learns the entry for a state and a class. Returns whether it is known now.
+    pub(super) fn learn(&mut self, stages: &[Stage], row: usize, class: u8) -> bool {
+        let known = self.entry(row, class);
+        if known != Entry::NOT_LEARNED || class == NO_CLASS || self.credit < ENTRY_COST {
+            return self.ends(known).is_some();
+        }
+        self.credit -= ENTRY_COST;
+
+        let event = if class == END { Event::End } else { Event::Char(class) };
+        let before = self.states[row / STRIDE].clone();
+        let Some((after, ends)) = self.take(stages, before, event) else {
+            self.table[row + usize::from(class)] = Entry::GIVEN_UP;
+            return false;
+        };
+        let start = self.states[0].clone();
+        let restarts = self.take(stages, start, event).is_some_and(|(fresh, _)| fresh == after);
+
+        let is_simple = class != END && ends == [1];
+        let list = if is_simple { 0 } else { self.number_of_list(ends) };
+        if list == Entry::MAX_LISTS || self.states.len() == MAX_STATES && !self.numbers.contains_key(&after) {
+            self.is_full = true;
+            return false;
+        }
+        let next = self.number_of_state(stages, after);
+        let flags = u32::from(is_simple) | u32::from(restarts) << 1 | u32::from(self.loops[next]) << 2;
+        self.table[row + usize::from(class)] = Entry(((next * STRIDE) as u32) << 12 | (list as u32) << 3 | flags);
+        true
+    }
+
+    /// What an event makes of a state, and where pieces end; `None` if too much would have to be held.
+    fn take(&self, stages: &[Stage], mut progress: Vec<Progress>, event: Event) -> Option<(Vec<Progress>, Vec<usize>)> {
+        let mut walk =
+            Walk { stages, classes: &self.classes, progress: &mut progress, num_passed: 0, ends: Vec::new() };
+        walk.take(0, event);
+        let (num_left, num_passed) = (walk.num_held(), walk.num_passed);
+        let ends = walk.ends.iter().map(|end| num_passed - end + num_left).collect();
+        (num_left <= MAX_HELD).then_some((progress, ends))
+    }
+
+    fn number_of_list(&mut self, ends: Vec<usize>) -> usize {
+        if let Some(&number) = self.list_numbers.get(&ends) {
+            return number;
+        }
+        let number = self.lists.len();
+        if number < Entry::MAX_LISTS {
+            self.lists.push(ends.clone());
+            self.list_numbers.insert(ends, number);
+        }
+        number
+    }
+
+    fn number_of_state(&mut self, stages: &[Stage], progress: Vec<Progress>) -> usize {
+        if let Some(&number) = self.numbers.get(&progress) {
+            return number;
+        }
+        let number = self.states.len();
+        let stays = |class: u8| {
+            let after = self.take(stages, progress.clone(), Event::Char(class));
+            after.is_some_and(|(after, ends)| after == progress && ends.is_empty())
+        };
+        let loops = self.letters.iter().all(|&class| stays(class));
+        self.loops.push(loops);
+        self.states.push(progress.clone());
+        self.numbers.insert(progress, number);
+        self.table.resize(self.states.len() * STRIDE, Entry::NOT_LEARNED);
+        number
+    }
+
+    /// Forgets all states but the first.
+    fn forget(&mut self, stages: &[Stage]) {
+        self.is_full = false;
+        self.table.clear();
+        self.states.clear();
+        self.loops.clear();
+        self.numbers.clear();
+        self.lists.clear();
+        self.list_numbers.clear();
+        self.number_of_list(Vec::new());
+        self.number_of_state(stages, stages.iter().map(Progress::new).collect());
+    }
+}
