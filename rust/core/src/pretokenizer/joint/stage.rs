@@ -159,7 +159,7 @@ impl Walk<'_> {
         }
         let run = std::mem::take(&mut self.progress[at].held);
         for (before, &class) in run.iter().enumerate() {
-            if (run.len() - before) % 3 == 0 && (groups == DigitGroups::Before || before > 0) {
+            if (run.len() - before).is_multiple_of(3) && (groups == DigitGroups::Before || before > 0) {
                 self.pass(at, Event::End);
             }
             self.pass(at, Event::Char(class));
