@@ -138,8 +138,9 @@ def test_spm_byte_without_a_token_is_unknown() -> None:
 )
 def test_a_missing_token_that_must_be_added(vocabulary: Vocab, absent: str) -> None:
     metadata = {key: value for key, value in vocabulary.metadata().items() if not key.endswith("token_id")}
-    with pytest.warns(TokenizerWarning, match=absent):
+    with pytest.warns(TokenizerWarning) as warned:
         tokenizer = Tokenizer.from_gguf(write(metadata))
+    assert any(absent in str(warning.message) for warning in warned)
     tokenizer.encode("a", add_special=False)
     with pytest.raises(VocabularyError, match=absent):
         tokenizer.encode("a")
