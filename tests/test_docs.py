@@ -51,6 +51,8 @@ RUN = [
     ("docs/check.md", 4),
     ("docs/chunks.md", 4),
     ("docs/coming-from.md", 15),
+    ("docs/offsets.md", 10),
+    ("docs/parts.md", 3),
     ("docs/streams.md", 10),
 ]
 
