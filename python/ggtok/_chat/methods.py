@@ -63,9 +63,7 @@ class ChatMethods:
         <|im_start|>user
         Hi<|im_end|>
         """
-        if continue_final_message and add_generation_prompt:
-            raise ValueError("continue_final_message needs add_generation_prompt=False")
-        variables["add_generation_prompt"] = bool(add_generation_prompt)
+        _set_ending(variables, add_generation_prompt, continue_final_message)
         chat, source = self._chat(messages, tools, documents, template, template_text, variables)
         if continue_final_message:
             return str.__str__(_traced(chat, source, True).text)
@@ -141,9 +139,7 @@ class ChatMethods:
         >>> ids.count(tok.vocab.id("<|im_end|>")), tok.decode(ids)
         (1, 'user\\n<|im_end|>\\n')
         """
-        if continue_final_message and add_generation_prompt:
-            raise ValueError("continue_final_message needs add_generation_prompt=False")
-        variables["add_generation_prompt"] = bool(add_generation_prompt)
+        _set_ending(variables, add_generation_prompt, continue_final_message)
         chat, source = self._chat(messages, tools, documents, template, template_text, variables)
         rendered = _traced(chat, source, continue_final_message)
         from . import encoding
@@ -211,6 +207,13 @@ class ChatMethods:
             now=datetime.now(),
         )
         return chat, source
+
+
+def _set_ending(variables: dict[str, Any], add_generation_prompt: bool, continue_final_message: bool) -> None:
+    """Tells the template how the conversation ends."""
+    if continue_final_message and add_generation_prompt:
+        raise ValueError("continue_final_message needs add_generation_prompt=False")
+    variables["add_generation_prompt"] = bool(add_generation_prompt)
 
 
 def _listed(values: Iterable[Any]) -> Sequence[Any]:

@@ -17,7 +17,8 @@ use crate::interrupt;
 use crate::scratch::Scratch;
 use crate::sink::{Count, Spans, TokenId};
 use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
-use boundaries::{Boundary, floor};
+use crate::unicode::utf8;
+use boundaries::Boundary;
 
 /// How many boundaries are tried at their places before the end of the search moves faster.
 const TRIES: usize = 4;
@@ -44,6 +45,15 @@ pub struct SplitOptions {
     pub overlap: usize,
     /// Where to cut, coarsest first. Between characters is always allowed, as the last resort.
     pub boundaries: Vec<Boundary>,
+}
+
+impl SplitOptions {
+    /// The kinds of boundaries in the order in which they are tried, each with how far the search goes: all kinds up to
+    /// `half` of the budget, and then the finest one up to `all` of it.
+    fn kinds(&self, half: usize, all: usize) -> impl Iterator<Item = (Boundary, usize)> {
+        let last_resorts = self.boundaries.last().copied().into_iter().chain([Boundary::Character]);
+        self.boundaries.iter().map(move |&kind| (kind, half)).chain(last_resorts.map(move |kind| (kind, all)))
+    }
 }
 
 /// Why a text cannot be cut to a budget.
@@ -139,7 +149,7 @@ impl Tokenizer {
     }
 }
 
-/// A text with what Unicode's rules see of it.
+/// A text to cut: what is encoded, and what Unicode's rules see of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Segmentable<'a> {
     /// What is encoded.
@@ -209,9 +219,18 @@ impl<'a, 's> Measure<'a, 's> {
 
     /// The tokens of a part when it is encoded by itself, those that are added included.
     fn count(&mut self, range: Range<usize>) -> Result<usize, EncodeError> {
+        self.count_text(self.text.text(range), self.options)
+    }
+
+    fn count_text(&mut self, text: Text<'_>, options: EncodeOptions) -> Result<usize, EncodeError> {
         let mut count = Count::default();
-        self.tokenizer.encode_into(self.text.text(range), self.options, self.scratch, &mut count)?;
+        self.tokenizer.encode_into(text, options, self.scratch, &mut count)?;
         Ok(count.0)
+    }
+
+    /// The start of the code point at `at`, or the end of the text.
+    fn floor(&self, at: usize) -> usize {
+        utf8::floor(self.text.bytes, at)
     }
 
     /// The number of tokens of the whole text that end at `at` or before it.
@@ -222,7 +241,7 @@ impl<'a, 's> Measure<'a, 's> {
     /// The code point at which the `number`-th token of the whole text ends.
     fn token_end(&self, number: usize) -> usize {
         match number.checked_sub(1).map(|last| self.spans.get(last)) {
-            Some(Some(span)) => floor(self.text.segmented, span.end),
+            Some(Some(span)) => self.floor(span.end),
             Some(None) => self.len(),
             None => 0,
         }
@@ -263,7 +282,7 @@ impl<'a, 's> Measure<'a, 's> {
                 return self.extend(Chunk { start, end, count }, boundary);
             }
             let step = if tries < TRIES { 1 } else { (end - after) / 4 + 1 };
-            high = floor(self.text.segmented, end - step).max(after);
+            high = self.floor(end - step).max(after);
         }
         self.shortest(start, after)
     }
@@ -271,10 +290,7 @@ impl<'a, 's> Measure<'a, 's> {
     /// The best boundary after `after` and not after `high`: the coarsest kind after `half`, or else the finest.
     fn boundary(&self, split: &SplitOptions, half: usize, after: usize, high: usize) -> Option<(Boundary, usize)> {
         let text = self.text.segmented;
-        let finest = split.boundaries.last().copied();
-        let kinds = split.boundaries.iter().map(|&kind| (kind, half));
-        let last_resorts = finest.into_iter().chain([Boundary::Character]).map(|kind| (kind, after));
-        kinds.chain(last_resorts).find_map(|(kind, low)| {
+        split.kinds(half, after).find_map(|(kind, low)| {
             let at = self.outside_special(kind.last(text, low, high)?);
             (at > low).then_some((kind, at))
         })
@@ -318,22 +334,17 @@ impl<'a, 's> Measure<'a, 's> {
         let number = self.tokens_before(chunk.end);
         // A boundary may be at the very place where the overlap is full.
         let full = self.token_end(number.saturating_sub(split.overlap));
-        let low = floor(self.text.segmented, full.saturating_sub(1)).max(chunk.start);
+        let low = self.floor(full.saturating_sub(1)).max(chunk.start);
         let half = self.token_end(number.saturating_sub(split.overlap / 2)).max(chunk.start);
         let text = self.text.segmented;
-        let finest = split.boundaries.last().copied();
-        let kinds = split.boundaries.iter().map(|&kind| (kind, half));
-        let kinds = kinds.chain(finest.into_iter().chain([Boundary::Character]).map(|kind| (kind, chunk.end)));
         let plain = EncodeOptions { add_special: false, ..self.options };
-        for (kind, high) in kinds {
+        for (kind, high) in split.kinds(half, chunk.end) {
             let Some(start) = kind.first(text, low, high).filter(|&at| at < chunk.end) else { continue };
             let start = self.outside_special(start);
             if start <= chunk.start {
                 continue;
             }
-            let mut count = Count::default();
-            self.tokenizer.encode_into(self.text.text(start..chunk.end), plain, self.scratch, &mut count)?;
-            if count.0 <= split.overlap {
+            if self.count_text(self.text.text(start..chunk.end), plain)? <= split.overlap {
                 return Ok(start);
             }
         }

@@ -14,6 +14,7 @@ mod unigram;
 mod wordpiece;
 
 use crate::error::VocabularyError;
+use crate::normalizer::unigram::UnigramNormalizer;
 use crate::sink::Sink;
 use crate::vocabulary::{Definition, Vocabulary};
 use cache::words::WordCache;
@@ -74,8 +75,11 @@ pub(crate) trait Model: Sized + Send + Sync {
 
     /// How much of `text` can be encoded by itself, in bytes, and then what follows by itself, with the tokens of the
     /// whole, whatever follows: a place that no token crosses and that no rule of the algorithm looks across. `text` is
-    /// a fragment so far, or what is left of it after such a place.
-    fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize;
+    /// a fragment so far, or what is left of it after such a place. Not asked of a model with a way of its own to
+    /// [`Model::advance`].
+    fn settled(&self, _vocabulary: &Vocabulary, _text: &[u8]) -> usize {
+        0
+    }
 
     /// Pushes the tokens that are certain of a fragment that may go on, and returns how many of its bytes that takes.
     /// `fragment` is what is left of it after earlier calls.
@@ -119,6 +123,13 @@ pub(crate) struct Progress {
     /// Hybrid DNA: whether `<dna>` is open.
     in_dna: bool,
     unigram: Option<Box<unigram::parts::Progress>>,
+}
+
+impl Progress {
+    /// That of Unigram.
+    fn unigram(&mut self, normalizer: &UnigramNormalizer) -> &mut unigram::parts::Progress {
+        self.unigram.get_or_insert_with(|| Box::new(unigram::parts::Progress::new(normalizer)))
+    }
 }
 
 /// The text between two special tokens.

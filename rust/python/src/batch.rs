@@ -14,7 +14,6 @@ use crate::arrow::{self, Column};
 use crate::ints::with_lists;
 use crate::memory::{Buffer, Memory};
 use crate::run::{check_signals, run};
-use crate::scratch::cache_limit;
 use crate::tokenizer::Tokenizer;
 
 /// The rows of a batch: what `ggtok.Batch` is made of.
@@ -227,8 +226,7 @@ pub fn encode_batch(
     continues: bool,
 ) -> PyResult<FlatBatch> {
     let options = EncodeOptions { add_special, parse_special, continues };
-    tokenizer.pool.set_cache_limit(cache_limit());
-    let encode = |texts: &[Text<'_>]| tokenizer.core.encode_batch(texts, options, threads, &tokenizer.pool);
+    let encode = |texts: &[Text<'_>]| tokenizer.core.encode_batch(texts, options, threads, tokenizer.pool());
     let (mut batch, nulls) = with_texts(py, texts, encode)?;
     if let Some(nulls) = &nulls {
         // A null has no ids: it ends where it starts.
@@ -257,8 +255,7 @@ pub fn count_batch(
     continues: bool,
 ) -> PyResult<Vec<usize>> {
     let options = EncodeOptions { add_special, parse_special, continues };
-    tokenizer.pool.set_cache_limit(cache_limit());
-    let count = |texts: &[Text<'_>]| tokenizer.core.count_batch(texts, options, threads, &tokenizer.pool);
+    let count = |texts: &[Text<'_>]| tokenizer.core.count_batch(texts, options, threads, tokenizer.pool());
     let (counts, nulls) = with_texts(py, texts, count)?;
     let Some(nulls) = nulls else { return Ok(counts) };
     let mut counts = counts.into_iter();

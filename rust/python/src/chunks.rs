@@ -1,6 +1,8 @@
 //! Texts that are cut to a budget: arguments for the core, and places in characters for Python.
 
-use ggtok_core::{Boundary, BudgetError, Segmentable, SplitOptions, Truncation};
+use std::ops::Range;
+
+use ggtok_core::{Boundary, BudgetError, Segmentable, Spans, SplitOptions, Truncation};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
@@ -41,14 +43,11 @@ impl<'a> Cuttable<'a> {
         self.text.text().as_bytes().len()
     }
 
-    /// How many characters of the text start before each of these places, which ascend.
-    pub(crate) fn characters(&self, places: impl Iterator<Item = usize>) -> impl Iterator<Item = usize> {
-        let (bytes, mut at, mut num) = (self.text.text().as_bytes(), 0, 0);
-        places.map(move |place| {
-            num += bytes[at..place].iter().filter(|&&byte| byte & 0xC0 != 0x80).count();
-            at = place;
-            num
-        })
+    /// Changes byte ranges of the text into ranges of its characters.
+    pub(crate) fn characters(&self, ranges: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
+        let mut spans = Spans { ids: Vec::new(), spans: ranges.collect() };
+        spans.count_characters(self.text.text().as_bytes());
+        spans.spans
     }
 }
 

@@ -21,7 +21,7 @@ use crate::errors::invalid;
 use crate::ints::with_lists;
 use crate::parts::{self, not_utf8};
 use crate::run::{quick, run, run_long};
-use crate::scratch::{Owner, with_scratch};
+use crate::scratch::{Owner, cache_limit, with_scratch};
 use crate::strings::StringArray;
 
 /// The capacity that an array of ids starts with: enough for a short text.
@@ -34,10 +34,16 @@ pub struct Tokenizer {
     pub(crate) core: Arc<ggtok_core::Tokenizer>,
     owner: Arc<Owner>,
     /// Scratch spaces for the threads of batches.
-    pub(crate) pool: ScratchPool,
+    pool: ScratchPool,
 }
 
 impl Tokenizer {
+    /// The scratch spaces for a batch.
+    pub(crate) fn pool(&self) -> &ScratchPool {
+        self.pool.set_cache_limit(cache_limit());
+        &self.pool
+    }
+
     /// Encodes one text into a sink.
     #[inline]
     fn encode_into<S: ggtok_core::Sink + Send>(
@@ -444,9 +450,8 @@ impl Tokenizer {
                 None => Ok(Vec::new()),
             })
         })?;
-        let starts = text.characters(chunks.iter().map(|chunk| chunk.start));
-        let ends = text.characters(chunks.iter().map(|chunk| chunk.end));
-        Ok(starts.zip(ends).zip(&chunks).map(|((start, end), chunk)| (start, end, chunk.count)).collect())
+        let ranges = text.characters(chunks.iter().map(|chunk| chunk.start..chunk.end));
+        Ok(ranges.into_iter().zip(&chunks).map(|(range, chunk)| (range.start, range.end, chunk.count)).collect())
     }
 
     /// What `truncate` removes: where it starts and ends, in characters.
@@ -468,8 +473,8 @@ impl Tokenizer {
                 None => Ok(0..0),
             })
         })?;
-        let mut places = text.characters([removed.start, removed.end].into_iter());
-        Ok((places.next().unwrap_or(0), places.next().unwrap_or(0)))
+        let removed = text.characters([removed].into_iter());
+        Ok(removed.first().map_or((0, 0), |range| (range.start, range.end)))
     }
 
     /// Decodes token ids to text, as llama.cpp's `llama_detokenize` does.

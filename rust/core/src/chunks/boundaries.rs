@@ -6,6 +6,8 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
+use crate::unicode::utf8::floor;
+
 /// The kinds of places at which a text may be cut, coarsest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Boundary {
@@ -41,7 +43,8 @@ impl Boundary {
         if self <= Self::Line {
             return newlines(text, low, high).rev().find(|&at| self == Self::Line || is_paragraph(text, at));
         }
-        let low = if self == Self::Sentence { low } else { floor(text, high.saturating_sub(LOCAL)).max(low) };
+        let low =
+            if self == Self::Sentence { low } else { floor(text.as_bytes(), high.saturating_sub(LOCAL)).max(low) };
         self.starts(text, low, high).take_while(|&at| at <= high).last()
     }
 
@@ -50,13 +53,13 @@ impl Boundary {
         if self <= Self::Line {
             return newlines(text, low, high).find(|&at| self == Self::Line || is_paragraph(text, at));
         }
-        let high = if self == Self::Sentence { high } else { floor(text, low + LOCAL).min(high) };
+        let high = if self == Self::Sentence { high } else { floor(text.as_bytes(), low + LOCAL).min(high) };
         self.starts(text, low, high).find(|&at| at <= high)
     }
 
     /// The sentences, words or characters that start after `low`, and not far after `high`.
     fn starts(self, text: &str, low: usize, high: usize) -> Box<dyn Iterator<Item = usize> + '_> {
-        let window = &text[low..floor(text, high + AHEAD)];
+        let window = &text[low..floor(text.as_bytes(), high + AHEAD)];
         let units: Box<dyn Iterator<Item = (usize, &str)>> = match self {
             Self::Sentence => Box::new(window.split_sentence_bound_indices()),
             Self::Word => Box::new(window.split_word_bound_indices()),
@@ -84,15 +87,6 @@ fn is_paragraph(text: &str, at: usize) -> bool {
     let (before, after) = text.as_bytes().split_at(at);
     let newline_before = before[..at - 1].iter().rev().take(LOCAL).find(is_blank) == Some(&b'\n');
     newline_before && after.iter().take(LOCAL).find(is_blank) != Some(&b'\n')
-}
-
-/// The start of the code point at `at`, or the end of the text.
-pub(super) fn floor(text: &str, mut at: usize) -> usize {
-    at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }
 
 #[cfg(test)]

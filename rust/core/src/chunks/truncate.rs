@@ -8,11 +8,9 @@
 
 use std::ops::Range;
 
-use super::boundaries::floor;
 use super::{BudgetError, Measure, Segmentable};
 use crate::interrupt;
 use crate::scratch::Scratch;
-use crate::sink::Count;
 use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
 
 /// How many tokens and code points beyond the budget the search begins.
@@ -107,7 +105,7 @@ impl Measure<'_, '_> {
         let mut fitting = to;
         loop {
             interrupt::check();
-            let middle = floor(self.text.segmented, usize::midpoint(from, fitting));
+            let middle = self.floor(usize::midpoint(from, fitting));
             if middle == from || middle == fitting {
                 return Ok(if from != fitting && fits(self, from)? { from } else { fitting });
             }
@@ -125,9 +123,7 @@ impl Measure<'_, '_> {
             Ok(text) if self.text.is_utf8 => Text::Str(text),
             _ => Text::Bytes(&joined),
         };
-        let mut count = Count::default();
-        self.tokenizer.encode_into(text, self.options, self.scratch, &mut count)?;
-        Ok(count.0)
+        Ok(self.count_text(text, self.options)?)
     }
 
     fn next(&self, at: usize) -> usize {
@@ -135,6 +131,6 @@ impl Measure<'_, '_> {
     }
 
     fn previous(&self, at: usize) -> usize {
-        floor(self.text.segmented, at.saturating_sub(1))
+        self.floor(at.saturating_sub(1))
     }
 }

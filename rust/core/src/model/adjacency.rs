@@ -216,10 +216,7 @@ impl Junctions {
         }
         let mut len = BLOCK;
         loop {
-            let mut start = range.end.saturating_sub(len).max(range.start);
-            while start > range.start && !utf8::is_boundary(text, start) {
-                start -= 1;
-            }
+            let start = utf8::floor(text, range.end.saturating_sub(len)).max(range.start);
             let mut last = None;
             self.split(text, start..range.end, |from, _| {
                 if from > start && accept(from) {

@@ -171,8 +171,8 @@ impl Model for Plamo2 {
     fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize {
         let accept = |at: usize| !text[at..].starts_with(BYTE_ORDER_MARK) && !self.may_start_stopper(&text[at..]);
         let junctions = self.junctions(vocabulary);
-        let cuts = sure_stretches(text).into_iter().rev().filter_map(|range| junctions.last_cut(text, range, accept));
-        { cuts }.next().unwrap_or(0)
+        let mut stretches = sure_stretches(text).into_iter().rev();
+        stretches.find_map(|range| junctions.last_cut(text, range, accept)).unwrap_or(0)
     }
 
     fn heap_bytes(&self) -> usize {

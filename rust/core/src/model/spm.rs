@@ -132,8 +132,8 @@ impl Model for Spm {
     /// The last place that no token crosses, in text whose characters are certain.
     fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize {
         let junctions = &self.tables.get_or_init(|| Tables::new(vocabulary)).junctions;
-        let cuts = sure_stretches(text).into_iter().rev().filter_map(|range| junctions.last_cut(text, range, |_| true));
-        { cuts }.next().unwrap_or(0)
+        let mut stretches = sure_stretches(text).into_iter().rev();
+        stretches.find_map(|range| junctions.last_cut(text, range, |_| true)).unwrap_or(0)
     }
 
     fn heap_bytes(&self) -> usize {

@@ -126,11 +126,7 @@ impl Model for Unigram {
         self.encode_whole(fragment, normalized, lattice, sink);
     }
 
-    /// Only the end: the sum of scores goes on from part to part, see [`parts`].
-    fn settled(&self, _: &Vocabulary, _: &[u8]) -> usize {
-        0
-    }
-
+    /// The sum of scores goes on from part to part, see [`parts`].
     fn advance<S: Sink>(
         &self,
         _: &Vocabulary,
@@ -139,7 +135,7 @@ impl Model for Unigram {
         scratch: &mut Self::Scratch,
         sink: &mut S,
     ) -> usize {
-        let progress = progress.unigram.get_or_insert_with(|| Box::new(parts::Progress::new(&self.normalizer)));
+        let progress = progress.unigram(&self.normalizer);
         self.advance_part(fragment.text, progress, &mut scratch.lattice, sink)
     }
 
@@ -151,7 +147,7 @@ impl Model for Unigram {
         scratch: &mut Self::Scratch,
         sink: &mut S,
     ) {
-        let progress = progress.unigram.get_or_insert_with(|| Box::new(parts::Progress::new(&self.normalizer)));
+        let progress = progress.unigram(&self.normalizer);
         self.finish_part(fragment.text, progress, &mut scratch.lattice, sink);
     }
 

@@ -187,10 +187,7 @@ impl UnigramNormalizer {
         progress: &mut NormalizerProgress,
         out: &mut Rewritten<'_>,
     ) -> usize {
-        let mut last = utf8::complete_len(input).saturating_sub(1);
-        while !utf8::is_boundary(input, last) && last > 0 {
-            last -= 1;
-        }
+        let last = utf8::floor(input, utf8::complete_len(input).saturating_sub(1));
         let (mut at, mut ticker) = (0, Ticker::default());
         while at < last {
             let rest = &input[at..];

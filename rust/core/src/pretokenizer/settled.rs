@@ -118,10 +118,7 @@ impl Undecided<'_> {
 
 /// Whether the character before `at` may be whitespace to a pattern.
 fn may_be_space(text: &[u8], at: usize) -> bool {
-    let mut start = at.saturating_sub(1);
-    while start > 0 && !utf8::is_boundary(text, start) {
-        start -= 1;
-    }
+    let start = utf8::floor(text, at.saturating_sub(1));
     match text.get(start) {
         Some(byte) if byte.is_ascii() => !byte.is_ascii_graphic(),
         Some(_) => {

@@ -206,15 +206,7 @@ impl Search {
                     self.found = Some((start, stop));
                 }
             }
-            if let Some((start, stop)) = self.found {
-                if start <= released {
-                    self.stopped = Some(stop);
-                    released = start;
-                } else {
-                    self.found = Some((start - released, stop));
-                }
-            }
-
+            released = self.release(released);
             out.extend_from_slice(&stops.text(old)[..released.min(old_len)]);
             if released > old_len {
                 out.push(*byte);
@@ -240,16 +232,25 @@ impl Search {
             self.state = stops.states[self.state as usize].fallback;
         }
 
-        let mut released = stops.len(old) - len;
-        if let Some((start, stop)) = self.found {
-            if start <= released {
-                self.stopped = Some(stop);
-                released = start;
-            } else {
-                self.found = Some((start - released, stop));
-            }
-        }
+        let released = self.release(stops.len(old) - len);
         out.extend_from_slice(&stops.text(old)[..released]);
+    }
+
+    /// Takes note that this many bytes no longer begin a stop string. Returns how many of them come out: those before
+    /// the stop string that was found, if it begins among them.
+    #[inline(always)]
+    fn release(&mut self, released: usize) -> usize {
+        match self.found {
+            Some((start, stop)) if start <= released => {
+                self.stopped = Some(stop);
+                start
+            }
+            Some((start, stop)) => {
+                self.found = Some((start - released, stop));
+                released
+            }
+            None => released,
+        }
     }
 
     /// Ends the text and appends what was held back.

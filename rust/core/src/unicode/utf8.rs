@@ -125,6 +125,15 @@ pub(crate) fn sure_stretches(text: &[u8]) -> Vec<std::ops::Range<usize>> {
     stretches
 }
 
+/// The start of the character at byte `at`, or the end of the text if it ends before.
+pub fn floor(text: &[u8], at: usize) -> usize {
+    let mut start = at.min(text.len());
+    while start > 0 && !is_boundary(text, start) {
+        start -= 1;
+    }
+    start
+}
+
 /// Whether a character of valid UTF-8 starts at byte `at`, or the text ends there.
 #[inline]
 pub fn is_boundary(text: &[u8], at: usize) -> bool {

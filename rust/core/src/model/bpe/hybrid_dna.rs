@@ -57,14 +57,7 @@ impl Model for HybridDna {
         }
     }
 
-    /// Where there are no tags. A space that is escaped may be part of a tag, so such a text is settled at its end only.
-    fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize {
-        match self.tags {
-            None => self.bpe.settled(vocabulary, text),
-            Some(_) => 0,
-        }
-    }
-
+    /// An escaped space may be part of a tag, so a text in which spaces are escaped is settled at its end only.
     fn advance<S: Sink>(
         &self,
         vocabulary: &Vocabulary,

@@ -37,7 +37,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(normalizer: &UnigramNormalizer) -> Self {
+    pub(in crate::model) fn new(normalizer: &UnigramNormalizer) -> Self {
         Self { normalizer: normalizer.start(), normalized: Vec::new(), goal: 0, score: 0.0, after_unknown: false }
     }
 }
