@@ -24,6 +24,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(feature = "explain")]
+pub mod explain;
 pub mod trie;
 pub mod unicode;
 
