@@ -1,81 +1,21 @@
-"""A chart of horizontal bars in several panels, and one of curves, as SVG text.
-
-Hand-written, so that drawing needs no plotting package. Each panel has its own scale from zero; bars are sorted.
-"""
+"""The charts of the benchmark, as SVG text: bars of throughput, and curves of the time from the start."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from html import escape
 
-PANEL_WIDTH, COLUMNS = 430, 2
-ROW, BAR, HEAD, GAP, MARGIN = 22, 14, 34, 22, 16
-LABEL_WIDTH, VALUE_WIDTH = 105, 48
+from ggtok._chart import HEAD, MARGIN, PANEL_WIDTH, ROW, Panel, bars, document
+
 TITLE = "Throughput on one core, documents never seen before, MB/s (geometric mean of four corpora; longer is faster)"
 
 CURVES_TITLE = "From the start of the interpreter to N bytes of text encoded with llama-bpe (lower is faster)"
 
-STYLE = """
-text { font: 13px system-ui, sans-serif; fill: #1f2328 }
-.title { font-weight: 600; font-size: 14px }
-.panel { font-weight: 600 }
-.ground { fill: #ffffff }
-.peer { fill: #9aa4b2 }
-.ours { fill: #d9480f }
-polyline { fill: none; stroke-width: 2 }
-.peer-line, .grid { stroke: #9aa4b2 }
-.ours-line { stroke: #d9480f; stroke-width: 3 }
-.ours-label { fill: #d9480f }
-.grid { stroke-opacity: 0.35 }
-@media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3 }
-  .ground { fill: #0d1117 }
-  .peer { fill: #5b6675 }
-  .ours { fill: #ff8f4a }
-  .peer-line, .grid { stroke: #5b6675 }
-  .ours-line { stroke: #ff8f4a }
-  .ours-label { fill: #ff8f4a }
-}
-"""
 
-
-@dataclass(frozen=True)
-class Panel:
-    """One group of bars: a title and a value per label."""
-
-    title: str
-    values: dict[str, float]
-
-    @property
-    def height(self) -> int:
-        """Pixels from the title to the end of the last bar."""
-        return HEAD + ROW * len(self.values)
-
-
-def svg(panels: Sequence[Panel], ours: str) -> str:
-    """The chart; `ours` is the label that stands out."""
-    rows = [panels[at : at + COLUMNS] for at in range(0, len(panels), COLUMNS)]
-    top = MARGIN + HEAD
-    body: list[str] = []
-    for row in rows:
-        for column, panel in enumerate(row):
-            body += _panel(panel, MARGIN + column * (PANEL_WIDTH + GAP), top, ours)
-        top += max(panel.height for panel in row) + GAP
-    return _document(TITLE, top, body)
-
-
-def _document(title: str, height: int, body: Sequence[str]) -> str:
-    width = 2 * MARGIN + COLUMNS * PANEL_WIDTH + GAP
-    head = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'role="img" aria-label="{escape(title)}">',
-        f"<style>{STYLE}</style>",
-        f'<rect class="ground" width="{width}" height="{height}"/>',
-        f'<text class="title" x="{MARGIN}" y="{MARGIN + 14}">{escape(title)}</text>',
-    ]
-    return "\n".join([*head, *body, "</svg>"]) + "\n"
+def throughput(panels: Sequence[Panel], ours: str) -> str:
+    """Bars of throughput; `ours` is the label that stands out."""
+    return bars(TITLE, panels, ours)
 
 
 def curves(lines: dict[str, list[tuple[int, float]]], ours: str) -> str:
@@ -110,18 +50,4 @@ def curves(lines: dict[str, list[tuple[int, float]]], ours: str) -> str:
         body.append(f'<polyline class="{kind}-line" points="{places}"/>')
         taken = max(taken + ROW - 6, round(y_of(line[-1][1])) + 4)
         body.append(f'<text class="{kind}-label" x="{x_of(line[-1][0]) + 8:.1f}" y="{taken}">{escape(label)}</text>')
-    return _document(CURVES_TITLE, bottom + 40, body)
-
-
-def _panel(panel: Panel, left: int, top: int, ours: str) -> Iterator[str]:
-    yield f'<text class="panel" x="{left}" y="{top + 16}">{escape(panel.title)}</text>'
-    longest = PANEL_WIDTH - LABEL_WIDTH - VALUE_WIDTH
-    scale = longest / max(panel.values.values(), default=1)
-    ordered = sorted(panel.values.items(), key=lambda item: -item[1])
-    for n, (label, value) in enumerate(ordered):
-        y = top + HEAD - 6 + n * ROW
-        start, length = left + LABEL_WIDTH, max(value * scale, 1)
-        kind = "ours" if label == ours else "peer"
-        yield f'<text x="{start - 8}" y="{y + 12}" text-anchor="end">{escape(label)}</text>'
-        yield f'<rect class="{kind}" x="{start}" y="{y}" width="{length:.1f}" height="{BAR}" rx="2"/>'
-        yield f'<text x="{start + length + 6:.1f}" y="{y + 12}">{value:.3g}</text>'
+    return document(CURVES_TITLE, bottom + 40, body)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import chart
+from ggtok._chart import Panel
 from peers import NAMES, OURS, REFERENCE, peer
 from texts import BIG, CORPORA, RUNS, SHORT, STARTS
 from vocabularies import kind_of
@@ -297,11 +298,11 @@ def write(data: dict[str, Any], out: Path) -> None:
     (out / "results.json").write_text(json.dumps(data, indent=None, separators=(",", ":")) + "\n")
     (out / "results.md").write_text(markdown(run))
     panels = [
-        chart.Panel(f"{kind_of(vocabulary)} ({vocabulary})", _means(run, vocabulary))
+        Panel(f"{kind_of(vocabulary)} ({vocabulary})", _means(run, vocabulary))
         for vocabulary in ("llama-bpe", "llama-spm", "bert-bge", "nomic-bert-moe")
         if vocabulary in run.vocabularies
     ]
-    (out / "throughput.svg").write_text(chart.svg(panels, OURS))
+    (out / "throughput.svg").write_text(chart.throughput(panels, OURS))
     curves = {
         name: [(n, s) for n, s in zip(STARTS, row, strict=True) if isinstance(s, float)]
         for name, row in start(run).items()

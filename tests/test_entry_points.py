@@ -10,6 +10,7 @@ import copy
 import ctypes
 import io
 import operator
+import os
 import struct
 import subprocess
 import sys
@@ -246,6 +247,18 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
         ggtok.diff,
         {"a": TINY, "b": TINY, "text": "a", "add_special": True, "parse_special": True},
     ),
+    "evaluate": (
+        ggtok.evaluate,
+        {"tokenizers": [TINY], "texts": {"a": "a b", "b": ["a"]}, "reference": "a", "threads": 2},
+    ),
+    **{
+        f"Score.{name}": (lambda name=name: getattr(ggtok.evaluate(TINY, "a").scores[0], name), {})
+        for name in ("bytes_per_token", "tokens_per_word", "unknown_rate", "byte_fallback_rate", "vocabulary_use")
+    },
+    "Evaluation.to_dicts": (ggtok.evaluate(TINY, "a").to_dicts, {}),
+    "Evaluation.__str__": (lambda: str(ggtok.evaluate(TINY, "a")), {}),
+    "Evaluation.to_svg": (ggtok.evaluate(TINY, "a").to_svg, {"path": os.devnull}),
+    "_ggtok.count_words": (_ggtok.count_words, {"text": "a b"}),
     "Vocab.pieces": (lambda: TOKENIZER.vocab.pieces, {}),
     "Vocab.merges": (lambda: TOKENIZER.vocab.merges, {}),
     "Vocab.id_of_piece": (TOKENIZER.vocab.id_of_piece, {"piece": "a"}),

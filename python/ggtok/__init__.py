@@ -5,6 +5,7 @@ from ._chat import ChatEncoding
 from ._check import Finding
 from ._chunks import Chunk
 from ._diff import Diff, diff
+from ._evaluate import Evaluation, Score, evaluate
 from ._ggtok import Buffer, Encoding, StreamDecoder, StreamEncoder, __version__, cache_limit, set_cache_limit
 from ._tokenizer import Tokenizer
 from ._vocab import Token, TokenAttribute, Vocab
@@ -28,9 +29,11 @@ __all__ = [
     "DependencyError",
     "Diff",
     "Encoding",
+    "Evaluation",
     "Finding",
     "GGUFError",
     "GgtokError",
+    "Score",
     "StreamDecoder",
     "StreamEncoder",
     "Token",
@@ -44,5 +47,6 @@ __all__ = [
     "__version__",
     "cache_limit",
     "diff",
+    "evaluate",
     "set_cache_limit",
 ]

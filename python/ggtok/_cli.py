@@ -18,8 +18,9 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
-from . import GgtokError, Tokenizer
+from . import GgtokError, Tokenizer, evaluate
 
 BUILTIN = ("bpe", "spm", "wordpiece", "unigram")
 
@@ -106,6 +107,21 @@ def _parser() -> argparse.ArgumentParser:
 
     sub = command("inspect", _inspect, "show what a file's tokenizer is")
     sub.add_argument("path", nargs="?", metavar="MODEL", help="like --model")
+
+    sub = commands.add_parser(
+        "evaluate",
+        help="measure how well vocabularies fit texts",
+        description="Measures how well vocabularies fit texts, each beside the others.",
+    )
+    sub.set_defaults(run=_evaluate)
+    sub.add_argument("file", nargs="+", metavar="[NAME=]FILE", help="a text, named by its file unless a name is given")
+    sub.add_argument("-m", "--model", action="append", default=[], metavar="PATH", help="a GGUF file; repeatable")
+    sub.add_argument(
+        "--builtin", action="append", default=[], choices=BUILTIN, help="an embedded vocabulary; repeatable"
+    )
+    sub.add_argument("--reference", metavar="NAME", help="the text of which the others are translations")
+    sub.add_argument("--svg", metavar="PATH", help="write a chart of the bytes per token")
+    sub.add_argument("--json", action="store_true", help="write one JSON object per text and vocabulary")
     return parser
 
 
@@ -189,6 +205,23 @@ def _inspect(arguments: argparse.Namespace) -> None:
         if value:
             print(f"{name if name != before else '':<18} {value}")
             before = name
+
+
+def _evaluate(arguments: argparse.Namespace) -> None:
+    tokenizers = {path: Tokenizer.from_gguf(path) for path in arguments.model}
+    tokenizers |= {name: Tokenizer.builtin(name) for name in arguments.builtin}
+    texts = {}
+    for argument in arguments.file:
+        name, equals, path = argument.partition("=")
+        texts[name] = Path(path if equals else argument)
+    evaluation = evaluate(tokenizers or {"bpe": Tokenizer.builtin("bpe")}, texts, reference=arguments.reference)
+    if arguments.svg:
+        evaluation.to_svg(arguments.svg)
+    if arguments.json:
+        for row in evaluation.to_dicts():
+            _print_json(**row)
+    else:
+        print(evaluation)
 
 
 def _tokenizer(arguments: argparse.Namespace) -> Tokenizer:

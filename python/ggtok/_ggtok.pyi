@@ -36,6 +36,7 @@ __all__ = [
     "cache_limit",
     "charsmap",
     "count_batch",
+    "count_words",
     "decode_batch",
     "encode_batch",
     "families",
@@ -835,6 +836,9 @@ def unmade_tokens(tokenizer: Tokenizer, merges: StringArray | None) -> list[int]
 
 def idle_merges(tokenizer: Tokenizer, merges: StringArray) -> list[int]:
     """The ranks of the merges whose result is no token."""
+
+def count_words(text: str) -> int:
+    """The number of words of a text."""
 
 def parting(
     first: Tokenizer, second: Tokenizer, argument: object, add_special: bool, parse_special: bool

@@ -52,6 +52,7 @@ mod stream;
 mod threads;
 mod tokenizer;
 mod vocabulary;
+mod words;
 
 pub use batch::{Batch, DecodedBatch, Padded, Padding, PaddingError, Rows, Side};
 pub use check::{merges_without_token, tokens_without_merge};
@@ -73,6 +74,7 @@ pub use vocabulary::strings::{StringIndex, Strings, StringsError};
 pub use vocabulary::{
     Attributes, Definition, Given, Kind, SLOTS, Settings, Slot, SpecialIds, SpecialTokens, Vocabulary,
 };
+pub use words::count_words;
 
 /// What the loader knows by name, for documentation and for checks against llama.cpp.
 pub mod tables {

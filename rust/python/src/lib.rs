@@ -19,6 +19,7 @@ mod strings;
 mod tables;
 mod tokenizer;
 mod vocabulary;
+mod words;
 
 use pyo3::prelude::*;
 
@@ -53,4 +54,6 @@ mod _ggtok {
     use super::vocabulary::{
         attributes, charsmap, id_of_piece, idle_merges, ids_with_prefix, parting, pieces, scores, texts, unmade_tokens,
     };
+    #[pymodule_export]
+    use super::words::count_words;
 }

@@ -1,0 +1,137 @@
+"""`evaluate`: the figures are those of counting by hand, in memory and from files in parts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import ggtok
+import pytest
+from ggtok import GgtokError, Tokenizer, evaluate
+from hypothesis import given
+from hypothesis import strategies as st
+
+KINDS = ("bpe", "spm", "wordpiece", "unigram")
+TOKENIZERS = {name: Tokenizer.builtin(name) for name in KINDS}
+TEXTS = {"en": "The end, isn't it?\n", "odd": "Ωμέγα 😀 你好\n\n", "empty": ""}
+
+
+def by_hand(name: str, texts: list[str]) -> tuple[int, int, int, int]:
+    """Tokens, unknown tokens, tokens for parts of characters, and different tokens."""
+    tokenizer = TOKENIZERS[name]
+    ids = [id for text in texts for id in tokenizer.encode(text, add_special=False)]
+    unknown = [id for id in ids if id == tokenizer.vocab.unk_id]
+    partial = [
+        id
+        for id in ids
+        if id not in unknown
+        and (
+            ggtok.TokenAttribute.BYTE in tokenizer.vocab[id].attributes
+            or "\ufffd" in tokenizer.piece(id).decode("utf-8", "replace")
+        )
+    ]
+    return len(ids), len(unknown), len(partial), len(set(ids) - set(unknown))
+
+
+def figures(score: ggtok.Score) -> tuple[int, int, int, int]:
+    return score.tokens, score.unknown, score.byte_fallback, score.used
+
+
+@given(st.lists(st.text(), max_size=4))
+def test_figures_are_those_of_counting_by_hand(texts: list[str]) -> None:
+    texts = [text for text in texts if "\ufffd" not in text]
+    for score in evaluate(TOKENIZERS, texts).scores:
+        assert figures(score) == by_hand(score.tokenizer, texts)
+        assert (score.bytes, score.characters) == (len("".join(texts).encode()), len("".join(texts)))
+
+
+def test_rows_rates_and_the_row_of_all() -> None:
+    evaluation = evaluate(TOKENIZERS, TEXTS, reference="en")
+    rows = {(score.text, score.tokenizer): score for score in evaluation.scores}
+    assert list(rows) == [(text, name) for text in (*TEXTS, "all") for name in KINDS]
+    score = rows["en", "bpe"]
+    assert score.bytes_per_token == score.bytes / score.tokens
+    assert (score.words, score.tokens_per_word) == (4, score.tokens / 4)
+    assert score.vocabulary_use == score.used / score.usable
+    assert rows["odd", "bpe"].parity == rows["odd", "bpe"].tokens / score.tokens
+    assert (score.parity, rows["all", "bpe"].parity) == (1, None)
+    assert rows["odd", "wordpiece"].unknown_rate == rows["odd", "wordpiece"].unknown / rows["odd", "wordpiece"].tokens
+    empty = rows["empty", "spm"]
+    assert (empty.tokens, empty.bytes_per_token, empty.tokens_per_word, empty.unknown_rate) == (0, 0, 0, 0)
+    for name in KINDS:
+        assert figures(rows["all", name]) == by_hand(name, list(TEXTS.values()))
+    assert rows["odd", "spm"].words == 3  # Greek, and each Han character
+
+
+def test_a_file_is_read_in_parts_as_one_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["The quick brown fox isn't lazy.\n" * 9, "知之為知之,不知為不知,是知也" * 5, "a" * 100, "\n \n" * 30, ""]
+    whole = [evaluate(TOKENIZERS, text) for text in texts]
+    monkeypatch.setattr("ggtok._evaluate.READ_SIZE", 16)
+    for text, expected in zip(texts, whole, strict=True):
+        path = tmp_path / "text"
+        path.write_text(text, encoding="utf-8", newline="")
+        found = evaluate(TOKENIZERS, path)
+        if " " not in text and "\n" not in text and text:
+            # A word without spaces is cut between two parts.
+            assert [score._replace(words=0) for score in found.scores] == [s._replace(words=0) for s in expected.scores]
+        else:
+            assert found == expected
+
+
+def test_bytes_that_are_no_text_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "bytes"
+    path.write_bytes(b"a \xff\xfe b")
+    (score,) = evaluate(TOKENIZERS["bpe"], path).scores
+    assert score.tokens == len(TOKENIZERS["bpe"].encode(b"a \xff\xfe b", add_special=False))
+    assert (score.bytes, score.characters, score.words) == (6, 6, 2)
+
+
+def test_mistakes_are_told() -> None:
+    with pytest.raises(GgtokError, match="two tokenizers are called 'ggtok bpe': pass a dict"):
+        evaluate([TOKENIZERS["bpe"]] * 2, "a")
+    with pytest.raises(GgtokError, match="there is no tokenizer"):
+        evaluate([], "a")
+    with pytest.raises(GgtokError, match="there are no texts"):
+        evaluate(TOKENIZERS, {})
+    with pytest.raises(GgtokError, match="reference must be one of 'en', not 'de'"):
+        evaluate(TOKENIZERS, {"en": "a"}, reference="de")
+    with pytest.raises(GgtokError, match="no text can be called 'all'"):
+        evaluate(TOKENIZERS, {"all": "a"})
+    with pytest.raises(TypeError, match=r"tokenizers must be ggtok.Tokenizer, not str"):
+        evaluate(["bpe"], "a")  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="the text 'text' must be str, a path or an iterable of str, not of int"):
+        evaluate(TOKENIZERS, [1])  # type: ignore[list-item]
+    with pytest.raises(FileNotFoundError):
+        evaluate(TOKENIZERS, Path("no such file"))
+
+
+def test_the_chart_is_an_svg_with_a_bar_per_score(tmp_path: Path) -> None:
+    evaluation = evaluate({"<b>&": TOKENIZERS["bpe"], "spm": TOKENIZERS["spm"]}, {"a": "a text", "b": "b"})
+    evaluation.to_svg(tmp_path / "chart.svg")
+    root = ElementTree.parse(tmp_path / "chart.svg").getroot()
+    texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert [text for text in texts if text in ("a", "b", "all")] == ["a", "b", "all"]
+    assert texts.count("<b>&") == 3
+    assert f"{evaluation.scores[0].bytes_per_token:.3g}" in texts
+
+
+def test_command_line(tmp_path: Path) -> None:
+    for name, text in TEXTS.items():
+        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "ggtok", "evaluate", "--builtin", "bpe", "--builtin", "spm"]
+    files = [f"{name}={name}.txt" for name in TEXTS]
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run([*command, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
+        return done.stdout.rstrip("\n")
+
+    expected = evaluate({"bpe": TOKENIZERS["bpe"], "spm": TOKENIZERS["spm"]}, TEXTS, reference="en")
+    assert run(*files, "--reference", "en", "--svg", "chart.svg") == str(expected)
+    assert os.path.getsize(tmp_path / "chart.svg") > 1000
+    assert [json.loads(line) for line in run(*files, "--json", "--reference", "en").splitlines()] == expected.to_dicts()
+    assert re.match(r"text +tokenizer", run("en.txt"))
