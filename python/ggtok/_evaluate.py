@@ -279,7 +279,8 @@ def _kinds(tokenizer: Tokenizer) -> tuple[set[int], set[int], set[int]]:
     unknown |= {tokenizer.vocab.unk_id} - {None}  # type: ignore[arg-type]
     never = TokenAttribute.UNKNOWN | TokenAttribute.UNUSED | TokenAttribute.CONTROL
     usable = {id for id, bits in enumerate(attributes) if not bits & never}
-    partial = {id for id in usable if attributes[id] & TokenAttribute.BYTE or not _is_text(tokenizer.piece(id))}
+    pieces = tokenizer.vocab.pieces
+    partial = {id for id in usable if attributes[id] & TokenAttribute.BYTE or not _is_text(pieces[id])}
     return unknown, partial, usable
 
 
