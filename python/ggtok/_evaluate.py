@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from . import _ggtok
 from ._tokenizer import READ_SIZE, Tokenizer
-from ._vocab import TokenAttribute
+from ._vocab import TokenAttribute as A
 from .errors import GgtokError
 
 TYPE_CHECKING = False
@@ -274,13 +274,14 @@ def _parts(path: os.PathLike[str]) -> Iterator[bytes]:
 
 def _kinds(tokenizer: Tokenizer) -> tuple[set[int], set[int], set[int]]:
     """The tokens that stand for unknown text, those for a part of a character, and all that a text can have."""
-    attributes = memoryview(_ggtok.attributes(tokenizer)).cast("H").tolist()
-    unknown = {id for id, bits in enumerate(attributes) if bits & TokenAttribute.UNKNOWN} | {-1}
-    unknown |= {tokenizer.vocab.unk_id} - {None}  # type: ignore[arg-type]
-    never = TokenAttribute.UNKNOWN | TokenAttribute.UNUSED | TokenAttribute.CONTROL
+    # As plain numbers: flags of an enumeration take ten times as long.
+    lost, byte, never = (int(bits) for bits in (A.UNKNOWN, A.BYTE, A.UNKNOWN | A.UNUSED | A.CONTROL))
+    attributes, pieces = memoryview(_ggtok.attributes(tokenizer)).cast("H").tolist(), tokenizer.vocab.pieces
+    unknown = {id for id, bits in enumerate(attributes) if bits & lost} | {-1}
+    if (unk := tokenizer.vocab.unk_id) is not None:
+        unknown.add(unk)
     usable = {id for id, bits in enumerate(attributes) if not bits & never}
-    pieces = tokenizer.vocab.pieces
-    partial = {id for id in usable if attributes[id] & TokenAttribute.BYTE or not _is_text(pieces[id])}
+    partial = {id for id in usable if attributes[id] & byte or not _is_text(pieces[id])}
     return unknown, partial, usable
 
 
