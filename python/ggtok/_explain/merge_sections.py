@@ -1,0 +1,306 @@
+"""The tables of SPM and of byte-pair encoding with its variants. Each takes O(n) time for n steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+
+from .convert import Text, to_bytes, to_text
+from .merges import Bigram, Bpe, HybridDna, Kmer, Merging, Piece, Resegment, Spm
+from .origins import Origins, rewritten
+from .tables import Row, Section, Span, section
+
+WINDOW = 4
+"""How many symbols on each side of a merge are shown."""
+
+STALE = {
+    "left_gone": "the left symbol has been merged into another",
+    "right_gone": "the right symbol has been merged into another",
+    "text_changed": "one of the two symbols has grown since",
+}
+REWRITTEN = {
+    "replaced": "bytes that are not UTF-8 became U+FFFD",
+    "escaped": "spaces became ▁",
+    "lowercased": "letters became lower case",
+    "whitespace_dropped": "whitespace was dropped",
+}
+
+
+def spm(steps: Spm, text: bytes, start: int) -> Iterator[Section]:
+    """The tables of SPM for a fragment that starts at byte `start`."""
+    origins = rewritten(text, start, steps.escaped, prefix=steps.space_prefix)
+    prefix = " and one is put before the text" if steps.space_prefix else ""
+    span = (start, start + len(text))
+    yield section(
+        "escaped",
+        "Escaped text",
+        f"Each space becomes ▁{prefix}.",
+        "text:text, bytes:number",
+        [Row((steps.escaped, len(to_bytes(steps.escaped))), span)],
+    )
+    places = _places(steps.merging, 0, by_bytes=True)
+
+    def at(bigram: Bigram) -> Span:
+        return origins.span(places[bigram.left], places[bigram.left] + bigram.size)
+
+    yield from _merging(steps.merging, at, "score")
+    yield section(
+        "rev_merge",
+        "Where merged texts come from (rev_merge)",
+        "For each text that could merge, the two symbols that it was last made of, to take it apart if it is no token.",
+        "text:text, left:number, right:number",
+        [Row((entry.text, entry.left, entry.right)) for entry in steps.rev_merge],
+    )
+    yield section(
+        "tokens_of_symbols",
+        "From symbols to tokens",
+        "A symbol that is a token is done; any other is taken apart again, and what is left becomes byte tokens.",
+        "depth:number, symbol:text, token:number, what happens:word",
+        _resegmented(steps.resegmented, origins),
+    )
+
+
+def _resegmented(symbols: tuple[Resegment, ...], origins: Origins) -> Iterator[Row]:
+    waiting = [(symbol, 0) for symbol in reversed(symbols)]
+    at = 0
+    while waiting:
+        symbol, depth = waiting.pop()
+        end = at + len(to_bytes(symbol.text))
+        if symbol.token is not None:
+            what = "is a token"
+        elif symbol.parts:
+            what = "is no token: taken apart"
+        else:
+            what = f"is no token: becomes {' '.join(map(str, symbol.bytes))}"
+        mark = "lost" if symbol.token is None else "won"
+        yield Row((depth, symbol.text, symbol.token, what), origins.span(at, end), mark)
+        if symbol.parts:
+            waiting += [(part, depth + 1) for part in reversed(symbol.parts)]
+        else:
+            at = end
+
+
+def bpe(steps: Bpe, text: bytes, start: int) -> Iterator[Section]:
+    """The tables of byte-pair encoding for a fragment that starts at byte `start`."""
+    return _bpe(steps, rewritten(text, start, steps.text), (start, start + len(text)))
+
+
+def _bpe(steps: Bpe, origins: Origins, span: Span) -> Iterator[Section]:
+    if steps.rewritten:
+        what = ", then ".join(REWRITTEN[name] for name in steps.rewritten)
+        yield section(
+            "rewritten", "Rewritten text", f"Before the text is cut, {what}.", "text:text", [Row((steps.text,), span)]
+        )
+    whole = to_bytes(steps.text)
+    for number, made in enumerate(steps.passes, 1):
+        applied = {
+            "code_points": "over the characters",
+            "collapsed": "over text in which each character beyond ASCII stands for its category",
+            "code": "by llama.cpp's own code, which cuts here as the pattern alone does not",
+        }[made.applied_to]
+        yield section(
+            "pattern",
+            f"Pattern {number} of {len(steps.passes)} ({steps.family})",
+            f"{made.pattern} cuts each piece so far, {applied}.",
+            "start:number, end:number, piece:text, alternative:number, which is:word",
+            [
+                Row(
+                    (
+                        cut.start,
+                        cut.end,
+                        to_text(whole[cut.start : cut.end]),
+                        None if cut.alternative is None else cut.alternative + 1,
+                        "between two matches" if cut.alternative is None else made.alternatives[cut.alternative],
+                    ),
+                    origins.span(cut.start, cut.end),
+                    "" if cut.alternative is None else "won",
+                )
+                for cut in made.cuts
+            ],
+        )
+    yield section(
+        "pieces",
+        "Pieces",
+        "No token goes beyond its piece; each is spelled as the vocabulary spells it.",
+        "piece:number, start:number, end:number, text:text, spelled:text, token:number, what happens:word",
+        [
+            Row(
+                (
+                    number,
+                    piece.start,
+                    piece.end,
+                    piece.text,
+                    piece.spelled,
+                    piece.whole,
+                    "its symbols merge" if piece.whole is None else "is a token as a whole",
+                ),
+                origins.span(piece.start, piece.end),
+                "" if piece.whole is None else "won",
+            )
+            for number, piece in enumerate(steps.pieces)
+        ],
+    )
+    for piece in steps.pieces:
+        if piece.whole is None:
+            yield from _piece(piece, origins)
+
+
+def _piece(piece: Piece, origins: Origins) -> Iterator[Section]:
+    by_bytes = piece.spelled == piece.text  # otherwise a character of the spelling is a byte of the text
+    places = _places(piece.merging, piece.start, by_bytes=by_bytes)
+
+    def at(bigram: Bigram) -> Span:
+        return origins.span(places[bigram.left], places[bigram.left] + _length(bigram.text, by_bytes))
+
+    named = f" of {piece.text!r}"
+    yield from _merging(piece.merging, at, "rank", named)
+    rows, start = [], piece.start
+    for symbol in piece.symbols:
+        end = start + _length(symbol.text, by_bytes)
+        what = "is a token" if symbol.token is not None else "is no token: spelled byte by byte"
+        span = origins.span(start, end)
+        rows.append(Row((symbol.text, symbol.token, what), span, "won" if symbol.token is not None else "lost"))
+        for byte in symbol.bytes:
+            what = "stands for a byte" if byte.token is not None else "is no token: dropped"
+            rows.append(Row((byte.text, byte.token, what), span, "won" if byte.token is not None else "lost"))
+        start = end
+    yield section(
+        "tokens_of_symbols",
+        f"Tokens{named}",
+        "Each symbol that is left becomes its token.",
+        "symbol:text, token:number, what happens:word",
+        rows,
+    )
+
+
+def hybrid_dna(steps: HybridDna, text: bytes, start: int) -> Iterator[Section]:
+    """The tables of hybrid DNA for a fragment that starts at byte `start`."""
+    origins = rewritten(text, start, steps.text)
+    whole = to_bytes(steps.text)
+    rows = []
+    for stretch in steps.stretches:
+        what = "a tag" if stretch.tag is not None else "DNA: six letters are a token" if stretch.kmers else "text"
+        span = origins.span(stretch.start, stretch.end)
+        rows.append(
+            Row((stretch.start, stretch.end, to_text(whole[stretch.start : stretch.end]), stretch.tag, what), span)
+        )
+    yield section(
+        "stretches",
+        "Text and DNA",
+        "What stands between <dna> and </dna> is cut into six letters each, and the rest is text.",
+        "start:number, end:number, text:text, tag:number, which is:word",
+        rows,
+    )
+    for stretch in steps.stretches:
+        if stretch.kmers:
+            yield section(
+                "kmers",
+                "K-mers",
+                "Letters become capitals, six at a time; the last are padded with A.",
+                "start:number, end:number, letters:text, token:number, what happens:word",
+                [_kmer(kmer, origins) for kmer in stretch.kmers],
+            )
+        if stretch.bpe is not None:
+            # The positions of the stretch count from its start.
+            inner = Origins((1, *origins.span(at, at + 1)) for at in range(stretch.start, stretch.end))
+            yield from _bpe(stretch.bpe, inner, origins.span(stretch.start, stretch.end))
+
+
+def _kmer(kmer: Kmer, origins: Origins) -> Row:
+    what = "is a token" if kmer.is_known else "is no token: out of the vocabulary"
+    span = origins.span(kmer.start, kmer.end)
+    return Row((kmer.start, kmer.end, kmer.text, kmer.token, what), span, "won" if kmer.is_known else "lost")
+
+
+def _merging(merging: Merging, at: Callable[[Bigram], Span], by: str, named: str = "") -> Iterator[Section]:
+    """The symbols, the queue, and what is taken from the queue. `by` says what the queue is ordered by."""
+    order = "the highest score" if by == "score" else "the lowest rank"
+    spans = _symbol_spans(merging, at)
+    yield section(
+        "symbols",
+        f"Symbols{named}",
+        "Merging begins with these, each linked to the one before it and the one after it.",
+        "index:number, prev:number, next:number, text:text, n:number",
+        [
+            Row((symbol.index, symbol.prev, symbol.next, symbol.text, symbol.n), span)
+            for symbol, span in zip(merging.symbols, spans, strict=True)
+        ],
+    )
+    yield section(
+        "queue",
+        f"Queue{named}",
+        f"Neighbours that can merge wait in a queue: {order} comes first, the leftmost of equal ones.",
+        f"{by}:number, size:number, text:text, left:number, right:number, token:number",
+        [
+            Row((_key(bigram), bigram.size, bigram.text, bigram.left, bigram.right, bigram.token), at(bigram))
+            for bigram in merging.queue
+        ],
+    )
+    yield section(
+        "merges",
+        f"Merges{named}",
+        "The first of the queue merges if both its symbols are as they were; what can merge now joins the queue.",
+        f"action:word, {by}:number, text:text, left:number, right:number, token:number, why:word, symbols now:texts",
+        _pops(merging, at),
+    )
+    yield section(
+        "merged",
+        f"Symbols after merging{named}",
+        "No two neighbours can merge any more; a symbol that was merged into another has no length.",
+        "index:number, prev:number, next:number, text:text, n:number",
+        [
+            Row((symbol.index, symbol.prev, symbol.next, symbol.text, symbol.n), None, "won" if symbol.n else "lost")
+            for symbol in merging.merged
+        ],
+    )
+
+
+def _pops(merging: Merging, at: Callable[[Bigram], Span]) -> Iterator[Row]:
+    texts = [symbol.text for symbol in merging.symbols]
+    prev, next = [symbol.prev for symbol in merging.symbols], [symbol.next for symbol in merging.symbols]
+    for pop in merging.pops:
+        bigram = pop.bigram
+        cells = (_key(bigram), bigram.text, bigram.left, bigram.right, bigram.token)
+        if pop.stale is not None:
+            yield Row(("skip", *cells, STALE[pop.stale], None), at(bigram), "lost")
+            continue
+        texts[bigram.left] = bigram.text
+        next[bigram.left] = next[bigram.right]
+        if next[bigram.left] >= 0:
+            prev[next[bigram.left]] = bigram.left
+        yield Row(("merge", *cells, None, _around(bigram.left, texts, prev, next)), at(bigram), "won")
+        for new in pop.added:
+            cells = (_key(new), new.text, new.left, new.right, new.token)
+            yield Row(("add", *cells, "can merge now", None), at(new))
+
+
+def _around(index: int, texts: list[Text], prev: list[int], next: list[int]) -> tuple[Text, ...]:
+    """The symbols around a merged one; an empty text stands for more of them."""
+    before: list[Text] = []
+    after: list[Text] = []
+    for links, found in ((prev, before), (next, after)):
+        at = links[index]
+        while at >= 0 and len(found) < WINDOW:
+            found.append(texts[at])
+            at = links[at]
+        if at >= 0:
+            found.append("")
+    return (*reversed(before), texts[index], *after)
+
+
+def _places(merging: Merging, start: int, *, by_bytes: bool) -> list[int]:
+    """Where each symbol starts in the text, by its index."""
+    return list(accumulate((_length(symbol.text, by_bytes) for symbol in merging.symbols), initial=start))
+
+
+def _symbol_spans(merging: Merging, at: Callable[[Bigram], Span]) -> Iterator[Span]:
+    for symbol in merging.symbols:
+        yield at(Bigram(symbol.index, symbol.index, symbol.text, symbol.n, None, None, None))
+
+
+def _length(text: Text, by_bytes: bool) -> int:
+    return len(to_bytes(text)) if by_bytes else len(text)
+
+
+def _key(bigram: Bigram) -> int | float | None:
+    return bigram.rank if bigram.score is None else bigram.score
