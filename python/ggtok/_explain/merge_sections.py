@@ -72,8 +72,8 @@ def _resegmented(symbols: tuple[Resegment, ...], origins: Origins) -> Iterator[R
             what = "is no token: taken apart"
         else:
             what = f"is no token: becomes {' '.join(map(str, symbol.bytes))}"
-        mark = "lost" if symbol.token is None else "won"
-        yield Row((depth, symbol.text, symbol.token, what), origins.span(at, end), mark)
+        cells = (depth, symbol.text, symbol.token, what)
+        yield Row(cells, origins.span(at, end), "lost" if symbol.token is None else "won")
         if symbol.parts:
             waiting += [(part, depth + 1) for part in reversed(symbol.parts)]
         else:

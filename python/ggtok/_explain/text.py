@@ -1,0 +1,144 @@
+"""A trace as text for a terminal: tables that fit its width, wide and combining characters included."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from ..errors import GgtokError
+from .convert import Text
+from .sections import sections
+from .tables import Cell, Column, Row, Section
+from .terminal import columns_of, fitted, is_combining, padded, styled, wrapped
+from .trace import Trace
+
+T = TypeVar("T")
+
+MAX_SECTIONS = 60
+"""The most tables that are printed; more are left out in the middle."""
+
+MIN_CELL = 8
+"""Columns that a cell of text keeps at least when a table is made narrower."""
+
+GAP = "  "
+
+
+def render(trace: Trace, *, width: int | None, max_rows: int, colors: bool) -> str:
+    """What `Trace.to_text` returns."""
+    width = shutil.get_terminal_size().columns if width is None else width
+    if width < 20:
+        raise GgtokError(f"width must be at least 20, not {width}")
+    if max_rows < 2:
+        raise GgtokError(f"max_rows must be at least 2, not {max_rows}")
+    parts = [headline(trace, width)]
+    for section in shortened(sections(trace), MAX_SECTIONS):
+        if isinstance(section, int):
+            parts.append(f"... {section} more tables ...")
+        else:
+            parts.append("\n".join(table(section, width, shortened(section.rows, max_rows), colors)))
+    return "\n\n".join(parts)
+
+
+def headline(trace: Trace, width: int) -> str:
+    """The result in a line: the text and the number of its tokens."""
+    became = f" becomes {len(trace.tokens)} token{'s' * (len(trace.tokens) != 1)} ({trace.algorithm})"
+    return fitted(shown(trace.text), max(width - len(became), MIN_CELL)) + became
+
+
+def shortened(items: Sequence[T], most: int) -> list[T | int]:
+    """Items of which at most `most` are left; a number stands for those that are left out in the middle."""
+    if len(items) <= most:
+        return list(items)
+    first = (most + 1) // 2
+    return [*items[:first], len(items) - most, *items[len(items) - most + first :]]
+
+
+def table(
+    section: Section, width: int, rows: Sequence[Row | int], colors: bool, current: Row | None = None
+) -> list[str]:
+    """The lines of a section, each at most `width` columns wide. A number among the rows stands for ones left out."""
+    shown_rows = [row for row in rows if isinstance(row, Row)]
+    cells = [[cell(*each) for each in zip(row.cells, section.columns, strict=True)] for row in shown_rows]
+    layout = Layout(section.columns, cells, width)
+    lines = [styled(line, "title", colors) for line in wrapped(section.title, width)]
+    lines += wrapped(section.about, width)
+    lines += [styled(line, "header", colors) for line in layout.lines([column.name for column in section.columns])]
+    waiting = iter(cells)
+    for row in rows:
+        if isinstance(row, int):
+            lines.append(f"... {row} more rows ...")
+        else:
+            style = "current" if row is current else row.mark
+            lines += [styled(line, style, colors) for line in layout.lines(next(waiting))]
+    return lines
+
+
+class Layout:
+    """How wide the columns of a table are. Those that do not fit side by side go on further lines."""
+
+    def __init__(self, columns: tuple[Column, ...], cells: list[list[str]], width: int) -> None:
+        self.columns = columns
+        names = [column.name for column in columns]
+        natural = [min(max(map(columns_of, column)), width) for column in zip(names, *cells, strict=True)]
+        least = [
+            size if column.kind == "number" else min(size, max(MIN_CELL, len(column.name)))
+            for size, column in zip(natural, columns, strict=True)
+        ]
+        self.widths = natural
+        for _ in range(sum(natural) + len(GAP) * (len(columns) - 1) - width):
+            # The widest of those that may become narrower does.
+            spare = [(size, place) for place, size in enumerate(self.widths) if size > least[place]]
+            if not spare:
+                break
+            self.widths[max(spare)[1]] -= 1
+        self.groups = self._packed(width)
+
+    def _packed(self, width: int) -> list[range]:
+        """Which columns stand side by side."""
+        groups, first, used = [], 0, 0
+        for place, size in enumerate(self.widths):
+            if place > first and used + len(GAP) + size > width:
+                groups.append(range(first, place))
+                first, used = place, 0
+            used += size + len(GAP) * (place > first)
+        return [*groups, range(first, len(self.widths))]
+
+    def lines(self, texts: list[str]) -> Iterator[str]:
+        """The lines of a row. Those without text are left out."""
+        for group in self.groups:
+            line = GAP.join(self._padded(texts[place], place) for place in group).rstrip()
+            if line:
+                yield line
+
+    def _padded(self, text: str, place: int) -> str:
+        return padded(fitted(text, self.widths[place]), self.widths[place], right=self.columns[place].kind == "number")
+
+
+# Cells
+
+
+def cell(value: Cell, column: Column) -> str:
+    """A value as it is shown."""
+    if value is None:
+        return ""
+    if isinstance(value, tuple):
+        return " | ".join(bare(text) if text else "..." for text in value)
+    if isinstance(value, float):
+        return f"{value:.9g}"
+    if isinstance(value, int):
+        return str(value)
+    return shown(value) if column.kind == "text" else str(value)
+
+
+def shown(text: Text) -> str:
+    """A text in quotes with invisible characters escaped, or `b'...'` where it is not UTF-8."""
+    if isinstance(text, str) and text and is_combining(text[0]):
+        return repr("◌" + text)  # the mark would otherwise join the quote
+    return repr(text)
+
+
+def bare(text: Text) -> str:
+    """A text that stands among others: without quotes where it is plain."""
+    plain = isinstance(text, str) and text.isprintable() and " " not in text and not is_combining(text[0])
+    return str(text) if plain else shown(text)
