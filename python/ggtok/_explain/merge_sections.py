@@ -19,9 +19,9 @@ WINDOW = 4
 """How many symbols on each side of a merge are shown."""
 
 STALE = {
-    "left_gone": "the left symbol has been merged into another",
-    "right_gone": "the right symbol has been merged into another",
-    "text_changed": "one of the two symbols has grown since",
+    "left_gone": "the left symbol is gone",
+    "right_gone": "the right symbol is gone",
+    "text_changed": "a symbol has grown",
 }
 REWRITTEN = {
     "replaced": "bytes that are not UTF-8 became U+FFFD",
@@ -166,7 +166,7 @@ def _symbol_tokens(
         start = end
     return section(
         "tokens_of_symbols",
-        f"Tokens{named}",
+        f"From symbols to tokens{named}",
         "Each symbol that is left becomes its token, or else a token for each of its bytes.",
         "symbol:text, token:number, what happens:word",
         rows,

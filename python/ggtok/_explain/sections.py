@@ -83,7 +83,7 @@ def _tokens(trace: Trace) -> Section:
         rows.append(Row(cells, (token.start, token.end), "won"))
     about = "The ids of encode, what each decodes to, and the characters of the text that it comes from."
     names = "place:number, token:number, piece:text, in the vocabulary:text, start:number, end:number, origin:word"
-    return section("tokens", "Tokens", about, names, rows)
+    return section("tokens", "Result", about, names, rows)
 
 
 def _is_special(trace: Trace, fragment: int) -> bool:

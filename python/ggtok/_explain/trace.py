@@ -6,6 +6,7 @@ import json
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from operator import index as as_int
+from typing import Any
 
 from .. import _ggtok
 from ..errors import GgtokError
@@ -85,8 +86,8 @@ class Trace:
     tokens: tuple[Token, ...]
     """The result: the ids of `encode`."""
 
-    _raw: _ggtok.RawTrace = field(init=False, compare=False)
-    _tokenizer: Tokenizer = field(init=False, compare=False)
+    _raw: Any = field(init=False, compare=False)  # a `_ggtok.RawTrace`
+    _tokenizer: Any = field(init=False, compare=False)
 
     @property
     def ids(self) -> list[int]:
@@ -142,7 +143,8 @@ class Trace:
 
     def to_json(self) -> str:
         """The trace as a JSON object. `docs/trace.md` describes it."""
-        return self._raw.json()
+        json: str = self._raw.json()
+        return json
 
     def to_text(self, *, width: int | None = None, max_rows: int = 40, colors: bool = False) -> str:
         """The trace as tables, as `print` shows it.
