@@ -19,9 +19,9 @@ WINDOW = 3
 """How many symbols on each side of a merge are shown."""
 
 SKIPPED = {
-    "left_gone": "skip: the left symbol is gone",
-    "right_gone": "skip: the right symbol is gone",
-    "text_changed": "skip: a symbol has grown",
+    "left_gone": "skip: left is gone",
+    "right_gone": "skip: right is gone",
+    "text_changed": "skip: text has grown",
 }
 """What happens to a bigram that is taken from the queue, by why it is stale."""
 

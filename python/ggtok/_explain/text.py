@@ -141,7 +141,7 @@ def cell(value: Cell, column: Column) -> str:
     if isinstance(value, tuple):
         return " | ".join(bare(text) if text else "..." for text in value)
     if isinstance(value, float):
-        return f"{value:.9g}"
+        return f"{value + 0.0:.9g}"  # not -0
     if isinstance(value, int):
         return str(value)
     return shown(value) if column.kind == "text" else str(value)
