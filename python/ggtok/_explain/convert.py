@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from dataclasses import fields
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
@@ -72,7 +73,7 @@ def _of_object(cls: Any) -> Callable[[Any], Any]:
     def from_object(value: dict[str, Any]) -> Any:
         if not converters:  # not before, because a class may hold itself
             hints = get_type_hints(cls)
-            converters.extend((name, _converter(hints[name])) for name in cls.__dataclass_fields__)
+            converters.extend((field.name, _converter(hints[field.name])) for field in fields(cls) if field.init)
             keys.update(name.rstrip("_") for name, _ in converters)
             if hasattr(cls, "kind"):
                 keys.add("kind")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..trace import Origin, Plamo2, Rwkv, Test, Unigram, WordPiece
 from .convert import to_bytes, to_text
-from .matches import Plamo2, Rwkv, Test, Unigram, WordPiece
-from .origins import Origins, rewritten
+from .origins import Origins
 from .tables import Row, Section, section
 
 ROLES = {
@@ -84,11 +84,16 @@ def word_piece(steps: WordPiece, text: bytes, start: int) -> Iterator[Section]:
 
 def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
     """The tables of Unigram for a fragment that starts at byte `start`."""
-    parts = [(len(to_bytes(part.appended)), start + part.start, start + part.end) for part in steps.prefixes]
     normalized = to_bytes(steps.normalized)
-    # What was not appended for a part of the text is the space before it.
-    before = len(normalized) - sum(size for size, _, _ in parts)
-    origins = Origins([(before, start, start), *parts])
+    spans = Origins(_appended(steps), start).span
+    if steps.charsmap is not None:
+        yield section(
+            "charsmap",
+            "The character map",
+            "A compact double array (XCDA) from texts to what replaces them.",
+            "units:number, BASE of the root:number, bytes of replacements:number",
+            [Row((steps.charsmap.num_units, steps.charsmap.root_base, steps.charsmap.replacements_len))],
+        )
     yield section(
         "prefixes",
         "Normalization",
@@ -161,7 +166,7 @@ def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
                     candidate.champion,
                     "is the best so far" if candidate.wins else "loses",
                 ),
-                origins.span(position.at, candidate.end),
+                spans(position.at, candidate.end),
                 "won" if candidate.wins else "lost",
             )
             for position in steps.positions
@@ -183,7 +188,7 @@ def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
                     None if best.token is None else to_text(normalized[best.from_ : best.at]),
                     best.score_sum,
                 ),
-                origins.span(best.from_, best.at),
+                spans(best.from_, best.at),
                 "lost" if best.score_sum is None else "",
             )
             for best in steps.best
@@ -203,12 +208,24 @@ def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
                     step.token,
                     "joins the unknown token after it" if step.joins_next else "is a token of the result",
                 ),
-                origins.span(step.from_, step.to),
+                spans(step.from_, step.to),
                 "lost" if step.joins_next else "won",
             )
             for step in steps.path
         ],
     )
+
+
+def _appended(steps: Unigram) -> Iterator[Origin]:
+    # What was not appended for a part of the text is the space before it.
+    sizes = [len(to_bytes(part.appended)) for part in steps.prefixes]
+    at = len(to_bytes(steps.normalized)) - sum(sizes)
+    if at:
+        yield Origin(0, at, 0, 0)
+    for part, size in zip(steps.prefixes, sizes, strict=True):
+        if size:
+            yield Origin(at, at + size, part.start, part.end)
+        at += size
 
 
 def rwkv(steps: Rwkv, text: bytes, start: int) -> Iterator[Section]:
@@ -258,32 +275,33 @@ def rwkv(steps: Rwkv, text: bytes, start: int) -> Iterator[Section]:
 
 def plamo2(steps: Plamo2, text: bytes, start: int) -> Iterator[Section]:
     """The tables of PLaMo-2 for a fragment that starts at byte `start`."""
-    after = to_bytes(steps.text)
-    bom = 3 if steps.skipped_bom else 0
-    origins = rewritten(text[bom:], start + bom, steps.text)
+    whole = to_bytes(steps.text)
+    spans = Origins(steps.origins, start).span
+    bom = " A byte order mark at its start is skipped." if steps.skipped_bom else ""
     yield section(
         "rewritten",
         "Text",
-        "A byte order mark before it is skipped." if bom else "Tokens are looked for in this text.",
+        f"Tokens are looked for in this text.{bom}",
         "text:text, bytes:number",
-        [Row((steps.text, len(after)), (start, start + len(text)))],
+        [Row((steps.text, len(whole)), (start, start + len(text)))],
     )
     yield section(
         "costs",
         "Costs, from the end to the start",
         "At each place the token is taken with which the way to the end costs least.",
-        "at:number, text:text, token:number, cost:number, total:number, what happens:word",
+        "at:number, state:text, text:text, token:number, cost:number, total:number, what happens:word",
         [
             Row(
                 (
                     position.at,
+                    position.state,
                     candidate.text,
                     candidate.token,
                     candidate.cost,
                     candidate.total,
                     "is taken" if candidate.wins else "costs more",
                 ),
-                origins.span(position.at, position.at + len(to_bytes(candidate.text))),
+                spans(position.at, position.at + len(to_bytes(candidate.text))),
                 "won" if candidate.wins else "lost",
             )
             for position in steps.positions
@@ -300,11 +318,11 @@ def plamo2(steps: Plamo2, text: bytes, start: int) -> Iterator[Section]:
                 (
                     step.start,
                     step.end,
-                    to_text(after[step.start : step.end]),
+                    to_text(whole[step.start : step.end]),
                     step.token,
                     " ".join(map(str, step.bytes)) or None,
                 ),
-                origins.span(step.start, step.end),
+                spans(step.start, step.end),
                 "lost" if step.token is None else "won",
             )
             for step in steps.path

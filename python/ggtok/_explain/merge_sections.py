@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import accumulate
+from typing import TypeAlias
 
+from ..trace import Bigram, Bpe, HybridDna, Kmer, Merging, Piece, Spm, Symbol, SymbolTokens
 from .convert import Text, to_bytes, to_text
-from .merges import Bigram, Bpe, HybridDna, Kmer, Merging, Piece, Resegment, Spm
-from .origins import Origins, rewritten
+from .origins import Origins
 from .tables import Row, Section, Span, section
+
+Spans: TypeAlias = Callable[[int, int], Span]
+"""From places in a rewritten text to the bytes of the text that they come from."""
 
 WINDOW = 4
 """How many symbols on each side of a merge are shown."""
 
 STALE = {
-    "left_gone": "the left symbol has been merged into another",
-    "right_gone": "the right symbol has been merged into another",
-    "text_changed": "one of the two symbols has grown since",
+    "left_gone": "the left symbol is gone",
+    "right_gone": "the right symbol is gone",
+    "text_changed": "a symbol has grown",
 }
 REWRITTEN = {
     "replaced": "bytes that are not UTF-8 became U+FFFD",
@@ -28,7 +33,7 @@ REWRITTEN = {
 
 def spm(steps: Spm, text: bytes, start: int) -> Iterator[Section]:
     """The tables of SPM for a fragment that starts at byte `start`."""
-    origins = rewritten(text, start, steps.escaped, prefix=steps.space_prefix)
+    spans = Origins(steps.origins, start).span
     prefix = " and one is put before the text" if steps.space_prefix else ""
     span = (start, start + len(text))
     yield section(
@@ -41,62 +46,47 @@ def spm(steps: Spm, text: bytes, start: int) -> Iterator[Section]:
     places = _places(steps.merging, 0, by_bytes=True)
 
     def at(bigram: Bigram) -> Span:
-        return origins.span(places[bigram.left], places[bigram.left] + bigram.size)
+        return spans(places[bigram.left], places[bigram.left] + bigram.size)
 
     yield from _merging(steps.merging, at, "score")
     yield section(
         "rev_merge",
         "Where merged texts come from (rev_merge)",
-        "For each text that could merge, the two symbols that it was last made of, to take it apart if it is no token.",
+        "For each text that could merge, the two symbols that it was last made of.",
         "text:text, left:number, right:number",
         [Row((entry.text, entry.left, entry.right)) for entry in steps.rev_merge],
     )
-    yield section(
-        "tokens_of_symbols",
-        "From symbols to tokens",
-        "A symbol that is a token is done; any other is taken apart again, and what is left becomes byte tokens.",
-        "depth:number, symbol:text, token:number, what happens:word",
-        _resegmented(steps.resegmented, origins),
-    )
-
-
-def _resegmented(symbols: tuple[Resegment, ...], origins: Origins) -> Iterator[Row]:
-    waiting = [(symbol, 0) for symbol in reversed(symbols)]
-    at = 0
-    while waiting:
-        symbol, depth = waiting.pop()
-        end = at + len(to_bytes(symbol.text))
-        if symbol.token is not None:
-            what = "is a token"
-        elif symbol.parts:
-            what = "is no token: taken apart"
-        else:
-            what = f"is no token: becomes {' '.join(map(str, symbol.bytes))}"
-        cells = (depth, symbol.text, symbol.token, what)
-        yield Row(cells, origins.span(at, end), "lost" if symbol.token is None else "won")
-        if symbol.parts:
-            waiting += [(part, depth + 1) for part in reversed(symbol.parts)]
-        else:
-            at = end
+    yield _symbol_tokens(steps.symbols, spans, 0, by_bytes=True, named="")
 
 
 def bpe(steps: Bpe, text: bytes, start: int) -> Iterator[Section]:
     """The tables of byte-pair encoding for a fragment that starts at byte `start`."""
-    return _bpe(steps, rewritten(text, start, steps.text), (start, start + len(text)))
+    return _bpe(steps, Origins(steps.origins, start).span, (start, start + len(text)))
 
 
-def _bpe(steps: Bpe, origins: Origins, span: Span) -> Iterator[Section]:
+def _bpe(steps: Bpe, spans: Spans, span: Span) -> Iterator[Section]:
     if steps.rewritten:
         what = ", then ".join(REWRITTEN[name] for name in steps.rewritten)
         yield section(
             "rewritten", "Rewritten text", f"Before the text is cut, {what}.", "text:text", [Row((steps.text,), span)]
         )
     whole = to_bytes(steps.text)
+    if len(steps.words) > 1:
+        yield section(
+            "words",
+            "Words",
+            "Each stretch between whitespace is cut by itself.",
+            "start:number, end:number, text:text",
+            [
+                Row((word.start, word.end, to_text(whole[word.start : word.end])), spans(word.start, word.end))
+                for word in steps.words
+            ],
+        )
     for number, made in enumerate(steps.passes, 1):
         applied = {
             "code_points": "over the characters",
             "collapsed": "over text in which each character beyond ASCII stands for its category",
-            "code": "by llama.cpp's own code, which cuts here as the pattern alone does not",
+            "code": "by llama.cpp's own code, which goes before the pattern",
         }[made.applied_to]
         yield section(
             "pattern",
@@ -110,9 +100,9 @@ def _bpe(steps: Bpe, origins: Origins, span: Span) -> Iterator[Section]:
                         cut.end,
                         to_text(whole[cut.start : cut.end]),
                         None if cut.alternative is None else cut.alternative + 1,
-                        "between two matches" if cut.alternative is None else made.alternatives[cut.alternative],
+                        "not matched" if cut.alternative is None else made.alternatives[cut.alternative],
                     ),
-                    origins.span(cut.start, cut.end),
+                    spans(cut.start, cut.end),
                     "" if cut.alternative is None else "won",
                 )
                 for cut in made.cuts
@@ -134,7 +124,7 @@ def _bpe(steps: Bpe, origins: Origins, span: Span) -> Iterator[Section]:
                     piece.whole,
                     "its symbols merge" if piece.whole is None else "is a token as a whole",
                 ),
-                origins.span(piece.start, piece.end),
+                spans(piece.start, piece.end),
                 "" if piece.whole is None else "won",
             )
             for number, piece in enumerate(steps.pieces)
@@ -142,32 +132,42 @@ def _bpe(steps: Bpe, origins: Origins, span: Span) -> Iterator[Section]:
     )
     for piece in steps.pieces:
         if piece.whole is None:
-            yield from _piece(piece, origins)
+            yield from _piece(piece, spans)
 
 
-def _piece(piece: Piece, origins: Origins) -> Iterator[Section]:
+def _piece(piece: Piece, spans: Spans) -> Iterator[Section]:
     by_bytes = piece.spelled == piece.text  # otherwise a character of the spelling is a byte of the text
     places = _places(piece.merging, piece.start, by_bytes=by_bytes)
 
     def at(bigram: Bigram) -> Span:
-        return origins.span(places[bigram.left], places[bigram.left] + _length(bigram.text, by_bytes))
+        return spans(places[bigram.left], places[bigram.left] + _length(bigram.text, by_bytes))
 
     named = f" of {piece.text!r}"
     yield from _merging(piece.merging, at, "rank", named)
-    rows, start = [], piece.start
-    for symbol in piece.symbols:
+    yield _symbol_tokens(piece.symbols, spans, piece.start, by_bytes=by_bytes, named=named)
+
+
+def _symbol_tokens(
+    symbols: tuple[SymbolTokens, ...], spans: Spans, start: int, *, by_bytes: bool, named: str
+) -> Section:
+    rows = []
+    for symbol in symbols:
         end = start + _length(symbol.text, by_bytes)
-        what = "is a token" if symbol.token is not None else "is no token: spelled byte by byte"
-        span = origins.span(start, end)
-        rows.append(Row((symbol.text, symbol.token, what), span, "won" if symbol.token is not None else "lost"))
+        span = spans(start, end)
+        if symbol.token is not None:
+            rows.append(Row((symbol.text, symbol.token, "is a token"), span, "won"))
+        else:
+            rows.append(Row((symbol.text, None, "is no token: becomes its bytes"), span, "lost"))
         for byte in symbol.bytes:
-            what = "stands for a byte" if byte.token is not None else "is no token: dropped"
-            rows.append(Row((byte.text, byte.token, what), span, "won" if byte.token is not None else "lost"))
+            if byte.token is not None:
+                rows.append(Row((byte.text, byte.token, "stands for a byte"), span, "won"))
+            else:
+                rows.append(Row((byte.text, None, "has no token: dropped"), span, "lost"))
         start = end
-    yield section(
+    return section(
         "tokens_of_symbols",
-        f"Tokens{named}",
-        "Each symbol that is left becomes its token.",
+        f"From symbols to tokens{named}",
+        "Each symbol that is left becomes its token, or else a token for each of its bytes.",
         "symbol:text, token:number, what happens:word",
         rows,
     )
@@ -175,12 +175,12 @@ def _piece(piece: Piece, origins: Origins) -> Iterator[Section]:
 
 def hybrid_dna(steps: HybridDna, text: bytes, start: int) -> Iterator[Section]:
     """The tables of hybrid DNA for a fragment that starts at byte `start`."""
-    origins = rewritten(text, start, steps.text)
+    spans = Origins(steps.origins, start).span
     whole = to_bytes(steps.text)
     rows = []
     for stretch in steps.stretches:
         what = "a tag" if stretch.tag is not None else "DNA: six letters are a token" if stretch.kmers else "text"
-        span = origins.span(stretch.start, stretch.end)
+        span = spans(stretch.start, stretch.end)
         rows.append(
             Row((stretch.start, stretch.end, to_text(whole[stretch.start : stretch.end]), stretch.tag, what), span)
         )
@@ -198,32 +198,35 @@ def hybrid_dna(steps: HybridDna, text: bytes, start: int) -> Iterator[Section]:
                 "K-mers",
                 "Letters become capitals, six at a time; the last are padded with A.",
                 "start:number, end:number, letters:text, token:number, what happens:word",
-                [_kmer(kmer, origins) for kmer in stretch.kmers],
+                [_kmer(kmer, spans) for kmer in stretch.kmers],
             )
         if stretch.bpe is not None:
-            # The positions of the stretch count from its start.
-            inner = Origins((1, *origins.span(at, at + 1)) for at in range(stretch.start, stretch.end))
-            yield from _bpe(stretch.bpe, inner, origins.span(stretch.start, stretch.end))
+            inner = Origins(stretch.bpe.origins, 0).span
+            composed = partial(_composed, spans, inner)
+            yield from _bpe(stretch.bpe, composed, spans(stretch.start, stretch.end))
 
 
-def _kmer(kmer: Kmer, origins: Origins) -> Row:
+def _composed(outer: Spans, inner: Spans, start: int, end: int) -> Span:
+    return outer(*inner(start, end))
+
+
+def _kmer(kmer: Kmer, spans: Spans) -> Row:
     what = "is a token" if kmer.is_known else "is no token: out of the vocabulary"
-    span = origins.span(kmer.start, kmer.end)
+    span = spans(kmer.start, kmer.end)
     return Row((kmer.start, kmer.end, kmer.text, kmer.token, what), span, "won" if kmer.is_known else "lost")
 
 
 def _merging(merging: Merging, at: Callable[[Bigram], Span], by: str, named: str = "") -> Iterator[Section]:
     """The symbols, the queue, and what is taken from the queue. `by` says what the queue is ordered by."""
     order = "the highest score" if by == "score" else "the lowest rank"
-    spans = _symbol_spans(merging, at)
     yield section(
         "symbols",
         f"Symbols{named}",
         "Merging begins with these, each linked to the one before it and the one after it.",
         "index:number, prev:number, next:number, text:text, n:number",
         [
-            Row((symbol.index, symbol.prev, symbol.next, symbol.text, symbol.n), span)
-            for symbol, span in zip(merging.symbols, spans, strict=True)
+            Row((symbol.index, symbol.prev, symbol.next, symbol.text, symbol.n), at(_alone(symbol)))
+            for symbol in merging.symbols
         ],
     )
     yield section(
@@ -293,9 +296,9 @@ def _places(merging: Merging, start: int, *, by_bytes: bool) -> list[int]:
     return list(accumulate((_length(symbol.text, by_bytes) for symbol in merging.symbols), initial=start))
 
 
-def _symbol_spans(merging: Merging, at: Callable[[Bigram], Span]) -> Iterator[Span]:
-    for symbol in merging.symbols:
-        yield at(Bigram(symbol.index, symbol.index, symbol.text, symbol.n, None, None, None))
+def _alone(symbol: Symbol) -> Bigram:
+    """A symbol as if it were a bigram, to ask where it is."""
+    return Bigram(symbol.index, symbol.index, symbol.text, symbol.n, None, None, None)
 
 
 def _length(text: Text, by_bytes: bool) -> int:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from ..trace import Bpe, HybridDna, Plamo2, Rwkv, SpecialMatch, Spm, Test, Unigram, WordPiece
 from . import match_sections, merge_sections
 from .convert import to_bytes, to_text
-from .matches import Plamo2, Rwkv, Test, Unigram, WordPiece
-from .merges import Bpe, HybridDna, Spm
 from .tables import Row, Section, section
-from .trace import SpecialMatch, Trace
+from .trace import Trace
 
 OF_KIND: dict[type, Callable[[Any, bytes, int], Iterator[Section]]] = {
     Spm: merge_sections.spm,
@@ -84,7 +83,7 @@ def _tokens(trace: Trace) -> Section:
         rows.append(Row(cells, (token.start, token.end), "won"))
     about = "The ids of encode, what each decodes to, and the characters of the text that it comes from."
     names = "place:number, token:number, piece:text, in the vocabulary:text, start:number, end:number, origin:word"
-    return section("tokens", "Tokens", about, names, rows)
+    return section("tokens", "Result", about, names, rows)
 
 
 def _is_special(trace: Trace, fragment: int) -> bool:

@@ -22,6 +22,8 @@ MIN_CELL = 8
 """Columns that a cell of text keeps at least when a table is made narrower."""
 
 GAP = "  "
+INDENT = "    "
+"""Before the further lines of a row that does not fit in one."""
 
 
 def render(trace: Trace, *, width: int | None, max_rows: int, colors: bool) -> str:
@@ -79,6 +81,7 @@ class Layout:
 
     def __init__(self, columns: tuple[Column, ...], cells: list[list[str]], width: int) -> None:
         self.columns = columns
+        self.width = width
         names = [column.name for column in columns]
         natural = [min(max(map(columns_of, column)), width) for column in zip(names, *cells, strict=True)]
         least = [
@@ -96,12 +99,12 @@ class Layout:
 
     def _packed(self, width: int) -> list[range]:
         """Which columns stand side by side."""
-        groups, first, used = [], 0, 0
+        groups, first, used = [], 0, -len(GAP)
         for place, size in enumerate(self.widths):
             if place > first and used + len(GAP) + size > width:
                 groups.append(range(first, place))
-                first, used = place, 0
-            used += size + len(GAP) * (place > first)
+                first, used = place, len(INDENT) - len(GAP)
+            used += size + len(GAP)
         return [*groups, range(first, len(self.widths))]
 
     def lines(self, texts: list[str]) -> Iterator[str]:
@@ -109,7 +112,7 @@ class Layout:
         for group in self.groups:
             line = GAP.join(self._padded(texts[place], place) for place in group).rstrip()
             if line:
-                yield line
+                yield line if group.start == 0 else fitted(INDENT + line, self.width)
 
     def _padded(self, text: str, place: int) -> str:
         return padded(fitted(text, self.widths[place]), self.widths[place], right=self.columns[place].kind == "number")

@@ -6,13 +6,12 @@ import json
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from operator import index as as_int
-from typing import TypeAlias
+from typing import Any
 
 from .. import _ggtok
 from ..errors import GgtokError
+from ..trace import CodePoint, Fragment, Reason, SpecialMatch, Token
 from .convert import Text, convert, to_bytes, to_text
-from .matches import Plamo2, Rwkv, Test, Unigram, WordPiece
-from .merges import Bpe, HybridDna, Spm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,90 +19,6 @@ if TYPE_CHECKING:
 
     from .._tokenizer import Text as AnyText
     from .._tokenizer import Tokenizer
-
-Steps: TypeAlias = Spm | Bpe | HybridDna | WordPiece | Unigram | Rwkv | Plamo2 | Test
-"""What an algorithm did with a fragment: one class per algorithm."""
-
-
-@dataclass(frozen=True, slots=True)
-class CodePoint:
-    """A character of the text, or a byte that is not part of one."""
-
-    start: int
-    """Where it starts."""
-    end: int
-    """Where it ends."""
-    code_point: int
-    """Its number; U+FFFD for a byte that is not UTF-8."""
-
-
-@dataclass(frozen=True, slots=True)
-class SpecialMatch:
-    """A special token that is written in the text."""
-
-    token: int
-    """The token."""
-    text: Text
-    """Its text."""
-    attribute: str
-    """What it is: `control`, `unknown` or `user_defined`."""
-    start: int
-    """Where it starts, with the whitespace that it removes."""
-    end: int
-    """Where it ends, with the whitespace that it removes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """A special token, or the text between two of them."""
-
-    start: int
-    """Where it starts in the text."""
-    end: int
-    """Where it ends in the text."""
-    token: int | None
-    """The special token; none for text."""
-    steps: Steps | None
-    """What the algorithm did with the text; none for a special token."""
-    first_token: int
-    """The first of its tokens in `Trace.tokens`."""
-    num_tokens: int
-    """How many tokens it became."""
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A token of the result."""
-
-    id: int
-    """Its id."""
-    piece: Text
-    """The bytes that it decodes to."""
-    text: Text
-    """Its text in the vocabulary."""
-    start: int
-    """Where it starts in the text."""
-    end: int
-    """Where it ends in the text."""
-    fragment: int | None
-    """Its place in `Trace.fragments`; none for an added token."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """One reason why characters did not become one token."""
-
-    kind: str
-    """What kind of reason it is: `one_token` (they did), `special_not_parsed`, `special_boundary`, `piece_boundary`,
-    `word_boundary`, `normalized`, `not_in_vocabulary`, `merge_missing` (the token exists, but no merges lead to it from
-    these symbols), `merge_lost` (a neighbour was merged first), `score_lost` (other tokens have a higher sum or a lower
-    cost), `longer_match` (a longer token was taken), `unknown_word`."""
-    message: str
-    """The reason in a sentence."""
-    at: int | None
-    """The place in the text that it is about, if it is about one."""
-    token: int | None
-    """The token that it is about, if it is about one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +86,8 @@ class Trace:
     tokens: tuple[Token, ...]
     """The result: the ids of `encode`."""
 
-    _raw: _ggtok.RawTrace = field(init=False, compare=False)
-    _tokenizer: Tokenizer = field(init=False, compare=False)
+    _raw: Any = field(init=False, compare=False)  # a `_ggtok.RawTrace`
+    _tokenizer: Any = field(init=False, compare=False)
 
     @property
     def ids(self) -> list[int]:
@@ -228,7 +143,8 @@ class Trace:
 
     def to_json(self) -> str:
         """The trace as a JSON object. `docs/trace.md` describes it."""
-        return self._raw.json()
+        json: str = self._raw.json()
+        return json
 
     def to_text(self, *, width: int | None = None, max_rows: int = 40, colors: bool = False) -> str:
         """The trace as tables, as `print` shows it.
