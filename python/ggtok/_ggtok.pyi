@@ -840,3 +840,23 @@ def parting(
     first: Tokenizer, second: Tokenizer, argument: object, add_special: bool, parse_special: bool
 ) -> tuple[int, tuple[int, int, int] | None, tuple[int, int, int] | None] | None:
     """The first place where the ids of a text part."""
+
+class RawTrace:
+    """Every step from a text to its tokens, as the core has it."""
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids of the tokens."""
+
+    def json(self) -> str:
+        """The trace as JSON."""
+
+def explain(
+    tokenizer: Tokenizer,
+    merges: StringArray | None,
+    argument: object,
+    add_special: bool,
+    parse_special: bool,
+    continues: bool,
+) -> RawTrace:
+    """Encodes a text in the textbook way and keeps every step."""

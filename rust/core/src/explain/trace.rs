@@ -168,8 +168,22 @@ pub struct Pop {
     pub added: Vec<Bigram>,
 }
 
+/// A stretch of a text that was rewritten, and the bytes of the fragment that it stands for: byte for byte if both have
+/// one length, and else as a whole. A text that stayed as it is has one stretch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    /// Where it starts.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// Where it comes from starts in the fragment.
+    pub from: usize,
+    /// Where it comes from ends in the fragment.
+    pub to: usize,
+}
+
 /// Symbols that merge until no pair is left that can.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Merging {
     /// The symbols before the first merge.
     pub symbols: Vec<Symbol>,
@@ -188,12 +202,15 @@ pub struct Spm {
     pub space_prefix: bool,
     /// The fragment with `▁` for each space: the text that all positions here count in.
     pub escaped: Bytes,
+    /// Where the text comes from in the fragment.
+    pub origins: Vec<Origin>,
     /// The merges.
     pub merging: Merging,
-    /// For each text that could merge, the two symbols that it was last made of.
+    /// For each text that could merge, the two symbols that it was last made of, in the order of the texts. llama.cpp
+    /// looks up symbols here that are no tokens; it finds none, because every text here is a token.
     pub rev_merge: Vec<RevMerge>,
     /// How each symbol that is left became tokens.
-    pub resegmented: Vec<Resegment>,
+    pub symbols: Vec<SymbolTokens>,
 }
 
 /// SPM: the two symbols that a text was made of.
@@ -207,19 +224,6 @@ pub struct RevMerge {
     pub right: usize,
 }
 
-/// SPM: a symbol on its way to tokens.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Resegment {
-    /// Its text.
-    pub text: Bytes,
-    /// The token with this text.
-    pub token: Option<TokenId>,
-    /// If there is none: the two symbols that it was made of, each again on its way to tokens.
-    pub parts: Vec<Resegment>,
-    /// If it was not made of two: the byte tokens, or the unknown token, that stand for its bytes.
-    pub bytes: Vec<TokenId>,
-}
-
 /// BPE: pieces, in which symbols merge, the pair of the lowest rank first, the leftmost first of equal ranks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bpe {
@@ -230,10 +234,23 @@ pub struct Bpe {
     pub rewritten: Vec<&'static str>,
     /// The text that was cut: all positions here count in it.
     pub text: Bytes,
+    /// Where the text comes from: in the fragment, or in the text of [`HybridDna`].
+    pub origins: Vec<Origin>,
+    /// What was cut by itself: the whole text, or each word where whitespace was dropped.
+    pub words: Vec<Range>,
     /// One pass over all pieces so far per pattern.
     pub passes: Vec<Pass>,
     /// The pieces after the last pass.
     pub pieces: Vec<Piece>,
+}
+
+/// A part of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Range {
+    /// Where it starts.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
 }
 
 /// BPE: what one pattern did.
@@ -242,10 +259,10 @@ pub struct Pass {
     /// The pattern as written in llama.cpp.
     pub pattern: &'static str,
     /// Its alternatives, in order.
-    pub alternatives: Vec<String>,
+    pub alternatives: Vec<&'static str>,
     /// What the pattern was applied to: `code_points`, or `collapsed` where it names a category and every character
-    /// beyond ASCII becomes one that stands for its category; `code` where llama.cpp has code of its own that goes
-    /// before the pattern and gives other pieces here.
+    /// beyond ASCII becomes one that stands for its category; `code` where llama.cpp has code of its own, which goes
+    /// before the pattern.
     pub applied_to: &'static str,
     /// The pieces that it leaves.
     pub cuts: Vec<Cut>,
@@ -258,7 +275,8 @@ pub struct Cut {
     pub start: usize,
     /// Where it ends.
     pub end: usize,
-    /// Which of the alternatives matched; none for text between two matches.
+    /// Which of the alternatives matched; none for text between two matches, and for a piece of llama.cpp's own code
+    /// that the pattern as written does not give.
     pub alternative: Option<usize>,
 }
 
@@ -282,14 +300,15 @@ pub struct Piece {
     pub symbols: Vec<SymbolTokens>,
 }
 
-/// BPE: a symbol and its tokens.
+/// A symbol that is left after the last merge, and its tokens.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SymbolTokens {
     /// Its text.
     pub text: Bytes,
     /// The token with this text.
     pub token: Option<TokenId>,
-    /// If there is none: each byte, or each character of its spelling, with its token. One without a token is dropped.
+    /// If there is none: each byte of the text with its token. BPE drops a byte without a token; SPM writes the unknown
+    /// token for it, if the vocabulary has one.
     pub bytes: Vec<ByteToken>,
 }
 
@@ -307,6 +326,8 @@ pub struct ByteToken {
 pub struct HybridDna {
     /// The text in which tags are looked for: all positions here count in it.
     pub text: Bytes,
+    /// Where the text comes from in the fragment.
+    pub origins: Vec<Origin>,
     /// The stretches, in order.
     pub stretches: Vec<Stretch>,
 }

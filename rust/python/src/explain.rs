@@ -1,0 +1,74 @@
+//! Traces: every step of an algorithm as JSON, which the Python layer turns into classes.
+
+use std::sync::Arc;
+
+use ggtok_core::EncodeOptions;
+use ggtok_core::explain::trace::Trace;
+use ggtok_core::explain::{ExplainError, Explainer};
+use pyo3::prelude::*;
+
+use crate::arguments::text;
+use crate::errors::{Raise, invalid};
+use crate::run::run_long;
+use crate::strings::StringArray;
+use crate::tokenizer::Tokenizer;
+
+/// Every step from a text to its tokens.
+#[pyclass(frozen, module = "ggtok._ggtok")]
+pub struct RawTrace {
+    trace: Trace,
+}
+
+/// Encodes a text in the textbook way and keeps every step. `merges` are the rules of the tokenizer's file.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub fn explain(
+    py: Python<'_>,
+    tokenizer: &Tokenizer,
+    merges: Option<PyRef<'_, StringArray>>,
+    argument: &Bound<'_, PyAny>,
+    add_special: bool,
+    parse_special: bool,
+    continues: bool,
+) -> PyResult<RawTrace> {
+    let argument = text(argument)?;
+    let merges = merges.as_ref().map(|merges| merges.view());
+    let trace = run_long(py, || {
+        let new = || Arc::new(Explainer::new(Arc::clone(&tokenizer.core), merges));
+        let explainer = tokenizer.explainer.get_or_init(new);
+        explainer.explain(argument.text(), EncodeOptions { add_special, parse_special, continues })
+    })?;
+    Ok(RawTrace { trace })
+}
+
+#[pymethods]
+impl RawTrace {
+    /// The ids of the tokens.
+    #[getter]
+    fn ids(&self) -> Vec<ggtok_core::TokenId> {
+        self.trace.tokens.iter().map(|token| token.id).collect()
+    }
+
+    /// The trace as JSON.
+    fn json(&self, py: Python<'_>) -> PyResult<String> {
+        run_long(py, || serde_json::to_string(&self.trace).map_err(NoJson))
+    }
+}
+
+/// An error of the conversion to JSON, which only a bug can cause.
+struct NoJson(serde_json::Error);
+
+impl Raise for NoJson {
+    fn raise(self) -> PyErr {
+        invalid(self.0.to_string())
+    }
+}
+
+impl Raise for ExplainError {
+    fn raise(self) -> PyErr {
+        match self {
+            Self::Encode(error) => error.raise(),
+            _ => invalid(self.to_string()),
+        }
+    }
+}
