@@ -92,8 +92,8 @@ def _bpe(steps: Bpe, spans: Spans, span: Span) -> Iterator[Section]:
         }[made.applied_to]
         yield section(
             "pattern",
-            f"Pattern {number} of {len(steps.passes)} ({steps.family})",
-            f"{made.pattern} cuts each piece so far, {applied}.",
+            f"Pattern {number} of {len(steps.passes)}",
+            f"{made.pattern} of the family {steps.family} cuts each piece so far, {applied}.",
             "start:number, end:number, piece:text, alternative:number, which is:word",
             [
                 Row(
