@@ -15,14 +15,16 @@ from .tables import Row, Section, Span, section
 Spans: TypeAlias = Callable[[int, int], Span]
 """From places in a rewritten text to the bytes of the text that they come from."""
 
-WINDOW = 4
+WINDOW = 3
 """How many symbols on each side of a merge are shown."""
 
-STALE = {
-    "left_gone": "the left symbol is gone",
-    "right_gone": "the right symbol is gone",
-    "text_changed": "a symbol has grown",
+SKIPPED = {
+    "left_gone": "skip: left is gone",
+    "right_gone": "skip: right is gone",
+    "text_changed": "skip: text has grown",
 }
+"""What happens to a bigram that is taken from the queue, by why it is stale."""
+
 REWRITTEN = {
     "replaced": "bytes that are not UTF-8 became U+FFFD",
     "escaped": "spaces became ▁",
@@ -143,7 +145,8 @@ def _piece(piece: Piece, spans: Spans) -> Iterator[Section]:
         return spans(places[bigram.left], places[bigram.left] + _length(bigram.text, by_bytes))
 
     named = f" of {piece.text!r}"
-    yield from _merging(piece.merging, at, "rank", named)
+    if len(piece.symbols) != 1 or piece.merging.pops:
+        yield from _merging(piece.merging, at, "rank", named)
     yield _symbol_tokens(piece.symbols, spans, piece.start, by_bytes=by_bytes, named=named)
 
 
@@ -243,7 +246,7 @@ def _merging(merging: Merging, at: Callable[[Bigram], Span], by: str, named: str
         "merges",
         f"Merges{named}",
         "The first of the queue merges if both its symbols are as they were; what can merge now joins the queue.",
-        f"action:word, {by}:number, text:text, left:number, right:number, token:number, why:word, symbols now:texts",
+        f"{by}:number, text:text, left:number, right:number, token:number, what happens:word, symbols now:texts",
         _pops(merging, at),
     )
     yield section(
@@ -265,16 +268,16 @@ def _pops(merging: Merging, at: Callable[[Bigram], Span]) -> Iterator[Row]:
         bigram = pop.bigram
         cells = (_key(bigram), bigram.text, bigram.left, bigram.right, bigram.token)
         if pop.stale is not None:
-            yield Row(("skip", *cells, STALE[pop.stale], None), at(bigram), "lost")
+            yield Row((*cells, SKIPPED[pop.stale], None), at(bigram), "lost")
             continue
         texts[bigram.left] = bigram.text
         next[bigram.left] = next[bigram.right]
         if next[bigram.left] >= 0:
             prev[next[bigram.left]] = bigram.left
-        yield Row(("merge", *cells, None, _around(bigram.left, texts, prev, next)), at(bigram), "won")
+        yield Row((*cells, "merge", _around(bigram.left, texts, prev, next)), at(bigram), "won")
         for new in pop.added:
             cells = (_key(new), new.text, new.left, new.right, new.token)
-            yield Row(("add", *cells, "can merge now", None), at(new))
+            yield Row((*cells, "add", None), at(new))
 
 
 def _around(index: int, texts: list[Text], prev: list[int], next: list[int]) -> tuple[Text, ...]:

@@ -38,7 +38,7 @@ def render(trace: Trace, *, width: int | None, max_rows: int, colors: bool) -> s
         if isinstance(section, int):
             parts.append(f"... {section} more tables ...")
         else:
-            parts.append("\n".join(table(section, width, shortened(section.rows, max_rows), colors)))
+            parts.append("\n".join(lines(section, width, max_rows, colors)))
     return "\n\n".join(parts)
 
 
@@ -56,24 +56,37 @@ def shortened(items: Sequence[T], most: int) -> list[T | int]:
     return [*items[:first], len(items) - most, *items[len(items) - most + first :]]
 
 
-def table(
-    section: Section, width: int, rows: Sequence[Row | int], colors: bool, current: Row | None = None
-) -> list[str]:
-    """The lines of a section, each at most `width` columns wide. A number among the rows stands for ones left out."""
-    shown_rows = [row for row in rows if isinstance(row, Row)]
-    cells = [[cell(*each) for each in zip(row.cells, section.columns, strict=True)] for row in shown_rows]
-    layout = Layout(section.columns, cells, width)
-    lines = [styled(line, "title", colors) for line in wrapped(section.title, width)]
-    lines += wrapped(section.about, width)
-    lines += [styled(line, "header", colors) for line in layout.lines([column.name for column in section.columns])]
-    waiting = iter(cells)
+def lines(section: Section, width: int, max_rows: int, colors: bool) -> Iterator[str]:
+    """The lines of a section, each at most `width` columns wide, with at most `max_rows` of its rows."""
+    rows = shortened(section.rows, max_rows)
+    table = Table(section, width, [row for row in rows if isinstance(row, Row)])
+    yield from table.head(colors)
     for row in rows:
-        if isinstance(row, int):
-            lines.append(f"... {row} more rows ...")
-        else:
-            style = "current" if row is current else row.mark
-            lines += [styled(line, style, colors) for line in layout.lines(next(waiting))]
-    return lines
+        yield from [f"... {row} more rows ..."] if isinstance(row, int) else table.row(row, row.mark, colors)
+
+
+class Table:
+    """A section, laid out for a width. `rows` are those for which it must fit."""
+
+    def __init__(self, section: Section, width: int, rows: Sequence[Row]) -> None:
+        self.section = section
+        self.width = width
+        self.layout = Layout(section.columns, [self._cells(row) for row in rows], width)
+
+    def head(self, colors: bool) -> Iterator[str]:
+        """What the section is about, and the names of its columns."""
+        for line in wrapped(self.section.title, self.width):
+            yield styled(line, "title", colors)
+        yield from wrapped(self.section.about, self.width)
+        for line in self.layout.lines([column.name for column in self.section.columns]):
+            yield styled(line, "header", colors)
+
+    def row(self, row: Row, style: str, colors: bool) -> Iterator[str]:
+        """The lines of a row."""
+        return (styled(line, style, colors) for line in self.layout.lines(self._cells(row)))
+
+    def _cells(self, row: Row) -> list[str]:
+        return [cell(*each) for each in zip(row.cells, self.section.columns, strict=True)]
 
 
 class Layout:
@@ -128,7 +141,7 @@ def cell(value: Cell, column: Column) -> str:
     if isinstance(value, tuple):
         return " | ".join(bare(text) if text else "..." for text in value)
     if isinstance(value, float):
-        return f"{value:.9g}"
+        return f"{value + 0.0:.9g}"  # not -0
     if isinstance(value, int):
         return str(value)
     return shown(value) if column.kind == "text" else str(value)

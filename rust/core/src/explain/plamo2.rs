@@ -93,8 +93,8 @@ impl<'v> Explainer<'v> {
             path.push(CostStep { start: at, end, token: taken.token, bytes });
             at = end;
         }
-        let text = Bytes::from(text);
-        Ok(Traced { steps: Plamo2 { skipped_bom, text, positions, path }, tokens })
+        let (origins, text) = (rewritten.stretches(), Bytes::from(text));
+        Ok(Traced { steps: Plamo2 { skipped_bom, text, origins, positions, path }, tokens })
     }
 
     /// The best at each place, from the end to `start`.

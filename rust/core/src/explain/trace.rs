@@ -591,6 +591,8 @@ pub struct Plamo2 {
     /// The text with U+FFFD for each byte that is not UTF-8: all positions here count in it. The byte order mark is
     /// part of it.
     pub text: Bytes,
+    /// Where the text comes from in the fragment.
+    pub origins: Vec<Origin>,
     /// The places at which a character starts, from the last to the first.
     pub positions: Vec<CostPosition>,
     /// The way from the start to the end.
