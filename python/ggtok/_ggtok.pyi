@@ -844,12 +844,14 @@ def parting(
 class RawTrace:
     """Every step from a text to its tokens, as the core has it."""
 
-    @property
-    def ids(self) -> list[int]:
-        """The ids of the tokens."""
+    def tokens(self) -> list[tuple[int, int, int]]:
+        """The ids of the tokens, each with the start and end of its span in bytes."""
 
     def json(self) -> str:
         """The trace as JSON."""
+
+    def why(self, start: int, end: int) -> str:
+        """Why the bytes from `start` to `end` did not become one token, as JSON."""
 
 def explain(
     tokenizer: Tokenizer,

@@ -14,6 +14,7 @@ mod merging;
 pub(crate) mod patterns;
 mod special;
 mod spm;
+mod why;
 
 use std::fmt;
 use std::ops::Range;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use ggtok_core::EncodeOptions;
 use ggtok_core::explain::trace::Trace;
 use ggtok_core::explain::{ExplainError, Explainer};
+use ggtok_core::{EncodeOptions, TokenId};
 use pyo3::prelude::*;
 
 use crate::arguments::text;
@@ -16,6 +16,7 @@ use crate::tokenizer::Tokenizer;
 /// Every step from a text to its tokens.
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct RawTrace {
+    explainer: Arc<Explainer>,
     trace: Trace,
 }
 
@@ -33,25 +34,31 @@ pub fn explain(
 ) -> PyResult<RawTrace> {
     let argument = text(argument)?;
     let merges = merges.as_ref().map(|merges| merges.view());
-    let trace = run_long(py, || {
+    let (explainer, trace) = run_long(py, || {
         let new = || Arc::new(Explainer::new(Arc::clone(&tokenizer.core), merges));
         let explainer = tokenizer.explainer.get_or_init(new);
-        explainer.explain(argument.text(), EncodeOptions { add_special, parse_special, continues })
+        let trace = explainer.explain(argument.text(), EncodeOptions { add_special, parse_special, continues })?;
+        Ok::<_, ExplainError>((Arc::clone(explainer), trace))
     })?;
-    Ok(RawTrace { trace })
+    Ok(RawTrace { explainer, trace })
 }
 
 #[pymethods]
 impl RawTrace {
-    /// The ids of the tokens.
-    #[getter]
-    fn ids(&self) -> Vec<ggtok_core::TokenId> {
-        self.trace.tokens.iter().map(|token| token.id).collect()
+    /// The ids of the tokens, each with the start and end of its span in bytes.
+    fn tokens(&self) -> Vec<(TokenId, usize, usize)> {
+        self.trace.tokens.iter().map(|token| (token.id, token.start, token.end)).collect()
     }
 
     /// The trace as JSON.
     fn json(&self, py: Python<'_>) -> PyResult<String> {
         run_long(py, || serde_json::to_string(&self.trace).map_err(NoJson))
+    }
+
+    /// Why the bytes from `start` to `end` did not become one token, as JSON.
+    fn why(&self, py: Python<'_>, start: usize, end: usize) -> PyResult<String> {
+        let why = run_long(py, || self.explainer.why(&self.trace, start..end))?;
+        serde_json::to_string(&why).map_err(|error| NoJson(error).raise())
     }
 }
 
