@@ -22,6 +22,11 @@ WRITTEN_BY_HAND = ("Trace", "Why")
 """Structures whose Python classes have methods, and are not generated."""
 
 DO_NOT_EDIT = "Written by `python scripts/generate_trace.py` from the Rust crate. DO NOT EDIT."
+COMMENT = r"((?:^ *///[^\n]*\n)+)"
+STRUCTURE = re.compile(
+    COMMENT + r"^#\[derive\([^\n]*Serialize\)\]\n(?:^#\[[^\n]*\n)*^pub (struct|enum) (\w+) \{\n(.*?)^\}",
+    re.MULTILINE | re.DOTALL,
+)
 INTEGERS = ("usize", "u8", "u32", "u64", "i64", "TokenId")
 
 
@@ -43,14 +48,11 @@ class Structure(NamedTuple):
 
 
 def structures(source: str) -> list[Structure]:
-    """The public structures and enumerations of a Rust file, in its order."""
+    """The structures and enumerations of a Rust file that become JSON, in its order."""
     found = []
-    comment = r"((?:^ *///[^\n]*\n)+)"
-    for match in re.finditer(
-        comment + r"(?:^#\[[^\n]*\n)+^pub (struct|enum) (\w+) \{\n(.*?)^\}", source, re.MULTILINE | re.DOTALL
-    ):
+    for match in STRUCTURE.finditer(source):
         is_enum = match[2] == "enum"
-        member = comment + (r"^    (\w+)\((\w+)\),$" if is_enum else r"^    pub (\w+): ([^\n]*),$")
+        member = COMMENT + (r"^    (\w+)\((\w+)\),$" if is_enum else r"^    pub (\w+): ([^\n]*),$")
         fields = [Field(each[2], each[3], prose(each[1])) for each in re.finditer(member, match[4], re.MULTILINE)]
         found.append(Structure(match[3], prose(match[1]), fields, is_enum))
     return found

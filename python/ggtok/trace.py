@@ -678,5 +678,204 @@ class Reason:
     """The token that it is about, if it is about one."""
 
 
+@dataclass(frozen=True, slots=True)
+class DoubleArrayTrace:
+    """How a double array of a few words is built, walked and packed.  A cell, node or unit is named by its place in its
+    array. The value of a word is its place in `words`."""
+
+    schema: int
+    """The version of this schema; it grows when a field changes its meaning or goes."""
+    words: tuple[Text, ...]
+    """The words, in the order in which they are inserted."""
+    by_first_byte: tuple[FirstByte, ...]
+    """The words by their first byte: what a first step of a walk narrows the search down to."""
+    codes: tuple[Code, ...]
+    """The numbers of the bytes that the words have, and of the end mark."""
+    insertions: tuple[Insertion, ...]
+    """One per word."""
+    cells: tuple[Cell, ...]
+    """The array after the last insertion."""
+    xcda: PackedXcda
+    """The packed form."""
+    lookups: tuple[Lookup, ...]
+    """One per query."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstByte:
+    """The words that start with a byte."""
+
+    byte: int
+    """The byte."""
+    words: tuple[int, ...]
+    """The words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """The number that a byte has in a double array."""
+
+    byte: int | None
+    """The byte; none for the end mark."""
+    code: int
+    """Its number, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a double array."""
+
+    index: int
+    """Its place; the root is cell 1."""
+    base: int
+    """BASE: where its children count from; -1 - v for the end of the word with the value v; 0 for none."""
+    check: int
+    """CHECK: its parent; 0 for the root and for free cells."""
+    text: Text | None
+    """The bytes on the way to it; none for a free cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """The insertion of a word."""
+
+    word: int
+    """The word."""
+    steps: tuple[InsertionStep, ...]
+    """One step per byte, and one for the end mark."""
+    cells: tuple[Cell, ...]
+    """The array after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class InsertionStep:
+    """A step of an insertion: from a node to its child for one byte."""
+
+    node: int
+    """The node."""
+    byte: int | None
+    """The byte; none for the end mark."""
+    code: int
+    """Its number."""
+    new_base: int | None
+    """BASE of the node, if it has no child yet and so gets one now."""
+    cell: int
+    """BASE of the node and the number."""
+    check: int
+    """CHECK of that cell before."""
+    outcome: str
+    """`followed` (CHECK names the node: the child exists), `placed` (the cell was free) or `conflict` (it belongs to
+    another node)."""
+    relocation: Relocation | None
+    """What moved because of a conflict."""
+    child: int
+    """The cell of the child afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relocation:
+    """Children of a node that move, so that two nodes no longer want the same cell."""
+
+    num_own: int
+    """How many children the node of the step has, with the new one."""
+    num_others: int
+    """How many children the node has that the cell belongs to. If these are more, the other node's children move."""
+    node: int
+    """The node whose children move."""
+    from_base: int
+    """Its BASE before."""
+    to_base: int
+    """Its BASE after: the lowest with a free cell for each child."""
+    moves: tuple[Move, ...]
+    """The children."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A node that moves."""
+
+    byte: int | None
+    """The byte that leads to it; none for the end mark."""
+    from_: int
+    """Its cell before."""
+    to: int
+    """Its cell after."""
+    base: int
+    """Its BASE, which moves with it."""
+    children: tuple[int, ...]
+    """Its own children: their CHECK names the new cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedXcda:
+    """Words as an XCDA: children are found by exclusive or, and a node is one unit of 32 bits."""
+
+    num_units: int
+    """The length of the array: whole blocks of 256 units, so that no walk leaves it."""
+    units: tuple[PackedUnit, ...]
+    """The units in use; all others are 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedUnit:
+    """A unit of an XCDA, and what its bits say."""
+
+    index: int
+    """Its place; the root is unit 0."""
+    text: Text
+    """The bytes on the way to it."""
+    role: str
+    """What it is: `root`, `node` or `value`."""
+    unit: int
+    """All 32 bits."""
+    base: int | None
+    """Bits 10 to 30, BASE: what leads from the node to the place of its children, by exclusive or. Eight bits further
+    left if `is_wide`. None in a value."""
+    is_wide: bool | None
+    """Bit 9: whether BASE is shifted. None in a value."""
+    leaf: bool | None
+    """Bit 8, LEAF: whether a word ends at the node. None in a value."""
+    lcheck: int | None
+    """Bits 0 to 7 and 31, LCHECK: the byte that leads to the node. None in a value."""
+    value: int | None
+    """Bits 0 to 30 of a value, which bit 31 marks. None in a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A text that is looked up."""
+
+    text: Text
+    """The text."""
+    steps: tuple[LookupStep, ...]
+    """The walk through BASE and CHECK."""
+    value: int | None
+    """The value of the word; none if the text is none of the words. The last step says why."""
+    xcda: tuple[XcdaStep, ...]
+    """The walk through the XCDA."""
+    longest_prefix: int | None
+    """The longest word that the text starts with, which the walk through the XCDA finds."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookupStep:
+    """A step of a look-up."""
+
+    node: int
+    """The node."""
+    byte: int | None
+    """The byte; none for the end mark."""
+    code: int | None
+    """Its number; none if no word has the byte."""
+    base: int
+    """BASE of the node."""
+    cell: int | None
+    """BASE and the number."""
+    check: int | None
+    """CHECK of that cell; none beyond the end of the array."""
+    matched: bool
+    """Whether CHECK names the node. The walk ends where it does not."""
+
+
 Steps: TypeAlias = Spm | Bpe | HybridDna | WordPiece | Unigram | Rwkv | Plamo2 | Test
 """What an algorithm did with a fragment."""
