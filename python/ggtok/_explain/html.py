@@ -12,7 +12,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 
 from .convert import Text, to_bytes
@@ -21,7 +21,7 @@ from .tables import Cell, Column, Row, Section
 from .text import cell, shortened, shown
 from .trace import Trace
 
-SCRIPTS = ("base", "table", "merging", "lattice", "walks", "stages", "tokens", "main")
+SCRIPTS = ("base", "table", "merging", "lattice", "walks", "stages", "tokens", "trie", "main")
 """The scripts of `page/`, in the order in which they need each other."""
 
 MAX_PAIRS = 500
@@ -47,6 +47,12 @@ def page(trace: Trace) -> str:
     title = f"{shown(trace.text[:60])}{' …' if len(trace.text) > 60 else ''} in tokens"
     parts = {"why": _whys(trace), "sections": list(map(_section, sections(trace)))}
     return render("trace", title, {"trace": trace.to_json()} | {name: _dumps(part) for name, part in parts.items()})
+
+
+def trie_page(words: Sequence[Text], trie: str, tables: Sequence[Section]) -> str:
+    """The page of a double array: `trie` is the JSON of `_ggtok.explain_trie`, `tables` what the terminal shows."""
+    title = f"{', '.join(map(shown, words[:8]))}{' …' if len(words) > 8 else ''} in a double array"
+    return render("trie", title, {"trie": trie, "sections": _dumps(list(map(_section, tables)))})
 
 
 def render(view: str, title: str, parts: Mapping[str, str]) -> str:

@@ -170,7 +170,7 @@ class Trace:
         """
         from .html import page
 
-        with open(os.fspath(path), "w", encoding="utf-8", newline="\n") as file:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
             file.write(page(self))
 
     def _repr_html_(self) -> str:

@@ -21,9 +21,9 @@ const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS
 const toBytes = new TextEncoder();
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** The bytes of a string, or of `{"base64": ...}`, as the data has bytes that are not UTF-8. */
+/** The bytes of bytes, of a string, or of `{"base64": ...}`, as the data has bytes that are not UTF-8. */
 function bytesOf(text) {
-  if (text == null) return new Uint8Array();
+  if (text instanceof Uint8Array) return text;
   if (typeof text === "string") return toBytes.encode(text);
   return Uint8Array.from(atob(text.base64), (letter) => letter.charCodeAt(0));
 }
@@ -42,7 +42,7 @@ const lengthOfCharacter = (byte) => (byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 
 
 /** Bytes as a line of text in which everything can be seen: spaces, controls, and bytes that are no character. */
 function label(text) {
-  const bytes = text instanceof Uint8Array ? text : bytesOf(text);
+  const bytes = bytesOf(text);
   let line = decoded(bytes);
   if (line === null) {
     line = "";

@@ -172,4 +172,4 @@ function traceView() {
 
 themeButton();
 linkTokens();
-({ trace: traceView })[data.view]();
+({ trace: traceView, trie: trieView })[data.view]();

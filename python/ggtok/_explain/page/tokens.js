@@ -94,6 +94,9 @@ function tokensPanel(trace, select) {
       for (const item of active) item.classList.remove("active");
       active = items.slice(from, Math.min(to, from + 500));
       for (const item of active) item.classList.add("active");
+      const first = active[0];
+      if (!first || (first.offsetTop >= list.scrollTop && first.offsetTop + first.offsetHeight <= list.scrollTop + list.clientHeight)) return;
+      list.scrollTop = first.offsetTop - list.clientHeight / 3;
     },
   };
 }

@@ -39,6 +39,26 @@ function bitField(unit, name) {
   ))));
 }
 
+const xcdaCaption = (cell) => `Byte ${hex(cell.byte)} leads to node ${cell.node}, ` + (cell.unit == null ? "beyond the array: the walk ends."
+  : cell.unit >>> 31 ? "which is a value: the walk ends."
+    : `where LCHECK is ${hex(cell.lcheck & 0xff)}: ${cell.matched ? `the byte matches${cell.leaf ? ", and a key ends here" : ""}.` : "another byte, so the walk ends."}`);
+
+/** A walk through an XCDA as far as a step, with the bits of its unit. */
+function xcdaWalk(walk, step, name) {
+  const cell = walk[step];
+  if (!cell) return [];
+  const cells = walk.map((one) => ({
+    head: `${hex(one.byte)} ${printable(one.byte)}`,
+    lines: one.unit == null ? [`node ${one.node}`, "beyond the array"] : one.unit >>> 31 ? [`node ${one.node}`, "a value"]
+      : [`node ${one.node}`, `BASE ${one.base}`, `LCHECK ${hex(one.lcheck & 0xff)} ${printable(one.lcheck & 0xff)}`, one.leaf ? `LEAF, value ${one.value ?? ""}` : "no LEAF"],
+    state: one.matched ? "hit" : "miss",
+  }));
+  return [
+    cellRow(name, cells, step),
+    ...(cell.unit == null ? [] : [el("h4", {}, `Unit ${cell.node}: 0x${cell.unit.toString(16).padStart(8, "0")}`), bitField(cell.unit, "Bits of the unit")]),
+  ];
+}
+
 const OUTCOMES = {
   user_defined: "is a user-defined token and stays as it is",
   replaced: "is in the character map",
@@ -63,24 +83,15 @@ function normalization(steps, fragment) {
       const what = `${quoted(fragment.subarray(prefix.start, prefix.end))} ${OUTCOMES[prefix.outcome] ?? prefix.outcome}` +
         (prefix.outcome === "replaced" ? ` as ${quoted(prefix.replacement)}.` : ".");
       if (!cell) return what;
-      const lead = `Byte ${hex(cell.byte)} leads to node ${cell.node}, where LCHECK is ${hex(cell.lcheck & 0xff)}: ` +
-        (cell.matched ? `the byte matches${cell.leaf ? ", and a key ends here" : ""}.` : "another byte, so the walk ends.");
+      const lead = xcdaCaption(cell);
       return walked === prefix.walk.length - 1 ? `${lead} ${what}` : lead;
     },
     draw(step) {
       const [at, walked] = find(step);
-      const prefix = steps.prefixes[at];
-      const cell = prefix.walk[walked];
       const from = Math.max(0, at - 20);
       const done = steps.prefixes.slice(from, at + 1).map((before) => label(before.appended)).join("");
       return [
-        prefix.walk.length ? cellRow("Walk through the character map", prefix.walk.map((one) => ({
-          head: `${hex(one.byte)} ${printable(one.byte)}`,
-          lines: [`node ${one.node}`, `BASE ${one.base}`, `LCHECK ${hex(one.lcheck & 0xff)}`, one.leaf ? `LEAF, value ${one.value ?? ""}` : "no LEAF"],
-          state: one.matched ? "hit" : "miss",
-        })), walked) : null,
-        cell && cell.unit != null ? el("h4", {}, `Unit ${cell.node}: 0x${(cell.unit >>> 0).toString(16).padStart(8, "0")}`) : null,
-        cell && cell.unit != null ? bitField(cell.unit, "Bits of the unit") : null,
+        ...xcdaWalk(steps.prefixes[at].walk, walked, "Walk through the character map"),
         el("p", {}, "Normalized so far: ", el("code", {}, `${from ? "… " : ""}${done}`)),
       ];
     },
