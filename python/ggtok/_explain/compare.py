@@ -105,9 +105,11 @@ def render(a: Trace, b: Trace, names: tuple[str, str], *, width: int, max_rows: 
         if space < width:
             for one, other in zip_longest(left, right, fillvalue=("", "")):
                 padding = " " * (room - columns_of(one[0]))
-                written.append((styled(*one, colors) + padding + GAP + styled(*other, colors)).rstrip())
+                written.append(
+                    (styled(one[0], one[1], colors) + padding + GAP + styled(other[0], other[1], colors)).rstrip()
+                )
         else:
-            written += [styled(*line, colors) for line in (*left, ("", ""), *right)]
+            written += [styled(line, style, colors) for line, style in (*left, ("", ""), *right)]
     return "\n".join(written)
 
 

@@ -114,8 +114,9 @@ def _packed(trie: DoubleArrayTrace) -> Section:
     return section(
         "xcda_units",
         "Packed as an XCDA",
-        "A node is 32 bits: BASE (bits 10 to 30), a shift of BASE (9), LEAF (8), LCHECK (0 to 7); bit 31 marks a value.",
-        "unit:number, is:word, stands for:text, bits:word, BASE:number, wide:word, LEAF:word, LCHECK:word, value:number",
+        "Bit 31 marks a value. A node has BASE (bits 10 to 30), a shift of BASE (9), LEAF (8) and LCHECK (0 to 7).",
+        "unit:number, is:word, stands for:text, bits:word, BASE:number, wide:word, LEAF:word, LCHECK:word,"
+        " value:number",
         [
             Row(
                 (
