@@ -102,7 +102,7 @@ class Layout:
             size if column.kind == "number" else min(size, max(MIN_CELL, len(column.name)))
             for size, column in zip(natural, columns, strict=True)
         ]
-        self.widths = natural
+        self.widths = list(natural)
         for _ in range(sum(natural) + len(GAP) * (len(columns) - 1) - width):
             # The widest of those that may become narrower does.
             spare = [(size, place) for place, size in enumerate(self.widths) if size > least[place]]
@@ -110,6 +110,12 @@ class Layout:
                 break
             self.widths[max(spare)[1]] -= 1
         self.groups = self._packed(width)
+        for group in self.groups:
+            room = width - sum(self.widths[place] for place in group) - len(GAP) * len(group) - len(INDENT)
+            for place in reversed(group):
+                grown = min(max(room, 0), natural[place] - self.widths[place])
+                self.widths[place] += grown
+                room -= grown
 
     def _packed(self, width: int) -> list[range]:
         """Which columns stand side by side."""
