@@ -432,6 +432,8 @@ pub struct Unigram {
     pub prefixes: Vec<Prefix>,
     /// The normalized text: all positions below count in it.
     pub normalized: Bytes,
+    /// Where the normalized text comes from in the fragment.
+    pub origins: Vec<Origin>,
     /// The score of an unknown character.
     pub unknown_score: f32,
     /// The places at which a character starts, each with the tokens that start there.
@@ -591,6 +593,8 @@ pub struct Plamo2 {
     /// The text with U+FFFD for each byte that is not UTF-8: all positions here count in it. The byte order mark is
     /// part of it.
     pub text: Bytes,
+    /// Where the text comes from in the fragment.
+    pub origins: Vec<Origin>,
     /// The places at which a character starts, from the last to the first.
     pub positions: Vec<CostPosition>,
     /// The way from the start to the end.
