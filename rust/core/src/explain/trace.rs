@@ -432,6 +432,8 @@ pub struct Unigram {
     pub prefixes: Vec<Prefix>,
     /// The normalized text: all positions below count in it.
     pub normalized: Bytes,
+    /// Where the normalized text comes from in the fragment.
+    pub origins: Vec<Origin>,
     /// The score of an unknown character.
     pub unknown_score: f32,
     /// The places at which a character starts, each with the tokens that start there.
