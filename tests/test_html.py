@@ -195,14 +195,22 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
         assert not each.errors
 
 
-def walk(page: Opened, most: int = 400) -> None:
+WALK = """(stride) => {
+    const slider = document.getElementById("slider");
+    const wrong = [];
+    for (let step = 0; step <= Number(slider.max); step += stride) {
+        slider.value = step;
+        slider.dispatchEvent(new Event("input"));
+        const [caption, stage] = ["caption", "stage"].map((id) => document.getElementById(id).textContent);
+        if (!caption.trim() || /undefined|NaN|\\[object|Infinity/.test(caption + stage)) wrong.push([step, caption, stage]);
+    }
+    return wrong;
+}"""
+
+
+def walk(page: Opened, most: int = 200) -> None:
     """Goes through the steps: each says what happens and draws without an error."""
-    total = page.last() + 1
-    for step in range(0, total, max(1, total // most)):
-        page.show(step)
-        assert page.page.text_content("#caption").strip(), step
-        drawn = page.page.text_content("main")
-        assert not re.search(r"undefined|NaN|\[object|Infinity", drawn), (step, page.page.text_content("#stage"))
+    assert page.page.evaluate(WALK, page.last() // most + 1) == []
 
 
 @pytest.mark.parametrize("name", BUILTIN)
@@ -252,7 +260,8 @@ def test_keys_buttons_and_tokens(opened: Any) -> None:
     page.page.evaluate("document.activeElement.blur()")
     press("Space")
     assert page.page.text_content("#play") == "Pause"
-    page.page.wait_for_function("document.getElementById('slider').value > 1")
+    page.page.wait_for_timeout(1500)
+    assert page.step() > 1
     press("Space")
     assert page.page.text_content("#play") == "Play"
 
@@ -285,7 +294,7 @@ def test_themes_and_narrow_screens(opened: Any, scheme: str) -> None:
     assert not page.page.is_visible("#theme")
 
 
-@pytest.mark.parametrize("name", BUILTIN)
+@pytest.mark.parametrize("name", ["spm", "unigram"])
 def test_long_texts_stay_usable(opened: Any, name: str) -> None:
     words = ("What", "is", "low-rank", "adaptation", "Naïve", "🦙", "unfathomable", "12345")
     text = " ".join(words[n * n % 7 + n % 2] for n in range(1500))[:10_000]
