@@ -38,6 +38,7 @@ __all__ = [
     "count_batch",
     "decode_batch",
     "encode_batch",
+    "explain_trie",
     "families",
     "id_of_piece",
     "idle_merges",
@@ -844,12 +845,14 @@ def parting(
 class RawTrace:
     """Every step from a text to its tokens, as the core has it."""
 
-    @property
-    def ids(self) -> list[int]:
-        """The ids of the tokens."""
+    def tokens(self) -> list[tuple[int, int, int]]:
+        """The ids of the tokens, each with the start and end of its span in bytes."""
 
     def json(self) -> str:
         """The trace as JSON."""
+
+    def why(self, start: int, end: int) -> str:
+        """Why the bytes from `start` to `end` did not become one token, as JSON."""
 
 def explain(
     tokenizer: Tokenizer,
@@ -860,3 +863,6 @@ def explain(
     continues: bool,
 ) -> RawTrace:
     """Encodes a text in the textbook way and keeps every step."""
+
+def explain_trie(words: Iterable[str | ReadableBuffer], queries: Iterable[str | ReadableBuffer]) -> str:
+    """The double array of a few words, built word by word, walked and packed, as JSON."""

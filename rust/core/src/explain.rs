@@ -20,6 +20,7 @@ mod special;
 mod spm;
 mod texts;
 mod unigram;
+mod why;
 mod wordpiece;
 mod xcda;
 
