@@ -396,7 +396,7 @@ pub struct NormalizedCodePoint {
 /// WordPiece: a word.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Word {
-    /// The word with `▁` before it.
+    /// The word with `▁` before it, except for letters that continue the text before the fragment.
     pub text: Bytes,
     /// Where its first character starts in the fragment.
     pub start: usize,
@@ -426,10 +426,14 @@ pub struct Attempt {
 /// Unigram: the tokens with the highest sum of scores.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Unigram {
+    /// The character map; none if the vocabulary has none.
+    pub charsmap: Option<XcdaHeader>,
     /// How the fragment was normalized, from left to right.
     pub prefixes: Vec<Prefix>,
     /// The normalized text: all positions below count in it.
     pub normalized: Bytes,
+    /// Where the normalized text comes from in the fragment.
+    pub origins: Vec<Origin>,
     /// The score of an unknown character.
     pub unknown_score: f32,
     /// The places at which a character starts, each with the tokens that start there.
@@ -458,18 +462,29 @@ pub struct Prefix {
     pub appended: Bytes,
 }
 
+/// An XCDA, the compact double array of a character map, as a whole.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct XcdaHeader {
+    /// The number of 32-bit units.
+    pub num_units: usize,
+    /// BASE of the root, unit 0: every walk starts from it.
+    pub root_base: u32,
+    /// The length of all replacements, each with a zero byte at its end.
+    pub replacements_len: usize,
+}
+
 /// A step through an XCDA, the compact double array of a character map.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct XcdaStep {
     /// The byte that leads from a node to its child.
     pub byte: u8,
-    /// The node: its place in the array.
+    /// The node: its place in the array, BASE of the node before it and the byte, by exclusive or.
     pub node: usize,
     /// The array's 32 bits there; none beyond its end.
     pub unit: Option<u32>,
     /// BASE: what leads on from the node, by exclusive or.
     pub base: u32,
-    /// LCHECK: the byte that leads to this node.
+    /// LCHECK: the byte that leads to this node; bit 31 is set in a unit that is a value and no node.
     pub lcheck: u32,
     /// LEAF: whether a key ends here.
     pub leaf: bool,
@@ -484,8 +499,8 @@ pub struct XcdaStep {
 pub struct LatticePosition {
     /// The place.
     pub at: usize,
-    /// The best sum of scores up to here.
-    pub score_sum: f64,
+    /// The best sum of scores up to here; none if no token reaches the place.
+    pub score_sum: Option<f64>,
     /// The tokens, shortest first.
     pub candidates: Vec<Candidate>,
     /// The unknown token for one character, where no token is exactly that character.
@@ -575,8 +590,11 @@ pub struct TrieStep {
 pub struct Plamo2 {
     /// Whether a byte order mark was skipped.
     pub skipped_bom: bool,
-    /// The text: all positions here count in it.
+    /// The text with U+FFFD for each byte that is not UTF-8: all positions here count in it. The byte order mark is
+    /// part of it.
     pub text: Bytes,
+    /// Where the text comes from in the fragment.
+    pub origins: Vec<Origin>,
     /// The places at which a character starts, from the last to the first.
     pub positions: Vec<CostPosition>,
     /// The way from the start to the end.
@@ -588,7 +606,11 @@ pub struct Plamo2 {
 pub struct CostPosition {
     /// The place.
     pub at: usize,
-    /// The candidates, longest first.
+    /// The state of llama.cpp's automaton: the longest text from here that a token ends with. Where the state before
+    /// it hid that text, a shorter one.
+    pub state: Bytes,
+    /// The tokens that `state` starts with, longest first, and at last the unknown character. What comes after a token
+    /// that costs as much as an unknown character is hidden by it.
     pub candidates: Vec<CostCandidate>,
     /// The lowest cost from here to the end.
     pub cost: i64,
