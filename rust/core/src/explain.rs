@@ -5,16 +5,24 @@
 //! itself: the two share the vocabulary and nothing else. One file per algorithm.
 
 pub mod bytes;
+pub mod double_array;
 pub mod trace;
 
 mod bpe;
+mod hashed;
 mod hybrid_dna;
 mod limit;
 mod merging;
 pub(crate) mod patterns;
+mod plamo2;
+mod rwkv;
 mod special;
 mod spm;
+mod texts;
+mod unigram;
 mod why;
+mod wordpiece;
+mod xcda;
 
 use std::fmt;
 use std::ops::Range;
@@ -50,8 +58,20 @@ pub(crate) struct Traced<S> {
 #[derive(Debug)]
 pub struct Explainer {
     tokenizer: Arc<Tokenizer>,
-    /// That of a byte-pair vocabulary.
-    bpe: Option<bpe::Tracer>,
+    tracer: Tracer,
+}
+
+/// What an algorithm prepares once per vocabulary.
+#[derive(Debug)]
+enum Tracer {
+    None,
+    Spm,
+    Bpe(bpe::Tracer),
+    WordPiece,
+    Unigram(unigram::Tracer),
+    Rwkv(rwkv::Tracer),
+    Plamo2(plamo2::Tracer),
+    Test,
 }
 
 /// Why a text cannot be explained.
@@ -64,6 +84,18 @@ pub enum ExplainError {
     TextTooLong {
         /// Its length in bytes.
         len: usize,
+    },
+    /// A word of a double array is empty.
+    EmptyWord {
+        /// Its place among the words.
+        word: usize,
+    },
+    /// A word of a double array has a zero byte, which stands for values in its packed form.
+    ZeroByte {
+        /// Its place among the words.
+        word: usize,
+        /// Where the byte is in it.
+        offset: usize,
     },
     /// The text takes more steps than a trace records.
     TooManySteps {
@@ -89,6 +121,10 @@ impl fmt::Display for ExplainError {
             Self::Encode(error) => error.fmt(f),
             Self::TextTooLong { len } => {
                 write!(f, "a text of {len} bytes is longer than the {MAX_TEXT} that can be explained")
+            }
+            Self::EmptyWord { word } => write!(f, "word {word} is empty"),
+            Self::ZeroByte { word, offset } => {
+                write!(f, "word {word} has a zero byte at offset {offset}, which no key of an XCDA may have")
             }
             Self::TooManySteps { limit } => {
                 write!(f, "the text takes more than the {limit} steps that a trace records")
@@ -119,8 +155,18 @@ impl Explainer {
     /// Prepares to explain what a tokenizer does. `merges` are the rules of its [`Definition`](crate::Definition), which
     /// a tokenizer does not keep as texts. O(total length of the rules).
     pub fn new(tokenizer: Arc<Tokenizer>, merges: Option<Strings<'_>>) -> Self {
-        let bpe = bpe::Tracer::new(tokenizer.vocabulary(), merges);
-        Self { tokenizer, bpe }
+        let vocabulary = tokenizer.vocabulary();
+        let tracer = match vocabulary.kind() {
+            Kind::None => Tracer::None,
+            Kind::Spm => Tracer::Spm,
+            Kind::Bpe => bpe::Tracer::new(vocabulary, merges).map_or(Tracer::None, Tracer::Bpe),
+            Kind::Wpm => Tracer::WordPiece,
+            Kind::Ugm => Tracer::Unigram(unigram::Tracer::new(vocabulary)),
+            Kind::Rwkv => Tracer::Rwkv(rwkv::Tracer::new(vocabulary)),
+            Kind::Plamo2 => Tracer::Plamo2(plamo2::Tracer::new(vocabulary)),
+            Kind::Test => Tracer::Test,
+        };
+        Self { tokenizer, tracer }
     }
 
     /// The tokenizer.
@@ -199,8 +245,8 @@ impl Explainer {
     /// What the vocabulary's algorithm does with a fragment.
     fn trace(&self, fragment: model::Fragment<'_>, limit: &mut Limit) -> Result<Traced<Steps>, ExplainError> {
         let vocabulary = self.tokenizer.vocabulary();
-        match (vocabulary.kind(), &self.bpe) {
-            (Kind::Bpe, Some(bpe)) => {
+        match &self.tracer {
+            Tracer::Bpe(bpe) => {
                 if vocabulary.model() == "hybriddna"
                     && let Some(traced) = hybrid_dna::trace(bpe, vocabulary, fragment.text, limit)?
                 {
@@ -208,8 +254,13 @@ impl Explainer {
                 }
                 Ok(bpe.trace(vocabulary, fragment.text, limit)?.map(Steps::Bpe))
             }
-            (Kind::Spm, _) => Ok(spm::trace(vocabulary, fragment, limit)?.map(Steps::Spm)),
-            _ => Err(EncodeError::NoVocabulary.into()),
+            Tracer::Spm => Ok(spm::trace(vocabulary, fragment, limit)?.map(Steps::Spm)),
+            Tracer::WordPiece => Ok(wordpiece::trace(vocabulary, fragment, limit)?.map(Steps::WordPiece)),
+            Tracer::Unigram(unigram) => Ok(unigram.trace(vocabulary, fragment, limit)?.map(Steps::Unigram)),
+            Tracer::Rwkv(rwkv) => Ok(rwkv.trace(vocabulary, fragment, limit)?.map(Steps::Rwkv)),
+            Tracer::Plamo2(plamo2) => Ok(plamo2.trace(vocabulary, fragment, limit)?.map(Steps::Plamo2)),
+            Tracer::Test => Ok(hashed::trace(vocabulary, fragment, limit)?.map(Steps::Test)),
+            Tracer::None => Err(EncodeError::NoVocabulary.into()),
         }
     }
 
@@ -236,3 +287,6 @@ fn code_points(text: &[u8], limit: &mut Limit) -> Result<Vec<CodePoint>, Explain
     }
     Ok(code_points)
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,14 +10,12 @@
 mod insert;
 mod pack;
 
-use std::fmt;
-
 use serde::Serialize;
 
-use super::bytes::Bytes;
-use super::limit::{Recorder, TooManySteps};
+use super::limit::Limit;
 use super::trace::XcdaStep;
 use super::xcda::Xcda;
+use super::{Bytes, ExplainError};
 use insert::DoubleArray;
 
 /// How a double array of a few words is built, walked and packed.
@@ -208,54 +206,14 @@ pub struct LookupStep {
     pub matched: bool,
 }
 
-/// Why words cannot be shown in a double array.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum DoubleArrayError {
-    /// A word is empty.
-    EmptyWord {
-        /// Its place among the words.
-        word: usize,
-    },
-    /// A word has a zero byte, which an XCDA uses for values.
-    ZeroByte {
-        /// Its place among the words.
-        word: usize,
-        /// Where the byte is in it.
-        offset: usize,
-    },
-    /// The words are too many or too long to show.
-    TooManySteps,
-}
-
-impl fmt::Display for DoubleArrayError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::EmptyWord { word } => write!(f, "word {word} is empty"),
-            Self::ZeroByte { word, offset } => {
-                write!(f, "word {word} has a zero byte at offset {offset}, which no key of an XCDA may have")
-            }
-            Self::TooManySteps => TooManySteps.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for DoubleArrayError {}
-
-impl From<TooManySteps> for DoubleArrayError {
-    fn from(_: TooManySteps) -> Self {
-        Self::TooManySteps
-    }
-}
-
 impl DoubleArrayTrace {
     /// Builds the double array of `words`, inserting one after the other, packs it, and looks `queries` up in both
     /// forms. A word that is there already changes nothing.
     ///
     /// # Errors
-    /// [`DoubleArrayError`]:
+    /// [`ExplainError`]:
     /// - a word is empty or has a zero byte;
-    /// - the trace would have millions of steps.
+    /// - the trace would have more than a million steps.
     ///
     /// # Examples
     /// ```
@@ -265,32 +223,32 @@ impl DoubleArrayTrace {
     /// assert_eq!(trace.lookups[0].value, Some(1));
     /// assert_eq!((trace.lookups[1].value, trace.lookups[1].longest_prefix), (None, Some(1)));
     /// assert_eq!(trace.lookups[2].value, None);
-    /// # Ok::<(), ggtok_core::explain::double_array::DoubleArrayError>(())
+    /// # Ok::<(), ggtok_core::explain::ExplainError>(())
     /// ```
-    pub fn new<T: AsRef<[u8]>>(words: &[T], queries: &[T]) -> Result<Self, DoubleArrayError> {
+    pub fn new<T: AsRef<[u8]>>(words: &[T], queries: &[T]) -> Result<Self, ExplainError> {
         let words = Vec::from_iter(words.iter().map(AsRef::as_ref));
         for (word, text) in words.iter().enumerate() {
             if text.is_empty() {
-                return Err(DoubleArrayError::EmptyWord { word });
+                return Err(ExplainError::EmptyWord { word });
             }
             if let Some(offset) = text.iter().position(|&byte| byte == 0) {
-                return Err(DoubleArrayError::ZeroByte { word, offset });
+                return Err(ExplainError::ZeroByte { word, offset });
             }
         }
 
-        let mut recorder = Recorder::default();
+        let mut limit = Limit::default();
         let mut array = DoubleArray::new(&words);
         let mut insertions = Vec::new();
         for (word, text) in words.iter().enumerate() {
-            insertions.push(array.insert(word, text, &mut recorder)?);
+            insertions.push(array.insert(word, text, &mut limit)?);
         }
-        let (xcda, units) = pack::pack(&words, &mut recorder)?;
+        let (xcda, units) = pack::pack(&words, &mut limit)?;
         let view = Xcda::of_units(&units, &[]);
         let mut lookups = Vec::new();
         for text in queries.iter().map(AsRef::as_ref) {
-            let (steps, value) = array.look_up(text, &mut recorder)?;
+            let (steps, value) = array.look_up(text, &mut limit)?;
             let mut walk = Vec::new();
-            let longest_prefix = view.walk(text, &mut walk, &mut recorder)?.map(|(_, value)| value);
+            let longest_prefix = view.walk(text, &mut walk, &mut limit)?.map(|(_, value)| value);
             lookups.push(Lookup { text: Bytes::from(text), steps, value, xcda: walk, longest_prefix });
         }
 

@@ -3,22 +3,22 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::tokenize`, the case `LLAMA_VOCAB_TYPE_TEST`.
 //! Complexity: O(length of the text).
 
-use super::Traced;
-use super::limit::{Recorder, TooManySteps};
+use super::limit::Limit;
 use super::trace::{HashedGroup, Test};
+use super::{ExplainError, Traced};
 use crate::model::Fragment;
 use crate::sink::TokenId;
 use crate::vocabulary::Vocabulary;
 
 /// Traces a fragment.
-pub(super) fn explain(
+pub(super) fn trace(
     vocabulary: &Vocabulary,
     fragment: Fragment<'_>,
-    recorder: &mut Recorder,
-) -> Result<Traced<Test>, TooManySteps> {
+    limit: &mut Limit,
+) -> Result<Traced<Test>, ExplainError> {
     let mut groups = Vec::new();
     for (index, bytes) in fragment.text.chunks(5).enumerate() {
-        recorder.step(bytes.len())?;
+        limit.step(bytes.len())?;
         let start = 5 * index;
         let hash = bytes.iter().fold(0, |hash, &byte| hash * 31 + u64::from(byte));
         let token = (hash % vocabulary.len() as u64) as TokenId;

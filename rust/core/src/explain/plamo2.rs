@@ -15,13 +15,12 @@
 //! Deviations:
 //! 1. Token texts that are not UTF-8 in its shortest form never match; in llama.cpp they can confuse the states.
 
-use std::collections::HashMap;
+use std::ops::Range;
 
-use super::Traced;
-use super::bytes::Bytes;
-use super::limit::{Recorder, TooManySteps};
+use super::limit::Limit;
 use super::texts::SortedTexts;
 use super::trace::{CostCandidate, CostPosition, CostStep, Plamo2};
+use super::{Bytes, ExplainError, Traced};
 use crate::model::Fragment;
 use crate::normalizer::rewritten::Rewritten;
 use crate::sink::TokenId;
@@ -37,43 +36,41 @@ const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 
 /// The tables of a vocabulary, as the file declares its tokens.
 #[derive(Debug)]
-pub(super) struct Explainer<'v> {
-    /// Ids and costs by text, without byte tokens.
-    tokens: HashMap<&'v [u8], (TokenId, i64)>,
-    /// The same texts, reversed: a text is a state if its reverse starts one of them.
-    reversed: SortedTexts<'static>,
+pub(super) struct Tracer {
+    /// The reversed texts of all tokens but byte tokens: a text is a state if its reverse starts one of them.
+    reversed: SortedTexts,
     /// By byte.
     byte_tokens: [TokenId; 256],
 }
 
-impl<'v> Explainer<'v> {
-    pub(super) fn new(vocabulary: &'v Vocabulary) -> Self {
-        let (mut tokens, mut byte_tokens) = (HashMap::new(), [0; 256]);
+impl Tracer {
+    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
+        let (mut reversed, mut byte_tokens) = (Vec::new(), [0; 256]);
         for id in 0..vocabulary.len() as TokenId {
             let text = vocabulary.text(id);
             if !vocabulary.declared_attributes(id).is_byte() {
                 if canonical(text).text == text {
-                    tokens.insert(text, (id, cost(vocabulary.score(id))));
+                    reversed.push((text.iter().rev().copied().collect(), id));
                 }
             } else if let Some(byte) = byte_of(text) {
                 byte_tokens[usize::from(byte)] = id;
             }
         }
-        let reversed = tokens.iter().map(|(text, (id, _))| (Vec::from_iter(text.iter().rev().copied()).into(), *id));
-        Self { reversed: SortedTexts::new(reversed), tokens, byte_tokens }
+        Self { reversed: SortedTexts::new(reversed.into_iter()), byte_tokens }
     }
 
     /// Traces a fragment.
-    pub(super) fn explain(
+    pub(super) fn trace(
         &self,
+        vocabulary: &Vocabulary,
         fragment: Fragment<'_>,
-        recorder: &mut Recorder,
-    ) -> Result<Traced<Plamo2>, TooManySteps> {
+        limit: &mut Limit,
+    ) -> Result<Traced<Plamo2>, ExplainError> {
         let rewritten = canonical(fragment.text);
         let text = &rewritten.text[..];
         let skipped_bom = !fragment.continues && text.starts_with(BYTE_ORDER_MARK);
         let start = if skipped_bom { BYTE_ORDER_MARK.len() } else { 0 };
-        let positions = self.positions(text, start, recorder)?;
+        let positions = self.positions(vocabulary, text, start, limit)?;
 
         let (mut path, mut tokens, mut at) = (Vec::new(), Vec::new(), start);
         for position in positions.iter().rev() {
@@ -93,28 +90,29 @@ impl<'v> Explainer<'v> {
             path.push(CostStep { start: at, end, token: taken.token, bytes });
             at = end;
         }
-        let (origins, text) = (rewritten.stretches(), Bytes::from(text));
+        let (text, origins) = (Bytes::from(text), rewritten.stretches());
         Ok(Traced { steps: Plamo2 { skipped_bom, text, origins, positions, path }, tokens })
     }
 
     /// The best at each place, from the end to `start`.
     fn positions(
         &self,
+        vocabulary: &Vocabulary,
         text: &[u8],
         start: usize,
-        recorder: &mut Recorder,
-    ) -> Result<Vec<CostPosition>, TooManySteps> {
+        limit: &mut Limit,
+    ) -> Result<Vec<CostPosition>, ExplainError> {
         let (mut positions, mut costs) = (Vec::new(), vec![0; text.len() + 1]);
         let (mut end, mut state) = (text.len(), text.len()..text.len());
         while end > start {
             let at = (start..end).rfind(|&at| utf8::is_boundary(text, at)).unwrap_or(start);
-            state = at..self.next_state(text, at, state, recorder)?;
+            state = at..self.next_state(vocabulary, text, at, state, limit)?;
 
             let mut candidates = Vec::new();
             let mut is_hidden = false;
             for len in (1..=state.len()).rev().filter(|len| utf8::is_boundary(text, at + len)) {
-                recorder.step(len)?;
-                let Some(&(token, cost)) = self.tokens.get(&text[at..at + len]) else { continue };
+                limit.step(len)?;
+                let Some((token, cost)) = self.token(vocabulary, &text[at..at + len]) else { continue };
                 if cost < LOWEST_UNUSED_COST {
                     candidates.push(candidate(Some(token), &text[at..at + len], cost, costs[at + len]));
                 }
@@ -146,18 +144,19 @@ impl<'v> Explainer<'v> {
     /// cost of an unknown character. The character before one of them makes the next state.
     fn next_state(
         &self,
+        vocabulary: &Vocabulary,
         text: &[u8],
         at: usize,
-        after: std::ops::Range<usize>,
-        recorder: &mut Recorder,
-    ) -> Result<usize, TooManySteps> {
+        after: Range<usize>,
+        limit: &mut Limit,
+    ) -> Result<usize, ExplainError> {
         for end in (after.start..=after.end).rev().filter(|&end| utf8::is_boundary(text, end)) {
-            recorder.step(2 * (end - at))?;
+            limit.step(2 * (end - at))?;
             let row = &text[after.start..end];
             if self.is_state(row) && self.is_state(&text[at..end]) {
                 return Ok(end);
             }
-            if self.tokens.get(row).is_some_and(|&(_, cost)| cost == UNKNOWN_COST) {
+            if self.token(vocabulary, row).is_some_and(|(_, cost)| cost == UNKNOWN_COST) {
                 break;
             }
         }
@@ -166,7 +165,13 @@ impl<'v> Explainer<'v> {
 
     /// Whether a token ends with a text.
     fn is_state(&self, text: &[u8]) -> bool {
-        self.reversed.longest_walk(text.iter().rev()) == text.len()
+        self.reversed.find(text.iter().rev()).is_some()
+    }
+
+    /// The token with a text, and its cost.
+    fn token(&self, vocabulary: &Vocabulary, text: &[u8]) -> Option<(TokenId, i64)> {
+        let token = self.reversed.token(&self.reversed.find(text.iter().rev())?)?;
+        Some((token, cost(vocabulary.score(token))))
     }
 }
 

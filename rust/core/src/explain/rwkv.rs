@@ -8,10 +8,10 @@
 //! Deviations:
 //! 1. A byte that starts tokens, none of which the text completes, is unknown. llama.cpp never ends there.
 
-use super::Traced;
-use super::limit::{Recorder, TooManySteps};
+use super::limit::Limit;
 use super::texts::SortedTexts;
 use super::trace::{Match, Rwkv, TrieStep};
+use super::{ExplainError, Traced};
 use crate::model::Fragment;
 use crate::sink::{NULL_TOKEN, TokenId};
 use crate::vocabulary::Vocabulary;
@@ -19,31 +19,31 @@ use crate::vocabulary::spelling::unescape_rwkv;
 
 /// The trie of all tokens.
 #[derive(Debug)]
-pub(super) struct Explainer(SortedTexts<'static>);
+pub(super) struct Tracer(SortedTexts);
 
-impl Explainer {
+impl Tracer {
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
         let texts = (0..vocabulary.len() as TokenId).map(|id| {
             let mut text = Vec::new();
             unescape_rwkv(vocabulary.text(id), &mut text);
-            (text.into(), id)
+            (text, id)
         });
         Self(SortedTexts::new(texts))
     }
 
     /// Traces a fragment.
-    pub(super) fn explain(
+    pub(super) fn trace(
         &self,
         vocabulary: &Vocabulary,
         fragment: Fragment<'_>,
-        recorder: &mut Recorder,
-    ) -> Result<Traced<Rwkv>, TooManySteps> {
+        limit: &mut Limit,
+    ) -> Result<Traced<Rwkv>, ExplainError> {
         let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
         let (mut matches, mut start) = (Vec::new(), 0);
         while start < fragment.text.len() {
             let (mut node, mut walk, mut longest) = (self.0.root(), Vec::new(), None);
             for (&byte, end) in fragment.text[start..].iter().zip(start + 1..) {
-                recorder.step(0)?;
+                limit.step(0)?;
                 let Some(child) = self.0.child(&node, byte) else {
                     walk.push(TrieStep { byte, token: None, matched: false });
                     break;

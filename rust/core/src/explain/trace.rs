@@ -432,6 +432,8 @@ pub struct Unigram {
     pub prefixes: Vec<Prefix>,
     /// The normalized text: all positions below count in it.
     pub normalized: Bytes,
+    /// Where the normalized text comes from in the fragment.
+    pub origins: Vec<Origin>,
     /// The score of an unknown character.
     pub unknown_score: f32,
     /// The places at which a character starts, each with the tokens that start there.
@@ -516,8 +518,8 @@ pub struct Candidate {
     pub end: usize,
     /// Its score; 0 for a user-defined token.
     pub score: f64,
-    /// The sum of scores with it; none at a place that no token reaches.
-    pub score_sum: Option<f64>,
+    /// The sum of scores with it.
+    pub score_sum: f64,
     /// The best sum at its end before; none if nothing had reached it.
     pub champion: Option<f64>,
     /// Whether it became the best.

@@ -12,18 +12,17 @@
 
 use std::ops::Range;
 
-use super::Traced;
-use super::bytes::Bytes;
-use super::limit::{Recorder, TooManySteps};
+use super::limit::Limit;
 use super::texts::SortedTexts;
 use super::trace::{Best, Candidate, LatticePosition, PathStep, Prefix, Unigram, XcdaStep};
 use super::xcda::Xcda;
+use super::{Bytes, ExplainError, Traced};
 use crate::model::Fragment;
 use crate::normalizer::rewritten::Rewritten;
 use crate::sink::{NULL_TOKEN, TokenId};
 use crate::unicode::utf8;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
-use crate::vocabulary::{Attributes, Vocabulary};
+use crate::vocabulary::{Attributes, Settings, Vocabulary};
 
 /// How far below the lowest score of all normal tokens an unknown character is.
 const UNKNOWN_PENALTY: f32 = 10.0;
@@ -32,26 +31,24 @@ const UNREACHED: f64 = f64::MIN;
 
 /// The tries of a vocabulary, as the file declares its tokens: llama.cpp builds them before it repairs attributes.
 #[derive(Debug)]
-pub(super) struct Explainer<'v> {
-    vocabulary: &'v Vocabulary,
+pub(super) struct Tracer {
     /// All tokens that can be found in a text.
-    tokens: SortedTexts<'v>,
-    user_defined: SortedTexts<'v>,
+    tokens: SortedTexts,
+    user_defined: SortedTexts,
     unknown: TokenId,
     unknown_score: f32,
 }
 
-impl<'v> Explainer<'v> {
-    pub(super) fn new(vocabulary: &'v Vocabulary) -> Self {
+impl Tracer {
+    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
         let ids = || 0..vocabulary.len() as TokenId;
         let trie = |accept: fn(Attributes) -> bool| {
             let accepted = ids().filter(|&id| accept(vocabulary.declared_attributes(id)));
-            SortedTexts::new(accepted.map(|id| (vocabulary.text(id).into(), id)))
+            SortedTexts::new(accepted.map(|id| (vocabulary.text(id).to_vec(), id)))
         };
         let normal = ids().filter(|&id| vocabulary.declared_attributes(id).is_normal());
         let lowest = normal.map(|id| vocabulary.score(id)).fold(f32::MAX, f32::min);
         Self {
-            vocabulary,
             tokens: trie(|token| token.is_normal() || token.is_user_defined() || token.is_unused()),
             user_defined: trie(|token| token.is_user_defined()),
             unknown: vocabulary.special().unk.unwrap_or(NULL_TOKEN),
@@ -60,20 +57,22 @@ impl<'v> Explainer<'v> {
     }
 
     /// Traces a fragment.
-    pub(super) fn explain(
+    pub(super) fn trace(
         &self,
+        vocabulary: &Vocabulary,
         fragment: Fragment<'_>,
-        recorder: &mut Recorder,
-    ) -> Result<Traced<Unigram>, TooManySteps> {
-        let charsmap = Xcda::new(self.vocabulary.charsmap());
+        limit: &mut Limit,
+    ) -> Result<Traced<Unigram>, ExplainError> {
+        let charsmap = Xcda::new(vocabulary.charsmap());
         let mut normalized = Rewritten::empty(0, true);
-        let prefixes = self.normalize(fragment, charsmap, &mut normalized, recorder)?;
-        let (positions, best) = self.lattice(&normalized.text, recorder)?;
+        let prefixes = self.normalize(vocabulary.settings(), fragment, charsmap, &mut normalized, limit)?;
+        let (positions, best) = self.lattice(vocabulary, &normalized.text, limit)?;
         let path = self.way_back(&best);
         let tokens = joined(&path).map(|(token, range)| (token, normalized.span(range))).collect();
         let steps = Unigram {
             charsmap: charsmap.map(|charsmap| charsmap.header()),
             prefixes,
+            origins: normalized.stretches(),
             normalized: Bytes(normalized.text.into_owned()),
             unknown_score: self.unknown_score,
             positions,
@@ -86,12 +85,12 @@ impl<'v> Explainer<'v> {
     /// Replaces characters, and escapes, merges and adds spaces.
     fn normalize(
         &self,
+        settings: &Settings,
         Fragment { text, continues, .. }: Fragment<'_>,
         charsmap: Option<Xcda<'_>>,
         out: &mut Rewritten<'_>,
-        recorder: &mut Recorder,
-    ) -> Result<Vec<Prefix>, TooManySteps> {
-        let settings = self.vocabulary.settings();
+        limit: &mut Limit,
+    ) -> Result<Vec<Prefix>, ExplainError> {
         let space = if settings.escape_whitespaces { ESCAPED_SPACE } else { b" " };
         let is_suffix = settings.treat_whitespace_as_suffix;
         let mut prepends_space = settings.add_space_prefix && !is_suffix && !continues;
@@ -99,8 +98,8 @@ impl<'v> Explainer<'v> {
         // A space that is added stands for what was left out since the end of what came before it.
         let (mut start, mut covered) = (0, 0);
         while start < text.len() {
-            let Replaced { outcome, walk, replacement, end } = self.replace(text, start, charsmap, recorder)?;
-            recorder.step(replacement.len())?;
+            let Replaced { outcome, walk, replacement, end } = self.replace(text, start, charsmap, limit)?;
+            limit.step(replacement.len())?;
             let appended_from = out.text.len();
             for (&byte, at) in replacement.iter().zip(start..) {
                 let is_kept = matches!(outcome, "user_defined" | "copied");
@@ -137,36 +136,39 @@ impl<'v> Explainer<'v> {
         text: &'t [u8],
         start: usize,
         charsmap: Option<Xcda<'t>>,
-        recorder: &mut Recorder,
-    ) -> Result<Replaced<'t>, TooManySteps> {
+        limit: &mut Limit,
+    ) -> Result<Replaced<'t>, ExplainError> {
         let rest = &text[start..];
         let kept = |outcome, walk, len| Replaced { outcome, walk, replacement: &rest[..len], end: start + len };
         // As in llama.cpp, the start of a user-defined token is enough.
-        let walked = self.user_defined.longest_walk(rest.iter());
-        recorder.step(walked)?;
+        let mut node = self.user_defined.root();
+        let step = |byte: &&u8| self.user_defined.child(&node, **byte).map(|child| node = child).is_some();
+        let walked = rest.iter().take_while(step).count();
+        limit.step(walked)?;
         if walked > 0 {
             return Ok(kept("user_defined", Vec::new(), walked));
         }
         let mut walk = Vec::new();
         let found = match charsmap {
-            Some(charsmap) => charsmap.walk(rest, &mut walk, recorder)?.map(|(len, value)| (len, charsmap.replacement(value))),
+            Some(charsmap) => {
+                charsmap.walk(rest, &mut walk, limit)?.map(|(len, value)| (len, charsmap.replacement(value)))
+            }
             None => None,
         };
         Ok(match (found, utf8::decode(rest, 0)) {
             (Some((len, replacement)), _) => Replaced { outcome: "replaced", walk, replacement, end: start + len },
             (None, Some((_, len))) => kept("copied", walk, len),
-            (None, None) => {
-                Replaced { outcome: "invalid", walk, replacement: "\u{FFFD}".as_bytes(), end: start + 1 }
-            }
+            (None, None) => Replaced { outcome: "invalid", walk, replacement: "\u{FFFD}".as_bytes(), end: start + 1 },
         })
     }
 
     /// Finds the best way to each place.
     fn lattice(
         &self,
+        vocabulary: &Vocabulary,
         text: &[u8],
-        recorder: &mut Recorder,
-    ) -> Result<(Vec<LatticePosition>, Vec<Best>), TooManySteps> {
+        limit: &mut Limit,
+    ) -> Result<(Vec<LatticePosition>, Vec<Best>), ExplainError> {
         let mut best: Vec<(f64, TokenId, usize)> = vec![(UNREACHED, self.unknown, 0); text.len() + 1];
         best[0].0 = 0.0;
         let (mut positions, mut start) = (Vec::new(), 0);
@@ -179,20 +181,20 @@ impl<'v> Explainer<'v> {
                 if wins {
                     best[end] = (challenger, token, start);
                 }
-                let (score_sum, champion) = (reached(score_sum).map(|_| challenger), reached(champion));
-                Candidate { token, text: Bytes::from(&text[start..end]), end, score, score_sum, champion, wins }
+                let (text, champion) = (Bytes::from(&text[start..end]), reached(champion));
+                Candidate { token, text, end, score, score_sum: challenger, champion, wins }
             };
 
             let char_end = text.len().min(start + utf8::sequence_len(text[start]));
             let (mut candidates, mut unknown, mut node) = (Vec::new(), None, self.tokens.root());
             for (&byte, end) in text[start..].iter().zip(start + 1..) {
-                recorder.step(0)?;
+                limit.step(0)?;
                 let Some(child) = self.tokens.child(&node, byte) else { break };
                 node = child;
                 let Some(token) = self.tokens.token(&node) else { continue };
-                recorder.step(end - start)?;
-                let is_user_defined = self.vocabulary.attributes(token).is_user_defined();
-                candidates.push(offer(token, end, if is_user_defined { 0.0 } else { self.vocabulary.score(token).into() }));
+                limit.step(end - start)?;
+                let is_user_defined = vocabulary.attributes(token).is_user_defined();
+                candidates.push(offer(token, end, if is_user_defined { 0.0 } else { vocabulary.score(token).into() }));
             }
             if candidates.iter().all(|candidate| candidate.end != char_end) {
                 unknown = Some(offer(self.unknown, char_end, self.unknown_score.into()));

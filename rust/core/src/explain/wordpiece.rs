@@ -14,10 +14,9 @@
 
 use std::ops::Range;
 
-use super::Traced;
-use super::bytes::Bytes;
-use super::limit::{Recorder, TooManySteps};
+use super::limit::Limit;
 use super::trace::{Attempt, NormalizedCodePoint, Word, WordPiece};
+use super::{Bytes, ExplainError, Traced};
 use crate::model::Fragment;
 use crate::normalizer::rewritten::Rewritten;
 use crate::normalizer::wordpiece::is_chinese;
@@ -27,12 +26,12 @@ use crate::vocabulary::Vocabulary;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
 
 /// Traces a fragment.
-pub(super) fn explain(
+pub(super) fn trace(
     vocabulary: &Vocabulary,
     fragment: Fragment<'_>,
-    recorder: &mut Recorder,
-) -> Result<Traced<WordPiece>, TooManySteps> {
-    let code_points = normalize(vocabulary, fragment.text, recorder)?;
+    limit: &mut Limit,
+) -> Result<Traced<WordPiece>, ExplainError> {
+    let code_points = normalize(vocabulary, fragment.text, limit)?;
     let (mut words, mut tokens) = (Vec::new(), Vec::new());
 
     // Where the letters of a word continue the text before the fragment, no `▁` is before them.
@@ -40,12 +39,13 @@ pub(super) fn explain(
     let ends_word = |before: &&NormalizedCodePoint, after: &&NormalizedCodePoint| {
         [before, after].iter().any(|code_point| matches!(code_point.role, "space" | "word_alone"))
     };
-    let kept: Vec<&NormalizedCodePoint> = code_points.iter().filter(|code_point| code_point.role != "dropped").collect();
+    let kept: Vec<&NormalizedCodePoint> =
+        code_points.iter().filter(|code_point| code_point.role != "dropped").collect();
     for characters in kept.chunk_by(|before, after| !ends_word(before, after)) {
         let phantom = if is_continued && characters[0].role == "word" { &b""[..] } else { ESCAPED_SPACE };
         is_continued = false;
         if characters[0].role != "space" {
-            words.push(word(vocabulary, characters, phantom, &mut tokens, recorder)?);
+            words.push(word(vocabulary, characters, phantom, &mut tokens, limit)?);
         }
     }
     let steps = WordPiece { code_points, words, max_token_len: vocabulary.max_token_len() };
@@ -56,12 +56,12 @@ pub(super) fn explain(
 fn normalize(
     vocabulary: &Vocabulary,
     text: &[u8],
-    recorder: &mut Recorder,
-) -> Result<Vec<NormalizedCodePoint>, TooManySteps> {
+    limit: &mut Limit,
+) -> Result<Vec<NormalizedCodePoint>, ExplainError> {
     let settings = vocabulary.settings();
     let (mut code_points, mut start) = (Vec::new(), 0);
     while start < text.len() {
-        recorder.step(0)?;
+        limit.step(0)?;
         let (code_point, len) = utf8::decode_lossy(text, start);
         let nfd = if settings.strip_accents { base_letter(code_point) } else { code_point };
         let flags = flags(nfd);
@@ -77,15 +77,7 @@ fn normalize(
         };
         let lowercase = if settings.lowercase { lowercase(nfd) } else { nfd };
         let end = start + len;
-        code_points.push(NormalizedCodePoint {
-            start,
-            end,
-            code_point,
-            nfd,
-            lowercase,
-            classes: classes(flags),
-            role,
-        });
+        code_points.push(NormalizedCodePoint { start, end, code_point, nfd, lowercase, classes: classes(flags), role });
         start = end;
     }
     Ok(code_points)
@@ -97,8 +89,8 @@ fn word(
     characters: &[&NormalizedCodePoint],
     phantom: &[u8],
     tokens: &mut Vec<(TokenId, Range<usize>)>,
-    recorder: &mut Recorder,
-) -> Result<Word, TooManySteps> {
+    limit: &mut Limit,
+) -> Result<Word, ExplainError> {
     let mut letters = Rewritten::empty(0, true);
     for character in characters {
         letters.push_code_point(character.lowercase, character.start..character.end);
@@ -111,7 +103,7 @@ fn word(
         is_unknown = true;
         for end in (start + 1..=text.len().min(start + vocabulary.max_token_len() + 1)).rev() {
             let tried = &text[start..end];
-            recorder.step(tried.len())?;
+            limit.step(tried.len())?;
             let token = vocabulary.id(tried);
             attempts.push(Attempt { start, end, text: Bytes::from(tried), token });
             if let Some(token) = token {

@@ -8,7 +8,8 @@
 //! array is that of Kanda (2018), which builds on the double array of Aoe (1989).
 //! Complexity: O(m) for a longest key of m bytes.
 
-use super::limit::{Recorder, TooManySteps};
+use super::ExplainError;
+use super::limit::Limit;
 use super::trace::{XcdaHeader, XcdaStep};
 use crate::normalizer::charsmap::Unit;
 
@@ -53,14 +54,14 @@ impl<'a> Xcda<'a> {
         &self,
         text: &[u8],
         steps: &mut Vec<XcdaStep>,
-        recorder: &mut Recorder,
-    ) -> Result<Option<(usize, usize)>, TooManySteps> {
+        limit: &mut Limit,
+    ) -> Result<Option<(usize, usize)>, ExplainError> {
         let mut longest = None;
         let Some(root) = self.unit(0) else { return Ok(None) };
         let mut node = root.base();
         // No key has a zero byte.
         for (&byte, len) in text.iter().take_while(|byte| **byte != 0).zip(1..) {
-            recorder.step(0)?;
+            limit.step(0)?;
             node ^= usize::from(byte);
             let found = self.unit(node);
             let unit = found.unwrap_or(Unit(0));

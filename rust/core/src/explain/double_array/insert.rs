@@ -8,8 +8,9 @@
 //!
 //! Source: Aoe (1989), without tails. Complexity: O(cells · children) to find a BASE.
 
+use super::super::ExplainError;
 use super::super::bytes::Bytes;
-use super::super::limit::{Recorder, TooManySteps};
+use super::super::limit::Limit;
 use super::{Cell, Code, Insertion, InsertionStep, LookupStep, Move, Relocation};
 
 /// The root, and the number of the end mark.
@@ -59,15 +60,10 @@ impl DoubleArray {
     }
 
     /// Inserts a word.
-    pub(super) fn insert(
-        &mut self,
-        word: usize,
-        text: &[u8],
-        recorder: &mut Recorder,
-    ) -> Result<Insertion, TooManySteps> {
+    pub(super) fn insert(&mut self, word: usize, text: &[u8], limit: &mut Limit) -> Result<Insertion, ExplainError> {
         let (mut steps, mut node) = (Vec::new(), ROOT);
         for byte in text.iter().copied().map(Some).chain([None]) {
-            let step = self.step(node, byte, recorder)?;
+            let step = self.step(node, byte, limit)?;
             node = step.child;
             steps.push(step);
         }
@@ -75,30 +71,34 @@ impl DoubleArray {
             self.slots[node].base = -1 - word as i64;
         }
         let cells = self.cells();
-        cells.iter().try_for_each(|cell| recorder.step(cell.text.as_ref().map_or(0, |text| text.0.len())))?;
+        cells.iter().try_for_each(|cell| limit.step(cell.text.as_ref().map_or(0, |text| text.0.len())))?;
         Ok(Insertion { word, steps, cells })
     }
 
     /// Goes from a node to its child for a byte, which comes into being where it does not exist.
-    fn step(
-        &mut self,
-        mut node: usize,
-        byte: Option<u8>,
-        recorder: &mut Recorder,
-    ) -> Result<InsertionStep, TooManySteps> {
-        recorder.step(0)?;
+    fn step(&mut self, mut node: usize, byte: Option<u8>, limit: &mut Limit) -> Result<InsertionStep, ExplainError> {
+        limit.step(0)?;
         // Every byte of the words has a number.
         let code = self.code(byte).unwrap_or(END);
         let mut new_base = None;
         if self.slots[node].base == 0 {
-            let base = self.free_base(&[code], recorder)?;
+            let base = self.free_base(&[code], limit)?;
             self.slots[node].base = base as i64;
             new_base = Some(base);
         }
         let cell = self.base(node) + code;
         let check = self.slots.get(cell).map_or(0, |slot| slot.check);
-        let mut step =
-            InsertionStep { node, byte, code, new_base, cell, check, outcome: "followed", relocation: None, child: cell };
+        let mut step = InsertionStep {
+            node,
+            byte,
+            code,
+            new_base,
+            cell,
+            check,
+            outcome: "followed",
+            relocation: None,
+            child: cell,
+        };
         if check == node {
             return Ok(step);
         }
@@ -109,7 +109,7 @@ impl DoubleArray {
             let (mut own, others) = (self.children(node), self.children(check));
             own.push(code);
             let (moved, fitted) = if own.len() < others.len() { (node, &own) } else { (check, &others) };
-            let base = self.free_base(fitted, recorder)?;
+            let base = self.free_base(fitted, limit)?;
             let (from_base, moves) = (self.base(moved), self.relocate(moved, base));
             // The node itself may be one of those that moved.
             node = moves.iter().find(|step| step.from == node).map_or(node, |step| step.to);
@@ -119,7 +119,7 @@ impl DoubleArray {
         step.child = self.base(node) + code;
         let mut text = self.slots[node].text.clone().unwrap_or_default();
         text.extend(byte);
-        recorder.step(text.len())?;
+        limit.step(text.len())?;
         *self.slot(step.child) = Slot { base: 0, check: node, text: Some(text) };
         Ok(step)
     }
@@ -143,10 +143,10 @@ impl DoubleArray {
     }
 
     /// The lowest BASE with a free cell for each number.
-    fn free_base(&self, codes: &[usize], recorder: &mut Recorder) -> Result<usize, TooManySteps> {
+    fn free_base(&self, codes: &[usize], limit: &mut Limit) -> Result<usize, ExplainError> {
         let mut base = 1;
         while codes.iter().any(|code| self.slots.get(base + code).is_some_and(|slot| slot.check != 0)) {
-            recorder.step(0)?;
+            limit.step(0)?;
             base += 1;
         }
         Ok(base)
@@ -156,11 +156,11 @@ impl DoubleArray {
     pub(super) fn look_up(
         &self,
         text: &[u8],
-        recorder: &mut Recorder,
-    ) -> Result<(Vec<LookupStep>, Option<usize>), TooManySteps> {
+        limit: &mut Limit,
+    ) -> Result<(Vec<LookupStep>, Option<usize>), ExplainError> {
         let (mut steps, mut node) = (Vec::new(), ROOT);
         for byte in text.iter().copied().map(Some).chain([None]) {
-            recorder.step(0)?;
+            limit.step(0)?;
             let (code, base) = (self.code(byte), self.slots[node].base);
             let cell = code.filter(|_| base > 0).map(|code| self.base(node) + code);
             let check = cell.and_then(|cell| self.slots.get(cell)).map(|slot| slot.check);

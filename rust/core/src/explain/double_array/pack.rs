@@ -9,8 +9,9 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
+use super::super::ExplainError;
 use super::super::bytes::Bytes;
-use super::super::limit::{Recorder, TooManySteps};
+use super::super::limit::{Limit, MAX_STEPS};
 use super::{PackedUnit, PackedXcda};
 use crate::normalizer::charsmap::Unit;
 
@@ -26,7 +27,7 @@ struct Pending<'a> {
 }
 
 /// Packs words. Of equal words the first counts. Returns the units in use, and all as little-endian bytes.
-pub(super) fn pack(words: &[&[u8]], recorder: &mut Recorder) -> Result<(PackedXcda, Vec<[u8; 4]>), TooManySteps> {
+pub(super) fn pack(words: &[&[u8]], limit: &mut Limit) -> Result<(PackedXcda, Vec<[u8; 4]>), ExplainError> {
     let mut units = BTreeMap::from([(0, (Unit(0), Bytes::default()))]);
     let mut places = HashSet::new();
     let all = words.iter().copied().zip(0..).collect();
@@ -35,7 +36,7 @@ pub(super) fn pack(words: &[&[u8]], recorder: &mut Recorder) -> Result<(PackedXc
         // By byte; 0 for words that end here.
         let mut children: BTreeMap<u8, Vec<(&[u8], usize)>> = BTreeMap::new();
         for (rest, value) in rests {
-            recorder.step(0)?;
+            limit.step(0)?;
             let (label, rest) = rest.split_first().map_or((0, rest), |(&label, rest)| (label, rest));
             children.entry(label).or_default().push((rest, value));
         }
@@ -45,12 +46,15 @@ pub(super) fn pack(words: &[&[u8]], recorder: &mut Recorder) -> Result<(PackedXc
             places.contains(&place) || labels.any(|cell| units.contains_key(&cell))
         };
         while is_taken(place) {
-            recorder.step(0)?;
+            limit.step(0)?;
             place += 1;
         }
         places.insert(place);
 
-        let base = u32::try_from(index ^ place).ok().filter(|base| base >> 21 == 0).ok_or(TooManySteps)?;
+        let base = u32::try_from(index ^ place)
+            .ok()
+            .filter(|base| base >> 21 == 0)
+            .ok_or(ExplainError::TooManySteps { limit: MAX_STEPS })?;
         let leaf = u32::from(children.contains_key(&0)) << 8;
         if let Some((unit, _)) = units.get_mut(&index) {
             unit.0 |= base << 10 | leaf;
@@ -64,7 +68,7 @@ pub(super) fn pack(words: &[&[u8]], recorder: &mut Recorder) -> Result<(PackedXc
             }
             let word = words[value];
             let text = &word[..word.len() - first.len()];
-            recorder.step(text.len())?;
+            limit.step(text.len())?;
             units.insert(cell, (Unit(label.into()), Bytes::from(text)));
             pending.push_back(Pending { index: cell, words: rests, text });
         }
@@ -86,7 +90,13 @@ fn packed(index: usize, unit: Unit, text: Bytes) -> PackedUnit {
     PackedUnit {
         index,
         text,
-        role: if is_value { "value" } else if index == 0 { "root" } else { "node" },
+        role: if is_value {
+            "value"
+        } else if index == 0 {
+            "root"
+        } else {
+            "node"
+        },
         unit: unit.0,
         base: node.map(|unit| unit.base() as u32),
         is_wide: node.map(|unit| unit.0 >> 9 & 1 != 0),
