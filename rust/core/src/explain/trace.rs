@@ -518,8 +518,8 @@ pub struct Candidate {
     pub end: usize,
     /// Its score; 0 for a user-defined token.
     pub score: f64,
-    /// The sum of scores with it.
-    pub score_sum: f64,
+    /// The sum of scores with it; none at a place that no token reaches.
+    pub score_sum: Option<f64>,
     /// The best sum at its end before; none if nothing had reached it.
     pub champion: Option<f64>,
     /// Whether it became the best.

@@ -181,8 +181,8 @@ impl Tracer {
                 if wins {
                     best[end] = (challenger, token, start);
                 }
-                let (text, champion) = (Bytes::from(&text[start..end]), reached(champion));
-                Candidate { token, text, end, score, score_sum: challenger, champion, wins }
+                let (score_sum, champion) = (reached(score_sum).map(|_| challenger), reached(champion));
+                Candidate { token, text: Bytes::from(&text[start..end]), end, score, score_sum, champion, wins }
             };
 
             let char_end = text.len().min(start + utf8::sequence_len(text[start]));

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Asked, name, quoted};
-use crate::explain::trace::{Fragment, Plamo2, Rwkv, Steps, Test, Unigram, WordPiece};
+use crate::explain::trace::{Candidate, Fragment, Plamo2, Rwkv, Steps, Test, Unigram, WordPiece};
 use crate::vocabulary::spelling::ESCAPED_SPACE;
 
 impl Asked<'_> {
@@ -73,9 +73,8 @@ impl Asked<'_> {
         let best = steps.best.iter().find(|best| best.at == wanted.end).and_then(|best| best.score_sum);
         let text = quoted(text);
         let message = match (candidate, best) {
-            (Some(candidate), Some(best)) if best > candidate.score_sum => format!(
-                "{text} has the score {}, and the sum to its end is {}; other tokens reach {best} there.",
-                candidate.score, candidate.score_sum
+            (Some(Candidate { score, score_sum: Some(sum), .. }), Some(best)) if best > *sum => format!(
+                "{text} has the score {score}, and the sum to its end is {sum}; other tokens reach {best} there."
             ),
             (Some(candidate), _) => format!(
                 "{text} has the score {}, but the highest sum of the whole text goes through other tokens.",
