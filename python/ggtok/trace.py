@@ -412,6 +412,8 @@ class Unigram:
     """How the fragment was normalized, from left to right."""
     normalized: Text
     """The normalized text: all positions below count in it."""
+    origins: tuple[Origin, ...]
+    """Where the normalized text comes from in the fragment."""
     unknown_score: float
     """The score of an unknown character."""
     positions: tuple[LatticePosition, ...]

@@ -50,7 +50,7 @@ def word_piece(steps: WordPiece, text: bytes, start: int) -> Iterator[Section]:
         "words",
         "Words",
         "Each word gets ▁ before it, and becomes tokens, or is unknown as a whole.",
-        "word:text, tokens:word, what happens:word",
+        "word:text, tokens:number, what happens:word",
         [
             Row(
                 (
@@ -312,7 +312,7 @@ def plamo2(steps: Plamo2, text: bytes, start: int) -> Iterator[Section]:
         "path",
         "The way to the end",
         "From the start, the token taken at each place; an unknown character becomes its bytes.",
-        "start:number, end:number, text:text, token:number, bytes:word",
+        "start:number, end:number, text:text, token:number, bytes:number",
         [
             Row(
                 (

@@ -86,14 +86,14 @@ def _bpe(steps: Bpe, spans: Spans, span: Span) -> Iterator[Section]:
         )
     for number, made in enumerate(steps.passes, 1):
         applied = {
-            "code_points": "over the characters",
-            "collapsed": "over text in which each character beyond ASCII stands for its category",
+            "code_points": "at its characters",
+            "collapsed": "as text in which each character beyond ASCII stands for its category",
             "code": "by llama.cpp's own code, which goes before the pattern",
         }[made.applied_to]
         yield section(
             "pattern",
-            f"Pattern {number} of {len(steps.passes)} ({steps.family})",
-            f"{made.pattern} cuts each piece so far, {applied}.",
+            f"Pattern {number} of {len(steps.passes)}",
+            f"Each piece so far is cut {applied}. The family {steps.family} has the pattern {made.pattern}",
             "start:number, end:number, piece:text, alternative:number, which is:word",
             [
                 Row(

@@ -144,15 +144,15 @@ class Walk:
         if self._table is None or self._table[:2] != (number, width):
             self._table = (number, width, Table(section, width - 2, section.rows))
         table = self._table[2]
-        head = ["  " + line for line in table.head(False)]
-        head[0] = styled(head[0], "title", colors)
-        found = [f"> {line}" for line in table.row(row, "", False)]
-        found = [styled(line, "current", colors) for line in found]
+        head = [styled(line, "title", colors) for line in wrapped(section.title, width)]
+        head += wrapped(section.about, width)
+        head += [styled("  " + line, "header", colors) for line in table.names()]
+        found = [styled(f"> {line}", "current", colors) for line in table.row(row)]
         place = self.at - self.starts[number]
         while place > 0:
             place -= 1
             each = section.rows[place]
-            above = [styled("  " + line, each.mark, colors) for line in table.row(each, "", False)]
+            above = [styled("  " + line, each.mark, colors) for line in table.row(each)]
             if len(head) + len(found) + len(above) > height:
                 break
             found = above + found

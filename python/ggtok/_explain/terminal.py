@@ -48,14 +48,15 @@ def padded(text: str, width: int, *, right: bool) -> str:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """The lines of a sentence; a word that is too long is shortened."""
+    """The lines of a sentence; a word that is too long is cut."""
     lines = [""]
     for word in text.split(" "):
-        word = fitted(word, width)
         if lines[-1] and columns_of(lines[-1]) + 1 + columns_of(word) > width:
-            lines.append(word)
-        else:
-            lines[-1] += " " * bool(lines[-1]) + word
+            lines.append("")
+        lines[-1] += " " * bool(lines[-1]) + word
+        while columns_of(lines[-1]) > width:
+            start = _start(lines[-1], width) or lines[-1][0]
+            lines[-1:] = [start, lines[-1][len(start) :]]
     return lines
 
 

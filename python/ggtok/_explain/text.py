@@ -60,9 +60,14 @@ def lines(section: Section, width: int, max_rows: int, colors: bool) -> Iterator
     """The lines of a section, each at most `width` columns wide, with at most `max_rows` of its rows."""
     rows = shortened(section.rows, max_rows)
     table = Table(section, width, [row for row in rows if isinstance(row, Row)])
-    yield from table.head(colors)
+    yield from (styled(line, "title", colors) for line in wrapped(section.title, width))
+    yield from wrapped(section.about, width)
+    yield from (styled(line, "header", colors) for line in table.names())
     for row in rows:
-        yield from [f"... {row} more rows ..."] if isinstance(row, int) else table.row(row, row.mark, colors)
+        if isinstance(row, int):
+            yield f"... {row} more rows ..."
+        else:
+            yield from (styled(line, row.mark, colors) for line in table.row(row))
 
 
 class Table:
@@ -73,17 +78,13 @@ class Table:
         self.width = width
         self.layout = Layout(section.columns, [self._cells(row) for row in rows], width)
 
-    def head(self, colors: bool) -> Iterator[str]:
-        """What the section is about, and the names of its columns."""
-        for line in wrapped(self.section.title, self.width):
-            yield styled(line, "title", colors)
-        yield from wrapped(self.section.about, self.width)
-        for line in self.layout.lines([column.name for column in self.section.columns]):
-            yield styled(line, "header", colors)
+    def names(self) -> Iterator[str]:
+        """The lines with the names of the columns."""
+        return self.layout.lines([column.name for column in self.section.columns])
 
-    def row(self, row: Row, style: str, colors: bool) -> Iterator[str]:
+    def row(self, row: Row) -> Iterator[str]:
         """The lines of a row."""
-        return (styled(line, style, colors) for line in self.layout.lines(self._cells(row)))
+        return self.layout.lines(self._cells(row))
 
     def _cells(self, row: Row) -> list[str]:
         return [cell(*each) for each in zip(row.cells, self.section.columns, strict=True)]
@@ -101,7 +102,7 @@ class Layout:
             size if column.kind == "number" else min(size, max(MIN_CELL, len(column.name)))
             for size, column in zip(natural, columns, strict=True)
         ]
-        self.widths = natural
+        self.widths = list(natural)
         for _ in range(sum(natural) + len(GAP) * (len(columns) - 1) - width):
             # The widest of those that may become narrower does.
             spare = [(size, place) for place, size in enumerate(self.widths) if size > least[place]]
@@ -109,6 +110,12 @@ class Layout:
                 break
             self.widths[max(spare)[1]] -= 1
         self.groups = self._packed(width)
+        for group in self.groups:
+            room = width - sum(self.widths[place] for place in group) - len(GAP) * len(group) - len(INDENT)
+            for place in reversed(group):
+                grown = min(max(room, 0), natural[place] - self.widths[place])
+                self.widths[place] += grown
+                room -= grown
 
     def _packed(self, width: int) -> list[range]:
         """Which columns stand side by side."""
