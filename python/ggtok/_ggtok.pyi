@@ -38,6 +38,7 @@ __all__ = [
     "count_batch",
     "decode_batch",
     "encode_batch",
+    "explain_trie",
     "families",
     "id_of_piece",
     "idle_merges",
@@ -862,3 +863,6 @@ def explain(
     continues: bool,
 ) -> RawTrace:
     """Encodes a text in the textbook way and keeps every step."""
+
+def explain_trie(words: Iterable[str | ReadableBuffer], queries: Iterable[str | ReadableBuffer]) -> str:
+    """The double array of a few words, built word by word, walked and packed, as JSON."""

@@ -18,11 +18,14 @@ from importlib.resources import files
 from .convert import Text, to_bytes
 from .sections import sections
 from .tables import Cell, Column, Row, Section
-from .text import cell, shortened, shown
+from .text import cell, headline, shortened, shown
 from .trace import Trace
 
 SCRIPTS = ("base", "table", "merging", "lattice", "walks", "stages", "tokens", "trie", "main")
 """The scripts of `page/`, in the order in which they need each other."""
+
+TITLE = 100
+"""The most columns of a title."""
 
 MAX_PAIRS = 500
 """For how many neighbouring tokens the page knows why they are not one: asking takes time for each."""
@@ -44,9 +47,9 @@ CONTROLS = {code: 0x2400 + code for code in range(0x20)} | {0x0A: "↵", 0x7F: "
 
 def page(trace: Trace) -> str:
     """The page of a trace. Takes O(n) time for n steps."""
-    title = f"{shown(trace.text[:60])}{' …' if len(trace.text) > 60 else ''} in tokens"
-    parts = {"why": _whys(trace), "sections": list(map(_section, sections(trace)))}
-    return render("trace", title, {"trace": trace.to_json()} | {name: _dumps(part) for name, part in parts.items()})
+    tables = list(map(_section, sections(trace)))
+    parts = {"trace": trace.to_json(), "why": _dumps(_whys(trace)), "sections": _dumps(tables)}
+    return render("trace", headline(trace, TITLE), parts)
 
 
 def trie_page(words: Sequence[Text], trie: str, tables: Sequence[Section]) -> str:
@@ -113,15 +116,14 @@ def _exact(value: Cell) -> Cell:
 
 def fragment(trace: Trace) -> str:
     """The tokens in colours and all tables, for a notebook: styles in attributes, no scripts, nothing to load."""
-    count = len(trace.tokens)
     tables = [
         f"<p>… {part} more tables …</p>" if isinstance(part, int) else _table(part)
         for part in shortened(sections(trace), FRAGMENT_SECTIONS)
     ]
+    title = html.escape(headline(trace, TITLE))
     return (
-        f'<div style="line-height: 1.5"><p style="margin: 0 0 6px">{html.escape(trace.algorithm)}, {count} '
-        f'token{"s" * (count != 1)}</p><div style="margin-bottom: 10px">{"".join(_tokens(trace))}</div>'
-        f"{''.join(tables)}</div>"
+        f'<div style="line-height: 1.5"><p style="margin: 0 0 6px">{title}</p>'
+        f'<div style="margin-bottom: 10px">{"".join(_tokens(trace))}</div>{"".join(tables)}</div>'
     )
 
 
@@ -135,7 +137,8 @@ def _tokens(trace: Trace) -> Iterator[str]:
             f'<span title="token {token.id}{", " * bool(kind)}{kind}" style="display: inline-block; margin: 1px; '
             f"padding: 1px 4px; border: {border}; border-radius: 4px; background: rgba({TONES[place % len(TONES)]}, "
             '0.25); font-family: monospace; white-space: pre-wrap; vertical-align: top">'
-            f'{html.escape(_visible(token.piece or token.text))}<br><span style="font-size: 75%">{token.id}</span></span>'
+            f"{html.escape(_visible(token.piece or token.text))}<br>"
+            f'<span style="font-size: 75%">{token.id}</span></span>'
         )
         if to_bytes(token.piece).endswith(b"\n"):
             yield "<br>"

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use ggtok_core::explain::double_array::DoubleArrayTrace;
 use ggtok_core::explain::trace::Trace;
 use ggtok_core::explain::{ExplainError, Explainer};
 use ggtok_core::{EncodeOptions, TokenId};
 use pyo3::prelude::*;
 
-use crate::arguments::text;
+use crate::arguments::{TextArgument, objects, text, texts};
 use crate::errors::{Raise, invalid};
 use crate::run::run_long;
 use crate::strings::StringArray;
@@ -60,6 +61,17 @@ impl RawTrace {
         let why = run_long(py, || self.explainer.why(&self.trace, start..end))?;
         serde_json::to_string(&why).map_err(|error| NoJson(error).raise())
     }
+}
+
+/// The double array of a few words, built word by word, walked and packed, as JSON.
+#[pyfunction]
+pub fn explain_trie(py: Python<'_>, words: &Bound<'_, PyAny>, queries: &Bound<'_, PyAny>) -> PyResult<String> {
+    let (words, queries) = (objects(words)?, objects(queries)?);
+    let (words, queries) = (texts(&words)?, texts(&queries)?);
+    let bytes = |texts: &[TextArgument<'_>]| Vec::from_iter(texts.iter().map(|text| text.text().as_bytes().to_vec()));
+    let (words, queries) = (bytes(&words), bytes(&queries));
+    let trace = run_long(py, || DoubleArrayTrace::new(&words, &queries))?;
+    run_long(py, || serde_json::to_string(&trace).map_err(NoJson))
 }
 
 /// An error of the conversion to JSON, which only a bug can cause.

@@ -41,7 +41,7 @@ mod _ggtok {
     #[pymodule_export]
     use super::encoding::{_encoding, Encoding};
     #[pymodule_export]
-    use super::explain::{RawTrace, explain};
+    use super::explain::{RawTrace, explain, explain_trie};
     #[pymodule_export]
     use super::memory::Buffer;
     #[pymodule_export]

@@ -75,7 +75,8 @@ function unigramLattice(steps) {
       const position = steps.positions[step];
       const candidates = all(position);
       const wins = candidates.filter((candidate) => candidate.wins).length;
-      return `At ${position.at}, the best sum so far is ${number(position.score_sum)}. ${plural(candidates.length, "token")} may ` +
+      const sum = position.score_sum == null ? "no token reaches this place" : `the best sum so far is ${number(position.score_sum)}`;
+      return `At ${position.at}, ${sum}. ${plural(candidates.length, "token")} may ` +
         `follow here; ${wins} ${wins === 1 ? "is" : "are"} the best way yet to ${wins === 1 ? "its" : "their"} end.`;
     },
     draw(step) {

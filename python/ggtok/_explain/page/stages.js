@@ -38,14 +38,14 @@ function specialStage(trace) {
       return `${quoted(match.text)} (${match.token}, ${match.attribute.replace("_", "-")}) at ${match.start}: ` +
         (read ? "read as a token, which cuts the text." : "not read, because parse_special is off.");
     },
-    draw: (step) => [table(
+    draw: (step) => (step === 0 ? [] : [table(
       "Special tokens in the text", ["text", "token", "kind", "start", "end", ""], step,
       (i) => {
         const [match, read] = rows[i];
         return [mono(match.text), String(match.token), match.attribute.replace("_", "-"), String(match.start), String(match.end), read ? "read" : "not read"];
       },
       { mark: (i) => ({ class: i === step - 1 ? "new" : null }), numeric: [0, 1, 0, 1, 1, 0] },
-    )],
+    )]),
   };
 }
 
@@ -58,15 +58,18 @@ function ranges(first, counts) {
 /** The stages of SPM: merging, and how what is left becomes tokens. */
 function spmStages(steps, _, first) {
   const merging = prepareMerging(steps.merging);
-  const leavesOf = (part) => (part.token != null ? [[part.token, bytesOf(part.text).length]]
-    : part.parts.length ? part.parts.flatMap(leavesOf)
-      : part.bytes.map((id, i, all) => [id, all.length > 1 ? 1 : bytesOf(part.text).length]));
-  const leaves = steps.resegmented.map(leavesOf);
-  const counts = leaves.map((ids) => ids.length);
-  const ownTokens = ranges(first, counts);
+  const ownTokens = ranges(first, steps.symbols.map(symbolTokens));
   // Where each token ends in the escaped text, and where each symbol starts.
   const ends = [];
-  for (const [, size] of leaves.flat()) ends.push((ends.at(-1) ?? 0) + size);
+  let end = 0;
+  for (const symbol of steps.symbols) {
+    const parts = symbol.token != null || !symbol.bytes.length ? [symbol] : symbol.bytes;
+    const size = bytesOf(symbol.text).length / parts.length;
+    for (const part of parts) {
+      end += size;
+      if (part.token != null) ends.push(end);
+    }
+  }
   const starts = [0];
   for (const symbol of merging.symbols) starts.push(starts.at(-1) + symbol.n);
   const tokenAt = (offset) => lastIndex(ends.length, (i) => (i ? ends[i - 1] : 0) <= offset);
@@ -82,28 +85,25 @@ function spmStages(steps, _, first) {
       tokensAt: (step) => (step ? [first + tokenAt(starts[left(step)]), first + tokenAt(starts[left(step)]) + 1] : null),
     },
     {
-      title: "From symbols to tokens", length: Math.max(1, steps.resegmented.length),
-      caption(step) {
-        const symbol = steps.resegmented[step];
-        if (!symbol) return "Nothing is left.";
-        if (symbol.token != null) return `${quoted(symbol.text)} is token ${symbol.token}.`;
-        if (symbol.parts.length) return `${quoted(symbol.text)} is not a token, so it falls apart into the two symbols that it was made of.`;
-        return `${quoted(symbol.text)} is not a token: its bytes are ${symbol.bytes.join(", ") || "dropped"}.`;
+      title: "From symbols to tokens", length: Math.max(1, steps.symbols.length),
+      caption: (step) => (steps.symbols[step] ? `${symbolOutcome(steps.symbols[step])}.` : "No symbol is left."),
+      draw: (step) => {
+        const rows = table("Symbols and their tokens", ["symbol", "token", "bytes"], step + 1, (i) => {
+          const { text, token, bytes } = steps.symbols[i] ?? { text: "", bytes: [] };
+          return [mono(text), number(token), bytes.map((byte) => `${label(byte.text)} ${byte.token ?? "none"}`).join(", ")];
+        }, { mark: (i) => ({ class: i === step ? "new" : null, "data-token": ownTokens[i]?.[0] }), numeric: [0, 1, 0] });
+        queueMicrotask(() => rows.show(step));
+        return [rows];
       },
-      draw: (step) => (steps.resegmented[step] ? [resegmentTree(steps.resegmented[step])] : []),
       stepOf: (token) => lastIndex(ownTokens.length, (i) => ownTokens[i][0] <= token),
       tokensAt: (step) => ownTokens[step] ?? null,
     },
   ];
 }
 
-/** A symbol, the two that it was made of, and so on. */
-function resegmentTree(part) {
-  const became = part.token != null ? `token ${part.token}` : part.parts.length ? "not a token" : `bytes ${part.bytes.join(" ")}`;
-  return el("ul", { class: "parts" }, el("li", {}, mono(part.text), ` ${became}`, part.parts.map(resegmentTree)));
-}
-
 const symbolTokens = (symbol) => (symbol.token != null ? 1 : symbol.bytes.filter((byte) => byte.token != null).length);
+const symbolOutcome = (symbol) => (symbol.token != null ? `${quoted(symbol.text)} is token ${symbol.token}`
+  : `${quoted(symbol.text)} is not a token; byte by byte it is ${symbol.bytes.map((byte) => byte.token ?? "dropped").join(" ")}`);
 const REWRITTEN = {
   replaced: "bytes that are not UTF-8 were replaced", escaped: "spaces became ▁", lowercased: "capitals became small",
   whitespace_dropped: "whitespace was dropped",
@@ -141,22 +141,17 @@ function bpeStages(steps, _, first) {
     let merging; // made when it is first drawn
     const prepared = () => (merging ??= prepareMerging(piece.merging));
     const spelled = label(piece.spelled) === label(piece.text) ? "" : `, spelled ${quoted(piece.spelled)}`;
-    const outcome = () => piece.symbols.map((symbol) => (symbol.token != null ? `${quoted(symbol.text)} ${symbol.token}`
-      : `${quoted(symbol.text)} is not a token: ${symbol.bytes.map((byte) => byte.token ?? "dropped").join(" ")}`)).join(", ");
+    const outcome = () => piece.symbols.map(symbolOutcome).join(", ");
     const tokenOf = (node) => {
-      // The place of a symbol that is left: symbols before it are those whose text ends before it starts.
-      let index = 0;
-      for (let length = 0, start = piece.merging.symbols.slice(0, node.from).reduce((sum, one) => sum + one.n, 0); length < start; index++) {
-        length += bytesOf(piece.symbols[index]?.text ?? ".").length;
-      }
-      return own[at][0] + piece.symbols.slice(0, index).reduce((sum, symbol) => sum + symbolTokens(symbol), 0);
+      const before = prepared().nodes.filter((other) => !other.parent && other.from < node.from).length;
+      return own[at][0] + piece.symbols.slice(0, before).reduce((sum, symbol) => sum + symbolTokens(symbol), 0);
     };
     return {
-      title: `Piece ${at + 1} of ${steps.pieces.length}: ${short(label(piece.text), 30)}`, tokens: own[at], isPiece: true,
+      title: `Piece ${at + 1} of ${steps.pieces.length}: ${short(label(piece.text), 30)}`, tokens: own[at],
       length: piece.whole != null ? 1 : piece.merging.pops.length + 1,
       caption(step) {
         if (piece.whole != null) return `${quoted(piece.text)}${spelled} is token ${piece.whole} as a whole.`;
-        const last = step === piece.merging.pops.length ? ` Tokens: ${outcome() || "none"}.` : "";
+        const last = step === piece.merging.pops.length ? ` At the end, ${outcome() || "nothing is left"}.` : "";
         return `${step ? "" : `${quoted(piece.text)}${spelled}. `}${mergingCaption(prepared(), step)}${last}`;
       },
       draw(step) {

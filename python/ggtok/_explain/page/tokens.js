@@ -112,7 +112,7 @@ function tokenCard(trace, at, select) {
   const reasons = [at - 1, at].filter((left) => trace.why.has(left)).map((left) => {
     const other = left === at ? at + 1 : left;
     const link = el("button", { type: "button", class: "link mono", onclick: () => select(other) }, tokenFace(trace, other).line);
-    return el("div", {}, el("h4", {}, `Why is it not one token with the ${left === at ? "next" : "previous"}, `, link, "?"),
+    return el("div", {}, el("h3", {}, `Why is it not one token with the ${left === at ? "next" : "previous"}, `, link, "?"),
       el("ul", {}, trace.why.get(left).reasons.map((reason) => el("li", {}, reason.message))));
   });
   return [el("dl", {}, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))), ...reasons];

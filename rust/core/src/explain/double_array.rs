@@ -268,3 +268,6 @@ impl DoubleArrayTrace {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

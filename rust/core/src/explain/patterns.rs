@@ -277,3 +277,77 @@ fn rewrite(pattern: &str) -> Option<String> {
     }
     Some(rewritten)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Patterns, TooHard};
+    use crate::explain::trace::Cut;
+    use crate::pretokenizer::FAMILIES;
+
+    fn family(name: &str) -> Patterns {
+        Patterns::new(FAMILIES.iter().find(|family| family.name == name).expect("a family"))
+    }
+
+    #[test]
+    fn every_pattern_has_a_regex_or_code_and_is_its_alternatives() {
+        for family in FAMILIES {
+            for pattern in Patterns::new(family).0 {
+                assert!(pattern.regex.is_some() || pattern.code.is_some(), "{}: {}", family.name, pattern.text);
+                assert_eq!(pattern.alternatives.join("|"), pattern.text);
+                if pattern.regex.is_some() {
+                    assert_eq!(pattern.alternative_regexes.len(), pattern.alternatives.len(), "{}", family.name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pieces_know_their_alternatives() -> Result<(), TooHard> {
+        let cut = |start, end, alternative| Cut { start, end, alternative };
+        let patterns = family("starcoder");
+        assert_eq!(
+            patterns.0[1].alternatives,
+            [
+                "'s",
+                "'t",
+                "'re",
+                "'ve",
+                "'m",
+                "'ll",
+                "'d",
+                r" ?\p{L}+",
+                r" ?\p{N}+",
+                r" ?[^\s\p{L}\p{N}]+",
+                r"\s+(?!\S)"
+            ]
+        );
+        let found = patterns.passes("it's é1".as_bytes())?;
+        assert_eq!(found[0], [cut(0, 7, None), cut(7, 8, Some(0))]);
+        // The space before a space that is no match is llama.cpp's own.
+        assert_eq!(found[1], [cut(0, 2, Some(7)), cut(2, 4, Some(0)), cut(4, 7, Some(7)), cut(7, 8, Some(8)),]);
+        let [found] = &family("bloom").passes(b"a, b")?[..] else { panic!("one pattern") };
+        assert_eq!(found[..], [cut(0, 1, Some(0)), cut(1, 2, None), cut(2, 4, Some(0))]);
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn cuts_tile_the_text_and_matches_are_named(text in "[a-cA-C0-9 .,'\n中é\u{301}]{0,30}") {
+            for family in FAMILIES {
+                let patterns = Patterns::new(family);
+                for (pattern, cuts) in patterns.0.iter().zip(patterns.passes(text.as_bytes()).expect("short")) {
+                    let ends = cuts.iter().map(|cut| cut.end);
+                    let starts: Vec<_> = [0].into_iter().chain(ends).take(cuts.len()).collect();
+                    prop_assert_eq!(cuts.iter().map(|cut| cut.start).collect::<Vec<_>>(), starts);
+                    prop_assert_eq!(cuts.last().map_or(0, |cut| cut.end), text.len());
+                    // Of two stretches without a match side by side, one would be part of the other.
+                    let unmatched = |pair: &[Cut]| pair.iter().all(|cut| cut.alternative.is_none());
+                    let is_sure = pattern.code.is_none() && family.patterns.len() == 1;
+                    prop_assert!(!is_sure || !cuts.windows(2).any(unmatched), "{}: {:?}", family.name, cuts);
+                }
+            }
+        }
+    }
+}

@@ -211,3 +211,138 @@ fn quoted(text: &[u8]) -> String {
 fn name(text: &Bytes) -> String {
     quoted(&text.0)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+    use std::sync::Arc;
+
+    use super::super::{Explainer, Trace};
+    use crate::vocabulary::strings::StringIndex;
+    use crate::{Definition, EncodeOptions, Tokenizer};
+
+    type Tested = Result<(), Box<dyn Error>>;
+
+    /// An SPM vocabulary, without a space before texts.
+    fn spm(tokens: &[(&str, f32, i32)]) -> Result<Explainer, Box<dyn Error>> {
+        let texts: Vec<_> = tokens.iter().map(|token| token.0).collect();
+        let (data, index) = StringIndex::concatenate(&texts)?;
+        let (scores, types): (Vec<_>, Vec<_>) = tokens.iter().map(|token| (token.1, token.2)).unzip();
+        let definition = Definition {
+            model: "llama",
+            tokens: Some(index.view(&data)),
+            scores: Some(&scores),
+            token_types: Some(&types),
+            add_space_prefix: Some(false),
+            ..Definition::default()
+        };
+        Ok(Explainer::new(Arc::new(Tokenizer::new(&definition)?), None))
+    }
+
+    fn bpe(tokens: &[&str], merges: &[&str]) -> Result<Explainer, Box<dyn Error>> {
+        let (data, index) = StringIndex::concatenate(tokens)?;
+        let (merge_data, merge_index) = StringIndex::concatenate(merges)?;
+        let merges = Some(merge_index.view(&merge_data));
+        let definition = Definition {
+            model: "gpt2",
+            pre: Some("gpt-2"),
+            tokens: Some(index.view(&data)),
+            merges,
+            ..Definition::default()
+        };
+        Ok(Explainer::new(Arc::new(Tokenizer::new(&definition)?), merges))
+    }
+
+    fn explain(explainer: &Explainer, text: &str) -> Result<Trace, Box<dyn Error>> {
+        let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
+        let (trace, ids) = (explainer.explain(text, options)?, explainer.tokenizer().encode(text, options)?);
+        assert_eq!(trace.tokens.iter().map(|token| token.id).collect::<Vec<_>>(), ids);
+        Ok(trace)
+    }
+
+    /// The kinds and messages of the reasons.
+    fn why(explainer: &Explainer, text: &str, part: &str) -> Result<Vec<(&'static str, String)>, Box<dyn Error>> {
+        let start = text.find(part).ok_or("no such part")?;
+        let why = explainer.why(&explain(explainer, text)?, start..start + part.len())?;
+        Ok(why.reasons.into_iter().map(|reason| (reason.kind, reason.message)).collect())
+    }
+
+    const HEAD: [(&str, f32, i32); 3] = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3)];
+
+    #[test]
+    fn reasons_of_spm() -> Tested {
+        let words = [("a", 0.0, 1), ("b", 0.0, 1), ("c", 0.0, 1), ("ab", -2.0, 1), ("bc", -1.0, 1), ("▁", -9.0, 1)];
+        let explainer = spm(&[&HEAD[..], &words, &[("abcb", -3.0, 1), ("<u>", 0.0, 4)]].concat())?;
+        let cases = [
+            ("abc", "bc", "one_token", "“bc” is token 7 “bc”."),
+            ("abc", "b", "one_token", "“b” is a part of token 7 “bc”."),
+            (
+                "abc",
+                "ab",
+                "merge_lost",
+                "“bc” merged with the score -1 and took the last characters of “ab” away: “ab” has the score -2 and \
+                 comes later.",
+            ),
+            ("abc", "abc", "not_in_vocabulary", "The vocabulary has no token “abc”."),
+            ("abcb", "abcb", "merge_missing", "“abcb” is token 9, but no merge joins “a” and “bc”."),
+            (
+                "a<s>b",
+                "<s>",
+                "special_not_parsed",
+                "“<s>” is the control token 1, which is read only with parse_special.",
+            ),
+            (
+                "a<u>b",
+                "a<u>",
+                "special_boundary",
+                "“<u>” is the special token 10, which is cut out of the text before anything else.",
+            ),
+        ];
+        for (text, part, kind, message) in cases {
+            assert_eq!(why(&explainer, text, part)?.first(), Some(&(kind, message.to_owned())), "{text} {part}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn reasons_of_byte_pair_encoding() -> Tested {
+        let tokens = ["a", "b", "c", "Ġ", "ab", "bc", "abc", "Ġa", "é", "Ã", "©"];
+        let explainer = bpe(&tokens, &["b c", "a b", "Ġ a"])?;
+        let cases = [
+            ("abc", "ab", "merge_lost", "“bc” merged with the rank 0"),
+            ("abc", "abc", "merge_missing", "“abc” is token 6, but no merge joins “a” and “bc”."),
+            (
+                "ab ab",
+                "b a",
+                "piece_boundary",
+                "“ab” and “ ab” are two pieces, which no merge joins: “ ?\\\\p{L}+” in pattern 1",
+            ),
+            ("cb", "cb", "not_in_vocabulary", "The vocabulary has no token “cb”."),
+            ("é", "é", "not_in_vocabulary", "The vocabulary has no token “Ã©”."),
+        ];
+        for (text, part, kind, message) in cases {
+            let reasons = why(&explainer, text, part)?;
+            let (found, said) = reasons.first().ok_or("no reason")?;
+            assert!(*found == kind && said.starts_with(message), "{text} {part}: {found} {said}");
+        }
+        // Half a character is asked about as a whole.
+        let trace = explain(&explainer, "aé")?;
+        let why = explainer.why(&trace, 2..3)?;
+        assert_eq!((why.start, why.end, why.tokens), (1, 3, vec![1, 2]));
+        for (start, end) in [(0, 0), (2, 1), (0, 4)] {
+            assert!(explainer.why(&trace, start..end).is_err());
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn traces_are_bounded() -> Tested {
+        let explainer = bpe(&["a"], &[])?;
+        let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
+        let too_long = explainer.explain(&*"a".repeat((1 << 20) + 1), options).map(|_| ());
+        assert_eq!(too_long, Err(super::ExplainError::TextTooLong { len: (1 << 20) + 1 }));
+        let too_many = explainer.explain(&*"a".repeat(1 << 20), options).map(|_| ());
+        assert_eq!(too_many, Err(super::ExplainError::TooManySteps { limit: super::super::limit::MAX_STEPS }));
+        Ok(())
+    }
+}
