@@ -102,13 +102,11 @@ class Layout:
             size if column.kind == "number" else min(size, max(MIN_CELL, len(column.name)))
             for size, column in zip(natural, columns, strict=True)
         ]
-        self.widths = list(natural)
-        for _ in range(sum(natural) + len(GAP) * (len(columns) - 1) - width):
-            # The widest of those that may become narrower does.
-            spare = [(size, place) for place, size in enumerate(self.widths) if size > least[place]]
-            if not spare:
-                break
-            self.widths[max(spare)[1]] -= 1
+        # The widest columns become narrower, down to the same width, until all fit.
+        self.widths, most = natural, width
+        while sum(self.widths) + len(GAP) * (len(columns) - 1) > width and most > 0:
+            most -= 1
+            self.widths = [max(low, min(size, most)) for low, size in zip(least, natural, strict=True)]
         self.groups = self._packed(width)
         for group in self.groups:
             room = width - sum(self.widths[place] for place in group) - len(GAP) * len(group) - len(INDENT)
