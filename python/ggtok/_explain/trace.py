@@ -164,6 +164,11 @@ class Trace:
         >>> import ggtok
         >>> trace = ggtok.Tokenizer.builtin("bpe").explain("LoRA")
         >>> print(trace.to_text(["queue"], width=80))
+        Queue of 'LoRA'
+        Neighbours that can merge wait in a queue: the lowest rank comes first, the
+        leftmost of equal ones.
+        rank  size  text  left  right  token
+        9356     2  'RA'     2      3   9612
         """
         from .text import render
 
