@@ -39,6 +39,7 @@ __all__ = [
     "count_words",
     "decode_batch",
     "encode_batch",
+    "explain_trie",
     "families",
     "id_of_piece",
     "idle_merges",
@@ -844,3 +845,28 @@ def parting(
     first: Tokenizer, second: Tokenizer, argument: object, add_special: bool, parse_special: bool
 ) -> tuple[int, tuple[int, int, int] | None, tuple[int, int, int] | None] | None:
     """The first place where the ids of a text part."""
+
+class RawTrace:
+    """Every step from a text to its tokens, as the core has it."""
+
+    def tokens(self) -> list[tuple[int, int, int]]:
+        """The ids of the tokens, each with the start and end of its span in bytes."""
+
+    def json(self) -> str:
+        """The trace as JSON."""
+
+    def why(self, start: int, end: int) -> str:
+        """Why the bytes from `start` to `end` did not become one token, as JSON."""
+
+def explain(
+    tokenizer: Tokenizer,
+    merges: StringArray | None,
+    argument: object,
+    add_special: bool,
+    parse_special: bool,
+    continues: bool,
+) -> RawTrace:
+    """Encodes a text in the textbook way and keeps every step."""
+
+def explain_trie(words: Iterable[str | ReadableBuffer], queries: Iterable[str | ReadableBuffer]) -> str:
+    """The double array of a few words, built word by word, walked and packed, as JSON."""

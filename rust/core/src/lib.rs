@@ -24,7 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#[cfg(feature = "explain")]
+#[cfg(any(test, feature = "explain"))]
 pub mod explain;
 pub mod trie;
 pub mod unicode;

@@ -14,8 +14,6 @@ mod digits;
 mod families;
 mod joint;
 mod lines;
-#[cfg(test)]
-mod oracle;
 mod settled;
 mod shape;
 mod splitter;

@@ -21,6 +21,8 @@ pub(crate) use repairs::newline;
 pub use slots::{Given, SLOTS, Slot, SpecialIds, SpecialTokens};
 pub(crate) use texts::Texts;
 
+use std::collections::HashMap;
+
 use crate::lookup::hash::Seed;
 use crate::lookup::index::Index;
 use crate::lookup::key::Key;
@@ -106,6 +108,8 @@ pub struct Vocabulary {
     seed: Seed,
     scores: Vec<f32>,
     attributes: Vec<Attributes>,
+    /// The attributes in the file of tokens whose attributes were repaired.
+    declared: HashMap<TokenId, Attributes>,
     special: SpecialTokens,
     settings: Settings,
     eog: Vec<TokenId>,
@@ -156,6 +160,12 @@ impl Vocabulary {
     #[inline]
     pub fn attributes(&self, id: TokenId) -> Attributes {
         self.attributes.get(id as usize).copied().unwrap_or_default()
+    }
+
+    /// A token's attributes before the vocabulary was repaired: llama.cpp builds some tables from them.
+    #[cfg(feature = "explain")]
+    pub(crate) fn declared_attributes(&self, id: TokenId) -> Attributes {
+        self.declared.get(&id).copied().unwrap_or_else(|| self.attributes(id))
     }
 
     /// The id of a text. O(length) expected.
@@ -245,6 +255,7 @@ impl Vocabulary {
             + self.index.heap_bytes()
             + self.scores.capacity() * size_of::<f32>()
             + self.attributes.capacity() * size_of::<Attributes>()
+            + self.declared.capacity() * size_of::<(TokenId, Attributes)>()
             + self.charsmap.capacity()
     }
 

@@ -10,6 +10,7 @@ mod dlpack;
 mod encoder;
 mod encoding;
 mod errors;
+mod explain;
 mod ints;
 mod memory;
 mod parts;
@@ -40,6 +41,8 @@ mod _ggtok {
     use super::encoder::StreamEncoder;
     #[pymodule_export]
     use super::encoding::{_encoding, Encoding};
+    #[pymodule_export]
+    use super::explain::{RawTrace, explain, explain_trie};
     #[pymodule_export]
     use super::memory::Buffer;
     #[pymodule_export]

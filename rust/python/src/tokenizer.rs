@@ -1,7 +1,8 @@
 //! The tokenizer class that `ggtok.Tokenizer` extends.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use ggtok_core::explain::Explainer;
 use ggtok_core::{
     Count, DecodeOptions, Definition, EncodeError, EncodeOptions, SLOTS, Scratch, ScratchPool, Spans, SpecialIds,
     TokenId,
@@ -35,6 +36,8 @@ pub struct Tokenizer {
     owner: Arc<Owner>,
     /// Scratch spaces for the threads of batches.
     pool: ScratchPool,
+    /// Made for the first trace.
+    pub(crate) explainer: OnceLock<Arc<Explainer>>,
 }
 
 impl Tokenizer {
@@ -144,7 +147,12 @@ impl Tokenizer {
             architecture: &architecture,
         };
         let core = run_long(py, || ggtok_core::Tokenizer::new(&definition))?;
-        Ok(Self { core: Arc::new(core), owner: Arc::default(), pool: ScratchPool::default() })
+        Ok(Self {
+            core: Arc::new(core),
+            owner: Arc::default(),
+            pool: ScratchPool::default(),
+            explainer: OnceLock::new(),
+        })
     }
 
     /// Encodes a text to a list of token ids.

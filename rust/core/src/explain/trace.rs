@@ -168,8 +168,22 @@ pub struct Pop {
     pub added: Vec<Bigram>,
 }
 
+/// A stretch of a text that was rewritten, and the bytes of the fragment that it stands for: byte for byte if both have
+/// one length, and else as a whole. A text that stayed as it is has one stretch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    /// Where it starts.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// Where it comes from starts in the fragment.
+    pub from: usize,
+    /// Where it comes from ends in the fragment.
+    pub to: usize,
+}
+
 /// Symbols that merge until no pair is left that can.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Merging {
     /// The symbols before the first merge.
     pub symbols: Vec<Symbol>,
@@ -188,12 +202,15 @@ pub struct Spm {
     pub space_prefix: bool,
     /// The fragment with `▁` for each space: the text that all positions here count in.
     pub escaped: Bytes,
+    /// Where the text comes from in the fragment.
+    pub origins: Vec<Origin>,
     /// The merges.
     pub merging: Merging,
-    /// For each text that could merge, the two symbols that it was last made of.
+    /// For each text that could merge, the two symbols that it was last made of, in the order of the texts. llama.cpp
+    /// looks up symbols here that are no tokens; it finds none, because every text here is a token.
     pub rev_merge: Vec<RevMerge>,
     /// How each symbol that is left became tokens.
-    pub resegmented: Vec<Resegment>,
+    pub symbols: Vec<SymbolTokens>,
 }
 
 /// SPM: the two symbols that a text was made of.
@@ -207,19 +224,6 @@ pub struct RevMerge {
     pub right: usize,
 }
 
-/// SPM: a symbol on its way to tokens.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Resegment {
-    /// Its text.
-    pub text: Bytes,
-    /// The token with this text.
-    pub token: Option<TokenId>,
-    /// If there is none: the two symbols that it was made of, each again on its way to tokens.
-    pub parts: Vec<Resegment>,
-    /// If it was not made of two: the byte tokens, or the unknown token, that stand for its bytes.
-    pub bytes: Vec<TokenId>,
-}
-
 /// BPE: pieces, in which symbols merge, the pair of the lowest rank first, the leftmost first of equal ranks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bpe {
@@ -230,10 +234,23 @@ pub struct Bpe {
     pub rewritten: Vec<&'static str>,
     /// The text that was cut: all positions here count in it.
     pub text: Bytes,
+    /// Where the text comes from: in the fragment, or in the text of [`HybridDna`].
+    pub origins: Vec<Origin>,
+    /// What was cut by itself: the whole text, or each word where whitespace was dropped.
+    pub words: Vec<Range>,
     /// One pass over all pieces so far per pattern.
     pub passes: Vec<Pass>,
     /// The pieces after the last pass.
     pub pieces: Vec<Piece>,
+}
+
+/// A part of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Range {
+    /// Where it starts.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
 }
 
 /// BPE: what one pattern did.
@@ -242,10 +259,10 @@ pub struct Pass {
     /// The pattern as written in llama.cpp.
     pub pattern: &'static str,
     /// Its alternatives, in order.
-    pub alternatives: Vec<String>,
+    pub alternatives: Vec<&'static str>,
     /// What the pattern was applied to: `code_points`, or `collapsed` where it names a category and every character
-    /// beyond ASCII becomes one that stands for its category; `code` where llama.cpp has code of its own that goes
-    /// before the pattern and gives other pieces here.
+    /// beyond ASCII becomes one that stands for its category; `code` where llama.cpp has code of its own, which goes
+    /// before the pattern.
     pub applied_to: &'static str,
     /// The pieces that it leaves.
     pub cuts: Vec<Cut>,
@@ -258,7 +275,8 @@ pub struct Cut {
     pub start: usize,
     /// Where it ends.
     pub end: usize,
-    /// Which of the alternatives matched; none for text between two matches.
+    /// Which of the alternatives matched; none for text between two matches, and for a piece of llama.cpp's own code
+    /// that the pattern as written does not give.
     pub alternative: Option<usize>,
 }
 
@@ -282,14 +300,15 @@ pub struct Piece {
     pub symbols: Vec<SymbolTokens>,
 }
 
-/// BPE: a symbol and its tokens.
+/// A symbol that is left after the last merge, and its tokens.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SymbolTokens {
     /// Its text.
     pub text: Bytes,
     /// The token with this text.
     pub token: Option<TokenId>,
-    /// If there is none: each byte, or each character of its spelling, with its token. One without a token is dropped.
+    /// If there is none: each byte of the text with its token. BPE drops a byte without a token; SPM writes the unknown
+    /// token for it, if the vocabulary has one.
     pub bytes: Vec<ByteToken>,
 }
 
@@ -307,6 +326,8 @@ pub struct ByteToken {
 pub struct HybridDna {
     /// The text in which tags are looked for: all positions here count in it.
     pub text: Bytes,
+    /// Where the text comes from in the fragment.
+    pub origins: Vec<Origin>,
     /// The stretches, in order.
     pub stretches: Vec<Stretch>,
 }
@@ -375,7 +396,7 @@ pub struct NormalizedCodePoint {
 /// WordPiece: a word.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Word {
-    /// The word with `▁` before it.
+    /// The word with `▁` before it, except for letters that continue the text before the fragment.
     pub text: Bytes,
     /// Where its first character starts in the fragment.
     pub start: usize,
@@ -405,10 +426,14 @@ pub struct Attempt {
 /// Unigram: the tokens with the highest sum of scores.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Unigram {
+    /// The character map; none if the vocabulary has none.
+    pub charsmap: Option<XcdaHeader>,
     /// How the fragment was normalized, from left to right.
     pub prefixes: Vec<Prefix>,
     /// The normalized text: all positions below count in it.
     pub normalized: Bytes,
+    /// Where the normalized text comes from in the fragment.
+    pub origins: Vec<Origin>,
     /// The score of an unknown character.
     pub unknown_score: f32,
     /// The places at which a character starts, each with the tokens that start there.
@@ -437,18 +462,29 @@ pub struct Prefix {
     pub appended: Bytes,
 }
 
+/// An XCDA, the compact double array of a character map, as a whole.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct XcdaHeader {
+    /// The number of 32-bit units.
+    pub num_units: usize,
+    /// BASE of the root, unit 0: every walk starts from it.
+    pub root_base: u32,
+    /// The length of all replacements, each with a zero byte at its end.
+    pub replacements_len: usize,
+}
+
 /// A step through an XCDA, the compact double array of a character map.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct XcdaStep {
     /// The byte that leads from a node to its child.
     pub byte: u8,
-    /// The node: its place in the array.
+    /// The node: its place in the array, BASE of the node before it and the byte, by exclusive or.
     pub node: usize,
     /// The array's 32 bits there; none beyond its end.
     pub unit: Option<u32>,
-    /// BASE: what leads on from the node, by exclusive or.
+    /// BASE: what leads on from the node, by exclusive or; 0 in a unit that is a value and no node.
     pub base: u32,
-    /// LCHECK: the byte that leads to this node.
+    /// LCHECK: the byte that leads to this node; bit 31 is set in a unit that is a value and no node.
     pub lcheck: u32,
     /// LEAF: whether a key ends here.
     pub leaf: bool,
@@ -463,8 +499,8 @@ pub struct XcdaStep {
 pub struct LatticePosition {
     /// The place.
     pub at: usize,
-    /// The best sum of scores up to here.
-    pub score_sum: f64,
+    /// The best sum of scores up to here; none if no token reaches the place.
+    pub score_sum: Option<f64>,
     /// The tokens, shortest first.
     pub candidates: Vec<Candidate>,
     /// The unknown token for one character, where no token is exactly that character.
@@ -482,8 +518,8 @@ pub struct Candidate {
     pub end: usize,
     /// Its score; 0 for a user-defined token.
     pub score: f64,
-    /// The sum of scores with it.
-    pub score_sum: f64,
+    /// The sum of scores with it; none at a place that no token reaches.
+    pub score_sum: Option<f64>,
     /// The best sum at its end before; none if nothing had reached it.
     pub champion: Option<f64>,
     /// Whether it became the best.
@@ -554,8 +590,11 @@ pub struct TrieStep {
 pub struct Plamo2 {
     /// Whether a byte order mark was skipped.
     pub skipped_bom: bool,
-    /// The text: all positions here count in it.
+    /// The text with U+FFFD for each byte that is not UTF-8: all positions here count in it. The byte order mark is
+    /// part of it.
     pub text: Bytes,
+    /// Where the text comes from in the fragment.
+    pub origins: Vec<Origin>,
     /// The places at which a character starts, from the last to the first.
     pub positions: Vec<CostPosition>,
     /// The way from the start to the end.
@@ -567,7 +606,11 @@ pub struct Plamo2 {
 pub struct CostPosition {
     /// The place.
     pub at: usize,
-    /// The candidates, longest first.
+    /// The state of llama.cpp's automaton: the longest text from here that a token ends with. Where the state before
+    /// it hid that text, a shorter one.
+    pub state: Bytes,
+    /// The tokens that `state` starts with, longest first, and at last the unknown character. What comes after a token
+    /// that costs as much as an unknown character is hidden by it.
     pub candidates: Vec<CostCandidate>,
     /// The lowest cost from here to the end.
     pub cost: i64,

@@ -36,24 +36,26 @@ pub(crate) struct Charsmap {
 /// A node: the label in bits 0 to 7 and 31, whether a key ends here in bit 8, the base in bits 10 to 30, shifted left
 /// by eight bits if bit 9 is set.
 #[derive(Debug, Clone, Copy)]
-struct Unit(u32);
+pub(crate) struct Unit(pub(crate) u32);
 
 impl Unit {
-    const fn base(self) -> usize {
+    /// What leads from the node to the place of its children, by exclusive or.
+    pub(crate) const fn base(self) -> usize {
         ((self.0 >> 10) << ((self.0 & 1 << 9) >> 6)) as usize
     }
 
     /// The label: a byte, except in a unit that is no node.
-    const fn label(self) -> u32 {
+    pub(crate) const fn label(self) -> u32 {
         self.0 & (1 << 31 | 0xFF)
     }
 
-    const fn is_leaf(self) -> bool {
+    /// Whether a key ends at the node.
+    pub(crate) const fn is_leaf(self) -> bool {
         self.0 >> 8 & 1 != 0
     }
 
     /// The offset of a replacement, in a unit that is no node.
-    const fn value(self) -> usize {
+    pub(crate) const fn value(self) -> usize {
         (self.0 & !(1 << 31)) as usize
     }
 }

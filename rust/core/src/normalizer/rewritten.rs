@@ -137,6 +137,28 @@ impl<'a> Rewritten<'a> {
     }
 }
 
+#[cfg(any(test, feature = "explain"))]
+impl Rewritten<'_> {
+    /// The text in stretches that stand for bytes of the original text, one for one or as a whole.
+    pub(crate) fn stretches(&self) -> Vec<crate::explain::trace::Origin> {
+        use crate::explain::trace::Origin;
+        if self.origins.len() != self.text.len() {
+            return vec![Origin { start: 0, end: self.text.len(), from: 0, to: self.text.len() }];
+        }
+        let (mut stretches, mut at, mut was_kept): (Vec<Origin>, _, _) = (Vec::new(), 0, false);
+        for same in self.origins.chunk_by(PartialEq::eq) {
+            let (start, end, from, to) = (at, at + same.len(), same[0].0 as usize, same[0].1 as usize);
+            let is_kept = same.len() == 1 && to == from + 1;
+            match stretches.last_mut() {
+                Some(last) if was_kept && is_kept && last.to == from => (last.end, last.to) = (end, to),
+                _ => stretches.push(Origin { start, end, from, to }),
+            }
+            (at, was_kept) = (end, is_kept);
+        }
+        stretches
+    }
+}
+
 /// A sink for tokens of a rewritten text. Leads their spans back to the whole input.
 pub(crate) struct Traced<'a, S> {
     pub sink: &'a mut S,

@@ -81,7 +81,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Learned, Splitter};
-    use crate::pretokenizer::oracle::Oracle;
+    use crate::explain::patterns::Patterns;
     use crate::pretokenizer::{FAMILIES, Family};
     use crate::steps;
     use crate::unicode::utf8;
@@ -94,13 +94,13 @@ mod tests {
         name: &'static str,
         splitter: Splitter,
         learned: Mutex<Learned>,
-        oracle: Oracle,
+        patterns: Patterns,
     }
 
     impl Case {
         fn new(family: &Family) -> Self {
-            let (splitter, oracle) = (Splitter::new(family), Oracle::new(family));
-            Self { name: family.name, splitter, learned: Mutex::default(), oracle }
+            let (splitter, patterns) = (Splitter::new(family), Patterns::new(family));
+            Self { name: family.name, splitter, learned: Mutex::default(), patterns }
         }
 
         fn split(&self, text: &[u8], piece: impl FnMut(usize, usize)) {
@@ -153,7 +153,7 @@ mod tests {
     fn check(case: &Case, text: &[u8]) {
         let mut pieces = Vec::new();
         case.split(text, |start, end| pieces.push((start, end)));
-        assert_eq!(pieces, case.oracle.split(text), "{}: {:?}", case.name, String::from_utf8_lossy(text));
+        assert_eq!(Ok(pieces), case.patterns.split(text), "{}: {:?}", case.name, String::from_utf8_lossy(text));
     }
 
     /// All texts of up to `len` of these.

@@ -6,6 +6,8 @@
 //! Deviations: (1) duplicate texts, on which llama.cpp aborts, are a typed error; (2) so are more tokens than there are
 //! 32-bit ids.
 
+use std::collections::HashMap;
+
 use super::repairs::declared;
 use super::{Attributes, Definition, Kind, Texts, Vocabulary, defaults};
 use crate::error::VocabularyError;
@@ -58,6 +60,7 @@ impl Vocabulary {
             seed: Seed::default(),
             scores: Vec::new(),
             attributes: Vec::new(),
+            declared: HashMap::new(),
             special,
             settings,
             eog: Vec::new(),

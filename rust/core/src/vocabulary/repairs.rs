@@ -114,7 +114,7 @@ impl Vocabulary {
 
     fn mark_control(&mut self, id: TokenId) {
         if !self.attributes(id).is_control() {
-            self.attributes[id as usize] = self.attributes(id).with(Attributes::CONTROL);
+            self.set_attributes(id, self.attributes(id).with(Attributes::CONTROL));
             self.repairs.push(format!("token {id} {:?} looks like a control token: marked as one", self.shown(id)));
         }
     }
@@ -122,7 +122,7 @@ impl Vocabulary {
     fn mark_unused(&mut self) {
         for id in 0..self.texts.len() {
             if self.attributes[id].is_control() && memchr::memmem::find(self.keys().get(id), b"unused").is_some() {
-                self.attributes[id] = self.attributes[id].with(Attributes::UNUSED);
+                self.set_attributes(id as TokenId, self.attributes[id].with(Attributes::UNUSED));
             }
         }
     }
@@ -139,7 +139,7 @@ impl Vocabulary {
         }
         for text in USER_DEFINED {
             if let Some(id) = self.id(text.as_bytes()) {
-                self.attributes[id as usize] = Attributes::USER_DEFINED;
+                self.set_attributes(id, Attributes::USER_DEFINED);
                 self.repairs.push(format!("token {id} {text:?} is always shown: marked as user-defined"));
             }
         }
@@ -155,7 +155,7 @@ impl Vocabulary {
         for (id, attributes) in [(end, Attributes::USER_DEFINED), (normal_s, Attributes::NORMAL)] {
             if let Some(id) = id {
                 eog.remove(&id);
-                self.attributes[id as usize] = attributes;
+                self.set_attributes(id, attributes);
                 self.repairs
                     .push(format!("token {id} {:?} does not end generation in this vocabulary", self.shown(id)));
             }
@@ -184,14 +184,14 @@ impl Vocabulary {
             self.strip_left("<mask>");
         } else if contains_any(&name, &["phi-3", "phi3"]) {
             for at in 0..self.special_order.len() {
-                let id = self.special_order[at] as usize;
-                self.attributes[id] = self.attributes[id].with(Attributes::RSTRIP);
+                let id = self.special_order[at];
+                self.set_attributes(id, self.attributes(id).with(Attributes::RSTRIP));
             }
             let find = |text| self.id(str::as_bytes(text)).ok_or(VocabularyError::MissingToken { text });
             let (end, keep) = (find("</s>")?, [find("<unk>")?, find("<s>")?, find("<|endoftext|>")?]);
-            self.attributes[end as usize] = self.attributes(end).with(Attributes::RSTRIP);
+            self.set_attributes(end, self.attributes(end).with(Attributes::RSTRIP));
             for id in keep {
-                self.attributes[id as usize] = self.attributes(id).without(Attributes::RSTRIP);
+                self.set_attributes(id, self.attributes(id).without(Attributes::RSTRIP));
             }
             self.repairs.push("Phi-3: special tokens take the whitespace after them".to_owned());
         } else if contains_any(&name, &["modern-bert"]) {
@@ -203,11 +203,16 @@ impl Vocabulary {
     fn strip_left(&mut self, text: &str) {
         match self.id(text.as_bytes()) {
             Some(id) => {
-                self.attributes[id as usize] = self.attributes(id).with(Attributes::LSTRIP);
+                self.set_attributes(id, self.attributes(id).with(Attributes::LSTRIP));
                 self.repairs.push(format!("token {id} {text:?} takes the whitespace before it"));
             }
             None => self.repairs.push(format!("there is no mask token {text:?}")),
         }
+    }
+
+    fn set_attributes(&mut self, id: TokenId, attributes: Attributes) {
+        let before = std::mem::replace(&mut self.attributes[id as usize], attributes);
+        self.declared.entry(id).or_insert(before);
     }
 
     fn shown(&self, id: TokenId) -> String {

@@ -1,0 +1,93 @@
+//! Traces: every step of an algorithm as JSON, which the Python layer turns into classes.
+
+use std::sync::Arc;
+
+use ggtok_core::explain::double_array::DoubleArrayTrace;
+use ggtok_core::explain::trace::Trace;
+use ggtok_core::explain::{ExplainError, Explainer};
+use ggtok_core::{EncodeOptions, TokenId};
+use pyo3::prelude::*;
+
+use crate::arguments::{TextArgument, objects, text, texts};
+use crate::errors::{Raise, invalid};
+use crate::run::run_long;
+use crate::strings::StringArray;
+use crate::tokenizer::Tokenizer;
+
+/// Every step from a text to its tokens.
+#[pyclass(frozen, module = "ggtok._ggtok")]
+pub struct RawTrace {
+    explainer: Arc<Explainer>,
+    trace: Trace,
+}
+
+/// Encodes a text in the textbook way and keeps every step. `merges` are the rules of the tokenizer's file.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub fn explain(
+    py: Python<'_>,
+    tokenizer: &Tokenizer,
+    merges: Option<PyRef<'_, StringArray>>,
+    argument: &Bound<'_, PyAny>,
+    add_special: bool,
+    parse_special: bool,
+    continues: bool,
+) -> PyResult<RawTrace> {
+    let argument = text(argument)?;
+    let merges = merges.as_ref().map(|merges| merges.view());
+    let (explainer, trace) = run_long(py, || {
+        let new = || Arc::new(Explainer::new(Arc::clone(&tokenizer.core), merges));
+        let explainer = tokenizer.explainer.get_or_init(new);
+        let trace = explainer.explain(argument.text(), EncodeOptions { add_special, parse_special, continues })?;
+        Ok::<_, ExplainError>((Arc::clone(explainer), trace))
+    })?;
+    Ok(RawTrace { explainer, trace })
+}
+
+#[pymethods]
+impl RawTrace {
+    /// The ids of the tokens, each with the start and end of its span in bytes.
+    fn tokens(&self) -> Vec<(TokenId, usize, usize)> {
+        self.trace.tokens.iter().map(|token| (token.id, token.start, token.end)).collect()
+    }
+
+    /// The trace as JSON.
+    fn json(&self, py: Python<'_>) -> PyResult<String> {
+        run_long(py, || serde_json::to_string(&self.trace).map_err(NoJson))
+    }
+
+    /// Why the bytes from `start` to `end` did not become one token, as JSON.
+    fn why(&self, py: Python<'_>, start: usize, end: usize) -> PyResult<String> {
+        let why = run_long(py, || self.explainer.why(&self.trace, start..end))?;
+        serde_json::to_string(&why).map_err(|error| NoJson(error).raise())
+    }
+}
+
+/// The double array of a few words, built word by word, walked and packed, as JSON.
+#[pyfunction]
+pub fn explain_trie(py: Python<'_>, words: &Bound<'_, PyAny>, queries: &Bound<'_, PyAny>) -> PyResult<String> {
+    let (words, queries) = (objects(words)?, objects(queries)?);
+    let (words, queries) = (texts(&words)?, texts(&queries)?);
+    let bytes = |texts: &[TextArgument<'_>]| Vec::from_iter(texts.iter().map(|text| text.text().as_bytes().to_vec()));
+    let (words, queries) = (bytes(&words), bytes(&queries));
+    let trace = run_long(py, || DoubleArrayTrace::new(&words, &queries))?;
+    run_long(py, || serde_json::to_string(&trace).map_err(NoJson))
+}
+
+/// An error of the conversion to JSON, which only a bug can cause.
+struct NoJson(serde_json::Error);
+
+impl Raise for NoJson {
+    fn raise(self) -> PyErr {
+        invalid(self.0.to_string())
+    }
+}
+
+impl Raise for ExplainError {
+    fn raise(self) -> PyErr {
+        match self {
+            Self::Encode(error) => error.raise(),
+            _ => invalid(self.to_string()),
+        }
+    }
+}

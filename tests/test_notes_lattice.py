@@ -1,0 +1,131 @@
+"""The traces of WordPiece, Unigram, RWKV and PLaMo-2, and of double arrays.
+
+They end in the ids and spans of llama.cpp on every recorded case, and show the tables of the notes in the shared
+folder's `seeds`: each test names its note by its number. The score table of Unigram needs a vocabulary made for it, so
+that test is in Rust (`rust/core/src/explain/tests.rs`).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import SHARED, shared_files
+from ggtok import GgtokError, Tokenizer, _ggtok
+from oracles import conformance, unigram
+
+FILES = ("bert-bge*", "nomic-bert-moe", "ugm-*", "rwkv-world", "plamo2-small")
+
+
+def trace(tokenizer: Tokenizer, text: str | bytes, **options: bool) -> Any:
+    """The trace of a text, without special tokens if not asked for."""
+    flags = {"add_special": False, "parse_special": False, "continues": False} | options
+    return json.loads(_ggtok.explain(tokenizer, None, text, *flags.values()).json())
+
+
+def steps(tokenizer: Tokenizer, text: str | bytes, **options: bool) -> Any:
+    """The steps of a text that is one fragment."""
+    (fragment,) = trace(tokenizer, text, **options)["fragments"]
+    return fragment["steps"]
+
+
+def opened(name: str) -> Tokenizer:
+    path = SHARED / "vocabs" / f"{name}.gguf"
+    if not path.is_file():
+        pytest.skip(f"no shared material at {SHARED} (set GGTOK_SHARED)")
+    return Tokenizer.from_gguf(path)
+
+
+@pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
+@pytest.mark.parametrize("path", [path for name in FILES for path in shared_files(f"conformance/{name}.jsonl.gz")])
+def test_traces_end_in_the_ids_of_llama_cpp(path: Path) -> None:
+    records = conformance.records(path)
+    header = next(records)
+    tokenizer = Tokenizer.from_gguf(SHARED / "vocabs" / header["file"], overrides=header["overrides"])
+    count = 0
+    for case in records:
+        if case["kind"] == "encode":
+            flags = {"add_special": case["add_special"], "parse_special": case["parse_special"]}
+            tokens = _ggtok.explain(tokenizer, None, case["text"], *flags.values(), False).tokens()
+            encoding = tokenizer.encode_with_offsets(case["text"], unit="byte", **flags)
+            spans = [(start, end) for _, start, end in tokens]
+            assert ([id for id, *_ in tokens], spans) == (case["ids"], list(map(tuple, encoding.offsets.tolist()))), (
+                case
+            )
+            count += 1
+    assert count > 100
+
+
+def test_note_002_wordpiece() -> None:
+    """`ÅWhat is LoRA?` with a BERT vocabulary."""
+    tokenizer = opened("bert-bge")
+    found = trace(tokenizer, "ÅWhat is LoRA?", add_special=True)
+    assert [token["id"] for token in found["tokens"]] == [101, 22091, 12707, 2003, 8840, 2527, 1029, 102]
+
+    shown = found["fragments"][0]["steps"]
+    # `cpts`, and `cpts_nfd` after the accent is gone.
+    assert shown["code_points"][0]["code_point"] == 0xC5
+    nfd = [point["nfd"] for point in shown["code_points"]]
+    assert nfd == [65, 87, 104, 97, 116, 32, 105, 115, 32, 76, 111, 82, 65, 63]
+    # `cpt_flags[65]`, and the letter in lower case.
+    assert shown["code_points"][0]["classes"] == ["letter", "uppercase", "nfd"]
+    assert shown["code_points"][0]["lowercase"] == ord("a")
+    assert [word["text"] for word in shown["words"]] == ["▁awhat", "▁is", "▁lora", "▁?"]
+    assert shown["max_token_len"] == 21
+
+    first = shown["words"][0]
+    attempts = [(attempt["text"], attempt["token"]) for attempt in first["attempts"]]
+    assert attempts == [("▁awhat", None), ("▁awha", None), ("▁awh", None), ("▁aw", 22091), ("hat", 12707)]
+    assert first["tokens"] == [22091, 12707]
+
+
+def test_note_000_the_charsmap() -> None:
+    """The length of the array, and the walk along `Wh`, in a vocabulary that has the same kind of map."""
+    shown = steps(opened("nomic-bert-moe"), "What is LoRA?")
+    assert shown["charsmap"]["num_units"] == 44288
+    walk = shown["prefixes"][0]["walk"]
+    assert shown["charsmap"]["root_base"] ^ ord("W") == walk[0]["node"] == 118
+    assert (walk[0]["lcheck"], walk[0]["leaf"], walk[0]["matched"]) == (ord("W"), False, True)
+    assert walk[0]["node"] ^ walk[0]["base"] ^ ord("h") == walk[1]["node"] == 554
+    assert (walk[1]["lcheck"] != ord("h"), walk[1]["matched"]) == (True, False)
+    # The text stays as it is, but for its spaces.
+    assert {prefix["outcome"] for prefix in shown["prefixes"]} == {"copied"}
+    assert [prefix["appended"] for prefix in shown["prefixes"]][:3] == ["▁W", "h", "a"]
+    assert shown["normalized"] == "▁What▁is▁LoRA?"
+
+
+def test_note_000_the_index_of_first_characters() -> None:
+    """`'u': [0, 1, 2]`, `'q': [3, 4]`."""
+    found = json.loads(_ggtok.explain_trie(["un", "uni", "unique", "que", "quick"], ["unique", "quit"]))
+    first = {chr(row["byte"]): row["words"] for row in found["by_first_byte"]}
+    assert first == {"u": [0, 1, 2], "q": [3, 4]}
+    assert [lookup["value"] for lookup in found["lookups"]] == [2, None]
+
+
+def test_a_packed_array_reads_as_llama_cpp_reads_it() -> None:
+    """By the oracle of the character map; the values are offsets of replacements there, and so the words themselves."""
+    words = ["un", "uni", "unique", "que", "quick", "é", "ém"]
+    found = json.loads(_ggtok.explain_trie(words, []))["xcda"]
+    units = [0] * found["num_units"]
+    for unit in found["units"]:
+        units[unit["index"]] = unit["unit"]
+    array = b"".join(unit.to_bytes(4, "little") for unit in units)
+    replacements = bytes(range(1, len(words) + 1)) + b"\0"
+    charsmap = len(array).to_bytes(4, "little") + array + replacements
+    for word, text in enumerate(words):
+        key = text.encode()
+        assert unigram.replace(charsmap, key + b"!") == (replacements[word:-1], len(key))
+    assert unigram.replace(charsmap, b"qu") is None
+
+
+def test_words_that_have_no_double_array() -> None:
+    with pytest.raises(GgtokError, match="word 1 is empty"):
+        _ggtok.explain_trie(["a", ""], [])
+    with pytest.raises(GgtokError, match="word 0 has a zero byte at offset 1"):
+        _ggtok.explain_trie([b"a\0"], [])
+    with pytest.raises(GgtokError, match="more than the 1000000 steps"):
+        _ggtok.explain_trie(["a" * 1_000_000], [])
+    with pytest.raises(TypeError, match="text 0"):
+        _ggtok.explain_trie([1], [])  # type: ignore[list-item]
