@@ -13,7 +13,7 @@ use super::bytes::Bytes;
 use super::trace::{Bpe, Fragment, HybridDna, Origin, Reason, Steps, Trace, Why};
 use super::{ExplainError, Explainer};
 use crate::sink::TokenId;
-use crate::vocabulary::Vocabulary;
+use crate::tokenizer::Tokenizer;
 
 impl Explainer {
     /// Why the bytes `range` of the text of a trace did not become one token, or that they did. A range that starts or
@@ -34,7 +34,7 @@ impl Explainer {
         let of_text = trace.tokens.iter().enumerate().filter(|(_, token)| token.fragment.is_some());
         let overlapping = of_text.filter(|(_, token)| token.start < range.end && range.start < token.end);
         let tokens: Vec<usize> = overlapping.map(|(index, _)| index).collect();
-        let mut asked = Asked { vocabulary: self.tokenizer().vocabulary(), trace, range, reasons: Vec::new() };
+        let mut asked = Asked { tokenizer: self.tokenizer(), trace, range, reasons: Vec::new() };
         asked.find(&tokens);
         Ok(Why { start: asked.range.start, end: asked.range.end, tokens, reasons: asked.reasons })
     }
@@ -42,7 +42,7 @@ impl Explainer {
 
 /// A question, and the reasons found so far.
 struct Asked<'a> {
-    vocabulary: &'a Vocabulary,
+    tokenizer: &'a Tokenizer,
     trace: &'a Trace,
     /// The characters, in bytes of the whole text.
     range: Range<usize>,
@@ -153,18 +153,22 @@ impl<'a> Asked<'a> {
             _ => {
                 let tag = overlapping.iter().find_map(|stretch| Some((stretch, stretch.tag?)));
                 let Some((stretch, id)) = tag else { return };
-                let message = format!("{} is a token, and no other crosses it.", quoted(self.vocabulary.text(id)));
+                let message =
+                    format!("{} is a token, and no other crosses it.", quoted(self.tokenizer.vocabulary().text(id)));
                 self.add("special_boundary", message, Some(origins.back(stretch.start)), Some(id));
             }
         }
     }
 
+    fn add_unknown(&mut self, text: &[u8]) {
+        self.add("not_in_vocabulary", format!("The vocabulary has no token {}.", quoted(text)), None, None);
+    }
+
     /// Whether a text is a token; if it is not, that is the reason.
     fn find_token(&mut self, text: &[u8]) -> Option<TokenId> {
-        let id = self.vocabulary.id(text);
+        let id = self.tokenizer.vocabulary().id(text);
         if id.is_none() {
-            let message = format!("The vocabulary has no token {}.", quoted(text));
-            self.add("not_in_vocabulary", message, None, None);
+            self.add_unknown(text);
         }
         id
     }

@@ -84,11 +84,21 @@ impl Asked<'_> {
         // Nothing outside took a part away, so no merge joins the symbols inside.
         let inside = merging.merged.get(first..end).unwrap_or_default();
         let mut inside = inside.iter().filter(|symbol| symbol.n > 0);
-        if let (Some(left), Some(right)) = (inside.next(), inside.next()) {
-            let (at, [left, right]) = (starts[right.index], [left, right].map(|symbol| name(&symbol.text)));
-            let message = format!("{shown} is token {token}, but no merge joins {left} and {right}.");
-            self.add("merge_missing", message, Some(back(at)), Some(token));
-        }
+        let (message, at) = match (inside.next(), inside.next()) {
+            (Some(left), Some(right)) => {
+                let (at, [left, right]) = (starts[right.index], [left, right].map(|symbol| name(&symbol.text)));
+                (format!("{shown} is token {token}, but no merge joins {left} and {right}."), at)
+            }
+            _ => {
+                let holder = &merging.symbols[starts.partition_point(|&start| start <= wanted.start) - 1];
+                let holder = name(&holder.text);
+                (
+                    format!("{shown} is token {token}, but a byte that is not UTF-8 takes it into {holder}."),
+                    wanted.start,
+                )
+            }
+        };
+        self.add("merge_missing", message, Some(back(at)), Some(token));
     }
 }
 
