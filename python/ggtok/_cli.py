@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
         )
         return sub
 
-    def of_texts(name: str, run: Callable[[argparse.Namespace], None], help: str) -> None:
+    def of_texts(name: str, run: Callable[[argparse.Namespace], None], help: str) -> argparse.ArgumentParser:
         sub = command(name, run, help)
         sub.add_argument("text", nargs="*", help="a text (default: standard input as one text)")
         sub.add_argument(
@@ -95,9 +95,11 @@ def _parser() -> argparse.ArgumentParser:
         sub.add_argument(
             "--parse-special", action="store_true", help="read control tokens written in the text as tokens"
         )
+        return sub
 
     of_texts("encode", _encode, "turn texts into token ids")
     of_texts("count", _count, "count the tokens of texts")
+    add_explain_options(of_texts("explain", _explain, "show every step from texts to their tokens"))
 
     sub = command("decode", _decode, "turn token ids into text")
     sub.add_argument("id", nargs="*", help="token ids (default: from standard input)")
@@ -107,6 +109,23 @@ def _parser() -> argparse.ArgumentParser:
     sub = command("inspect", _inspect, "show what a file's tokenizer is")
     sub.add_argument("path", nargs="?", metavar="MODEL", help="like --model")
     return parser
+
+
+def add_explain_options(sub: argparse.ArgumentParser) -> None:
+    """What `explain` has beside texts."""
+    sub.add_argument("-p", "--prompt", metavar="TEXT", action="append", default=[], help="a text, as in llama.cpp")
+    sub.add_argument("--html", metavar="PATH", help="write a page that needs no network")
+    modes = sub.add_mutually_exclusive_group()
+    modes.add_argument("--step", action="store_true", help="walk through the steps with keys; ? shows them")
+    modes.add_argument(
+        "--why", metavar="START:END", help="say why these characters are not one token; the first is number 0"
+    )
+    modes.add_argument(
+        "--compare", nargs=2, metavar="MODEL", help="the traces of two files beside each other, and where they part"
+    )
+    modes.add_argument(
+        "--trie", nargs="+", metavar="WORD", help="build, walk and pack a double array; looks up the words and each -p"
+    )
 
 
 class _Version(argparse.Action):
@@ -189,6 +208,12 @@ def _inspect(arguments: argparse.Namespace) -> None:
         if value:
             print(f"{name if name != before else '':<18} {value}")
             before = name
+
+
+def _explain(arguments: argparse.Namespace) -> None:
+    from ._cli_explain import run
+
+    run(arguments)
 
 
 def _tokenizer(arguments: argparse.Namespace) -> Tokenizer:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
     from ._check import Finding
+    from ._explain.trace import Trace
     from ._gguf import Array, Scalar
     from ._prefix import Source
 
@@ -289,6 +290,34 @@ class Tokenizer(ChatMethods, _ggtok.Tokenizer):
         from ._check import check
 
         return check(self)
+
+    def explain(
+        self, text: Text, *, add_special: bool = True, parse_special: bool = False, continues: bool = False
+    ) -> Trace:
+        """Encodes a text in the textbook way, and returns every step: `print` shows them as tables.
+
+        Takes the arguments of `encode`. See docs/explain.md.
+
+        Returns:
+            A `Trace`: `ids` as `encode` returns them, `why(start, end)`, `to_json()`, `to_html(path)`, and the steps as
+            typed classes.
+
+        Raises:
+            TypeError, VocabularyError: As `encode`.
+            GgtokError: The text is longer than 1 MiB, or takes more steps than a trace records.
+
+        Much slower than `encode`, and a trace takes some hundred times the memory of its text.
+
+        >>> import ggtok
+        >>> trace = ggtok.Tokenizer.builtin("bpe").explain("What is LoRA?")
+        >>> trace.ids
+        [9713, 5981, 6266, 78, 9612, 30]
+        >>> pieces = trace.fragments[0].steps.pieces
+        >>> [(pop.bigram.text, pop.bigram.rank) for pop in pieces[2].merging.pops]
+        """
+        from ._explain.trace import explain
+
+        return explain(self, text, add_special, parse_special, continues)
 
     def _merges(self) -> _ggtok.StringArray | None:
         return _merges(self._metadata, self.vocab.model)

@@ -1,0 +1,178 @@
+"""A trace as a page of HTML that needs nothing else, and as a fragment for notebooks.
+
+The page is put together from the files in `page/`. It holds the trace as JSON and draws it with the scripts that are in
+the page too; a content security policy forbids everything else. Texts of the trace never become markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+
+from .convert import Text, to_bytes
+from .sections import sections
+from .tables import Cell, Column, Row, Section
+from .text import cell, headline, shortened, shown
+from .trace import Trace
+
+SCRIPTS = ("base", "table", "merging", "lattice", "walks", "stages", "tokens", "trie", "main")
+"""The scripts of `page/`, in the order in which they need each other."""
+
+TITLE = 100
+"""The most columns of a title."""
+
+MAX_PAIRS = 500
+"""For how many neighbouring tokens the page knows why they are not one: asking takes time for each."""
+
+EXACT = 1 << 53
+"""JavaScript has no integers that are exact beyond."""
+
+FRAGMENT_TOKENS = 2000
+FRAGMENT_SECTIONS = 40
+FRAGMENT_ROWS = 60
+"""The most tokens, sections, and rows of a section in a fragment, which a notebook keeps with its output."""
+
+TONES = ("64, 140, 220", "220, 150, 30", "40, 160, 110", "170, 90, 190")
+"""Red, green and blue of the tokens' colours; thin enough to be read on in light and dark notebooks."""
+
+CONTROLS = {code: 0x2400 + code for code in range(0x20)} | {0x0A: "↵", 0x7F: "␡"}
+"""How controls are shown."""
+
+
+def page(trace: Trace) -> str:
+    """The page of a trace. Takes O(n) time for n steps."""
+    tables = list(map(_section, sections(trace)))
+    parts = {"trace": trace.to_json(), "why": _dumps(_whys(trace)), "sections": _dumps(tables)}
+    return render("trace", headline(trace, TITLE), parts)
+
+
+def trie_page(words: Sequence[Text], trie: str, tables: Sequence[Section]) -> str:
+    """The page of a double array: `trie` is the JSON of `_ggtok.explain_trie`, `tables` what the terminal shows."""
+    title = f"{', '.join(map(shown, words[:8]))}{' …' if len(words) > 8 else ''} in a double array"
+    return render("trie", title, {"trie": trie, "sections": _dumps(list(map(_section, tables)))})
+
+
+def render(view: str, title: str, parts: Mapping[str, str]) -> str:
+    """A page. `view` says which view of `main.js` draws it, from `parts`, which are JSON."""
+    folder = files(__package__) / "page"
+    style = (folder / "style.css").read_text(encoding="utf-8")
+    script = "\n".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+    data = ", ".join(f'"{name}": {part}' for name, part in {"view": json.dumps(view), **parts}.items())
+    values = {
+        "policy": f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "
+        "form-action 'none'",
+        "title": html.escape(title),
+        "style": style,
+        "script": script,
+        # In JSON, `<` stands in strings only. Escaped, it can neither end the element nor begin a comment.
+        "data": "{" + data.replace("<", "\\u003c") + "}",
+    }
+    template = (folder / "page.html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)
+
+
+def _hash(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode("utf-8")).digest()).decode("ascii")
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), default=_base64)
+
+
+def _base64(value: object) -> dict[str, str]:
+    if not isinstance(value, bytes):
+        raise TypeError(f"{type(value).__name__} is not for JSON")
+    return {"base64": base64.b64encode(value).decode("ascii")}
+
+
+def _whys(trace: Trace) -> list[tuple[int, object]]:
+    """Why each of the first tokens is not one token with the next: its place, and the answer."""
+    found = []
+    for place, (left, right) in enumerate(zip(trace.tokens, trace.tokens[1:], strict=False)):
+        if left.start < right.end and left.fragment is not None and right.fragment is not None:
+            found.append((place, json.loads(trace._raw.why(left.start, right.end))))
+            if len(found) == MAX_PAIRS:
+                break
+    return found
+
+
+def _section(section: Section) -> dict[str, object]:
+    rows = [([_exact(value) for value in row.cells], *(row.span or (None, None)), row.mark) for row in section.rows]
+    return {"title": section.title, "about": section.about, "columns": section.columns, "rows": rows}
+
+
+def _exact(value: Cell) -> Cell:
+    """A value as JavaScript can hold it: great integers and numbers such as infinity as words."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return str(value) if isinstance(value, int) and abs(value) > EXACT else value
+
+
+def fragment(trace: Trace) -> str:
+    """The tokens in colours and all tables, for a notebook: styles in attributes, no scripts, nothing to load."""
+    tables = [
+        f"<p>… {part} more tables …</p>" if isinstance(part, int) else _table(part)
+        for part in shortened(sections(trace), FRAGMENT_SECTIONS)
+    ]
+    title = html.escape(headline(trace, TITLE))
+    return (
+        f'<div style="line-height: 1.5"><p style="margin: 0 0 6px">{title}</p>'
+        f'<div style="margin-bottom: 10px">{"".join(_tokens(trace))}</div>{"".join(tables)}</div>'
+    )
+
+
+def _tokens(trace: Trace) -> Iterator[str]:
+    for place, token in enumerate(trace.tokens[:FRAGMENT_TOKENS]):
+        kind = "added" if token.fragment is None else ""
+        if token.fragment is not None and trace.fragments[token.fragment].token is not None:
+            kind = "special"
+        border = {"added": "1px dashed", "special": "1px solid"}.get(kind, "1px solid transparent")
+        yield (
+            f'<span title="token {token.id}{", " * bool(kind)}{kind}" style="display: inline-block; margin: 1px; '
+            f"padding: 1px 4px; border: {border}; border-radius: 4px; background: rgba({TONES[place % len(TONES)]}, "
+            '0.25); font-family: monospace; white-space: pre-wrap; vertical-align: top">'
+            f"{html.escape(_visible(token.piece or token.text))}<br>"
+            f'<span style="font-size: 75%">{token.id}</span></span>'
+        )
+        if to_bytes(token.piece).endswith(b"\n"):
+            yield "<br>"
+    if len(trace.tokens) > FRAGMENT_TOKENS:
+        yield f"<p>… {len(trace.tokens) - FRAGMENT_TOKENS} more tokens …</p>"
+
+
+def _visible(text: Text) -> str:
+    """A text in which newlines and other controls are seen, or bytes in hexadecimal."""
+    return text.hex(" ").upper() if isinstance(text, bytes) else text.translate(CONTROLS)
+
+
+def _table(section: Section) -> str:
+    head = "".join(_element("th", column, column.name) for column in section.columns)
+    rows = [
+        f'<tr><td colspan="{len(section.columns)}">… {row} more rows …</td></tr>'
+        if isinstance(row, int)
+        else "<tr>" + "".join(_element("td", *each) for each in _cells(section, row)) + "</tr>"
+        for row in shortened(section.rows, FRAGMENT_ROWS)
+    ]
+    return (
+        f"<details><summary>{html.escape(section.title)} ({len(section.rows)})</summary>"
+        f'<p style="margin: 4px 0">{html.escape(section.about)}</p><div style="overflow-x: auto"><table><thead><tr>'
+        f"{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div></details>"
+    )
+
+
+def _cells(section: Section, row: Row) -> Iterator[tuple[Column, str]]:
+    for value, column in zip(row.cells, section.columns, strict=True):
+        yield column, cell(value, column)
+
+
+def _element(tag: str, column: Column, value: str) -> str:
+    align = "right" if column.kind == "number" else "left"
+    font = "monospace" if column.kind in ("text", "texts") else "inherit"
+    style = f"padding: 1px 8px; text-align: {align}; white-space: pre-wrap; font-family: {font}"
+    return f'<{tag} style="{style}">{html.escape(value)}</{tag}>'

@@ -1,0 +1,312 @@
+"""The tables of SPM and of byte-pair encoding with its variants. Each takes O(n) time for n steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import accumulate
+from typing import TypeAlias
+
+from ..trace import Bigram, Bpe, HybridDna, Kmer, Merging, Piece, Spm, Symbol, SymbolTokens
+from .convert import Text, to_bytes, to_text
+from .origins import Origins
+from .tables import Row, Section, Span, section
+
+Spans: TypeAlias = Callable[[int, int], Span]
+"""From places in a rewritten text to the bytes of the text that they come from."""
+
+WINDOW = 3
+"""How many symbols on each side of a merge are shown."""
+
+SKIPPED = {
+    "left_gone": "skip: left is gone",
+    "right_gone": "skip: right is gone",
+    "text_changed": "skip: text has grown",
+}
+"""What happens to a bigram that is taken from the queue, by why it is stale."""
+
+REWRITTEN = {
+    "replaced": "bytes that are not UTF-8 became U+FFFD",
+    "escaped": "spaces became ▁",
+    "lowercased": "letters became lower case",
+    "whitespace_dropped": "whitespace was dropped",
+}
+
+
+def spm(steps: Spm, text: bytes, start: int) -> Iterator[Section]:
+    """The tables of SPM for a fragment that starts at byte `start`."""
+    spans = Origins(steps.origins, start).span
+    prefix = " and one is put before the text" if steps.space_prefix else ""
+    span = (start, start + len(text))
+    yield section(
+        "escaped",
+        "Escaped text",
+        f"Each space becomes ▁{prefix}.",
+        "text:text, bytes:number",
+        [Row((steps.escaped, len(to_bytes(steps.escaped))), span)],
+    )
+    places = _places(steps.merging, 0, by_bytes=True)
+
+    def at(bigram: Bigram) -> Span:
+        return spans(places[bigram.left], places[bigram.left] + bigram.size)
+
+    yield from _merging(steps.merging, at, "score")
+    yield section(
+        "rev_merge",
+        "Where merged texts come from (rev_merge)",
+        "For each text that could merge, the two symbols that it was last made of.",
+        "text:text, left:number, right:number",
+        [Row((entry.text, entry.left, entry.right)) for entry in steps.rev_merge],
+    )
+    yield _symbol_tokens(steps.symbols, spans, 0, by_bytes=True, named="")
+
+
+def bpe(steps: Bpe, text: bytes, start: int) -> Iterator[Section]:
+    """The tables of byte-pair encoding for a fragment that starts at byte `start`."""
+    return _bpe(steps, Origins(steps.origins, start).span, (start, start + len(text)))
+
+
+def _bpe(steps: Bpe, spans: Spans, span: Span) -> Iterator[Section]:
+    if steps.rewritten:
+        what = ", then ".join(REWRITTEN[name] for name in steps.rewritten)
+        yield section(
+            "rewritten", "Rewritten text", f"Before the text is cut, {what}.", "text:text", [Row((steps.text,), span)]
+        )
+    whole = to_bytes(steps.text)
+    if len(steps.words) > 1:
+        yield section(
+            "words",
+            "Words",
+            "Each stretch between whitespace is cut by itself.",
+            "start:number, end:number, text:text",
+            [
+                Row((word.start, word.end, to_text(whole[word.start : word.end])), spans(word.start, word.end))
+                for word in steps.words
+            ],
+        )
+    for number, made in enumerate(steps.passes, 1):
+        applied = {
+            "code_points": "at its characters",
+            "collapsed": "as text in which each character beyond ASCII stands for its category",
+            "code": "by llama.cpp's own code, which goes before the pattern",
+        }[made.applied_to]
+        yield section(
+            "pattern",
+            f"Pattern {number} of {len(steps.passes)}",
+            f"Each piece so far is cut {applied}. The family {steps.family} has the pattern {made.pattern}",
+            "start:number, end:number, piece:text, alternative:number, which is:word",
+            [
+                Row(
+                    (
+                        cut.start,
+                        cut.end,
+                        to_text(whole[cut.start : cut.end]),
+                        None if cut.alternative is None else cut.alternative + 1,
+                        "not matched" if cut.alternative is None else made.alternatives[cut.alternative],
+                    ),
+                    spans(cut.start, cut.end),
+                    "" if cut.alternative is None else "won",
+                )
+                for cut in made.cuts
+            ],
+        )
+    yield section(
+        "pieces",
+        "Pieces",
+        "No token goes beyond its piece; each is spelled as the vocabulary spells it.",
+        "piece:number, start:number, end:number, text:text, spelled:text, token:number, what happens:word",
+        [
+            Row(
+                (
+                    number,
+                    piece.start,
+                    piece.end,
+                    piece.text,
+                    piece.spelled,
+                    piece.whole,
+                    "its symbols merge" if piece.whole is None else "is a token as a whole",
+                ),
+                spans(piece.start, piece.end),
+                "" if piece.whole is None else "won",
+            )
+            for number, piece in enumerate(steps.pieces)
+        ],
+    )
+    for piece in steps.pieces:
+        if piece.whole is None:
+            yield from _piece(piece, spans)
+
+
+def _piece(piece: Piece, spans: Spans) -> Iterator[Section]:
+    by_bytes = piece.spelled == piece.text  # otherwise a character of the spelling is a byte of the text
+    places = _places(piece.merging, piece.start, by_bytes=by_bytes)
+
+    def at(bigram: Bigram) -> Span:
+        return spans(places[bigram.left], places[bigram.left] + _length(bigram.text, by_bytes))
+
+    named = f" of {piece.text!r}"
+    if len(piece.symbols) != 1 or piece.merging.pops:
+        yield from _merging(piece.merging, at, "rank", named)
+    yield _symbol_tokens(piece.symbols, spans, piece.start, by_bytes=by_bytes, named=named)
+
+
+def _symbol_tokens(
+    symbols: tuple[SymbolTokens, ...], spans: Spans, start: int, *, by_bytes: bool, named: str
+) -> Section:
+    rows = []
+    for symbol in symbols:
+        end = start + _length(symbol.text, by_bytes)
+        span = spans(start, end)
+        if symbol.token is not None:
+            rows.append(Row((symbol.text, symbol.token, "is a token"), span, "won"))
+        else:
+            rows.append(Row((symbol.text, None, "is no token: becomes its bytes"), span, "lost"))
+        for byte in symbol.bytes:
+            if byte.token is not None:
+                rows.append(Row((byte.text, byte.token, "stands for a byte"), span, "won"))
+            else:
+                rows.append(Row((byte.text, None, "has no token: dropped"), span, "lost"))
+        start = end
+    return section(
+        "tokens_of_symbols",
+        f"From symbols to tokens{named}",
+        "Each symbol that is left becomes its token, or else a token for each of its bytes.",
+        "symbol:text, token:number, what happens:word",
+        rows,
+    )
+
+
+def hybrid_dna(steps: HybridDna, text: bytes, start: int) -> Iterator[Section]:
+    """The tables of hybrid DNA for a fragment that starts at byte `start`."""
+    spans = Origins(steps.origins, start).span
+    whole = to_bytes(steps.text)
+    rows = []
+    for stretch in steps.stretches:
+        what = "a tag" if stretch.tag is not None else "DNA: six letters are a token" if stretch.kmers else "text"
+        span = spans(stretch.start, stretch.end)
+        rows.append(
+            Row((stretch.start, stretch.end, to_text(whole[stretch.start : stretch.end]), stretch.tag, what), span)
+        )
+    yield section(
+        "stretches",
+        "Text and DNA",
+        "What stands between <dna> and </dna> is cut into six letters each, and the rest is text.",
+        "start:number, end:number, text:text, tag:number, which is:word",
+        rows,
+    )
+    for stretch in steps.stretches:
+        if stretch.kmers:
+            yield section(
+                "kmers",
+                "K-mers",
+                "Letters become capitals, six at a time; the last are padded with A.",
+                "start:number, end:number, letters:text, token:number, what happens:word",
+                [_kmer(kmer, spans) for kmer in stretch.kmers],
+            )
+        if stretch.bpe is not None:
+            inner = Origins(stretch.bpe.origins, 0).span
+            composed = partial(_composed, spans, inner)
+            yield from _bpe(stretch.bpe, composed, spans(stretch.start, stretch.end))
+
+
+def _composed(outer: Spans, inner: Spans, start: int, end: int) -> Span:
+    return outer(*inner(start, end))
+
+
+def _kmer(kmer: Kmer, spans: Spans) -> Row:
+    what = "is a token" if kmer.is_known else "is no token: out of the vocabulary"
+    span = spans(kmer.start, kmer.end)
+    return Row((kmer.start, kmer.end, kmer.text, kmer.token, what), span, "won" if kmer.is_known else "lost")
+
+
+def _merging(merging: Merging, at: Callable[[Bigram], Span], by: str, named: str = "") -> Iterator[Section]:
+    """The symbols, the queue, and what is taken from the queue. `by` says what the queue is ordered by."""
+    order = "the highest score" if by == "score" else "the lowest rank"
+    yield section(
+        "symbols",
+        f"Symbols{named}",
+        "Merging begins with these, each linked to the one before it and the one after it.",
+        "index:number, prev:number, next:number, text:text, n:number",
+        [
+            Row((symbol.index, symbol.prev, symbol.next, symbol.text, symbol.n), at(_alone(symbol)))
+            for symbol in merging.symbols
+        ],
+    )
+    yield section(
+        "queue",
+        f"Queue{named}",
+        f"Neighbours that can merge wait in a queue: {order} comes first, the leftmost of equal ones.",
+        f"{by}:number, size:number, text:text, left:number, right:number, token:number",
+        [
+            Row((_key(bigram), bigram.size, bigram.text, bigram.left, bigram.right, bigram.token), at(bigram))
+            for bigram in merging.queue
+        ],
+    )
+    yield section(
+        "merges",
+        f"Merges{named}",
+        "The first of the queue merges if both its symbols are as they were; what can merge now joins the queue.",
+        f"{by}:number, text:text, left:number, right:number, token:number, what happens:word, symbols now:texts",
+        _pops(merging, at),
+    )
+    yield section(
+        "merged",
+        f"Symbols after merging{named}",
+        "No two neighbours can merge any more; a symbol that was merged into another has no length.",
+        "index:number, prev:number, next:number, text:text, n:number",
+        [
+            Row((symbol.index, symbol.prev, symbol.next, symbol.text, symbol.n), None, "won" if symbol.n else "lost")
+            for symbol in merging.merged
+        ],
+    )
+
+
+def _pops(merging: Merging, at: Callable[[Bigram], Span]) -> Iterator[Row]:
+    texts = [symbol.text for symbol in merging.symbols]
+    prev, next = [symbol.prev for symbol in merging.symbols], [symbol.next for symbol in merging.symbols]
+    for pop in merging.pops:
+        bigram = pop.bigram
+        cells = (_key(bigram), bigram.text, bigram.left, bigram.right, bigram.token)
+        if pop.stale is not None:
+            yield Row((*cells, SKIPPED[pop.stale], None), at(bigram), "lost")
+            continue
+        texts[bigram.left] = bigram.text
+        next[bigram.left] = next[bigram.right]
+        if next[bigram.left] >= 0:
+            prev[next[bigram.left]] = bigram.left
+        yield Row((*cells, "merge", _around(bigram.left, texts, prev, next)), at(bigram), "won")
+        for new in pop.added:
+            cells = (_key(new), new.text, new.left, new.right, new.token)
+            yield Row((*cells, "add", None), at(new))
+
+
+def _around(index: int, texts: list[Text], prev: list[int], next: list[int]) -> tuple[Text, ...]:
+    """The symbols around a merged one; an empty text stands for more of them."""
+    before: list[Text] = []
+    after: list[Text] = []
+    for links, found in ((prev, before), (next, after)):
+        at = links[index]
+        while at >= 0 and len(found) < WINDOW:
+            found.append(texts[at])
+            at = links[at]
+        if at >= 0:
+            found.append("")
+    return (*reversed(before), texts[index], *after)
+
+
+def _places(merging: Merging, start: int, *, by_bytes: bool) -> list[int]:
+    """Where each symbol starts in the text, by its index."""
+    return list(accumulate((_length(symbol.text, by_bytes) for symbol in merging.symbols), initial=start))
+
+
+def _alone(symbol: Symbol) -> Bigram:
+    """A symbol as if it were a bigram, to ask where it is."""
+    return Bigram(symbol.index, symbol.index, symbol.text, symbol.n, None, None, None)
+
+
+def _length(text: Text, by_bytes: bool) -> int:
+    return len(to_bytes(text)) if by_bytes else len(text)
+
+
+def _key(bigram: Bigram) -> int | float | None:
+    return bigram.rank if bigram.score is None else bigram.score

@@ -1,0 +1,37 @@
+"""Where a rewritten text comes from: for places in it, the bytes of the text that became them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+
+from ..trace import Origin
+from .tables import Span
+
+
+class Origins:
+    """Places in a rewritten text, and the bytes of the text that they come from. O(log n) for each look-up.
+
+    `start` is where the fragment starts whose bytes the origins count.
+    """
+
+    def __init__(self, origins: Iterable[Origin], start: int) -> None:
+        self.origins = tuple(origins)
+        self.start = start
+        self._starts = [origin.start for origin in self.origins]
+        self._ends = [origin.end for origin in self.origins]
+
+    def span(self, start: int, end: int) -> Span:
+        """The bytes of the text that the bytes `start` to `end` of the rewritten text come from."""
+        if not self.origins:
+            return self.start, self.start
+        first = self.origins[max(bisect_right(self._starts, start) - 1, 0)]
+        last = self.origins[min(bisect_left(self._ends, end), len(self.origins) - 1)]
+        # A stretch of the same length was copied, byte for byte; any other stands for all of its origin.
+        low = first.from_ + start - first.start if _is_copy(first) else first.from_
+        high = last.from_ + end - last.start if _is_copy(last) else last.to
+        return self.start + low, self.start + max(high, low)
+
+
+def _is_copy(origin: Origin) -> bool:
+    return origin.end - origin.start == origin.to - origin.from_

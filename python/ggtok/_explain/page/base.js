@@ -1,0 +1,102 @@
+/* Elements, bytes and labels: what all views are made of. Text only ever becomes a text node or an attribute's value,
+ * never markup. */
+
+const byId = (id) => document.getElementById(id);
+const SVG = byId("svg").namespaceURI;
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value === true) node.setAttribute(name, "");
+    else if (value !== false && value != null) node.setAttribute(name, value);
+  }
+  node.append(...children.flat().filter((child) => child != null));
+  return node;
+}
+/** An HTML element. A string among the children becomes text. */
+const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
+/** An SVG element. */
+const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+const toBytes = new TextEncoder();
+const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The bytes of bytes, of a string, or of `{"base64": ...}`, as the data has bytes that are not UTF-8. */
+function bytesOf(text) {
+  if (text instanceof Uint8Array) return text;
+  if (typeof text === "string") return toBytes.encode(text);
+  return Uint8Array.from(atob(text.base64), (letter) => letter.charCodeAt(0));
+}
+
+const hex = (byte) => byte.toString(16).toUpperCase().padStart(2, "0");
+
+function decoded(bytes) {
+  try {
+    return strict.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+const lengthOfCharacter = (byte) => (byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4);
+
+/** Bytes as a line of text in which everything can be seen: spaces, controls, and bytes that are no character. */
+function label(text) {
+  const bytes = bytesOf(text);
+  let line = decoded(bytes);
+  if (line === null) {
+    line = "";
+    for (let at = 0; at < bytes.length; ) {
+      const n = lengthOfCharacter(bytes[at]);
+      const character = at + n <= bytes.length ? decoded(bytes.subarray(at, at + n)) : null;
+      line += character ?? `\\x${hex(bytes[at])}`;
+      at += character === null ? 1 : n;
+    }
+  }
+  return line.replace(/[\0-\x20\x7f-\xa0\xad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff]/g, (character) => {
+    const code = character.charCodeAt(0);
+    if (code === 0x20) return "␣";
+    if (code === 0x0a) return "↵";
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    if (code === 0x7f) return "␡";
+    return `⟨${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+  });
+}
+
+const short = (line, n = 24) => {
+  const characters = Array.from(line);
+  return characters.length <= n ? line : `${characters.slice(0, n - 1).join("")}…`;
+};
+
+/** About how wide a line is, in letters: East Asian characters and most symbols take two. */
+const widthOf = (line) => Array.from(line).reduce((sum, character) => sum + (character > "\u1100" ? 2 : 1), 0);
+
+const quoted = (text) => `“${label(text)}”`;
+const codePoint = (number) => `U+${number.toString(16).toUpperCase().padStart(4, "0")}`;
+const number = (value) => {
+  if (value == null) return "";
+  if (Number.isInteger(value)) return String(value).replace("-", "−");
+  return value.toFixed(Math.abs(value) < 100 ? 4 : 2).replace(/\.?0+$/, "").replace("-", "−");
+};
+const plural = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+
+/** The last index in 0..n for which `isBefore` holds, which is true up to some index and false after it. */
+function lastIndex(n, isBefore) {
+  let low = 0;
+  let high = n - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (isBefore(middle)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/** `size` indices around `middle`, inside 0..count. */
+function windowAround(middle, size, count) {
+  const start = Math.max(0, Math.min(middle - (size >> 1), count - size));
+  return [start, Math.min(count, start + size)];
+}
+
+/** A box that scrolls sideways, and by keys. */
+const scroller = (name, ...children) => el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name }, ...children);

@@ -1,0 +1,64 @@
+"""What all views of a trace share: sections with columns and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from .convert import Text
+
+Kind: TypeAlias = Literal["text", "texts", "number", "word"]
+"""What a column holds: text of the input or of the vocabulary, which is shown in quotes; several such texts; numbers,
+aligned to the right; words in plain English."""
+
+Cell: TypeAlias = Text | int | float | tuple[Text, ...] | None
+"""A value, `None` where there is none."""
+
+Span: TypeAlias = tuple[int, int]
+"""Where bytes of the text start and end."""
+
+
+class Column(NamedTuple):
+    """A column of a table."""
+
+    name: str
+    kind: Kind
+
+
+class Row(NamedTuple):
+    """A row of a table: one step."""
+
+    cells: tuple[Cell, ...]
+    """One value per column."""
+    span: Span | None = None
+    """The bytes of the text that the step is about, if it is about any."""
+    mark: Literal["", "won", "lost"] = ""
+    """`won` for what was taken, `lost` for what was tried and not taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A table with what it shows."""
+
+    key: str
+    """What kind of section it is, such as `symbols`. Two traces are compared section by section."""
+    title: str
+    """A few words."""
+    about: str
+    """What happens in this step, in a sentence."""
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    fragment: int | None = None
+    """The fragment that it is about, a place in `Trace.fragments`; none for the whole text."""
+
+
+def columns(names: str) -> tuple[Column, ...]:
+    """Columns from their names, `name:kind` each, with commas between them."""
+    split = (name.partition(":") for name in names.split(", "))
+    return tuple(Column(name, kind) for name, _, kind in split)  # type: ignore[arg-type]
+
+
+def section(key: str, title: str, about: str, names: str, rows: Iterable[Row]) -> Section:
+    """A section with the columns of `columns(names)`."""
+    return Section(key, title, about, columns(names), tuple(rows))

@@ -1,0 +1,184 @@
+"""Writes the Python classes of a trace and docs/trace.md, from the structures of the Rust crate.
+
+python scripts/generate_trace.py
+python scripts/generate_trace.py --check      # exit code 1 if a file is not current
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = [ROOT / "rust/core/src/explain" / name for name in ("trace.rs", "double_array.rs")]
+MODULE = ROOT / "python/ggtok/trace.py"
+PAGE = ROOT / "docs/trace.md"
+WRITTEN_BY_HAND = ("Trace", "Why")
+"""Structures whose Python classes have methods, and are not generated."""
+
+DO_NOT_EDIT = "Written by `python scripts/generate_trace.py` from the Rust crate. DO NOT EDIT."
+COMMENT = r"((?:^ *///[^\n]*\n)+)"
+STRUCTURE = re.compile(
+    COMMENT + r"^#\[derive\([^\n]*Serialize\)\]\n(?:^#\[[^\n]*\n)*^pub (struct|enum) (\w+) \{\n(.*?)^\}",
+    re.MULTILINE | re.DOTALL,
+)
+INTEGERS = ("usize", "u8", "u32", "u64", "i64", "TokenId")
+
+
+class Field(NamedTuple):
+    """A field of a structure."""
+
+    name: str
+    type: str
+    docs: str
+
+
+class Structure(NamedTuple):
+    """A structure, or an enumeration of structures, which are its fields then."""
+
+    name: str
+    docs: str
+    fields: list[Field]
+    is_enum: bool
+
+
+def structures(source: str) -> list[Structure]:
+    """The structures and enumerations of a Rust file that become JSON, in its order."""
+    found = []
+    for match in STRUCTURE.finditer(source):
+        is_enum = match[2] == "enum"
+        member = COMMENT + (r"^    (\w+)\((\w+)\),$" if is_enum else r"^    pub (\w+): ([^\n]*),$")
+        fields = [Field(each[2], each[3], prose(each[1])) for each in re.finditer(member, match[4], re.MULTILINE)]
+        found.append(Structure(match[3], prose(match[1]), fields, is_enum))
+    return found
+
+
+def prose(comment: str) -> str:
+    """A documentation comment as one paragraph; links to items have no meaning here."""
+    text = " ".join(line.strip().removeprefix("///").strip() for line in comment.splitlines())
+    return re.sub(r"\[`([^`]+)`\]", lambda link: f"`{link[1].replace('::', '.')}`", text)
+
+
+def inside(type: str, of: str) -> str | None:
+    match = re.fullmatch(rf"{of}<(.*)>", type)
+    return match[1] if match else None
+
+
+def python_type(type: str) -> str:
+    """The type hint of a Rust type."""
+    if item := inside(type, "Vec"):
+        return f"tuple[{python_type(item)}, ...]"
+    if item := inside(type, "Option"):
+        return f"{python_type(item)} | None"
+    if type in INTEGERS:
+        return "int"
+    return {"f32": "float", "f64": "float", "&'static str": "str", "String": "str", "Bytes": "Text"}.get(type, type)
+
+
+def json_type(type: str) -> str:
+    """What a Rust type is in JSON, in words."""
+    if item := inside(type, "Vec"):
+        return f"array of {json_type(item)}"
+    if item := inside(type, "Option"):
+        return f"{json_type(item)} or null"
+    if type in INTEGERS:
+        return "integer"
+    words = {"f32": "number", "f64": "number", "&'static str": "string", "String": "string", "bool": "boolean"}
+    return words.get(type) or ("[text](#text)" if type == "Bytes" else f"[{type}](#{type.lower()})")
+
+
+def snake(name: str) -> str:
+    """As serde writes the name of a variant."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def module(found: list[Structure]) -> str:
+    """The Python module."""
+    kinds = {field.type: snake(field.name) for each in found if each.is_enum for field in each.fields}
+    parts = [
+        '"""What a trace holds: one class per table that a reader of the algorithms would draw.\n\n'
+        f'{DO_NOT_EDIT}\n"""\n\n'
+        "from __future__ import annotations\n\n"
+        "from dataclasses import dataclass\n"
+        "from typing import ClassVar, TypeAlias\n\n"
+        "from ._explain.convert import Text"
+    ]
+    for each in found:
+        if each.is_enum or each.name in WRITTEN_BY_HAND:
+            continue
+        lines = ["@dataclass(frozen=True, slots=True)", f"class {each.name}:", docstring(each.docs), ""]
+        if each.name in kinds:
+            lines.append(f'    kind: ClassVar[str] = "{kinds[each.name]}"')
+        for field in each.fields:
+            name = f"{field.name}_" if keyword.iskeyword(field.name) else field.name
+            lines += [f"    {name}: {python_type(field.type)}", docstring(field.docs)]
+        parts.append("\n".join(lines))
+    for each in found:
+        if each.is_enum:
+            union = " | ".join(field.type for field in each.fields)
+            parts.append(f'{each.name}: TypeAlias = {union}\n"""{each.docs}"""')
+    return "\n\n\n".join(parts) + "\n"
+
+
+def docstring(text: str) -> str:
+    return textwrap.indent("\n".join(textwrap.wrap(f'"""{text}"""', 116, break_on_hyphens=False)), "    ")
+
+
+def page(found: list[Structure]) -> str:
+    """The page."""
+    parts = [
+        f"""# What a trace holds
+
+{DO_NOT_EDIT}
+
+`Tokenizer.explain` returns a [Trace](#trace). `trace.to_json()` has the structures below as JSON objects; in Python
+they are the immutable classes of `ggtok.trace`, with tuples as arrays. [Explain](explain.md) says how to use them.
+
+## Text
+
+A string; an object such as `{{"base64": "/w=="}}` for bytes that are not UTF-8. In Python `str`, and `bytes` for those.
+A number that JSON cannot hold, because it is infinite or no number, is null."""
+    ]
+    for each in found:
+        if each.is_enum:
+            rows = [f"| `{snake(field.name)}` | [{field.type}](#{field.type.lower()}) |" for field in each.fields]
+            docs = f"{each.docs} Its `kind` says which object it is."
+            parts.append("\n".join([f"## {each.name}\n\n{docs}\n", "| kind | object |", "| --- | --- |", *rows]))
+        else:
+            rows = [f"| `{field.name}` | {json_type(field.type)} | {escaped(field.docs)} |" for field in each.fields]
+            head = "\n".join(textwrap.wrap(each.docs, 120, break_on_hyphens=False))
+            parts.append("\n".join([f"## {each.name}\n\n{head}\n", "| field | type | |", "| --- | --- | --- |", *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def escaped(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def formatted(source: str) -> str:
+    """Python source as the project has it."""
+    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(MODULE), "-"]
+    return subprocess.run(command, input=source, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+
+
+def main() -> int:
+    """Writes or checks."""
+    found = [each for path in SOURCES if path.exists() for each in structures(path.read_text(encoding="utf-8"))]
+    code = 0
+    for path, text in ((MODULE, formatted(module(found))), (PAGE, page(found))):
+        if "--check" not in sys.argv[1:]:
+            path.write_text(text, encoding="utf-8")
+        elif not path.is_file() or path.read_text(encoding="utf-8") != text:
+            name = path.relative_to(ROOT)
+            print(f"{name} is not current: run python scripts/generate_trace.py", file=sys.stderr)
+            code = 1
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
