@@ -82,7 +82,7 @@ def test_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 def test_compare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     files = [str(VOCABULARIES / f"{name}.gguf") for name in ("bpe", "spm")]
     printed = shown(capsys, TEXT, "--compare", *files)
-    assert printed.startswith("bpe.gguf gives 6 tokens, spm.gguf 6; the ids differ. They part first in the table ")
+    assert printed.startswith("bpe.gguf gives 6 tokens, spm.gguf 7; the ids differ. They part first in the table ")
     assert printed.count("--- here they part ---") >= 1
     printed = shown(capsys, "--compare", files[0], files[0], "-p", TEXT)
     assert "the ids are the same. No step parts." in printed

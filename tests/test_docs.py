@@ -20,9 +20,9 @@ sys.path.insert(0, str(ROOT / "scripts"))
 file_map: Any = importlib.import_module("generate_file_map")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DEVIATIONS = (ROOT / "docs/deviations.md").read_text(encoding="utf-8")
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 WRITTEN = [page for page in PAGES if "DO NOT EDIT" not in page.read_text(encoding="utf-8")]
-MODULES = sorted(module.name for module in pkgutil.iter_modules(ggtok.__path__) if module.name != "__main__")
+MODULES = sorted(module.name for module in pkgutil.walk_packages(ggtok.__path__, "ggtok.") if module.name != "ggtok.__main__")
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -51,8 +51,13 @@ RUN = [
     ("docs/check.md", 4),
     ("docs/chunks.md", 4),
     ("docs/coming-from.md", 15),
+    ("docs/explain.md", 10),
+    ("docs/how/bpe.md", 7),
+    ("docs/how/detokenizing.md", 7),
     ("docs/how/plamo2.md", 18),
     ("docs/how/rwkv.md", 13),
+    ("docs/how/special-tokens.md", 6),
+    ("docs/how/spm.md", 6),
     ("docs/how/unigram.md", 8),
     ("docs/how/wordpiece.md", 9),
     ("docs/how/xcda.md", 20),
@@ -72,7 +77,7 @@ def test_examples_of_pages(page: str, fewest: int) -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings(name: str) -> None:
-    for test in doctest.DocTestFinder().find(importlib.import_module(f"ggtok.{name}")):
+    for test in doctest.DocTestFinder().find(importlib.import_module(name)):
         run_examples(test)
 
 
@@ -131,7 +136,7 @@ def test_changelog_has_unreleased() -> None:
     assert next(line for line in lines if line.startswith("## ")) == "## Unreleased"
 
 
-@pytest.mark.parametrize("script", ["generate_supported.py", "generate_file_map.py"])
+@pytest.mark.parametrize("script", ["generate_supported.py", "generate_file_map.py", "generate_trace.py"])
 def test_generated_pages_are_current(script: str) -> None:
     command = [sys.executable, str(ROOT / "scripts" / script), "--check"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -20,7 +20,7 @@ from .convert import to_bytes, to_text
 from .sections import sections
 from .tables import Row, Span
 from .terminal import columns_of, fitted, styled, wrapped
-from .text import Table, headline, shown
+from .text import LEAST_WIDTH, Table, headline, shown
 from .trace import Trace
 
 HELP = (
@@ -45,7 +45,6 @@ KEYS = {
 """What each key does, by what a terminal sends for it."""
 
 KEY = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Za-z]|.", re.DOTALL)
-LEAST_WIDTH = 20
 POLL = 0.25
 """Seconds after which the size of the terminal is looked at again."""
 
