@@ -1,8 +1,6 @@
-"""The traces of WordPiece, Unigram, RWKV and PLaMo-2, and of double arrays.
+"""The tables of the notes on WordPiece (002) and Unigram (000, 001), out of traces of the same models.
 
-They end in the ids and spans of llama.cpp on every recorded case, and show the tables of the notes in the shared
-folder's `seeds`: each test names its note by its number. The score table of Unigram needs a vocabulary made for it, so
-that test is in Rust (`rust/core/src/explain/tests.rs`).
+The score table of Unigram needs a vocabulary made for it: `rust/core/src/explain/tests.rs` has it.
 """
 
 from __future__ import annotations
@@ -12,11 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SHARED, shared_files
 from ggtok import GgtokError, Tokenizer, _ggtok
-from oracles import conformance, unigram
-
-FILES = ("bert-bge*", "nomic-bert-moe", "ugm-*", "rwkv-world", "plamo2-small")
+from oracles import unigram
 
 
 def trace(tokenizer: Tokenizer, text: str | bytes, **options: bool) -> Any:
@@ -59,8 +54,9 @@ def test_traces_end_in_the_ids_of_llama_cpp(path: Path) -> None:
 
 
 def test_note_002_wordpiece() -> None:
+def test_note_002_wordpiece(shared: Path) -> None:
     """`ÅWhat is LoRA?` with a BERT vocabulary."""
-    tokenizer = opened("bert-bge")
+    tokenizer = Tokenizer.from_gguf(shared / "vocabs/bert-bge.gguf")
     found = trace(tokenizer, "ÅWhat is LoRA?", add_special=True)
     assert [token["id"] for token in found["tokens"]] == [101, 22091, 12707, 2003, 8840, 2527, 1029, 102]
 
@@ -81,9 +77,9 @@ def test_note_002_wordpiece() -> None:
     assert first["tokens"] == [22091, 12707]
 
 
-def test_note_000_the_charsmap() -> None:
+def test_note_000_the_charsmap(shared: Path) -> None:
     """The length of the array, and the walk along `Wh`, in a vocabulary that has the same kind of map."""
-    shown = steps(opened("nomic-bert-moe"), "What is LoRA?")
+    shown = steps(Tokenizer.from_gguf(shared / "vocabs/nomic-bert-moe.gguf"), "What is LoRA?")
     assert shown["charsmap"]["num_units"] == 44288
     walk = shown["prefixes"][0]["walk"]
     assert shown["charsmap"]["root_base"] ^ ord("W") == walk[0]["node"] == 118
