@@ -482,7 +482,7 @@ pub struct XcdaStep {
     pub node: usize,
     /// The array's 32 bits there; none beyond its end.
     pub unit: Option<u32>,
-    /// BASE: what leads on from the node, by exclusive or.
+    /// BASE: what leads on from the node, by exclusive or; 0 in a unit that is a value and no node.
     pub base: u32,
     /// LCHECK: the byte that leads to this node; bit 31 is set in a unit that is a value and no node.
     pub lcheck: u32,

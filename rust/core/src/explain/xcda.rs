@@ -66,14 +66,15 @@ impl<'a> Xcda<'a> {
             let found = self.unit(node);
             let unit = found.unwrap_or(Unit(0));
             let matched = unit.label() == u32::from(byte);
+            let is_node = unit.label() <= u32::from(u8::MAX);
             let value = self.unit(node ^ unit.base()).filter(|_| matched && unit.is_leaf()).map(Unit::value);
             steps.push(XcdaStep {
                 byte,
                 node,
                 unit: found.map(|unit| unit.0),
-                base: unit.base() as u32,
+                base: if is_node { unit.base() as u32 } else { 0 },
                 lcheck: unit.label(),
-                leaf: unit.is_leaf(),
+                leaf: is_node && unit.is_leaf(),
                 value: value.map(|value| value as u32),
                 matched,
             });
