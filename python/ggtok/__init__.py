@@ -19,6 +19,10 @@ from .errors import (
     VocabularyError,
 )
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._explain.trace import Trace, Why
+
 __all__ = [
     "Batch",
     "Buffer",
@@ -38,11 +42,22 @@ __all__ = [
     "TokenIndexError",
     "Tokenizer",
     "TokenizerWarning",
+    "Trace",
     "UnsupportedError",
     "Vocab",
     "VocabularyError",
+    "Why",
     "__version__",
     "cache_limit",
     "diff",
     "set_cache_limit",
 ]
+
+
+def __getattr__(name: str) -> object:
+    # Their module has many classes, and most programs explain nothing.
+    if name in ("Trace", "Why"):
+        from ._explain import trace
+
+        return getattr(trace, name)
+    raise AttributeError(f"module 'ggtok' has no attribute {name!r}")

@@ -102,15 +102,9 @@ class Trace:
         >>> ggtok.Tokenizer.builtin("bpe").explain("naïve").offsets
         [(0, 2), (2, 3), (3, 5)]
         """
-        starts = [code_point.start for code_point in self.code_points]
-        ends = [code_point.end for code_point in self.code_points]
-        spans = []
-        for token in self.tokens:
-            start, end = bisect_right(starts, token.start) - 1, bisect_left(ends, token.end) + 1
-            if token.start == token.end:
-                start = end = bisect_left(starts, token.start)
-            spans.append((start, end))
-        return spans
+        starts = [*(code_point.start for code_point in self.code_points), len(to_bytes(self.text))]
+        # Where a character is more than one token, each has all of it.
+        return [(bisect_right(starts, token.start) - 1, bisect_left(starts, token.end)) for token in self.tokens]
 
     def why(self, start: int, end: int) -> Why:
         """Why these characters did not become one token, or that they did.

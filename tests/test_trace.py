@@ -1,0 +1,328 @@
+"""Traces in Python, and their tables in a terminal, for every kind of vocabulary."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import dataclasses
+import importlib
+import json
+import pickle
+import sys
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ggtok
+import ggtok.trace
+import pytest
+from conftest import shared_files
+from ggtok import GgtokError, Tokenizer
+from ggtok._explain import compare, terminal
+from ggtok._explain.convert import convert
+from ggtok._explain.sections import sections
+from ggtok._explain.tables import Section
+from ggtok._explain.text import shortened
+from ggtok._explain.trace import Trace, Why
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import strategies
+from oracles.gguf_vocab import Vocab
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
+generate_trace: Any = importlib.import_module("generate_trace")
+
+BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
+TEXT = (
+    "What is LoRA?</s> <|im_end|>\tna\u00efve Cafe\u0301 \ufb01ne \u4f60\u597d "
+    "\U0001f600\u200d\U0001f44b\u0007\u2581 [SEP]"
+)
+
+
+def as_bytes(text: str | bytes) -> bytes:
+    return text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+
+
+def as_json(value: object) -> object:
+    """A value of a trace as JSON has it, found without type hints."""
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, tuple):
+        return [as_json(item) for item in value]
+    if dataclasses.is_dataclass(value):
+        fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value) if each.init}
+        kind = {"kind": value.kind} if hasattr(type(value), "kind") and "kind" not in fields else {}
+        return kind | {name.removesuffix("_"): as_json(field) for name, field in fields.items()}
+    return value
+
+
+def check(tokenizer: Tokenizer, text: str | bytes, **flags: bool) -> Trace:
+    """What holds for every trace and its tables."""
+    trace = tokenizer.explain(text, **flags)
+    encoding = tokenizer.encode_with_offsets(text, **flags)
+    assert trace.ids == tokenizer.encode(text, **flags)
+    if isinstance(text, str):
+        assert trace.offsets == encoding.tolist()[1]
+    assert as_json(trace) == json.loads(trace.to_json())
+    size = len(as_bytes(text))
+    for section in sections(trace):
+        for row in section.rows:
+            assert len(row.cells) == len(section.columns)
+            assert row.span is None or 0 <= row.span[0] <= row.span[1] <= size
+    for width in (20, 47, 90):
+        printed = trace.to_text(width=width, max_rows=5)
+        assert max(map(columns_of, printed.split("\n"))) <= width
+        assert all(character.isprintable() for character in printed.replace("\n", ""))
+    return trace
+
+
+def columns_of(text: str) -> int:
+    """How wide a text is, with the width of each character by itself."""
+    widths = {"W": 2, "F": 2}
+    combining = ("Mn", "Me", "Cf")
+    return sum(
+        0 if unicodedata.category(each) in combining else widths.get(unicodedata.east_asian_width(each), 1)
+        for each in text
+    )
+
+
+def rows(trace: Trace, key: str) -> list[dict[str, Any]]:
+    """The rows of all sections of a kind, with the names of their columns."""
+    return [
+        {column.name: cell for column, cell in zip(section.columns, row.cells, strict=True)} | {"span": row.span}
+        for section in sections(trace)
+        if section.key == key
+        for row in section.rows
+    ]
+
+
+@pytest.mark.parametrize("kind", strategies.KINDS)
+@given(data=st.data())
+def test_every_kind(kind: str, data: st.DataObject) -> None:
+    vocab: Vocab = data.draw(strategies.KINDS[kind])
+    tokenizer = Tokenizer.from_gguf(vocab.gguf())
+    flags = {name: data.draw(st.booleans()) for name in ("add_special", "parse_special", "continues")}
+    check(tokenizer, data.draw(strategies.texts(vocab)), **flags)
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+@pytest.mark.parametrize("text", [TEXT, "", " ", b"a\xff\xe4\xb8 b\xc3", "\ud800a", "\u0301x"])
+def test_builtin(name: str, text: str | bytes) -> None:
+    tokenizer = Tokenizer.builtin(name)
+    check(tokenizer, text)
+    check(tokenizer, text, add_special=False, parse_special=True, continues=True)
+
+
+@pytest.mark.parametrize("path", shared_files("vocabs/*.gguf"))
+def test_real_vocabularies(path: Path) -> None:
+    check(Tokenizer.from_gguf(path), TEXT, parse_special=True)
+
+
+@pytest.mark.parametrize("name", ["bpe", "spm"])
+@given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=12))
+def test_symbols_are_about_their_bytes(name: str, text: str) -> None:
+    """The text under a symbol, spelled as the vocabulary spells it, is the symbol."""
+    trace = Tokenizer.builtin(name).explain(text)
+    for row in rows(trace, "symbols"):
+        start, end = row["span"]
+        written = text.encode()[start:end]
+        if name == "spm":
+            assert row["text"] in (written.decode().replace(" ", "\u2581"), "\u2581")
+        elif len(written) == 1 and 0x21 <= written[0] <= 0x7E:
+            assert row["text"] == written.decode()
+        else:
+            assert len(row["text"]) == len(written) == 1
+
+
+@given(text=st.text("ab hi\u4f60", max_size=20))
+def test_the_symbols_around_a_merge(text: str) -> None:
+    """They are those of a plain list in which neighbours become one."""
+    trace = Tokenizer.builtin("spm").explain(text)
+    for fragment in trace.fragments:
+        steps = fragment.steps
+        assert isinstance(steps, ggtok.trace.Spm)
+        symbols: list[tuple[int, str]] = [(symbol.index, str(symbol.text)) for symbol in steps.merging.symbols]
+        shown = [
+            row for row in rows(Tokenizer.builtin("spm").explain(text), "merges") if row["what happens"] == "merge"
+        ]
+        merged = [pop.bigram for pop in steps.merging.pops if pop.stale is None]
+        for bigram, row in zip(merged, shown, strict=True):
+            place = [index for index, _ in symbols].index(bigram.left)
+            symbols[place : place + 2] = [(bigram.left, symbols[place][1] + symbols[place + 1][1])]
+            texts = [each for _, each in symbols]
+            before, after = texts[:place], texts[place + 1 :]
+            expected = [*[""] * (len(before) > 3), *before[-3:], texts[place], *after[:3], *[""] * (len(after) > 3)]
+            assert list(row["symbols now"]) == expected
+
+
+# The class
+
+
+def test_a_trace_is_a_value() -> None:
+    tokenizer = Tokenizer.builtin("bpe")
+    trace = tokenizer.explain(TEXT)
+    other = tokenizer.explain(TEXT)
+    assert trace == other
+    assert hash(trace) == hash(other)
+    assert trace != tokenizer.explain(TEXT, parse_special=True)
+    assert pickle.loads(pickle.dumps(trace)) == trace
+    assert pickle.loads(pickle.dumps(trace)).why(0, 4) == trace.why(0, 4)
+    assert copy.deepcopy(trace) == trace
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        trace.text = ""  # type: ignore[misc]
+    assert repr(trace) == f"<ggtok.Trace of {TEXT[:40]!r}...: bpe, {len(trace.tokens)} tokens>"
+    assert str(trace) == trace.to_text()
+    assert ggtok.Trace is Trace
+    assert ggtok.Why is Why
+
+
+def test_bytes_that_are_no_text() -> None:
+    trace = Tokenizer.builtin("bpe").explain(b"a\xff")
+    assert trace.text == b"a\xff"
+    assert trace.tokens[1].piece == b"\xff"
+    assert "b'\\xff'" in str(trace)
+    assert trace.why(1, 2).text == b"\xff"
+    assert pickle.loads(pickle.dumps(trace)) == trace
+
+
+def test_why() -> None:
+    trace = Tokenizer.builtin("bpe").explain("na\u00efve LoRA")
+    why = trace.why(6, 10)
+    assert (why.start, why.end, why.text) == (6, 10, "LoRA")
+    assert [token.piece for token in why.tokens] == [" L", "o", "RA"]
+    assert str(why).startswith("'LoRA' (characters 6 to 10) became ' L' 'o' 'RA'.\n- ")
+    for start, end in ((0, 0), (3, 2), (-1, 2), (0, 11), (2**70, 2**70 + 1)):
+        with pytest.raises(GgtokError, match="not a part of a text of 10 characters"):
+            trace.why(start, end)
+    with pytest.raises(TypeError):
+        trace.why("0", 1)  # type: ignore[arg-type]
+
+
+def test_a_place_of_a_reason_is_in_characters() -> None:
+    trace = Tokenizer.builtin("bpe").explain("\u00ef\u00ef is it")
+    places = [
+        reason.at for start in range(8) for end in range(start + 1, 9) for reason in trace.why(start, end).reasons
+    ]
+    assert {place for place in places if place is not None} <= set(range(9))
+
+
+def test_arguments_of_text() -> None:
+    trace = Tokenizer.builtin("bpe").explain("a b")
+    with pytest.raises(GgtokError, match="width must be at least 20, not 19"):
+        trace.to_text(width=19)
+    with pytest.raises(GgtokError, match="max_rows must be at least 2, not 1"):
+        trace.to_text(max_rows=1)
+    assert "\x1b[" not in trace.to_text()
+    assert "\x1b[1mResult\x1b[0m" in trace.to_text(colors=True)
+
+
+def test_a_long_text_is_shortened() -> None:
+    trace = Tokenizer.builtin("bpe").explain("LoRA " * 2000)
+    printed = trace.to_text(width=80, max_rows=10)
+    assert "more rows" in printed
+    assert "more tables" in printed
+    assert len(printed) < 50_000
+
+
+# Conversion
+
+
+def test_conversion_refuses_other_fields() -> None:
+    with pytest.raises(ValueError, match="Reason has other fields"):
+        convert(ggtok.trace.Reason, {"kind": "one_token", "message": "", "at": None})
+    with pytest.raises(ValueError, match="Reason has other fields"):
+        convert(ggtok.trace.Reason, {"kind": "", "message": "", "at": None, "token": 1, "more": 1})
+
+
+def test_a_number_that_json_cannot_hold() -> None:
+    value = {"token": 1, "text": "a", "end": 1, "score": None, "score_sum": None, "champion": None, "wins": False}
+    candidate = convert(ggtok.trace.Candidate, value)
+    assert candidate.score != candidate.score
+    assert candidate.champion is None
+
+
+def test_the_class_has_the_fields_of_the_crate() -> None:
+    (source,) = [path for path in generate_trace.SOURCES if path.name == "trace.rs"]
+    found = {each.name: each for each in generate_trace.structures(source.read_text(encoding="utf-8"))}
+    fields = [(each.name, each.type) for each in dataclasses.fields(Trace) if each.init]
+    assert fields == [(each.name, generate_trace.python_type(each.type)) for each in found["Trace"].fields]
+    assert {"Spm", "Bpe", "Unigram", "Steps"} <= set(found)
+
+
+# Terminals
+
+
+@given(text=st.text(max_size=30), width=st.integers(0, 30))
+def test_fitted(text: str, width: int) -> None:
+    fitted = terminal.fitted(text, width)
+    assert columns_of(fitted) <= max(width, 0)
+    if columns_of(text) <= width:
+        assert fitted == text
+
+
+@given(text=st.text("ab \u4f60\u0301", max_size=40), width=st.integers(2, 12))
+def test_wrapped(text: str, width: int) -> None:
+    lines = terminal.wrapped(text, width)
+    assert all(columns_of(line) <= width for line in lines)
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+
+
+@given(items=st.lists(st.text(), max_size=20), most=st.integers(2, 20))
+def test_shortened(items: list[str], most: int) -> None:
+    found = shortened(items, most)
+    kept = [item for item in found if not isinstance(item, int)]
+    assert len(kept) == min(len(items), most)
+    assert sum(item if isinstance(item, int) else 1 for item in found) == len(items)
+    assert kept[0:1] == items[0:1]
+    assert kept[-1:] == items[-1:]
+
+
+# Comparison
+
+
+def naive_parting(a: list[Section], b: list[Section]) -> bool:
+    """Whether two traces differ in what they do, found without pairing."""
+
+    def steps(found: list[Section]) -> Iterator[object]:
+        for section in found:
+            if section.key not in compare.OF_THE_FILE:
+                yield section.key, section.title
+                for row in section.rows:
+                    yield [
+                        cell for cell, column in zip(row.cells, section.columns, strict=True) if column.kind != "number"
+                    ]
+
+    return list(steps(a)) != list(steps(b))
+
+
+@pytest.mark.parametrize("first", BUILTIN)
+@pytest.mark.parametrize("second", BUILTIN)
+@pytest.mark.parametrize("text", ["What is LoRA?", "a a a a", "", "a"])
+def test_where_two_traces_part(first: str, second: str, text: str) -> None:
+    a, b = (Tokenizer.builtin(name).explain(text) for name in (first, second))
+    found = compare.pairs(a, b)
+    assert [pair.a for pair in found if pair.a] == sections(a)
+    assert [pair.b for pair in found if pair.b] == sections(b)
+    parts_at = compare.parting(found)
+    assert (parts_at is not None) == naive_parting(sections(a), sections(b))
+    for width in (40, 160):
+        printed = compare.render(a, b, ("one", "two"), width=width, max_rows=8, colors=False)
+        assert max(map(columns_of, printed.split("\n"))) <= width
+        assert ("here they part" in printed) == (parts_at is not None)
+
+
+def test_where_scores_part() -> None:
+    """Two vocabularies that differ in one score: the queue is the first to show it."""
+    texts = [b"<unk>", b"<s>", b"</s>", b"\xe2\x96\x81", b"a", b"b", b"ab", b"ba"]
+    types = [2, 3, 3, *[1] * 5]
+    vocabs = [
+        Vocab("llama", texts, types, [0.0, 0.0, 0.0, -9.0, -9.0, -9.0, *scores]) for scores in ((-1, -2), (-2, -1))
+    ]
+    a, b = (Tokenizer.from_gguf(vocab.gguf()).explain("aba") for vocab in vocabs)
+    found = compare.pairs(a, b)
+    parts_at = compare.parting(found)
+    assert parts_at is not None
+    section = found[parts_at.pair].a
+    assert section is not None
+    assert (section.key, parts_at.row) == ("queue", 0)
