@@ -153,7 +153,7 @@ function themeButton() {
 
 function traceView() {
   const trace = prepare(data.trace, data.why);
-  const facts = [trace.algorithm, plural(trace.tokens.length, "token"), plural(trace.code_points.length, "character"), plural(trace.bytes.length, "byte")];
+  const facts = [plural(trace.code_points.length, "character"), plural(trace.bytes.length, "byte")];
   for (const [field, name] of [["parse_special", "special tokens read"], ["continues", "continues an earlier text"]]) if (trace[field]) facts.push(name);
   if (!trace.add_special) facts.push("no BOS, EOS or SEP");
   byId("facts").textContent = facts.join(" · ");
