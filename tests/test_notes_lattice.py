@@ -26,34 +26,6 @@ def steps(tokenizer: Tokenizer, text: str | bytes, **options: bool) -> Any:
     return fragment["steps"]
 
 
-def opened(name: str) -> Tokenizer:
-    path = SHARED / "vocabs" / f"{name}.gguf"
-    if not path.is_file():
-        pytest.skip(f"no shared material at {SHARED} (set GGTOK_SHARED)")
-    return Tokenizer.from_gguf(path)
-
-
-@pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
-@pytest.mark.parametrize("path", [path for name in FILES for path in shared_files(f"conformance/{name}.jsonl.gz")])
-def test_traces_end_in_the_ids_of_llama_cpp(path: Path) -> None:
-    records = conformance.records(path)
-    header = next(records)
-    tokenizer = Tokenizer.from_gguf(SHARED / "vocabs" / header["file"], overrides=header["overrides"])
-    count = 0
-    for case in records:
-        if case["kind"] == "encode":
-            flags = {"add_special": case["add_special"], "parse_special": case["parse_special"]}
-            tokens = _ggtok.explain(tokenizer, None, case["text"], *flags.values(), False).tokens()
-            encoding = tokenizer.encode_with_offsets(case["text"], unit="byte", **flags)
-            spans = [(start, end) for _, start, end in tokens]
-            assert ([id for id, *_ in tokens], spans) == (case["ids"], list(map(tuple, encoding.offsets.tolist()))), (
-                case
-            )
-            count += 1
-    assert count > 100
-
-
-def test_note_002_wordpiece() -> None:
 def test_note_002_wordpiece(shared: Path) -> None:
     """`ÅWhat is LoRA?` with a BERT vocabulary."""
     tokenizer = Tokenizer.from_gguf(shared / "vocabs/bert-bge.gguf")

@@ -1,13 +1,13 @@
-//! Traces end in the tokens and spans of the algorithms in `model`, for any vocabulary and any bytes; and the tables of notes on them whose vocabularies can be constructed.
+//! Traces end in the tokens and spans of the algorithms in `model`, for any vocabulary and any bytes; and the tables of
+//! notes on them whose vocabularies can be constructed.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::bpe::spell;
 use super::trace::{Best, Steps, Trace};
 use super::{ExplainError, Explainer};
-use super::Explainer;
-use super::bpe::spell;
 use crate::normalizer::charsmap::Charsmap;
 use crate::sink::TokenId;
 use crate::vocabulary::SpecialIds;

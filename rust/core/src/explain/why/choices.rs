@@ -2,10 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Asked, name, quoted};
-use crate::explain::trace::{Candidate, Fragment, Plamo2, Rwkv, Steps, Test, Unigram, WordPiece};
 use super::{Asked, Origins, name, quoted};
-use crate::explain::trace::{Fragment, Plamo2, Rwkv, Steps, Test, Unigram, WordPiece};
+use crate::explain::trace::{Candidate, Fragment, Plamo2, Rwkv, Steps, Test, Unigram, WordPiece};
 use crate::vocabulary::spelling::ESCAPED_SPACE;
 
 impl Asked<'_> {
