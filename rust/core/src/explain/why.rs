@@ -72,11 +72,16 @@ impl<'a> Asked<'a> {
             self.add("special_not_parsed", message, Some(found.start), Some(found.token));
         }
         if let &[index] = tokens {
-            let token = &trace.tokens[index];
-            let what = if (token.start..token.end) == self.range { "is" } else { "is a part of" };
-            let message = format!("{text} {what} token {} {}.", token.id, quoted(&token.text.0));
             // This answers the question, unless a special token was meant.
-            return self.add("one_token", message, Some(token.start), Some(token.id));
+            let token = &trace.tokens[index];
+            let shown = format!("token {} {}", token.id, name(&token.text));
+            let (span, start) = (token.start..token.end, Some(token.start));
+            let (kind, message) = match span.start <= self.range.start && self.range.end <= span.end {
+                true if span == self.range => ("one_token", format!("{text} is {shown}.")),
+                true => ("one_token", format!("{text} is a part of {shown}.")),
+                false => ("normalized", format!("{text} became {shown}; what it does not stand for is dropped.")),
+            };
+            return self.add(kind, message, start, Some(token.id));
         }
         if self.find_special() {
             return;
@@ -161,7 +166,12 @@ impl<'a> Asked<'a> {
     }
 
     fn add_unknown(&mut self, text: &[u8]) {
-        self.add("not_in_vocabulary", format!("The vocabulary has no token {}.", quoted(text)), None, None);
+        let (written, spelled) = (self.text(), quoted(text));
+        let message = match written == spelled {
+            true => format!("The vocabulary has no token {spelled}."),
+            false => format!("The vocabulary has no token for {written}, spelled {spelled}."),
+        };
+        self.add("not_in_vocabulary", message, None, None);
     }
 
     /// Whether a text is a token; if it is not, that is the reason.
@@ -284,8 +294,7 @@ mod tests {
                 "abc",
                 "ab",
                 "merge_lost",
-                "“bc” merged with the score -1 and took the last characters of “ab” away: “ab” has the score -2 and \
-                 comes later.",
+                "“bc” merged first, with the score -1, and took a part of “ab” away: “ab” has the score -2.",
             ),
             ("abc", "abc", "not_in_vocabulary", "The vocabulary has no token “abc”."),
             ("abcb", "abcb", "merge_missing", "“abcb” is token 9, but no merge joins “a” and “bc”."),
@@ -313,16 +322,21 @@ mod tests {
         let tokens = ["a", "b", "c", "Ġ", "ab", "bc", "abc", "Ġa", "é", "Ã", "©"];
         let explainer = bpe(&tokens, &["b c", "a b", "Ġ a"])?;
         let cases = [
-            ("abc", "ab", "merge_lost", "“bc” merged with the rank 0"),
+            (
+                "abc",
+                "ab",
+                "merge_lost",
+                "“bc” merged first, with the rank 0, and took a part of “ab” away: “ab” has the rank 1.",
+            ),
             ("abc", "abc", "merge_missing", "“abc” is token 6, but no merge joins “a” and “bc”."),
             (
                 "ab ab",
                 "b a",
                 "piece_boundary",
-                "“ab” and “ ab” are two pieces, which no merge joins: “ ?\\\\p{L}+” in pattern 1",
+                "“ab” and “ ab” are two pieces, which no merge joins: “ ?\\\\p{L}+” in pattern 1 matches the first.",
             ),
             ("cb", "cb", "not_in_vocabulary", "The vocabulary has no token “cb”."),
-            ("é", "é", "not_in_vocabulary", "The vocabulary has no token “Ã©”."),
+            ("é", "é", "not_in_vocabulary", "The vocabulary has no token for “é”, spelled “Ã©”."),
         ];
         for (text, part, kind, message) in cases {
             let reasons = why(&explainer, text, part)?;

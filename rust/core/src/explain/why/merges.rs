@@ -28,10 +28,14 @@ impl Asked<'_> {
                 self.find_merges(&piece.merging, &piece.spelled.0, wanted, &|at| back(byte(at)));
             }
             [first, second, ..] => {
+                // The first pattern that cut here, by what it matches before the place or after it.
                 let by = bpe.passes.iter().zip(1..).find_map(|(pass, number)| {
-                    let cut = pass.cuts.iter().find(|cut| cut.end == first.end)?;
-                    let alternative = pass.alternatives[cut.alternative?];
-                    Some(format!(": {} in pattern {number} matches the first", quoted(alternative.as_bytes())))
+                    let at = pass.cuts.iter().position(|cut| cut.end == first.end)?;
+                    let matched = |index: usize, which| {
+                        let alternative = pass.alternatives[pass.cuts.get(index)?.alternative?];
+                        Some(format!(": {} in pattern {number} matches the {which}", quoted(alternative.as_bytes())))
+                    };
+                    Some(matched(at, "first").or_else(|| matched(at + 1, "second")).unwrap_or_default())
                 });
                 let texts = [first, second].map(|piece| name(&piece.text));
                 let by = by.unwrap_or_default();
@@ -67,12 +71,12 @@ impl Asked<'_> {
                     first <= bigram.left && bigram.right < end && (bigram.left == right || bigram.right == left)
                 });
                 let after = match loser {
-                    Some(loser) => format!("{} has the {} and comes later", name(&loser.text), priority(loser)),
+                    Some(loser) => format!("{} has the {}", name(&loser.text), priority(loser)),
                     None => format!("{shown} is token {token}, but was not reached"),
                 };
-                let (side, at) = if over_start { ("first", wanted.start) } else { ("last", wanted.end) };
+                let at = if over_start { wanted.start } else { wanted.end };
                 let message = format!(
-                    "{} merged with the {} and took the {side} characters of {shown} away: {after}.",
+                    "{} merged first, with the {}, and took a part of {shown} away: {after}.",
                     name(&pop.bigram.text),
                     priority(&pop.bigram)
                 );
