@@ -78,9 +78,10 @@ proptest! {
         let special = [(b"[UNK]".to_vec(), 0.0, UNKNOWN), (b"[SEP]".to_vec(), 0.0, CONTROL)];
         let words = words.into_iter().map(|word| (word.into_bytes(), 0.0, NORMAL));
         let (lowercase, strip_accents) = (Some(lowercase), Some(strip_accents));
-        let special_ids = SpecialIds { unk: Some(0), sep: Some(1), ..SpecialIds::default() };
-        let definition = Definition { model: "bert", lowercase, strip_accents, special: special_ids, ..Definition::default() };
-        check(&tokenizer(&definition, &special.into_iter().chain(words).collect::<Vec<_>>()), &text)?;
+        let tokens = Vec::from_iter(special.into_iter().chain(words));
+        let special = SpecialIds { unk: Some(0), sep: Some(1), ..SpecialIds::default() };
+        let definition = Definition { model: "bert", lowercase, strip_accents, special, ..Definition::default() };
+        check(&tokenizer(&definition, &tokens), &text)?;
     }
 
     #[test]
