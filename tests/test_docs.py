@@ -51,6 +51,7 @@ RUN = [
     ("docs/check.md", 4),
     ("docs/chunks.md", 4),
     ("docs/coming-from.md", 15),
+    ("docs/explain-page.md", 4),
     ("docs/offsets.md", 10),
     ("docs/parts.md", 3),
     ("docs/streams.md", 10),
