@@ -159,7 +159,7 @@ class Opened:
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("console", lambda message: self.errors.append(message.text))
         self.page.on("dialog", lambda dialog: self.errors.append("dialog"))
-        self.page.on("request", lambda request: request.url.startswith("file:") or self.errors.append(request.url))
+        self.page.on("request", lambda request: self.errors.extend([request.url] * (request.url != path.as_uri())))
         self.page.goto(path.as_uri())
 
     def step(self) -> int:
