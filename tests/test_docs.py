@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import ggtok
+import ggtok._explain
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,9 +21,14 @@ sys.path.insert(0, str(ROOT / "scripts"))
 file_map: Any = importlib.import_module("generate_file_map")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DEVIATIONS = (ROOT / "docs/deviations.md").read_text(encoding="utf-8")
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 WRITTEN = [page for page in PAGES if "DO NOT EDIT" not in page.read_text(encoding="utf-8")]
-MODULES = sorted(module.name for module in pkgutil.iter_modules(ggtok.__path__) if module.name != "__main__")
+MODULES = sorted(
+    module.name
+    for package in (ggtok, ggtok._explain)
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+    if module.name != "ggtok.__main__"
+)
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -52,6 +58,11 @@ RUN = [
     ("docs/chunks.md", 4),
     ("docs/coming-from.md", 15),
     ("docs/explain-page.md", 4),
+    ("docs/explain.md", 10),
+    ("docs/how/bpe.md", 7),
+    ("docs/how/detokenizing.md", 7),
+    ("docs/how/special-tokens.md", 6),
+    ("docs/how/spm.md", 6),
     ("docs/offsets.md", 10),
     ("docs/parts.md", 3),
     ("docs/streams.md", 10),
@@ -68,7 +79,7 @@ def test_examples_of_pages(page: str, fewest: int) -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings(name: str) -> None:
-    for test in doctest.DocTestFinder().find(importlib.import_module(f"ggtok.{name}")):
+    for test in doctest.DocTestFinder().find(importlib.import_module(name)):
         run_examples(test)
 
 
@@ -127,7 +138,7 @@ def test_changelog_has_unreleased() -> None:
     assert next(line for line in lines if line.startswith("## ")) == "## Unreleased"
 
 
-@pytest.mark.parametrize("script", ["generate_supported.py", "generate_file_map.py"])
+@pytest.mark.parametrize("script", ["generate_supported.py", "generate_file_map.py", "generate_trace.py"])
 def test_generated_pages_are_current(script: str) -> None:
     command = [sys.executable, str(ROOT / "scripts" / script), "--check"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -52,12 +52,12 @@ def as_json(value: object) -> object:
         return [as_json(item) for item in value]
     if dataclasses.is_dataclass(value):
         fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value) if each.init}
-        kind = {"kind": value.kind} if hasattr(type(value), "kind") and "kind" not in fields else {}
+        kind = {} if "kind" in fields or not hasattr(value, "kind") else {"kind": value.kind}
         return kind | {name.removesuffix("_"): as_json(field) for name, field in fields.items()}
     return value
 
 
-def check(tokenizer: Tokenizer, text: str | bytes, **flags: bool) -> Trace:
+def check(tokenizer: Tokenizer, text: str | bytes, **flags: Any) -> Trace:
     """What holds for every trace and its tables."""
     trace = tokenizer.explain(text, **flags)
     encoding = tokenizer.encode_with_offsets(text, **flags)

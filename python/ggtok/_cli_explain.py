@@ -15,7 +15,7 @@ from ._explain import compare
 from ._explain.html import compare_page, trie_page
 from ._explain.step import walk
 from ._explain.tables import Section
-from ._explain.text import lines
+from ._explain.text import LEAST_WIDTH, lines
 from ._explain.trace import Trace
 from ._explain.trie import explain_trie, trie_sections
 
@@ -55,7 +55,7 @@ def _traces(arguments: argparse.Namespace) -> None:
         elif arguments.json:
             print(json.dumps(json.loads(trace.to_json())))
         elif arguments.html is None:
-            print(trace.to_text(colors=_colors()))
+            print(trace.to_text(width=_width(), colors=_colors()))
 
 
 def _compare(arguments: argparse.Namespace) -> None:
@@ -117,7 +117,7 @@ def _names(first: str, second: str) -> tuple[str, str]:
 
 
 def _width() -> int:
-    return max(shutil.get_terminal_size().columns, 20)
+    return max(shutil.get_terminal_size().columns, LEAST_WIDTH)
 
 
 def _colors() -> bool:

@@ -314,6 +314,7 @@ class Tokenizer(ChatMethods, _ggtok.Tokenizer):
         [9713, 5981, 6266, 78, 9612, 30]
         >>> pieces = trace.fragments[0].steps.pieces
         >>> [(pop.bigram.text, pop.bigram.rank) for pop in pieces[2].merging.pops]
+        [('ĠL', 6010), ('RA', 9356)]
         """
         from ._explain.trace import explain
 

@@ -466,7 +466,7 @@ class XcdaStep:
     unit: int | None
     """The array's 32 bits there; none beyond its end."""
     base: int
-    """BASE: what leads on from the node, by exclusive or."""
+    """BASE: what leads on from the node, by exclusive or; 0 in a unit that is a value and no node."""
     lcheck: int
     """LCHECK: the byte that leads to this node; bit 31 is set in a unit that is a value and no node."""
     leaf: bool

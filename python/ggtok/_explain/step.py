@@ -20,7 +20,7 @@ from .convert import to_bytes, to_text
 from .sections import sections
 from .tables import Row, Span
 from .terminal import columns_of, fitted, styled, wrapped
-from .text import Table, headline, shown
+from .text import LEAST_WIDTH, Table, headline, shown
 from .trace import Trace
 
 HELP = (
@@ -45,7 +45,6 @@ KEYS = {
 """What each key does, by what a terminal sends for it."""
 
 KEY = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Za-z]|.", re.DOTALL)
-LEAST_WIDTH = 20
 POLL = 0.25
 """Seconds after which the size of the terminal is looked at again."""
 
@@ -182,7 +181,10 @@ def walk(trace: Trace, *, colors: bool) -> None:
     keys, screen = sys.stdin.fileno(), sys.stdout.fileno()
     before = termios.tcgetattr(keys)
 
+    drawn: list[object] = []
+
     def begin() -> None:
+        drawn.clear()
         tty.setcbreak(keys)
         os.write(screen, b"\x1b[?1049h\x1b[?25l")
 
@@ -192,13 +194,12 @@ def walk(trace: Trace, *, colors: bool) -> None:
 
     state = Walk(trace)
     with restored(begin, end):
-        drawn: object = None
         while True:
             size = shutil.get_terminal_size()
             lines = state.screen(size.columns, size.lines, colors)
-            if drawn != (size, lines):
+            if drawn != [size, lines]:
+                drawn[:] = [size, lines]
                 draw(screen, lines)
-                drawn = (size, lines)
             if not select.select([keys], [], [], POLL)[0]:
                 continue
             read = os.read(keys, 1024)
@@ -213,7 +214,7 @@ def walk(trace: Trace, *, colors: bool) -> None:
 
 def draw(screen: int, lines: list[str]) -> None:
     """Writes all lines at once, over those before."""
-    text = "\r\n".join(f"{line}\x1b[K" for line in lines)
+    text = "\n".join(f"{line}\x1b[K" for line in lines)
     written = f"\x1b[H{text}\x1b[J".encode(sys.stdout.encoding or "utf-8", "backslashreplace")
     while written:
         written = written[os.write(screen, written) :]

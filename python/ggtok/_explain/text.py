@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from ..errors import GgtokError
@@ -14,6 +14,9 @@ from .terminal import columns_of, fitted, is_combining, padded, styled, wrapped
 from .trace import Trace
 
 T = TypeVar("T")
+
+LEAST_WIDTH = 20
+"""Columns in which tables can still be read."""
 
 MAX_SECTIONS = 60
 """The most tables that are printed; more are left out in the middle."""
@@ -26,17 +29,23 @@ INDENT = "    "
 """Before the further lines of a row that does not fit in one."""
 
 
-def render(trace: Trace, *, width: int | None, max_rows: int, colors: bool) -> str:
+def render(trace: Trace, tables: Iterable[str] | None, *, width: int | None, max_rows: int, colors: bool) -> str:
     """What `Trace.to_text` returns."""
     width = shutil.get_terminal_size().columns if width is None else width
-    if width < 20:
-        raise GgtokError(f"width must be at least 20, not {width}")
+    if width < LEAST_WIDTH:
+        raise GgtokError(f"width must be at least {LEAST_WIDTH}, not {width}")
     if max_rows < 2:
         raise GgtokError(f"max_rows must be at least 2, not {max_rows}")
-    parts = [headline(trace, width)]
-    for section in shortened(sections(trace), MAX_SECTIONS):
+    found = sections(trace)
+    if tables is not None:
+        wanted, keys = set(tables), {section.key: None for section in found}
+        if unknown := wanted - keys.keys():
+            raise GgtokError(f"this trace has no table {min(unknown)!r}, but {', '.join(keys)}")
+        found = [section for section in found if section.key in wanted]
+    parts = [headline(trace, width)] if tables is None else []
+    for section in shortened(found, MAX_SECTIONS):
         if isinstance(section, int):
-            parts.append(f"... {section} more tables ...")
+            parts.append(fitted(f"... {section} more tables ...", width))
         else:
             parts.append("\n".join(lines(section, width, max_rows, colors)))
     return "\n\n".join(parts)
@@ -45,7 +54,7 @@ def render(trace: Trace, *, width: int | None, max_rows: int, colors: bool) -> s
 def headline(trace: Trace, width: int) -> str:
     """The result in a line: the text and the number of its tokens."""
     became = f" becomes {len(trace.tokens)} token{'s' * (len(trace.tokens) != 1)} ({trace.algorithm})"
-    return fitted(shown(trace.text), max(width - len(became), MIN_CELL)) + became
+    return fitted(fitted(shown(trace.text), max(width - len(became), MIN_CELL)) + became, width)
 
 
 def shortened(items: Sequence[T], most: int) -> list[T | int]:
@@ -65,7 +74,7 @@ def lines(section: Section, width: int, max_rows: int, colors: bool) -> Iterator
     yield from (styled(line, "header", colors) for line in table.names())
     for row in rows:
         if isinstance(row, int):
-            yield f"... {row} more rows ..."
+            yield fitted(f"... {row} more rows ...", width)
         else:
             yield from (styled(line, row.mark, colors) for line in table.row(row))
 
@@ -102,13 +111,11 @@ class Layout:
             size if column.kind == "number" else min(size, max(MIN_CELL, len(column.name)))
             for size, column in zip(natural, columns, strict=True)
         ]
-        self.widths = list(natural)
-        for _ in range(sum(natural) + len(GAP) * (len(columns) - 1) - width):
-            # The widest of those that may become narrower does.
-            spare = [(size, place) for place, size in enumerate(self.widths) if size > least[place]]
-            if not spare:
-                break
-            self.widths[max(spare)[1]] -= 1
+        # The widest columns become narrower, down to the same width, until all fit.
+        self.widths, most = natural, width
+        while sum(self.widths) + len(GAP) * (len(columns) - 1) > width and most > 0:
+            most -= 1
+            self.widths = [max(low, min(size, most)) for low, size in zip(least, natural, strict=True)]
         self.groups = self._packed(width)
         for group in self.groups:
             room = width - sum(self.widths[place] for place in group) - len(GAP) * len(group) - len(INDENT)

@@ -16,6 +16,7 @@ from .convert import Text, convert, to_bytes, to_text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
+    from collections.abc import Iterable
 
     from .._tokenizer import Text as AnyText
     from .._tokenizer import Tokenizer
@@ -140,21 +141,41 @@ class Trace:
         json: str = self._raw.json()
         return json
 
-    def to_text(self, *, width: int | None = None, max_rows: int = 40, colors: bool = False) -> str:
+    def to_text(
+        self,
+        tables: Iterable[str] | None = None,
+        *,
+        width: int | None = None,
+        max_rows: int = 40,
+        colors: bool = False,
+    ) -> str:
         """The trace as tables, as `print` shows it.
 
         Args:
+            tables: Which ones, such as `["queue", "merges"]`: all by default. docs/explain.md lists them.
             width: Columns of the terminal: those of this one by default, 80 where there is none.
             max_rows: The most rows of a table. A longer one is shortened in the middle.
             colors: Whether to use the terminal's colours.
 
         Raises:
             TypeError: An argument is of another type.
-            GgtokError: `width` is less than 20 or `max_rows` less than 2.
+            GgtokError: The trace has no such table, `width` is less than 20, or `max_rows` less than 2.
+
+        >>> import ggtok
+        >>> trace = ggtok.Tokenizer.builtin("bpe").explain("LoRA")
+        >>> print(trace.to_text(["queue"], width=80))
+        Queue of 'LoRA'
+        Neighbours that can merge wait in a queue: the lowest rank comes first, the
+        leftmost of equal ones.
+        rank  size  text  left  right  token
+        9356     2  'RA'     2      3   9612
         """
         from .text import render
 
-        return render(self, width=width, max_rows=max_rows, colors=colors)
+        if isinstance(tables, str):
+            raise TypeError("tables must be an iterable of names, not one str")
+        width = None if width is None else as_int(width)
+        return render(self, tables, width=width, max_rows=as_int(max_rows), colors=bool(colors))
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Writes the trace as one self-contained page that needs no network.

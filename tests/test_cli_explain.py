@@ -1,0 +1,308 @@
+"""`ggtok explain`: its output, and the walk through the steps in a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+import ggtok
+import pytest
+from ggtok import Tokenizer
+from ggtok._cli import main
+from ggtok._explain.step import KEYS, Walk
+from hypothesis import given
+from hypothesis import strategies as st
+
+TEXT = "What is LoRA?"
+VOCABULARIES = Path(ggtok.__file__).parent / "vocabularies"
+SECONDS = 60
+"""How long a screen may take to come: far more than it takes."""
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    found = main(["explain", *arguments])
+    captured = capsys.readouterr()
+    assert found == code, captured.err
+    return captured.err if code else captured.out
+
+
+@pytest.fixture(autouse=True)
+def width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    trace = Tokenizer.builtin("spm").explain(TEXT)
+    assert shown(capsys, "--builtin", "spm", TEXT) == trace.to_text(width=100) + "\n"
+    assert shown(capsys, "--builtin", "spm", "-p", TEXT) == trace.to_text(width=100) + "\n"
+    assert shown(capsys, "--no-special", "--builtin", "spm", TEXT) != trace.to_text(width=100) + "\n"
+    assert "special token" in shown(capsys, "--parse-special", "<|im_end|>")
+
+
+def test_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    trace = Tokenizer.builtin("bpe").explain("na\u00efve")
+    printed = shown(capsys, "--json", "na\u00efve")
+    assert printed.isascii()
+    assert json.loads(printed) == json.loads(trace.to_json())
+    path = tmp_path / "bytes"
+    path.write_bytes(b"a\xff")
+    printed = shown(capsys, "--json", TEXT, "-f", str(path))
+    assert [json.loads(line)["text"] for line in printed.splitlines()] == [TEXT, {"base64": "Yf8="}]
+
+
+def test_why(capsys: pytest.CaptureFixture[str]) -> None:
+    why = Tokenizer.builtin("bpe").explain(TEXT).why(8, 12)
+    assert shown(capsys, TEXT, "--why", "8:12") == f"{why}\n"
+    found = json.loads(shown(capsys, TEXT, "--why", "8:12", "--json"))
+    assert found["ids"] == [6266, 78, 9612]
+    assert [reason["message"] for reason in found["reasons"]] == [reason.message for reason in why.reasons]
+
+
+def test_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    assert shown(capsys, TEXT, "--html", str(path)) == ""
+    assert path.read_text(encoding="utf-8").startswith("<!")
+    assert shown(capsys, "--trie", "un", "uni", "--html", str(path)) == ""
+    assert "uni" in path.read_text(encoding="utf-8")
+
+
+def test_compare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [str(VOCABULARIES / f"{name}.gguf") for name in ("bpe", "spm")]
+    printed = shown(capsys, TEXT, "--compare", *files)
+    assert printed.startswith("bpe.gguf gives 6 tokens, spm.gguf 7; the ids differ. They part first in the table ")
+    assert printed.count("--- here they part ---") >= 1
+    printed = shown(capsys, "--compare", files[0], files[0], "-p", TEXT)
+    assert "the ids are the same. No step parts." in printed
+    found = json.loads(shown(capsys, "--json", TEXT, "--compare", *files))
+    assert (found["a"]["algorithm"], found["b"]["algorithm"]) == ("bpe", "spm")
+    assert set(found["parting"]) == {"table", "row"}
+    monkeypatch.setenv("COLUMNS", "40")
+    assert max(map(len, shown(capsys, TEXT, "--compare", *files).splitlines())) <= 40
+
+
+def test_trie(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["un", "uni", "unique", "que", "quick"]
+    printed = shown(capsys, "-p", "union", "--trie", *words)
+    for title in (
+        "Insertion of 'quick'",
+        "The array after 'un'",
+        "Walk of 'unique'",
+        "Packed as an XCDA",
+        "Walk of 'union'",
+    ):
+        assert title in printed
+    found = json.loads(shown(capsys, "--json", "-p", "union", "--trie", *words))
+    assert [lookup["value"] for lookup in found["lookups"]] == [0, 1, 2, 3, 4, None]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([TEXT, "--why", "1-2"], "'1-2' is not START:END, two numbers of characters"),
+        ([TEXT, "--why", "5:99"], "characters 5 to 99 are not a part of a text of 13 characters"),
+        (["a", "b", "--step"], "--step and --html are for one text"),
+        (["a", "--step"], "the walk through the steps needs a terminal to read keys from and to draw on"),
+        (["a", "--builtin", "spm", "--compare", "x", "y"], "--compare takes two files, and no --model"),
+        (["--builtin", "spm", "--trie", "x"], "--trie takes words, and no --model"),
+        (["a", "--compare", "absent.gguf", "b.gguf"], "absent.gguf: No such file or directory"),
+        (["--trie", "a", ""], "empty"),
+    ],
+)
+def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    error = shown(capsys, *arguments, code=2)
+    assert error.count("\n") == 1
+    assert message in error
+
+
+# The walk
+
+
+def columns_of(line: str) -> int:
+    return sum(
+        0 if unicodedata.category(each) in ("Mn", "Me", "Cf") else 1 + (unicodedata.east_asian_width(each) in "WF")
+        for each in line
+    )
+
+
+TRACE = Tokenizer.builtin("bpe").explain("na\u00efve \u4f60\u597d\u0301\x07 LoRA")
+
+
+@given(
+    keys=st.lists(st.sampled_from([*KEYS, "x", "\x1b[Z"]), max_size=30),
+    width=st.integers(1, 120),
+    height=st.integers(1, 40),
+)
+def test_a_screen_fits(keys: list[str], width: int, height: int) -> None:
+    walk = Walk(TRACE)
+    for key in keys:
+        if not walk.key(key):
+            assert KEYS[key] == "quit"
+            break
+        assert 0 <= walk.at < len(walk)
+        lines = walk.screen(width, height, False)
+        assert len(lines) <= height
+        assert all(columns_of(line) <= width and line.isprintable() for line in lines)
+
+
+def test_moves() -> None:
+    walk = Walk(Tokenizer.builtin("spm").explain(TEXT))
+    assert walk.key("p")
+    assert walk.at == 0
+    for key in ("n", " ", "\x1b[C", "\r"):
+        walk.key(key)
+    assert walk.at == 4
+    walk.key("]")
+    assert walk.at == walk.starts[1]
+    walk.key("]")
+    walk.key("]")
+    walk.key("n")
+    walk.key("[")
+    assert walk.at == walk.starts[3]
+    walk.key("[")
+    assert walk.at == walk.starts[2]
+    walk.key("G")
+    assert walk.at == len(walk) - 1
+    walk.key("n")
+    assert walk.at == len(walk) - 1
+    walk.key("g")
+    assert walk.at == 0
+    walk.key("?")
+    assert any("step before" in line for line in walk.screen(80, 24, False))
+    walk.key("n")
+    assert walk.at == 0
+    assert not walk.key("q")
+
+
+class Terminal:
+    """A pseudo-terminal with `ggtok explain --step` in it."""
+
+    START = """
+import fcntl, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+from ggtok._cli import main
+sys.exit(main())
+"""
+
+    def __init__(self, *arguments: str, width: int = 80, height: int = 24, **environment: str) -> None:
+        self.keys, inner = pty.openpty()
+        self.resize(width, height)
+        self.before = termios.tcgetattr(inner)
+        kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", self.START, "explain", "--step", *arguments],
+            stdin=inner,
+            stdout=inner,
+            stderr=inner,
+            start_new_session=True,
+            env=kept | {"TERM": "xterm", "PYTHONUTF8": "1"} | environment,
+        )
+        self.inner = inner
+        self.read = self.raw = ""
+
+    def resize(self, width: int, height: int) -> None:
+        fcntl.ioctl(self.keys, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+
+    def press(self, keys: str) -> None:
+        os.write(self.keys, keys.encode())
+
+    def until(self, text: str) -> list[str]:
+        """The lines of the first complete screen that has a text."""
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline:
+            if select.select([self.keys], [], [], 0.1)[0]:
+                self.read += os.read(self.keys, 65536).decode("utf-8", "replace")
+            for screen in self.read.split("\x1b[H")[1:]:
+                plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen)
+                if "\x1b[J" in screen and text in plain:
+                    self.raw, self.read = self.read, ""
+                    return plain.split("\r\n")
+        raise AssertionError(f"no screen with {text!r}: {self.read!r}")
+
+    def end(self) -> tuple[int, str]:
+        """The exit code and what was written last. The terminal is as it was."""
+        code = self.process.wait(SECONDS)
+        while select.select([self.keys], [], [], 0.1)[0]:
+            self.read += os.read(self.keys, 65536).decode("utf-8", "replace")
+        assert termios.tcgetattr(self.inner) == self.before
+        assert self.read.rstrip().endswith("\x1b[?25h\x1b[?1049l")
+        return code, self.read
+
+
+@pytest.fixture
+def terminals() -> Iterator[list[Terminal]]:
+    started: list[Terminal] = []
+    yield started
+    for each in started:
+        each.process.kill()
+        each.process.wait()
+        os.close(each.keys)
+        os.close(each.inner)
+
+
+def test_walk_in_a_terminal(terminals: list[Terminal]) -> None:
+    terminals.append(terminal := Terminal("--builtin", "spm", "What is \u6f22\u5b57?"))
+    terminal.until("step 1 of")
+    terminal.press("n\x1b[C ")
+    terminal.until("step 4 of")
+    terminal.press("]]")
+    lines = terminal.until("table 3 of")
+    assert lines[1].startswith("What is \u6f22\u5b57?")
+    terminal.press("?")
+    terminal.until("first step, last step")
+    terminal.press("?G")
+    lines = terminal.until("Result")
+    assert any(line.startswith(">") and "'?'" in line for line in lines)
+    terminal.resize(40, 12)
+    lines = terminal.until("? help")
+    assert len(lines) == 12
+    assert max(map(columns_of, lines)) <= 40
+    terminal.press("q")
+    assert terminal.end()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(None, 130), (signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_any_exit_restores_the_terminal(terminals: list[Terminal], number: signal.Signals | None, code: int) -> None:
+    terminals.append(terminal := Terminal(TEXT))
+    terminal.until("step 1 of")
+    if number is None:
+        terminal.press("\x03")
+    else:
+        terminal.process.send_signal(number)
+    assert terminal.end()[0] == code
+
+
+def test_a_stopped_walk_goes_on(terminals: list[Terminal]) -> None:
+    terminals.append(terminal := Terminal(TEXT))
+    terminal.until("step 1 of")
+    terminal.process.send_signal(signal.SIGTSTP)
+    assert os.WIFSTOPPED(os.waitpid(terminal.process.pid, os.WUNTRACED)[1])
+    terminal.process.send_signal(signal.SIGCONT)
+    terminal.until("step 1 of")
+    terminal.press("n")
+    terminal.until("step 2 of")
+    terminal.press("q")
+    assert terminal.end()[0] == 0
+
+
+def test_colors(terminals: list[Terminal]) -> None:
+    terminals.append(plain := Terminal(TEXT, NO_COLOR="1"))
+    plain.until("step 1 of")
+    assert re.search(r"\x1b\[[0-9;]+m", plain.raw) is None
+    terminals.append(colored := Terminal(TEXT))
+    colored.until("step 1 of")
+    assert "\x1b[7m" in colored.raw
