@@ -1,8 +1,6 @@
-"""The traces of WordPiece, Unigram, RWKV and PLaMo-2, and of double arrays.
+"""The tables of the notes on WordPiece (002) and Unigram (000, 001), out of traces of the same models.
 
-They end in the ids and spans of llama.cpp on every recorded case, and show the tables of the notes in the shared
-folder's `seeds`: each test names its note by its number. The score table of Unigram needs a vocabulary made for it, so
-that test is in Rust (`rust/core/src/explain/tests.rs`).
+The score table of Unigram needs a vocabulary made for it: `rust/core/src/explain/tests.rs` has it.
 """
 
 from __future__ import annotations
@@ -12,11 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SHARED, shared_files
 from ggtok import GgtokError, Tokenizer, _ggtok
-from oracles import conformance, unigram
-
-FILES = ("bert-bge*", "nomic-bert-moe", "ugm-*", "rwkv-world", "plamo2-small")
+from oracles import unigram
 
 
 def trace(tokenizer: Tokenizer, text: str | bytes, **options: bool) -> Any:
@@ -31,34 +26,9 @@ def steps(tokenizer: Tokenizer, text: str | bytes, **options: bool) -> Any:
     return fragment["steps"]
 
 
-def opened(name: str) -> Tokenizer:
-    path = SHARED / "vocabs" / f"{name}.gguf"
-    if not path.is_file():
-        pytest.skip(f"no shared material at {SHARED} (set GGTOK_SHARED)")
-    return Tokenizer.from_gguf(path)
-
-
-@pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
-@pytest.mark.parametrize("path", [path for name in FILES for path in shared_files(f"conformance/{name}.jsonl.gz")])
-def test_traces_end_in_the_ids_of_llama_cpp(path: Path) -> None:
-    records = conformance.records(path)
-    header = next(records)
-    tokenizer = Tokenizer.from_gguf(SHARED / "vocabs" / header["file"], overrides=header["overrides"])
-    count = 0
-    for case in records:
-        if case["kind"] == "encode":
-            flags = {"add_special": case["add_special"], "parse_special": case["parse_special"]}
-            tokens = _ggtok.explain(tokenizer, None, case["text"], *flags.values(), False).tokens()
-            encoding = tokenizer.encode_with_offsets(case["text"], unit="byte", **flags)
-            spans = [(start, end) for _, start, end in tokens]
-            assert ([id for id, *_ in tokens], spans) == (case["ids"], list(map(tuple, encoding.offsets.tolist()))), case
-            count += 1
-    assert count > 100
-
-
-def test_note_002_wordpiece() -> None:
+def test_note_002_wordpiece(shared: Path) -> None:
     """`ÅWhat is LoRA?` with a BERT vocabulary."""
-    tokenizer = opened("bert-bge")
+    tokenizer = Tokenizer.from_gguf(shared / "vocabs/bert-bge.gguf")
     found = trace(tokenizer, "ÅWhat is LoRA?", add_special=True)
     assert [token["id"] for token in found["tokens"]] == [101, 22091, 12707, 2003, 8840, 2527, 1029, 102]
 
@@ -79,9 +49,9 @@ def test_note_002_wordpiece() -> None:
     assert first["tokens"] == [22091, 12707]
 
 
-def test_note_000_the_charsmap() -> None:
+def test_note_000_the_charsmap(shared: Path) -> None:
     """The length of the array, and the walk along `Wh`, in a vocabulary that has the same kind of map."""
-    shown = steps(opened("nomic-bert-moe"), "What is LoRA?")
+    shown = steps(Tokenizer.from_gguf(shared / "vocabs/nomic-bert-moe.gguf"), "What is LoRA?")
     assert shown["charsmap"]["num_units"] == 44288
     walk = shown["prefixes"][0]["walk"]
     assert shown["charsmap"]["root_base"] ^ ord("W") == walk[0]["node"] == 118

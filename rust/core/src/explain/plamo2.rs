@@ -1,7 +1,7 @@
 //! PLaMo-2: the tokens with the lowest sum of costs, by dynamic programming from the end of the text to its start.
 //!
-//! 1. An automaton reads the text backwards. Its state is the longest text that starts at the place and that a token ends
-//!    with, so that the token itself may still come. (That is the automaton of Aho and Corasick, 1975.)
+//! 1. An automaton reads the text backwards. Its state is the longest text that starts at the place and that a token
+//!    ends with, so that the token itself may still come. (That is the automaton of Aho and Corasick, 1975.)
 //! 2. The tokens that the state starts with, and the character as an unknown one, are the candidates. The one with the
 //!    lowest cost together with the best of the text after it is taken, of equal ones the longest.
 //! 3. Forwards from the start, the taken ones are the tokens. An unknown character becomes the tokens of its bytes.
@@ -12,8 +12,7 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_plamo2`. Complexity: O(n · m²) for n bytes of text and a
 //! longest token of m bytes.
 //!
-//! Deviations:
-//! 1. Token texts that are not UTF-8 in its shortest form never match; in llama.cpp they can confuse the states.
+//! Deviations: those of `model/plamo2.rs`: token texts that are not UTF-8 in its shortest form never match.
 
 use std::ops::Range;
 
@@ -140,8 +139,8 @@ impl Tracer {
 
     /// Where the state at `at` ends, given that of the place after it.
     ///
-    /// llama.cpp looks through the rows of that state: the states that it starts with, longest first, up to one with the
-    /// cost of an unknown character. The character before one of them makes the next state.
+    /// llama.cpp looks through the rows of that state: the states that it starts with, longest first, up to one with
+    /// the cost of an unknown character. The character before one of them makes the next state.
     fn next_state(
         &self,
         vocabulary: &Vocabulary,

@@ -5,8 +5,7 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_unescape_rwkv_token` and `llm_tokenizer_rwkv_session`.
 //! Complexity: O(n · m · log v) for n bytes of text, a longest token of m bytes and v tokens.
 //!
-//! Deviations:
-//! 1. A byte that starts tokens, none of which the text completes, is unknown. llama.cpp never ends there.
+//! Deviations: those of `model/rwkv.rs`: a byte that starts tokens, none of which the text completes, is unknown.
 
 use super::limit::Limit;
 use super::texts::SortedTexts;

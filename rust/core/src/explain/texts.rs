@@ -1,5 +1,5 @@
-//! The simplest trie: a sorted list of texts. All texts that start alike stand side by side, so a node is a range of the
-//! list, and its child for a byte is a part of that range.
+//! The simplest trie: a sorted list of texts. All texts that start alike stand side by side, so a node is a range of
+//! the list, and its child for a byte is a part of that range.
 //!
 //! Complexity: O(log n) per step of a walk through n texts. Space: the texts.
 

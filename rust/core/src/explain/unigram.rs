@@ -8,7 +8,9 @@
 //! 3. The last tokens of the best ways lead back from the end to the start. Neighbouring unknown tokens become one.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_ugm` and `llm_tokenizer_ugm_session`; the algorithm is that
-//! of Kudo (2018), the search that of Viterbi (1967). Complexity: O(n · m) for n bytes of text and a longest token of m.
+//! of Kudo (2018), the search that of Viterbi (1967). Complexity: O(n · m) for n bytes of text, tokens of m.
+//!
+//! Deviations: none beyond those of `normalizer/charsmap.rs`.
 
 use std::ops::Range;
 

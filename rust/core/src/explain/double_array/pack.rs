@@ -1,8 +1,8 @@
 //! Words packed as an XCDA, in the form that the character map of a Unigram vocabulary has.
 //!
 //! All children of a node are in cells that differ from one place, the node's own cell XOR its BASE, in the byte that
-//! leads to them. So CHECK only needs that byte, LCHECK, if no two nodes have the same place. A word's value is the child
-//! for the byte 0.
+//! leads to them. So CHECK only needs that byte, LCHECK, if no two nodes have the same place. A word's value is the
+//! child for the byte 0.
 //!
 //! Source: Kanda (2018); the bits are those that llama.cpp reads (`src/llama-vocab.cpp`, `xcda_array_view`).
 //! Complexity: O(units · children) to find a place.

@@ -88,7 +88,8 @@ proptest! {
                 text.extend(code.expect("a number").byte);
                 prop_assert_eq!(Some(Bytes(text)), child.text.clone());
             }
-            let mut ends = Vec::from_iter(cells.iter().filter(|cell| cell.base < 0).map(|cell| (-1 - cell.base) as usize));
+            let ends = cells.iter().filter(|cell| cell.base < 0).map(|cell| (-1 - cell.base) as usize);
+            let mut ends = Vec::from_iter(ends);
             ends.sort_unstable();
             let inserted = (0..=*word).filter(|&word| first(&words, &words[word]) == Some(word));
             prop_assert_eq!(ends, inserted.collect::<Vec<_>>());
