@@ -57,6 +57,7 @@ RUN = [
     ("docs/check.md", 4),
     ("docs/chunks.md", 4),
     ("docs/coming-from.md", 15),
+    ("docs/explain-page.md", 4),
     ("docs/explain.md", 10),
     ("docs/how/bpe.md", 7),
     ("docs/how/detokenizing.md", 7),
