@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import ggtok
+import ggtok._explain
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,6 +55,7 @@ RUN = [
     ("docs/chunks.md", 4),
     ("docs/coming-from.md", 15),
     ("docs/evaluate.md", 4),
+    ("docs/explain-page.md", 4),
     ("docs/explain.md", 10),
     ("docs/how/bpe.md", 7),
     ("docs/how/detokenizing.md", 7),

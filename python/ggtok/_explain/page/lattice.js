@@ -41,9 +41,7 @@ function drawLattice(text, places, arcs, at, name) {
       svg("text", { x: x(i) + 3, y: base + 43, class: "small left" }, String(places[i])),
     ));
   }
-  const width = x(to) + 90;
-  const drawing = svg("svg", { width, height: base + 50, role: "img", "aria-label": name }, curves, names, cells);
-  const box = scroller(name, drawing);
+  const box = scroller(name, drawing(name, x(to) + 90, base + 50, curves, names, cells));
   queueMicrotask(() => {
     box.scrollLeft = x(position(at)) - box.clientWidth / 2;
   });

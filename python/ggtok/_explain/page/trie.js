@@ -83,7 +83,7 @@ function trieTree(cells, lit) {
       svg("text", { x: x(node) + 32, y: y(node) + 27, class: "small" }, `cell ${node.cell.index}`));
   });
   const depth = Math.max(0, ...nodes.map((node) => node.depth));
-  return scroller("Trie", svg("svg", { width: depth * 90 + 84, height: Math.max(1, rows) * 42 + 10, role: "img", "aria-label": "Trie" }, lines, boxes));
+  return scroller("Trie", drawing("Trie", depth * 90 + 84, Math.max(1, rows) * 42 + 10, lines, boxes));
 }
 
 function insertionStage(trie, at) {
