@@ -80,7 +80,10 @@ const codePoint = (number) => `U+${number.toString(16).toUpperCase().padStart(4,
 const number = (value) => {
   if (value == null) return "";
   if (Number.isInteger(value)) return String(value).replace("-", "−");
-  return value.toFixed(Math.abs(value) < 100 ? 4 : 2).replace(/\.?0+$/, "").replace("-", "−");
+  return value
+    .toFixed(Math.abs(value) < 100 ? 4 : 2)
+    .replace(/\.?0+$/, "")
+    .replace("-", "−");
 };
 const plural = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
@@ -103,4 +106,5 @@ function windowAround(middle, size, count) {
 }
 
 /** A box that scrolls sideways, and by keys. */
-const scroller = (name, ...children) => el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name }, ...children);
+const scroller = (name, ...children) =>
+  el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name }, ...children);

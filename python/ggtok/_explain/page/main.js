@@ -36,7 +36,8 @@ function timeline(stages, onStage) {
     const caption = stage.caption(inside);
     slider.setAttribute("aria-valuetext", `Step ${step + 1} of ${total}: ${stage.title}`);
     byId("count").textContent = `${(step + 1).toLocaleString("en")} / ${total.toLocaleString("en")}`;
-    byId("unit").textContent = stage.length > 1 ? `${stage.title} (step ${inside + 1} of ${stage.length})` : stage.title;
+    byId("unit").textContent =
+      stage.length > 1 ? `${stage.title} (step ${inside + 1} of ${stage.length})` : stage.title;
     byId("caption").textContent = caption;
     byId("stage").replaceChildren(...stage.draw(inside).filter((node) => node != null));
     onStage(stage, inside);
@@ -71,12 +72,24 @@ function timeline(stages, onStage) {
     stop();
     show(Number(slider.value));
   };
-  const keys = { ArrowLeft: "back", ArrowRight: "next", Home: "first", End: "last", PageUp: "back-unit", PageDown: "next-unit", " ": "play" };
+  const keys = {
+    ArrowLeft: "back",
+    ArrowRight: "next",
+    Home: "first",
+    End: "last",
+    PageUp: "back-unit",
+    PageDown: "next-unit",
+    " ": "play",
+  };
   document.onkeydown = (event) => {
     const action = keys[event.key];
     const target = event.target;
     if (!action || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    if (target.closest(".scroll, select, input:not([type=range])") || (event.key === " " && target.closest("button, summary"))) return;
+    if (
+      target.closest(".scroll, select, input:not([type=range])") ||
+      (event.key === " " && target.closest("button, summary"))
+    )
+      return;
     event.preventDefault();
     if (action !== "play") stop();
     go[action]();
@@ -88,7 +101,8 @@ function timeline(stages, onStage) {
     showToken(token) {
       for (let i = 0; i < stages.length; i++) {
         const [from, to] = stages[i].tokens;
-        if (from <= token && token < to) return show(first[i] + (stages[i].stepOf ? stages[i].stepOf(token) : stages[i].length - 1));
+        if (from <= token && token < to)
+          return show(first[i] + (stages[i].stepOf ? stages[i].stepOf(token) : stages[i].length - 1));
       }
     },
   };
@@ -102,24 +116,39 @@ function tablesPanel(sections, trace) {
   const cell = (value, kind) => {
     if (value == null) return "";
     if (kind === "text") return mono(value);
-    if (kind === "texts") return el("span", {}, value.flatMap((text, i) => (i ? [" ", mono(text)] : [mono(text)])));
+    if (kind === "texts")
+      return el(
+        "span",
+        {},
+        value.flatMap((text, i) => (i ? [" ", mono(text)] : [mono(text)])),
+      );
     return typeof value === "number" ? number(value) : typeof value === "string" ? value : label(value);
   };
-  const starts = trace ? trace.tokens.map((token, at) => [token.start, token.end, at]).filter(([start, end]) => end > start) : [];
+  const starts = trace
+    ? trace.tokens.map((token, at) => [token.start, token.end, at]).filter(([start, end]) => end > start)
+    : [];
   const tokenOf = (start, end) => {
     // Tokens are in the order of the text: the first that ends after `start`.
     if (start == null || !starts.length) return null;
     const at = starts[lastIndex(starts.length, (i) => starts[i][0] <= start)];
     return at[0] < end && start < at[1] ? at[2] : null;
   };
-  const one = (section) => folded(section.title, section.about, section.rows.length, () => table(
-    section.title, section.columns.map(([name]) => name), section.rows.length,
-    (i) => section.rows[i][0].map((value, j) => cell(value, section.columns[j][1])),
-    {
-      mark: (i) => ({ class: { won: "new", lost: "lost" }[section.rows[i][3]] ?? null, "data-token": tokenOf(section.rows[i][1], section.rows[i][2]) }),
-      numeric: section.columns.map(([, kind]) => kind === "number"),
-    },
-  ));
+  const one = (section) =>
+    folded(section.title, section.about, section.rows.length, () =>
+      table(
+        section.title,
+        section.columns.map(([name]) => name),
+        section.rows.length,
+        (i) => section.rows[i][0].map((value, j) => cell(value, section.columns[j][1])),
+        {
+          mark: (i) => ({
+            class: { won: "new", lost: "lost" }[section.rows[i][3]] ?? null,
+            "data-token": tokenOf(section.rows[i][1], section.rows[i][2]),
+          }),
+          numeric: section.columns.map(([, kind]) => kind === "number"),
+        },
+      ),
+    );
   let shown = 0;
   const rest = el("button", { type: "button", onclick: () => more() });
   box.replaceChildren(rest);
@@ -155,7 +184,11 @@ function themeButton() {
 /** What a panel says about a trace besides its tokens. */
 function factsOf(trace) {
   const facts = [plural(trace.code_points.length, "character"), plural(trace.bytes.length, "byte")];
-  for (const [field, name] of [["parse_special", "special tokens read"], ["continues", "continues an earlier text"]]) if (trace[field]) facts.push(name);
+  for (const [field, name] of [
+    ["parse_special", "special tokens read"],
+    ["continues", "continues an earlier text"],
+  ])
+    if (trace[field]) facts.push(name);
   if (!trace.add_special) facts.push("no BOS, EOS or SEP");
   return facts.join(" · ");
 }
@@ -195,6 +228,7 @@ function compareView() {
     if (shown !== null) sides[shown].stop();
     shown = at;
     choices[at].checked = true;
+    panels.forEach((panel, i) => panel.classList.toggle("chosen", i === at));
     sides[at].start();
     tablesPanel(data.sides[at].sections, sides[at].trace);
   };
@@ -202,9 +236,23 @@ function compareView() {
   const choices = sides.map(() => el("input", { type: "radio", name: "side" }));
   choices.forEach((choice, at) => choice.addEventListener("change", () => choose(at)));
   byId("facts").textContent = factsOf(sides[0].trace);
-  byId("tokens").append(el("p", {}, data.parting), ...sides.flatMap(({ trace, panel }, at) =>
-    [el("h3", {}, `${data.names[at]}: ${plural(trace.tokens.length, "token")}`), ...panel.parts]));
-  byId("unit").before(el("fieldset", {}, el("legend", {}, "Steps and tables of"), choices.map((choice, at) => el("label", {}, choice, ` ${data.names[at]}`))));
+  const panels = sides.map(({ trace, panel }, at) =>
+    el(
+      "div",
+      { class: "side" },
+      el("h3", {}, `${data.names[at]}: ${plural(trace.tokens.length, "token")}`),
+      panel.parts,
+    ),
+  );
+  byId("tokens").append(el("p", {}, data.parting), ...panels);
+  byId("unit").before(
+    el(
+      "fieldset",
+      {},
+      el("legend", {}, "Steps and tables of"),
+      choices.map((choice, at) => el("label", {}, choice, ` ${data.names[at]}`)),
+    ),
+  );
   choose(0);
 }
 

@@ -4,7 +4,7 @@
 const LEAVES = 40; // of a long text, the symbols around the step are drawn
 const QUEUE = 400;
 
-/** What does not change from step to step: the nodes that the merges will make, and when each bigram entered the queue. */
+/** What is the same in all steps: the nodes that the merges will make, and when each bigram entered the queue. */
 function prepareMerging({ symbols, queue, pops }) {
   const key = (bigram) => `${bigram.left} ${bigram.right} ${bigram.size}`;
   const entered = new Map(queue.map((bigram) => [key(bigram), -1]));
@@ -16,15 +16,29 @@ function prepareMerging({ symbols, queue, pops }) {
     if (pop.stale) return null;
     const [left, right] = [top[place.get(pop.bigram.left)], top[place.get(pop.bigram.right)]];
     const node = {
-      text: pop.bigram.text, left, right, from: left.from, to: right.to, level: Math.max(left.level, right.level) + 1,
-      born: at, bigram: pop.bigram,
+      text: pop.bigram.text,
+      left,
+      right,
+      from: left.from,
+      to: right.to,
+      level: Math.max(left.level, right.level) + 1,
+      born: at,
+      bigram: pop.bigram,
     };
     left.parent = right.parent = node;
     top[node.from] = node;
     nodes.push(node);
     return node;
   });
-  return { symbols, pops, nodes, popNodes, place, entered: pops.map((pop) => entered.get(key(pop.bigram)) ?? -1), steps: pops.length + 1 };
+  return {
+    symbols,
+    pops,
+    nodes,
+    popNodes,
+    place,
+    entered: pops.map((pop) => entered.get(key(pop.bigram)) ?? -1),
+    steps: pops.length + 1,
+  };
 }
 
 /** The symbols that are left after `step` pops, with their neighbours and texts. */
@@ -43,7 +57,13 @@ function symbolsAfter(merging, step) {
     if (next[right] >= 0) prev[place.get(next[right])] = symbols[left].index;
     topNode[left] = merging.popNodes[at];
   }
-  return symbols.map((symbol, at) => ({ ...symbol, n: n[at], prev: prev[at], next: next[at], node: n[at] ? topNode[at] : null }));
+  return symbols.map((symbol, at) => ({
+    ...symbol,
+    n: n[at],
+    prev: prev[at],
+    next: next[at],
+    node: n[at] ? topNode[at] : null,
+  }));
 }
 
 const priority = (bigram) => (bigram.rank != null ? `rank ${number(bigram.rank)}` : `score ${number(bigram.score)}`);
@@ -56,13 +76,17 @@ const WHY_STALE = {
 
 function mergingCaption(merging, step) {
   if (step === 0) {
-    return `${plural(merging.symbols.length, "symbol")}. The queue holds every pair of neighbours that can merge: ` +
-      `${plural(merging.pops.filter((_, at) => merging.entered[at] < 0).length, "pair")}.`;
+    return (
+      `${plural(merging.symbols.length, "symbol")}. The queue holds every pair of neighbours that can merge: ` +
+      `${plural(merging.pops.filter((_, at) => merging.entered[at] < 0).length, "pair")}.`
+    );
   }
   const { bigram, stale, added } = merging.pops[step - 1];
   const what = `${quoted(bigram.text)}, ${priority(bigram)},`;
   if (stale) return `${what} leaves the queue and is dropped: ${WHY_STALE[stale] ?? stale}.`;
-  const more = added.length ? ` New in the queue: ${added.map((pair) => `${quoted(pair.text)} (${priority(pair)})`).join(", ")}.` : "";
+  const more = added.length
+    ? ` New in the queue: ${added.map((pair) => `${quoted(pair.text)} (${priority(pair)})`).join(", ")}.`
+    : "";
   return `${what} leaves the queue first: symbols ${bigram.left} and ${bigram.right} merge.${more}`;
 }
 
@@ -96,21 +120,39 @@ function mergeTree(merging, step, tokenOf) {
     const token = isTop && tokenOf ? tokenOf(node) : null;
     const state = pop && !pop.stale && node === popNodes[step - 1] ? " now" : "";
     return svg(
-      "g", { class: `node${state}${token != null ? ` token-${token % 4}` : ""}`, "data-token": token },
+      "g",
+      { class: `node${state}${token != null ? ` token-${token % 4}` : ""}`, "data-token": token },
       node.bigram ? svg("title", {}, `${label(node.text)}, ${priority(node.bigram)}`) : null,
       svg("rect", { x: middle(node) - w / 2, y: y(node), width: w, height: node.bigram ? 38 : 24, rx: 5 }),
       svg("text", { x: middle(node), y: y(node) + 17, class: "mono" }, line),
       node.bigram ? svg("text", { x: middle(node), y: y(node) + 32, class: "small" }, priority(node.bigram)) : null,
     );
   });
-  const lines = here.filter((node) => node.left).flatMap((node) =>
-    [node.left, node.right].filter((child) => child.to > from && child.from < to).map((child) =>
-      svg("path", { class: "branch", d: `M${middle(node)} ${y(node) + 38}V${y(node) + 48}H${middle(child)}V${y(child)}` })));
+  const lines = here
+    .filter((node) => node.left)
+    .flatMap((node) =>
+      [node.left, node.right]
+        .filter((child) => child.to > from && child.from < to)
+        .map((child) =>
+          svg("path", {
+            class: "branch",
+            d: `M${middle(node)} ${y(node) + 38}V${y(node) + 48}H${middle(child)}V${y(child)}`,
+          }),
+        ),
+    );
   const height = levels * 58 + 36;
-  const note = to - from < symbols.length
-    ? el("p", { class: "muted" }, `Symbols ${from} to ${to - 1} of ${symbols.length.toLocaleString("en")}: those around this step.`)
-    : null;
-  const box = scroller("Merge tree", drawing(`Merge tree after ${plural(step, "step")}`, left.at(-1) + 8, height, lines, boxes));
+  const note =
+    to - from < symbols.length
+      ? el(
+          "p",
+          { class: "muted" },
+          `Symbols ${from} to ${to - 1} of ${symbols.length.toLocaleString("en")}: those around this step.`,
+        )
+      : null;
+  const box = scroller(
+    "Merge tree",
+    drawing(`Merge tree after ${plural(step, "step")}`, left.at(-1) + 8, height, lines, boxes),
+  );
   queueMicrotask(() => {
     if (pop) box.scrollLeft = left[place.get(pop.bigram.left) - from] - box.clientWidth / 2;
   });
@@ -127,28 +169,43 @@ function queueTable(merging, step) {
     else more++;
   }
   const rows = table(
-    "Queue", ["priority", "text", "left", "right", "token"], waiting.length,
+    "Queue",
+    ["priority", "text", "left", "right", "token"],
+    waiting.length,
     (i) => {
       const { bigram } = merging.pops[waiting[i]];
       return [priority(bigram), mono(bigram.text), String(bigram.left), String(bigram.right), number(bigram.token)];
     },
-    { mark: (i) => ({ class: step > 0 && merging.entered[waiting[i]] === step - 1 ? "new" : null }), numeric: [0, 0, 1, 1, 1] },
+    {
+      mark: (i) => ({ class: step > 0 && merging.entered[waiting[i]] === step - 1 ? "new" : null }),
+      numeric: [0, 0, 1, 1, 1],
+    },
   );
-  return panel("Queue", waiting.length ? [rows, more ? el("p", { class: "muted" }, `and ${more.toLocaleString("en")} more`) : null]
-    : el("p", { class: "muted" }, "The queue is empty: no pair is left that can merge."));
+  return panel(
+    "Queue",
+    waiting.length
+      ? [rows, more ? el("p", { class: "muted" }, `and ${more.toLocaleString("en")} more`) : null]
+      : el("p", { class: "muted" }, "The queue is empty: no pair is left that can merge."),
+  );
 }
 
 function symbolTable(merging, step) {
   const symbols = symbolsAfter(merging, step);
   const pop = merging.pops[step - 1];
   const rows = table(
-    "Symbols", ["symbol", "text", "n", "prev", "next"], symbols.length,
+    "Symbols",
+    ["symbol", "text", "n", "prev", "next"],
+    symbols.length,
     (i) => {
       const { index, n, prev, next, node } = symbols[i];
-      return n ? [String(index), mono(node.text), String(n), number(prev), number(next)] : [String(index), "merged", "0", "", ""];
+      return n
+        ? [String(index), mono(node.text), String(n), number(prev), number(next)]
+        : [String(index), "merged", "0", "", ""];
     },
     {
-      mark: (i) => ({ class: !symbols[i].n ? "gone" : pop && !pop.stale && symbols[i].index === pop.bigram.left ? "new" : null }),
+      mark: (i) => ({
+        class: !symbols[i].n ? "gone" : pop && !pop.stale && symbols[i].index === pop.bigram.left ? "new" : null,
+      }),
       numeric: [1, 0, 1, 1, 1],
     },
   );
@@ -159,7 +216,10 @@ function symbolTable(merging, step) {
 /** Everything about one step of merging. */
 function drawMerging(merging, step, tokenOf) {
   if (!merging.symbols.length) return [];
-  return [...mergeTree(merging, step, tokenOf), el("div", { class: "columns" }, queueTable(merging, step), symbolTable(merging, step))];
+  return [
+    ...mergeTree(merging, step, tokenOf),
+    el("div", { class: "columns" }, queueTable(merging, step), symbolTable(merging, step)),
+  ];
 }
 
 const mono = (text) => el("span", { class: "mono" }, label(text));

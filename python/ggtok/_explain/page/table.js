@@ -11,14 +11,19 @@ const PRINTED = 60;
  */
 function table(name, columns, count, rowAt, { mark = () => ({}), numeric = [] } = {}) {
   const body = el("tbody");
-  const head = el("tr", {}, columns.map((column, i) => el("th", { scope: "col", class: numeric[i] ? "number" : null }, column)));
+  const head = el(
+    "tr",
+    {},
+    columns.map((column, i) => el("th", { scope: "col", class: numeric[i] ? "number" : null }, column)),
+  );
   const element = el("table", { "aria-label": name, "aria-rowcount": count + 1 }, el("thead", {}, head), body);
   const box = el("div", { class: "table scroll", tabindex: 0, role: "region", "aria-label": name }, element);
-  const row = (i) => el(
-    "tr",
-    { "aria-rowindex": i + 2, ...mark(i) },
-    rowAt(i).map((cell, j) => el("td", { class: numeric[j] ? "number" : null }, cell)),
-  );
+  const row = (i) =>
+    el(
+      "tr",
+      { "aria-rowindex": i + 2, ...mark(i) },
+      rowAt(i).map((cell, j) => el("td", { class: numeric[j] ? "number" : null }, cell)),
+    );
   const space = (rows) => {
     const gap = el("tr", { class: "gap", "aria-hidden": "true" });
     gap.style.height = `${rows * ROW_HEIGHT}px`;
@@ -50,7 +55,11 @@ function table(name, columns, count, rowAt, { mark = () => ({}), numeric = [] } 
         widths[j] = Math.max(widths[j], widthOf(cell?.textContent ?? cell ?? ""));
       });
     }
-    const group = el("colgroup", {}, columns.map(() => el("col")));
+    const group = el(
+      "colgroup",
+      {},
+      columns.map(() => el("col")),
+    );
     widths.forEach((width, j) => {
       group.children[j].style.width = `${Math.min(width, 40) + 3}ch`;
     });
@@ -72,7 +81,11 @@ function table(name, columns, count, rowAt, { mark = () => ({}), numeric = [] } 
 
 /** A table that is made when it is opened. */
 function folded(title, sentence, count, make, open = false) {
-  const details = el("details", {}, el("summary", {}, title, el("span", { class: "muted" }, ` ${plural(count, "row")}`)));
+  const details = el(
+    "details",
+    {},
+    el("summary", {}, title, el("span", { class: "muted" }, ` ${plural(count, "row")}`)),
+  );
   const build = () => {
     if (details.open && details.children.length === 1) {
       details.append(...(sentence ? [el("p", {}, sentence)] : []), make());

@@ -15,7 +15,12 @@ function tokenFace(trace, at) {
   return { token, line, kind, inText, hasBreak: inText && bytes.at(-1) === 10 };
 }
 
-const KINDS = { added: "added, not in the text", special: "special token", byte: "bytes that are not a whole character", "": "" };
+const KINDS = {
+  added: "added, not in the text",
+  special: "special token",
+  byte: "bytes that are not a whole character",
+  "": "",
+};
 
 /** The panel. `select(at)` is called for the token that is chosen. */
 function tokensPanel(trace, select) {
@@ -37,11 +42,17 @@ function tokensPanel(trace, select) {
       if (token.fragment != null) gap(trace.reached[shown], token.start);
       const name = `${line}, token ${token.id}${kind ? `, ${KINDS[kind]}` : ""}`;
       const item = el(
-        "span", {
-          class: `token token-${shown % 4} ${kind}${inText ? "" : " absent"}`, role: "option", tabindex: shown ? -1 : 0, "data-token": shown,
-          "aria-label": name, "aria-selected": "false",
+        "span",
+        {
+          class: `token token-${shown % 4} ${kind}${inText ? "" : " absent"}`,
+          role: "option",
+          tabindex: shown ? -1 : 0,
+          "data-token": shown,
+          "aria-label": name,
+          "aria-selected": "false",
         },
-        el("span", { class: "face" }, line), el("span", { class: "id" }, String(token.id)),
+        el("span", { class: "face" }, line),
+        el("span", { class: "id" }, String(token.id)),
       );
       items.push(item);
       list.append(item);
@@ -49,7 +60,11 @@ function tokensPanel(trace, select) {
     }
     rest.hidden = shown === trace.tokens.length;
     rest.textContent = `Show more: ${shown.toLocaleString("en")} of ${plural(trace.tokens.length, "token")} are shown`;
-    if (rest.hidden) gap(trace.tokens.reduce((end, token) => Math.max(end, token.end), 0), trace.bytes.length);
+    if (rest.hidden)
+      gap(
+        trace.tokens.reduce((end, token) => Math.max(end, token.end), 0),
+        trace.bytes.length,
+      );
   };
   const rest = el("button", { type: "button", onclick: () => more() });
   more();
@@ -69,12 +84,28 @@ function tokensPanel(trace, select) {
     event.target.setAttribute("tabindex", 0);
   });
 
-  const ids = el("label", {}, el("input", {
-    type: "checkbox", checked: true, onchange: (event) => list.classList.toggle("no-ids", !event.target.checked),
-  }), " ids");
+  const ids = el(
+    "label",
+    {},
+    el("input", {
+      type: "checkbox",
+      checked: true,
+      onchange: (event) => list.classList.toggle("no-ids", !event.target.checked),
+    }),
+    " ids",
+  );
   const kinds = ["special", "added", "byte"].filter((kind) => items.some((item) => item.classList.contains(kind)));
-  const legend = el("p", { class: "legend" }, ids, kinds.map((kind) => el("span", { class: `token token-0 ${kind}` }, KINDS[kind])));
-  const card = el("div", { class: "card", "aria-live": "polite" }, el("p", { class: "muted" }, "Choose a token to see what it is and which steps made it."));
+  const legend = el(
+    "p",
+    { class: "legend" },
+    ids,
+    kinds.map((kind) => el("span", { class: `token token-0 ${kind}` }, KINDS[kind])),
+  );
+  const card = el(
+    "div",
+    { class: "card", "aria-live": "polite" },
+    el("p", { class: "muted" }, "Choose a token to see what it is and which steps made it."),
+  );
 
   let chosen = null;
   let active = [];
@@ -95,7 +126,12 @@ function tokensPanel(trace, select) {
       active = items.slice(from, Math.min(to, from + 500));
       for (const item of active) item.classList.add("active");
       const first = active[0];
-      if (!first || (first.offsetTop >= list.scrollTop && first.offsetTop + first.offsetHeight <= list.scrollTop + list.clientHeight)) return;
+      if (
+        !first ||
+        (first.offsetTop >= list.scrollTop &&
+          first.offsetTop + first.offsetHeight <= list.scrollTop + list.clientHeight)
+      )
+        return;
       list.scrollTop = first.offsetTop - list.clientHeight / 3;
     },
   };
@@ -104,29 +140,57 @@ function tokensPanel(trace, select) {
 function tokenCard(trace, at, select) {
   const { token, kind } = tokenFace(trace, at);
   const facts = [
-    ["Token", String(token.id)], ["Text in the vocabulary", mono(token.text)], ["Decodes to", mono(token.piece)],
+    ["Token", String(token.id)],
+    ["Text in the vocabulary", mono(token.text)],
+    ["Decodes to", mono(token.piece)],
     ["Bytes", el("code", {}, short(Array.from(bytesOf(token.piece), hex).join(" "), 120))],
     ["Comes from", kind === "added" ? "added, not in the text" : `bytes ${token.start} to ${token.end}`],
   ];
   if (kind === "special") facts.push(["Kind", KINDS[kind]]);
-  const reasons = [at - 1, at].filter((left) => trace.why.has(left)).map((left) => {
-    const other = left === at ? at + 1 : left;
-    const link = el("button", { type: "button", class: "link mono", onclick: () => select(other) }, tokenFace(trace, other).line);
-    return el("div", {}, el("h3", {}, `Why is it not one token with the ${left === at ? "next" : "previous"}, `, link, "?"),
-      el("ul", {}, trace.why.get(left).reasons.map((reason) => el("li", {}, reason.message))));
-  });
-  return [el("dl", {}, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))), ...reasons];
+  const reasons = [at - 1, at]
+    .filter((left) => trace.why.has(left))
+    .map((left) => {
+      const other = left === at ? at + 1 : left;
+      const link = el(
+        "button",
+        { type: "button", class: "link mono", onclick: () => select(other) },
+        tokenFace(trace, other).line,
+      );
+      return el(
+        "div",
+        {},
+        el("h3", {}, `Why is it not one token with the ${left === at ? "next" : "previous"}, `, link, "?"),
+        el(
+          "ul",
+          {},
+          trace.why.get(left).reasons.map((reason) => el("li", {}, reason.message)),
+        ),
+      );
+    });
+  return [
+    el(
+      "dl",
+      {},
+      facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))),
+    ),
+    ...reasons,
+  ];
 }
 
 /** Marks a token wherever it is drawn while the pointer or the focus is on it. */
 function linkTokens() {
   let hot = null;
   const mark = (event) => {
-    const token = event.target.closest?.("[data-token]")?.dataset.token ?? null;
-    if (token === hot) return;
-    for (const node of document.querySelectorAll(".hot")) node.classList.remove("hot");
-    hot = token;
-    if (hot != null) for (const node of document.querySelectorAll(`[data-token="${hot}"]`)) node.classList.add("hot");
+    const node = event.target.closest?.("[data-token]") ?? null;
+    if (node === hot) return;
+    for (const marked of document.querySelectorAll(".hot")) marked.classList.remove("hot");
+    hot = node;
+    if (hot === null) return;
+    // Of two traces, the steps and the tables are those of the chosen one.
+    const sideOf = (one) => one.closest(".side") ?? document.querySelector(".side.chosen");
+    for (const same of document.querySelectorAll(`[data-token="${hot.dataset.token}"]`)) {
+      if (sideOf(same) === sideOf(hot)) same.classList.add("hot");
+    }
   };
   document.addEventListener("pointerover", mark);
   document.addEventListener("focusin", mark);

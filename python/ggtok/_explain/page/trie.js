@@ -35,16 +35,44 @@ function cellsAfter(before, insertion, done) {
 
 /** The array as a table with a column per cell. `lit` maps cells to `from`, `hit`, `miss` or `moved`. */
 function cellArray(cells, lit, middle) {
-  const [from, to] = windowAround(cells.findIndex((cell) => cell.index === middle), MAX_CELLS, cells.length);
+  const [from, to] = windowAround(
+    cells.findIndex((cell) => cell.index === middle),
+    MAX_CELLS,
+    cells.length,
+  );
   const here = cells.slice(Math.max(0, from), to);
   const columns = here.map((cell) => lit.get(cell.index) ?? (cell.text == null ? "free" : ""));
-  const row = (name, value) => el("tr", {}, el("th", { scope: "row" }, name), here.map((cell, i) => el("td", { class: columns[i] }, value(cell))));
-  const box = scroller("Double array", el("table", { class: "array", "aria-label": "Double array" },
-    el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "cell"), here.map((cell, i) => el("th", { scope: "col", class: columns[i] }, String(cell.index))))),
-    el("tbody", {},
-      row("BASE", (cell) => (cell.text == null ? "·" : number(cell.base))),
-      row("CHECK", (cell) => (cell.text == null ? "·" : number(cell.check))),
-      row("text", (cell) => (cell.text == null ? "" : mono(cell.text))))));
+  const row = (name, value) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, name),
+      here.map((cell, i) => el("td", { class: columns[i] }, value(cell))),
+    );
+  const box = scroller(
+    "Double array",
+    el(
+      "table",
+      { class: "array", "aria-label": "Double array" },
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          el("th", { scope: "col" }, "cell"),
+          here.map((cell, i) => el("th", { scope: "col", class: columns[i] }, String(cell.index))),
+        ),
+      ),
+      el(
+        "tbody",
+        {},
+        row("BASE", (cell) => (cell.text == null ? "·" : number(cell.base))),
+        row("CHECK", (cell) => (cell.text == null ? "·" : number(cell.check))),
+        row("text", (cell) => (cell.text == null ? "" : mono(cell.text))),
+      ),
+    ),
+  );
   queueMicrotask(() => {
     const now = box.querySelectorAll("thead th")[here.findIndex((cell) => cell.index === middle) + 1];
     if (now) box.scrollLeft = now.offsetLeft - box.clientWidth / 2;
@@ -63,7 +91,9 @@ function trieTree(cells, lit) {
   const nodes = [];
   let rows = 0;
   const visit = (cell, depth) => {
-    const below = (children.get(cell.index) ?? []).filter((child) => child !== cell).map((child) => visit(child, depth + 1));
+    const below = (children.get(cell.index) ?? [])
+      .filter((child) => child !== cell)
+      .map((child) => visit(child, depth + 1));
     const y = below.length ? (below[0].y + below.at(-1).y) / 2 : rows++;
     const node = { cell, depth, y, below };
     nodes.push(node);
@@ -72,15 +102,25 @@ function trieTree(cells, lit) {
   for (const root of children.get(0) ?? []) visit(root, 0);
   const x = (node) => 8 + node.depth * 90;
   const y = (node) => 8 + node.y * 42;
-  const lines = nodes.flatMap((node) => node.below.map((child) =>
-    svg("path", { class: "branch", d: `M${x(node) + 64} ${y(node) + 16}H${x(node) + 77}V${y(child) + 16}H${x(child)}` })));
+  const lines = nodes.flatMap((node) =>
+    node.below.map((child) =>
+      svg("path", {
+        class: "branch",
+        d: `M${x(node) + 64} ${y(node) + 16}H${x(node) + 77}V${y(child) + 16}H${x(child)}`,
+      }),
+    ),
+  );
   const boxes = nodes.map((node) => {
     const text = bytesOf(node.cell.text);
-    const name = node.depth === 0 ? "root" : node.cell.base < 0 ? `value ${-1 - node.cell.base}` : byteName(text.at(-1) ?? null);
-    return svg("g", { class: `node ${lit.get(node.cell.index) ?? ""}` },
+    const name =
+      node.depth === 0 ? "root" : node.cell.base < 0 ? `value ${-1 - node.cell.base}` : byteName(text.at(-1) ?? null);
+    return svg(
+      "g",
+      { class: `node ${lit.get(node.cell.index) ?? ""}` },
       svg("rect", { x: x(node), y: y(node), width: 64, height: 32, rx: 6 }),
       svg("text", { x: x(node) + 32, y: y(node) + 14, class: "mono" }, name),
-      svg("text", { x: x(node) + 32, y: y(node) + 27, class: "small" }, `cell ${node.cell.index}`));
+      svg("text", { x: x(node) + 32, y: y(node) + 27, class: "small" }, `cell ${node.cell.index}`),
+    );
   });
   const depth = Math.max(0, ...nodes.map((node) => node.depth));
   return scroller("Trie", drawing("Trie", depth * 90 + 84, Math.max(1, rows) * 42 + 10, lines, boxes));
@@ -91,19 +131,26 @@ function insertionStage(trie, at) {
   const word = trie.words[insertion.word];
   const before = at ? trie.insertions[at - 1].cells : [{ index: 1, base: 0, check: 0, text: "" }];
   return {
-    title: `Insert ${label(word)}`, length: Math.max(1, insertion.steps.length),
+    title: `Insert ${label(word)}`,
+    length: Math.max(1, insertion.steps.length),
     caption(step) {
       const one = insertion.steps[step];
       if (!one) return "The word is there already.";
       const base = one.new_base != null ? ` Node ${one.node} gets BASE ${one.new_base}.` : "";
-      const lead = `${one.byte == null ? "The end mark" : `Byte ${quoted(Uint8Array.of(one.byte))}`} has the number ${one.code}.${base} ` +
+      const lead =
+        `${one.byte == null ? "The end mark" : `Byte ${quoted(Uint8Array.of(one.byte))}`} has the number ${one.code}.${base} ` +
         `Cell ${one.cell} `;
       if (one.outcome === "followed") return `${lead}has CHECK ${one.node}: the child exists.`;
       if (one.outcome === "placed") return `${lead}is free: the child goes there.`;
       const { relocation } = one;
-      return `${lead}is a conflict: its CHECK is ${one.check}.` + (relocation ? ` Node ${relocation.node} moves its children from BASE ` +
-        `${relocation.from_base} to ${relocation.to_base}: ${relocation.moves.map((move) => `${byteName(move.byte)} from ${move.from} to ${move.to}`).join(", ")}.` +
-        ` The child goes to cell ${one.child}.` : "");
+      return (
+        `${lead}is a conflict: its CHECK is ${one.check}.` +
+        (relocation
+          ? ` Node ${relocation.node} moves its children from BASE ` +
+            `${relocation.from_base} to ${relocation.to_base}: ${relocation.moves.map((move) => `${byteName(move.byte)} from ${move.from} to ${move.to}`).join(", ")}.` +
+            ` The child goes to cell ${one.child}.`
+          : "")
+      );
     },
     draw(step) {
       const one = insertion.steps[step];
@@ -120,25 +167,43 @@ function insertionStage(trie, at) {
 
 function packedStage({ xcda }) {
   return {
-    title: "Packed as XCDA units", length: Math.max(1, xcda.units.length),
+    title: "Packed as XCDA units",
+    length: Math.max(1, xcda.units.length),
     caption(step) {
       const unit = xcda.units[step];
       if (!unit) return "There are no units.";
       if (unit.role === "value") return `Unit ${unit.index} is the value ${unit.value} of ${quoted(unit.text)}.`;
-      return `Unit ${unit.index} is ${unit.role === "root" ? "the root" : `the node of ${quoted(unit.text)}`}: its children are at ` +
-        `${unit.index} ⊕ ${unit.base} ⊕ byte.${unit.leaf ? " A word ends here: its value is in the child for byte 0." : ""}`;
+      return (
+        `Unit ${unit.index} is ${unit.role === "root" ? "the root" : `the node of ${quoted(unit.text)}`}: its children are at ` +
+        `${unit.index} ⊕ ${unit.base} ⊕ byte.${unit.leaf ? " A word ends here: its value is in the child for byte 0." : ""}`
+      );
     },
     draw(step) {
       const unit = xcda.units[step];
       if (!unit) return [];
-      const rows = table("Units", ["unit", "text", "role", "BASE", "wide", "LEAF", "LCHECK", "value"], xcda.units.length, (i) => {
-        const one = xcda.units[i];
-        return [String(one.index), mono(one.text), one.role, number(one.base), one.is_wide ? "yes" : "", one.leaf ? "yes" : "",
-          one.lcheck == null ? "" : `${hex(one.lcheck & 0xff)} ${printable(one.lcheck & 0xff)}`, number(one.value)];
-      }, { mark: (i) => ({ class: i === step ? "new" : null }), numeric: [1, 0, 0, 1, 0, 0, 0, 1] });
+      const rows = table(
+        "Units",
+        ["unit", "text", "role", "BASE", "wide", "LEAF", "LCHECK", "value"],
+        xcda.units.length,
+        (i) => {
+          const one = xcda.units[i];
+          return [
+            String(one.index),
+            mono(one.text),
+            one.role,
+            number(one.base),
+            one.is_wide ? "yes" : "",
+            one.leaf ? "yes" : "",
+            one.lcheck == null ? "" : `${hex(one.lcheck & 0xff)} ${printable(one.lcheck & 0xff)}`,
+            number(one.value),
+          ];
+        },
+        { mark: (i) => ({ class: i === step ? "new" : null }), numeric: [1, 0, 0, 1, 0, 0, 0, 1] },
+      );
       queueMicrotask(() => rows.show(step));
       return [
-        el("h4", {}, `Unit ${unit.index}: 0x${unit.unit.toString(16).padStart(8, "0")}`), bitField(unit.unit, "Bits of the unit"),
+        el("h4", {}, `Unit ${unit.index}: 0x${unit.unit.toString(16).padStart(8, "0")}`),
+        bitField(unit.unit, "Bits of the unit"),
         panel(`Units in use, of ${xcda.num_units}`, rows),
       ];
     },
@@ -150,13 +215,18 @@ function lookupStages(trie, lookup) {
   const result = lookup.value == null ? "It is none of the words." : `It is word ${lookup.value}.`;
   const last = (steps, step) => step === steps.length - 1;
   const arrays = {
-    title: `Look up ${name} in BASE and CHECK`, length: Math.max(1, lookup.steps.length),
+    title: `Look up ${name} in BASE and CHECK`,
+    length: Math.max(1, lookup.steps.length),
     caption(step) {
       const one = lookup.steps[step];
       if (!one) return result;
       const byte = one.byte == null ? "The end mark" : `Byte ${quoted(Uint8Array.of(one.byte))}`;
-      const found = one.code == null ? "is in none of the words" : one.cell == null ? `cannot go on from node ${one.node}, which has no children`
-        : `leads from node ${one.node} to ${one.base} + ${one.code} = ${one.cell}, where CHECK is ${one.check ?? "beyond the array"}`;
+      const found =
+        one.code == null
+          ? "is in none of the words"
+          : one.cell == null
+            ? `cannot go on from node ${one.node}, which has no children`
+            : `leads from node ${one.node} to ${one.base} + ${one.code} = ${one.cell}, where CHECK is ${one.check ?? "beyond the array"}`;
       return `${byte} ${found}: ${one.matched ? "a child." : "the walk ends."}${last(lookup.steps, step) ? ` ${result}` : ""}`;
     },
     draw(step) {
@@ -166,13 +236,22 @@ function lookupStages(trie, lookup) {
         if (one.cell != null) lit.set(one.cell, one.matched ? "hit" : "miss");
       });
       const now = lookup.steps[step];
-      return [trieTree(trie.cells, lit), panel("Double array", cellArray(trie.cells, lit, now?.cell ?? now?.node ?? 1))];
+      return [
+        trieTree(trie.cells, lit),
+        panel("Double array", cellArray(trie.cells, lit, now?.cell ?? now?.node ?? 1)),
+      ];
     },
   };
-  const found = lookup.longest_prefix == null ? "No word is a prefix of it." : `The longest word that it starts with is ${quoted(trie.words[lookup.longest_prefix])}.`;
+  const found =
+    lookup.longest_prefix == null
+      ? "No word is a prefix of it."
+      : `The longest word that it starts with is ${quoted(trie.words[lookup.longest_prefix])}.`;
   const packed = {
-    title: `Look up ${name} in the XCDA`, length: Math.max(1, lookup.xcda.length),
-    caption: (step) => (lookup.xcda[step] ? xcdaCaption(lookup.xcda[step]) : "") + (last(lookup.xcda, step) || !lookup.xcda.length ? ` ${found}` : ""),
+    title: `Look up ${name} in the XCDA`,
+    length: Math.max(1, lookup.xcda.length),
+    caption: (step) =>
+      (lookup.xcda[step] ? xcdaCaption(lookup.xcda[step]) : "") +
+      (last(lookup.xcda, step) || !lookup.xcda.length ? ` ${found}` : ""),
     draw: (step) => xcdaWalk(lookup.xcda, step, `Walk of ${name}`),
   };
   return [arrays, packed];
@@ -181,12 +260,33 @@ function lookupStages(trie, lookup) {
 function trieView() {
   const { trie } = data;
   byId("tokens-title").textContent = "Words";
-  byId("facts").textContent = `${plural(trie.words.length, "word")} · ${plural(trie.cells.length, "cell")} · ${plural(trie.xcda.units.length, "unit")}`;
+  byId("facts").textContent =
+    `${plural(trie.words.length, "word")} · ${plural(trie.cells.length, "cell")} · ${plural(trie.xcda.units.length, "unit")}`;
   byId("tokens").append(
-    el("p", { class: "legend" }, trie.words.map((word, at) => el("span", { class: `token token-${at % 4}` }, el("span", { class: "face" }, label(word)), el("span", { class: "id" }, String(at))))),
-    el("p", {}, "Numbers of the bytes: ", trie.codes.map(({ byte, code }) => [el("span", { class: "mono" }, byteName(byte)), ` ${code} `]).flat()),
+    el(
+      "p",
+      { class: "legend" },
+      trie.words.map((word, at) =>
+        el(
+          "span",
+          { class: `token token-${at % 4}` },
+          el("span", { class: "face" }, label(word)),
+          el("span", { class: "id" }, String(at)),
+        ),
+      ),
+    ),
+    el(
+      "p",
+      {},
+      "Numbers of the bytes: ",
+      trie.codes.flatMap(({ byte, code }) => [el("span", { class: "mono" }, byteName(byte)), ` ${code} `]),
+    ),
   );
-  const stages = [...trie.insertions.map((_, at) => insertionStage(trie, at)), packedStage(trie), ...trie.lookups.flatMap((lookup) => lookupStages(trie, lookup))];
+  const stages = [
+    ...trie.insertions.map((_, at) => insertionStage(trie, at)),
+    packedStage(trie),
+    ...trie.lookups.flatMap((lookup) => lookupStages(trie, lookup)),
+  ];
   timeline(stages, () => {}).show(0);
   tablesPanel(data.sections, null);
 }
