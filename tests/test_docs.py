@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import ggtok
+import ggtok._explain
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,7 +23,12 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 DEVIATIONS = (ROOT / "docs/deviations.md").read_text(encoding="utf-8")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 WRITTEN = [page for page in PAGES if "DO NOT EDIT" not in page.read_text(encoding="utf-8")]
-MODULES = sorted(module.name for module in pkgutil.walk_packages(ggtok.__path__, "ggtok.") if module.name != "ggtok.__main__")
+MODULES = sorted(
+    module.name
+    for package in (ggtok, ggtok._explain)
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+    if module.name != "ggtok.__main__"
+)
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -51,6 +57,7 @@ RUN = [
     ("docs/check.md", 4),
     ("docs/chunks.md", 4),
     ("docs/coming-from.md", 15),
+    ("docs/explain-page.md", 4),
     ("docs/explain.md", 10),
     ("docs/how/bpe.md", 7),
     ("docs/how/detokenizing.md", 7),

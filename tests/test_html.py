@@ -16,7 +16,7 @@ import ggtok
 import pytest
 from conftest import shared_files
 from ggtok import _ggtok
-from ggtok._explain.html import trie_page
+from ggtok._explain.html import compare_page, page, trie_page
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -131,8 +131,6 @@ def test_a_fragment_of_a_long_text_is_bounded() -> None:
 def test_any_text_makes_a_page(text: str | bytes, name: str) -> None:
     text = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
     trace = ggtok.Tokenizer.builtin(name).explain(text, parse_special=True)
-    from ggtok._explain.html import page
-
     assert embedded(Page(page(trace)))["trace"] == json.loads(trace.to_json())
     Page(trace._repr_html_())
 
@@ -161,7 +159,7 @@ class Opened:
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("console", lambda message: self.errors.append(message.text))
         self.page.on("dialog", lambda dialog: self.errors.append("dialog"))
-        self.page.on("request", lambda request: request.url.startswith("file:") or self.errors.append(request.url))
+        self.page.on("request", lambda request: self.errors.extend([request.url] * (request.url != path.as_uri())))
         self.page.goto(path.as_uri())
 
     def step(self) -> int:
@@ -202,7 +200,8 @@ WALK = """(stride) => {
         slider.value = step;
         slider.dispatchEvent(new Event("input"));
         const [caption, stage] = ["caption", "stage"].map((id) => document.getElementById(id).textContent);
-        if (!caption.trim() || /undefined|NaN|\\[object|Infinity/.test(caption + stage)) wrong.push([step, caption, stage]);
+        const isWrong = !caption.trim() || /undefined|NaN|\\[object|Infinity/.test(caption + stage);
+        if (isWrong) wrong.push([step, caption, stage]);
     }
     return wrong;
 }"""
@@ -234,7 +233,7 @@ def test_every_step_of_every_shared_vocabulary_is_drawn(opened: Any, path: Path)
 def test_markup_in_a_text_is_shown_and_not_run(opened: Any, name: str) -> None:
     trace = ggtok.Tokenizer.builtin(name).explain(EVIL)
     page = opened(trace)
-    walk(page, 40)
+    walk(page, 20)
     title = page.page.title()
     assert title != "run"
     assert page.page.locator("img").count() == 0
@@ -315,5 +314,24 @@ def test_a_double_array_is_drawn(browser: Any, tmp_path: Path) -> None:
     walk(page)
     assert page.last() > 30
     assert page.overflow() == 0
+    page.page.close()
+    assert not page.errors
+
+
+def test_two_traces_are_compared(browser: Any, tmp_path: Path) -> None:
+    text = f"What is LoRA? {EVIL}"
+    a, b = (ggtok.Tokenizer.builtin(name).explain(text) for name in ("bpe", "wordpiece"))
+    path = tmp_path / "compare.html"
+    path.write_text(compare_page(a, b, ("<a>", "b")), encoding="utf-8")
+    page = Opened(browser, path)
+    walk(page, 20)
+    total = page.last()
+    page.page.locator("input[type=radio]").nth(1).check()
+    assert page.step() == 0
+    assert page.last() != total
+    walk(page, 20)
+    page.page.locator("[role=option]").first.click()
+    assert page.page.locator("input[type=radio]").first.is_checked()
+    assert page.last() == total
     page.page.close()
     assert not page.errors

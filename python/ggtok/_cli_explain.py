@@ -12,6 +12,7 @@ import sys
 from . import Tokenizer
 from ._cli import UsageError, _print_json, _texts, _tokenizer
 from ._explain import compare
+from ._explain.html import compare_page, trie_page
 from ._explain.step import walk
 from ._explain.tables import Section
 from ._explain.text import LEAST_WIDTH, lines
@@ -24,6 +25,9 @@ MAX_ROWS = 40
 def run(arguments: argparse.Namespace) -> None:
     """Runs the command."""
     arguments.text += arguments.prompt
+    several = len(arguments.text) + len(arguments.file) > 1
+    if several and arguments.trie is None and (arguments.step or arguments.html is not None):
+        raise UsageError("--step and --html are for one text")
     if arguments.trie is not None:
         _trie(arguments)
     elif arguments.compare is not None:
@@ -35,8 +39,6 @@ def run(arguments: argparse.Namespace) -> None:
 def _traces(arguments: argparse.Namespace) -> None:
     tokenizer = _tokenizer(arguments)
     span = None if arguments.why is None else _span(arguments.why)
-    if (arguments.step or arguments.html is not None) and len(arguments.text) + len(arguments.file) > 1:
-        raise UsageError("--step and --html are for one text")
     for _, text in _texts(arguments):
         trace = _explained(tokenizer, text, arguments)
         if arguments.html is not None:
@@ -57,13 +59,15 @@ def _traces(arguments: argparse.Namespace) -> None:
 
 
 def _compare(arguments: argparse.Namespace) -> None:
-    if arguments.model or arguments.builtin or arguments.override_kv or arguments.html is not None:
-        raise UsageError("--compare takes two files, and no --model, --builtin, --override-kv or --html")
+    if arguments.model or arguments.builtin or arguments.override_kv:
+        raise UsageError("--compare takes two files, and no --model, --builtin or --override-kv")
     names = _names(*arguments.compare)
     tokenizers = [Tokenizer.from_gguf(path) for path in arguments.compare]
     for _, text in _texts(arguments):
         a, b = (_explained(tokenizer, text, arguments) for tokenizer in tokenizers)
-        if arguments.json:
+        if arguments.html is not None:
+            _write_page(arguments.html, compare_page(a, b, names))
+        elif arguments.json:
             found = compare.pairs(a, b)
             parts_at = compare.parting(found)
             section = None if parts_at is None else found[parts_at.pair].a or found[parts_at.pair].b
@@ -79,14 +83,16 @@ def _trie(arguments: argparse.Namespace) -> None:
     words = [os.fsencode(word) for word in arguments.trie]
     trie, made = explain_trie(words, [*words, *map(os.fsencode, arguments.text)])
     if arguments.html is not None:
-        from ._explain.html import trie_page
-
-        with open(arguments.html, "w", encoding="utf-8", newline="\n") as file:
-            file.write(trie_page(trie.words, made, trie_sections(trie)))
+        _write_page(arguments.html, trie_page(trie.words, made, trie_sections(trie)))
     elif arguments.json:
         print(json.dumps(json.loads(made)))
     else:
         print("\n\n".join(_shown(section) for section in trie_sections(trie)))
+
+
+def _write_page(path: str, page: str) -> None:
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.write(page)
 
 
 def _explained(tokenizer: Tokenizer, text: bytes, arguments: argparse.Namespace) -> Trace:

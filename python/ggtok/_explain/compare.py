@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from .sections import sections
 from .tables import Cell, Row, Section
-from .terminal import columns_of, styled, wrapped
+from .terminal import columns_of, fitted, styled, wrapped
 from .text import GAP, MAX_SECTIONS, Table, shortened
 from .trace import Trace
 
@@ -96,7 +96,7 @@ def render(a: Trace, b: Trace, names: tuple[str, str], *, width: int, max_rows: 
     written = [*wrapped(summary(a, b, names, found, parts_at), width)]
     for place, pair in _shown(found, parts_at):
         if pair is None:
-            written += ["", f"... {place} more tables ..."]
+            written += ["", fitted(f"... {place} more tables ...", width)]
             continue
         row = parts_at.row if parts_at is not None and parts_at.pair == place else None
         space = room if room >= LEAST_WIDTH else width
@@ -152,14 +152,14 @@ def _lines(name: str, section: Section | None, width: int, max_rows: int, row: i
     at = 0
     for each in rows:
         if isinstance(each, int):
-            lines.append((f"... {each} more rows ...", ""))
+            lines.append((fitted(f"... {each} more rows ...", width), ""))
             at += each
             continue
         parts = at == row
-        lines += [(PARTING, "current")] * parts
+        lines += [(fitted(PARTING, width), "current")] * parts
         lines += [(line, "current" if parts else each.mark) for line in table.row(each)]
         at += 1
-    return lines + [(PARTING, "current")] * (row == at)
+    return lines + [(fitted(PARTING, width), "current")] * (row == at)
 
 
 def _window(rows: tuple[Row, ...], max_rows: int, around: int | None) -> list[Row | int]:

@@ -56,7 +56,7 @@ def _converter(hint: Any) -> Callable[[Any], Any]:
             some = _converter(_union(options))
             return lambda value: None if value is None else some(value)
         by_kind = {option.kind: _converter(option) for option in options}
-        return lambda value: by_kind[value["kind"]](value)
+        return lambda value: by_kind[value["kind"]]({key: each for key, each in value.items() if key != "kind"})
     return _of_object(hint) if hasattr(hint, "__dataclass_fields__") else lambda value: value
 
 
@@ -75,8 +75,6 @@ def _of_object(cls: Any) -> Callable[[Any], Any]:
             hints = get_type_hints(cls)
             converters.extend((field.name, _converter(hints[field.name])) for field in fields(cls) if field.init)
             keys.update(name.rstrip("_") for name, _ in converters)
-            if hasattr(cls, "kind"):
-                keys.add("kind")
         if value.keys() != keys:
             raise ValueError(f"{cls.__name__} has other fields: {sorted(value.keys() ^ keys)}")
         return cls(*[of_field(value[name.rstrip("_")]) for name, of_field in converters])

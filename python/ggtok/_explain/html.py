@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 
+from . import compare
 from .convert import Text, to_bytes
 from .sections import sections
 from .tables import Cell, Column, Row, Section
@@ -47,9 +48,31 @@ CONTROLS = {code: 0x2400 + code for code in range(0x20)} | {0x0A: "↵", 0x7F: "
 
 def page(trace: Trace) -> str:
     """The page of a trace. Takes O(n) time for n steps."""
+    return render("trace", headline(trace, TITLE), _parts(trace))
+
+
+def compare_page(a: Trace, b: Trace, names: tuple[str, str]) -> str:
+    """The page of two traces of one text. `names` are those of the files."""
+    found = compare.pairs(a, b)
+    place = compare.parting(found)
+    parting = "All steps are the same."
+    if place is not None:
+        section = found[place.pair].a or found[place.pair].b
+        assert section is not None
+        parting = f"The first step that differs is row {place.row + 1} of the table {section.title}."
+    sides = ", ".join(_object(_parts(trace)) for trace in (a, b))
+    parts = {"names": _dumps(names), "parting": _dumps(parting), "sides": f"[{sides}]"}
+    return render("compare", f"{names[0]} and {names[1]}: {shown(a.text[:60])}", parts)
+
+
+def _parts(trace: Trace) -> dict[str, str]:
     tables = list(map(_section, sections(trace)))
-    parts = {"trace": trace.to_json(), "why": _dumps(_whys(trace)), "sections": _dumps(tables)}
-    return render("trace", headline(trace, TITLE), parts)
+    return {"trace": trace.to_json(), "why": _dumps(_whys(trace)), "sections": _dumps(tables)}
+
+
+def _object(parts: Mapping[str, str]) -> str:
+    """JSON values as one object."""
+    return "{" + ", ".join(f'"{name}": {part}' for name, part in parts.items()) + "}"
 
 
 def trie_page(words: Sequence[Text], trie: str, tables: Sequence[Section]) -> str:
@@ -63,7 +86,7 @@ def render(view: str, title: str, parts: Mapping[str, str]) -> str:
     folder = files(__package__) / "page"
     style = (folder / "style.css").read_text(encoding="utf-8")
     script = "\n".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
-    data = ", ".join(f'"{name}": {part}' for name, part in {"view": json.dumps(view), **parts}.items())
+    data = _object({"view": json.dumps(view), **parts})
     values = {
         "policy": f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "
         "form-action 'none'",
@@ -71,7 +94,7 @@ def render(view: str, title: str, parts: Mapping[str, str]) -> str:
         "style": style,
         "script": script,
         # In JSON, `<` stands in strings only. Escaped, it can neither end the element nor begin a comment.
-        "data": "{" + data.replace("<", "\\u003c") + "}",
+        "data": data.replace("<", "\\u003c"),
     }
     template = (folder / "page.html").read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)

@@ -45,7 +45,7 @@ def render(trace: Trace, tables: Iterable[str] | None, *, width: int | None, max
     parts = [headline(trace, width)] if tables is None else []
     for section in shortened(found, MAX_SECTIONS):
         if isinstance(section, int):
-            parts.append(f"... {section} more tables ...")
+            parts.append(fitted(f"... {section} more tables ...", width))
         else:
             parts.append("\n".join(lines(section, width, max_rows, colors)))
     return "\n\n".join(parts)
@@ -74,7 +74,7 @@ def lines(section: Section, width: int, max_rows: int, colors: bool) -> Iterator
     yield from (styled(line, "header", colors) for line in table.names())
     for row in rows:
         if isinstance(row, int):
-            yield f"... {row} more rows ..."
+            yield fitted(f"... {row} more rows ...", width)
         else:
             yield from (styled(line, row.mark, colors) for line in table.row(row))
 

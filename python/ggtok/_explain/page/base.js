@@ -18,6 +18,10 @@ const el = (tag, attributes = {}, ...children) => fill(document.createElement(ta
 /** An SVG element. */
 const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
+/** A drawing that is shown in its size, or smaller on paper. */
+const drawing = (name, width, height, ...children) =>
+  svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name }, ...children);
+
 const toBytes = new TextEncoder();
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 

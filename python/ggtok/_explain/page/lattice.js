@@ -23,14 +23,14 @@ function drawLattice(text, places, arcs, at, name) {
   here.sort((one, other) => order[one.kind] - order[other.kind]);
   const curves = here.map((arc) => {
     const height = (arc.b - arc.a) * rise + 14;
-    const middle = (x(arc.a) + x(arc.b)) / 2;
     return svg(
       "g", { class: `arc ${arc.kind}`, "data-token": arc.token },
       svg("title", {}, `${label(arc.text)} ${arc.note ?? ""}`),
       svg("path", { d: `M${x(arc.a) + 2} ${base}C${x(arc.a) + 6} ${base - height * 1.3} ${x(arc.b) - 6} ${base - height * 1.3} ${x(arc.b) - 2} ${base}` }),
-      arc.note ? svg("text", { x: middle, y: base - height + 6, class: "small" }, `${short(label(arc.text), 14)} ${arc.note}`) : null,
     );
   });
+  const names = here.filter((arc) => arc.note).map((arc) => svg(
+    "text", { x: (x(arc.a) + x(arc.b)) / 2, y: base - rise * (arc.b - arc.a) - 8, class: "name" }, `${short(label(arc.text), 14)} ${arc.note}`));
   const cells = [];
   const bytes = text;
   for (let i = from; i < to; i++) {
@@ -41,9 +41,7 @@ function drawLattice(text, places, arcs, at, name) {
       svg("text", { x: x(i) + 3, y: base + 43, class: "small left" }, String(places[i])),
     ));
   }
-  const width = x(to) + 90;
-  const drawing = svg("svg", { width, height: base + 50, role: "img", "aria-label": name }, curves, cells);
-  const box = scroller(name, drawing);
+  const box = scroller(name, drawing(name, x(to) + 90, base + 50, curves, names, cells));
   queueMicrotask(() => {
     box.scrollLeft = x(position(at)) - box.clientWidth / 2;
   });
@@ -75,9 +73,10 @@ function unigramLattice(steps) {
       const position = steps.positions[step];
       const candidates = all(position);
       const wins = candidates.filter((candidate) => candidate.wins).length;
+      const end = `the best way to ${wins > 1 ? "their ends" : "its end"} so far`;
       const sum = position.score_sum == null ? "no token reaches this place" : `the best sum so far is ${number(position.score_sum)}`;
       return `At ${position.at}, ${sum}. ${plural(candidates.length, "token")} may ` +
-        `follow here; ${wins} ${wins === 1 ? "is" : "are"} the best way yet to ${wins === 1 ? "its" : "their"} end.`;
+        `follow here; ${wins || "none"} ${wins > 1 ? "are" : "is"} ${end}.`;
     },
     draw(step) {
       const position = steps.positions[step];

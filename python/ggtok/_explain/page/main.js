@@ -83,6 +83,7 @@ function timeline(stages, onStage) {
   };
   return {
     show,
+    stop,
     /** Goes to the last stage that makes a token, at the step that makes it. */
     showToken(token) {
       for (let i = 0; i < stages.length; i++) {
@@ -121,13 +122,13 @@ function tablesPanel(sections, trace) {
   ));
   let shown = 0;
   const rest = el("button", { type: "button", onclick: () => more() });
+  box.replaceChildren(rest);
   const more = () => {
     rest.before(...sections.slice(shown, shown + MANY_TABLES).map(one));
     shown = Math.min(sections.length, shown + MANY_TABLES);
     rest.hidden = shown === sections.length;
     rest.textContent = `Show more: ${shown} of ${plural(sections.length, "table")} are listed`;
   };
-  box.append(rest);
   more();
 }
 
@@ -151,25 +152,62 @@ function themeButton() {
   name();
 }
 
-function traceView() {
-  const trace = prepare(data.trace, data.why);
-  const facts = [trace.algorithm, plural(trace.tokens.length, "token"), plural(trace.code_points.length, "character"), plural(trace.bytes.length, "byte")];
+/** What a panel says about a trace besides its tokens. */
+function factsOf(trace) {
+  const facts = [plural(trace.code_points.length, "character"), plural(trace.bytes.length, "byte")];
   for (const [field, name] of [["parse_special", "special tokens read"], ["continues", "continues an earlier text"]]) if (trace[field]) facts.push(name);
   if (!trace.add_special) facts.push("no BOS, EOS or SEP");
-  byId("facts").textContent = facts.join(" · ");
+  return facts.join(" · ");
+}
+
+/** The panel of a trace, and what shows its steps; `onSelect` is called before a token of it is shown. */
+function traceSide({ trace: given, why }, onSelect = () => {}) {
+  const trace = prepare(given, why);
+  let line = null;
   const panel = tokensPanel(trace, (at) => {
+    onSelect();
     panel.choose(at);
     line.showToken(at);
   });
-  byId("tokens").append(...panel.parts);
-  const line = timeline(stagesOf(trace), (stage, step) => {
-    const [from, to] = stage.tokensAt?.(step) ?? stage.tokens;
-    panel.activate(from, to);
-  });
-  line.show(0);
-  tablesPanel(data.sections, trace);
+  const start = () => {
+    line = timeline(stagesOf(trace), (stage, step) => {
+      const [from, to] = stage.tokensAt?.(step) ?? stage.tokens;
+      panel.activate(from, to);
+    });
+    line.show(0);
+  };
+  return { trace, panel, start, stop: () => line?.stop() };
+}
+
+function traceView() {
+  const side = traceSide(data);
+  byId("facts").textContent = factsOf(side.trace);
+  byId("tokens").append(...side.panel.parts);
+  side.start();
+  tablesPanel(data.sections, side.trace);
+}
+
+/** Two traces of one text: both texts with their tokens, and the steps and tables of one of them at a time. */
+function compareView() {
+  let shown = null;
+  const choose = (at) => {
+    if (at === shown) return;
+    if (shown !== null) sides[shown].stop();
+    shown = at;
+    choices[at].checked = true;
+    sides[at].start();
+    tablesPanel(data.sides[at].sections, sides[at].trace);
+  };
+  const sides = data.sides.map((side, at) => traceSide(side, () => choose(at)));
+  const choices = sides.map(() => el("input", { type: "radio", name: "side" }));
+  choices.forEach((choice, at) => choice.addEventListener("change", () => choose(at)));
+  byId("facts").textContent = factsOf(sides[0].trace);
+  byId("tokens").append(el("p", {}, data.parting), ...sides.flatMap(({ trace, panel }, at) =>
+    [el("h3", {}, `${data.names[at]}: ${plural(trace.tokens.length, "token")}`), ...panel.parts]));
+  byId("unit").before(el("fieldset", {}, el("legend", {}, "Steps and tables of"), choices.map((choice, at) => el("label", {}, choice, ` ${data.names[at]}`))));
+  choose(0);
 }
 
 themeButton();
 linkTokens();
-({ trace: traceView, trie: trieView })[data.view]();
+({ trace: traceView, trie: trieView, compare: compareView })[data.view]();

@@ -107,12 +107,10 @@ function mergeTree(merging, step, tokenOf) {
     [node.left, node.right].filter((child) => child.to > from && child.from < to).map((child) =>
       svg("path", { class: "branch", d: `M${middle(node)} ${y(node) + 38}V${y(node) + 48}H${middle(child)}V${y(child)}` })));
   const height = levels * 58 + 36;
-  const drawing = svg(
-    "svg", { width: left.at(-1) + 8, height, role: "img", "aria-label": `Merge tree after ${plural(step, "step")}` }, lines, boxes);
   const note = to - from < symbols.length
     ? el("p", { class: "muted" }, `Symbols ${from} to ${to - 1} of ${symbols.length.toLocaleString("en")}: those around this step.`)
     : null;
-  const box = scroller("Merge tree", drawing);
+  const box = scroller("Merge tree", drawing(`Merge tree after ${plural(step, "step")}`, left.at(-1) + 8, height, lines, boxes));
   queueMicrotask(() => {
     if (pop) box.scrollLeft = left[place.get(pop.bigram.left) - from] - box.clientWidth / 2;
   });

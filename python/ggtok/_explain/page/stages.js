@@ -178,7 +178,7 @@ function wordPieceStages(steps, fragment, first) {
     )],
   };
   return [codePoints, ...steps.words.map((word, at) => ({
-    title: `Word ${at + 1} of ${steps.words.length}: ${short(label(word.text), 30)}`, tokens: own[at], ...wordAttempts(word),
+    title: `Word ${at + 1} of ${steps.words.length}: ${short(label(word.text), 30)}`, tokens: own[at], ...wordAttempts(word, own[at][0]),
   }))];
 }
 

@@ -3,7 +3,7 @@
 
 const ROW_HEIGHT = 30; // style.css: tr
 const SHORT_TABLE = 40;
-const PRINTED = 400;
+const PRINTED = 60;
 
 /**
  * A table of `count` rows. `rowAt(i)` returns the cells of row i: strings or nodes. `mark(i)` returns attributes of row

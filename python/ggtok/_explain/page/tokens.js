@@ -12,7 +12,7 @@ function tokenFace(trace, at) {
   const special = token.fragment != null && trace.fragments[token.fragment].token != null;
   const kind = token.fragment == null ? "added" : special ? "special" : partial ? "byte" : "";
   const line = partial ? Array.from(bytes, hex).join(" ") : label(inText || bytes.length ? bytes : token.text);
-  return { token, line, kind, inText, hasBreak: inText && bytes.includes(10) };
+  return { token, line, kind, inText, hasBreak: inText && bytes.at(-1) === 10 };
 }
 
 const KINDS = { added: "added, not in the text", special: "special token", byte: "bytes that are not a whole character", "": "" };

@@ -70,20 +70,20 @@ function trieTree(cells, lit) {
     return node;
   };
   for (const root of children.get(0) ?? []) visit(root, 0);
-  const x = (node) => 8 + node.depth * 84;
-  const y = (node) => 8 + node.y * 38;
+  const x = (node) => 8 + node.depth * 90;
+  const y = (node) => 8 + node.y * 42;
   const lines = nodes.flatMap((node) => node.below.map((child) =>
-    svg("path", { class: "branch", d: `M${x(node) + 58} ${y(node) + 14}H${x(node) + 71}V${y(child) + 14}H${x(child)}` })));
+    svg("path", { class: "branch", d: `M${x(node) + 64} ${y(node) + 16}H${x(node) + 77}V${y(child) + 16}H${x(child)}` })));
   const boxes = nodes.map((node) => {
     const text = bytesOf(node.cell.text);
     const name = node.depth === 0 ? "root" : node.cell.base < 0 ? `value ${-1 - node.cell.base}` : byteName(text.at(-1) ?? null);
     return svg("g", { class: `node ${lit.get(node.cell.index) ?? ""}` },
-      svg("rect", { x: x(node), y: y(node), width: 58, height: 28, rx: 6 }),
-      svg("text", { x: x(node) + 29, y: y(node) + 13, class: "mono" }, name),
-      svg("text", { x: x(node) + 29, y: y(node) + 25, class: "small" }, `cell ${node.cell.index}`));
+      svg("rect", { x: x(node), y: y(node), width: 64, height: 32, rx: 6 }),
+      svg("text", { x: x(node) + 32, y: y(node) + 14, class: "mono" }, name),
+      svg("text", { x: x(node) + 32, y: y(node) + 27, class: "small" }, `cell ${node.cell.index}`));
   });
   const depth = Math.max(0, ...nodes.map((node) => node.depth));
-  return scroller("Trie", svg("svg", { width: depth * 84 + 80, height: Math.max(1, rows) * 38 + 10, role: "img", "aria-label": "Trie" }, lines, boxes));
+  return scroller("Trie", drawing("Trie", depth * 90 + 84, Math.max(1, rows) * 42 + 10, lines, boxes));
 }
 
 function insertionStage(trie, at) {
@@ -184,7 +184,7 @@ function trieView() {
   byId("facts").textContent = `${plural(trie.words.length, "word")} · ${plural(trie.cells.length, "cell")} · ${plural(trie.xcda.units.length, "unit")}`;
   byId("tokens").append(
     el("p", { class: "legend" }, trie.words.map((word, at) => el("span", { class: `token token-${at % 4}` }, el("span", { class: "face" }, label(word)), el("span", { class: "id" }, String(at))))),
-    table("Numbers of the bytes", ["byte", "number"], trie.codes.length, (i) => [byteName(trie.codes[i].byte), String(trie.codes[i].code)], { numeric: [0, 1] }),
+    el("p", {}, "Numbers of the bytes: ", trie.codes.map(({ byte, code }) => [el("span", { class: "mono" }, byteName(byte)), ` ${code} `]).flat()),
   );
   const stages = [...trie.insertions.map((_, at) => insertionStage(trie, at)), packedStage(trie), ...trie.lookups.flatMap((lookup) => lookupStages(trie, lookup))];
   timeline(stages, () => {}).show(0);

@@ -21,7 +21,7 @@ function cellRow(name, cells, step) {
 const XCDA_FIELDS = [
   { name: "LCHECK flag", from: 31, to: 31, tone: 3 },
   { name: "BASE", from: 30, to: 10, tone: 0 },
-  { name: "BASE << 8", from: 9, to: 9, tone: 1 },
+  { name: "wide", from: 9, to: 9, tone: 1 },
   { name: "LEAF", from: 8, to: 8, tone: 2 },
   { name: "LCHECK", from: 7, to: 0, tone: 3 },
 ];
@@ -99,9 +99,15 @@ function normalization(steps, fragment) {
 }
 
 /** WordPiece: the attempts of one word, each under the part of the word that it looks up. */
-function wordAttempts(word) {
+function wordAttempts(word, first) {
   const text = bytesOf(word.text);
+  const hits = word.is_unknown ? [] : word.attempts.flatMap((attempt, step) => (attempt.token != null ? [step] : []));
   return {
+    stepOf: (token) => hits[token - first] ?? Math.max(0, word.attempts.length - 1),
+    tokensAt(step) {
+      const token = first + hits.filter((hit) => hit < step).length;
+      return hits.length ? [token, token + 1] : null;
+    },
     length: Math.max(1, word.attempts.length),
     caption(step) {
       const attempt = word.attempts[step];
