@@ -100,7 +100,7 @@ enum Tracer {
     WordPiece,
     Unigram(unigram::Tracer),
     Rwkv(rwkv::Tracer),
-    Plamo2(plamo2::Tracer),
+    Plamo2(Box<plamo2::Tracer>),
     Test,
 }
 
@@ -193,7 +193,7 @@ impl Explainer {
             Kind::Wpm => Tracer::WordPiece,
             Kind::Ugm => Tracer::Unigram(unigram::Tracer::new(vocabulary)),
             Kind::Rwkv => Tracer::Rwkv(rwkv::Tracer::new(vocabulary)),
-            Kind::Plamo2 => Tracer::Plamo2(plamo2::Tracer::new(vocabulary)),
+            Kind::Plamo2 => Tracer::Plamo2(Box::new(plamo2::Tracer::new(vocabulary))),
             Kind::Test => Tracer::Test,
         };
         Self { tokenizer, tracer }

@@ -25,7 +25,6 @@ use super::patterns::Patterns;
 use super::trace::{Bpe, ByteToken, Merging, Pass, Piece, Range, SymbolTokens};
 use super::{Bytes, ExplainError, Traced};
 use crate::normalizer::rewritten::Rewritten;
-use crate::sink::TokenId;
 use crate::unicode::{self, utf8};
 use crate::vocabulary::spelling::{ESCAPED_SPACE, byte_level, byte_text};
 use crate::vocabulary::strings::Strings;
@@ -90,9 +89,9 @@ impl Tracer {
 
         let (mut pieces, mut tokens) = (Vec::new(), Vec::new());
         for cut in cuts {
-            let (piece, found) = self.trace_piece(vocabulary, &text.text[cut.start..cut.end], cut.start, limit)?;
-            pieces.push(piece);
-            tokens.extend(found.into_iter().map(|(id, range)| (id, text.span(range))));
+            let traced = self.trace_piece(vocabulary, &text.text[cut.start..cut.end], cut.start, limit)?;
+            pieces.push(traced.steps);
+            tokens.extend(traced.tokens.into_iter().map(|(id, range)| (id, text.span(range))));
         }
         let (origins, text) = (text.stretches(), Bytes::from(&text.text));
         Ok(Traced { steps: Bpe { family: self.family, rewritten, text, origins, words, passes, pieces }, tokens })
@@ -105,7 +104,7 @@ impl Tracer {
         text: &[u8],
         start: usize,
         limit: &mut Limit,
-    ) -> Result<(Piece, Vec<(TokenId, std::ops::Range<usize>)>), ExplainError> {
+    ) -> Result<Traced<Piece>, ExplainError> {
         limit.step(text.len())?;
         let spelled = if self.is_spelled { spell(text) } else { text.to_vec() };
         let is_whole =
@@ -123,7 +122,7 @@ impl Tracer {
         if whole.is_some() {
             let symbol = SymbolTokens { text: Bytes::from(&spelled), token: whole, bytes: Vec::new() };
             let tokens = whole.into_iter().map(|id| (id, start..start + text.len())).collect();
-            return Ok((piece(Merging::default(), vec![symbol]), tokens));
+            return Ok(Traced { steps: piece(Merging::default(), vec![symbol]), tokens });
         }
 
         let merging = merge(characters(&spelled, limit)?, limit, |left, right| {
@@ -135,9 +134,9 @@ impl Tracer {
         let (mut symbols, mut tokens) = (Vec::new(), Vec::new());
         // Where each byte of the spelled piece is in the text.
         let mut places = Vec::with_capacity(spelled.len() + 1);
-        for at in 0..text.len() {
-            let len = if self.is_spelled { byte_level::spell(text[at]).1 } else { 1 };
-            places.extend(std::iter::repeat_n(start + at, len));
+        for (&byte, at) in text.iter().zip(start..) {
+            let len = if self.is_spelled { byte_level::spell(byte).1 } else { 1 };
+            places.extend(std::iter::repeat_n(at, len));
         }
         places.push(start + text.len());
         for (at, symbol) in left_over(&merging) {
@@ -154,7 +153,7 @@ impl Tracer {
             }
             symbols.push(SymbolTokens { text: symbol.text.clone(), token, bytes });
         }
-        Ok((piece(merging, symbols), tokens))
+        Ok(Traced { steps: piece(merging, symbols), tokens })
     }
 }
 
