@@ -1,23 +1,25 @@
 //! How much a trace may record, so that no text makes one that fills the memory.
 
 use super::ExplainError;
-use crate::interrupt::Ticker;
+use crate::interrupt;
 
 /// The most steps that a trace records. Each takes about 200 bytes here and some times more in Python.
 pub(super) const MAX_STEPS: usize = 1_000_000;
 /// Bytes of a text that count as a step.
 const BYTES_PER_STEP: usize = 64;
 
+/// The caller is asked whether to stop once in so many steps.
+const STEPS_PER_CHECK: usize = 1024;
+
 /// Counts what a trace records, and asks from time to time whether to stop.
 #[derive(Debug)]
 pub(super) struct Limit {
     left: usize,
-    ticker: Ticker,
 }
 
 impl Default for Limit {
     fn default() -> Self {
-        Self { left: MAX_STEPS, ticker: Ticker::default() }
+        Self { left: MAX_STEPS }
     }
 }
 
@@ -27,9 +29,13 @@ impl Limit {
     /// # Errors
     /// [`ExplainError::TooManySteps`] after the last step that a trace may record.
     pub(super) fn step(&mut self, len: usize) -> Result<(), ExplainError> {
-        self.ticker.tick();
         let steps = 1 + len / BYTES_PER_STEP;
-        self.left = self.left.checked_sub(steps).ok_or(ExplainError::TooManySteps { limit: MAX_STEPS })?;
+        let left = self.left.checked_sub(steps).ok_or(ExplainError::TooManySteps { limit: MAX_STEPS })?;
+        // Long texts take as long as many short ones.
+        if self.left / STEPS_PER_CHECK != left / STEPS_PER_CHECK {
+            interrupt::check();
+        }
+        self.left = left;
         Ok(())
     }
 }

@@ -284,7 +284,8 @@ fn a_huge_token_makes_no_huge_trace() {
     let bytes = (0..=u8::MAX).map(|byte| (byte_text(byte).to_vec(), 0.0, BYTE));
     let tokens = Vec::from_iter([unknown, newline, begun, ended].into_iter().chain(bytes));
     for model in ["bert", "t5", "rwkv", "plamo2"] {
-        let tokenizer = tokenizer(&Definition { model, ..Definition::default() }, &tokens);
+        let num_tokens = if model == "plamo2" { tokens.len() } else { tokens.len() - 256 };
+        let tokenizer = tokenizer(&Definition { model, ..Definition::default() }, &tokens[..num_tokens]);
         assert!(matches!(explained(&tokenizer, &huge), Err(ExplainError::TooManySteps { .. })), "{model}");
         assert!(explained(&tokenizer, b"ab").is_ok(), "{model}");
     }
