@@ -10,6 +10,7 @@ import copy
 import ctypes
 import io
 import operator
+import os
 import struct
 import subprocess
 import sys
@@ -83,6 +84,16 @@ CHAT: dict[str, Any] = {
 }
 ENCODING = TOKENIZER.encode_with_offsets("What is")
 TINY = ggtok.Tokenizer.from_gguf(Vocab("llama", [b"<unk>", b"<s>", b"</s>", b"a"], [2, 3, 3, 1], [0.0] * 4).gguf())
+EXPLAIN: dict[str, Any] = {
+    "tokenizer": CORE,
+    "merges": strings(b"a b"),
+    "argument": "a a",
+    "add_special": True,
+    "parse_special": True,
+    "continues": True,
+}
+RAW_TRACE = _ggtok.explain(*EXPLAIN.values())
+TRACE = TOKENIZER.explain("What is")
 FLAT = _ggtok.encode_batch(CORE, ["a", "a a"], 1, False, False, False)
 BUFFER = FLAT.ids()
 CODE = {"threads": 2, "add_special": True, "parse_special": True, "continues": True}
@@ -207,6 +218,11 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
         _ggtok.parting,
         {"first": CORE, "second": TOKENIZER, "argument": "a", "add_special": True, "parse_special": True},
     ),
+    "_ggtok.explain": (_ggtok.explain, EXPLAIN),
+    "_ggtok.explain_trie": (_ggtok.explain_trie, {"words": ["a", b"ab"], "queries": ["abc"]}),
+    "_ggtok.RawTrace.json": (RAW_TRACE.json, {}),
+    "_ggtok.RawTrace.tokens": (RAW_TRACE.tokens, {}),
+    "_ggtok.RawTrace.why": (RAW_TRACE.why, {"start": 0, "end": 1}),
     "_ggtok.families": (_ggtok.families, {}),
     "_ggtok.loader_texts": (_ggtok.loader_texts, {}),
     "_ggtok.models": (_ggtok.models, {}),
@@ -240,6 +256,13 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
         TOKENIZER.decode_batch,
         {"batch": [[1]], "remove_special": True, "unparse_special": True, "errors": "replace"},
     ),
+    "Tokenizer.explain": (TOKENIZER.explain, ENCODE),
+    "Trace.ids": (lambda: TRACE.ids, {}),
+    "Trace.offsets": (lambda: TRACE.offsets, {}),
+    "Trace.why": (TRACE.why, {"start": 0, "end": 4}),
+    "Trace.to_json": (TRACE.to_json, {}),
+    "Trace.to_text": (TRACE.to_text, {"tables": ["queue"], "width": 80, "max_rows": 9, "colors": True}),
+    "Trace.to_html": (lambda path: TRACE.to_html(os.fspath(path) and os.devnull), {"path": "page.html"}),
     "Tokenizer.vocab_size": (lambda: TOKENIZER.vocab_size, {}),
     "Tokenizer.check": (TOKENIZER.check, {}),
     "diff": (
@@ -393,10 +416,10 @@ def entry_points() -> set[str]:
             }
         elif callable(thing):
             found.add(f"_ggtok.{name}")
-    for kind in (ggtok.Tokenizer, ggtok.Vocab, ggtok.Batch):
+    for kind in (ggtok.Tokenizer, ggtok.Vocab, ggtok.Batch, ggtok.Trace):
         for member in dir(kind):
             inherited = hasattr(_ggtok.Tokenizer, member) and kind is ggtok.Tokenizer
-            plain = kind is ggtok.Vocab and type(getattr(kind, member)).__name__ == "member_descriptor"
+            plain = kind in (ggtok.Vocab, ggtok.Trace) and type(getattr(kind, member)).__name__ == "member_descriptor"
             if not member.startswith("_") and not inherited and not plain:
                 found.add(f"{kind.__name__}.{member}")
     return found

@@ -842,8 +842,9 @@ def parting(
 ) -> tuple[int, tuple[int, int, int] | None, tuple[int, int, int] | None] | None:
     """The first place where the ids of a text part."""
 
+@final
 class RawTrace:
-    """Every step from a text to its tokens, as the core has it."""
+    """Every step from a text to its tokens."""
 
     def tokens(self) -> list[tuple[int, int, int]]:
         """The ids of the tokens, each with the start and end of its span in bytes."""
@@ -862,7 +863,7 @@ def explain(
     parse_special: bool,
     continues: bool,
 ) -> RawTrace:
-    """Encodes a text in the textbook way and keeps every step."""
+    """Encodes a text in the textbook way and keeps every step. `merges` are the rules of the tokenizer's file."""
 
 def explain_trie(words: Iterable[str | ReadableBuffer], queries: Iterable[str | ReadableBuffer]) -> str:
     """The double array of a few words, built word by word, walked and packed, as JSON."""

@@ -55,6 +55,36 @@ pub(crate) struct Traced<S> {
 }
 
 /// Encodes texts step by step with one tokenizer.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+///
+/// use ggtok_core::explain::Explainer;
+/// use ggtok_core::explain::trace::Steps;
+/// use ggtok_core::{Definition, EncodeOptions, StringIndex, Tokenizer};
+///
+/// let (tokens, index) = StringIndex::concatenate(&["a", "b", "c", "ab", "bc"])?;
+/// let (merges, rules) = StringIndex::concatenate(&["b c", "a b"])?;
+/// let merges = Some(rules.view(&merges));
+/// let definition =
+///     Definition { model: "gpt2", pre: Some("gpt-2"), tokens: Some(index.view(&tokens)), merges, ..Definition::default() };
+/// let explainer = Explainer::new(Arc::new(Tokenizer::new(&definition)?), merges);
+///
+/// let trace = explainer.explain("abc", EncodeOptions { add_special: false, ..EncodeOptions::default() })?;
+/// let ids: Vec<i32> = trace.tokens.iter().map(|token| token.id).collect();
+/// assert_eq!(ids, [0, 4]);
+/// let Some(Steps::Bpe(bpe)) = &trace.fragments[0].steps else { panic!("byte-pair encoding") };
+/// let queue: Vec<_> = bpe.pieces[0].merging.queue.iter().map(|bigram| (&bigram.text.0[..], bigram.rank)).collect();
+/// assert_eq!(queue, [(&b"bc"[..], Some(0)), (b"ab", Some(1))]);
+///
+/// let why = explainer.why(&trace, 0..2)?;
+/// assert_eq!(
+///     why.reasons[0].message,
+///     "“bc” merged first, with the rank 0, and took a part of “ab” away: “ab” has the rank 1."
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Explainer {
     tokenizer: Arc<Tokenizer>,

@@ -280,20 +280,25 @@ fn rewrite(pattern: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use proptest::prelude::*;
 
     use super::{Patterns, TooHard};
     use crate::explain::trace::Cut;
-    use crate::pretokenizer::FAMILIES;
+    use crate::pretokenizer::{FAMILIES, Family};
 
-    fn family(name: &str) -> Patterns {
-        Patterns::new(FAMILIES.iter().find(|family| family.name == name).expect("a family"))
+    static ALL: LazyLock<Vec<(&Family, Patterns)>> =
+        LazyLock::new(|| FAMILIES.iter().map(|family| (family, Patterns::new(family))).collect());
+
+    fn patterns(name: &str) -> &'static Patterns {
+        &ALL.iter().find(|(family, _)| family.name == name).expect("a family").1
     }
 
     #[test]
     fn every_pattern_has_a_regex_or_code_and_is_its_alternatives() {
-        for family in FAMILIES {
-            for pattern in Patterns::new(family).0 {
+        for (family, patterns) in ALL.iter() {
+            for pattern in &patterns.0 {
                 assert!(pattern.regex.is_some() || pattern.code.is_some(), "{}: {}", family.name, pattern.text);
                 assert_eq!(pattern.alternatives.join("|"), pattern.text);
                 if pattern.regex.is_some() {
@@ -306,7 +311,7 @@ mod tests {
     #[test]
     fn pieces_know_their_alternatives() -> Result<(), TooHard> {
         let cut = |start, end, alternative| Cut { start, end, alternative };
-        let patterns = family("starcoder");
+        let patterns = patterns("starcoder");
         assert_eq!(
             patterns.0[1].alternatives,
             [
@@ -327,7 +332,7 @@ mod tests {
         assert_eq!(found[0], [cut(0, 7, None), cut(7, 8, Some(0))]);
         // The space before a space that is no match is llama.cpp's own.
         assert_eq!(found[1], [cut(0, 2, Some(7)), cut(2, 4, Some(0)), cut(4, 7, Some(7)), cut(7, 8, Some(8)),]);
-        let [found] = &family("bloom").passes(b"a, b")?[..] else { panic!("one pattern") };
+        let [found] = &self::patterns("bloom").passes(b"a, b")?[..] else { panic!("one pattern") };
         assert_eq!(found[..], [cut(0, 1, Some(0)), cut(1, 2, None), cut(2, 4, Some(0))]);
         Ok(())
     }
@@ -335,8 +340,7 @@ mod tests {
     proptest! {
         #[test]
         fn cuts_tile_the_text_and_matches_are_named(text in "[a-cA-C0-9 .,'\n中é\u{301}]{0,30}") {
-            for family in FAMILIES {
-                let patterns = Patterns::new(family);
+            for (family, patterns) in ALL.iter() {
                 for (pattern, cuts) in patterns.0.iter().zip(patterns.passes(text.as_bytes()).expect("short")) {
                     let ends = cuts.iter().map(|cut| cut.end);
                     let starts: Vec<_> = [0].into_iter().chain(ends).take(cuts.len()).collect();

@@ -1,17 +1,17 @@
-//! The traces of lattices and longest matches end in the tokens and spans of the algorithms in `model`, for any
-//! vocabulary and any bytes; and the tables of notes on them whose vocabularies can be constructed.
+//! Traces end in the tokens and spans of the algorithms in `model`, for any vocabulary and any bytes; and the tables of notes on them whose vocabularies can be constructed.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use super::bpe::spell;
 use super::trace::{Best, Steps, Trace};
 use super::{ExplainError, Explainer};
 use crate::normalizer::charsmap::Charsmap;
 use crate::sink::TokenId;
 use crate::vocabulary::SpecialIds;
 use crate::vocabulary::spelling::byte_text;
-use crate::vocabulary::strings::StringIndex;
+use crate::vocabulary::strings::{StringIndex, Strings};
 use crate::{Definition, EncodeOptions, Scratch, Spans, Tokenizer};
 
 const NORMAL: i32 = 1;
@@ -36,7 +36,12 @@ fn tokenizer(definition: &Definition<'_>, tokens: &[Token]) -> Arc<Tokenizer> {
 
 /// Checks that a trace ends in the tokens and spans of `encode`.
 fn check(tokenizer: &Arc<Tokenizer>, text: &[u8]) -> Result<(), TestCaseError> {
-    let explainer = Explainer::new(Arc::clone(tokenizer), None);
+    check_merges(tokenizer, None, text)
+}
+
+/// The same with merge rules. Whatever short part of the text is asked about, there is an answer.
+fn check_merges(tokenizer: &Arc<Tokenizer>, merges: Option<Strings<'_>>, text: &[u8]) -> Result<(), TestCaseError> {
+    let explainer = Explainer::new(Arc::clone(tokenizer), merges);
     for continues in [false, true] {
         let options = EncodeOptions { add_special: false, parse_special: false, continues };
         let trace = explainer.explain(text, options).expect("a trace");
@@ -45,6 +50,11 @@ fn check(tokenizer: &Arc<Tokenizer>, text: &[u8]) -> Result<(), TestCaseError> {
         let ids = Vec::from_iter(trace.tokens.iter().map(|token| token.id));
         let spans = Vec::from_iter(trace.tokens.iter().map(|token| token.start..token.end));
         prop_assert_eq!((ids, spans), (expected.ids, expected.spans), "continues {}", continues);
+        let ends = |start| (start + 1..=text.len().min(start + 3)).map(move |end| (start, end));
+        for (start, end) in (0..text.len()).flat_map(ends) {
+            let why = explainer.why(&trace, start..end).expect("a range inside");
+            prop_assert!(!why.reasons.is_empty(), "{}..{}", start, end);
+        }
     }
     Ok(())
 }
@@ -67,7 +77,55 @@ fn texts() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(part, 0..10).prop_map(|parts| parts.concat())
 }
 
+/// Rules between texts: `picks` are the places of two of all texts so far.
+fn rules(texts: &[&[u8]], picks: &[(usize, usize)]) -> (Vec<Token>, Vec<Vec<u8>>) {
+    let mut known = Vec::from_iter(texts.iter().map(|text| text.to_vec()));
+    let mut merges = Vec::new();
+    for &(left, right) in picks {
+        let (left, right) = (known[left % known.len()].clone(), known[right % known.len()].clone());
+        let both = [&left[..], &right].concat();
+        if both.len() <= 24 {
+            merges.push([&left[..], b" ", &right].concat());
+            if !known.contains(&both) {
+                known.push(both);
+            }
+        }
+    }
+    // Some are no tokens.
+    let tokens = known.into_iter().enumerate().filter(|(place, _)| place % 7 != 5);
+    (tokens.map(|(_, text)| (text, 0.0, NORMAL)).collect(), merges)
+}
+
 proptest! {
+    #[test]
+    fn spm(tokens in tokens("[ab▁é]{1,4}|<0x(C3|A9|62|E2)>|<a>"), text in texts(), prefix: bool) {
+        let head = [("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL)];
+        let head = head.into_iter().map(|(text, kind)| (text.as_bytes().to_vec(), 0.0, kind));
+        let definition = Definition { model: "llama", add_space_prefix: Some(prefix), ..Definition::default() };
+        check(&tokenizer(&definition, &head.chain(tokens).collect::<Vec<_>>()), &text)?;
+    }
+
+    #[test]
+    fn bpe(
+        picks in prop::collection::vec(any::<(usize, usize)>(), 0..40),
+        pre in prop::sample::select(&["gpt-2", "llama-bpe", "default", "gemma4", "whitespace", "superbpe"][..]),
+        is_word_model: bool,
+        text in texts(),
+    ) {
+        let is_spelled = !matches!(pre, "gemma4" | "whitespace");
+        let bytes = Vec::from_iter((0..=u8::MAX).map(|byte| spell(&[byte])));
+        let mut symbols = Vec::from_iter("ab é中".bytes().map(|byte| &bytes[usize::from(byte)][..]));
+        if !is_spelled {
+            symbols = ["a", "b", "▁", "é", "中", "\n", "<0xC3>", "<0xE2>"].map(str::as_bytes).to_vec();
+        }
+        let (tokens, merges) = rules(&symbols, &picks);
+        let (data, index) = StringIndex::concatenate(&merges).expect("few");
+        let merges = Some(index.view(&data));
+        let model = if is_word_model { "whitespace" } else { "gpt2" };
+        let definition = Definition { model, pre: Some(pre), merges, ..Definition::default() };
+        check_merges(&tokenizer(&definition, &tokens), merges, &text)?;
+    }
+
     #[test]
     fn wordpiece(
         words in prop::collection::btree_set("▁?[abeé!中a\u{301}]{1,4}|▁", 1..24),

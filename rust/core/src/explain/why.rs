@@ -13,7 +13,7 @@ use super::bytes::Bytes;
 use super::trace::{Bpe, Fragment, HybridDna, Origin, Reason, Steps, Trace, Why};
 use super::{ExplainError, Explainer};
 use crate::sink::TokenId;
-use crate::vocabulary::Vocabulary;
+use crate::tokenizer::Tokenizer;
 
 impl Explainer {
     /// Why the bytes `range` of the text of a trace did not become one token, or that they did. A range that starts or
@@ -34,7 +34,7 @@ impl Explainer {
         let of_text = trace.tokens.iter().enumerate().filter(|(_, token)| token.fragment.is_some());
         let overlapping = of_text.filter(|(_, token)| token.start < range.end && range.start < token.end);
         let tokens: Vec<usize> = overlapping.map(|(index, _)| index).collect();
-        let mut asked = Asked { vocabulary: self.tokenizer().vocabulary(), trace, range, reasons: Vec::new() };
+        let mut asked = Asked { tokenizer: self.tokenizer(), trace, range, reasons: Vec::new() };
         asked.find(&tokens);
         Ok(Why { start: asked.range.start, end: asked.range.end, tokens, reasons: asked.reasons })
     }
@@ -42,7 +42,7 @@ impl Explainer {
 
 /// A question, and the reasons found so far.
 struct Asked<'a> {
-    vocabulary: &'a Vocabulary,
+    tokenizer: &'a Tokenizer,
     trace: &'a Trace,
     /// The characters, in bytes of the whole text.
     range: Range<usize>,
@@ -72,11 +72,16 @@ impl<'a> Asked<'a> {
             self.add("special_not_parsed", message, Some(found.start), Some(found.token));
         }
         if let &[index] = tokens {
-            let token = &trace.tokens[index];
-            let what = if (token.start..token.end) == self.range { "is" } else { "is a part of" };
-            let message = format!("{text} {what} token {} {}.", token.id, quoted(&token.text.0));
             // This answers the question, unless a special token was meant.
-            return self.add("one_token", message, Some(token.start), Some(token.id));
+            let token = &trace.tokens[index];
+            let shown = format!("token {} {}", token.id, name(&token.text));
+            let (span, start) = (token.start..token.end, Some(token.start));
+            let (kind, message) = match span.start <= self.range.start && self.range.end <= span.end {
+                true if span == self.range => ("one_token", format!("{text} is {shown}.")),
+                true => ("one_token", format!("{text} is a part of {shown}.")),
+                false => ("normalized", format!("{text} became {shown}; what it does not stand for is dropped.")),
+            };
+            return self.add(kind, message, start, Some(token.id));
         }
         if self.find_special() {
             return;
@@ -153,18 +158,27 @@ impl<'a> Asked<'a> {
             _ => {
                 let tag = overlapping.iter().find_map(|stretch| Some((stretch, stretch.tag?)));
                 let Some((stretch, id)) = tag else { return };
-                let message = format!("{} is a token, and no other crosses it.", quoted(self.vocabulary.text(id)));
+                let message =
+                    format!("{} is a token, and no other crosses it.", quoted(self.tokenizer.vocabulary().text(id)));
                 self.add("special_boundary", message, Some(origins.back(stretch.start)), Some(id));
             }
         }
     }
 
+    fn add_unknown(&mut self, text: &[u8]) {
+        let (written, spelled) = (self.text(), quoted(text));
+        let message = match written == spelled {
+            true => format!("The vocabulary has no token {spelled}."),
+            false => format!("The vocabulary has no token for {written}, spelled {spelled}."),
+        };
+        self.add("not_in_vocabulary", message, None, None);
+    }
+
     /// Whether a text is a token; if it is not, that is the reason.
     fn find_token(&mut self, text: &[u8]) -> Option<TokenId> {
-        let id = self.vocabulary.id(text);
+        let id = self.tokenizer.vocabulary().id(text);
         if id.is_none() {
-            let message = format!("The vocabulary has no token {}.", quoted(text));
-            self.add("not_in_vocabulary", message, None, None);
+            self.add_unknown(text);
         }
         id
     }
@@ -280,8 +294,7 @@ mod tests {
                 "abc",
                 "ab",
                 "merge_lost",
-                "“bc” merged with the score -1 and took the last characters of “ab” away: “ab” has the score -2 and \
-                 comes later.",
+                "“bc” merged first, with the score -1, and took a part of “ab” away: “ab” has the score -2.",
             ),
             ("abc", "abc", "not_in_vocabulary", "The vocabulary has no token “abc”."),
             ("abcb", "abcb", "merge_missing", "“abcb” is token 9, but no merge joins “a” and “bc”."),
@@ -309,16 +322,21 @@ mod tests {
         let tokens = ["a", "b", "c", "Ġ", "ab", "bc", "abc", "Ġa", "é", "Ã", "©"];
         let explainer = bpe(&tokens, &["b c", "a b", "Ġ a"])?;
         let cases = [
-            ("abc", "ab", "merge_lost", "“bc” merged with the rank 0"),
+            (
+                "abc",
+                "ab",
+                "merge_lost",
+                "“bc” merged first, with the rank 0, and took a part of “ab” away: “ab” has the rank 1.",
+            ),
             ("abc", "abc", "merge_missing", "“abc” is token 6, but no merge joins “a” and “bc”."),
             (
                 "ab ab",
                 "b a",
                 "piece_boundary",
-                "“ab” and “ ab” are two pieces, which no merge joins: “ ?\\\\p{L}+” in pattern 1",
+                "“ab” and “ ab” are two pieces, which no merge joins: “ ?\\\\p{L}+” in pattern 1 matches the first.",
             ),
             ("cb", "cb", "not_in_vocabulary", "The vocabulary has no token “cb”."),
-            ("é", "é", "not_in_vocabulary", "The vocabulary has no token “Ã©”."),
+            ("é", "é", "not_in_vocabulary", "The vocabulary has no token for “é”, spelled “Ã©”."),
         ];
         for (text, part, kind, message) in cases {
             let reasons = why(&explainer, text, part)?;

@@ -23,6 +23,11 @@ impl View<'_> {
         (at..self.0.len()).take_while(|&at| kind(self.flags(at))).count()
     }
 
+    /// The number of digits at `at`, up to `most`.
+    fn digits(self, at: usize, most: usize) -> usize {
+        (at..self.0.len()).take(most).take_while(|&at| self.flags(at).is_number()).count()
+    }
+
     fn newlines(self, at: usize) -> usize {
         (at..self.0.len()).take_while(|&at| self.is(at, "\r\n")).count()
     }
@@ -104,7 +109,7 @@ pub(super) fn llama3(view: View<'_>, at: usize, most_digits: usize, marks: bool)
         return at + 1 + view.run(at + 1, is_word);
     }
     if flags.is_number() {
-        return at + view.run(at, Flags::is_number).min(most_digits);
+        return at + view.digits(at, most_digits);
     }
     let start = at + usize::from(view.is(at, " "));
     let is_other = |flags: Flags| !(flags.is_whitespace() || is_word(flags) || flags.is_number());
@@ -130,7 +135,7 @@ pub(super) fn kimi_k2(view: View<'_>, at: usize) -> usize {
         return end + view.contraction(end, unicode::lowercase);
     }
     if flags.is_number() {
-        return at + view.run(at, Flags::is_number).min(3);
+        return at + view.digits(at, 3);
     }
     let start = at + usize::from(view.is(at, " "));
     let is_other =

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Asked, name, quoted};
+use super::{Asked, Origins, name, quoted};
 use crate::explain::trace::{Candidate, Fragment, Plamo2, Rwkv, Steps, Test, Unigram, WordPiece};
 use crate::vocabulary::spelling::ESCAPED_SPACE;
 
@@ -56,16 +56,10 @@ impl Asked<'_> {
     }
 
     fn find_lattice(&mut self, steps: &Unigram, range: Range<usize>, start: usize) {
-        // The part of the normalized text that the characters became.
-        let (mut end, mut wanted): (_, Option<Range<usize>>) = (0, None);
-        for prefix in &steps.prefixes {
-            let from = end;
-            end += prefix.appended.0.len();
-            if prefix.start < range.end && range.start < prefix.end {
-                wanted = Some(wanted.map_or(from, |wanted| wanted.start)..end);
-            }
+        let wanted = Origins { origins: &steps.origins, start }.forward(range.clone());
+        if wanted.is_empty() {
+            return self.add_dropped();
         }
-        let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else { return self.add_dropped() };
         let Some(text) = steps.normalized.0.get(wanted.clone()) else { return };
         let Some(token) = self.find_token(text) else { return };
         let position = steps.positions.iter().find(|position| position.at == wanted.start);
@@ -86,8 +80,9 @@ impl Asked<'_> {
     }
 
     fn find_matches(&mut self, steps: &Rwkv, range: Range<usize>, start: usize) {
+        // Texts in the vocabulary are escaped; what tokens decode to is not.
         let text = &self.trace.text.0[self.range.clone()];
-        let Some(token) = self.find_token(text) else { return };
+        let Some(token) = self.tokenizer.id_of_piece(text) else { return self.add_unknown(text) };
         let Some(found) = steps.matches.iter().find(|found| found.start < range.end && range.start < found.end) else {
             return;
         };
@@ -101,11 +96,8 @@ impl Asked<'_> {
     }
 
     fn find_costs(&mut self, steps: &Plamo2, range: Range<usize>, start: usize) {
-        let skipped = if steps.skipped_bom { "\u{FEFF}".len() } else { 0 };
-        let wanted = range.start.saturating_sub(skipped)..range.end.saturating_sub(skipped);
-        let Some(text) = steps.text.0.get(wanted.clone()).filter(|text| !text.is_empty()) else {
-            return self.add_dropped();
-        };
+        let wanted = Origins { origins: &steps.origins, start }.forward(range.clone());
+        let Some(text) = steps.text.0.get(wanted.clone()) else { return };
         let Some(token) = self.find_token(text) else { return };
         let position = steps.positions.iter().find(|position| position.at == wanted.start);
         let candidate =

@@ -28,10 +28,14 @@ impl Asked<'_> {
                 self.find_merges(&piece.merging, &piece.spelled.0, wanted, &|at| back(byte(at)));
             }
             [first, second, ..] => {
+                // The first pattern that cut here, by what it matches before the place or after it.
                 let by = bpe.passes.iter().zip(1..).find_map(|(pass, number)| {
-                    let cut = pass.cuts.iter().find(|cut| cut.end == first.end)?;
-                    let alternative = pass.alternatives[cut.alternative?];
-                    Some(format!(": {} in pattern {number} matches the first", quoted(alternative.as_bytes())))
+                    let at = pass.cuts.iter().position(|cut| cut.end == first.end)?;
+                    let matched = |index: usize, which| {
+                        let alternative = pass.alternatives[pass.cuts.get(index)?.alternative?];
+                        Some(format!(": {} in pattern {number} matches the {which}", quoted(alternative.as_bytes())))
+                    };
+                    Some(matched(at, "first").or_else(|| matched(at + 1, "second")).unwrap_or_default())
                 });
                 let texts = [first, second].map(|piece| name(&piece.text));
                 let by = by.unwrap_or_default();
@@ -67,12 +71,12 @@ impl Asked<'_> {
                     first <= bigram.left && bigram.right < end && (bigram.left == right || bigram.right == left)
                 });
                 let after = match loser {
-                    Some(loser) => format!("{} has the {} and comes later", name(&loser.text), priority(loser)),
+                    Some(loser) => format!("{} has the {}", name(&loser.text), priority(loser)),
                     None => format!("{shown} is token {token}, but was not reached"),
                 };
-                let (side, at) = if over_start { ("first", wanted.start) } else { ("last", wanted.end) };
+                let at = if over_start { wanted.start } else { wanted.end };
                 let message = format!(
-                    "{} merged with the {} and took the {side} characters of {shown} away: {after}.",
+                    "{} merged first, with the {}, and took a part of {shown} away: {after}.",
                     name(&pop.bigram.text),
                     priority(&pop.bigram)
                 );
@@ -84,11 +88,21 @@ impl Asked<'_> {
         // Nothing outside took a part away, so no merge joins the symbols inside.
         let inside = merging.merged.get(first..end).unwrap_or_default();
         let mut inside = inside.iter().filter(|symbol| symbol.n > 0);
-        if let (Some(left), Some(right)) = (inside.next(), inside.next()) {
-            let (at, [left, right]) = (starts[right.index], [left, right].map(|symbol| name(&symbol.text)));
-            let message = format!("{shown} is token {token}, but no merge joins {left} and {right}.");
-            self.add("merge_missing", message, Some(back(at)), Some(token));
-        }
+        let (message, at) = match (inside.next(), inside.next()) {
+            (Some(left), Some(right)) => {
+                let (at, [left, right]) = (starts[right.index], [left, right].map(|symbol| name(&symbol.text)));
+                (format!("{shown} is token {token}, but no merge joins {left} and {right}."), at)
+            }
+            _ => {
+                let holder = &merging.symbols[starts.partition_point(|&start| start <= wanted.start) - 1];
+                let holder = name(&holder.text);
+                (
+                    format!("{shown} is token {token}, but a byte that is not UTF-8 takes it into {holder}."),
+                    wanted.start,
+                )
+            }
+        };
+        self.add("merge_missing", message, Some(back(at)), Some(token));
     }
 }
 

@@ -1,0 +1,115 @@
+"""Traces: their tokens are those of `encode`, for every recorded case and any text, and they have reasons."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import SHARED, shared_files
+from ggtok import GgtokError, Tokenizer, VocabularyError, _ggtok
+from hypothesis import given, note
+from hypothesis import strategies as st
+from oracles import conformance, strategies
+from oracles.gguf_vocab import Vocab
+
+REASONS = {
+    "one_token",
+    "special_not_parsed",
+    "special_boundary",
+    "piece_boundary",
+    "word_boundary",
+    "normalized",
+    "not_in_vocabulary",
+    "merge_missing",
+    "merge_lost",
+    "score_lost",
+    "longer_match",
+    "unknown_word",
+}
+
+
+def raw(
+    tokenizer: Tokenizer,
+    text: str | bytes,
+    *,
+    add_special: bool = True,
+    parse_special: bool = False,
+    continues: bool = False,
+) -> _ggtok.RawTrace:
+    return _ggtok.explain(tokenizer, tokenizer._merges(), text, add_special, parse_special, continues)
+
+
+def encoded(tokenizer: Tokenizer, text: bytes, **flags: bool) -> list[tuple[int, int, int]]:
+    ids, spans = tokenizer.encode_with_offsets(text, unit="byte", **flags).tolist()
+    return [(id, start, end) for id, (start, end) in zip(ids, spans, strict=True)]
+
+
+@pytest.mark.parametrize("kind", strategies.KINDS)
+@given(data=st.data())
+def test_traces_end_in_the_tokens_of_encode(kind: str, data: st.DataObject) -> None:
+    vocab = data.draw(strategies.KINDS[kind])
+    tokenizer = Tokenizer.from_gguf(vocab.gguf())
+    text = data.draw(strategies.texts(vocab))
+    flags: dict[str, Any] = {name: data.draw(st.booleans()) for name in ("add_special", "parse_special", "continues")}
+    note(f"{text!r} {flags}")
+    trace = raw(tokenizer, text, **flags)
+    assert trace.tokens() == encoded(tokenizer, text, **flags)
+    if not text:
+        return
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    why = json.loads(trace.why(start, end))
+    assert why["start"] <= start < end <= why["end"]
+    assert why["reasons"], (start, end)
+    for reason in why["reasons"]:
+        assert reason["kind"] in REASONS
+        assert reason["message"].endswith(".")
+
+
+@pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
+@pytest.mark.parametrize("path", shared_files("conformance/*.jsonl.gz") + shared_files("conformance/pre/*.jsonl.gz"))
+def test_traces_end_in_the_recorded_tokens(path: Path) -> None:
+    records = conformance.records(path)
+    header = next(records)
+    tokenizer = Tokenizer.from_gguf(SHARED / "vocabs" / header["file"], overrides=header["overrides"])
+    cases = [case for case in records if case["kind"] == "encode"]
+    wrong = []
+    for case in cases:
+        flags = {"add_special": case["add_special"], "parse_special": case["parse_special"]}
+        tokens = raw(tokenizer, case["text"], **flags).tokens()
+        if [id for id, _, _ in tokens] != case["ids"] or tokens != encoded(tokenizer, case["text"], **flags):
+            wrong.append((case["text"], flags, tokens))
+    assert not wrong, f"{len(wrong)} of {len(cases)} differ; the first: {wrong[0]}"
+
+
+def test_what_cannot_be_explained_is_an_error() -> None:
+    tokenizer = Tokenizer.builtin("bpe")
+    with pytest.raises(GgtokError, match="a text of 1048577 bytes is longer than the 1048576 that can be explained"):
+        raw(tokenizer, "a" * (2**20 + 1))
+    with pytest.raises(GgtokError, match="the text takes more than the 1000000 steps that a trace records"):
+        raw(tokenizer, "a" * 2**20)
+    trace = raw(tokenizer, "What")
+    for start, end in [(0, 0), (3, 2), (0, 5)]:
+        with pytest.raises(GgtokError, match=rf"bytes {start} to {end} are not a part of a text of 4 bytes"):
+            trace.why(start, end)
+    with pytest.raises(TypeError):
+        raw(tokenizer, 1)  # type: ignore[arg-type]
+    vocab = Vocab("llama", [b"<unk>"], [2])
+    with pytest.raises(VocabularyError):
+        raw(Tokenizer.from_gguf(vocab.gguf()), "a", add_special=True)
+
+
+def test_special_tokens_that_were_not_read_are_told() -> None:
+    tokenizer = Tokenizer.builtin("bpe")
+    text = "a <|im_end|>"
+    trace = json.loads(raw(tokenizer, text).json())
+    (unread,) = trace["unread"]
+    assert (unread["token"], unread["attribute"], unread["start"], unread["end"]) == (12993, "control", 2, 12)
+    assert not trace["special"]
+    (first, *_) = json.loads(raw(tokenizer, text).why(2, 12))["reasons"]
+    assert first["kind"] == "special_not_parsed"
+    trace = json.loads(raw(tokenizer, text, parse_special=True).json())
+    assert not trace["unread"]
+    assert [fragment["token"] for fragment in trace["fragments"]] == [None, 12993]
