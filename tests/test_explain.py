@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import SHARED, shared_files
-from ggtok import GgtokError, Tokenizer, VocabularyError, _ggtok
+from ggtok import GgtokError, Tokenizer, TokenizerWarning, VocabularyError, _ggtok
 from hypothesis import given, note
 from hypothesis import strategies as st
 from oracles import conformance, strategies
@@ -96,9 +96,11 @@ def test_what_cannot_be_explained_is_an_error() -> None:
             trace.why(start, end)
     with pytest.raises(TypeError):
         raw(tokenizer, 1)  # type: ignore[arg-type]
-    vocab = Vocab("llama", [b"<unk>"], [2])
-    with pytest.raises(VocabularyError):
-        raw(Tokenizer.from_gguf(vocab.gguf()), "a", add_special=True)
+    vocab = Vocab("bert", [b"[UNK]", b"a"], [2, 1], unk=0)
+    with pytest.warns(TokenizerWarning):
+        tokenizer = Tokenizer.from_gguf(vocab.gguf())
+    with pytest.raises(VocabularyError, match="BOS"):
+        raw(tokenizer, "a", add_special=True)
 
 
 def test_special_tokens_that_were_not_read_are_told() -> None:

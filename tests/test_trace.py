@@ -53,7 +53,10 @@ def as_json(value: object) -> object:
     if dataclasses.is_dataclass(value):
         fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value) if each.init}
         kind = {} if "kind" in fields or not hasattr(value, "kind") else {"kind": value.kind}
-        return kind | {name.removesuffix("_"): as_json(field) for name, field in fields.items()}
+        found: dict[str, Any] = kind | {name.removesuffix("_"): as_json(field) for name, field in fields.items()}
+        if isinstance(value, ggtok.trace.Stretch) and found["bpe"]:
+            del found["bpe"]["kind"]  # which tells the steps of a fragment apart
+        return found
     return value
 
 

@@ -38,9 +38,9 @@ class ChatEncoding(NamedTuple):
     >>> chat = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
     >>> encoding = tok.encode_chat(chat, template_text=template, return_spans=True)
     >>> encoding.message_spans
-    [(0, 6), (6, 13)]
+    [(0, 6), (6, 15)]
     >>> tok.decode([id for id, own in zip(encoding.ids, encoding.assistant_mask, strict=True) if own])
-    'Hello'
+    ' Hello'
     """
 
     ids: list[int]

@@ -166,7 +166,7 @@ class ChatMethods:
         >>> template = "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}"
         >>> chat = [{"role": "user", "content": "Hi"}]
         >>> ggtok.Tokenizer.builtin("bpe").count_messages(chat, template_text=template)
-        3
+        4
         """
         return len(
             self.encode_chat(

@@ -93,7 +93,7 @@ def _bpe(steps: Bpe, spans: Spans, span: Span) -> Iterator[Section]:
         yield section(
             "pattern",
             f"Pattern {number} of {len(steps.passes)}",
-            f"Each piece so far is cut {applied}. The family {steps.family} has the pattern {made.pattern}",
+            f"Each piece so far is cut {applied}. The family {steps.family} has the pattern {_printable(made.pattern)}",
             "start:number, end:number, piece:text, alternative:number, which is:word",
             [
                 Row(
@@ -102,7 +102,7 @@ def _bpe(steps: Bpe, spans: Spans, span: Span) -> Iterator[Section]:
                         cut.end,
                         to_text(whole[cut.start : cut.end]),
                         None if cut.alternative is None else cut.alternative + 1,
-                        "not matched" if cut.alternative is None else made.alternatives[cut.alternative],
+                        "not matched" if cut.alternative is None else _printable(made.alternatives[cut.alternative]),
                     ),
                     spans(cut.start, cut.end),
                     "" if cut.alternative is None else "won",
@@ -310,3 +310,8 @@ def _length(text: Text, by_bytes: bool) -> int:
 
 def _key(bigram: Bigram) -> int | float | None:
     return bigram.rank if bigram.score is None else bigram.score
+
+
+def _printable(pattern: str) -> str:
+    """A pattern with escapes for the characters that do not print."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in pattern)

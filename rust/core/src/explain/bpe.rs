@@ -14,8 +14,8 @@
 //! `src/llama-vocab.cpp`, `llm_tokenizer_bpe_session` and `llm_tokenizer_whitespace_session`.
 //! Complexity: that of the patterns, and O(n log n) for a piece of n characters.
 //!
-//! Deviations: (1) code points beyond U+10FFFF, on which llama.cpp aborts, become U+FFFD; (2) a piece with spaces in it,
-//! on which llama.cpp aborts, merges like any other.
+//! Deviations: those of `model/bpe.rs`: code points beyond U+10FFFF become U+FFFD, and a piece with spaces in it merges
+//! like any other; llama.cpp aborts on both.
 
 use std::collections::HashMap;
 

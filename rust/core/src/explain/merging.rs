@@ -7,7 +7,7 @@
 //! Source: Sennrich, Haddow and Birch (2016) for the idea; llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_spm_session`
 //! and `llm_tokenizer_bpe_session`. Complexity: O(n log n) comparisons for n symbols, plus copies of texts.
 //!
-//! Deviations: (1) of equal pairs at one place, the one added first comes first; one of them is stale.
+//! Deviations: none in the tokens. Of equal pairs at one place, of which one is stale, the one added first comes first.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -8,7 +8,7 @@
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split`. The table is the one that the splitter is compiled from,
 //! whose tests compare with this. Time: that of a backtracking engine, quadratic for some patterns and texts.
 //!
-//! Deviations: (1) empty pieces, which have no tokens, are left out; (2) where the engine gives up, so does this.
+//! Deviations: none in the tokens. Empty pieces, which have none, are left out; where the engine gives up, so does this.
 
 mod code;
 

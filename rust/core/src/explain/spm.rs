@@ -8,8 +8,8 @@
 //! Source: Kudo and Richardson, "SentencePiece" (2018); llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_spm_session`.
 //! Complexity: O(n log n) for n characters.
 //!
-//! Deviations: (1) a byte that is no token, on which llama.cpp aborts, becomes the unknown token, or nothing where
-//! there is none; (2) a score that is not a number counts as the lowest.
+//! Deviations: those of `model/spm.rs`: a byte that is no token, on which llama.cpp aborts, becomes the unknown token, or
+//! nothing where there is none; a score that is not a number counts as the lowest.
 
 use std::collections::BTreeMap;
 
