@@ -100,8 +100,8 @@ class TokenIndexError(GgtokError, IndexError):
 class DependencyError(GgtokError, ImportError):
     """A call needs an optional package that is not installed.
 
-    `Tokenizer.encode_array`, `Batch.ids` and `Batch.offsets` need numpy, `Batch.to_arrow` needs pyarrow, and chat
-    templates need jinja2.
+    `Tokenizer.encode_array`, `Batch.ids` and `Batch.offsets` need numpy, `Batch.to_arrow` needs pyarrow, chat templates
+    need jinja2, and writing GGUF files needs gguf.
     """
 
 

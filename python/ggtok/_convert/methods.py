@@ -1,0 +1,96 @@
+"""What a tokenizer does with files of other kinds. Each call imports what it needs."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any, Self
+
+    from .._gguf import Scalar
+    from .files import Target
+
+
+class ConvertMethods:
+    """The calls of a tokenizer that write files, and those that read other files than GGUF."""
+
+    __slots__ = ()
+
+    def to_gguf(
+        self,
+        target: Target,
+        *,
+        add_tokens: Iterable[str] = (),
+        add_control_tokens: Iterable[str] = (),
+        special: Mapping[str, int | str | None] | None = None,
+        flags: Mapping[str, bool | None] | None = None,
+        chat_template: str | None = None,
+        name: str | None = None,
+        metadata: Mapping[str, Scalar | None] | None = None,
+    ) -> Self:
+        """Writes a GGUF file with this tokenizer and no tensors, with edits if there are any. llama.cpp opens it.
+
+        The file has everything that the source says below `tokenizer.` and `general.`, with overrides. It is complete
+        or not there: a write that fails or is interrupted leaves an older file as it was.
+
+        Args:
+            target: A path, or a binary file that is open.
+            add_tokens: Texts of tokens to add at the end of the vocabulary, which are found in every text
+                (user-defined tokens).
+            add_control_tokens: The same for tokens that are only read with `parse_special`. Their ids follow.
+            special: Ids or texts of special tokens by name: `bos`, `eos`, `eot`, `eom`, `unk`, `sep`, `pad`, `mask`,
+                `fim_pre`, `fim_suf`, `fim_mid`, `fim_pad`, `fim_rep`, `fim_sep`. `None` takes the name out of the file;
+                llama.cpp's default then applies.
+            flags: `add_bos`, `add_eos`, `add_sep`, `add_space_prefix`, `remove_extra_whitespaces`, `lowercase`,
+                `strip_accents`. `None` as above.
+            chat_template: The text of `tokenizer.chat_template`.
+            name: `general.name`.
+            metadata: Further values by key. They keep the type that the key has in the file; otherwise an `int` is
+                `uint32`. `None` takes a key out of the file.
+
+        Returns:
+            The tokenizer of the new file.
+
+        Raises:
+            DependencyError: The package `gguf` is not installed.
+            VocabularyError: A token exists already, is given twice, or has no text; a special token is not in the
+                vocabulary; or the result is no sound vocabulary.
+            TokenIndexError: The id of a special token is out of range.
+            GgtokError: A name or key is unknown, is given twice, or its value does not fit.
+            OSError: The file cannot be written.
+            TypeError: An argument is of another type.
+
+        >>> import ggtok, io
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> new = tok.to_gguf(io.BytesIO(), add_control_tokens=["<|tool|>"], special={"eos": "<|im_end|>"})
+        >>> new.encode("<|tool|>", parse_special=True), new.vocab.eos_id
+        ([13000], 12993)
+        """
+        from .edits import entries
+        from .files import write
+        from .gguf import gguf_bytes
+
+        data = gguf_bytes(
+            entries(
+                self,  # type: ignore[arg-type]
+                add_tokens=add_tokens,
+                add_control_tokens=add_control_tokens,
+                special=special or {},
+                flags=flags or {},
+                chat_template=chat_template,
+                name=name,
+                metadata=metadata or {},
+            )
+        )
+        new = opened(type(self), data)
+        write(target, data)
+        return new  # type: ignore[no-any-return]
+
+
+def opened(cls: Any, data: bytes) -> Any:
+    """The tokenizer of a file in memory, without the warnings of opening it."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return cls.from_gguf(data)
