@@ -70,8 +70,8 @@ def gguf_bytes(entries: Mapping[str, Value]) -> bytes:
     """The bytes of a GGUF file without tensors.
 
     Args:
-        entries: Values by key, in the order of the file. A `bool` becomes `bool`, an `int` `uint32` (`int64` where it does
-            not fit), a `float` `float32`, a `str` a string, `bytes` an array of `uint8`, and a list an array of
+        entries: Values by key, in the order of the file. A `bool` becomes `bool`, an `int` `uint32` (`int64` where it
+            does not fit), a `float` `float32`, a `str` a string, `bytes` an array of `uint8`, and a list an array of
             strings, of `int32` or of `float32`, by its first element. `Typed` and `Packed` say the type themselves.
 
     Raises:
