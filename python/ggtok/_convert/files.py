@@ -1,12 +1,16 @@
-"""Files written as a whole: complete under their name, or not there at all."""
+"""Files read and written as a whole: a written one is complete under its name, or not there at all."""
 
 from __future__ import annotations
 
 import os
 
+from .._prefix import MAX_BYTES, Prefix
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol, TypeAlias
+
+    from .._prefix import Source
 
     class SupportsWrite(Protocol):
         """A binary file, or anything else that is written to like one."""
@@ -14,6 +18,13 @@ if TYPE_CHECKING:
         def write(self, data: bytes, /) -> object: ...
 
     Target: TypeAlias = str | os.PathLike[str] | SupportsWrite
+
+
+def read(source: Source) -> bytes:
+    """All of a file by its path, of a readable binary file, or of a bytes-like object."""
+    with Prefix.open(source) as prefix:
+        prefix.reaches(MAX_BYTES if prefix.total is None else prefix.total)
+        return prefix.data
 
 
 def write(target: Target, data: bytes) -> None:

@@ -37,7 +37,7 @@ class Packed(NamedTuple):
     """An array as it is in the file: its elements in little-endian byte order, one after the other."""
 
     type: Type
-    count: int
+    size: int
     data: bytes
 
     @classmethod
@@ -60,10 +60,13 @@ class Packed(NamedTuple):
     @classmethod
     def numbers(cls, kind: Type, values: Sequence[int] | Sequence[float]) -> Packed:
         """An array of `INT32` or `FLOAT32`."""
-        return cls(kind, len(values), struct.pack(f"<{len(values)}{_NUMBERS[kind]}", *values))
+        try:
+            return cls(kind, len(values), struct.pack(f"<{len(values)}{_NUMBERS[kind]}", *values))
+        except (struct.error, OverflowError) as error:
+            raise GgtokError(f"a number does not fit an array of {kind.name.lower()}: {error}") from None
 
     def __add__(self, other: Packed) -> Packed:  # type: ignore[override]
-        return Packed(self.type, self.count + other.count, self.data + other.data)
+        return Packed(self.type, self.size + other.size, self.data + other.data)
 
 
 def gguf_bytes(entries: Mapping[str, Value]) -> bytes:
@@ -86,27 +89,27 @@ def gguf_bytes(entries: Mapping[str, Value]) -> bytes:
         def _pack_val(self, val: Any, vtype: Any, add_vtype: bool, sub_type: Any = None) -> Any:
             if not isinstance(val, Packed):
                 return super()._pack_val(val, vtype, add_vtype, sub_type)
-            return struct.pack("<IIQ", types.ARRAY, val.type, val.count) + val.data
+            return struct.pack("<IIQ", types.ARRAY, val.type, val.size) + val.data
 
     writer, file = Writer(None, ""), io.BytesIO()
     writer.kv_data[0].clear()
     for key, value in entries.items():
-        match typed := _typed(key, value):
-            case Packed():
-                writer.add_key_value(to_bytes(key), typed, types.ARRAY)
-            case Typed(kind, scalar):
-                scalar = to_bytes(scalar) if isinstance(scalar, str) else scalar
-                writer.add_key_value(to_bytes(key), scalar, types(kind))
+        typed = _typed(key, value)
+        if isinstance(typed, Packed):
+            writer.add_key_value(to_bytes(key), typed, types.ARRAY)
+        else:
+            plain = to_bytes(typed.value) if isinstance(typed.value, str) else typed.value
+            writer.add_key_value(to_bytes(key), plain, types(typed.type))
     writer.fout, writer.state = [file], states.EMPTY
+    writer.write_header_to_file()
     try:
-        writer.write_header_to_file()
         writer.write_kv_data_to_file()
     except (struct.error, OverflowError) as error:
         raise GgtokError(f"a number does not fit its type: {error}") from None
     return file.getvalue()
 
 
-def _typed(key: str, value: object) -> Typed | Packed:
+def _typed(key: str, value: Any) -> Typed | Packed:
     """A value with its type."""
     match value:
         case Typed() | Packed():

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from .._gguf import Scalar
+    from .._prefix import Source
     from .files import Target
 
 
@@ -85,6 +86,67 @@ class ConvertMethods:
         new = opened(type(self), data)
         write(target, data)
         return new  # type: ignore[no-any-return]
+
+    def to_sentencepiece(self, target: Target) -> None:
+        """Writes a `.model` file of sentencepiece: of type BPE for SPM, of type Unigram for Unigram.
+
+        Args:
+            target: A path, or a binary file that is open.
+
+        Raises:
+            ConversionError: The kind is neither, or the vocabulary has something that the format cannot say: SPM without
+                byte tokens, no unknown token or several, user-defined tokens with spaces in or around them.
+            OSError: The file cannot be written.
+            TypeError: `target` is of another type.
+
+        `sentencepiece.SentencePieceProcessor(model_file=path).encode(text)` gives the ids of
+        `encode(text, add_special=False)`. docs/convert.md says what differs.
+
+        >>> import ggtok, io
+        >>> file = io.BytesIO()
+        >>> tok = ggtok.Tokenizer.builtin("unigram")
+        >>> tok.to_sentencepiece(file)
+        >>> ggtok.Tokenizer.from_sentencepiece(file.getvalue()).encode("What is LoRA?") == tok.encode("What is LoRA?")
+        True
+        """
+        from .files import write
+        from .sentencepiece import exported
+
+        write(target, exported(self))  # type: ignore[arg-type]
+
+    @classmethod
+    def from_sentencepiece(cls, source: Source, *, vocab_size: int | None = None) -> Self:
+        """The tokenizer that llama.cpp's converter would make of a `.model` file of sentencepiece.
+
+        Special ids, and whether a space comes first, are taken from the model. As in the converter, user-defined pieces
+        become normal tokens, and an SPM vocabulary has no normalization.
+
+        Args:
+            source: A path, the bytes of a file, or a readable binary file.
+            vocab_size: The number of tokens that the model's `config.json` declares. The converter fills the vocabulary
+                up to it with unused tokens `[PAD<id>]`.
+
+        Raises:
+            ConversionError: The file is no sound model, or of a type that llama.cpp does not have; or there are more
+                pieces than `vocab_size`.
+            VocabularyError: The vocabulary is damaged: a piece occurs twice, for example.
+            DependencyError: The package `gguf` is not installed.
+            OSError: The file cannot be read.
+            TypeError: An argument is of another type.
+
+        Warns (`TokenizerWarning`) of what the converter leaves out. `to_gguf` writes the result.
+
+        >>> import ggtok, io
+        >>> file = io.BytesIO()
+        >>> ggtok.Tokenizer.builtin("spm").to_sentencepiece(file)
+        >>> tok = ggtok.Tokenizer.from_sentencepiece(file.getvalue(), vocab_size=15040)
+        >>> tok.encode("What is LoRA?"), tok.vocab[15039].text
+        ([1, 2224, 351, 597, 9819, 4304, 9910], '[PAD15039]')
+        """
+        from .files import read
+        from .sentencepiece import imported
+
+        return opened(cls, imported(read(source), vocab_size))  # type: ignore[no-any-return]
 
     def to_tokenizers_json(self, target: Target) -> None:
         """Writes the `tokenizer.json` of huggingface/tokenizers.

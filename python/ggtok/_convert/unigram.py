@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from .. import _ggtok
-from .vocabulary import NORMAL, SPACE, Vocabulary
+from .vocabulary import NORMAL, SPACE, UNUSED, Vocabulary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ def unigram_scores(vocabulary: Vocabulary) -> list[float]:
 
     They would be found where their text occurs, and the score of unknown characters follows from the lowest of all.
     """
-    scores, attributes = vocabulary.scores, vocabulary.attributes
-    lowest = min((score for score, bits in zip(scores, attributes, strict=True) if bits & NORMAL), default=0.0)
-    return [score if bits & NORMAL else lowest for score, bits in zip(scores, attributes, strict=True)]
+    pairs = list(zip(vocabulary.scores, vocabulary.attributes, strict=True))
+    lowest = min((score for score, bits in pairs if bits & NORMAL), default=0.0)
+    return [max(score, lowest) if bits & (NORMAL | UNUSED) else lowest for score, bits in pairs]
 
 
 def charsmap_of(vocabulary: Vocabulary) -> bytes:
