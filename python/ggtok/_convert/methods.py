@@ -94,8 +94,8 @@ class ConvertMethods:
             target: A path, or a binary file that is open.
 
         Raises:
-            ConversionError: The kind is neither, or the vocabulary has something that the format cannot say: SPM without
-                byte tokens, no unknown token or several, user-defined tokens with spaces in or around them.
+            ConversionError: The kind is neither, or the vocabulary has something that the format cannot say: SPM
+                without byte tokens, no unknown token or several, user-defined tokens with spaces.
             OSError: The file cannot be written.
             TypeError: `target` is of another type.
 
@@ -173,6 +173,51 @@ class ConvertMethods:
         from .tokenizers_json import exported
 
         write(target, exported(self))  # type: ignore[arg-type]
+
+    @classmethod
+    def from_tokenizers_json(
+        cls,
+        source: Source,
+        *,
+        config: Source | Mapping[str, Any] | None = None,
+        pre: str | None = None,
+        vocab_size: int | None = None,
+    ) -> Self:
+        """The tokenizer that llama.cpp's converter would make of a `tokenizer.json` of huggingface/tokenizers.
+
+        Args:
+            source: A path, the bytes of a file, or a readable binary file.
+            config: The model's `tokenizer_config.json`, as a file or as what is in it: the names of special tokens,
+                flags and the chat template. Default: the file of this name beside the path, if there is one.
+            pre: The name of the pre-tokenizer (`tokenizer.ggml.pre`) of a byte-level BPE. Default: the one that the
+                converter finds by the digest of the ids of its test text, which it has for well-known models only.
+            vocab_size: As in `from_sentencepiece`.
+
+        Raises:
+            ConversionError: The file is not sound, llama.cpp has no such model, or no digest is known; the message then
+                lists the names whose patterns are the most similar.
+            UnsupportedError: ggtok does not know `pre`.
+            VocabularyError: The vocabulary is damaged.
+            DependencyError: The package `gguf` is not installed.
+            OSError: A file cannot be read.
+            TypeError: An argument is of another type.
+
+        Warns (`TokenizerWarning`) of what the converter gets wrong. `to_gguf` writes the result.
+
+        >>> import ggtok, io
+        >>> file = io.BytesIO()
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> tok.to_tokenizers_json(file)
+        >>> new = ggtok.Tokenizer.from_tokenizers_json(file.getvalue(), pre="qwen2")
+        >>> new.encode("What is LoRA?") == tok.encode("What is LoRA?")
+        True
+        """
+        from .files import read
+        from .from_tokenizers import imported, read_config
+
+        return opened(  # type: ignore[no-any-return]
+            cls, imported(read(source), read_config(source, config), pre, vocab_size)
+        )
 
     def to_tiktoken(self, target: Target) -> dict[str, Any]:
         """Writes a `.tiktoken` file: the tokens of a byte-level BPE vocabulary with their ranks.

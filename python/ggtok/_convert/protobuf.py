@@ -1,6 +1,6 @@
 """Protocol buffers, as far as sentencepiece's models use them: fields of numbers, floats and bytes.
 
-Source: the encoding page of protobuf.dev. A message is a row of fields, and a field is a number, a wire type and a value.
+Source: the encoding page of protobuf.dev. A message is a row of fields, a field is a number, a wire type and a value.
 Every length is checked against the bytes left, so reading takes O(n) time and no more memory than the message.
 """
 
