@@ -30,14 +30,14 @@ from ..errors import ConversionError, TokenizerWarning, UnsupportedError
 from . import special_tokens
 from .files import read
 from .gguf import Packed, gguf_bytes
-from .padding import MAX_SIZE, padded
+from .padding import MAX_HOLES, MAX_SIZE, padded
 from .pre_by_digest import pre_of
 from .special_tokens import _list, _mapping, _steps
 from .vocabulary import SPACE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any, NoReturn
 
     from .._prefix import Source
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 FORMAT = "tokenizer.json"
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
 ONE_SCORE = -1000.0
+MAX_SCORE = 3e38
+"""Scores are float32."""
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 """What `ByteLevel` splits by, unless it is told not to."""
@@ -163,7 +165,7 @@ def _ids(model: Mapping[str, Any], added: dict[int, Added]) -> dict[str, int]:
 
 def _rows(vocab: dict[str, int], added: dict[int, Added]) -> list[tuple[bytes, float, int] | None]:
     """Text, score and type by id; `None` where no token has the id."""
-    rows: list[tuple[bytes, float, int] | None] = [None] * (1 + max([*vocab.values(), *added], default=-1))
+    rows: list[tuple[bytes, float, int] | None] = [None] * _size(vocab.values(), added)
     for text, id in vocab.items():
         if rows[id] is not None:
             _refuse(f"two tokens have the id {id}: one of them is {text!r}")
@@ -171,6 +173,15 @@ def _rows(vocab: dict[str, int], added: dict[int, Added]) -> list[tuple[bytes, f
     for id, token in added.items():
         rows[id] = token.row()
     return rows
+
+
+def _size(ids: Iterable[int], added: dict[int, Added]) -> int:
+    """One more than the highest id."""
+    every = {*ids, *added}
+    size = 1 + max(every, default=-1)
+    if size > len(every) + MAX_HOLES:
+        _refuse(f"the highest id is {size - 1}, and there are {len(every)} tokens")
+    return size
 
 
 def _merges(model: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -247,14 +258,14 @@ def _ugm(file: Mapping[str, Any], model: Mapping[str, Any], added: dict[int, Add
     for id, row in enumerate(_list(model.get("vocab"))):
         if not isinstance(row, list) or len(row) != 2 or not isinstance(row[0], str):
             _refuse(f"model.vocab[{id}] is {row!r}, and not a text and a score")
-        if type(row[1]) not in (int, float):
+        if type(row[1]) not in (int, float) or not abs(row[1]) < MAX_SCORE:
             _refuse(f"model.vocab[{id}] has the score {row[1]!r}")
         kind = UNKNOWN if id == unknown else NORMAL
         if kind == NORMAL and id in added:
             kind = CONTROL if added[id].is_control else USER_DEFINED
         rows.append((encoded(row[0]), float(row[1]), kind))
-    for id, token in sorted(added.items()):
-        rows += [None] * (id + 1 - len(rows))
+    rows += [None] * (_size(range(len(rows)), added) - len(rows))
+    for id, token in added.items():
         rows[id] = rows[id] or token.row()
     entries: dict[str, Any] = {"general.architecture": "t5", f"{GGML}model": "t5", f"{GGML}pre": "default"}
     pre_steps = _steps(file.get("pre_tokenizer"), "pretokenizers")

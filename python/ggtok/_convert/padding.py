@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 UNUSED, UNUSED_SCORE = 5, -10000.0
-MAX_SIZE = 1 << 24
+MAX_SIZE = 1 << 22
 """Far more tokens than any model has."""
+MAX_HOLES = 1 << 17
+"""Far more ids without a token than any file has: a few bytes that name a large id must not take much memory."""
 
 
 def padded(
