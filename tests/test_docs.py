@@ -22,7 +22,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 DEVIATIONS = (ROOT / "docs/deviations.md").read_text(encoding="utf-8")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 WRITTEN = [page for page in PAGES if "DO NOT EDIT" not in page.read_text(encoding="utf-8")]
-MODULES = sorted(module.name for module in pkgutil.iter_modules(ggtok.__path__) if module.name != "__main__")
+MODULES = sorted(module.name for module in pkgutil.walk_packages(ggtok.__path__) if module.name != "__main__")
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -50,6 +50,7 @@ RUN = [
     ("docs/chat.md", 11),
     ("docs/check.md", 4),
     ("docs/chunks.md", 4),
+    ("docs/convert.md", 15),
     ("docs/coming-from.md", 15),
     ("docs/offsets.md", 10),
     ("docs/parts.md", 3),
