@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 FORMAT = "tokenizer.json"
 
+NUM_SYLLABLES = 588
+"""Hangul syllables that begin with the same letter."""
+
 MAX_WORD = 2**31 - 1
 """llama.cpp knows no longest word."""
 
@@ -174,18 +177,15 @@ def _wpm(vocabulary: Vocabulary) -> Json:
             text if id in special else text[1:] if text.startswith(SPACE) else prefix + text
             for id, text in enumerate(texts)
         ]
+    before = list(_before_bert(settings["strip_accents"]))
+    flags = {name: settings[name] for name in ("strip_accents", "lowercase")}
+    bert = _of("BertNormalizer", clean_text=True, handle_chinese_chars=True, **flags)
     by_text: dict[str, int] = {}
     for id, text in enumerate(texts):
         if by_text.setdefault(text, id) != id:
             vocabulary.refuse(f"the tokens {by_text[text]} and {id} would both be {text!r}")
     return {
-        "normalizer": _of(
-            "BertNormalizer",
-            clean_text=True,
-            handle_chinese_chars=True,
-            strip_accents=settings["strip_accents"],
-            lowercase=settings["lowercase"],
-        ),
+        "normalizer": _sequence("normalizers", *before, bert),
         "pre_tokenizer": _sequence("pretokenizers", *steps),
         "decoder": decoder,
         "model": _of(
@@ -196,6 +196,19 @@ def _wpm(vocabulary: Vocabulary) -> Json:
             vocab=by_text,
         ),
     }
+
+
+def _before_bert(strips_accents: bool) -> Iterator[Json]:
+    """Where llama.cpp is not BERT: some controls are spaces, all marks go, Hangul keeps its first letter."""
+
+    def replace(pattern: str, content: str) -> Json:
+        return _of("Replace", pattern={"Regex": pattern}, content=content)
+
+    yield replace(r"[\x0B\x0C\x{85}]", " ")
+    if strips_accents:
+        yield replace(r"\p{M}", "")
+        for at, first in enumerate(range(0xAC00, 0xD7A4, NUM_SYLLABLES)):
+            yield replace(f"[{chr(first)}-{chr(first + NUM_SYLLABLES - 1)}]", chr(0x1100 + at))
 
 
 def _ugm(vocabulary: Vocabulary) -> Json:
