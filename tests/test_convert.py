@@ -315,7 +315,8 @@ def test_sentencepiece(name: str) -> None:
     assert model.bos_id() == (-1 if vocab.bos_id is None else vocab.bos_id)
     assert model.pad_id() == (0 if name == "unigram" else 1 if name == "nomic-bert-moe" else -1)
     again = Tokenizer.from_sentencepiece(data)
-    same(again.encode, tokenizer.encode, texts)
+    ids = [[some.encode(text, add_special=False) for text in texts] for some in (again, tokenizer)]
+    assert ids[0] == ids[1]
     assert [token.text for token in again.vocab] == [token.text for token in vocab]
 
 
@@ -499,7 +500,8 @@ def test_from_tokenizers_json(kind: str) -> None:
     if kind == "wordpiece":
         texts = [text for text in texts if "\u2581" not in text and all(len(word) < 100 for word in text.split())]
     if kind == "unigram":
-        texts = [" ".join(text.split()) for text in texts]
+        # llama.cpp takes a piece such as <|im_end|> for a control token, wherever it comes from.
+        texts = [" ".join(text.split()) for text in texts if "<|" not in text]
         texts = [
             text
             for text in texts
