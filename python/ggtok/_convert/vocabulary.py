@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import NamedTuple
 
@@ -31,8 +32,11 @@ SPACE = "\u2581"
 
 NUM_BYTES = 256
 
-CODED = ("afmoe", "kimi-k2")
-"""Families with code in llama.cpp for what no pattern describes; the patterns are only its names for that code."""
+CODED = ("afmoe", "kimi-k2", "tiny-aya")
+"""Families that llama.cpp cuts otherwise than their patterns say, by code of its own."""
+
+CASELESS = ("youtu",)
+"""Families for whose classes of letters, such as capital ones, llama.cpp takes all letters."""
 
 
 def _stand_ins() -> dict[str, int]:
@@ -113,7 +117,10 @@ class Vocabulary:
         """The patterns of the vocabulary's pre-tokenizer."""
         if self.family in CODED:
             self.refuse(f"no pattern describes what the pre-tokenizer {self.vocab.pre!r} does")
-        return list(_ggtok.families()[self.family]["patterns"])
+        patterns = list(_ggtok.families()[self.family]["patterns"])
+        if self.family in CASELESS:
+            patterns = [re.sub(r"\\p\{L[a-z]\}", r"\\p{L}", pattern) for pattern in patterns]
+        return patterns
 
     @property
     def family(self) -> str:
