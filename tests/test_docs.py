@@ -53,6 +53,7 @@ RUN = [
     ("docs/chat.md", 11),
     ("docs/check.md", 4),
     ("docs/chunks.md", 4),
+    ("docs/convert.md", 15),
     ("docs/coming-from.md", 15),
     ("docs/evaluate.md", 4),
     ("docs/explain-page.md", 4),

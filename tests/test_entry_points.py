@@ -6,6 +6,7 @@ Entry points are found by introspection. One that this file has no arguments for
 from __future__ import annotations
 
 import array
+import contextlib
 import copy
 import ctypes
 import io
@@ -14,6 +15,7 @@ import os
 import struct
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -94,6 +96,10 @@ EXPLAIN: dict[str, Any] = {
 }
 RAW_TRACE = _ggtok.explain(*EXPLAIN.values())
 TRACE = TOKENIZER.explain("What is")
+BYTE_TOKENS = [b"<0x%02X>" % byte for byte in range(256)]
+TINY_SPM = ggtok.Tokenizer.from_gguf(
+    Vocab("llama", [b"<unk>", b"<s>", b"</s>", b"a", *BYTE_TOKENS], [2, 3, 3, 1] + [6] * 256, [0.0] * 260).gguf()
+)
 FLAT = _ggtok.encode_batch(CORE, ["a", "a a"], 1, False, False, False)
 BUFFER = FLAT.ids()
 CODE = {"threads": 2, "add_special": True, "parse_special": True, "continues": True}
@@ -235,6 +241,40 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "Tokenizer.from_gguf": (
         ggtok.Tokenizer.from_gguf,
         {"source": b"GGUF", "overrides": {"general.name": "x"}},
+    ),
+    "Tokenizer.to_gguf": (
+        lambda target, **edits: TINY_SPM.to_gguf(target, **edits),
+        {
+            "target": io.BytesIO(),
+            "add_tokens": ["<a>"],
+            "add_control_tokens": ["<b>"],
+            "special": {"bos": 1},
+            "flags": {"add_bos": True},
+            "chat_template": "a",
+            "name": "a",
+            "metadata": {"general.url": "a"},
+        },
+    ),
+    "Tokenizer.to_sentencepiece": (lambda target: TINY_SPM.to_sentencepiece(target), {"target": io.BytesIO()}),
+    "Tokenizer.to_tokenizers_json": (
+        lambda target: TINY_SPM.to_tokenizers_json(target),
+        {"target": io.BytesIO()},
+    ),
+    "Tokenizer.to_tiktoken": (lambda target: TINY_SPM.to_tiktoken(target), {"target": io.BytesIO()}),
+    "Tokenizer.from_sentencepiece": (
+        lambda source, **arguments: ggtok.Tokenizer.from_sentencepiece(ending(source), **arguments),
+        {"source": b"\x0a\x03\x0a\x01a", "vocab_size": 4},
+    ),
+    "Tokenizer.from_tokenizers_json": (
+        lambda source, config, **arguments: ggtok.Tokenizer.from_tokenizers_json(
+            ending(source), config=ending(config), **arguments
+        ),
+        {
+            "source": b'{"model": {"type": "WordPiece", "vocab": {"a": 0}}}',
+            "config": {"bos_token": "a"},
+            "pre": "gpt-2",
+            "vocab_size": 4,
+        },
     ),
     "Tokenizer.builtin": (ggtok.Tokenizer.builtin, {"name": "spm"}),
     "Tokenizer.count_file": (
@@ -462,9 +502,10 @@ def call(name: str, what: str, function: Callable[[], object]) -> str:
 
 
 def walk() -> dict[str, int]:
-    """How often each exception came."""
+    """How often each exception came. Files are written to a folder that is removed."""
     limit = _ggtok.cache_limit()
-    seen = Counter(call(*each) for each in calls())
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        seen = Counter(call(*each) for each in calls())
     _ggtok.set_cache_limit(limit)
     assert TOKENIZER.encode("What is LoRA?") == ggtok.Tokenizer.builtin("spm").encode("What is LoRA?")
     return seen

@@ -11,6 +11,7 @@ from ._tokenizer import Tokenizer
 from ._vocab import Token, TokenAttribute, Vocab
 from .errors import (
     ChatTemplateError,
+    ConversionError,
     DependencyError,
     GgtokError,
     GGUFError,
@@ -30,6 +31,7 @@ __all__ = [
     "ChatEncoding",
     "ChatTemplateError",
     "Chunk",
+    "ConversionError",
     "DependencyError",
     "Diff",
     "Encoding",

@@ -10,6 +10,7 @@ from ._batch import Batch
 from ._chat import ChatMethods
 from ._check import warn
 from ._chunks import Chunk
+from ._convert import ConvertMethods
 from ._gguf import Metadata, Type, to_bytes
 from ._prefix import name_of
 from ._vocab import Vocab
@@ -65,7 +66,7 @@ _FLAGS = {
 }
 
 
-class Tokenizer(ChatMethods, _ggtok.Tokenizer):
+class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
     """Text to tokens and back, exactly as llama.cpp does.
 
     Made by `Tokenizer.from_gguf` or `Tokenizer.builtin`. Immutable and safe to share between threads. Two tokenizers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = [
     "ChatTemplateError",
+    "ConversionError",
     "DependencyError",
     "GGUFError",
     "GgtokError",
@@ -100,8 +101,8 @@ class TokenIndexError(GgtokError, IndexError):
 class DependencyError(GgtokError, ImportError):
     """A call needs an optional package that is not installed.
 
-    `Tokenizer.encode_array`, `Batch.ids` and `Batch.offsets` need numpy, `Batch.to_arrow` needs pyarrow, and chat
-    templates need jinja2.
+    `Tokenizer.encode_array`, `Batch.ids` and `Batch.offsets` need numpy, `Batch.to_arrow` needs pyarrow, chat templates
+    need jinja2, and writing GGUF files needs gguf.
     """
 
 
@@ -125,6 +126,24 @@ class ChatTemplateError(GgtokError):
         place = f"chat template {template!r}" if template is not None else ""
         place += f", line {line}" if line is not None else ""
         super().__init__(f"{place}: {problem}" if place else problem)
+
+
+class ConversionError(GgtokError):
+    """A tokenizer cannot be expressed in another format, or a file of another format not in GGUF.
+
+    `format` is the other format and `reason` says what stands in the way.
+
+    >>> import ggtok, io
+    >>> try:
+    ...     ggtok.Tokenizer.builtin("spm").to_tiktoken("spm.tiktoken")
+    ... except ggtok.ConversionError as error:
+    ...     print(error.reason)
+    a vocabulary of kind 'spm' has no counterpart there
+    """
+
+    def __init__(self, format: str, reason: str) -> None:
+        self.format, self.reason = format, reason
+        super().__init__(f"{format}: {reason}")
 
 
 class TokenizerWarning(UserWarning):

@@ -1,0 +1,209 @@
+"""The metadata of a tokenizer for a file of its own, with edits: tokens added, special tokens and flags changed."""
+
+from __future__ import annotations
+
+import difflib
+from operator import index as as_int
+
+from .._check import GGML, _read_types
+from .._gguf import Array, Type, to_bytes
+from .._tokenizer import _FLAGS, _SPECIAL
+from ..errors import GgtokError, TokenIndexError, VocabularyError
+from .gguf import Packed, Typed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from .._gguf import Metadata, Scalar
+    from .._tokenizer import Tokenizer
+
+    Entries = dict[str, Typed | Packed]
+
+KEPT = ("general.", "tokenizer.")
+"""What of a file's metadata belongs to its tokenizer. The rest describes tensors."""
+
+ALIASES = {"fim_pre": "prefix", "fim_suf": "suffix", "fim_mid": "middle"}
+"""Special tokens that a file can name in a second, deprecated way, which wins."""
+
+ADDED_SCORE = -1000.0
+"""What llama.cpp's converters give an added token: it is found by its text, not by its score."""
+
+NORMAL, CONTROL, USER_DEFINED = 1, 3, 4
+
+_TYPES = {"str": Type.STRING, "int": Type.UINT32, "bool": Type.BOOL, "float": Type.FLOAT32}
+_PYTHON_TYPES = {Type.STRING: str, Type.BOOL: bool, Type.FLOAT32: float, Type.FLOAT64: float}
+
+
+def entries(
+    tokenizer: Tokenizer,
+    *,
+    add_tokens: Iterable[str],
+    add_control_tokens: Iterable[str],
+    special: Mapping[str, int | str | None],
+    flags: Mapping[str, bool | None],
+    chat_template: str | None,
+    name: str | None,
+    metadata: Mapping[str, Scalar | None],
+) -> Entries:
+    """Everything that `Tokenizer.to_gguf` writes, by key."""
+    types = key_types(tokenizer)
+    result = source(tokenizer._metadata, types)
+    added = _added(tokenizer, add_tokens, add_control_tokens)
+    if added:
+        _append(tokenizer, result, added)
+
+    edits: dict[str, Scalar | None] = {}
+    for slot, token in special.items():
+        _known(slot, set(_SPECIAL) - set(ALIASES.values()), "special token")
+        edits[GGML + _SPECIAL[slot]] = None if token is None else _id(tokenizer, list(added), slot, token)
+        if slot in ALIASES:
+            edits[GGML + _SPECIAL[ALIASES[slot]]] = None
+    for flag, is_set in flags.items():
+        _known(flag, _FLAGS, "flag")
+        if is_set is not None and not isinstance(is_set, bool):
+            raise TypeError(f"the flag {flag} must be True, False or None, not {type(is_set).__name__}")
+        edits[GGML + _FLAGS[flag]] = is_set
+    texts = {"tokenizer.chat_template": chat_template, "general.name": name}
+    edits |= {key: text for key, text in texts.items() if text is not None}
+    twice = edits.keys() & metadata.keys()
+    if twice:
+        raise GgtokError(f"{min(twice)} is given twice: in metadata and by its own argument")
+    for key, value in (edits | dict(metadata)).items():
+        _set(result, types, key, value)
+    return result
+
+
+def key_types(tokenizer: Tokenizer) -> dict[str, Type]:
+    """The types of all keys that are single values and known."""
+    types = {key: _TYPES[kind] for key, kind in _read_types(tokenizer).items()}
+    return types | {"tokenizer.chat_template": Type.STRING}
+
+
+def source(metadata: Metadata, types: Mapping[str, Type]) -> Entries:
+    """What a file says about its tokenizer, with overrides as they were read."""
+    result: Entries = {}
+    for key, entry in metadata.entries.items():
+        if key.startswith(KEPT) or key in types:
+            value = entry.value
+            result[key] = Packed.of(key, value) if isinstance(value, Array) else Typed(entry.type, value)
+    for key, override in metadata.overrides.items():
+        typed = _typed(result, types, key, override)
+        # An override of another type than is expected changes nothing, as when the file was read.
+        if typed is not None and (key.startswith(KEPT) or key in types):
+            result[key] = typed
+    return result
+
+
+def _typed(result: Entries, types: Mapping[str, Type], key: str, value: Scalar) -> Typed | None:
+    """A value in the type that its key has, or `None` if it is of another type."""
+    old = result.get(key)
+    if isinstance(old, Packed):
+        return None
+    by_value = _TYPES[type(value).__name__]
+    if by_value is Type.UINT32 and not 0 <= value < 1 << 32:  # type: ignore[operator]
+        by_value = Type.INT64
+    kind = types.get(key) or (by_value if old is None else old.type)
+    if type(value) is not _PYTHON_TYPES.get(kind, int):
+        return None
+    return Typed(kind, int(value) & 0xFFFFFFFF if kind is Type.UINT32 else value)
+
+
+def _set(result: Entries, types: Mapping[str, Type], key: str, value: Scalar | None) -> None:
+    if not isinstance(key, str):
+        raise TypeError(f"the key of metadata must be str, not {type(key).__name__}")
+    if isinstance(result.get(key), Packed):
+        raise GgtokError(f"{key} is an array: only single values can be replaced")
+    if key.startswith(GGML) and key not in result:
+        _known(key, {*types, *_gguf_keys()}, "key")
+    if value is None:
+        result.pop(key, None)
+        return
+    if type(value) not in (str, int, float, bool):
+        raise TypeError(f"the value of {key} must be str, int, float, bool or None, not {type(value).__name__}")
+    typed = _typed(result, types, key, value)
+    if typed is None or typed.value != value:
+        kind = types.get(key) or result[key].type
+        raise GgtokError(f"{key} is {kind.name.lower()}: {value!r} does not fit")
+    result[key] = typed
+
+
+def _gguf_keys() -> list[str]:
+    """The keys that the `gguf` package knows for tokenizers."""
+    from .gguf import _import_gguf
+
+    keys = vars(_import_gguf().Keys.Tokenizer).values()
+    return [key for key in keys if isinstance(key, str) and key.startswith(GGML)]
+
+
+def _known(name: str, names: Iterable[str], what: str) -> None:
+    known = sorted(names)
+    if name not in known:
+        near = difflib.get_close_matches(str(name), known, 3, 0.4) or known
+        raise GgtokError(f"there is no {what} {name!r}: the nearest are {', '.join(near)}")
+
+
+def _id(tokenizer: Tokenizer, added: list[bytes], slot: str, token: int | str) -> int:
+    """The id of a special token, given by id or by text. Tokens that are added have the next ids."""
+    size = len(tokenizer.vocab)
+    if isinstance(token, str):
+        text = to_bytes(token)
+        id = size + added.index(text) if text in added else tokenizer._token_id(text)
+        if id is None:
+            raise VocabularyError(f"the special token {slot} is {token!r}, and the vocabulary has no such token")
+        return id
+    if isinstance(token, bool):
+        raise TypeError(f"the special token {slot} must be an id or a text, not bool")
+    id = as_int(token)
+    if not 0 <= id < size + len(added):
+        raise TokenIndexError(f"the special token {slot} is {id}: there are {size + len(added)} tokens")
+    return id
+
+
+def _added(tokenizer: Tokenizer, plain: Iterable[str], control: Iterable[str]) -> dict[bytes, int]:
+    """The texts of new tokens with their types, in the order of their ids."""
+    added: dict[bytes, int] = {}
+    for argument, texts, kind in (
+        ("add_tokens", plain, USER_DEFINED),
+        ("add_control_tokens", control, CONTROL),
+    ):
+        if isinstance(texts, str):
+            raise TypeError(f"{argument} must be an iterable of str, not one str")
+        for text in texts:
+            if not isinstance(text, str):
+                raise TypeError(f"{argument} must hold str, not {type(text).__name__}")
+            raw = to_bytes(text)
+            id = tokenizer._token_id(raw)
+            if not raw or b"\0" in raw:
+                raise VocabularyError(f"the token {text!r} cannot be added: it is empty or has a NUL in it")
+            if id is not None:
+                raise VocabularyError(f"the token {text!r} cannot be added: token {id} has this text")
+            if raw in added:
+                raise VocabularyError(f"the token {text!r} cannot be added twice")
+            added[raw] = kind
+    if added and tokenizer.vocab.kind in ("none", "test"):
+        raise VocabularyError(f"tokens cannot be added to a vocabulary of kind {tokenizer.vocab.kind!r}")
+    return added
+
+
+def _append(tokenizer: Tokenizer, result: Entries, added: dict[bytes, int]) -> None:
+    """Extends the arrays that have an element per token. More elements than tokens, which nobody reads, are cut off."""
+    size = len(tokenizer.vocab)
+    new: dict[str, Packed] = {
+        "tokens": Packed.strings(added),
+        "token_type": Packed.numbers(Type.INT32, list(added.values())),
+    }
+    result.setdefault(GGML + "token_type", Packed.numbers(Type.INT32, [NORMAL] * size))
+    scores = result.get(GGML + "scores")
+    if scores is not None:
+        as_read = float if scores.type is Type.FLOAT32 else int
+        new["scores"] = Packed.numbers(scores.type, [as_read(ADDED_SCORE)] * len(added))
+    for key, more in new.items():
+        old = result[GGML + key]
+        assert isinstance(old, Packed)
+        if key != "tokens":
+            old = Packed(old.type, size, old.data[: 4 * size])
+        result[GGML + key] = old + more
+    for key in result:
+        if key.endswith(".vocab_size") and not key.startswith(KEPT):
+            result[key] = Typed(Type.UINT32, size + len(added))

@@ -1,0 +1,60 @@
+"""What exports of a Unigram vocabulary have in common."""
+
+from __future__ import annotations
+
+import struct
+
+from .. import _ggtok
+from .vocabulary import NORMAL, SPACE, UNUSED, Vocabulary
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LEAF, WIDE = 1 << 8, 1 << 9
+LABEL = 1 << 31 | 0xFF
+"""The bits of a node of the character map's double array: has a value, offset in units of 256, and label."""
+
+
+def unigram_scores(vocabulary: Vocabulary) -> list[float]:
+    """The scores, and the lowest one for tokens that llama.cpp does not look for in words.
+
+    They would be found where their text occurs, and the score of unknown characters follows from the lowest of all.
+    """
+    pairs = list(zip(vocabulary.scores, vocabulary.attributes, strict=True))
+    lowest = min((score for score, bits in pairs if bits & NORMAL), default=0.0)
+    return [max(score, lowest) if bits & (NORMAL | UNUSED) else lowest for score, bits in pairs]
+
+
+def charsmap_of(vocabulary: Vocabulary) -> bytes:
+    """The character map. Ends the export of a vocabulary that does not apply it where other libraries do.
+
+    llama.cpp leaves a text that starts like a user-defined token as it is, even if the token is not complete.
+    """
+    charsmap = _ggtok.charsmap(vocabulary.vocab._core)
+    nodes = struct.unpack_from(f"<{int.from_bytes(charsmap[:4], 'little') // 4}I", charsmap, 4) if charsmap else ()
+    for token in vocabulary.special:
+        start = token.text[:-1]
+        if not token.is_control and (
+            " " in start or SPACE in start or any(_is_mapped(nodes, start[at:].encode()) for at in range(len(start)))
+        ):
+            vocabulary.refuse(
+                f"llama.cpp does not normalize what begins like the user-defined token {token.text!r}, which it would"
+            )
+    return charsmap
+
+
+def _is_mapped(nodes: Sequence[int], text: bytes) -> bool:
+    """Whether the character map replaces some start of a text. The array is XCDA's: sentencepiece `normalizer.cc`."""
+    at = 0
+    for byte in (None, *text):
+        if byte is not None:
+            at ^= byte
+            if at >= len(nodes) or nodes[at] & LABEL != byte:
+                return False
+            if nodes[at] & LEAF:
+                return True
+        elif not nodes:
+            return False
+        at ^= nodes[at] >> 10 << (8 if nodes[at] & WIDE else 0)
+    return False

@@ -1,0 +1,148 @@
+"""A vocabulary as other formats want it: texts, types, scores, and the patterns that cut texts into pieces."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import NamedTuple
+
+from .. import _ggtok
+from .._check import NOT_IN_UTF8
+from .._vocab import TokenAttribute
+from ..errors import ConversionError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import NoReturn
+
+    from .._tokenizer import Tokenizer
+
+UNKNOWN, UNUSED, NORMAL, CONTROL = (
+    *(TokenAttribute.UNKNOWN, TokenAttribute.UNUSED),
+    *(TokenAttribute.NORMAL, TokenAttribute.CONTROL),
+)
+USER_DEFINED, BYTE, LSTRIP, RSTRIP = (
+    *(TokenAttribute.USER_DEFINED, TokenAttribute.BYTE),
+    *(TokenAttribute.LSTRIP, TokenAttribute.RSTRIP),
+)
+
+SPACE = "\u2581"
+"""What SentencePiece writes for a space."""
+
+NUM_BYTES = 256
+
+CODED = ("afmoe", "kimi-k2", "tiny-aya")
+"""Families that llama.cpp cuts otherwise than their patterns say, by code of its own."""
+
+CASELESS = ("youtu",)
+"""Families for whose classes of letters, such as capital ones, llama.cpp takes all letters."""
+
+
+def _stand_ins() -> dict[str, int]:
+    """GPT-2's printable characters, one for each byte: most of Latin 1 stands for itself, the rest follows U+00FF."""
+    itself = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(NUM_BYTES) if byte not in itself]
+    return {chr(byte): byte for byte in itself} | {chr(NUM_BYTES + at): byte for at, byte in enumerate(others)}
+
+
+BYTE_OF = _stand_ins()
+"""The byte of each of GPT-2's stand-ins."""
+
+STAND_INS = sorted(BYTE_OF, key=BYTE_OF.__getitem__)
+BYTE_TOKENS = [f"<0x{byte:02X}>" for byte in range(NUM_BYTES)]
+"""What stands for each byte in byte-level BPE, and in vocabularies with byte fallback."""
+
+
+class Special(NamedTuple):
+    """A token that is found by its text before anything else."""
+
+    id: int
+    text: str
+    is_control: bool
+    lstrip: bool
+    rstrip: bool
+
+
+class Vocabulary:
+    """What all exports read. `refuse` ends one with the reason."""
+
+    def __init__(self, tokenizer: Tokenizer, format: str) -> None:
+        self.vocab, self.format = tokenizer.vocab, format
+        self._core = tokenizer
+
+    def refuse(self, reason: str) -> NoReturn:
+        raise ConversionError(self.format, reason)
+
+    def need_kind(self, *kinds: str) -> None:
+        """Ends the export of any other kind."""
+        if self.vocab.kind not in kinds:
+            self.refuse(f"a vocabulary of kind {self.vocab.kind!r} has no counterpart there")
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The text of every token."""
+        raw = _ggtok.texts(self._core)
+        try:
+            return [text.decode() for text in raw]
+        except UnicodeDecodeError as error:
+            self.refuse(f"the text of token {raw.index(error.object)} is not UTF-8: {error.object!r}")
+
+    @cached_property
+    def attributes(self) -> list[int]:
+        """The attributes of every token."""
+        return memoryview(_ggtok.attributes(self._core)).cast("H").tolist()
+
+    @cached_property
+    def scores(self) -> list[float]:
+        """The score of every token."""
+        scores: list[float] = memoryview(_ggtok.scores(self._core)).cast("f").tolist()  # type: ignore[assignment]
+        for id, score in enumerate(scores):
+            if not float("-inf") < score < float("inf"):
+                self.refuse(f"the score of token {id} {self.texts[id]!r} is {score}")
+        return scores or [0.0] * len(self.vocab)
+
+    @cached_property
+    def special(self) -> list[Special]:
+        """Control, unknown and user-defined tokens."""
+        found = (CONTROL | UNKNOWN | USER_DEFINED).value
+        return [
+            Special(id, self.texts[id], not bits & USER_DEFINED, bool(bits & LSTRIP), bool(bits & RSTRIP))
+            for id, bits in enumerate(self.attributes)
+            if bits & found
+        ]
+
+    @property
+    def patterns(self) -> list[str]:
+        """The patterns of the vocabulary's pre-tokenizer."""
+        if self.family in CODED:
+            self.refuse(f"no pattern describes what the pre-tokenizer {self.vocab.pre!r} does")
+        patterns = list(_ggtok.families()[self.family]["patterns"])
+        if self.family in CASELESS:
+            patterns = [re.sub(r"\\p\{L[a-z]\}", r"\\p{L}", pattern) for pattern in patterns]
+        return patterns
+
+    @property
+    def family(self) -> str:
+        """The family of the vocabulary's pre-tokenizer."""
+        assert self.vocab.pre is not None
+        return _ggtok.pretokenizers()[self.vocab.pre]["family"]
+
+    @property
+    def is_byte_level(self) -> bool:
+        """Whether this is byte-level BPE: tokens are spelled with GPT-2's stand-ins."""
+        is_plain = self.vocab.model == "gpt2" and not self.vocab.settings["escape_whitespaces"]
+        return is_plain and _ggtok.families()[self.family]["byte_encode"]
+
+    def need_bytes(self, tokens: Iterable[str | None]) -> None:
+        """Ends the export of a vocabulary without a token for each byte of UTF-8, given the token of each byte."""
+        for byte, token in enumerate(tokens):
+            if byte not in NOT_IN_UTF8 and (token is None or self.vocab.id(token) is None):
+                self.refuse(f"every byte must have a token, and 0x{byte:02X} has none")
+
+    def spelled(self, text: str) -> bytes | None:
+        """The bytes of a byte-level token, or `None` where a character stands for no byte."""
+        try:
+            return bytes([BYTE_OF[character] for character in text])
+        except KeyError:
+            return None
