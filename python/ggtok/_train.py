@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from . import _ggtok
 from ._gguf import Type
 from ._tokenizer import Tokenizer, _num_threads, _size
-from .errors import GgtokError, TrainingError
+from .errors import TrainingError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
