@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ggtok_core::train::{
-    BpeSettings, BpeTrainer, Likelihood, Phase, SpecialToken, SpmSettings, SpmTrainer, TrainError, Trained, WordCounter,
-    WordPieceSettings, WordPieceTrainer,
+    BpeSettings, BpeTrainer, Likelihood, Phase, SpecialToken, SpmSettings, SpmTrainer, TrainError, Trained,
+    WordCounter, WordPieceSettings, WordPieceTrainer,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -93,7 +93,10 @@ impl Trainer {
     fn count(
         &self,
         py: Python<'_>,
-        work: impl Fn(&mut WordCounter<'static>, &mut dyn FnMut(Phase, u64, u64) -> ControlFlow<()>) -> Result<usize, TrainError>
+        work: impl Fn(
+            &mut WordCounter<'static>,
+            &mut dyn FnMut(Phase, u64, u64) -> ControlFlow<()>,
+        ) -> Result<usize, TrainError>
         + Send
         + Sync,
     ) -> PyResult<usize> {
@@ -241,9 +244,8 @@ impl Trainer {
     /// Counts the words of a list of texts or of an Arrow column, whose nulls are left out. `first` is the number of the
     /// first text.
     fn push(&self, py: Python<'_>, texts: &Bound<'_, PyAny>, first: usize) -> PyResult<()> {
-        let count = |texts: &[&str]| {
-            self.count(py, |counter, progress| counter.push(texts, progress).map(|()| 0)).map(drop)
-        };
+        let count =
+            |texts: &[&str]| self.count(py, |counter, progress| counter.push(texts, progress).map(|()| 0)).map(drop);
         if let Some(column) = Column::of(texts)? {
             let rows = column.rows(py)?.into_iter().enumerate();
             let rows = rows.filter_map(|(row, text)| text.map(|text| utf8(text, first + row)));
@@ -274,10 +276,7 @@ impl Trainer {
 
     /// Trains, and returns tokens, types, scores and merges.
     #[allow(clippy::type_complexity)]
-    fn finish<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyList>, Vec<i32>, Vec<f32>, Bound<'py, PyList>)> {
+    fn finish<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyList>, Vec<i32>, Vec<f32>, Bound<'py, PyList>)> {
         let trained = self.run(py, |progress| {
             let counters = std::mem::take(&mut *self.counters.lock().unwrap_or_else(PoisonError::into_inner));
             let mut words = counters.into_iter().map(WordCounter::finish).collect::<Result<Vec<_>, _>>()?.into_iter();
@@ -299,7 +298,6 @@ fn special(tokens: Special) -> Vec<SpecialToken> {
 }
 
 fn utf8(text: &[u8], number: usize) -> PyResult<&str> {
-    std::str::from_utf8(text).map_err(|error| {
-        invalid(format!("text {number} is not UTF-8 at byte {}", error.valid_up_to()))
-    })
+    std::str::from_utf8(text)
+        .map_err(|error| invalid(format!("text {number} is not UTF-8 at byte {}", error.valid_up_to())))
 }

@@ -25,9 +25,9 @@ use crate::error::nearest::nearest;
 use crate::pretokenizer::{PRE_TOKENIZERS, Splitter};
 use crate::scratch::ScratchPool;
 use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
+use crate::vocabulary::Definition;
 use crate::vocabulary::spelling::byte_level::{spell, unspell};
 use crate::vocabulary::strings::StringIndex;
-use crate::vocabulary::Definition;
 
 /// How to train byte-level BPE.
 #[derive(Debug, Clone)]
@@ -73,7 +73,7 @@ pub struct BpeTrainer {
 
 /// Pairs by count, ties by their symbols.
 struct ByCount {
-    /// In cells, which are bytes.
+    /// In bytes.
     max_len: usize,
     /// By symbol the length in bytes.
     lens: Vec<usize>,
@@ -157,7 +157,9 @@ impl BpeTrainer {
         let settings = &self.settings;
         let mut numbers = [0; 256];
         let mut symbols = Symbols::default();
-        for byte in (0..=u8::MAX).map(char::from).chain('\u{100}'..'\u{144}').filter_map(|spelled| unspell(spelled.into())) {
+        for byte in
+            (0..=u8::MAX).map(char::from).chain('\u{100}'..'\u{144}').filter_map(|spelled| unspell(spelled.into()))
+        {
             numbers[usize::from(byte)] = symbols.add(&[byte]);
         }
 
@@ -172,7 +174,9 @@ impl BpeTrainer {
         })?;
         if let (Some(second), true) = (second, first_size < num_symbols) {
             let encoder = encoder(&symbols, &merges, &settings.pre)?;
-            let (after, further) = self.merge(symbols, second, num_symbols, progress, |texts| encode(&encoder, texts, settings.threads))?;
+            symbols.flatten();
+            let (after, further) =
+                self.merge(symbols, second, num_symbols, progress, |texts| encode(&encoder, texts, settings.threads))?;
             symbols = after;
             merges.extend(further);
         }
@@ -200,7 +204,8 @@ impl BpeTrainer {
         }
         let lens = (0..symbols.len()).map(|symbol| symbols.text(symbol as Symbol).len()).collect();
         let rules = ByCount { max_len: self.settings.max_token_length, lens };
-        let mut merger = Merger::new(rules, symbols, cells, &weights, self.settings.min_frequency, self.settings.threads);
+        let mut merger =
+            Merger::new(rules, symbols, cells, &weights, self.settings.min_frequency, self.settings.threads);
         merger.run(num_symbols, progress)?;
         Ok((merger.symbols, merger.merges))
     }
@@ -250,9 +255,11 @@ fn spelled(bytes: &[u8]) -> Vec<u8> {
 fn spelled_merges(symbols: &Symbols, merges: &[Merge]) -> Vec<Vec<u8>> {
     let last: HashMap<_, _> = merges.iter().enumerate().map(|(at, merge)| ((merge.left, merge.right), at)).collect();
     let is_last = |(at, merge): &(usize, &Merge)| last[&(merge.left, merge.right)] == *at;
-    let lines = merges.iter().enumerate().filter(is_last).map(|(_, merge)| {
-        [merge.left, merge.right].map(|side| spelled(symbols.text(side))).join(&b' ')
-    });
+    let lines = merges
+        .iter()
+        .enumerate()
+        .filter(is_last)
+        .map(|(_, merge)| [merge.left, merge.right].map(|side| spelled(symbols.text(side))).join(&b' '));
     lines.collect()
 }
 

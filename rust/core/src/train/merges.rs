@@ -362,11 +362,7 @@ impl<'a, R: Rules> Merger<'a, R> {
 }
 
 /// The order of the queue.
-fn before<R: Rules>(
-    rules: &R,
-    symbols: &Symbols,
-    pairs: &[Pair],
-) -> impl Fn(&Entry, &Entry) -> bool {
+fn before<R: Rules>(rules: &R, symbols: &Symbols, pairs: &[Pair]) -> impl Fn(&Entry, &Entry) -> bool {
     move |one, other| {
         let key = |entry: &Entry| (Reverse(entry.priority), entry.tie);
         let sides = |entry: &Entry| {

@@ -235,9 +235,10 @@ mod tests {
     fn words_of_wordpiece_are_normalized() {
         let settings = Settings { lowercase: true, strip_accents: true, ..Settings::default() };
         let kind = || Kind::WordPiece(WordPieceNormalizer::new(&settings));
-        assert_eq!(words(kind(), &["[SEP]"], "Ål, don't[SEP]中文 x▁y"), [
-            "▁al", "▁,", "▁don", "▁'", "▁t", "▁中", "▁文", "▁x", "▁y"
-        ]);
+        assert_eq!(
+            words(kind(), &["[SEP]"], "Ål, don't[SEP]中文 x▁y"),
+            ["▁al", "▁,", "▁don", "▁'", "▁t", "▁中", "▁文", "▁x", "▁y"]
+        );
     }
 
     #[test]

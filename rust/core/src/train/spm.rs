@@ -281,7 +281,8 @@ impl SpmTrainer {
 
         let mut trained = self.start();
         let num_symbols = self.settings.vocab_size - trained.tokens.len();
-        let mut merger = Merger::new(rules, symbols, cells, &weights, self.settings.min_frequency, self.settings.threads);
+        let mut merger =
+            Merger::new(rules, symbols, cells, &weights, self.settings.min_frequency, self.settings.threads);
         merger.run(num_symbols, progress)?;
         trained.scores = vec![0.0; trained.tokens.len()];
         let order = (characters.len()..merger.symbols.len()).chain(0..characters.len());

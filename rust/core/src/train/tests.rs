@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use proptest::prelude::*;
 
 use super::{
-    BpeSettings, BpeTrainer, Likelihood, Phase, SpecialToken, SpmSettings, SpmTrainer, TrainError, Trained, WordCounter,
-    WordPieceSettings, WordPieceTrainer, Words,
+    BpeSettings, BpeTrainer, Likelihood, Phase, SpecialToken, SpmSettings, SpmTrainer, TrainError, Trained,
+    WordCounter, WordPieceSettings, WordPieceTrainer, Words,
 };
 use crate::interrupt::{Interrupted, interruptible};
 
@@ -111,7 +111,8 @@ fn words_of(words: &Words, symbols: impl Fn(&str) -> Vec<String>) -> Vec<(Vec<St
 
 /// The words themselves, in order.
 fn sorted(words: Words) -> Vec<(String, u64)> {
-    let mut all: Vec<_> = words.iter().map(|(word, count)| (String::from_utf8(word.to_vec()).unwrap(), count)).collect();
+    let mut all: Vec<_> =
+        words.iter().map(|(word, count)| (String::from_utf8(word.to_vec()).unwrap(), count)).collect();
     all.sort();
     all
 }
@@ -317,7 +318,8 @@ fn pieces_keep_to_the_rules_of_spm() {
     let scripts = pieces(SpmSettings { split_by_unicode_script: false, ..SpmSettings::default() });
     assert!(has(&scripts, "▁яab"));
     let whole = pieces(SpmSettings { split_by_whitespace: false, byte_fallback: false, ..SpmSettings::default() });
-    assert!(has(&whole, "▁яab▁яab") && !has(&whole, "<0x00>") && !whole.iter().any(|piece| piece.ends_with("b▁")));
+    assert!(!has(&whole, "<0x00>") && !whole.iter().any(|piece| piece.ends_with("b▁")));
+    assert!(whole.iter().any(|piece| piece.trim_start_matches('▁').contains('▁')));
     let short = pieces(SpmSettings { max_piece_length: 2, ..SpmSettings::default() });
     assert!(short.iter().all(|piece| piece.chars().count() <= 2 || piece.starts_with('<')));
 }
@@ -329,13 +331,14 @@ fn rare_characters_are_not_covered() {
     let error = spm(SpmSettings { vocab_size: 5, ..settings.clone() }, &corpus).unwrap_err();
     assert!(matches!(error, TrainError::VocabTooSmall { size: 5, special: 3, alphabet: 3 }), "{error}");
     let trained = spm(SpmSettings { character_coverage: 0.7, ..settings }, &corpus).unwrap();
-    assert_eq!(strings(&trained.tokens)[3..], ["aa", "aaaa", "▁aaaa", "a"].map(String::from)[..4]);
+    assert_eq!(strings(&trained.tokens)[3..], ["aa", "aaaa", "aaaaa", "a"]);
 }
 
 #[test]
 fn special_tokens_are_not_trained_on() {
     let special = |kind| vec![SpecialToken { text: "<|x|>".into(), kind }];
-    let settings = BpeSettings { vocab_size: 259, special_tokens: special(3), pre: "gpt-2".into(), ..Default::default() };
+    let settings =
+        BpeSettings { vocab_size: 259, special_tokens: special(3), pre: "gpt-2".into(), ..Default::default() };
     let corpus = ["ab<|x|>ab<|x|>cd<|x|>cd<|x|>cd"];
     let trained = bpe(settings.clone(), &corpus).unwrap();
     assert_eq!(strings(&trained.tokens)[256..], ["cd", "ab", "<|x|>"]);
@@ -406,7 +409,8 @@ fn settings_are_checked() {
 fn training_stops_when_told() {
     let texts: Vec<String> = (0..5000).map(|number| format!("{number} {}", number * 7919)).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let trainer = BpeTrainer::new(BpeSettings { vocab_size: 400, ..BpeSettings::default() }).unwrap();
+    let trainer =
+        BpeTrainer::new(BpeSettings { vocab_size: 400, pre: "gpt-2".into(), ..BpeSettings::default() }).unwrap();
     let words = count(trainer.counter().unwrap(), &texts).unwrap();
     let mut calls = 0;
     let mut stop = |phase: Phase, done: u64, total: u64| {

@@ -110,7 +110,11 @@ impl WordPieceTrainer {
     pub fn new(settings: WordPieceSettings) -> Result<Self, TrainError> {
         check_special(&settings.special_tokens)?;
         let (size, special) = (settings.vocab_size, settings.special_tokens.len());
-        if size < special { Err(TrainError::VocabTooSmall { size, special, alphabet: 0 }) } else { Ok(Self { settings }) }
+        if size < special {
+            Err(TrainError::VocabTooSmall { size, special, alphabet: 0 })
+        } else {
+            Ok(Self { settings })
+        }
     }
 
     /// Counts the words of the corpus.
@@ -119,8 +123,7 @@ impl WordPieceTrainer {
     /// [`TrainError::TooLarge`]: there are too many special tokens.
     pub fn counter<'a>(&self) -> Result<WordCounter<'a>, TrainError> {
         let WordPieceSettings { lowercase, strip_accents, .. } = self.settings;
-        let mut normalizer =
-            WordPieceNormalizer::new(&Settings { lowercase, strip_accents, ..Settings::default() });
+        let mut normalizer = WordPieceNormalizer::new(&Settings { lowercase, strip_accents, ..Settings::default() });
         normalizer.fill(|_| None);
         let special: Vec<&[u8]> = self.settings.special_tokens.iter().map(|token| token.text.as_bytes()).collect();
         Ok(WordCounter::new(Split::new(Kind::WordPiece(normalizer), &special)?, self.settings.threads))
@@ -141,11 +144,7 @@ impl WordPieceTrainer {
         }
     }
 
-    fn train_by<const BY_GAIN: bool>(
-        &self,
-        words: &Words,
-        progress: &mut Progress<'_>,
-    ) -> Result<Trained, TrainError> {
+    fn train_by<const BY_GAIN: bool>(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained, TrainError> {
         // In byte order, which is that of code points. What starts words is before what does not.
         let mut alphabet = [BTreeSet::new(), BTreeSet::new()];
         for (word, _) in words.iter() {

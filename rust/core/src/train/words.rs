@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::split::{Split, SplitScratch};
 use super::spill::{Runs, Spill};
+use super::split::{Split, SplitScratch};
 use super::table::WordTable;
 use super::{Phase, Progress, TrainError};
 use crate::batch::with_helpers;
