@@ -91,12 +91,12 @@ def tokens_of(tok: ggtok.Tokenizer) -> list[tuple[str, float]]:
 def test_bpe_equals_tokenizers(pre: str, texts: list[str]) -> None:
     pytest.importorskip("tokenizers")
     merges, size = tokenizers_bpe(texts, 300, pre, min_frequency=2)
-    try:
+    if any(texts):
         tok = ggtok.train(texts, kind="bpe", vocab_size=size + 1, pre=pre)
-    except ggtok.TrainingError as error:
-        assert not any(texts) and str(error) == "the corpus has no words to train on"
-    else:
         assert list(tok.vocab.merges or ()) == merges
+    else:
+        with pytest.raises(ggtok.TrainingError, match="the corpus has no words"):
+            ggtok.train(texts, kind="bpe", vocab_size=size + 1, pre=pre)
 
 
 def test_bpe_equals_tokenizers_on_the_corpora(shared: Path) -> None:
@@ -162,11 +162,12 @@ def test_spm_equals_sentencepiece_on_the_note() -> None:
 
 def test_spm_special_tokens_equal_those_of_sentencepiece() -> None:
     pytest.importorskip("sentencepiece")
+    lines = [line for text in LATIN for line in text.splitlines()]
     pieces = sentencepiece_pieces(
-        LATIN, 380, byte_fallback=True, control_symbols=["<c>"], user_defined_symbols=["quick", "▁fox"], pad_id=3
+        lines, 380, byte_fallback=True, control_symbols=["<c>"], user_defined_symbols=["quick", "▁fox"], pad_id=3
     )
     tok = ggtok.train(
-        LATIN,
+        lines,
         kind="spm",
         vocab_size=380,
         special={"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"},
@@ -270,9 +271,12 @@ def test_special_tokens_and_flags() -> None:
         add_bos=True,
     )
     assert (tok.vocab.bos_id, tok.vocab.eos_id, tok.vocab.fim_pre_id) == (293, 294, 295)
-    assert tok.encode("a fox <c>")[:1] == [293] and 297 in tok.encode("a fox <c>")
-    assert 296 in tok.encode("<c>", parse_special=True) and 296 not in tok.encode("<c>")
-    assert tok.metadata["general.name"] == "mine" and tok.apply_chat_template([{"role": "user", "content": "x"}]) == "x"
+    assert tok.encode("a fox <c>")[:1] == [293]
+    assert 297 in tok.encode("a fox <c>")
+    assert 296 in tok.encode("<c>", parse_special=True)
+    assert 296 not in tok.encode("<c>")
+    assert tok.metadata["general.name"] == "mine"
+    assert tok.apply_chat_template([{"role": "user", "content": "x"}]) == "x"
     assert trained("bpe", special_first=True).vocab.bos_id == 0
     first = trained("bpe", special={})
     assert first.vocab_size == 300
@@ -283,7 +287,8 @@ def test_a_trained_tokenizer_is_one_like_any_other() -> None:
 
     for kind in ("bpe", "spm", "wordpiece"):
         tok = trained(kind)
-        assert pickle.loads(pickle.dumps(tok)) == tok and tok.check() is not None
+        assert pickle.loads(pickle.dumps(tok)) == tok
+        assert tok.check() is not None
         assert tok.decode(tok.encode("the fox"), remove_special=True).strip() == "the fox"
 
 

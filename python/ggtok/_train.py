@@ -258,7 +258,7 @@ def _count(trainer: _ggtok.Trainer, corpus: Corpus) -> None:
             _count_file(trainer, text)
             continue
         batch.append(text)
-        length += len(text)
+        length += len(text) if hasattr(text, "__len__") else 0  # the core names what is no text
         if length >= BLOCK or len(batch) >= MAX_TEXTS:
             trainer.push(batch, first)
             batch, length, first = [], 0, number + 1
@@ -298,7 +298,7 @@ def _gguf_bytes(entries: Mapping[str, Any]) -> bytes:
                 parts.append(struct.pack("<II", Type.UINT32, value))
             case str():
                 parts.append(struct.pack("<I", Type.STRING) + string(value))
-            case [bytes(), *_]:
+            case [] | [bytes(), *_]:
                 parts.append(struct.pack("<IIQ", Type.ARRAY, Type.STRING, len(value)))
                 parts += map(string, value)
             case [float(), *_]:
