@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,8 @@ def test_bpe_equals_tokenizers(pre: str, texts: list[str]) -> None:
 def test_bpe_equals_tokenizers_on_the_corpora(shared: Path) -> None:
     pytest.importorskip("tokenizers")
     texts = [line for name in CORPORA for line in corpus(shared, name, 50_000).splitlines(keepends=True)]
-    for settings in ({}, {"max_token_length": 6}):
+    chosen: list[dict[str, Any]] = [{}, {"max_token_length": 6}]
+    for settings in chosen:
         # tokenizers makes tokens that are shorter than its limit.
         limit = {name: value + 1 for name, value in settings.items()}
         merges, size = tokenizers_bpe(texts, 4000, "qwen2", min_frequency=2, **limit)
@@ -200,16 +201,22 @@ def test_wordpiece_by_frequency_equals_tokenizers() -> None:
     assert {token.text for token in ours.vocab} == theirs - starts | {f"▁{word[0]}" for word in words}
 
 
-def trained(kind: str, **settings: Any) -> ggtok.Tokenizer:
-    sizes = {"bpe": 300, "spm": 360, "wordpiece": 90}
-    return ggtok.train(LATIN, kind=kind, vocab_size=sizes[kind], **settings)  # type: ignore[arg-type]
+def train(corpus: Any, kind: Any, size: int, **settings: Any) -> ggtok.Tokenizer:
+    return ggtok.train(corpus, kind=kind, vocab_size=size, **settings)
+
+
+SIZES = {"bpe": 300, "spm": 360, "wordpiece": 90}
+
+
+def trained(kind: str, corpus: Any = LATIN, **settings: Any) -> ggtok.Tokenizer:
+    return train(corpus, kind, SIZES[kind], **settings)
 
 
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [
         ("bpe", {}),
-        ("bpe", {"pre": "superbpe", "transition": 280, "special_first": True}),
+        ("bpe", {"pre": "superbpe", "transition": 1500, "special_first": True}),
         ("bpe", {"pre": "llama-bpe", "add_bos": True}),
         ("spm", {}),
         ("spm", {"split_by_whitespace": False, "add_space_prefix": False}),
@@ -223,10 +230,8 @@ def test_llama_cpp_reads_it_alike(shared: Path, tmp_path: Path, kind: str, setti
     sys.path.insert(0, str(shared / "tools"))
     reference = import_module("llama_reference")
     sys.path.pop(0)
-    sizes = {"bpe": 2000, "spm": 3000, "wordpiece": 2500}
-    texts = [corpus(shared, name, 30_000) for name in CORPORA]
-    size = sizes[kind]
-    tok = ggtok.train(texts, kind=kind, vocab_size=size, **(settings if "transition" not in settings else settings | {"transition": 1500}))  # type: ignore[arg-type]  # fmt: skip
+    size = {"bpe": 2000, "spm": 3000, "wordpiece": 2500}[kind]
+    tok = train([corpus(shared, name, 30_000) for name in CORPORA], kind, size, **settings)
     path = tmp_path / "trained.gguf"
     path.write_bytes(tok._metadata.data)
     llama = reference.LlamaReference(path)
@@ -242,11 +247,10 @@ def test_llama_cpp_reads_it_alike(shared: Path, tmp_path: Path, kind: str, setti
 @pytest.mark.parametrize("kind", ["bpe", "spm", "wordpiece"])
 def test_the_same_for_every_source_thread_and_memory(kind: str, tmp_path: Path) -> None:
     tok = trained(kind)
-    sizes = {"bpe": 300, "spm": 360, "wordpiece": 90}
     pa = pytest.importorskip("pyarrow")
 
     def again(corpus: Any, **settings: Any) -> ggtok.Tokenizer:
-        return ggtok.train(corpus, kind=kind, vocab_size=sizes[kind], **settings)  # type: ignore[arg-type]
+        return trained(kind, corpus, **settings)
 
     assert again(LATIN, threads=3) == again(iter(LATIN), threads=1) == again(pa.array([*LATIN, None])) == tok
     assert again(LATIN, memory=1) == tok
@@ -292,34 +296,38 @@ def test_a_trained_tokenizer_is_one_like_any_other() -> None:
         assert tok.decode(tok.encode("the fox"), remove_special=True).strip() == "the fox"
 
 
-BAD: list[tuple[Callable[[], object], type[Exception], str]] = [
-    (lambda: ggtok.train([], kind="bpe", vocab_size=300), ggtok.TrainingError, "the corpus has no words"),
-    (lambda: ggtok.train(["", " "], kind="wordpiece", vocab_size=300), ggtok.TrainingError, "the corpus has no words"),
-    (lambda: ggtok.train(["ab"], kind="spm", vocab_size=260), ggtok.TrainingError, "260 is too small: 3 special .* 259"),
-    (lambda: ggtok.train(["ab"], kind="bpe", vocab_size=300), ggtok.TrainingError, "300 is too large: .* 257"),
-    (lambda: ggtok.train(["ab"], kind="bpe", vocab_size=258, control_tokens=["<|endoftext|>"]), ggtok.TrainingError, "share the text"),
-    (lambda: ggtok.train(["ab"], kind="bpe", vocab_size=258, control_tokens=["a"]), ggtok.TrainingError, "share the text \"a\""),
-    (lambda: ggtok.train(["ab"], kind="spm", vocab_size=900, control_tokens=["<0x41>"]), ggtok.TrainingError, "share the text"),
-    (lambda: ggtok.train(["ab"], kind="xyz", vocab_size=300), ggtok.TrainingError, "kind must be one of"),  # type: ignore[arg-type]
-    (lambda: ggtok.train(["ab"], kind="bpe", vocab_size=300, special={"boss": "x"}), ggtok.TrainingError, "no role 'boss'"),
-    (lambda: ggtok.train(["ab"], kind="bpe", vocab_size=300, lowercase=True), TypeError, "no setting of kind 'bpe'"),
-    (lambda: ggtok.train(["ab"], kind="bpe", vocab_size=300, control_tokens="<c>"), TypeError, "not str"),
-    (lambda: ggtok.train(["ab"], kind="bpe", vocab_size=300, pre="qwen3"), ggtok.UnsupportedError, "qwen2"),
-    (lambda: ggtok.train(["ab"], kind="bpe", vocab_size=300, pre="gemma4"), ggtok.TrainingError, "pre must be"),
-    (lambda: ggtok.train(["ab"], kind="wordpiece", vocab_size=300, by="chance"), ggtok.TrainingError, "by must be"),
-    (lambda: ggtok.train(["a", b"b\xff"], kind="bpe", vocab_size=300), ggtok.GgtokError, "text 1 is not UTF-8 at byte 1"),
-    (lambda: ggtok.train(["a", 1], kind="bpe", vocab_size=300), TypeError, "text"),  # type: ignore[list-item]
-    (lambda: ggtok.train(b"a", kind="bpe", vocab_size=300), TypeError, "not bytes"),
-    (lambda: ggtok.train(["a"], kind="bpe", vocab_size=0), ggtok.GgtokError, "vocab_size must be at least 1"),
-    (lambda: ggtok.train(["a"], kind="bpe", vocab_size=300, threads=0), ggtok.GgtokError, "threads"),
-    (lambda: ggtok.train("/no/such/file", kind="bpe", vocab_size=300), FileNotFoundError, "/no/such/file"),
-]  # fmt: skip
+BAD: list[tuple[Any, str, int, dict[str, Any], type[Exception], str]] = [
+    ([], "bpe", 300, {}, ggtok.TrainingError, "the corpus has no words"),
+    (["", " "], "wordpiece", 300, {}, ggtok.TrainingError, "the corpus has no words"),
+    (["ab"], "spm", 260, {}, ggtok.TrainingError, "260 is too small: .* 259 of the alphabet need 262"),
+    (["ab"], "bpe", 300, {}, ggtok.TrainingError, "300 is too large: this corpus gives 257"),
+    (["ab"], "bpe", 300, {"control_tokens": ["<|endoftext|>"]}, ggtok.TrainingError, "would share the text"),
+    (["ab"], "bpe", 258, {"control_tokens": ["a"]}, ggtok.TrainingError, 'would share the text "a"'),
+    (["ab"], "spm", 900, {"control_tokens": ["<0x41>"]}, ggtok.TrainingError, "would share the text"),
+    (["ab"], "spm", 900, {"character_coverage": 2.0}, ggtok.TrainingError, "character_coverage must be above 0"),
+    (["ab"], "xyz", 300, {}, ggtok.TrainingError, "kind must be one of 'bpe', 'spm', 'wordpiece', not 'xyz'"),
+    (["ab"], "bpe", 300, {"special": {"boss": "x"}}, ggtok.TrainingError, "no role 'boss'"),
+    (["ab"], "bpe", 300, {"lowercase": True}, TypeError, "no setting of kind 'bpe'"),
+    (["ab"], "bpe", 300, {"control_tokens": "<c>"}, TypeError, "not str"),
+    (["ab"], "bpe", 300, {"pre": "qwen3"}, ggtok.UnsupportedError, "qwen2"),
+    (["ab"], "bpe", 300, {"pre": "gemma4"}, ggtok.TrainingError, "pre must be"),
+    (["ab"], "bpe", 300, {"transition": 20}, ggtok.TrainingError, "transition must be"),
+    (["ab"], "wordpiece", 300, {"by": "chance"}, ggtok.TrainingError, "by must be"),
+    (["a", b"b\xff"], "bpe", 300, {}, ggtok.GgtokError, "text 1 is not UTF-8 at byte 1"),
+    (["a", 1], "bpe", 300, {}, TypeError, "text"),
+    (b"a", "bpe", 300, {}, TypeError, "not bytes"),
+    (["a"], "bpe", 0, {}, ggtok.GgtokError, "vocab_size must be at least 1"),
+    (["a"], "bpe", 300, {"threads": 0}, ggtok.GgtokError, "threads"),
+    ("/no/such/file", "bpe", 300, {}, FileNotFoundError, "/no/such/file"),
+]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), BAD)
-def test_bad_input(call: Callable[[], object], error: type[Exception], message: str) -> None:
+@pytest.mark.parametrize(("corpus", "kind", "size", "settings", "error", "message"), BAD)
+def test_bad_input(
+    corpus: Any, kind: Any, size: int, settings: dict[str, Any], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
-        call()
+        ggtok.train(corpus, kind=kind, vocab_size=size, **settings)
 
 
 def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:

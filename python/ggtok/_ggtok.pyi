@@ -846,9 +846,9 @@ def parting(
 class Trainer:
     """Counts the words of a corpus and trains a vocabulary on them: what `ggtok.train` uses, which says more.
 
-    Each kind has a constructor with its settings. `special_tokens` are texts and token types, `memory` is how many bytes
-    counted words may take and the paths of two files to be made for the rest, and `progress` is called with the phase,
-    how much is done, and of how much.
+    Each kind has a constructor with its settings. `special_tokens` are texts and token types, `memory` is how many
+    bytes counted words may take and the paths of two files to be made for the rest, and `progress` is called with the
+    phase, how much is done, and of how much.
     """
 
     @staticmethod

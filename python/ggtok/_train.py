@@ -145,8 +145,8 @@ def train(
         A tokenizer, as if opened from a file.
 
     Raises:
-        TrainingError: The corpus has no words, the vocabulary is too small for the alphabet or too large for the corpus,
-            two tokens are equal, or a setting has a wrong value.
+        TrainingError: The corpus has no words, the vocabulary is too small for the alphabet or too large for the
+            corpus, two tokens are equal, or a setting has a wrong value.
         UnsupportedError: There is no pre-tokenizer of that name.
         GgtokError: A text is not UTF-8; the message says which, and where.
         OSError: A file cannot be read, or the temporary file cannot be written.
