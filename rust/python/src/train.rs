@@ -21,7 +21,11 @@ use crate::run::run_long;
 /// How often a callback hears of progress at most.
 const REPORT: Duration = Duration::from_millis(100);
 
-/// A trainer and the words that it has counted: made by `ggtok.train`.
+/// Counts the words of a corpus and trains a vocabulary on them: what `ggtok.train` uses, which says more.
+///
+/// Each kind has a constructor with its settings. `special_tokens` are texts and token types, `memory` is how many
+/// bytes counted words may take and the paths of two files to be made for the rest, and `progress` is called with the
+/// phase, how much is done, and of how much.
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct Trainer {
     kind: Kind,
@@ -241,8 +245,8 @@ impl Trainer {
         Self::new(Kind::WordPiece(trainer), vec![counter], memory, progress)
     }
 
-    /// Counts the words of a list of texts or of an Arrow column, whose nulls are left out. `first` is the number of the
-    /// first text.
+    /// Counts the words of a list of texts or of an Arrow column, whose nulls are left out. `first` is the number of
+    /// the first text, for errors.
     fn push(&self, py: Python<'_>, texts: &Bound<'_, PyAny>, first: usize) -> PyResult<()> {
         let count =
             |texts: &[&str]| self.count(py, |counter, progress| counter.push(texts, progress).map(|()| 0)).map(drop);
@@ -261,7 +265,7 @@ impl Trainer {
     }
 
     /// Counts the words of a block of a file, and returns how many of its bytes it took. The rest belongs before the
-    /// next block. `path` and `start`, where the block starts in the file, are for errors.
+    /// next block. `path`, and `start`, where the block starts in the file, are for errors.
     fn push_file(&self, py: Python<'_>, block: &[u8], is_last: bool, path: &str, start: usize) -> PyResult<usize> {
         let text = match std::str::from_utf8(block) {
             Ok(text) => text,
@@ -274,7 +278,7 @@ impl Trainer {
         self.count(py, |counter, progress| counter.push_file(text, is_last, progress))
     }
 
-    /// Trains, and returns tokens, types, scores and merges.
+    /// Trains, and returns tokens, types, scores and merges. To be called once.
     #[allow(clippy::type_complexity)]
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyList>, Vec<i32>, Vec<f32>, Bound<'py, PyList>)> {
         let trained = self.run(py, |progress| {

@@ -9,7 +9,7 @@
 //!
 //! Source: huggingface/tokenizers `src/models/bpe/trainer.rs` (`BpeTrainer::do_train`). For time see [`merges`].
 //!
-//! Deviations: (1) A merge as long as `max_token_length` is made; there only shorter ones are. (2) Special tokens that
+//! Differences: (1) A merge as long as `max_token_length` is made; there only shorter ones are. (2) Special tokens that
 //! are written in a text are not trained on.
 //!
 //! [`merges`]: super::merges

@@ -9,7 +9,7 @@
 //! Source: sentencepiece 0.2.3 `src/bpe_model_trainer.cc` (`Trainer::Train`) and `src/trainer_interface.cc`
 //! (`IsValidSentencePiece`, `LoadSentences`, `InitMetaPieces`). For time see [`merges`].
 //!
-//! Deviations: (1) No pair that occurs nowhere any more becomes a piece; there some do at the end of a small corpus.
+//! Differences: (1) No pair that occurs nowhere any more becomes a piece; there some do at the end of a small corpus.
 //! (2) Long lines, and lines with U+2585, are not skipped. (3) Scripts are those of Unicode as `unicode-script` has
 //! them.
 //!
