@@ -5,7 +5,8 @@
 //! whose text is a token already (`ab` + `c` after `a` + `bc`) is a merge without a token of its own.
 //!
 //! SuperBPE (Liu et al. 2025): after `transition` tokens, merging goes on over pieces that are not cut at spaces. They
-//! are first encoded with the merges so far, as llama.cpp will do it.
+//! are first encoded with the merges so far, as llama.cpp will do it. A pair whose text is a token of the first stage
+//! stays apart.
 //!
 //! Source: huggingface/tokenizers `src/models/bpe/trainer.rs` (`BpeTrainer::do_train`). For time see [`merges`].
 //!

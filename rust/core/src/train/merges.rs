@@ -255,7 +255,9 @@ impl<'a, R: Rules> Merger<'a, R> {
         let pair = &mut self.pairs[index as usize];
         (pair.merged, pair.len) = (count, 0);
         let existing = self.symbols.find_joined(left, right);
-        if existing.is_some() && !R::BY_TEXT {
+        // Words that are spelled in tokens have the same text in different numbers of cells; a symbol has one number.
+        let cells = self.symbols.cells(left) + self.symbols.cells(right);
+        if existing.is_some_and(|existing| !R::BY_TEXT || self.symbols.cells(existing) != cells) {
             return;
         }
         let joined = existing.unwrap_or_else(|| {
@@ -271,7 +273,7 @@ impl<'a, R: Rules> Merger<'a, R> {
         }
 
         // Where both symbols are the same, a place may overlap the one before, which is merged.
-        let (left_cells, cells) = (self.symbols.cells(left), self.symbols.cells(joined));
+        let left_cells = self.symbols.cells(left);
         let (mut kept, mut weight, mut ticker) = (start, 0, Ticker::default());
         for from in start..start + len {
             ticker.tick();
