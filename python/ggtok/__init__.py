@@ -8,6 +8,7 @@ from ._diff import Diff, diff
 from ._evaluate import Evaluation, Score, evaluate
 from ._ggtok import Buffer, Encoding, StreamDecoder, StreamEncoder, __version__, cache_limit, set_cache_limit
 from ._tokenizer import Tokenizer
+from ._train import train
 from ._vocab import Token, TokenAttribute, Vocab
 from .errors import (
     ChatTemplateError,
@@ -17,6 +18,7 @@ from .errors import (
     GGUFError,
     TokenIndexError,
     TokenizerWarning,
+    TrainingError,
     UnsupportedError,
     VocabularyError,
 )
@@ -48,6 +50,7 @@ __all__ = [
     "Tokenizer",
     "TokenizerWarning",
     "Trace",
+    "TrainingError",
     "UnsupportedError",
     "Vocab",
     "VocabularyError",
@@ -57,6 +60,7 @@ __all__ = [
     "diff",
     "evaluate",
     "set_cache_limit",
+    "train",
 ]
 
 

@@ -26,6 +26,7 @@
 
 #[cfg(any(test, feature = "explain"))]
 pub mod explain;
+pub mod train;
 pub mod trie;
 pub mod unicode;
 
