@@ -26,6 +26,7 @@
 
 #[cfg(feature = "explain")]
 pub mod explain;
+pub mod train;
 pub mod trie;
 pub mod unicode;
 

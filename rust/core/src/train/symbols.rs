@@ -1,0 +1,84 @@
+//! The symbols of a training run: their texts end to end in one array, and how many cells of the words each covers.
+
+use std::collections::HashMap;
+
+/// A symbol's number: characters or bytes first, in the order that decides ties, then merges as they are made.
+pub(super) type Symbol = u32;
+
+/// All symbols so far.
+#[derive(Debug, Default)]
+pub(super) struct Symbols {
+    /// The texts, end to end.
+    bytes: Vec<u8>,
+    /// Where each text ends in `bytes`.
+    ends: Vec<usize>,
+    /// How many cells each covers: a merge covers those of both its sides.
+    cells: Vec<u32>,
+    /// The first symbol with each text.
+    by_text: HashMap<Box<[u8]>, Symbol>,
+}
+
+impl Symbols {
+    /// Adds a symbol of one cell. Its text must be new.
+    pub(super) fn add(&mut self, text: &[u8]) -> Symbol {
+        self.bytes.extend_from_slice(text);
+        self.push(1)
+    }
+
+    /// Adds the merge of two symbols.
+    pub(super) fn join(&mut self, left: Symbol, right: Symbol) -> Symbol {
+        let cells = self.cells(left) + self.cells(right);
+        for side in [left, right] {
+            let range = self.range(side);
+            self.bytes.extend_from_within(range);
+        }
+        self.push(cells as u32)
+    }
+
+    fn push(&mut self, cells: u32) -> Symbol {
+        let symbol = self.ends.len() as Symbol;
+        self.ends.push(self.bytes.len());
+        self.cells.push(cells);
+        let text = self.text(symbol).into();
+        self.by_text.entry(text).or_insert(symbol);
+        symbol
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// How many cells a symbol covers.
+    #[inline]
+    pub(super) fn cells(&self, symbol: Symbol) -> usize {
+        self.cells[symbol as usize] as usize
+    }
+
+    /// A symbol's text.
+    #[inline]
+    pub(super) fn text(&self, symbol: Symbol) -> &[u8] {
+        &self.bytes[self.range(symbol)]
+    }
+
+    /// The bytes of both texts, one after the other.
+    pub(super) fn joined_bytes(&self, (left, right): (Symbol, Symbol)) -> impl Iterator<Item = u8> + '_ {
+        self.text(left).iter().chain(self.text(right)).copied()
+    }
+
+    /// The symbol with a text.
+    pub(super) fn find(&self, text: &[u8]) -> Option<Symbol> {
+        self.by_text.get(text).copied()
+    }
+
+    /// The symbol whose text is that of both, one after the other.
+    pub(super) fn find_joined(&self, left: Symbol, right: Symbol) -> Option<Symbol> {
+        self.find(&[self.text(left), self.text(right)].concat())
+    }
+
+    fn range(&self, symbol: Symbol) -> std::ops::Range<usize> {
+        let at = symbol as usize;
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        start..self.ends[at]
+    }
+}

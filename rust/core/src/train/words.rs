@@ -1,0 +1,174 @@
+//! Counting words: texts come in, words with their counts go out, and the texts are not kept.
+//!
+//! 1. A batch of texts is dealt to threads, each of which cuts its texts into words and counts them in its own table.
+//! 2. When the tables outgrow the memory they may take, each is written to a file as a sorted run and emptied.
+//! 3. In the end the tables are added up, or the runs are merged.
+//!
+//! O(length of the texts), and the sorting of what is spilled. The counts do not depend on the number of threads.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::spill::{Runs, Spill};
+use super::split::{Split, SplitScratch};
+use super::table::WordTable;
+use super::{Phase, Progress, TrainError};
+use crate::batch::with_helpers;
+use crate::interrupt;
+
+/// Bytes of a file that a thread takes at a time. Not smaller, because a stretch ends at a line.
+const STRETCH: usize = 1 << 16;
+
+/// Words and how often each occurs.
+#[derive(Debug, Default)]
+pub struct Words(pub(super) WordTable);
+
+impl Words {
+    /// Each word once, with its count, in no particular order.
+    ///
+    /// Words of byte-level BPE are texts. Those of SPM and WordPiece have `▁` for the space before them.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], u64)> {
+        self.0.iter()
+    }
+
+    /// How many different words there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether the corpus had no word.
+    pub fn is_empty(&self) -> bool {
+        self.0.len() == 0
+    }
+}
+
+/// What a thread needs to count.
+#[derive(Debug, Default)]
+struct Worker {
+    table: WordTable,
+    scratch: SplitScratch,
+}
+
+/// Counts the words of a corpus that is pushed in batch by batch.
+pub struct WordCounter<'a> {
+    split: Split,
+    threads: usize,
+    /// Bytes that the tables may take, and the runs of what they could not.
+    spill: Option<(usize, Runs<'a>)>,
+    workers: Mutex<Vec<Worker>>,
+    num_bytes: u64,
+}
+
+impl<'a> WordCounter<'a> {
+    pub(super) fn new(split: Split, threads: usize) -> Self {
+        Self { split, threads, spill: None, workers: Mutex::default(), num_bytes: 0 }
+    }
+
+    /// Lets the tables take about `memory` bytes; `file` takes the rest. Each batch should be much smaller than that.
+    pub fn with_spill(mut self, memory: usize, file: impl Spill + 'a) -> Self {
+        self.spill = Some((memory, Runs::new(Box::new(file))));
+        self
+    }
+
+    /// Counts the words of some texts. No word goes from one text into the next.
+    ///
+    /// # Errors
+    /// - [`TrainError::Spill`]: the file for what does not fit into memory cannot be written.
+    /// - [`TrainError::Stopped`]: `progress` said so.
+    pub fn push(&mut self, texts: &[&str], progress: &mut Progress<'_>) -> Result<(), TrainError> {
+        let next = AtomicUsize::new(0);
+        let (split, workers) = (&self.split, &self.workers);
+        let lock = || workers.lock().unwrap_or_else(PoisonError::into_inner);
+        let num_helpers = self.threads.min(texts.len()).saturating_sub(1);
+        with_helpers(num_helpers, || {
+            let mut worker = lock().pop().unwrap_or_default();
+            while let Some(text) = texts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                interrupt::check();
+                let Worker { table, scratch } = &mut worker;
+                split.split(text, scratch, |word| table.add(word, 1));
+            }
+            lock().push(worker);
+        });
+
+        self.num_bytes += texts.iter().map(|text| text.len() as u64).sum::<u64>();
+        if progress(Phase::Counting, self.num_bytes, 0) == ControlFlow::Break(()) {
+            return Err(TrainError::Stopped);
+        }
+        let workers = self.workers.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some((memory, runs)) = &mut self.spill
+            && workers.iter().map(|worker| worker.table.heap_bytes()).sum::<usize>() > *memory
+        {
+            for worker in workers {
+                runs.write(&std::mem::take(&mut worker.table)).map_err(TrainError::from)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the words of a block of a file, and returns how many of its bytes it took. What is left belongs before the
+    /// next block; `is_last` says that there is none.
+    ///
+    /// A text for SPM is a line, without the end of the line. For the others it is a stretch of lines that ends where
+    /// the next one starts with a letter, say, and not with whitespace: so pieces of line ends and indentation are whole.
+    ///
+    /// # Errors
+    /// As [`WordCounter::push`].
+    pub fn push_file(&mut self, block: &str, is_last: bool, progress: &mut Progress<'_>) -> Result<usize, TrainError> {
+        let (mut texts, mut taken) = (Vec::new(), 0);
+        while taken < block.len() {
+            let rest = &block[taken..];
+            let (text, len) = if self.split.is_by_line() { first_line(rest) } else { first_stretch(rest) };
+            if len == rest.len() && !is_last && !texts.is_empty() {
+                break;
+            }
+            texts.push(text);
+            taken += len;
+        }
+        self.push(&texts, progress)?;
+        Ok(taken)
+    }
+
+    /// All words with their counts.
+    ///
+    /// # Errors
+    /// - [`TrainError::EmptyCorpus`]: there are no words.
+    /// - [`TrainError::Spill`]: the file for what does not fit into memory cannot be read.
+    pub fn finish(self) -> Result<Words, TrainError> {
+        let workers = self.workers.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = workers.into_iter().map(|worker| worker.table);
+        let words = match self.spill {
+            Some((_, mut runs)) if !runs.is_empty() => {
+                tables.try_for_each(|table| runs.write(&table))?;
+                let mut all = WordTable::default();
+                runs.merge(|word, count| all.push(word, count))?;
+                all
+            }
+            _ => {
+                let mut all = tables.next().unwrap_or_default();
+                for table in tables {
+                    interrupt::check();
+                    table.iter().for_each(|(word, count)| all.add(word, count));
+                }
+                all
+            }
+        };
+        if words.len() == 0 { Err(TrainError::EmptyCorpus) } else { Ok(Words(words)) }
+    }
+}
+
+/// A line without its end, and its length with it.
+fn first_line(text: &str) -> (&str, usize) {
+    let len = memchr::memchr(b'\n', text.as_bytes()).map_or(text.len(), |at| at + 1);
+    let line = text[..len].strip_suffix('\n').unwrap_or(text);
+    (line.strip_suffix('\r').unwrap_or(line), len)
+}
+
+/// At least [`STRETCH`] bytes of lines, after which comes no whitespace, and their length.
+fn first_stretch(text: &str) -> (&str, usize) {
+    let from = text.floor_char_boundary(STRETCH);
+    let ends = memchr::memchr_iter(b'\n', &text.as_bytes()[from..]).map(|at| from + at + 1);
+    let is_end = |end: &usize| text[*end..].chars().next().is_some_and(|next| !next.is_whitespace());
+    let len = ends.into_iter().find(is_end).unwrap_or(text.len());
+    (&text[..len], len)
+}
