@@ -24,6 +24,7 @@
 //! ```
 
 mod bpe;
+mod charsmap;
 mod merges;
 mod pairs;
 mod queue;
@@ -41,6 +42,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 pub use bpe::{BpeSettings, BpeTrainer};
+pub use charsmap::{NormalizationRules, RulesError, normalizer};
 pub use spill::Spill;
 pub use split::Normalize;
 pub use spm::{SpmSettings, SpmTrainer};
