@@ -7,6 +7,7 @@ from ._chunks import Chunk
 from ._diff import Diff, diff
 from ._ggtok import Buffer, Encoding, StreamDecoder, StreamEncoder, __version__, cache_limit, set_cache_limit
 from ._tokenizer import Tokenizer
+from ._train import train
 from ._vocab import Token, TokenAttribute, Vocab
 from .errors import (
     ChatTemplateError,
@@ -15,6 +16,7 @@ from .errors import (
     GGUFError,
     TokenIndexError,
     TokenizerWarning,
+    TrainingError,
     UnsupportedError,
     VocabularyError,
 )
@@ -38,6 +40,7 @@ __all__ = [
     "TokenIndexError",
     "Tokenizer",
     "TokenizerWarning",
+    "TrainingError",
     "UnsupportedError",
     "Vocab",
     "VocabularyError",
@@ -45,4 +48,5 @@ __all__ = [
     "cache_limit",
     "diff",
     "set_cache_limit",
+    "train",
 ]

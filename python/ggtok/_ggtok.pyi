@@ -1,6 +1,6 @@
 """The Rust part of ggtok, as `rust/python/src` defines it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import GenericAlias, ModuleType
 from typing import (
     Any,
@@ -30,6 +30,7 @@ __all__ = [
     "StreamEncoder",
     "StringArray",
     "Tokenizer",
+    "Trainer",
     "__version__",
     "_encoding",
     "attributes",
@@ -840,3 +841,77 @@ def parting(
     first: Tokenizer, second: Tokenizer, argument: object, add_special: bool, parse_special: bool
 ) -> tuple[int, tuple[int, int, int] | None, tuple[int, int, int] | None] | None:
     """The first place where the ids of a text part."""
+
+@final
+class Trainer:
+    """Counts the words of a corpus and trains a vocabulary on them: what `ggtok.train` uses, which says more.
+
+    Each kind has a constructor with its settings. `special_tokens` are texts and token types, `memory` is how many
+    bytes counted words may take and the paths of two files to be made for the rest, and `progress` is called with the
+    phase, how much is done, and of how much.
+    """
+
+    @staticmethod
+    def bpe(
+        *,
+        vocab_size: int,
+        special_tokens: list[tuple[str, int]],
+        threads: int,
+        memory: tuple[int, list[str]] | None,
+        progress: Callable[[str, int, int], object] | None,
+        pre: str,
+        special_first: bool,
+        min_frequency: int,
+        max_token_length: int | None,
+        transition: tuple[int, str] | None,
+    ) -> Trainer:
+        """A trainer of byte-level BPE."""
+
+    @staticmethod
+    def spm(
+        *,
+        vocab_size: int,
+        special_tokens: list[tuple[str, int]],
+        threads: int,
+        memory: tuple[int, list[str]] | None,
+        progress: Callable[[str, int, int], object] | None,
+        byte_fallback: bool,
+        character_coverage: float,
+        max_token_length: int,
+        split_by_whitespace: bool,
+        split_by_unicode_script: bool,
+        split_by_number: bool,
+        split_digits: bool,
+        allow_whitespace_only_pieces: bool,
+        add_space_prefix: bool,
+        remove_extra_whitespaces: bool,
+        min_frequency: int,
+    ) -> Trainer:
+        """A trainer of SPM."""
+
+    @staticmethod
+    def wordpiece(
+        *,
+        vocab_size: int,
+        special_tokens: list[tuple[str, int]],
+        threads: int,
+        memory: tuple[int, list[str]] | None,
+        progress: Callable[[str, int, int], object] | None,
+        by_likelihood: bool,
+        min_frequency: int,
+        max_token_length: int | None,
+        lowercase: bool,
+        strip_accents: bool,
+    ) -> Trainer:
+        """A trainer of WordPiece."""
+
+    def push(self, texts: object, first: int) -> None:
+        """Counts the words of a list of texts or of an Arrow column, whose nulls are left out. `first` is the number of
+        the first text, for errors."""
+
+    def push_file(self, block: bytes, is_last: bool, path: str, start: int) -> int:
+        """Counts the words of a block of a file, and returns how many of its bytes it took. The rest belongs before the
+        next block. `path`, and `start`, where the block starts in the file, are for errors."""
+
+    def finish(self) -> tuple[list[bytes], list[int], list[float], list[bytes]]:
+        """Trains, and returns tokens, types, scores and merges. To be called once."""

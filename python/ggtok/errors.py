@@ -9,6 +9,7 @@ __all__ = [
     "GgtokError",
     "TokenIndexError",
     "TokenizerWarning",
+    "TrainingError",
     "UnsupportedError",
     "VocabularyError",
 ]
@@ -94,6 +95,16 @@ class TokenIndexError(GgtokError, IndexError):
     >>> ggtok.Tokenizer.builtin("bpe").piece(1_000_000)
     Traceback (most recent call last):
     ggtok.errors.TokenIndexError: token id 1000000 is outside the vocabulary of 13000 tokens
+    """
+
+
+class TrainingError(GgtokError):
+    """A vocabulary cannot be trained: the corpus is empty, or the settings contradict it or each other.
+
+    >>> import ggtok
+    >>> ggtok.train(["a corpus"], kind="bpe", vocab_size=100)
+    Traceback (most recent call last):
+    ggtok.errors.TrainingError: vocab_size 100 is too small: 1 special tokens and 256 of the alphabet need 257
     """
 
 

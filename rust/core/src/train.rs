@@ -14,7 +14,7 @@
 //!
 //! use ggtok_core::train::{BpeSettings, BpeTrainer};
 //!
-//! let trainer = BpeTrainer::new(BpeSettings { vocab_size: 258, pre: "gpt2".into(), ..BpeSettings::default() })?;
+//! let trainer = BpeTrainer::new(BpeSettings { vocab_size: 258, pre: "gpt-2".into(), ..BpeSettings::default() })?;
 //! let mut progress = |_, _, _| ControlFlow::Continue(());
 //! let mut counter = trainer.counter()?;
 //! counter.push(&["low lower lowest"], &mut progress)?;

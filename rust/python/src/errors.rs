@@ -14,6 +14,7 @@ mod python {
     pyo3::import_exception!(ggtok.errors, VocabularyError);
     pyo3::import_exception!(ggtok.errors, UnsupportedError);
     pyo3::import_exception!(ggtok.errors, TokenIndexError);
+    pyo3::import_exception!(ggtok.errors, TrainingError);
 }
 
 /// An error of the core that Python sees.
@@ -27,7 +28,7 @@ impl Raise for VocabularyError {
         let message = self.to_string();
         match self {
             Self::UnknownModel { name, nearest } | Self::UnknownPreTokenizer { name, nearest } => {
-                python::UnsupportedError::new_err((message, name, nearest))
+                unsupported(message, name, nearest)
             }
             _ => python::VocabularyError::new_err(message),
         }
@@ -98,6 +99,16 @@ impl Raise for StringsError {
 /// An argument has a value that it must not have.
 pub(crate) fn invalid(message: String) -> PyErr {
     python::GgtokError::new_err(message)
+}
+
+/// A vocabulary cannot be trained.
+pub(crate) fn training_error(message: String) -> PyErr {
+    python::TrainingError::new_err(message)
+}
+
+/// A name that llama.cpp does not have.
+pub(crate) fn unsupported(message: String, name: String, nearest: Vec<&'static str>) -> PyErr {
+    python::UnsupportedError::new_err((message, name, nearest))
 }
 
 /// An id that no 64-bit integer holds.

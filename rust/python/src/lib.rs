@@ -18,6 +18,7 @@ mod scratch;
 mod strings;
 mod tables;
 mod tokenizer;
+mod train;
 mod vocabulary;
 
 use pyo3::prelude::*;
@@ -49,6 +50,8 @@ mod _ggtok {
     use super::tables::{families, loader_texts, models, pretokenizers, special_keys};
     #[pymodule_export]
     use super::tokenizer::Tokenizer;
+    #[pymodule_export]
+    use super::train::Trainer;
     #[pymodule_export]
     use super::vocabulary::{
         attributes, charsmap, id_of_piece, idle_merges, ids_with_prefix, parting, pieces, scores, texts, unmade_tokens,

@@ -73,7 +73,7 @@ pub struct BpeTrainer {
 
 /// Pairs by count, ties by their symbols.
 struct ByCount {
-    /// In cells, which are bytes.
+    /// In bytes.
     max_len: usize,
     /// By symbol the length in bytes.
     lens: Vec<usize>,
@@ -174,6 +174,7 @@ impl BpeTrainer {
         })?;
         if let (Some(second), true) = (second, first_size < num_symbols) {
             let encoder = encoder(&symbols, &merges, &settings.pre)?;
+            symbols.flatten();
             let (after, further) =
                 self.merge(symbols, second, num_symbols, progress, |texts| encode(&encoder, texts, settings.threads))?;
             symbols = after;

@@ -166,7 +166,10 @@ impl Rules for Pieces<'_> {
         let settings = self.settings;
         let is_run = settings.allow_whitespace_only_pieces && left.is_space && right.is_space;
         // Where words are not split at spaces, only the last character must be none; otherwise all after the first.
-        let bad_space = if settings.split_by_whitespace { right.starts_with_space } else { right.ends_with_space };
+        let bad_space = match settings.split_by_whitespace {
+            true => right.starts_with_space || left.is_space && left.len > 1,
+            false => right.ends_with_space,
+        };
         let two_scripts = matches!((left.last, right.first), (Some(one), Some(other)) if one != other);
         left.len + right.len <= settings.max_piece_length
             && (is_run || !bad_space)

@@ -35,6 +35,11 @@ impl Symbols {
         self.push(cells as u32)
     }
 
+    /// Lets all symbols cover one cell, for words that are spelled in them.
+    pub(super) fn flatten(&mut self) {
+        self.cells.fill(1);
+    }
+
     fn push(&mut self, cells: u32) -> Symbol {
         let symbol = self.ends.len() as Symbol;
         self.ends.push(self.bytes.len());

@@ -1,0 +1,308 @@
+"""Training: reads a corpus in batches, and makes a tokenizer of what the core's trainers return.
+
+The core counts words and merges; this file knows how the settings of each kind are spelled in a GGUF file.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from contextlib import ExitStack
+from operator import index as as_int
+from tempfile import TemporaryDirectory
+
+from . import _ggtok
+from ._gguf import Type
+from ._tokenizer import Tokenizer, _num_threads, _size
+from .errors import TrainingError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any, Literal, TypeAlias
+
+    from ._tokenizer import Texts
+
+    Corpus: TypeAlias = str | os.PathLike[str] | Texts | Iterable[os.PathLike[str]]
+
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED = 1, 2, 3, 4, 5
+"""llama.cpp's token types."""
+
+BLOCK = 8 << 20
+"""How many bytes of a file are read at once, and about how many characters of an iterable are collected."""
+
+MAX_TEXTS = 1 << 16
+"""How many texts of an iterable are collected."""
+
+_ROLES: dict[str, dict[str, str]] = {
+    "bpe": {"bos": "<|endoftext|>", "eos": "<|endoftext|>"},
+    "spm": {"unk": "<unk>", "bos": "<s>", "eos": "</s>"},
+    "wordpiece": {"pad": "[PAD]", "unk": "[UNK]", "bos": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"},
+}
+"""The special tokens of each kind where none are given."""
+
+_KEYS: dict[str, dict[str, Any]] = {
+    "bpe": {"general.architecture": "llama", "tokenizer.ggml.model": "gpt2"},
+    "spm": {"general.architecture": "llama", "tokenizer.ggml.model": "llama"},
+    "wordpiece": {
+        "general.architecture": "bert",
+        "tokenizer.ggml.model": "bert",
+        "tokenizer.ggml.token_type_count": 2,
+    },
+}
+"""What llama.cpp needs to know a file by."""
+
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "bpe": {
+        "pre": "qwen2",
+        "special_first": False,
+        "min_frequency": 2,
+        "max_token_length": None,
+        "transition": None,
+        "first_pre": "qwen2",
+        "add_bos": False,
+        "add_eos": False,
+    },
+    "spm": {
+        "min_frequency": 1,
+        "max_token_length": 16,
+        "byte_fallback": True,
+        "character_coverage": 0.9995,
+        "split_by_whitespace": True,
+        "split_by_unicode_script": True,
+        "split_by_number": True,
+        "split_digits": True,
+        "allow_whitespace_only_pieces": True,
+        "add_space_prefix": True,
+        "remove_extra_whitespaces": False,
+        "add_bos": True,
+        "add_eos": False,
+    },
+    "wordpiece": {
+        "min_frequency": 2,
+        "max_token_length": None,
+        "by": "frequency",
+        "lowercase": True,
+        "strip_accents": None,
+    },
+}
+"""The settings of each kind with their defaults."""
+
+
+def train(
+    corpus: Corpus,
+    *,
+    kind: Literal["bpe", "spm", "wordpiece"],
+    vocab_size: int,
+    special: Mapping[str, str] | None = None,
+    control_tokens: Iterable[str] = (),
+    user_defined_tokens: Iterable[str] = (),
+    unused_tokens: Iterable[str] = (),
+    name: str | None = None,
+    chat_template: str | None = None,
+    progress: Callable[[str, int, int], object] | None = None,
+    threads: int | None = None,
+    memory: int | None = None,
+    **settings: Any,
+) -> Tokenizer:
+    """Trains a new vocabulary.
+
+    The result depends on the corpus and the settings, not on `threads` or `memory`.
+
+    Args:
+        corpus: The path of a text file in UTF-8, or an iterable of paths (`os.PathLike`) or of texts, or an Arrow
+            column of texts. An iterable is read once, in batches, so a corpus may be larger than memory. In files, each
+            line is a text for `spm`; for the others a file is one text, apart from blocks of its lines.
+        kind: `bpe` (byte-level), `spm` (SentencePiece's BPE) or `wordpiece`.
+        vocab_size: How many tokens, all included.
+        special: Special tokens by role: `bos`, `eos`, `eot`, `unk`, `sep`, `pad`, `mask`, `fim_pre`, ... Default:
+            `<|endoftext|>` as `bos` and `eos` for `bpe`; `<unk>`, `<s>` and `</s>` for `spm`; `[PAD]`, `[UNK]`,
+            `[CLS]` (as `bos`), `[SEP]` and `[MASK]` for `wordpiece`.
+        control_tokens: Further tokens that text is only read as with `parse_special=True`.
+        user_defined_tokens: Tokens that text is always read as.
+        unused_tokens: Tokens that are reserved for later.
+        name: `general.name` of the file.
+        chat_template: A Jinja template.
+        progress: Called at most ten times a second with the phase (`counting` or `merging`), how much is done (bytes of
+            text, or tokens), and of how much (0 while counting). What it raises ends the training.
+        threads: How many threads count. Default: the number of cores that this process may use.
+        memory: How many bytes counted words may take before they go to a temporary file. Default: no limit.
+        **settings: Those of the kind:
+
+            - all: `min_frequency`, how often a pair must occur to be merged (`bpe` and `wordpiece` 2, `spm` 1);
+              `max_token_length`, in bytes for `bpe` (no limit), otherwise in characters (`spm` 16).
+            - `bpe`: `pre`, the pre-tokenizer (`"qwen2"`); `special_first`, whether special tokens have the first ids
+              instead of the last; `add_bos` and `add_eos` (`False`). For SuperBPE (`pre="superbpe"`): `transition`,
+              after how many tokens merges go on across words, and `first_pre`, the pre-tokenizer before (`"qwen2"`).
+            - `spm`, as sentencepiece's trainer calls them: `byte_fallback`, `split_by_whitespace`,
+              `split_by_unicode_script`, `split_by_number`, `split_digits`, `allow_whitespace_only_pieces` (all `True`),
+              `remove_extra_whitespaces` (`False`: llama.cpp does not remove any), `character_coverage` (0.9995); and
+              `add_space_prefix` (`True`), `add_bos` (`True`), `add_eos` (`False`).
+            - `wordpiece`: `by`, what pairs are chosen by, `"frequency"` or `"likelihood"`; `lowercase` (`True`) and
+              `strip_accents` (as `lowercase`).
+
+    Returns:
+        A tokenizer, as if opened from a file.
+
+    Raises:
+        TrainingError: The corpus has no words, the vocabulary is too small for the alphabet or too large for the
+            corpus, two tokens are equal, or a setting has a wrong value.
+        UnsupportedError: There is no pre-tokenizer of that name.
+        GgtokError: A text is not UTF-8; the message says which, and where.
+        OSError: A file cannot be read, or the temporary file cannot be written.
+        TypeError: An argument is of another type, or a setting is not one of the kind.
+
+    Training takes O(n) time for n bytes to count them, and O(m log m) to merge different words of m bytes together.
+    Ctrl-C stops it.
+
+    >>> import ggtok
+    >>> tok = ggtok.train(["low lower lowest"] * 10, kind="bpe", vocab_size=260)
+    >>> tok
+    <ggtok.Tokenizer kind='bpe', pre='qwen2', 260 tokens>
+    >>> [tok.piece(id) for id in tok.encode("a lower flow")]
+    [b'a', b' low', b'e', b'r', b' ', b'f', b'low']
+    """
+    if kind not in _DEFAULTS:
+        raise TrainingError(f"kind must be one of {', '.join(map(repr, _DEFAULTS))}, not {kind!r}")
+    for setting in settings:
+        if setting not in _DEFAULTS[kind]:
+            known = ", ".join(sorted(_DEFAULTS[kind]))
+            raise TypeError(f"{setting!r} is no setting of kind {kind!r}, which has {known}")
+    chosen: dict[str, Any] = _DEFAULTS[kind] | settings
+    roles = dict(_ROLES[kind] if special is None else special)
+    keys = _ggtok.special_keys()
+    for role in roles:
+        if role not in keys:
+            raise TrainingError(f"special: there is no role {role!r}, only {', '.join(sorted(keys))}")
+
+    tokens = {text: UNKNOWN if role == "unk" and kind == "spm" else CONTROL for role, text in roles.items()}
+    special_tokens = list(tokens.items())
+    for texts, token_type in ((control_tokens, CONTROL), (user_defined_tokens, USER_DEFINED), (unused_tokens, UNUSED)):
+        if isinstance(texts, str):
+            raise TypeError("control_tokens, user_defined_tokens and unused_tokens are iterables of str, not str")
+        special_tokens += [(text, token_type) for text in texts]
+
+    with ExitStack() as stack:
+        spill = None
+        if memory is not None:
+            folder = stack.enter_context(TemporaryDirectory(prefix="ggtok-"))
+            spill = _size("memory", memory, 1), [os.path.join(folder, f"words-{number}") for number in range(2)]
+        trainer = getattr(_ggtok.Trainer, kind)(
+            vocab_size=_size("vocab_size", vocab_size, 1),
+            special_tokens=special_tokens,
+            threads=_num_threads(threads),
+            memory=spill,
+            progress=progress,
+            **_core_settings(kind, chosen),
+        )
+        _count(trainer, corpus)
+        texts, types, scores, merges = trainer.finish()
+
+    first = len(texts) - len(special_tokens) if kind == "bpe" and not chosen["special_first"] else 0
+    ids = {text: first + number for number, (text, _) in enumerate(special_tokens)}
+    entries: dict[str, Any] = _KEYS[kind] | {
+        "tokenizer.ggml.pre": chosen.get("pre", "default"),
+        "tokenizer.ggml.tokens": texts,
+        "tokenizer.ggml.token_type": types,
+    }
+    if kind == "bpe":
+        entries["tokenizer.ggml.merges"] = merges
+    if kind == "spm":
+        entries["tokenizer.ggml.scores"] = scores
+    entries |= {f"tokenizer.ggml.{keys[role]}": ids[text] for role, text in roles.items()}
+    for flag in ("add_bos", "add_eos"):
+        if flag in chosen:
+            entries[f"tokenizer.ggml.{flag}_token"] = bool(chosen[flag])
+    if kind == "spm":
+        entries["tokenizer.ggml.add_space_prefix"] = bool(chosen["add_space_prefix"])
+    if kind == "wordpiece":
+        entries["tokenizer.ggml.normalizer.lowercase"] = bool(chosen["lowercase"])
+        entries["tokenizer.ggml.normalizer.strip_accents"] = _strip_accents(chosen)
+    for key, value in (("general.name", name), ("tokenizer.chat_template", chat_template)):
+        if value is not None:
+            entries[key] = value
+    return Tokenizer.from_gguf(_gguf_bytes(entries))
+
+
+def _core_settings(kind: str, chosen: dict[str, Any]) -> dict[str, Any]:
+    """The settings as the core takes them."""
+    settings = {name: value for name, value in chosen.items() if name not in ("add_bos", "add_eos")}
+    if kind == "bpe":
+        first_pre, transition = settings.pop("first_pre"), settings.pop("transition")
+        settings["transition"] = None if transition is None else (as_int(transition), first_pre)
+    if kind == "wordpiece":
+        by = settings.pop("by")
+        if by not in ("frequency", "likelihood"):
+            raise TrainingError(f"by must be 'frequency' or 'likelihood', not {by!r}")
+        settings |= {"by_likelihood": by == "likelihood", "strip_accents": _strip_accents(chosen)}
+    return settings
+
+
+def _strip_accents(chosen: dict[str, Any]) -> bool:
+    strip: bool | None = chosen["strip_accents"]
+    return bool(chosen["lowercase"] if strip is None else strip)
+
+
+def _count(trainer: _ggtok.Trainer, corpus: Corpus) -> None:
+    """Passes the corpus to the trainer, batch by batch."""
+    if isinstance(corpus, (str, os.PathLike)):
+        return _count_file(trainer, corpus)
+    if hasattr(corpus, "__arrow_c_array__") or hasattr(corpus, "__arrow_c_stream__"):
+        return trainer.push(corpus, 0)
+    if isinstance(corpus, bytes):
+        raise TypeError("corpus must be a path, an iterable of texts or paths, or an Arrow column, not bytes")
+    batch: list[Any] = []
+    length = first = 0
+    for number, text in enumerate(corpus):
+        if isinstance(text, os.PathLike):
+            _count_file(trainer, text)
+            continue
+        batch.append(text)
+        length += len(text) if hasattr(text, "__len__") else 0  # the core names what is no text
+        if length >= BLOCK or len(batch) >= MAX_TEXTS:
+            trainer.push(batch, first)
+            batch, length, first = [], 0, number + 1
+    return trainer.push(batch, first)
+
+
+def _count_file(trainer: _ggtok.Trainer, path: str | os.PathLike[str]) -> None:
+    """Passes a text file to the trainer, block by block. A byte-order mark is not text."""
+    rest = b""
+    with open(path, "rb") as file:
+        start = 3 if file.read(3) == b"\xef\xbb\xbf" else 0
+        file.seek(start)
+        while True:
+            block = file.read(BLOCK)
+            text = rest + block
+            taken = trainer.push_file(text, not block, os.fspath(path), start)
+            rest = text[taken:]
+            start += taken
+            if not block:
+                return
+
+
+def _gguf_bytes(entries: Mapping[str, Any]) -> bytes:
+    """The metadata as a GGUF file of version 3 without tensors. To be replaced by `_write.gguf_bytes`."""
+    parts = [b"GGUF", struct.pack("<IQQ", 3, 0, len(entries))]
+
+    def string(text: str | bytes) -> bytes:
+        data = text.encode() if isinstance(text, str) else text
+        return struct.pack("<Q", len(data)) + data
+
+    for key, value in entries.items():
+        parts.append(string(key))
+        match value:
+            case bool():
+                parts.append(struct.pack("<I?", Type.BOOL, value))
+            case int():
+                parts.append(struct.pack("<II", Type.UINT32, value))
+            case str():
+                parts.append(struct.pack("<I", Type.STRING) + string(value))
+            case [] | [bytes(), *_]:
+                parts.append(struct.pack("<IIQ", Type.ARRAY, Type.STRING, len(value)))
+                parts += map(string, value)
+            case [float(), *_]:
+                parts.append(struct.pack(f"<IIQ{len(value)}f", Type.ARRAY, Type.FLOAT32, len(value), *value))
+            case _:
+                parts.append(struct.pack(f"<IIQ{len(value)}i", Type.ARRAY, Type.INT32, len(value), *value))
+    return b"".join(parts)

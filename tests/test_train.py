@@ -1,0 +1,368 @@
+"""`ggtok.train`: equal to the trainers of tokenizers and sentencepiece, loaded by llama.cpp, and all arguments."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import ggtok
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+CORPORA = ("en", "code", "multi", "cjk")
+WORDS = st.lists(st.text("abcé .\n1", max_size=30), min_size=1, max_size=30)
+LATIN = [
+    "The quick brown fox jumps over the lazy dog.",
+    "A quick brown dog jumps over the lazy fox.",
+    "She sells sea shells by the sea shore; the shells she sells are sea shells, I'm sure.",
+    "How much wood would a woodchuck chuck if a woodchuck could chuck wood? 1234 5678 12.",
+    "    def quick(brown, fox):\n        return brown + fox  # the same, 3 times\n",
+] * 5
+
+
+def corpus(shared: Path, name: str, size: int) -> str:
+    """The first characters of a corpus."""
+    return (shared / "corpora" / f"{name}.txt").read_bytes().decode()[:size]
+
+
+def pattern_of(pre: str) -> str:
+    """The one pattern of a pre-tokenizer."""
+    from ggtok import _ggtok
+
+    (pattern,) = _ggtok.families()[_ggtok.pretokenizers()[pre]["family"]]["patterns"]
+    return str(pattern)
+
+
+def tokenizers_bpe(texts: Iterable[str], size: int, pre: str, **settings: Any) -> tuple[list[tuple[str, str]], int]:
+    """The merges of huggingface/tokenizers' trainer, and the size of its vocabulary."""
+    hf = import_module("tokenizers")
+    tok = hf.Tokenizer(hf.models.BPE())
+    parts = hf.pre_tokenizers
+    byte_level = parts.ByteLevel(add_prefix_space=False, use_regex=False)
+    tok.pre_tokenizer = parts.Sequence([parts.Split(hf.Regex(pattern_of(pre)), "isolated"), byte_level])
+    trainer = hf.trainers.BpeTrainer(
+        vocab_size=size, initial_alphabet=parts.ByteLevel.alphabet(), show_progress=False, **settings
+    )
+    tok.train_from_iterator(texts, trainer)
+    model = json.loads(tok.to_str())["model"]
+    return [(left, right) for left, right in model["merges"]], len(model["vocab"])
+
+
+def sentencepiece_pieces(lines: Iterable[str], size: int, **settings: Any) -> list[tuple[str, float, int]]:
+    """Pieces, scores and types of sentencepiece's trainer."""
+    model = io.BytesIO()
+    package = import_module("sentencepiece")
+    package.SentencePieceTrainer.train(
+        sentence_iterator=iter(lines),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=size,
+        normalization_rule_name="identity",
+        max_sentence_length=1 << 20,
+        minloglevel=2,
+        **settings,
+    )
+    processor = package.SentencePieceProcessor(model_proto=model.getvalue())
+
+    def kind(id: int) -> int:
+        return 6 if processor.is_byte(id) else 3 if processor.is_control(id) else 2 if processor.is_unknown(id) else 1
+
+    ids = range(processor.get_piece_size())
+    return [(processor.id_to_piece(id), processor.get_score(id), kind(id)) for id in ids]
+
+
+def tokens_of(tok: ggtok.Tokenizer) -> list[tuple[str, float]]:
+    return [(token.text, token.score) for token in tok.vocab]
+
+
+@pytest.mark.parametrize("pre", ["gpt-2", "qwen2", "gpt-4o"])
+@given(texts=WORDS)
+def test_bpe_equals_tokenizers(pre: str, texts: list[str]) -> None:
+    pytest.importorskip("tokenizers")
+    merges, size = tokenizers_bpe(texts, 300, pre, min_frequency=2)
+    if any(texts):
+        tok = ggtok.train(texts, kind="bpe", vocab_size=size + 1, pre=pre)
+        assert list(tok.vocab.merges or ()) == merges
+    else:
+        with pytest.raises(ggtok.TrainingError, match="the corpus has no words"):
+            ggtok.train(texts, kind="bpe", vocab_size=size + 1, pre=pre)
+
+
+def test_bpe_equals_tokenizers_on_the_corpora(shared: Path) -> None:
+    pytest.importorskip("tokenizers")
+    texts = [line for name in CORPORA for line in corpus(shared, name, 50_000).splitlines(keepends=True)]
+    chosen: list[dict[str, Any]] = [{}, {"max_token_length": 6}]
+    for settings in chosen:
+        # tokenizers makes tokens that are shorter than its limit.
+        limit = {name: value + 1 for name, value in settings.items()}
+        merges, size = tokenizers_bpe(texts, 4000, "qwen2", min_frequency=2, **limit)
+        tok = ggtok.train(texts, kind="bpe", vocab_size=size + 1, **settings)
+        assert list(tok.vocab.merges or ()) == merges
+
+
+SPM_SETTINGS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"byte_fallback": True, "split_digits": True, "allow_whitespace_only_pieces": True}, {}),
+    ({"byte_fallback": False}, {"byte_fallback": False, "split_digits": False, "allow_whitespace_only_pieces": False}),
+    (
+        {"byte_fallback": True, "split_by_number": False, "split_by_whitespace": False, "character_coverage": 0.99},
+        {
+            "split_digits": False,
+            "allow_whitespace_only_pieces": False,
+            "split_by_number": False,
+            "split_by_whitespace": False,
+            "character_coverage": 0.99,
+        },
+    ),
+    (
+        {"split_by_unicode_script": False, "max_sentencepiece_length": 5, "add_dummy_prefix": False},
+        {
+            "byte_fallback": False,
+            "split_by_unicode_script": False,
+            "max_token_length": 5,
+            "add_space_prefix": False,
+            "split_digits": False,
+            "allow_whitespace_only_pieces": False,
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize("remove", [False, True])
+@pytest.mark.parametrize(("theirs", "ours"), SPM_SETTINGS)
+def test_spm_equals_sentencepiece_on_the_corpora(
+    shared: Path, theirs: dict[str, Any], ours: dict[str, Any], remove: bool
+) -> None:
+    pytest.importorskip("sentencepiece")
+    # sentencepiece takes a carriage return from the end of a line.
+    texts = [corpus(shared, name, 40_000) for name in CORPORA]
+    lines = [line.removesuffix("\r") for text in texts for line in text.split("\n")]
+    pieces = sentencepiece_pieces(lines, 4000, remove_extra_whitespaces=remove, **theirs)
+    tok = ggtok.train(lines, kind="spm", vocab_size=4000, remove_extra_whitespaces=remove, **ours)
+    assert tokens_of(tok) == [(piece, score) for piece, score, _ in pieces]
+
+
+def test_spm_equals_sentencepiece_on_the_note() -> None:
+    pytest.importorskip("sentencepiece")
+    for size in range(33, 61):
+        pieces = sentencepiece_pieces(LATIN[:2], size, byte_fallback=False)
+        tok = ggtok.train(LATIN[:2], kind="spm", vocab_size=size, byte_fallback=False)
+        assert tokens_of(tok) == [(piece, score) for piece, score, _ in pieces]
+    assert [piece for piece, _, _ in pieces[3:7]] == ["he", "az", "br", "ck"]
+
+
+def test_spm_special_tokens_equal_those_of_sentencepiece() -> None:
+    pytest.importorskip("sentencepiece")
+    lines = [line for text in LATIN for line in text.splitlines()]
+    pieces = sentencepiece_pieces(
+        lines, 380, byte_fallback=True, control_symbols=["<c>"], user_defined_symbols=["quick", "▁fox"], pad_id=3
+    )
+    tok = ggtok.train(
+        lines,
+        kind="spm",
+        vocab_size=380,
+        special={"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"},
+        control_tokens=["<c>"],
+        user_defined_tokens=["quick", "▁fox"],
+        split_digits=False,
+        allow_whitespace_only_pieces=False,
+        remove_extra_whitespaces=True,
+    )
+    assert tokens_of(tok) == [(piece, score) for piece, score, _ in pieces]
+    assert tok.vocab.pad_id == 3
+
+
+def test_wordpiece_by_frequency_equals_tokenizers() -> None:
+    """Where no two counts are equal: tokenizers numbers letters inside words by the order of a hash table."""
+    hf = pytest.importorskip("tokenizers")
+    # A word of its own for each count, none of whose pairs is in another.
+    words = {"ab": 90, "cde": 80, "fghi": 70, "jklm": 61, "no": 50, "pqr": 41, "stuv": 31}
+    texts = [word for word, count in words.items() for _ in range(count)]
+    tok = hf.Tokenizer(hf.models.WordPiece(unk_token="[UNK]"))
+    tok.pre_tokenizer = hf.pre_tokenizers.BertPreTokenizer()
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = hf.trainers.WordPieceTrainer(vocab_size=1000, special_tokens=names, show_progress=False, min_frequency=2)
+    tok.train_from_iterator(texts, trainer)
+    theirs = {token if token in names else token.removeprefix("##") if token[:2] == "##" else f"▁{token}"
+              for token in tok.get_vocab()}  # fmt: skip
+    starts = {f"▁{letter}" for word in words for letter in word}
+    ours = ggtok.train(texts, kind="wordpiece", vocab_size=len(theirs - starts) + len(words))
+    # tokenizers has a token for each letter at the start of a word, whether or not it occurs there.
+    assert {token.text for token in ours.vocab} == theirs - starts | {f"▁{word[0]}" for word in words}
+
+
+def train(corpus: Any, kind: Any, size: int, **settings: Any) -> ggtok.Tokenizer:
+    return ggtok.train(corpus, kind=kind, vocab_size=size, **settings)
+
+
+SIZES = {"bpe": 300, "spm": 360, "wordpiece": 90}
+
+
+def trained(kind: str, corpus: Any = LATIN, **settings: Any) -> ggtok.Tokenizer:
+    return train(corpus, kind, SIZES[kind], **settings)
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("bpe", {}),
+        ("bpe", {"pre": "superbpe", "transition": 1500, "special_first": True}),
+        ("bpe", {"pre": "llama-bpe", "add_bos": True}),
+        ("spm", {}),
+        ("spm", {"split_by_whitespace": False, "add_space_prefix": False}),
+        ("wordpiece", {}),
+        ("wordpiece", {"by": "likelihood", "lowercase": False}),
+    ],
+)
+def test_llama_cpp_reads_it_alike(shared: Path, tmp_path: Path, kind: str, settings: dict[str, Any]) -> None:
+    if importlib.util.find_spec("xllamacpp") is None:
+        pytest.skip("xllamacpp is not installed")
+    sys.path.insert(0, str(shared / "tools"))
+    reference = import_module("llama_reference")
+    sys.path.pop(0)
+    size = {"bpe": 2000, "spm": 3000, "wordpiece": 2500}[kind]
+    tok = train([corpus(shared, name, 30_000) for name in CORPORA], kind, size, **settings)
+    path = tmp_path / "trained.gguf"
+    path.write_bytes(tok._metadata.data)
+    llama = reference.LlamaReference(path)
+    assert llama.n_tokens == tok.vocab_size == size
+    for name in CORPORA:
+        unseen = corpus(shared, name, 120_000)[60_000:62_000]
+        for add_special in (True, False):
+            assert tok.encode(unseen, add_special=add_special) == llama.tokenize(
+                unseen.encode(), add_special=add_special, parse_special=False
+            )
+
+
+@pytest.mark.parametrize("kind", ["bpe", "spm", "wordpiece"])
+def test_the_same_for_every_source_thread_and_memory(kind: str, tmp_path: Path) -> None:
+    tok = trained(kind)
+    pa = pytest.importorskip("pyarrow")
+
+    def again(corpus: Any, **settings: Any) -> ggtok.Tokenizer:
+        return trained(kind, corpus, **settings)
+
+    assert again(LATIN, threads=3) == again(iter(LATIN), threads=1) == again(pa.array([*LATIN, None])) == tok
+    assert again(LATIN, memory=1) == tok
+    assert again([text.encode() for text in LATIN]) == tok
+    lines = [line for text in LATIN for line in text.split("\n")]
+    path = tmp_path / "corpus.txt"
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
+    assert again(path) == again(str(path)) == again([path]) == again(path, threads=2, memory=100)
+    if kind == "spm":
+        assert again(path) == again(lines)
+
+
+def test_special_tokens_and_flags() -> None:
+    tok = trained(
+        "bpe",
+        special={"bos": "<s>", "eos": "</s>", "fim_pre": "<pre>"},
+        control_tokens=["<c>"],
+        user_defined_tokens=["fox"],
+        unused_tokens=["<0>", "<1>"],
+        name="mine",
+        chat_template="{{ messages[0]['content'] }}",
+        add_bos=True,
+    )
+    assert (tok.vocab.bos_id, tok.vocab.eos_id, tok.vocab.fim_pre_id) == (293, 294, 295)
+    assert tok.encode("a fox <c>")[:1] == [293]
+    assert 297 in tok.encode("a fox <c>")
+    assert 296 in tok.encode("<c>", parse_special=True)
+    assert 296 not in tok.encode("<c>")
+    assert tok.metadata["general.name"] == "mine"
+    assert tok.apply_chat_template([{"role": "user", "content": "x"}]) == "x"
+    assert trained("bpe", special_first=True).vocab.bos_id == 0
+    first = trained("bpe", special={})
+    assert first.vocab_size == 300
+
+
+def test_a_trained_tokenizer_is_one_like_any_other() -> None:
+    import pickle
+
+    for kind in ("bpe", "spm", "wordpiece"):
+        tok = trained(kind)
+        assert pickle.loads(pickle.dumps(tok)) == tok
+        assert tok.check() is not None
+        assert tok.decode(tok.encode("the fox"), remove_special=True).strip() == "the fox"
+
+
+BAD: list[tuple[Any, str, int, dict[str, Any], type[Exception], str]] = [
+    ([], "bpe", 300, {}, ggtok.TrainingError, "the corpus has no words"),
+    (["", " "], "wordpiece", 300, {}, ggtok.TrainingError, "the corpus has no words"),
+    (["ab"], "spm", 260, {}, ggtok.TrainingError, "260 is too small: .* 259 of the alphabet need 262"),
+    (["ab"], "bpe", 300, {}, ggtok.TrainingError, "300 is too large: this corpus gives 257"),
+    (["ab"], "bpe", 300, {"control_tokens": ["<|endoftext|>"]}, ggtok.TrainingError, "would share the text"),
+    (["ab"], "bpe", 258, {"control_tokens": ["a"]}, ggtok.TrainingError, 'would share the text "a"'),
+    (["ab"], "spm", 900, {"control_tokens": ["<0x41>"]}, ggtok.TrainingError, "would share the text"),
+    (["ab"], "spm", 900, {"character_coverage": 2.0}, ggtok.TrainingError, "character_coverage must be above 0"),
+    (["ab"], "xyz", 300, {}, ggtok.TrainingError, "kind must be one of 'bpe', 'spm', 'wordpiece', not 'xyz'"),
+    (["ab"], "bpe", 300, {"special": {"boss": "x"}}, ggtok.TrainingError, "no role 'boss'"),
+    (["ab"], "bpe", 300, {"lowercase": True}, TypeError, "no setting of kind 'bpe'"),
+    (["ab"], "bpe", 300, {"control_tokens": "<c>"}, TypeError, "not str"),
+    (["ab"], "bpe", 300, {"pre": "qwen3"}, ggtok.UnsupportedError, "qwen2"),
+    (["ab"], "bpe", 300, {"pre": "gemma4"}, ggtok.TrainingError, "pre must be"),
+    (["ab"], "bpe", 300, {"transition": 20}, ggtok.TrainingError, "transition must be"),
+    (["ab"], "wordpiece", 300, {"by": "chance"}, ggtok.TrainingError, "by must be"),
+    (["a", b"b\xff"], "bpe", 300, {}, ggtok.GgtokError, "text 1 is not UTF-8 at byte 1"),
+    (["a", 1], "bpe", 300, {}, TypeError, "text"),
+    (b"a", "bpe", 300, {}, TypeError, "not bytes"),
+    (["a"], "bpe", 0, {}, ggtok.GgtokError, "vocab_size must be at least 1"),
+    (["a"], "bpe", 300, {"threads": 0}, ggtok.GgtokError, "threads"),
+    ("/no/such/file", "bpe", 300, {}, FileNotFoundError, "/no/such/file"),
+]
+
+
+@pytest.mark.parametrize(("corpus", "kind", "size", "settings", "error", "message"), BAD)
+def test_bad_input(
+    corpus: Any, kind: Any, size: int, settings: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        ggtok.train(corpus, kind=kind, vocab_size=size, **settings)
+
+
+def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.txt"
+    for text, offset in ((b"abc\xff", 3), (b"a\n" * 5_000_000 + b"\xc3", 10_000_000), (b"\xef\xbb\xbfa\xc3", 4)):
+        path.write_bytes(text)
+        with pytest.raises(ggtok.GgtokError, match=f"corpus.txt is not UTF-8 at byte {offset}"):
+            ggtok.train(path, kind="bpe", vocab_size=300)
+
+
+def test_progress_is_reported_and_stops() -> None:
+    calls: list[tuple[str, int, int]] = []
+    trained("bpe", progress=lambda *call: calls.append(call))
+    assert {phase for phase, _, _ in calls} == {"counting", "merging"}
+
+    def stop(phase: str, done: int, total: int) -> None:
+        raise KeyError(phase)
+
+    for kind in ("bpe", "spm", "wordpiece"):
+        with pytest.raises(KeyError, match="counting"):
+            trained(kind, progress=stop)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
+def test_ctrl_c_stops_training() -> None:
+    texts = (f"{number * number}" * 50 for number in range(10**9))
+    sent = 0.0
+
+    def interrupt() -> None:
+        nonlocal sent
+        sent = time.perf_counter()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(0.5, interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        ggtok.train(texts, kind="spm", vocab_size=30_000, split_digits=False)
+    assert time.perf_counter() - sent < 2
