@@ -207,6 +207,8 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
         _ggtok.parting,
         {"first": CORE, "second": TOKENIZER, "argument": "a", "add_special": True, "parse_special": True},
     ),
+    "_ggtok.apply_charsmap": (_ggtok.apply_charsmap, {"charsmap": b"", "text": "a"}),
+    "_ggtok.compile_charsmap": (_ggtok.compile_charsmap, {"name": "identity", "tsv": None}),
     "_ggtok.families": (_ggtok.families, {}),
     "_ggtok.loader_texts": (_ggtok.loader_texts, {}),
     "_ggtok.models": (_ggtok.models, {}),

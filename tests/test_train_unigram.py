@@ -140,7 +140,7 @@ def test_the_same_for_every_source_thread_and_memory(tmp_path: Path) -> None:
     assert trained(threads=3) == trained(iter(LATIN), threads=1) == trained(path, memory=1) == tok  # type: ignore[arg-type]
     assert str(tok.vocab.kind) == "ugm"
     assert (tok.vocab.pad_id, tok.vocab.eos_id, tok.vocab.unk_id) == (0, 1, 2)
-    assert tok.decode(tok.encode("the ｆox"), remove_special=True) == "the fox"
+    assert tok.decode(tok.encode("the \uff46ox"), remove_special=True) == "the fox"
 
 
 def test_rules_of_ones_own(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_spm_normalizes_only_the_corpus() -> None:
 BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"normalization": "nfd"}, ggtok.TrainingError, "unknown normalization .*nmt_nfkc"),
     ({"normalization": {"": "a"}}, ggtok.TrainingError, "line 1 of the rules has no code points"),
-    ({"normalization": {"a\0": "a"}}, ggtok.TrainingError, "line 1 of the rules: \"0\" is not a code point"),
+    ({"normalization": {"a\0": "a"}}, ggtok.TrainingError, 'line 1 of the rules: "0" is not a code point'),
     ({"normalization": Path("/no/such/file")}, FileNotFoundError, "/no/such/file"),
     ({"shrinking_factor": 1.5}, ggtok.TrainingError, "shrinking_factor must be"),
     ({"seed_size": 0}, ggtok.TrainingError, "seed_size must be"),
@@ -218,5 +218,4 @@ def test_ctrl_c_stops_training() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         trained(lines, 2000, progress=progress)
-        time.sleep(5)
     assert time.perf_counter() - sent < 2

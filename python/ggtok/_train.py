@@ -138,22 +138,23 @@ def train(
         kind: `bpe` (byte-level), `spm` (SentencePiece's BPE), `unigram` or `wordpiece`.
         vocab_size: How many tokens, all included.
         special: Special tokens by role: `bos`, `eos`, `eot`, `unk`, `sep`, `pad`, `mask`, `fim_pre`, ... Default:
-            `<|endoftext|>` as `bos` and `eos` for `bpe`; `<unk>`, `<s>` and `</s>` for `spm`; `<pad>`, `</s>` (as `eos`) and `<unk>`
-            for `unigram`; `[PAD]`, `[UNK]`,
-            `[CLS]` (as `bos`), `[SEP]` and `[MASK]` for `wordpiece`.
+            `<|endoftext|>` as `bos` and `eos` for `bpe`; `<unk>`, `<s>` and `</s>` for `spm`; `<pad>`, `</s>` (as
+            `eos`) and `<unk>` for `unigram`; `[PAD]`, `[UNK]`, `[CLS]` (as `bos`), `[SEP]` and `[MASK]` for
+            `wordpiece`.
         control_tokens: Further tokens that text is only read as with `parse_special=True`.
         user_defined_tokens: Tokens that text is always read as.
         unused_tokens: Tokens that are reserved for later.
         name: `general.name` of the file.
         chat_template: A Jinja template.
-        progress: Called at most ten times a second with the phase (`counting`, then `merging`, or `dropping` for `unigram`),
-            how much is done (bytes of text, tokens, or pieces), and of how much (0 while counting). What it raises ends the training.
+        progress: Called at most ten times a second with the phase (`counting`, then `merging`, or `dropping` for
+            `unigram`), how much is done (bytes of text, tokens, or pieces), and of how much (0 while counting). What it
+            raises ends the training.
         threads: How many threads count. Default: the number of cores that this process may use.
         memory: How many bytes counted words may take before they go to a temporary file. Default: no limit.
         **settings: Those of the kind:
 
             - all: `min_frequency`, how often a pair must occur to be merged (`bpe` and `wordpiece` 2, `spm` 1);
-              `max_token_length`, in bytes for `bpe` (no limit), otherwise in characters (`spm` 16).
+              `max_token_length`, in bytes for `bpe` (no limit), otherwise in characters (`spm` and `unigram` 16).
             - `bpe`: `pre`, the pre-tokenizer (`"qwen2"`); `special_first`, whether special tokens have the first ids
               instead of the last; `add_bos` and `add_eos` (`False`). For SuperBPE (`pre="superbpe"`): `transition`,
               after how many tokens merges go on across words, and `first_pre`, the pre-tokenizer before (`"qwen2"`).
@@ -207,7 +208,8 @@ def train(
         if role not in keys:
             raise TrainingError(f"special: there is no role {role!r}, only {', '.join(sorted(keys))}")
 
-    tokens = {text: UNKNOWN if role == "unk" and kind in ("spm", "unigram") else CONTROL for role, text in roles.items()}
+    unknown = ("unk",) if kind in ("spm", "unigram") else ()
+    tokens = {text: UNKNOWN if role in unknown else CONTROL for role, text in roles.items()}
     special_tokens = list(tokens.items())
     for texts, token_type in ((control_tokens, CONTROL), (user_defined_tokens, USER_DEFINED), (unused_tokens, UNUSED)):
         if isinstance(texts, str):
