@@ -99,13 +99,16 @@ fn characters(segments: &Segments) -> Vec<Candidate> {
 
 /// Calls `visit` for each suffix of at least two characters with its first two bytes.
 fn each_suffix(segments: &Segments, max_len: usize, mut visit: impl FnMut(u16, &[u8], u32, usize)) {
+    if max_len < 2 {
+        return;
+    }
     let mut ends = Vec::new();
     for index in 0..segments.len() {
         let (text, _) = segments.get(index);
         ends.clear();
         ends.extend((0..=text.len()).filter(|&at| text.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)));
         for (number, &start) in ends.iter().enumerate().take(ends.len().saturating_sub(2)) {
-            let suffix = &text[start..ends[(number + max_len).min(ends.len() - 1)]];
+            let suffix = &text[start..ends[(number.saturating_add(max_len)).min(ends.len() - 1)]];
             visit(u16::from_be_bytes([suffix[0], suffix[1]]), suffix, segments.start(index) + start as u32, index);
         }
     }

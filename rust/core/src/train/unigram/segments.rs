@@ -8,7 +8,9 @@
 //! changes nothing for the others.
 //!
 //! Source: sentencepiece's `IsValidSentencePiece` and `LoadSentences` (trainer_interface.cc).
-//! Deviations: a combining mark belongs to the script of the character before it, also at the start of a piece.
+//! Deviations:
+//! 1. A combining mark belongs to the script of the character before it, also at the start of a piece.
+//! 2. No piece spans the cuts in segments of more than 4 KiB; sentencepiece skips lines as long as that.
 //! Complexity: O(n log n) for n bytes of different words.
 
 use unicode_script::{Script, UnicodeScript};
@@ -19,6 +21,9 @@ use crate::train::spm::SpmSettings;
 use crate::train::spm::text;
 use crate::train::{TrainError, Words};
 use crate::vocabulary::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT};
+
+/// A segment of more bytes is cut, so that its lattice stays small.
+const MAX_LEN: usize = 1 << 12;
 
 /// Segments with their counts.
 #[derive(Debug)]
@@ -57,7 +62,7 @@ impl Segments {
                     true => Class::of(character, before, settings),
                     false => Class::Barrier,
                 };
-                if before.parts_from(class, settings) {
+                if before.parts_from(class, settings) || at - start >= MAX_LEN {
                     if start < at {
                         all.push((&word.as_bytes()[start..at], count));
                     }

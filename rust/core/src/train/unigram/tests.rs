@@ -216,6 +216,19 @@ fn runs_of_spaces_are_pieces_where_they_may_be() {
 }
 
 #[test]
+fn extreme_lengths() {
+    let long = "a".repeat(10_000);
+    let result = |vocab_size, max_piece_length| {
+        let mut settings = settings(vocab_size, 1);
+        settings.spm.max_piece_length = max_piece_length;
+        train(&[&long, "aa aa"], settings)
+    };
+    assert!(matches!(result(6, 1), Err(TrainError::VocabTooLarge { most: 5, .. })));
+    assert!(result(6, 2).unwrap().tokens.contains(&b"aa".to_vec()));
+    assert!(matches!(result(6, usize::MAX), Ok(_) | Err(TrainError::VocabTooLarge { .. })));
+}
+
+#[test]
 fn bad_settings_and_corpora_are_refused() {
     let error = |change: fn(&mut UnigramSettings), texts: &[&str]| {
         let mut settings = settings(20, 1);
