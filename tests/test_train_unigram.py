@@ -32,7 +32,7 @@ def corpus(shared: Path, name: str, size: int) -> list[str]:
     return [line.removesuffix("\r") for line in text.split("\n")]
 
 
-def trained(texts: Iterable[str] = LATIN, size: int = 60, **settings: Any) -> ggtok.Tokenizer:
+def trained(texts: Iterable[str] = LATIN, size: int = 38, **settings: Any) -> ggtok.Tokenizer:
     return ggtok.train(texts, kind="unigram", vocab_size=size, **settings)
 
 
@@ -185,7 +185,12 @@ def test_bad_input(settings: dict[str, Any], error: type[Exception], message: st
 
 def test_progress_is_reported_and_stops() -> None:
     phases = set()
-    trained(progress=lambda phase, done, total: phases.add(phase) or time.sleep(0.11))
+
+    def hear(phase: str, done: int, total: int) -> None:
+        phases.add(phase)
+        time.sleep(0.11)
+
+    trained(progress=hear)
     assert phases == {"counting", "dropping"}
 
     def stop(phase: str, done: int, total: int) -> None:
