@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import struct
 from contextlib import ExitStack
+from functools import cache
 from operator import index as as_int
 from tempfile import TemporaryDirectory
 
@@ -285,10 +286,15 @@ def _core_settings(kind: str, chosen: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
+@cache
+def _named_charsmap(name: str) -> bytes:
+    return _ggtok.compile_charsmap(name=name)
+
+
 def _charsmap(normalization: str | os.PathLike[str] | Mapping[str, str]) -> bytes:
     """The character map of a name, of the path of a file of rules, or of rules."""
     if isinstance(normalization, str):
-        return _ggtok.compile_charsmap(name=normalization)
+        return _named_charsmap(normalization)
     if isinstance(normalization, os.PathLike):
         with open(normalization, encoding="utf-8-sig") as file:
             return _ggtok.compile_charsmap(tsv=file.read())
