@@ -229,6 +229,8 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.RawTrace.json": (RAW_TRACE.json, {}),
     "_ggtok.RawTrace.tokens": (RAW_TRACE.tokens, {}),
     "_ggtok.RawTrace.why": (RAW_TRACE.why, {"start": 0, "end": 1}),
+    "_ggtok.apply_charsmap": (_ggtok.apply_charsmap, {"charsmap": b"", "text": "a"}),
+    "_ggtok.compile_charsmap": (_ggtok.compile_charsmap, {"name": "identity", "tsv": None}),
     "_ggtok.families": (_ggtok.families, {}),
     "_ggtok.loader_texts": (_ggtok.loader_texts, {}),
     "_ggtok.models": (_ggtok.models, {}),

@@ -34,9 +34,11 @@ __all__ = [
     "Trainer",
     "__version__",
     "_encoding",
+    "apply_charsmap",
     "attributes",
     "cache_limit",
     "charsmap",
+    "compile_charsmap",
     "count_batch",
     "count_words",
     "decode_batch",
@@ -787,6 +789,21 @@ def pretokenizers() -> dict[str, _PreTokenizer]:
 def families() -> dict[str, _Family]:
     """Pattern families by name: their patterns and whether they spell bytes."""
 
+def apply_charsmap(charsmap: bytes, text: str) -> str:
+    """A text as a character map changes it; an empty map changes nothing.
+
+    Raises:
+        VocabularyError: The map is damaged.
+    """
+
+def compile_charsmap(*, name: str | None = None, tsv: str | None = None) -> bytes:
+    """The character map of the rules of that name, or of rules line by line; empty for no rules.
+
+    >>> from ggtok import _ggtok
+    >>> len(_ggtok.compile_charsmap(tsv="FF21\\t41"))
+    2054
+    """
+
 def special_keys() -> dict[str, str]:
     """The keys that give the ids of special tokens, without `tokenizer.ggml.` at their start, by name."""
 
@@ -918,8 +935,34 @@ class Trainer:
         add_space_prefix: bool,
         remove_extra_whitespaces: bool,
         min_frequency: int,
+        charsmap: bytes,
     ) -> Trainer:
-        """A trainer of SPM."""
+        """A trainer of SPM. Texts are normalized by `charsmap` first, which may be empty."""
+
+    @staticmethod
+    def unigram(
+        *,
+        vocab_size: int,
+        special_tokens: list[tuple[str, int]],
+        threads: int,
+        memory: tuple[int, list[str]] | None,
+        progress: Callable[[str, int, int], object] | None,
+        byte_fallback: bool,
+        character_coverage: float,
+        max_token_length: int,
+        split_by_whitespace: bool,
+        split_by_unicode_script: bool,
+        split_by_number: bool,
+        split_digits: bool,
+        allow_whitespace_only_pieces: bool,
+        add_space_prefix: bool,
+        remove_extra_whitespaces: bool,
+        seed_size: int,
+        shrinking_factor: float,
+        num_sub_iterations: int,
+        charsmap: bytes,
+    ) -> Trainer:
+        """A trainer of Unigram. Texts are normalized by `charsmap` first, which may be empty."""
 
     @staticmethod
     def wordpiece(

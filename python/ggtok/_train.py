@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import struct
 from contextlib import ExitStack
+from functools import cache
 from operator import index as as_int
 from tempfile import TemporaryDirectory
 
@@ -37,6 +38,7 @@ MAX_TEXTS = 1 << 16
 _ROLES: dict[str, dict[str, str]] = {
     "bpe": {"bos": "<|endoftext|>", "eos": "<|endoftext|>"},
     "spm": {"unk": "<unk>", "bos": "<s>", "eos": "</s>"},
+    "unigram": {"pad": "<pad>", "eos": "</s>", "unk": "<unk>"},
     "wordpiece": {"pad": "[PAD]", "unk": "[UNK]", "bos": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"},
 }
 """The special tokens of each kind where none are given."""
@@ -44,6 +46,7 @@ _ROLES: dict[str, dict[str, str]] = {
 _KEYS: dict[str, dict[str, Any]] = {
     "bpe": {"general.architecture": "llama", "tokenizer.ggml.model": "gpt2"},
     "spm": {"general.architecture": "llama", "tokenizer.ggml.model": "llama"},
+    "unigram": {"general.architecture": "t5", "tokenizer.ggml.model": "t5"},
     "wordpiece": {
         "general.architecture": "bert",
         "tokenizer.ggml.model": "bert",
@@ -75,8 +78,28 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
         "allow_whitespace_only_pieces": True,
         "add_space_prefix": True,
         "remove_extra_whitespaces": False,
+        "normalization": "identity",
+        "normalize_corpus_only": False,
         "add_bos": True,
         "add_eos": False,
+    },
+    "unigram": {
+        "max_token_length": 16,
+        "byte_fallback": False,
+        "character_coverage": 0.9995,
+        "split_by_whitespace": True,
+        "split_by_unicode_script": True,
+        "split_by_number": True,
+        "split_digits": False,
+        "allow_whitespace_only_pieces": False,
+        "add_space_prefix": True,
+        "remove_extra_whitespaces": True,
+        "seed_size": 1_000_000,
+        "shrinking_factor": 0.75,
+        "num_sub_iterations": 2,
+        "normalization": "nmt_nfkc",
+        "add_bos": False,
+        "add_eos": True,
     },
     "wordpiece": {
         "min_frequency": 2,
@@ -92,7 +115,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 def train(
     corpus: Corpus,
     *,
-    kind: Literal["bpe", "spm", "wordpiece"],
+    kind: Literal["bpe", "spm", "unigram", "wordpiece"],
     vocab_size: int,
     special: Mapping[str, str] | None = None,
     control_tokens: Iterable[str] = (),
@@ -112,25 +135,27 @@ def train(
     Args:
         corpus: The path of a text file in UTF-8, or an iterable of paths (`os.PathLike`) or of texts, or an Arrow
             column of texts. An iterable is read once, in batches, so a corpus may be larger than memory. In files, each
-            line is a text for `spm`; for the others a file is one text, apart from blocks of its lines.
-        kind: `bpe` (byte-level), `spm` (SentencePiece's BPE) or `wordpiece`.
+            line is a text for `spm` and `unigram`; for the others a file is one text, apart from blocks of its lines.
+        kind: `bpe` (byte-level), `spm` (SentencePiece's BPE), `unigram` or `wordpiece`.
         vocab_size: How many tokens, all included.
         special: Special tokens by role: `bos`, `eos`, `eot`, `unk`, `sep`, `pad`, `mask`, `fim_pre`, ... Default:
-            `<|endoftext|>` as `bos` and `eos` for `bpe`; `<unk>`, `<s>` and `</s>` for `spm`; `[PAD]`, `[UNK]`,
-            `[CLS]` (as `bos`), `[SEP]` and `[MASK]` for `wordpiece`.
+            `<|endoftext|>` as `bos` and `eos` for `bpe`; `<unk>`, `<s>` and `</s>` for `spm`; `<pad>`, `</s>` (as
+            `eos`) and `<unk>` for `unigram`; `[PAD]`, `[UNK]`, `[CLS]` (as `bos`), `[SEP]` and `[MASK]` for
+            `wordpiece`.
         control_tokens: Further tokens that text is only read as with `parse_special=True`.
         user_defined_tokens: Tokens that text is always read as.
         unused_tokens: Tokens that are reserved for later.
         name: `general.name` of the file.
         chat_template: A Jinja template.
-        progress: Called at most ten times a second with the phase (`counting` or `merging`), how much is done (bytes of
-            text, or tokens), and of how much (0 while counting). What it raises ends the training.
+        progress: Called at most ten times a second with the phase (`counting`, then `merging`, or `dropping` for
+            `unigram`), how much is done (bytes of text, tokens, or pieces), and of how much (0 while counting). What it
+            raises ends the training.
         threads: How many threads count. Default: the number of cores that this process may use.
         memory: How many bytes counted words may take before they go to a temporary file. Default: no limit.
         **settings: Those of the kind:
 
             - all: `min_frequency`, how often a pair must occur to be merged (`bpe` and `wordpiece` 2, `spm` 1);
-              `max_token_length`, in bytes for `bpe` (no limit), otherwise in characters (`spm` 16).
+              `max_token_length`, in bytes for `bpe` (no limit), otherwise in characters (`spm` and `unigram` 16).
             - `bpe`: `pre`, the pre-tokenizer (`"qwen2"`); `special_first`, whether special tokens have the first ids
               instead of the last; `add_bos` and `add_eos` (`False`). For SuperBPE (`pre="superbpe"`): `transition`,
               after how many tokens merges go on across words, and `first_pre`, the pre-tokenizer before (`"qwen2"`).
@@ -138,6 +163,15 @@ def train(
               `split_by_unicode_script`, `split_by_number`, `split_digits`, `allow_whitespace_only_pieces` (all `True`),
               `remove_extra_whitespaces` (`False`: llama.cpp does not remove any), `character_coverage` (0.9995); and
               `add_space_prefix` (`True`), `add_bos` (`True`), `add_eos` (`False`).
+              `normalization` is for llama.cpp's sake `"identity"`: its SPM encodes text as it is. Others, as for
+              `unigram`, need `normalize_corpus_only=True`, and callers must normalize what they encode.
+            - `unigram`: those of `spm`, but `byte_fallback`, `split_digits`, `allow_whitespace_only_pieces` and
+              `add_bos` are `False`, `remove_extra_whitespaces` and `add_eos` are `True`, and there is no
+              `min_frequency`; llama.cpp's Unigram uses no byte tokens. `normalization` (`"nmt_nfkc"`) is stored in the
+              file: `"nfkc"`, `"nfkc_cf"` or `"nmt_nfkc_cf"` (with case folding), `"identity"` (none), a path
+              (`os.PathLike`) of rules, or a mapping from texts to texts. A file of rules has one in a line: code points
+              in hexadecimal with spaces between them, a tab, and the code points that replace them. `seed_size`
+              (1,000,000), `shrinking_factor` (0.75) and `num_sub_iterations` (2) are sentencepiece's.
             - `wordpiece`: `by`, what pairs are chosen by, `"frequency"` or `"likelihood"`; `lowercase` (`True`) and
               `strip_accents` (as `lowercase`).
 
@@ -175,13 +209,15 @@ def train(
         if role not in keys:
             raise TrainingError(f"special: there is no role {role!r}, only {', '.join(sorted(keys))}")
 
-    tokens = {text: UNKNOWN if role == "unk" and kind == "spm" else CONTROL for role, text in roles.items()}
+    unknown = ("unk",) if kind in ("spm", "unigram") else ()
+    tokens = {text: UNKNOWN if role in unknown else CONTROL for role, text in roles.items()}
     special_tokens = list(tokens.items())
     for texts, token_type in ((control_tokens, CONTROL), (user_defined_tokens, USER_DEFINED), (unused_tokens, UNUSED)):
         if isinstance(texts, str):
             raise TypeError("control_tokens, user_defined_tokens and unused_tokens are iterables of str, not str")
         special_tokens += [(text, token_type) for text in texts]
 
+    core_settings = _core_settings(kind, chosen)
     with ExitStack() as stack:
         spill = None
         if memory is not None:
@@ -193,7 +229,7 @@ def train(
             threads=_num_threads(threads),
             memory=spill,
             progress=progress,
-            **_core_settings(kind, chosen),
+            **core_settings,
         )
         _count(trainer, corpus)
         texts, types, scores, merges = trainer.finish()
@@ -207,14 +243,18 @@ def train(
     }
     if kind == "bpe":
         entries["tokenizer.ggml.merges"] = merges
-    if kind == "spm":
+    if kind in ("spm", "unigram"):
         entries["tokenizer.ggml.scores"] = scores
     entries |= {f"tokenizer.ggml.{keys[role]}": ids[text] for role, text in roles.items()}
     for flag in ("add_bos", "add_eos"):
         if flag in chosen:
             entries[f"tokenizer.ggml.{flag}_token"] = bool(chosen[flag])
-    if kind == "spm":
+    if kind in ("spm", "unigram"):
         entries["tokenizer.ggml.add_space_prefix"] = bool(chosen["add_space_prefix"])
+    if kind == "unigram":
+        entries["tokenizer.ggml.remove_extra_whitespaces"] = bool(chosen["remove_extra_whitespaces"])
+        if charsmap := core_settings["charsmap"]:
+            entries["tokenizer.ggml.precompiled_charsmap"] = charsmap
     if kind == "wordpiece":
         entries["tokenizer.ggml.normalizer.lowercase"] = bool(chosen["lowercase"])
         entries["tokenizer.ggml.normalizer.strip_accents"] = _strip_accents(chosen)
@@ -230,12 +270,39 @@ def _core_settings(kind: str, chosen: dict[str, Any]) -> dict[str, Any]:
     if kind == "bpe":
         first_pre, transition = settings.pop("first_pre"), settings.pop("transition")
         settings["transition"] = None if transition is None else (as_int(transition), first_pre)
+    if kind in ("spm", "unigram"):
+        settings["charsmap"] = _charsmap(settings.pop("normalization"))
+    if kind == "spm" and settings["charsmap"] and not settings.pop("normalize_corpus_only", False):
+        raise TrainingError(
+            "normalization: llama.cpp's SPM does not normalize the text that it encodes; with "
+            "normalize_corpus_only=True only the corpus is normalized"
+        )
+    settings.pop("normalize_corpus_only", None)
     if kind == "wordpiece":
         by = settings.pop("by")
         if by not in ("frequency", "likelihood"):
             raise TrainingError(f"by must be 'frequency' or 'likelihood', not {by!r}")
         settings |= {"by_likelihood": by == "likelihood", "strip_accents": _strip_accents(chosen)}
     return settings
+
+
+@cache
+def _named_charsmap(name: str) -> bytes:
+    return _ggtok.compile_charsmap(name=name)
+
+
+def _charsmap(normalization: str | os.PathLike[str] | Mapping[str, str]) -> bytes:
+    """The character map of a name, of the path of a file of rules, or of rules."""
+    if isinstance(normalization, str):
+        return _named_charsmap(normalization)
+    if isinstance(normalization, os.PathLike):
+        with open(normalization, encoding="utf-8-sig") as file:
+            return _ggtok.compile_charsmap(tsv=file.read())
+    rules = (
+        "\t".join(" ".join(f"{ord(character):X}" for character in text) for text in rule)
+        for rule in normalization.items()
+    )
+    return _ggtok.compile_charsmap(tsv="\n".join(rules))
 
 
 def _strip_accents(chosen: dict[str, Any]) -> bool:
@@ -298,6 +365,8 @@ def _gguf_bytes(entries: Mapping[str, Any]) -> bytes:
                 parts.append(struct.pack("<II", Type.UINT32, value))
             case str():
                 parts.append(struct.pack("<I", Type.STRING) + string(value))
+            case bytes():
+                parts.append(struct.pack("<IIQ", Type.ARRAY, Type.UINT8, len(value)) + value)
             case [] | [bytes(), *_]:
                 parts.append(struct.pack("<IIQ", Type.ARRAY, Type.STRING, len(value)))
                 parts += map(string, value)

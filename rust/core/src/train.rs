@@ -3,7 +3,7 @@
 //! 1. [`WordCounter`] cuts texts into words and counts them (`words`, `split`); what does not fit into memory goes to a
 //!    file (`spill`).
 //! 2. A trainer turns the words into symbols and merges them (`merges`): [`BpeTrainer`], [`SpmTrainer`],
-//!    [`WordPieceTrainer`].
+//!    [`WordPieceTrainer`]. [`UnigramTrainer`] starts with many pieces instead, and drops most of them.
 //! 3. [`Trained`] has tokens, token types, scores and merges as a file's metadata has them.
 //!
 //! The result depends on the corpus and the settings, not on the number of threads or the memory.
@@ -24,6 +24,7 @@
 //! ```
 
 mod bpe;
+mod charsmap;
 mod merges;
 mod pairs;
 mod queue;
@@ -32,6 +33,7 @@ mod split;
 mod spm;
 mod symbols;
 mod table;
+mod unigram;
 mod wordpiece;
 mod words;
 
@@ -40,9 +42,11 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 pub use bpe::{BpeSettings, BpeTrainer};
+pub use charsmap::{NormalizationRules, RulesError, normalizer};
 pub use spill::Spill;
 pub use split::Normalize;
 pub use spm::{SpmSettings, SpmTrainer};
+pub use unigram::{UnigramSettings, UnigramTrainer};
 pub use wordpiece::{Likelihood, WordPieceSettings, WordPieceTrainer};
 pub use words::{WordCounter, Words};
 
@@ -57,6 +61,8 @@ pub enum Phase {
     Counting,
     /// Pairs are merged; done and total are tokens.
     Merging,
+    /// Pieces of Unigram are weighed and dropped; done and total are the pieces to drop.
+    Dropping,
 }
 
 impl Phase {
@@ -65,6 +71,7 @@ impl Phase {
         match self {
             Self::Counting => "counting",
             Self::Merging => "merging",
+            Self::Dropping => "dropping",
         }
     }
 }

@@ -55,7 +55,7 @@ mod _ggtok {
     #[pymodule_export]
     use super::tokenizer::Tokenizer;
     #[pymodule_export]
-    use super::train::Trainer;
+    use super::train::{Trainer, apply_charsmap, compile_charsmap};
     #[pymodule_export]
     use super::vocabulary::{
         attributes, charsmap, id_of_piece, idle_merges, ids_with_prefix, parting, pieces, scores, texts, unmade_tokens,

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use ggtok_core::VocabularyError;
 use ggtok_core::train::{
-    BpeSettings, BpeTrainer, Likelihood, Phase, SpecialToken, SpmSettings, SpmTrainer, TrainError, Trained,
-    WordCounter, WordPieceSettings, WordPieceTrainer,
+    BpeSettings, BpeTrainer, Likelihood, NormalizationRules, Phase, RulesError, SpecialToken, SpmSettings, SpmTrainer,
+    TrainError, Trained, UnigramSettings, UnigramTrainer, WordCounter, WordPieceSettings, WordPieceTrainer, normalizer,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -39,6 +40,7 @@ enum Kind {
     Bpe(BpeTrainer),
     Spm(SpmTrainer),
     WordPiece(WordPieceTrainer),
+    Unigram(UnigramTrainer),
 }
 
 /// Texts and token types.
@@ -126,6 +128,12 @@ impl Raise for Failure {
     }
 }
 
+impl Raise for RulesError {
+    fn raise(self) -> PyErr {
+        training_error(self.to_string())
+    }
+}
+
 impl Raise for TrainError {
     fn raise(self) -> PyErr {
         let message = self.to_string();
@@ -173,7 +181,7 @@ impl Trainer {
 
     /// A trainer of SPM.
     #[staticmethod]
-    #[pyo3(signature = (*, vocab_size, special_tokens, threads, memory, progress, byte_fallback, character_coverage, max_token_length, split_by_whitespace, split_by_unicode_script, split_by_number, split_digits, allow_whitespace_only_pieces, add_space_prefix, remove_extra_whitespaces, min_frequency))]
+    #[pyo3(signature = (*, vocab_size, special_tokens, threads, memory, progress, byte_fallback, character_coverage, max_token_length, split_by_whitespace, split_by_unicode_script, split_by_number, split_digits, allow_whitespace_only_pieces, add_space_prefix, remove_extra_whitespaces, min_frequency, charsmap))]
     #[allow(clippy::too_many_arguments)]
     fn spm(
         vocab_size: usize,
@@ -192,6 +200,7 @@ impl Trainer {
         add_space_prefix: bool,
         remove_extra_whitespaces: bool,
         min_frequency: u64,
+        charsmap: &[u8],
     ) -> PyResult<Self> {
         let trainer = SpmTrainer::new(SpmSettings {
             vocab_size,
@@ -210,8 +219,57 @@ impl Trainer {
             threads,
         });
         let trainer = trainer.map_err(Raise::raise)?;
-        let counter = trainer.counter(None).map_err(Raise::raise)?;
+        let normalize = normalizer(charsmap).map_err(Raise::raise)?;
+        let counter = trainer.counter(normalize).map_err(Raise::raise)?;
         Self::new(Kind::Spm(trainer), vec![counter], memory, progress)
+    }
+
+    /// A trainer of Unigram.
+    #[staticmethod]
+    #[pyo3(signature = (*, vocab_size, special_tokens, threads, memory, progress, byte_fallback, character_coverage, max_token_length, split_by_whitespace, split_by_unicode_script, split_by_number, split_digits, allow_whitespace_only_pieces, add_space_prefix, remove_extra_whitespaces, seed_size, shrinking_factor, num_sub_iterations, charsmap))]
+    #[allow(clippy::too_many_arguments)]
+    fn unigram(
+        vocab_size: usize,
+        special_tokens: Special,
+        threads: usize,
+        memory: Option<Memory>,
+        progress: Option<Py<PyAny>>,
+        byte_fallback: bool,
+        character_coverage: f32,
+        max_token_length: usize,
+        split_by_whitespace: bool,
+        split_by_unicode_script: bool,
+        split_by_number: bool,
+        split_digits: bool,
+        allow_whitespace_only_pieces: bool,
+        add_space_prefix: bool,
+        remove_extra_whitespaces: bool,
+        seed_size: usize,
+        shrinking_factor: f64,
+        num_sub_iterations: usize,
+        charsmap: &[u8],
+    ) -> PyResult<Self> {
+        let spm = SpmSettings {
+            vocab_size,
+            special_tokens: special(special_tokens),
+            byte_fallback,
+            character_coverage,
+            max_piece_length: max_token_length,
+            split_by_whitespace,
+            split_by_unicode_script,
+            split_by_number,
+            split_digits,
+            allow_whitespace_only_pieces,
+            add_dummy_prefix: add_space_prefix,
+            remove_extra_whitespaces,
+            min_frequency: 1,
+            threads,
+        };
+        let settings = UnigramSettings { spm, seed_size, shrinking_factor, num_sub_iterations };
+        let trainer = UnigramTrainer::new(settings).map_err(Raise::raise)?;
+        let normalize = normalizer(charsmap).map_err(Raise::raise)?;
+        let counter = trainer.counter(normalize).map_err(Raise::raise)?;
+        Self::new(Kind::Unigram(trainer), vec![counter], memory, progress)
     }
 
     /// A trainer of WordPiece.
@@ -289,6 +347,7 @@ impl Trainer {
                 Kind::Bpe(trainer) => trainer.train(&first, second.as_ref(), progress),
                 Kind::Spm(trainer) => trainer.train(&first, progress),
                 Kind::WordPiece(trainer) => trainer.train(&first, progress),
+                Kind::Unigram(trainer) => trainer.train(&first, progress),
             }
         })?;
         let Trained { tokens, types, scores, merges } = trained;
@@ -304,4 +363,36 @@ fn special(tokens: Special) -> Vec<SpecialToken> {
 fn utf8(text: &[u8], number: usize) -> PyResult<&str> {
     std::str::from_utf8(text)
         .map_err(|error| invalid(format!("text {number} is not UTF-8 at byte {}", error.valid_up_to())))
+}
+
+/// The character map of named rules, or of rules line by line.
+#[pyfunction]
+#[pyo3(signature = (*, name = None, tsv = None))]
+pub(crate) fn compile_charsmap<'py>(
+    py: Python<'py>,
+    name: Option<String>,
+    tsv: Option<String>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let map = run_long(py, move || {
+        let rules = match name {
+            Some(name) => NormalizationRules::named(&name)?,
+            None => NormalizationRules::from_tsv(&tsv.unwrap_or_default())?,
+        };
+        rules.compile()
+    })?;
+    Ok(PyBytes::new(py, &map))
+}
+
+/// A text as a character map changes it.
+#[pyfunction]
+pub(crate) fn apply_charsmap(py: Python<'_>, charsmap: &[u8], text: &str) -> PyResult<String> {
+    let changed = run_long(py, || {
+        let mut out = Vec::new();
+        match normalizer(charsmap)? {
+            Some(normalize) => normalize(text, &mut out),
+            None => out.extend_from_slice(text.as_bytes()),
+        }
+        Ok::<_, VocabularyError>(out)
+    })?;
+    Ok(String::from_utf8_lossy(&changed).into_owned())
 }

@@ -221,7 +221,7 @@ impl SpmTrainer {
     }
 
     /// Special tokens and byte tokens.
-    fn start(&self) -> Trained {
+    pub(super) fn start(&self) -> Trained {
         let mut trained = Trained::default();
         trained.push_all(&self.settings.special_tokens);
         if self.settings.byte_fallback {
@@ -230,7 +230,7 @@ impl SpmTrainer {
         trained
     }
 
-    fn check_size(&self, num_characters: usize) -> Result<(), TrainError> {
+    pub(super) fn check_size(&self, num_characters: usize) -> Result<(), TrainError> {
         let (size, special) = (self.settings.vocab_size, self.settings.special_tokens.len());
         let alphabet = num_characters + if self.settings.byte_fallback { 256 } else { 0 };
         if size < special + alphabet { Err(TrainError::VocabTooSmall { size, special, alphabet }) } else { Ok(()) }
@@ -295,12 +295,12 @@ impl SpmTrainer {
 }
 
 /// Words are cut from texts at whole characters.
-fn text(word: &[u8]) -> &str {
+pub(super) fn text(word: &[u8]) -> &str {
     std::str::from_utf8(word).unwrap_or_default()
 }
 
 /// The most frequent characters that make up this share of all, most frequent first.
-fn covered(words: &Words, coverage: f32) -> Result<Vec<char>, TrainError> {
+pub(super) fn covered(words: &Words, coverage: f32) -> Result<Vec<char>, TrainError> {
     let mut counts: HashMap<char, u64> = HashMap::new();
     for (word, count) in words.iter() {
         for character in text(word).chars().filter(|&character| character != '\0' && character != BOUNDARY) {
