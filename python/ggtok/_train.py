@@ -6,14 +6,14 @@ The core counts words and merges; this file knows how the settings of each kind 
 from __future__ import annotations
 
 import os
-import struct
+from collections.abc import Sized
 from contextlib import ExitStack
 from functools import cache
 from operator import index as as_int
 from tempfile import TemporaryDirectory
 
 from . import _ggtok
-from ._gguf import Type
+from ._convert.gguf import Packed, gguf_bytes, import_gguf
 from ._tokenizer import Tokenizer, _num_threads, _size
 from .errors import TrainingError
 
@@ -183,6 +183,7 @@ def train(
             corpus, two tokens are equal, or a setting has a wrong value.
         UnsupportedError: There is no pre-tokenizer of that name.
         GgtokError: A text is not UTF-8; the message says which, and where.
+        DependencyError: The package `gguf` is not installed.
         OSError: A file cannot be read, or the temporary file cannot be written.
         TypeError: An argument is of another type, or a setting is not one of the kind.
 
@@ -202,6 +203,7 @@ def train(
         if setting not in _DEFAULTS[kind]:
             known = ", ".join(sorted(_DEFAULTS[kind]))
             raise TypeError(f"{setting!r} is no setting of kind {kind!r}, which has {known}")
+    import_gguf()  # before the work that would be lost without it
     chosen: dict[str, Any] = _DEFAULTS[kind] | settings
     roles = dict(_ROLES[kind] if special is None else special)
     keys = _ggtok.special_keys()
@@ -242,7 +244,7 @@ def train(
         "tokenizer.ggml.token_type": types,
     }
     if kind == "bpe":
-        entries["tokenizer.ggml.merges"] = merges
+        entries["tokenizer.ggml.merges"] = Packed.strings(merges)
     if kind in ("spm", "unigram"):
         entries["tokenizer.ggml.scores"] = scores
     entries |= {f"tokenizer.ggml.{keys[role]}": ids[text] for role, text in roles.items()}
@@ -261,7 +263,7 @@ def train(
     for key, value in (("general.name", name), ("tokenizer.chat_template", chat_template)):
         if value is not None:
             entries[key] = value
-    return Tokenizer.from_gguf(_gguf_bytes(entries))
+    return Tokenizer.from_gguf(gguf_bytes(entries))
 
 
 def _core_settings(kind: str, chosen: dict[str, Any]) -> dict[str, Any]:
@@ -325,7 +327,7 @@ def _count(trainer: _ggtok.Trainer, corpus: Corpus) -> None:
             _count_file(trainer, text)
             continue
         batch.append(text)
-        length += len(text) if hasattr(text, "__len__") else 0  # the core names what is no text
+        length += len(text) if isinstance(text, Sized) else 0  # the core names what is no text
         if length >= BLOCK or len(batch) >= MAX_TEXTS:
             trainer.push(batch, first)
             batch, length, first = [], 0, number + 1
@@ -346,32 +348,3 @@ def _count_file(trainer: _ggtok.Trainer, path: str | os.PathLike[str]) -> None:
             start += taken
             if not block:
                 return
-
-
-def _gguf_bytes(entries: Mapping[str, Any]) -> bytes:
-    """The metadata as a GGUF file of version 3 without tensors. To be replaced by `_write.gguf_bytes`."""
-    parts = [b"GGUF", struct.pack("<IQQ", 3, 0, len(entries))]
-
-    def string(text: str | bytes) -> bytes:
-        data = text.encode() if isinstance(text, str) else text
-        return struct.pack("<Q", len(data)) + data
-
-    for key, value in entries.items():
-        parts.append(string(key))
-        match value:
-            case bool():
-                parts.append(struct.pack("<I?", Type.BOOL, value))
-            case int():
-                parts.append(struct.pack("<II", Type.UINT32, value))
-            case str():
-                parts.append(struct.pack("<I", Type.STRING) + string(value))
-            case bytes():
-                parts.append(struct.pack("<IIQ", Type.ARRAY, Type.UINT8, len(value)) + value)
-            case [] | [bytes(), *_]:
-                parts.append(struct.pack("<IIQ", Type.ARRAY, Type.STRING, len(value)))
-                parts += map(string, value)
-            case [float(), *_]:
-                parts.append(struct.pack(f"<IIQ{len(value)}f", Type.ARRAY, Type.FLOAT32, len(value), *value))
-            case _:
-                parts.append(struct.pack(f"<IIQ{len(value)}i", Type.ARRAY, Type.INT32, len(value), *value))
-    return b"".join(parts)

@@ -130,9 +130,9 @@ def _set(result: Entries, types: Mapping[str, Type], key: str, value: Scalar | N
 
 def _gguf_keys() -> list[str]:
     """The keys that the `gguf` package knows for tokenizers."""
-    from .gguf import _import_gguf
+    from .gguf import import_gguf
 
-    keys = vars(_import_gguf().Keys.Tokenizer).values()
+    keys = vars(import_gguf().Keys.Tokenizer).values()
     return [key for key in keys if isinstance(key, str) and key.startswith(GGML)]
 
 

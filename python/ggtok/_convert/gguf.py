@@ -82,7 +82,7 @@ def gguf_bytes(entries: Mapping[str, Value]) -> bytes:
         GgtokError: A number does not fit its type.
         TypeError: A value is of another type, or an empty list, which does not say what it is a list of.
     """
-    gguf = _import_gguf()
+    gguf = import_gguf()
     types, states = gguf.GGUFValueType, gguf.gguf_writer.WriterState
 
     class Writer(gguf.GGUFWriter):  # type: ignore[misc,name-defined]
@@ -133,7 +133,8 @@ def _typed(key: str, value: Any) -> Typed | Packed:
     raise TypeError(f"the value of {key} must be str, int, float, bool, bytes or a list of them that is not empty")
 
 
-def _import_gguf() -> ModuleType:
+def import_gguf() -> ModuleType:
+    """The package `gguf`, which is optional."""
     try:
         import gguf
         import gguf.gguf_writer

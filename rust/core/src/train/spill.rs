@@ -72,9 +72,8 @@ impl<'a> Runs<'a> {
         while let Some(Reverse((word, number, count))) = heap.pop() {
             interrupt::check();
             heap.extend(runs[number].next(&mut self.file)?.map(|(word, count)| Reverse((word, number, count))));
-            match current.as_ref().filter(|current| **current != word) {
-                Some(word) => found(word, std::mem::take(&mut total)),
-                None => {}
+            if let Some(done) = current.as_ref().filter(|current| **current != word) {
+                found(done, std::mem::take(&mut total));
             }
             total += count;
             current = Some(word);

@@ -9,7 +9,7 @@
 //!
 //! Source: Kudo, "Subword Regularization" (2018); sentencepiece's unigram_model_trainer.cc (0.2.3).
 //!
-//! Deviations:
+//! Differences:
 //! 1. Those of [`segments`] and [`seeds`].
 //! 2. Sums are exact or in double precision and do not depend on the number of threads; sentencepiece adds floats in
 //!    the order of its threads.

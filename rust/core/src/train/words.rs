@@ -16,6 +16,7 @@ use super::table::WordTable;
 use super::{Phase, Progress, TrainError};
 use crate::batch::with_helpers;
 use crate::interrupt;
+use crate::unicode::utf8;
 
 /// Bytes of a file that a thread takes at a time. Not smaller, because a stretch ends at a line.
 const STRETCH: usize = 1 << 16;
@@ -166,7 +167,7 @@ fn first_line(text: &str) -> (&str, usize) {
 
 /// At least [`STRETCH`] bytes of lines, after which comes no whitespace, and their length.
 fn first_stretch(text: &str) -> (&str, usize) {
-    let from = text.floor_char_boundary(STRETCH);
+    let from = utf8::floor(text.as_bytes(), STRETCH);
     let ends = memchr::memchr_iter(b'\n', &text.as_bytes()[from..]).map(|at| from + at + 1);
     let is_end = |end: &usize| text[*end..].chars().next().is_some_and(|next| !next.is_whitespace());
     let len = ends.into_iter().find(is_end).unwrap_or(text.len());

@@ -80,6 +80,6 @@ fn named_rules() {
     let apply = |name, text| NormalizationRules::named(name).unwrap().apply(text);
     assert_eq!(apply("nfkc", "ｶﾞ ①\t～ Ａe\u{301}"), "ガ 1\t~ Aé");
     assert_eq!(apply("nmt_nfkc", "ｶﾞ ①\t～ Ａe\u{301}\u{7}"), "ガ 1 ～ Aé");
-    assert_eq!(apply("nfkc_cf", "ΣΑς ẞ İ Ꭰ"), "σασ ß İ Ꭰ".replace('ß', "ß"));
+    assert_eq!(apply("nfkc_cf", "ΣΑς ẞ İ Ꭰ"), "σασ ß İ Ꭰ");
     assert_eq!(apply("nmt_nfkc_cf", "ＡÉ\u{200B}É"), "aé é");
 }

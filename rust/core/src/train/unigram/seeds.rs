@@ -12,7 +12,7 @@
 //! Source: Abouelhoda et al., "Replacing suffix trees with enhanced suffix arrays" (2004); sentencepiece's
 //! `MakeSeedSentencePieces` (unigram_model_trainer.cc).
 //!
-//! Deviations:
+//! Differences:
 //! 1. A word counts here with its number of occurrences instead of being written so often; sentencepiece sorts the
 //!    whole corpus.
 //! 2. Stretches that always end where a word does are found too. There, what follows them is the next word, so the

@@ -8,9 +8,10 @@
 //! changes nothing for the others.
 //!
 //! Source: sentencepiece's `IsValidSentencePiece` and `LoadSentences` (trainer_interface.cc).
-//! Deviations:
+//! Differences:
 //! 1. A combining mark belongs to the script of the character before it, also at the start of a piece.
 //! 2. No piece spans the cuts in segments of more than 4 KiB; sentencepiece skips lines as long as that.
+//!
 //! Complexity: O(n log n) for n bytes of different words.
 
 use unicode_script::{Script, UnicodeScript};
