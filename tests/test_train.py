@@ -7,6 +7,7 @@ import io
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -366,3 +367,32 @@ def test_ctrl_c_stops_training() -> None:
     with pytest.raises(KeyboardInterrupt):
         ggtok.train(texts, kind="spm", vocab_size=30_000, split_digits=False)
     assert time.perf_counter() - sent < 2
+
+
+def test_command_line(tmp_path: Path) -> None:
+    (tmp_path / "corpus.txt").write_text("low lower lowest newer wider\n" * 20, encoding="utf-8")
+    command = [sys.executable, "-m", "ggtok", "train", "corpus.txt", "-o", "new.gguf", "--vocab-size", "270"]
+    options = ["--special", "eos=<end>", "--control", "<tool>", "--set", "min_frequency=3", "--name", "tiny"]
+    done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("new.gguf: 270 tokens\n", "")
+    expected = ggtok.train(
+        tmp_path / "corpus.txt",
+        kind="bpe",
+        vocab_size=270,
+        special={"eos": "<end>"},
+        control_tokens=["<tool>"],
+        min_frequency=3,
+        name="tiny",
+    )
+    assert ggtok.Tokenizer.from_gguf(tmp_path / "new.gguf") == expected
+    for wrong, message in [
+        (["--set", "min_frequency"], "'min_frequency' is not NAME=VALUE"),
+        (["-o", "nowhere/new.gguf"], "nowhere is no folder to write to"),
+        (["--vocab-size", "9"], "256"),
+        (["--set", "x=1"], "'x' is no setting of bpe"),
+        (["--set", "min_frequency=often"], "min_frequency is int: 'often' is not"),
+    ]:
+        done = subprocess.run([*command, *wrong], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert done.stderr.startswith("ggtok: error: "), done.stderr
+        assert message in done.stderr

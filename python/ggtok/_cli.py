@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from . import GgtokError, Tokenizer, evaluate
+from ._cli_train import add_options as add_train_options
 
 BUILTIN = ("bpe", "spm", "wordpiece", "unigram")
 
@@ -124,6 +125,13 @@ def _parser() -> argparse.ArgumentParser:
     sub.add_argument("--reference", metavar="NAME", help="the text of which the others are translations")
     sub.add_argument("--svg", metavar="PATH", help="write a chart of the bytes per token")
     sub.add_argument("--json", action="store_true", help="write one JSON object per text and vocabulary")
+
+    sub = commands.add_parser(
+        "train",
+        help="train a vocabulary and write it as a GGUF file",
+        description="Trains a vocabulary on text files and writes it as a GGUF file.",
+    )
+    add_train_options(sub)
     return parser
 
 

@@ -55,7 +55,7 @@ _KEYS: dict[str, dict[str, Any]] = {
 }
 """What llama.cpp needs to know a file by."""
 
-_DEFAULTS: dict[str, dict[str, Any]] = {
+DEFAULTS: dict[str, dict[str, Any]] = {
     "bpe": {
         "pre": "qwen2",
         "special_first": False,
@@ -197,14 +197,14 @@ def train(
     >>> [tok.piece(id) for id in tok.encode("a lower flow")]
     [b'a', b' low', b'e', b'r', b' ', b'f', b'low']
     """
-    if kind not in _DEFAULTS:
-        raise TrainingError(f"kind must be one of {', '.join(map(repr, _DEFAULTS))}, not {kind!r}")
+    if kind not in DEFAULTS:
+        raise TrainingError(f"kind must be one of {', '.join(map(repr, DEFAULTS))}, not {kind!r}")
     for setting in settings:
-        if setting not in _DEFAULTS[kind]:
-            known = ", ".join(sorted(_DEFAULTS[kind]))
+        if setting not in DEFAULTS[kind]:
+            known = ", ".join(sorted(DEFAULTS[kind]))
             raise TypeError(f"{setting!r} is no setting of kind {kind!r}, which has {known}")
     import_gguf()  # before the work that would be lost without it
-    chosen: dict[str, Any] = _DEFAULTS[kind] | settings
+    chosen: dict[str, Any] = DEFAULTS[kind] | settings
     roles = dict(_ROLES[kind] if special is None else special)
     keys = _ggtok.special_keys()
     for role in roles:
