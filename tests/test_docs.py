@@ -70,7 +70,7 @@ RUN = [
     ("docs/offsets.md", 10),
     ("docs/parts.md", 3),
     ("docs/streams.md", 10),
-    ("docs/train.md", 6),
+    ("docs/train.md", 5),
 ]
 
 

@@ -892,6 +892,7 @@ def explain(
 def explain_trie(words: Iterable[str | ReadableBuffer], queries: Iterable[str | ReadableBuffer]) -> str:
     """The double array of a few words, built word by word, walked and packed, as JSON."""
 
+@final
 class Trainer:
     """Counts the words of a corpus and trains a vocabulary on them: what `ggtok.train` uses, which says more.
 

@@ -383,7 +383,10 @@ pub(crate) fn compile_charsmap<'py>(
     Ok(PyBytes::new(py, &map))
 }
 
-/// A text as a character map changes it.
+/// A text as a character map changes it; an empty map changes nothing.
+///
+/// Raises:
+///     VocabularyError: The map is damaged.
 #[pyfunction]
 pub(crate) fn apply_charsmap(py: Python<'_>, charsmap: &[u8], text: &str) -> PyResult<String> {
     let changed = run_long(py, || {
