@@ -163,7 +163,7 @@ impl Vocabulary {
     }
 
     /// A token's attributes before the vocabulary was repaired: llama.cpp builds some tables from them.
-    #[cfg(feature = "explain")]
+    #[cfg(any(test, feature = "explain"))]
     pub(crate) fn declared_attributes(&self, id: TokenId) -> Attributes {
         self.declared.get(&id).copied().unwrap_or_else(|| self.attributes(id))
     }
