@@ -4,7 +4,7 @@
 //! BASE + `code`, if CHECK of that cell names the node. A word ends with an end mark, whose cell has the word's value.
 //!
 //! Source: Aoe, "An Efficient Digital Search Algorithm by Using a Double-Array Structure" (1989), without his array of
-//! tails; for the packed form see [`pack`].
+//! tails; for the packed form see `pack.rs`.
 //! Complexity: a look-up is linear in its length; an insertion may try all cells and move all nodes.
 
 mod insert;
