@@ -19,7 +19,7 @@
 //! let mut counter = trainer.counter()?;
 //! counter.push(&["low lower lowest"], &mut progress)?;
 //! let trained = trainer.train(&counter.finish()?, None, &mut progress)?;
-//! assert_eq!(trained.merges, [b"l o", b"lo w"]);
+//! assert_eq!(trained.merges, ["l o", "lo w"].map(Vec::from));
 //! # Ok::<(), ggtok_core::train::TrainError>(())
 //! ```
 

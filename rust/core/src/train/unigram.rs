@@ -82,7 +82,7 @@ impl Default for UnigramSettings {
 /// use ggtok_core::train::{UnigramSettings, UnigramTrainer};
 ///
 /// let mut settings = UnigramSettings::default();
-/// settings.spm.vocab_size = 17;
+/// settings.spm.vocab_size = 18;
 /// let trainer = UnigramTrainer::new(settings)?;
 /// let mut progress = |_, _, _| ControlFlow::Continue(());
 /// let mut counter = trainer.counter(None)?;
