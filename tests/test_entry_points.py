@@ -110,6 +110,34 @@ def comparing(name: str) -> Callable[..., object]:
     return lambda other: getattr(operator, name)(ENCODING, other)
 
 
+TRAINER: dict[str, Any] = {
+    "vocab_size": 300,
+    "special_tokens": [("<s>", 3)],
+    "threads": 2,
+    "memory": None,
+    "progress": None,
+    "min_frequency": 1,
+    "max_token_length": 9,
+}
+SPM_TRAINER = {name: value for name, value in TRAINER.items() if name != "min_frequency"} | {
+    "byte_fallback": True,
+    "character_coverage": 1.0,
+    "split_by_whitespace": True,
+    "split_by_unicode_script": True,
+    "split_by_number": True,
+    "split_digits": True,
+    "allow_whitespace_only_pieces": True,
+    "add_space_prefix": True,
+    "remove_extra_whitespaces": False,
+    "charsmap": b"",
+}
+BPE_TRAINER = TRAINER | {"pre": "gpt-2", "special_first": True, "transition": None}
+
+
+def trainer() -> _ggtok.Trainer:
+    return _ggtok.Trainer.bpe(**BPE_TRAINER)
+
+
 ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.Tokenizer.__new__": (lambda **arguments: _ggtok.Tokenizer(**arguments), DEFINITION),
     "_ggtok.Tokenizer.encode": (CORE.encode, ENCODE),
@@ -229,6 +257,39 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.RawTrace.json": (RAW_TRACE.json, {}),
     "_ggtok.RawTrace.tokens": (RAW_TRACE.tokens, {}),
     "_ggtok.RawTrace.why": (RAW_TRACE.why, {"start": 0, "end": 1}),
+    "_ggtok.Trainer.bpe": (_ggtok.Trainer.bpe, BPE_TRAINER),
+    "_ggtok.Trainer.spm": (_ggtok.Trainer.spm, SPM_TRAINER | {"min_frequency": 1}),
+    "_ggtok.Trainer.unigram": (
+        _ggtok.Trainer.unigram,
+        SPM_TRAINER | {"seed_size": 99, "shrinking_factor": 0.75, "num_sub_iterations": 1},
+    ),
+    "_ggtok.Trainer.wordpiece": (
+        _ggtok.Trainer.wordpiece,
+        TRAINER | {"by_likelihood": True, "lowercase": True, "strip_accents": True},
+    ),
+    "_ggtok.Trainer.push": (lambda **arguments: trainer().push(**arguments), {"texts": ["a b"], "first": 0}),
+    "_ggtok.Trainer.push_file": (
+        lambda **arguments: trainer().push_file(**arguments),
+        {"block": b"a b", "is_last": True, "path": "a", "start": 0},
+    ),
+    "_ggtok.Trainer.finish": (lambda: trainer().finish(), {}),
+    "train": (
+        ggtok.train,
+        {
+            "corpus": ["a b a b"],
+            "kind": "bpe",
+            "vocab_size": 258,
+            "special": {"eos": "</s>"},
+            "control_tokens": ["<a>"],
+            "user_defined_tokens": ["<b>"],
+            "unused_tokens": ["<c>"],
+            "name": "a",
+            "chat_template": "a",
+            "progress": None,
+            "threads": 2,
+            "memory": 1 << 20,
+        },
+    ),
     "_ggtok.apply_charsmap": (_ggtok.apply_charsmap, {"charsmap": b"", "text": "a"}),
     "_ggtok.compile_charsmap": (_ggtok.compile_charsmap, {"name": "identity", "tsv": None}),
     "_ggtok.families": (_ggtok.families, {}),

@@ -797,12 +797,7 @@ def apply_charsmap(charsmap: bytes, text: str) -> str:
     """
 
 def compile_charsmap(*, name: str | None = None, tsv: str | None = None) -> bytes:
-    """The character map of the rules of that name, or of rules line by line; empty for no rules.
-
-    >>> from ggtok import _ggtok
-    >>> len(_ggtok.compile_charsmap(tsv="FF21\\t41"))
-    2054
-    """
+    """The character map of named rules, or of rules line by line."""
 
 def special_keys() -> dict[str, str]:
     """The keys that give the ids of special tokens, without `tokenizer.ggml.` at their start, by name."""

@@ -43,22 +43,23 @@ enum Kind {
     Unigram(UnigramTrainer),
 }
 
-/// Texts and token types.
-type Special = Vec<(String, i32)>;
+/// Texts and token types, in a list, because the length of another sequence may be wrong.
+type Special<'py> = Bound<'py, PyList>;
 /// How much memory counting may take, and the paths of two files for what does not fit.
-type Memory = (usize, Vec<PathBuf>);
+type Memory<'py> = (usize, Bound<'py, PyList>);
 
 impl Trainer {
     fn new(
         kind: Kind,
         counters: Vec<WordCounter<'static>>,
-        memory: Option<Memory>,
+        memory: Option<Memory<'_>>,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let mut counters = counters;
         if let Some((memory, paths)) = memory {
             let share = memory / counters.len().max(1);
             let spilled = counters.into_iter().zip(paths).map(|(counter, path)| {
+                let path: PathBuf = path.extract()?;
                 let file = File::options().read(true).write(true).create_new(true).open(path)?;
                 Ok(counter.with_spill(share, file))
             });
@@ -153,9 +154,9 @@ impl Trainer {
     #[allow(clippy::too_many_arguments)]
     fn bpe(
         vocab_size: usize,
-        special_tokens: Special,
+        special_tokens: Special<'_>,
         threads: usize,
-        memory: Option<Memory>,
+        memory: Option<Memory<'_>>,
         progress: Option<Py<PyAny>>,
         pre: String,
         special_first: bool,
@@ -166,7 +167,7 @@ impl Trainer {
         let trainer = BpeTrainer::new(BpeSettings {
             vocab_size,
             pre,
-            special_tokens: special(special_tokens),
+            special_tokens: special(&special_tokens)?,
             special_first,
             min_frequency,
             max_token_length: max_token_length.unwrap_or(usize::MAX),
@@ -185,9 +186,9 @@ impl Trainer {
     #[allow(clippy::too_many_arguments)]
     fn spm(
         vocab_size: usize,
-        special_tokens: Special,
+        special_tokens: Special<'_>,
         threads: usize,
-        memory: Option<Memory>,
+        memory: Option<Memory<'_>>,
         progress: Option<Py<PyAny>>,
         byte_fallback: bool,
         character_coverage: f32,
@@ -204,7 +205,7 @@ impl Trainer {
     ) -> PyResult<Self> {
         let trainer = SpmTrainer::new(SpmSettings {
             vocab_size,
-            special_tokens: special(special_tokens),
+            special_tokens: special(&special_tokens)?,
             byte_fallback,
             character_coverage,
             max_piece_length: max_token_length,
@@ -230,9 +231,9 @@ impl Trainer {
     #[allow(clippy::too_many_arguments)]
     fn unigram(
         vocab_size: usize,
-        special_tokens: Special,
+        special_tokens: Special<'_>,
         threads: usize,
-        memory: Option<Memory>,
+        memory: Option<Memory<'_>>,
         progress: Option<Py<PyAny>>,
         byte_fallback: bool,
         character_coverage: f32,
@@ -251,7 +252,7 @@ impl Trainer {
     ) -> PyResult<Self> {
         let spm = SpmSettings {
             vocab_size,
-            special_tokens: special(special_tokens),
+            special_tokens: special(&special_tokens)?,
             byte_fallback,
             character_coverage,
             max_piece_length: max_token_length,
@@ -278,9 +279,9 @@ impl Trainer {
     #[allow(clippy::too_many_arguments)]
     fn wordpiece(
         vocab_size: usize,
-        special_tokens: Special,
+        special_tokens: Special<'_>,
         threads: usize,
-        memory: Option<Memory>,
+        memory: Option<Memory<'_>>,
         progress: Option<Py<PyAny>>,
         by_likelihood: bool,
         min_frequency: u64,
@@ -290,7 +291,7 @@ impl Trainer {
     ) -> PyResult<Self> {
         let trainer = WordPieceTrainer::new(WordPieceSettings {
             vocab_size,
-            special_tokens: special(special_tokens),
+            special_tokens: special(&special_tokens)?,
             by: if by_likelihood { Likelihood::Gain } else { Likelihood::Frequency },
             min_frequency,
             max_token_length: max_token_length.unwrap_or(usize::MAX),
@@ -356,8 +357,9 @@ impl Trainer {
     }
 }
 
-fn special(tokens: Special) -> Vec<SpecialToken> {
-    tokens.into_iter().map(|(text, kind)| SpecialToken { text, kind }).collect()
+fn special(tokens: &Special<'_>) -> PyResult<Vec<SpecialToken>> {
+    let token = |item: Bound<'_, PyAny>| item.extract().map(|(text, kind)| SpecialToken { text, kind });
+    tokens.iter().map(token).collect()
 }
 
 fn utf8(text: &[u8], number: usize) -> PyResult<&str> {
