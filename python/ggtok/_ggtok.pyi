@@ -933,7 +933,7 @@ class Trainer:
         min_frequency: int,
         charsmap: bytes,
     ) -> Trainer:
-        """A trainer of SPM. Texts are normalized by `charsmap` first, which may be empty."""
+        """A trainer of SPM."""
 
     @staticmethod
     def unigram(
@@ -958,7 +958,7 @@ class Trainer:
         num_sub_iterations: int,
         charsmap: bytes,
     ) -> Trainer:
-        """A trainer of Unigram. Texts are normalized by `charsmap` first, which may be empty."""
+        """A trainer of Unigram."""
 
     @staticmethod
     def wordpiece(
