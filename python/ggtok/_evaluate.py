@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from . import _ggtok
 from ._tokenizer import READ_SIZE, Tokenizer
-from ._vocab import TokenAttribute as A
+from ._vocab import TokenAttribute
 from .errors import GgtokError
 
 TYPE_CHECKING = False
@@ -275,7 +275,8 @@ def _parts(path: os.PathLike[str]) -> Iterator[bytes]:
 def _kinds(tokenizer: Tokenizer) -> tuple[set[int], set[int], set[int]]:
     """The tokens that stand for unknown text, those for a part of a character, and all that a text can have."""
     # As plain numbers: flags of an enumeration take ten times as long.
-    lost, byte, never = (int(bits) for bits in (A.UNKNOWN, A.BYTE, A.UNKNOWN | A.UNUSED | A.CONTROL))
+    lost, byte = int(TokenAttribute.UNKNOWN), int(TokenAttribute.BYTE)
+    never = lost | int(TokenAttribute.UNUSED | TokenAttribute.CONTROL)
     attributes, pieces = memoryview(_ggtok.attributes(tokenizer)).cast("H").tolist(), tokenizer.vocab.pieces
     unknown = {id for id, bits in enumerate(attributes) if bits & lost} | {-1}
     if (unk := tokenizer.vocab.unk_id) is not None:
