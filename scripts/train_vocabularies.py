@@ -1,12 +1,12 @@
 """Trains the four vocabularies inside the wheel, `python/ggtok/vocabularies/{spm,bpe,wordpiece,unigram}.gguf`.
 
-`ggtok.train` makes them from the corpora under `$GGTOK_SHARED/corpora`, which are credited in `docs/vocabularies.md` and
-in each file. It takes half a minute. The same texts give the same bytes:
+`ggtok.train` makes them from the corpora under `$GGTOK_SHARED/corpora`, which are credited in `docs/vocabularies.md`
+and in each file. It takes half a minute. The same texts give the same bytes:
 
     GGTOK_SHARED=../shared .venv/bin/python scripts/train_vocabularies.py
 
-With `--report` nothing is trained: llama.cpp opens the four files (`xllamacpp` is in the extra `test`), and the table of
-sizes and characters per token in `docs/vocabularies.md` is printed.
+With `--report` nothing is trained: llama.cpp opens the four files (`xllamacpp` is in the extra `test`), and the table
+of sizes and characters per token in `docs/vocabularies.md` is printed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ EDITS: dict[str, dict[str, Any]] = {
 
 def train(name: str) -> None:
     """Trains one vocabulary, and writes it with its credits."""
-    metadata = {
+    metadata: dict[str, str | int] = {
         "general.description": "A small vocabulary for examples and tests: see docs/vocabularies.md of ggtok",
         "general.license": "mit",
         "general.dataset.count": len(CREDITS),
