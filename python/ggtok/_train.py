@@ -159,8 +159,9 @@ def train(
               `max_token_length`, in bytes for `bpe` (no limit), otherwise in characters (`spm` and `unigram` 16).
             - `bpe`: `pre`, the pre-tokenizer (`"qwen2"`); `special_first`, whether special tokens have the first ids
               instead of the last; `whole_characters`, whether every character of the corpus becomes a token before
-              pairs are counted (`max_token_length` is in characters then); `add_bos` and `add_eos` (`False`). For SuperBPE (`pre="superbpe"`): `transition`,
-              after how many tokens merges go on across words, and `first_pre`, the pre-tokenizer before (`"qwen2"`).
+              pairs are counted (`max_token_length` is in characters then); `add_bos` and `add_eos` (all `False`). For
+              SuperBPE (`pre="superbpe"`): `transition`, after how many tokens merges go on across words, and
+              `first_pre`, the pre-tokenizer before (`"qwen2"`).
             - `spm`, as sentencepiece's trainer calls them: `byte_fallback`, `split_by_whitespace`,
               `split_by_unicode_script`, `split_by_number`, `split_digits`, `allow_whitespace_only_pieces` (all `True`),
               `remove_extra_whitespaces` (`False`: llama.cpp does not remove any), `character_coverage` (0.9995); and
