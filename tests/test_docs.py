@@ -55,7 +55,7 @@ RUN = [
     ("docs/chunks.md", 4),
     ("docs/convert.md", 15),
     ("docs/coming-from/index.md", 4),
-    ("docs/coming-from/llama-cpp-python.md", 8),
+    ("docs/coming-from/llama-cpp-python.md", 7),
     ("docs/coming-from/sentencepiece.md", 8),
     ("docs/coming-from/tiktoken.md", 8),
     ("docs/coming-from/tokenizers.md", 8),
