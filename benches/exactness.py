@@ -6,7 +6,7 @@
 1. ggtok answers every recorded case of llama.cpp: each vocabulary, and each pre-tokenizer name.
 2. Every peer encodes the corpora in documents of 4 KiB, and the recorded texts, with the same vocabularies.
 
-Takes the options of compare.py, and needs the folder that GGTOK_SHARED names, and ggtok in the interpreter that runs it.
+Takes the options of compare.py. Needs the folder that GGTOK_SHARED names, and ggtok in the interpreter that runs it.
 """
 
 from __future__ import annotations
@@ -71,14 +71,13 @@ def measure() -> dict[str, Any]:
 def kinds(cases: Cases) -> str:
     """ggtok on every recorded case."""
     names = f"{len(_ggtok.pretokenizers())} pre-tokenizer names"
-    rows = [
-        [KINDS[kind], f"{count['files']} vocabularies" if count["files"] > 1 else "1 vocabulary", count]
-        for kind in KINDS
-        if (count := cases.get(kind))
-    ]
-    rows.insert(1, [f"BPE, {names}", f"{cases['pre']['files']} of them, with GPT-2's vocabulary", cases["pre"]])
-    total = {key: sum(count[key] for count in cases.values()) for key in ("cases", "differing")}
-    cells = [[a, b, f"{c['cases']:,}", f"**{c['differing']:,}**"] for a, b, c in [*rows, ["all", "", total]]]
+    rows = []
+    for kind, name in KINDS.items():
+        num_files = cases[kind]["files"]
+        rows.append((name, f"{num_files} vocabularies" if num_files > 1 else "1 vocabulary", cases[kind]))
+    rows.insert(1, (f"BPE, {names}", f"{cases['pre']['files']} of them, with GPT-2's vocabulary", cases["pre"]))
+    rows.append(("all", "", {key: sum(count[key] for count in cases.values()) for key in ("cases", "differing")}))
+    cells = [[name, files, f"{count['cases']:,}", f"**{count['differing']:,}**"] for name, files, count in rows]
     return table(["kind", "recorded with", "answers compared", "that differ"], cells)
 
 
@@ -100,10 +99,11 @@ def peers(results: list[dict[str, Any]]) -> str:
         return f"{documents['documents']:,} · {texts['texts']:,}"
 
     def named(name: str) -> str:
-        version = next((row["answer"]["version"] for row in results if row["peer"] == name and "version" in row["answer"]))
-        return "**ggtok**" if name == OURS else f"{label(name)} {version}"
+        versions = (row["answer"].get("version") for row in results if row["peer"] == name)
+        return "**ggtok**" if name == OURS else f"{label(name)} {next(filter(None, versions))}"
 
-    rows = [[named(name), *(cell(name, vocabulary) for vocabulary in vocabularies)] for name in NAMES if name != REFERENCE]
+    names = [name for name in NAMES if name != REFERENCE]
+    rows = [[named(name), *(cell(name, vocabulary) for vocabulary in vocabularies)] for name in names]
     head = ["documents · recorded texts with other ids", *map(with_kind, vocabularies)]
     return table(head, [["*compared*", *map(sizes, vocabularies)], *rows])
 

@@ -23,6 +23,7 @@ ALGORITHMS = {
     "test": "for llama.cpp's own tests: five bytes make a token",
     "none": "no vocabulary: the file opens, and encoding raises `VocabularyError`",
 }
+PLAIN_BYTES = "Pieces keep their bytes, which are not spelled as GPT-2's printable characters."
 FLAGS = ("clean_spaces", "ignore_merges", "add_bos", "add_sep", "escape_whitespaces")
 
 
@@ -49,7 +50,7 @@ def page() -> str:
     family_parts = []
     for name, family in families.items():
         patterns = "".join(f"    {shown(pattern)}\n" for pattern in family["patterns"])
-        pieces = "" if family["byte_encode"] else "\nPieces keep their bytes, which are not spelled as GPT-2's printable characters.\n"
+        pieces = "" if family["byte_encode"] else f"\n{PLAIN_BYTES}\n"
         family_parts.append(f"### {name}\n{pieces}\n{patterns or 'No pattern.' + chr(10)}")
     return f"""\
 # What is supported
@@ -73,8 +74,8 @@ warning. The flags are defaults; a file can override those that have a key.
 {table(("name", "family", "flags"), name_rows)}
 ## Families
 
-The patterns of a family apply one after another, each to the pieces that the one before leaves. Line ends and characters
-beyond ASCII are shown as escapes.
+The patterns of a family apply one after another, each to the pieces that the one before leaves. Line ends and
+characters beyond ASCII are shown as escapes.
 
 {chr(10).join(family_parts)}"""
 
