@@ -1,4 +1,4 @@
-"""In what two tokenizers differ: settings, special tokens, tokens, merges; and where the ids of a text part."""
+"""How two tokenizers differ: settings, special tokens, tokens, merges; and where their ids for a text begin to differ."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Parting(NamedTuple):
 
 
 class Diff:
-    """In what two tokenizers differ, as `ggtok.diff` returns it. It is true if they differ in anything.
+    """How two tokenizers differ, as `ggtok.diff` returns it. It is true if they differ in anything.
 
     `print` shows a summary, `to_dict` returns everything for JSON.
     """
