@@ -1,4 +1,4 @@
-"""How two tokenizers differ: settings, special tokens, tokens, merges; and where their ids for a text begin to differ."""
+"""How two tokenizers differ: settings, special tokens, tokens, merges; and where their ids for a text part ways."""
 
 from __future__ import annotations
 
