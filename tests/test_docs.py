@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import os
 import pkgutil
 import re
@@ -171,6 +172,17 @@ def test_generated_pages_are_current(script: str) -> None:
     command = [sys.executable, str(ROOT / "scripts" / script), "--check"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/deviations.md"])
+def test_tables_of_exactness_are_current(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `python benches/exactness.py --report` writes them."""
+    monkeypatch.syspath_prepend(str(ROOT / "benches"))
+    exactness: Any = importlib.import_module("exactness")
+    data = json.loads(exactness.RESULTS.read_text(encoding="utf-8"))
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert f"<!-- exactness:begin -->\n{exactness.kinds(data['cases'])}<!-- exactness:end -->" in text
+    assert f"<!-- peers:begin -->\n{exactness.peers(data['results'])}<!-- peers:end -->" in text
 
 
 @pytest.mark.parametrize(
