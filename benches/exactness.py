@@ -82,7 +82,7 @@ def kinds(cases: Cases) -> str:
 
 
 def peers(results: list[dict[str, Any]]) -> str:
-    """Documents and recorded texts with other ids, for every peer and vocabulary."""
+    """Documents and recorded texts whose ids differ, for every peer and vocabulary."""
     found = {(row["measurement"], row["peer"], row["vocabulary"]): row["answer"] for row in results}
     vocabularies = list(dict.fromkeys(row["vocabulary"] for row in results))
 
@@ -104,7 +104,7 @@ def peers(results: list[dict[str, Any]]) -> str:
 
     names = [name for name in NAMES if name != REFERENCE]
     rows = [[named(name), *(cell(name, vocabulary) for vocabulary in vocabularies)] for name in names]
-    head = ["documents · recorded texts with other ids", *map(with_kind, vocabularies)]
+    head = ["differing documents · recorded texts", *map(with_kind, vocabularies)]
     return table(head, [["*compared*", *map(sizes, vocabularies)], *rows])
 
 
