@@ -10,7 +10,7 @@ import shutil
 import sys
 
 from . import Tokenizer
-from ._cli import UsageError, _print_json, _texts, _tokenizer
+from ._cli.legacy import UsageError, _print_json, _texts, _tokenizer
 from ._explain import compare
 from ._explain.html import compare_page, trie_page
 from ._explain.step import walk

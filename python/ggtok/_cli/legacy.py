@@ -1,70 +1,40 @@
-"""The command line: the Python API for people and shell scripts.
-
-On a terminal the output is laid out to be read. Into a pipe or file `encode` writes one line of ids per text, `count`
-one number per text, and `decode` exactly the bytes of the text. `--json` writes one JSON object per text, in ASCII, so
-that it is valid in every locale; a text that is not UTF-8 is `{"base64": "..."}`.
-Exit codes: 0, 1 if the reader of the output has closed it, 2 for errors in arguments, files or texts (one line on
-standard error), 130 after Ctrl-C.
-"""
+"""The commands that are not in `commands/` yet, on argparse."""
 
 from __future__ import annotations
 
 import argparse
 import base64
 import csv
-import io
 import json
 import os
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from . import GgtokError, Tokenizer, evaluate
-from ._cli_train import add_options as add_train_options
+import click
+
+from .. import Tokenizer, evaluate
+from .._cli_train import add_options as add_train_options
 
 BUILTIN = ("bpe", "spm", "wordpiece", "unigram")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code."""
-    arguments = _parser().parse_args(argv)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("always")
-            warnings.showwarning = lambda message, *_: print(f"ggtok: warning: {message}", file=sys.stderr)
-            arguments.run(arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # so that the interpreter does not fail to flush it at exit
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-    except (GgtokError, UsageError) as error:
-        return _fail(str(error))
-    return 0
+UsageError = click.ClickException
 
 
-class UsageError(Exception):
-    """An argument that makes no sense."""
-
-
-def _fail(message: str) -> int:
-    print(f"ggtok: error: {' '.join(message.splitlines())}", file=sys.stderr)
-    return 2
+@click.command(add_help_option=False, context_settings={"ignore_unknown_options": True})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def command(context: click.Context, arguments: tuple[str, ...]) -> None:
+    """The commands that are not moved yet."""
+    parsed = _parser().parse_args([context.info_name or "", *arguments])
+    parsed.run(parsed)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ggtok", description="Text to tokens and back, exactly as llama.cpp does, from a GGUF file's metadata."
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
     def command(name: str, run: Callable[[argparse.Namespace], None], help: str) -> argparse.ArgumentParser:
@@ -99,14 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         )
         return sub
 
-    of_texts("encode", _encode, "turn texts into token ids")
-    of_texts("count", _count, "count the tokens of texts")
     add_explain_options(of_texts("explain", _explain, "show every step from texts to their tokens"))
-
-    sub = command("decode", _decode, "turn token ids into text")
-    sub.add_argument("id", nargs="*", help="token ids (default: from standard input)")
-    sub.add_argument("--remove-special", action="store_true", help="remove the BOS and EOS that encoding adds")
-    sub.add_argument("--unparse-special", action="store_true", help="write special tokens as their text")
 
     sub = command("inspect", _inspect, "show what a file's tokenizer is")
     sub.add_argument("path", nargs="?", metavar="MODEL", help="like --model")
@@ -150,54 +113,6 @@ def add_explain_options(sub: argparse.ArgumentParser) -> None:
     modes.add_argument(
         "--trie", nargs="+", metavar="WORD", help="build, walk and pack a double array; looks up the words and each -p"
     )
-
-
-class _Version(argparse.Action):
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version
-
-        print(f"ggtok {version('ggtok')}")
-        parser.exit()
-
-
-def _encode(arguments: argparse.Namespace) -> None:
-    tokenizer = _tokenizer(arguments)
-    for _, text in _texts(arguments):
-        ids = tokenizer.encode(text, add_special=not arguments.no_special, parse_special=arguments.parse_special)
-        if arguments.json:
-            _print_json(ids=ids, pieces=[_lossless(tokenizer.piece(id)) for id in ids])
-        elif sys.stdout.isatty():
-            for id in ids:
-                print(f"{id:>8}  {_shown(tokenizer.piece(id))}")
-        else:
-            print(*ids)
-
-
-def _count(arguments: argparse.Namespace) -> None:
-    tokenizer = _tokenizer(arguments)
-    several = len(arguments.text) + len(arguments.file) > 1
-    for name, text in _texts(arguments):
-        count = tokenizer.count(text, add_special=not arguments.no_special, parse_special=arguments.parse_special)
-        if arguments.json:
-            _print_json(count=count)
-        elif several and sys.stdout.isatty():
-            print(f"{count:>8}  {name}")
-        else:
-            print(count)
-
-
-def _decode(arguments: argparse.Namespace) -> None:
-    tokenizer = _tokenizer(arguments)
-    text = tokenizer.decode_bytes(
-        _ids(arguments), remove_special=arguments.remove_special, unparse_special=arguments.unparse_special
-    )
-    if arguments.json:
-        _print_json(text=_lossless(text))
-        return
-    if sys.stdout.isatty():
-        text += b"\n"
-    sys.stdout.flush()
-    sys.stdout.buffer.write(text)
 
 
 def _inspect(arguments: argparse.Namespace) -> None:
@@ -252,7 +167,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
 
 
 def _explain(arguments: argparse.Namespace) -> None:
-    from ._cli_explain import run
+    from .._cli_explain import run
 
     run(arguments)
 
@@ -300,16 +215,6 @@ def _texts(arguments: argparse.Namespace) -> Iterator[tuple[str, bytes]]:
         else:
             with open(path, "rb") as file:
                 yield path, file.read()
-
-
-def _ids(arguments: argparse.Namespace) -> list[int]:
-    """Ids separated by white space, commas or brackets, so that a printed list can be pasted."""
-    texts = arguments.id or [sys.stdin.buffer.read().decode("utf-8", "backslashreplace")]
-    words = " ".join(texts).translate(str.maketrans("[],", "   ")).split()
-    try:
-        return [int(word) for word in words]
-    except ValueError as error:
-        raise UsageError(f"token ids must be integers: {error}") from None
 
 
 def _lossless(text: bytes) -> str | dict[str, str]:
