@@ -18,8 +18,10 @@ import click
 from ..errors import GgtokError
 from .output import flush, give_up_output, shown_warnings, to_stderr
 
-COMMANDS = ("encode", "count", "explain", "train", "evaluate", "inspect")
-NOT_MOVED = ("explain", "train", "evaluate", "inspect")
+COMMANDS = (
+    *("encode", "decode", "count", "split", "chat", "explain", "train", "evaluate"),
+    *("inspect", "check", "diff", "search", "bench", "completion"),
+)
 
 
 class Commands(click.Group):
@@ -31,8 +33,7 @@ class Commands(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module = ".legacy" if name in NOT_MOVED else f".commands.{name}"
-        command: click.Command = import_module(module, __name__).command
+        command: click.Command = import_module(f".commands.{name}", __name__).command
         return command
 
 

@@ -6,7 +6,7 @@ import functools
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO, TypeVar
@@ -71,10 +71,14 @@ def takes_texts(function: Command) -> Command:
     @click.option("-p", "--text", multiple=True, metavar="TEXT", help="A text itself; repeatable.")
     @functools.wraps(function)
     def command(*args: Any, files: tuple[str, ...], text: tuple[str, ...], **others: Any) -> Any:
-        sources = [Source(None, os.fsencode(each)) for each in text] + [Source(path) for path in files]
-        for path in files:
-            if path != "-" and not os.path.exists(path):
-                raise click.ClickException(f"{path!r} is no file; a text itself is given with -p")
-        return function(*args, sources=sources or [Source("-")], **others)
+        return function(*args, sources=sources_of(files, text), **others)
 
     return command  # type: ignore[return-value]
+
+
+def sources_of(files: Sequence[str], texts: Sequence[str]) -> list[Source]:
+    """The inputs in the order texts, files; standard input if there are none."""
+    for path in files:
+        if path != "-" and not os.path.exists(path):
+            raise click.ClickException(f"{path!r} is no file; a text itself is given with -p")
+    return [Source(None, os.fsencode(text)) for text in texts] + [Source(path) for path in files or ["-"][: not texts]]

@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from .. import Tokenizer
+from .completion import GGUF
 from .output import to_stderr
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -49,7 +50,9 @@ class Model:
 def takes_model(function: Command) -> Command:
     """Gives a command `-m`, `--builtin` and `--override-kv`, and passes it `model: Model`."""
 
-    @click.option("-m", "--model", metavar="FILE", envvar="GGTOK_MODEL", show_envvar=True, help="A GGUF file.")
+    @click.option(
+        "-m", "--model", type=GGUF, metavar="FILE", envvar="GGTOK_MODEL", show_envvar=True, help="A GGUF file."
+    )
     @click.option("--builtin", type=click.Choice(BUILTIN), help="An embedded vocabulary, if no file is given: bpe.")
     @click.option(
         "--override-kv",

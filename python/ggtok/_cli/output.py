@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
 import os
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 
 def to_stderr(message: str) -> None:
@@ -56,4 +58,13 @@ def lossless(text: bytes) -> str | dict[str, str]:
 
 def print_json(**values: object) -> None:
     """One JSON object on a line, in ASCII, so that it is valid in every locale."""
-    print(json.dumps(values))
+    print(json.dumps(_finite(values)))
+
+
+def _finite(value: Any) -> Any:
+    """A value without numbers that JSON cannot say: these become strings."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    return [*map(_finite, value)] if isinstance(value, (list, tuple)) else value
