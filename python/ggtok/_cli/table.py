@@ -28,7 +28,7 @@ STYLES = {"error:": "bold red", "warning:": "yellow", "note:": "cyan"}
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     """Names and values. A name that repeats is shown once, a pair without a value not at all."""
-    pairs = [pair for pair in pairs if pair[1]]
+    pairs = [(printable(name), printable(value)) for name, value in pairs if value]
     names = [name if number == 0 or pairs[number - 1][0] != name else "" for number, (name, _) in enumerate(pairs)]
     rows = [(name, value) for name, (_, value) in zip(names, pairs, strict=True)]
     if sys.stdout.isatty():
@@ -36,7 +36,7 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
     else:
         width = max((columns_of(name) for name in names), default=0)
         for name, value in rows:
-            print(f"{padded(name, width, right=False)}{GAP}{printable(value)}".rstrip())
+            print(f"{padded(name, width, right=False)}{GAP}{value}".rstrip())
 
 
 def print_table(head: Row, rows: Sequence[Row], right: Container[int] = ()) -> None:
@@ -102,7 +102,7 @@ def _print_fitted(head: Row | None, rows: Sequence[Row], right: Container[int]) 
 def _styled(cell: str) -> Text:
     from rich.text import Text
 
-    text = Text(printable(cell))
+    text = Text(cell)
     first = cell.partition(" ")[0]
     if first in STYLES:
         text.stylize(STYLES[first], 0, len(first))
