@@ -18,7 +18,7 @@ import click
 from ..errors import GgtokError
 from .output import flush, give_up_output, shown_warnings, to_stderr
 
-COMMANDS = ("encode", "count", "explain", "train", "evaluate", "inspect")
+COMMANDS = ("encode", "decode", "count", "split", "chat", "explain", "train", "evaluate", "inspect")
 NOT_MOVED = ("explain", "train", "evaluate", "inspect")
 
 
@@ -56,6 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     if "_GGTOK_COMPLETE" in os.environ:
         group.main(prog_name="ggtok")  # answers the shell and exits
+    if sys.stdout is None:
+        return _fail("standard output is closed")
     try:
         with shown_warnings():
             code = _run(list(sys.argv[1:] if argv is None else argv))
