@@ -127,7 +127,7 @@ def test_trie(capsys: pytest.CaptureFixture[str]) -> None:
         (["--builtin", "spm", "--trie", "x"], "--trie takes words, and no -m"),
         (["--trie"], "--trie needs words as arguments"),
         (["--step", "--trie", "x"], "--step, --why, --compare and --trie: give one of them"),
-        ([TEXT], "'What is LoRA?' is no file; a text itself is given with -p"),
+        ([TEXT], "What is LoRA?: no such file (a text itself is given with -p)"),
         (["-p", "a", "--compare", "absent.gguf", "b.gguf"], "absent.gguf: No such file or directory"),
         (["--trie", "a", ""], "empty"),
     ],

@@ -57,6 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     if "_GGTOK_COMPLETE" in os.environ:
         group.main(prog_name="ggtok")  # answers the shell and exits
+    if sys.stdout is None:
+        return _fail("standard output is closed")
     try:
         with shown_warnings():
             code = _run(list(sys.argv[1:] if argv is None else argv))

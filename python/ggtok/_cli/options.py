@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -13,7 +14,7 @@ from click.core import ParameterSource
 
 from .. import Tokenizer
 from .completion import GGUF
-from .output import to_stderr
+from .output import printable, to_stderr
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -34,6 +35,11 @@ class Model:
     @property
     def is_given(self) -> bool:
         return self.path is not None or self.builtin is not None
+
+    @property
+    def name(self) -> str:
+        """As people read it."""
+        return printable(self.path) if self.path is not None else self.builtin or "bpe"
 
     def open(self) -> Tokenizer:
         """The tokenizer of the file, or an embedded one: `bpe` if nothing was given, and standard error says so."""
@@ -79,6 +85,19 @@ def takes_special(function: Command) -> Command:
     @functools.wraps(function)
     def command(*args: Any, no_special: bool, parse_special: bool, **others: Any) -> Any:
         return function(*args, special={"add_special": not no_special, "parse_special": parse_special}, **others)
+
+    return command  # type: ignore[return-value]
+
+
+def shows_view(function: Command) -> Command:
+    """Gives a command `--view` and `--ids`, and passes it `view`: whether to show tokens."""
+
+    @click.option(
+        "--view/--ids", default=None, help="Show the tokens, or write bare ids. Default: show them on a terminal."
+    )
+    @functools.wraps(function)
+    def command(*args: Any, view: bool | None, **others: Any) -> Any:
+        return function(*args, view=sys.stdout.isatty() if view is None else view, **others)
 
     return command  # type: ignore[return-value]
 

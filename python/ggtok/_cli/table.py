@@ -6,6 +6,7 @@ import sys
 from collections.abc import Container, Sequence
 
 from .._explain.terminal import columns_of, padded
+from .output import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,11 +64,6 @@ def print_table(head: Row, rows: Sequence[Row], right: Container[int] = ()) -> N
         )
         print(GAP.join(cells).rstrip())
     return None
-
-
-def printable(text: str) -> str:
-    """A text without characters that move the cursor or are not seen: these are escaped."""
-    return text if text.isprintable() else "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 def quoted(piece: bytes) -> str:

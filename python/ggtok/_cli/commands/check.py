@@ -11,8 +11,8 @@ from ..._tokenizer import Tokenizer
 from ...errors import GgtokError, TokenizerWarning
 from ..models import takes_models
 from ..options import Model, as_json
-from ..output import print_json, to_stderr
-from ..table import print_pairs, printable
+from ..output import print_json, printable, to_stderr
+from ..table import print_pairs
 
 
 @click.command(short_help="Find what is suspicious about files.")

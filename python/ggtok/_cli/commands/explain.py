@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,10 +21,11 @@ from ..._explain.trace import Trace
 from ..._explain.trie import explain_trie, trie_sections
 from ..._tokenizer import Tokenizer
 from ..completion import GGUF
-from ..inputs import Source, sources_of
+from ..inputs import Source
+from ..inputs import sources as sources_of
 from ..models import is_typed
 from ..options import Model, as_json, takes_model, takes_special
-from ..output import print_json
+from ..output import print_json, wants_colors
 
 MAX_ROWS = 40
 
@@ -79,7 +79,7 @@ def command(
     request = Request(model, special, as_json, html)
     if trie:
         return _trie(request, list(map(os.fsencode, files)), list(map(os.fsencode, text)))
-    sources = sources_of(files, text)
+    sources = sources_of(files, text, "a text itself is given with -p")
     if len(sources) > 1 and (step or html is not None):
         raise click.ClickException("--step and --html are for one text")
     if pair is not None:
@@ -94,7 +94,7 @@ def _traces(request: Request, sources: list[Source], step: bool, span: tuple[int
         if request.html is not None:
             trace.to_html(request.html)
         if step:
-            walk(trace, colors=_colors())
+            walk(trace, colors=wants_colors())
         elif span is not None:
             why = trace.why(*span)
             if request.as_json:
@@ -105,7 +105,7 @@ def _traces(request: Request, sources: list[Source], step: bool, span: tuple[int
         elif request.as_json:
             print(json.dumps(json.loads(trace.to_json())))
         elif request.html is None:
-            print(trace.to_text(width=_width(), colors=_colors()))
+            print(trace.to_text(width=_width(), colors=wants_colors()))
 
 
 def _compare(request: Request, pair: tuple[str, str], sources: list[Source]) -> None:
@@ -122,7 +122,7 @@ def _compare(request: Request, pair: tuple[str, str], sources: list[Source]) -> 
             parting = None if parts_at is None or section is None else {"table": section.title, "row": parts_at.row}
             print_json(a=json.loads(a.to_json()), b=json.loads(b.to_json()), parting=parting)
         else:
-            print(compare.render(a, b, names, width=_width(), max_rows=MAX_ROWS, colors=_colors()))
+            print(compare.render(a, b, names, width=_width(), max_rows=MAX_ROWS, colors=wants_colors()))
 
 
 def _trie(request: Request, words: list[bytes], looked_up: list[bytes]) -> None:
@@ -142,7 +142,7 @@ def _write_page(path: str, page: str) -> None:
 
 
 def _shown(section: Section) -> str:
-    return "\n".join(lines(section, _width(), MAX_ROWS, _colors()))
+    return "\n".join(lines(section, _width(), MAX_ROWS, wants_colors()))
 
 
 def _span(written: str) -> tuple[int, int]:
@@ -160,8 +160,3 @@ def _names(first: str, second: str) -> tuple[str, str]:
 
 def _width() -> int:
     return max(shutil.get_terminal_size().columns, LEAST_WIDTH)
-
-
-def _colors() -> bool:
-    """Whether the reader's terminal shows colours, and they want them (https://no-color.org)."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -9,7 +9,7 @@ import click
 
 from ..._vocab import TokenAttribute
 from ..options import Model, as_json, takes_model
-from ..output import lossless, print_json
+from ..output import finite, lossless, print_json
 from ..table import print_table, quoted
 
 
@@ -39,7 +39,11 @@ def command(context: click.Context, query: str, prefix: bool, regex: bool, model
         for token, piece in tokens:
             text = lossless(token.text.encode("utf-8", "surrogateescape"))
             print_json(
-                id=token.id, piece=lossless(piece), text=text, score=token.score, attributes=_names(token.attributes)
+                id=token.id,
+                piece=lossless(piece),
+                text=text,
+                score=finite(token.score),
+                attributes=_names(token.attributes),
             )
     elif tokens:
         print_table(
