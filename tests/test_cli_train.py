@@ -220,6 +220,14 @@ def test_no_progress_where_no_one_looks(slow: str) -> None:
     assert (done.stdout, done.stderr) == ("end\n", "")
 
 
+START = """
+import sys
+from ggtok._cli import main
+print("started", flush=True)
+sys.exit(main())
+"""
+
+
 @pytest.mark.parametrize("command", ["train", "evaluate", "bench", "check"])
 def test_ctrl_c(command: str, tmp_path: Path) -> None:
     """The command ends soon, with nothing written and nothing left behind."""
@@ -233,9 +241,11 @@ def test_ctrl_c(command: str, tmp_path: Path) -> None:
         "bench": [str(text), "--builtin", "unigram", "--seconds", "100"],
         "check": [str(VOCABULARIES / "bpe.gguf")] * 2000,
     }[command]
-    run = [sys.executable, "-m", "ggtok", command, *arguments]
-    with subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-        time.sleep(1.5)
+    run = [sys.executable, "-c", START, command, *arguments]
+    with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"started\n"
+        time.sleep(1)
         assert process.poll() is None
         began = time.monotonic()
         process.send_signal(signal.SIGINT)
