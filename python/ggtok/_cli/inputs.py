@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from threading import current_thread, main_thread
 from typing import Any, BinaryIO, TypeVar
 
 import click
@@ -187,7 +188,7 @@ def parse_json_values(data: bytes, where: str) -> list[tuple[int, Any]]:
 
 def _parse(parse: Callable[[bytes], Result], data: bytes, where: str) -> Result:
     try:
-        with killable() if len(data) > PART else nullcontext():
+        with killable() if len(data) > PART and current_thread() is main_thread() else nullcontext():
             return parse(data)
     except json.JSONDecodeError as error:
         line = f"line {error.lineno}, " if b"\n" in data.rstrip() else ""
@@ -217,6 +218,16 @@ def killable() -> Iterator[None]:
 
 def _ignore(_: int) -> None:
     pass
+
+
+def characters(text: Text, where: str) -> str:
+    """The text of an input that must be UTF-8."""
+    try:
+        return text if isinstance(text, str) else text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise click.ClickException(
+            f"{where}: not UTF-8 at byte {error.start}; convert it first, for example with iconv"
+        ) from None
 
 
 def kind(value: object) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ...errors import GgtokError
-from ..inputs import kind, naming, parse_json, sources
+from ..inputs import characters, kind, parse_json, sources
 from ..options import Model, as_json, takes_model
 from ..output import Writer, lossless, print_json
 
@@ -58,13 +58,13 @@ def command(
     if system is not None:
         messages.insert(0, {"role": "system", "content": system})
     if tools is not None:
-        where, listed = _named_json(tools)
+        where, listed = _json(tools, "a JSON list of tools is expected")
         if not isinstance(listed, list):
             raise click.ClickException(f"{where}: expected a list of tools, found {kind(listed)}")
     values = dict(map(_setting, settings))
     if template_file is not None:
-        with naming(template_file), open(template_file, encoding="utf-8") as opened:
-            values["template_text"] = opened.read()
+        [source] = sources([template_file], [], "a Jinja template is expected")
+        values["template_text"] = characters(source.read(), source.name)
     tokenizer = model.open()
     arguments: dict[str, Any] = values | {
         "tools": listed,
@@ -98,7 +98,7 @@ def command(
 
 def _messages(file: str | None) -> tuple[list[Any], Any]:
     """The messages and tools of a file."""
-    where, value = _named_json(file)
+    where, value = _json(file or "-", "a user's message itself is given with -p")
     tools = value.get("tools") if isinstance(value, dict) else None
     messages = value.get("messages") if isinstance(value, dict) else value
     if not isinstance(messages, list):
@@ -111,8 +111,9 @@ def _messages(file: str | None) -> tuple[list[Any], Any]:
     return messages, tools
 
 
-def _named_json(path: str | None) -> tuple[str, Any]:
-    [source] = sources([path] if path is not None else [], [], "a user's message itself is given with -p")
+def _json(path: str, hint: str) -> tuple[str, Any]:
+    """The name of a file, and its value."""
+    [source] = sources([path], [], hint)
     return source.name, parse_json(source.read(), source.name)
 
 

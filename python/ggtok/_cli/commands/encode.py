@@ -49,7 +49,7 @@ def command(
         for source in sources:
             separator = ""
             for ids in _ids(tokenizer, source.parts(), special):
-                sys.stdout.write(separator + " ".join(map(str, ids)))
+                sys.stdout.write(separator + str(ids)[1:-1].replace(",", ""))  # twice as fast as join
                 separator = " "
             print()
 
@@ -76,6 +76,7 @@ def _show(tokenizer: Tokenizer, sources: list[Source], rows: Rows | None, specia
             for ids in _ids(tokenizer, source.parts(), special):
                 view.add(ids)
             view.end()
+            output.print(f"{view.num_tokens} token{'' if view.num_tokens == 1 else 's'}", style="dim")
         else:
             for _, text in source.texts(rows):
                 view.add(tokenizer.encode(text, **special))

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ..inputs import Rows, Source, naming, takes_rows, takes_texts
+from ..inputs import Rows, Source, characters, naming, takes_rows, takes_texts
 from ..options import Model, as_json, takes_model, takes_special
 from ..output import Writer, print_json
 
@@ -62,7 +62,7 @@ def command(
     for source in sources:
         for line, text in source.texts(rows):
             with naming(source.at(line)):
-                chunks = tokenizer.split(_characters(text, source.at(line)), max_tokens, **settings)
+                chunks = tokenizer.split(characters(text, source.at(line)), max_tokens, **settings)
             for chunk in chunks:
                 if as_json:
                     print_json(**source.json(line), **chunk._asdict())
@@ -76,14 +76,3 @@ def command(
                     writer.write(chunk.text.encode("utf-8", "surrogatepass"))
                     writer.write(b"" if chunk.text.endswith("\n") else b"\n")
                     writer.end()
-
-
-def _characters(text: str | bytes, where: str) -> str:
-    if isinstance(text, str):
-        return text
-    try:
-        return text.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise click.ClickException(
-            f"{where}: not UTF-8 at byte {error.start}, so it has no characters to cut between; convert it first"
-        ) from None
