@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import redirect_stderr, suppress
+from contextlib import redirect_stderr
 from pathlib import Path
 from unittest import mock
 
