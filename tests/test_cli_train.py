@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -63,6 +64,26 @@ def test_train(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_path: Path)
     assert tokenizer.metadata["general.name"] == "fox"
 
 
+@pytest.mark.skipif(not Path("/dev/stdin").exists(), reason="standard input has no path")
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_train_and_evaluate_from_a_pipe(corpus: Path, tmp_path: Path, mark: bytes) -> None:
+    output = tmp_path / "fox.gguf"
+    run = [sys.executable, "-m", "ggtok", "train", "-", "-o", str(output), "--vocab-size", "280"]
+    subprocess.run(run, input=mark + FOX.encode(), capture_output=True, check=True)
+    assert Tokenizer.from_gguf(output) == ggtok.train(corpus, kind="bpe", vocab_size=280)
+    run = [sys.executable, "-m", "ggtok", "evaluate", "fox=-", "-m", str(output), "--json"]
+    found = json.loads(subprocess.run(run, input=FOX.encode(), capture_output=True, check=True).stdout)
+    assert (found["text"], found["bytes"]) == ("fox", len(FOX))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_a_full_disk_is_named(capsys: pytest.CaptureFixture[str], corpus: Path) -> None:
+    full = "ggtok: error: /dev/full: No space left on device\n"
+    assert shown(capsys, "train", str(corpus), "-o", "/dev/full", "--vocab-size", "280", code=2) == full
+    assert shown(capsys, "evaluate", str(corpus), "--builtin", "bpe", "--svg", "/dev/full", code=2) == full
+    assert shown(capsys, "explain", "-p", "a", "--builtin", "bpe", "--html", "/dev/full", code=2) == full
+
+
 @pytest.mark.parametrize("kind", ["spm", "unigram", "wordpiece"])
 def test_train_other_kinds(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_path: Path, kind: str) -> None:
     output = tmp_path / "fox.gguf"
@@ -78,7 +99,7 @@ def test_train_other_kinds(capsys: pytest.CaptureFixture[str], corpus: Path, tmp
         (["FOX", "-o", "x.gguf"], "Missing option '--vocab-size'"),
         (["-o", "x.gguf", "--vocab-size", "280"], "Missing argument 'FILE...'"),
         (["absent", "-o", "x.gguf", "--vocab-size", "280"], "absent: No such file or directory"),
-        (["FOX", "-o", "absent/x.gguf", "--vocab-size", "280"], "-o: absent is no folder to write to"),
+        (["FOX", "-o", "absent/x.gguf", "--vocab-size", "280"], "absent is no folder to write to"),
         (["FOX", "-o", "x.gguf", "--vocab-size", "10"], "10"),
         (["FOX", "-o", "x.gguf", "--vocab-size", "280", "--set", "a"], "--set: 'a' is not NAME=VALUE"),
         (["FOX", "-o", "x.gguf", "--vocab-size", "280", "--set", "a=1"], "--set: 'a' is no setting of bpe, which has"),
@@ -205,7 +226,7 @@ def test_progress_on_a_terminal(slow: str, width: int) -> None:
     states = found.raw.split("\r")
     assert len(states) > 3
     if width == 120:
-        assert "bytes/s" in found.text
+        assert re.search(r"0\.0 MB/s  0:0\d left", found.text)
         assert "merging" in found.text
         assert "━" in found.text
     assert "\x1b[3" not in on_terminal(program="slow_work", width=width, PYTHONPATH=slow, NO_COLOR="1").raw
@@ -218,6 +239,14 @@ def test_no_progress_where_no_one_looks(slow: str) -> None:
         [sys.executable, "-m", "slow_work"], env=environment, capture_output=True, text=True, check=True
     )
     assert (done.stdout, done.stderr) == ("end\n", "")
+
+
+START = """
+import sys
+from ggtok._cli import main
+print("started", flush=True)
+sys.exit(main())
+"""
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "bench", "check"])
@@ -233,9 +262,11 @@ def test_ctrl_c(command: str, tmp_path: Path) -> None:
         "bench": [str(text), "--builtin", "unigram", "--seconds", "100"],
         "check": [str(VOCABULARIES / "bpe.gguf")] * 2000,
     }[command]
-    run = [sys.executable, "-m", "ggtok", command, *arguments]
-    with subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-        time.sleep(1.5)
+    run = [sys.executable, "-c", START, command, *arguments]
+    with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"started\n"
+        time.sleep(1)
         assert process.poll() is None
         began = time.monotonic()
         process.send_signal(signal.SIGINT)

@@ -30,10 +30,11 @@ class Bar:
     """
 
     def __init__(self, total: int | None, label: str) -> None:
-        self.total, self.label, self.done = total, label, 0
+        self.total, self.label, self.done, self.first = total, label, 0, 0
         self.is_in_bytes = True
+        self.began = time.monotonic()
         shows = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-        self._due = time.monotonic() + DELAY if shows else math.inf
+        self._due = self.began + DELAY if shows else math.inf
         self._shown: Progress | None = None
 
     def __call__(self, num_bytes: int) -> None:
@@ -45,14 +46,26 @@ class Bar:
         if self._shown is None:
             self._show()
         else:
-            self._shown.update(self._shown.task_ids[-1], completed=self.done, refresh=True)
+            self._shown.update(self._shown.task_ids[-1], completed=self.done, numbers=self.numbers(), refresh=True)
 
     def phase(self, label: str, done: int, total: int) -> None:
         """Another phase, counted in something else than bytes, is so far. What `ggtok.train` calls."""
         if label != self.label:
             self.close()
-            self.label, self.total, self.done, self.is_in_bytes = label, total, done, False
+            self.label, self.total, self.done, self.first = label, total, done, done
+            self.is_in_bytes, self.began = False, time.monotonic()
         self(done - self.done)
+
+    def numbers(self) -> str:
+        """The share that is done, the rate, and the time left."""
+        shown = [f"{min(self.done / self.total, 1):4.0%}"] if self.total else []
+        steps, seconds = self.done - self.first, time.monotonic() - self.began
+        if self.is_in_bytes:
+            shown.append(f"{steps / 1e6 / seconds:.1f} MB/s")
+        if self.total and steps:
+            left = int(seconds / steps * max(self.total - self.done, 0))
+            shown.append(f"{left // 60}:{left % 60:02} left")
+        return "  ".join(shown)
 
     def close(self) -> None:
         """Takes the bar away."""
@@ -73,14 +86,12 @@ class Bar:
         columns: list[rich.ProgressColumn] = [rich.TextColumn("{task.description}", markup=False)]
         if console.width >= NARROW:
             columns.append(rich.BarColumn(bar_width=None))
-        columns += [rich.TaskProgressColumn()]
-        columns += [rich.TransferSpeedColumn()] * self.is_in_bytes
-        columns += [rich.TimeRemainingColumn(compact=True)]
+        columns.append(rich.TextColumn("{task.fields[numbers]}", markup=False))
         self._shown = rich.Progress(
             *columns, console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
         )
         label = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in self.label)
-        self._shown.add_task(label, total=self.total, completed=self.done)
+        self._shown.add_task(label, total=self.total, completed=self.done, numbers=self.numbers())
         self._shown.start()
 
 

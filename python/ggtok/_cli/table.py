@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Container, Sequence
+from shutil import get_terminal_size
 
 from .._explain.terminal import columns_of, padded
 from .output import printable
@@ -28,16 +29,18 @@ STYLES = {"error:": "bold red", "warning:": "yellow", "note:": "cyan"}
 
 
 def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
-    """Names and values. A name that repeats is shown once, a pair without a value not at all."""
+    """Names and values. A name that repeats is shown once, and a pair without a value is left out."""
     pairs = [(printable(name), printable(value)) for name, value in pairs if value]
     names = [name if number == 0 or pairs[number - 1][0] != name else "" for number, (name, _) in enumerate(pairs)]
     rows = [(name, value) for name, (_, value) in zip(names, pairs, strict=True)]
-    if sys.stdout.isatty():
-        _print_fitted(None, rows, ())
-    else:
-        width = max((columns_of(name) for name in names), default=0)
+    width = max(map(columns_of, names), default=0)
+    if not sys.stdout.isatty():
         for name, value in rows:
             print(f"{padded(name, width, right=False)}{GAP}{value}".rstrip())
+    elif width <= get_terminal_size().columns // 2:
+        _print_fitted(None, rows, ())
+    else:
+        _print_under(rows)
 
 
 def print_table(head: Row, rows: Sequence[Row], right: Container[int] = ()) -> None:
@@ -48,8 +51,6 @@ def print_table(head: Row, rows: Sequence[Row], right: Container[int] = ()) -> N
     rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(columns_of, column)) for column in zip(head, *rows, strict=True)]
     if sys.stdout.isatty() and len(rows) <= MAX_FITTED:
-        from shutil import get_terminal_size
-
         least = sum(widths[:-1]) + len(GAP) * len(widths[1:]) + min(widths[-1], LEAST_LAST)
         if least <= get_terminal_size().columns:
             return _print_fitted(head, rows, right)
@@ -93,6 +94,19 @@ def _print_fitted(head: Row | None, rows: Sequence[Row], right: Container[int]) 
     for row in rows:
         table.add_row(*map(_styled, row))
     Console(highlight=False).print(table)
+
+
+def _print_under(pairs: Sequence[tuple[str, str]]) -> None:
+    """Each value under its name, for names that take too much of the window."""
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for name, value in pairs:
+        if name:
+            console.print(Text(name, "bold"), overflow="fold")
+        console.print(Padding(_styled(value), (0, 0, 0, 2)))
 
 
 def _styled(cell: str) -> Text:

@@ -9,7 +9,7 @@ import click
 
 from ..._tokenizer import Tokenizer
 from ...errors import GgtokError, TokenizerWarning
-from ..models import takes_models
+from ..files import takes_models
 from ..options import Model, as_json
 from ..output import print_json, printable, to_stderr
 from ..table import print_pairs

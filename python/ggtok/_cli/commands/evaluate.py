@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import click
 
 from ..._evaluate import evaluate
 from ..._tokenizer import Tokenizer
 from ..completion import GGUF
+from ..files import OUTPUT, text_path
 from ..options import BUILTIN, Model, as_json
 from ..output import print_json
 from ..progress import progress
@@ -21,7 +21,7 @@ from ..table import print_table
 @click.option("-m", "--model", "models", multiple=True, type=GGUF, help="A GGUF file; repeatable.  [env: GGTOK_MODEL]")
 @click.option("--builtin", multiple=True, type=click.Choice(BUILTIN), help="An embedded vocabulary; repeatable.")
 @click.option("--reference", metavar="NAME", help="The text of which the others are translations.")
-@click.option("--svg", type=click.Path(), metavar="PATH", help="Write a chart of the bytes per token.")
+@click.option("--svg", type=OUTPUT, metavar="PATH", help="Write a chart of the bytes per token.")
 @as_json
 def command(
     files: tuple[str, ...],
@@ -39,13 +39,13 @@ def command(
         name, equals, path = argument.partition("=")
         if name in texts:
             raise click.ClickException(f"two texts are called {name!r}: give names, NAME=FILE")
-        texts[name] = Path(path if equals else argument)
+        texts[name] = text_path(path if equals else argument)
     tokenizers = {path: Tokenizer.from_gguf(path) for path in models}
     tokenizers |= {name: Tokenizer.builtin(name) for name in builtin}
     if not tokenizers:
         model = Model(os.environ.get("GGTOK_MODEL") or None, None, ())
         tokenizers = {model.path or "bpe": model.open()}
-    with progress(sum(path.stat().st_size for path in texts.values()), "reading") as advance:
+    with progress(sum(path.stat().st_size for path in texts.values()) or None, "reading") as advance:
         evaluation = evaluate(tokenizers, texts, reference=reference, progress=advance)
     if svg is not None:
         evaluation.to_svg(svg)

@@ -21,9 +21,9 @@ from ..._explain.trace import Trace
 from ..._explain.trie import explain_trie, trie_sections
 from ..._tokenizer import Tokenizer
 from ..completion import GGUF
+from ..files import OUTPUT, is_typed
 from ..inputs import Source
 from ..inputs import sources as sources_of
-from ..models import is_typed
 from ..options import Model, as_json, takes_model, takes_special
 from ..output import print_json, wants_colors
 
@@ -51,7 +51,7 @@ class Request:
 @click.option("--why", metavar="START:END", help="Say why these characters are not one token; the first is number 0.")
 @click.option("--compare", "pair", nargs=2, type=GGUF, help="Two files' traces side by side, and where they part.")
 @click.option("--trie", is_flag=True, help="Build a double array of the arguments, as words; look them up and each -p.")
-@click.option("--html", type=click.Path(), metavar="PATH", help="Write a page that needs no network.")
+@click.option("--html", type=OUTPUT, metavar="PATH", help="Write a page that needs no network.")
 @takes_model
 @takes_special
 @as_json

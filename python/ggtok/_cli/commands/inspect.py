@@ -11,7 +11,7 @@ from ... import _ggtok
 from ..._check import Finding
 from ..._tokenizer import Tokenizer
 from ..._vocab import TokenAttribute
-from ..models import takes_models
+from ..files import takes_models
 from ..options import Model, as_json
 from ..output import lossless, print_json
 from ..table import print_pairs, quoted

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from pathlib import Path
 from typing import Any, cast
 
 import click
@@ -12,6 +10,7 @@ from click.shell_completion import CompletionItem
 
 from ... import _ggtok
 from ..._train import DEFAULTS, train
+from ..files import OUTPUT, text_path
 from ..progress import progress
 
 
@@ -21,7 +20,7 @@ def _pres(context: click.Context, parameter: click.Parameter, incomplete: str) -
 
 @click.command(short_help="Train a vocabulary and write it as a GGUF file.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
-@click.option("-o", "--output", required=True, type=click.Path(), metavar="PATH", help="The GGUF file to write.")
+@click.option("-o", "--output", required=True, type=OUTPUT, metavar="PATH", help="The GGUF file to write.")
 @click.option("--kind", type=click.Choice(tuple(DEFAULTS)), default="bpe", show_default=True, help="The algorithm.")
 @click.option("--vocab-size", type=int, required=True, metavar="N", help="How many tokens, all included.")
 @click.option("--pre", metavar="NAME", shell_complete=_pres, help="The pre-tokenizer of bpe.  [default: qwen2]")
@@ -59,15 +58,12 @@ def command(
 ) -> None:
     """Train a vocabulary on text files in UTF-8 and write it as a GGUF file. The files are read once, in parts, so they
     may be larger than memory. Ctrl-C leaves PATH as it was."""
-    folder = os.path.dirname(output)
-    if folder and not os.path.isdir(folder):
-        raise click.ClickException(f"-o: {folder} is no folder to write to")
-    paths = list(map(Path, files))
+    paths = list(map(text_path, files))
     size = sum(path.stat().st_size for path in paths)
     settings = dict(_setting(kind, *_pair("--set", each)) for each in assignments)
     if pre is not None:
         settings["pre"] = pre
-    with progress(size, "counting") as bar:
+    with progress(size or None, "counting") as bar:
         tokenizer = train(
             paths,
             kind=cast(Any, kind),
