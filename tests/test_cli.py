@@ -1,231 +1,437 @@
-"""The command line, in its own process where streams matter."""
+"""The command line: encode, decode, count, split and chat, in their own process where streams matter."""
 
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
-import pty
-import re
+import signal
 import subprocess
 import sys
+import time
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from ggtok import Tokenizer
-from ggtok._cli import main
+from ggtok._cli import COMMANDS, main
+from hypothesis import given
+from hypothesis import strategies as st
 
 TEXT = "What is LoRA?"
-LLAMA_BPE = [128000, 3923, 374, 6621, 5726, 30]
+IDS = [9713, 5981, 6266, 78, 9612, 30]
+BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
+BPE = Tokenizer.builtin("bpe")
+OPENED_ONCE = mock.patch.object(Tokenizer, "builtin", {name: Tokenizer.builtin(name) for name in BUILTIN}.__getitem__)
 
 
-def run(
-    *arguments: str | bytes | Path, text: bytes = b"", code: int = 0, environment: dict[str, str] | None = None
-) -> tuple[bytes, str]:
-    """Standard output and standard error of one command."""
+@pytest.fixture(autouse=True)
+def _no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GGTOK_MODEL", raising=False)
+
+
+class Done:
+    """What a command returned and wrote."""
+
+    def __init__(self, code: int, out: bytes, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+    @property
+    def json(self) -> list[dict[str, object]]:
+        """The objects on the lines of standard output."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+def call(*arguments: str | Path, text: bytes = b"") -> Done:
+    """Runs a command in this process."""
+    out, err = io.BytesIO(), io.StringIO()
+    stdin, stdout = io.TextIOWrapper(io.BytesIO(text)), io.TextIOWrapper(out, "utf-8", write_through=True)
+    with mock.patch.object(sys, "stdin", stdin), redirect_stdout(stdout), redirect_stderr(err), OPENED_ONCE:
+        code = main([str(each) for each in arguments])
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+def bpe(command: str, *arguments: str | Path, text: bytes = b"") -> Done:
+    """Runs a command with the embedded vocabulary, which must succeed and have nothing to say."""
+    done = call(command, "--builtin", "bpe", *arguments, text=text)
+    assert (done.code, done.err) == (0, "")
+    return done
+
+
+def run(*arguments: str | bytes, environment: dict[str, str], text: bytes = b"") -> Done:
+    """Runs a command in a process of its own, which must succeed."""
     command = [sys.executable, "-m", "ggtok", *arguments]
-    environment = os.environ | (environment or {})
-    done = subprocess.run(command, input=text, capture_output=True, env=environment, check=False)
-    assert done.returncode == code, done.stderr.decode()
-    return done.stdout, done.stderr.decode()
+    done = subprocess.run(command, input=text, capture_output=True, env=os.environ | environment, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return Done(0, done.stdout, done.stderr.decode())
 
 
-def on_terminal(*arguments: str) -> str:
-    reading, writing = pty.openpty()
-    subprocess.run([sys.executable, "-m", "ggtok", *arguments], stdout=writing, stdin=subprocess.DEVNULL, check=True)
-    os.close(writing)
-    shown = b""
-    try:
-        while chunk := os.read(reading, 4096):
-            shown += chunk
-    except OSError:  # Linux's answer when the writer has closed the terminal
-        pass
-    os.close(reading)
-    return shown.decode().replace("\r\n", "\n")
+def line(ids: list[int]) -> bytes:
+    return " ".join(map(str, ids)).encode() + b"\n"
 
 
-@pytest.fixture(scope="module")
-def model(shared: Path) -> str:
-    return str(shared / "vocabs" / "llama-bpe.gguf")
+def from_json(text: object) -> bytes:
+    if isinstance(text, str):
+        return text.encode()
+    assert isinstance(text, dict)
+    return base64.b64decode(text["base64"], validate=True)
 
 
-def test_the_ways_in(model: str, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    line = " ".join(map(str, LLAMA_BPE)).encode() + b"\n"
+# Where the texts come from
+
+
+def test_arguments_are_files(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text(TEXT)
-    assert main(["encode", "-m", model, TEXT, "-f", str(path)]) == 0
-    assert capsysbinary.readouterr().out == line * 2
-    assert run("encode", "-m", model, text=TEXT.encode())[0] == line
-    assert run("encode", "-m", model, TEXT, "-f", "-", text=TEXT.encode())[0] == line * 2
-    assert run("count", "-m", model, text=TEXT.encode())[0] == b"6\n"
-    assert run("count", "-m", model, TEXT, "")[0] == b"6\n1\n"
+    assert bpe("encode", path).out == line(IDS)
+    assert bpe("encode", "-p", TEXT).out == line(IDS)
+    assert bpe("encode", text=TEXT.encode()).out == line(IDS)
+    assert bpe("encode", "-", path, "-p", "a", text=TEXT.encode()).out == line(BPE.encode("a")) + line(IDS) * 2
+    assert bpe("encode", "-p", "").out == b"\n"
 
 
-def test_encode_options(model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    def encode(*options: str) -> str:
-        assert main(["encode", "-m", model, *options]) == 0
-        return capsys.readouterr().out.strip()
-
-    bare = " ".join(map(str, LLAMA_BPE[1:]))
-    assert encode("--no-special", TEXT) == bare
-    assert encode("--override-kv", "tokenizer.ggml.add_bos_token=bool:false", TEXT) == bare
-    assert encode("--no-special", "--parse-special", "<|end_of_text|>") == "128001"
-    assert encode("--no-special", "<|end_of_text|>") != "128001"
-    pieces = ["<|begin_of_text|>", "What", " is", " Lo", "RA", "?"]
-    assert json.loads(encode("--json", TEXT)) == {"ids": LLAMA_BPE, "pieces": pieces}
+def test_an_argument_that_is_no_file_names_p() -> None:
+    for command in ("encode", "count", "split"):
+        done = call(command, *(["-n", "5"] if command == "split" else []), TEXT)
+        assert (done.code, done.out) == (2, b"")
+        assert done.err == f"ggtok: error: {TEXT}: no such file (a text itself is given with -p)\n"
+    assert "ids themselves are given with -p" in call("decode", "9713").err
 
 
-def test_several_overrides(model: str, capsys: pytest.CaptureFixture[str]) -> None:
-    several = 'tokenizer.ggml.add_bos_token=bool:false,"tokenizer.ggml.eos_token_id=int:7"'
-    pre = "tokenizer.ggml.pre=str:qwen2"
-    assert main(["inspect", model, "--json", "--override-kv", several, "--override-kv", pre]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    assert (shown["add_bos"], shown["special"]["eos"]["id"], shown["pre"]) == (False, 7, "qwen2")
+def test_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "spm.gguf"
+    Tokenizer.builtin("spm").to_gguf(path)
+    wanted = line(Tokenizer.builtin("spm").encode(TEXT))
+    assert call("encode", "-m", path, "-p", TEXT).out == wanted
+    with mock.patch.dict(os.environ, GGTOK_MODEL=str(path)):
+        done = call("encode", "-p", TEXT)
+        assert (done.out, done.err) == (wanted, "")
+        assert bpe("encode", "-p", TEXT).out == line(IDS)
+    override = "tokenizer.ggml.add_bos_token=bool:false"
+    assert call("encode", "-m", path, "--override-kv", override, "-p", TEXT).out == wanted.removeprefix(b"1 ")
 
 
-def test_decode(model: str) -> None:
-    words = [str(id) for id in LLAMA_BPE]
-    assert run("decode", "-m", model, *words[1:])[0] == TEXT.encode()
-    assert run("decode", "-m", model, text=str(LLAMA_BPE[1:]).encode())[0] == TEXT.encode()
-    assert run("decode", "-m", model, "--unparse-special", *words)[0] == b"<|begin_of_text|>" + TEXT.encode()
-    assert json.loads(run("decode", "-m", model, "--json", *words[1:])[0]) == {"text": TEXT}
+def test_without_a_model_the_embedded_one_says_so_once(tmp_path: Path) -> None:
+    done = call("count", "-p", "a", "-p", "b")
+    assert done.code == 0
+    assert done.err == 'ggtok: no model given (-m FILE or GGTOK_MODEL): using the embedded vocabulary "bpe"\n'
 
 
-def test_any_bytes(model: str, tmp_path: Path) -> None:
-    tokenizer = Tokenizer.from_gguf(model)
-    for data in ("Å\n漢字\0 \r\n".encode(), b"a\xff\xfe\x00\xf0\x9f"):
-        (tmp_path / "data").write_bytes(data)
-        ids, _ = run("encode", "-m", model, text=data)
-        assert [int(id) for id in ids.split()] == tokenizer.encode(data)
-        assert run("encode", "-m", model, "-f", tmp_path / "data")[0] == ids
-        assert run("decode", "-m", model, text=ids)[0] == tokenizer.decode_bytes(tokenizer.encode(data))
-    ids, _ = run("encode", b"\xff\xfe")
-    assert [int(id) for id in ids.split()] == Tokenizer.builtin("bpe").encode(b"\xff\xfe")
+def test_lines(tmp_path: Path) -> None:
+    texts = [b"one text", b"", b"with an end\r of no line", b"\xff", b"last"]
+    data = b"one text\r\n" + b"\n".join(texts[1:])
+    wanted = b"".join(line(BPE.encode(text)) for text in texts)
+    assert bpe("encode", "--lines", text=data).out == wanted
+    assert bpe("encode", "--lines", text=data + b"\n").out == wanted
+    assert bpe("count", "--lines", text=data).out == b"".join(b"%d\n" % BPE.count(text) for text in texts)
+    assert bpe("decode", "--lines", text=wanted).out == b"".join(BPE.decode_bytes(BPE.encode(t)) + b"\n" for t in texts)
+    (tmp_path / "data").write_bytes(data)
+    shown = bpe("count", "--lines", "--json", tmp_path / "data").json
+    assert shown[3] == {"file": str(tmp_path / "data"), "line": 4, "count": BPE.count(b"\xff")}
+
+
+@given(st.lists(st.binary(max_size=5).map(lambda data: data.replace(b"\n", b"").replace(b"\r", b""))), st.data())
+def test_lines_however_they_arrive(texts: list[bytes], data: st.DataObject) -> None:
+    whole = b"".join(text + b"\n" for text in texts)
+    with mock.patch("ggtok._cli.inputs.PART", data.draw(st.integers(1, 20))):
+        assert bpe("encode", "--lines", text=whole).out == b"".join(line(BPE.encode(text)) for text in texts)
+        assert bpe("encode", text=whole).out == line(BPE.encode(whole))
+        assert bpe("decode", text=line(BPE.encode(whole))).out == BPE.decode_bytes(BPE.encode(whole))
+
+
+def test_jsonl() -> None:
+    texts = ["one\ntext", "naïve \ud83d", ""]
+    data = "\n\n".join(json.dumps({"n": 1, "body": text}) for text in texts).encode()
+    assert bpe("encode", "--jsonl", "body", text=data).out == b"".join(line(BPE.encode(text)) for text in texts)
+    assert [row["line"] for row in bpe("count", "--jsonl", "body", "--json", text=data).json] == [1, 3, 5]
+
+
+# What comes out
+
+
+def test_count_as_wc_does(tmp_path: Path) -> None:
+    for name, size in (("a", 3), ("b\n", 2)):
+        (tmp_path / name).write_text(" a" * size)
+    assert bpe("count", tmp_path / "a").out == b"3\n"
+    shown = bpe("count", "-p", TEXT, tmp_path / "a", tmp_path / "b\n").out.decode()
+    assert shown == f" 6 '{TEXT}'\n 3 {tmp_path}/a\n 2 {tmp_path}/b\\n\n11 total\n"
+    rows = bpe("count", "--json", tmp_path / "a", "-p", TEXT).json
+    assert rows == [{"count": 6}, {"file": f"{tmp_path}/a", "count": 3}]
+
+
+def test_special_tokens() -> None:
+    assert call("encode", "--builtin", "wordpiece", "--no-special", "-p", TEXT).out.split()[0] != b"2"
+    assert bpe("encode", "--parse-special", "-p", "<|im_end|>").out == b"12993\n"
+    assert bpe("encode", "-p", "<|im_end|>").out != b"12993\n"
+    assert bpe("decode", "-p", "12993").out == b""
+    assert bpe("decode", "--unparse-special", "-p", "12993").out == b"<|im_end|>"
+    spm = ["--builtin", "spm", "-p", "1 2", "--unparse-special"]
+    assert call("decode", *spm).out == b"<s></s>"
+    assert call("decode", *spm, "--remove-special").out == Tokenizer.builtin("spm").decode_bytes(
+        [1, 2], remove_special=True, unparse_special=True
+    )
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+@given(st.one_of(st.binary(max_size=40), st.text(max_size=20).map(lambda text: text.encode())))
+def test_json_is_read_back(name: str, data: bytes) -> None:
+    tokenizer = Tokenizer.builtin(name)
+    encoded = call("encode", "--builtin", name, "--json", text=data)
+    assert encoded.out.isascii()
+    [row] = encoded.json
+    ids = tokenizer.encode(data)
+    _, offsets = tokenizer.encode_with_offsets(data, unit="byte").tolist()
+    assert isinstance(row["pieces"], list)
+    assert (row["file"], row["ids"]) == ("-", ids)
+    assert [from_json(piece) for piece in row["pieces"]] == [tokenizer.piece(id) for id in ids]
+    assert row["offsets"] == [list(span) for span in offsets]
+    decoded = call("decode", "--builtin", name, text=encoded.out)
+    assert (decoded.code, decoded.out) == (0, tokenizer.decode_bytes(ids))
+    # llama.cpp reads a byte that is no UTF-8 as U+FFFD, and some vocabularies change spaces and letters.
+    if name == "bpe" and data.decode("utf-8", "ignore").encode() == data:
+        assert decoded.out == data
+    [row] = call("decode", "--builtin", name, "--json", text=encoded.out).json
+    assert from_json(row["text"]) == decoded.out
+
+
+def test_decode_reads_numbers_as_people_write_them() -> None:
+    numbers = " ".join(map(str, IDS))
+    for text in (numbers, str(IDS), numbers.replace(" ", "\n\n"), f" {numbers}\t", ",".join(map(str, IDS))):
+        assert bpe("decode", "-p", text).out == TEXT.encode()
+        assert bpe("decode", text=text.encode()).out == TEXT.encode()
+    objects = f'{{"ids": {IDS}}}\n  {{"ids":\n {IDS}}}'
+    assert bpe("decode", text=objects.encode()).out == TEXT.encode() * 2
+    assert bpe("decode", "--lines", text=f'{{"ids": {IDS}}}\n\n[30]\n'.encode()).out == f"{TEXT}\n\n?\n".encode()
+    assert bpe("decode", text=b"").out == b""
 
 
 LOCALES = {
     "utf-8": {"PYTHONUTF8": "1"},
     "latin-1": {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"},
     "ascii": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-    "ascii output": {"PYTHONIOENCODING": "ascii"},
 }
 
 
-def from_json(piece: str | dict[str, str]) -> bytes:
-    return piece.encode() if isinstance(piece, str) else base64.b64decode(piece["base64"], validate=True)
-
-
 @pytest.mark.parametrize("locale", LOCALES)
-def test_json_keeps_every_byte_in_every_locale(locale: str) -> None:
-    tokenizer = Tokenizer.builtin("bpe")
-    for text in (
-        "naïve 漢字 😀\n".encode(),
-        "ǁ\ud800".encode("utf-8", "surrogatepass"),
-        "漢".encode()[:2] + b"\xff\x00\x80b",
-    ):
-        shown = run("encode", "--json", text=text, environment=LOCALES[locale])[0]
-        assert shown.isascii()
-        encoded = json.loads(shown)
-        assert encoded["ids"] == tokenizer.encode(text)
-        assert [from_json(piece) for piece in encoded["pieces"]] == [tokenizer.piece(id) for id in encoded["ids"]]
-        assert any(isinstance(piece, dict) for piece in encoded["pieces"])
-        ids = [str(id) for id in encoded["ids"]]
-        shown = run("decode", "--json", *ids, environment=LOCALES[locale])[0]
-        assert shown.isascii()
-        assert from_json(json.loads(shown)["text"]) == tokenizer.decode_bytes(encoded["ids"])
+def test_json_in_every_locale(locale: str, tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path) + b"/na\xc3\xafve \xff"
+    with open(path, "wb") as file:
+        file.write("naïve 漢字 \0\x1b😀\n".encode())
+    done = run("encode", "--builtin", "spm", "--json", path, "-p", "naïve".encode(), environment=LOCALES[locale])
+    assert done.out.isascii()
+    argument, row = done.json
+    assert argument["ids"] == Tokenizer.builtin("spm").encode("naïve")
+    assert from_json(row["file"]) == path
+    assert run("decode", "--builtin", "spm", text=done.out, environment=LOCALES[locale]).out.endswith(
+        "漢字 \0\x1b😀\n".encode()
+    )
+    shown = run("count", "--builtin", "spm", path, path, environment=LOCALES[locale]).out
+    assert shown.endswith(b"total\n")
 
 
-@pytest.mark.parametrize("locale", LOCALES)
-def test_json_of_an_argument(locale: str) -> None:
-    shown = run("encode", "--json", "naïve".encode(), environment=LOCALES[locale])[0]
-    assert json.loads(shown) == {"ids": [6450, 304, 5991], "pieces": ["na", "ï", "ve"]}
-    shown = run("inspect", "--builtin", "spm", "--json", environment=LOCALES[locale])[0]
-    assert json.loads(shown)["special"]["bos"] == {"id": 1, "piece": "<s>"}
+def test_split(tmp_path: Path) -> None:
+    text = "Title\n\nOne sentence. And another, longer one. 漢字\n"
+    path = tmp_path / "text"
+    path.write_text(text, encoding="utf-8")
+    chunks = BPE.split(text, 9, overlap=2)
+    rows = bpe("split", "-n", "9", "--overlap", "2", "--json", path).json
+    assert rows == [{"file": str(path)} | chunk._asdict() for chunk in chunks]
+    parts = bpe("split", "-n", "9", "--null", path).out.split(b"\0")
+    assert b"".join(parts) == text.encode()
+    assert bpe("split", "-n", "9", path).out.decode().startswith("--- 9 tokens, characters 0 to 21\nTitle\n\nOne sent")
+    assert len(bpe("split", "-n", "3", "--boundary", "word", "--json", "-p", "a b c d").json) == 2
+    [row] = bpe("split", "-n", "9", "--jsonl", "x", "--json", text=b'{"x": "a b"}').json
+    assert row == {"file": "-", "line": 1, "text": "a b", "start": 0, "end": 3, "count": 2}
 
 
-def test_an_override_that_is_not_utf8(model: str) -> None:
-    override = b"tokenizer.ggml.pre=str:llama-\xff"
-    _, error = run("encode", "-m", model, "--override-kv", override, "a", code=2)
-    assert 'unknown pre-tokenizer "llama-\\xff"' in error
+def test_chat(tmp_path: Path) -> None:
+    messages = [{"role": "system", "content": "S"}, {"role": "user", "content": "Hi"}]
+    prompt, ids = BPE.apply_chat_template(messages), BPE.encode_chat(messages)
+    path = tmp_path / "messages"
+    for value in (messages, {"model": "m", "messages": messages}):
+        path.write_text(json.dumps(value))
+        assert bpe("chat", path).out == prompt.encode()
+        assert bpe("chat", text=path.read_bytes()).out == prompt.encode()
+    assert bpe("chat", "-p", "Hi", "-s", "S", "--ids").out == line(ids)
+    assert bpe("chat", path, "--count").out == b"%d\n" % len(ids)
+    [row] = bpe("chat", path, "--json").json
+    assert (row["prompt"], row["ids"]) == (prompt, ids)
+    closed = BPE.apply_chat_template(messages, add_generation_prompt=False).encode()
+    assert bpe("chat", path, "--no-generation-prompt").out == closed
+    assert bpe("chat", path, "--continue").out == closed.removesuffix(b"<|im_end|>\n")
+    tools, template = tmp_path / "tools", tmp_path / "template"
+    tools.write_text('[{"type": "function", "function": {"name": "f"}}]')
+    template.write_text("{{ tools[0].function.name }} {{ on }} {{ word }}")
+    variables = ["--set", "on=true", "--set", "word=yes"]
+    assert bpe("chat", "-p", "a", "--tools", tools, "--template-file", template, *variables).out == b"f True yes"
 
 
-@pytest.mark.parametrize("name", ["spm", "bpe", "wordpiece", "unigram"])
-def test_builtin_vocabularies(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    tokenizer = Tokenizer.builtin(name)
-    assert main(["encode", "--builtin", name, TEXT]) == 0
-    assert capsys.readouterr().out.split() == [str(id) for id in tokenizer.encode(TEXT)]
-    assert main(["inspect", "--builtin", name, "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    assert shown["size"] == len(tokenizer.vocab)
-    assert shown["repairs"] == list(tokenizer.repairs)
+# What goes wrong
 
 
-def test_on_a_terminal(model: str) -> None:
-    assert on_terminal("encode", "-m", model, "--no-special", TEXT + "\n").splitlines() == [
-        "    3923  'What'",
-        "     374  ' is'",
-        "    6621  ' Lo'",
-        "    5726  'RA'",
-        "    5380  '?\\n'",
-    ]
-    assert on_terminal("count", "-m", model, TEXT) == "6\n"
-    assert on_terminal("count", "-m", model, TEXT, "a") == "       6  'What is LoRA?'\n       2  'a'\n"
-    assert on_terminal("decode", "-m", model, *map(str, LLAMA_BPE[1:])) == TEXT + "\n"
-    shown = on_terminal("inspect", model)
-    for row in ("kind +bpe", "pre-tokenizer +llama-bpe", "tokens +128256", r"bos token +128000 +'<\|begin_of_text\|>'"):
-        assert re.search(f"^{row}$", shown, re.MULTILINE), shown
+FILES = {
+    "rows.jsonl": b'{"t": "a"}\n{"t": 3}\n',
+    "other.jsonl": b'{"t": "a"}\n\n{"u": "a", "v": 1}\n',
+    "list.jsonl": b"[1]\n",
+    "bad.jsonl": b'{"t": "a"}\n{"t": }\n',
+    "latin.jsonl": b'{"t": "\xff"}\n',
+    "deep.jsonl": b"[" * 100_000,
+    "latin.txt": b"caf\xe9",
+    "ids": b"1 2\nx 3",
+    "long": b"1" * 10_000,
+    "ids.json": b'{"ids": [1]}\n{"ids": [true]}',
+    "chat.json": b'[{"role": "user"}, 3]',
+}
+OVERRIDE = ["encode", "-m", "m", "-p", "x", "--override-kv"]
+ERRORS = [
+    (["encode", "-m", "/absent/model.gguf", "-p", "x"], "/absent/model.gguf: No such file or directory"),
+    (["encode", "-m", "ids", "-p", "x"], "not a GGUF file"),
+    (["encode", "."], ".: Is a directory"),
+    (["encode", "\x1b[31m"], r"\x1b[31m: no such file"),
+    (["encode", "-p", "x", "--lines", "--jsonl", "t"], "--lines and --jsonl: give one of the two"),
+    (["encode", "-m", "a", "--builtin", "bpe", "-p", "x"], "-m and --builtin: give one of the two"),
+    (["encode", "--jsonl", "t", "rows.jsonl"], "rows.jsonl, line 2: the field 't' must be a string, not a number"),
+    (["count", "--jsonl", "t", "other.jsonl"], "other.jsonl, line 3: no field 't', only 'u', 'v'"),
+    (["count", "--jsonl", "t", "list.jsonl"], "list.jsonl, line 1: expected a JSON object, found a list"),
+    (["count", "--jsonl", "t", "bad.jsonl"], "bad.jsonl, line 2: not JSON: Expecting value at column 7"),
+    (["count", "--jsonl", "t", "latin.jsonl"], "latin.jsonl, line 1: not JSON: 'utf-8' codec can't decode byte 0xff"),
+    (["count", "--jsonl", "t", "deep.jsonl"], "deep.jsonl, line 1: not JSON: "),
+    (["decode", "-p", "1 x"], "'1 x': 'x' is no token id: ids are numbers"),
+    (["decode", "-p", "1_0"], "'1_0' is no token id"),
+    (["decode", "ids"], "ids: 'x' is no token id"),
+    (["decode", "--lines", "ids"], "ids, line 2: 'x' is no token id"),
+    (["decode", "long"], "long: '1111111111111111111111111111111111111111' is no token id"),
+    (["decode", "ids.json"], 'ids.json, line 2: expected an object with "ids", a list of numbers, found an object'),
+    (["decode", "-p", "99999999"], "'99999999': token id 99999999 is outside the vocabulary of 13000 tokens"),
+    (["decode", "-p", "-1"], "token id -1 is outside"),
+    (["decode", "-p", "9" * 30], "token id 999999999999999999999999999999 is outside"),
+    (["decode", "-p", '{"ids": ['], "not JSON: Expecting value at column 10"),
+    (["split", "-p", "x"], "Missing option '-n' / '--max-tokens' (see ggtok split --help)"),
+    (["split", "-n", "0", "-p", "x"], "'-n' / '--max-tokens': 0 is not in the range x>=1"),
+    (["split", "-n", "1", "latin.txt"], "latin.txt: not UTF-8 at byte 3; convert it first"),
+    (["split", "-n", "1", "-p", "漢 \U0001f3fb"], "'漢 🏻': the character at byte 4 has 3 tokens by itself"),
+    (["split", "-n", "1", "--json", "-0", "-p", "x"], "--json and --null: give one of the two"),
+    (["chat", "chat.json"], "chat.json: message 1 must be an object, not a number"),
+    (["chat", "rows.jsonl"], "rows.jsonl: not JSON: Extra data at line 2, column 1"),
+    (["chat", "-p", "x", "ids"], "a file and -p: give one of the two"),
+    (["chat", "-p", "x", "--tools", "ids.json"], "ids.json: not JSON: Extra data at line 2"),
+    (["chat", "-p", "x", "--tools", "absent"], "absent: no such file (a JSON list of tools is expected)"),
+    (["chat", "-p", "x", "--template-file", "absent"], "absent: no such file (a Jinja template is expected)"),
+    (["chat", "-p", "x", "--template-file", "latin.txt"], "latin.txt: not UTF-8 at byte 3"),
+    (["chat", "-p", "x", "--set", "x"], "--set: 'x' is not NAME=VALUE"),
+    (["chat", "-p", "x", "--set", "messages=1"], "--set: 'messages' is no variable of a template"),
+    (["chat", "-p", "x", "--template", "nope"], "bpe: "),
+    (["encode", "--override-kv", "a=int:1", "-p", "x"], "--override-kv needs -m FILE"),
+    ([*OVERRIDE, "a=1"], "'a=1' is not KEY=TYPE:VALUE"),
+    ([*OVERRIDE, "a=i8:1"], "has the type 'i8': expected int, float, bool or str"),
+    ([*OVERRIDE, "a=bool:1"], "has the value '1': expected a bool"),
+    ([*OVERRIDE, "a=int:x"], "has the value 'x': expected a int"),
+    (["encode", "--nonsense"], "No such option '--nonsense'"),
+    (["nonsense"], "No such command 'nonsense' (see ggtok --help)"),
+]
 
 
-def test_a_reader_that_stops(model: str) -> None:
-    command = [sys.executable, "-m", "ggtok", "encode", "-m", model]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdin
-        assert process.stdout
-        assert process.stderr
-        process.stdout.close()
-        process.stdin.write(b"a b c " * 100_000)
-        process.stdin.close()
-        assert process.wait() == 1
-        assert process.stderr.read() == b""
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["encode", "-m", "/absent/model.gguf", "x"], "/absent/model.gguf: No such file or directory"),
-        (["encode", "-m", __file__, "x"], "not a GGUF file"),
-        (["encode", "-f", "/absent/text"], "/absent/text: No such file or directory"),
-        (["decode", "x"], "token ids must be integers"),
-        (["decode", "99999999"], "99999999"),
-        (["decode", "-1"], "-1"),
-        (["decode", "99999999999999999999999"], "99999999999999999999999"),
-        (["inspect", "a", "-m", "b"], "the model is given twice"),
-        (["encode", "--override-kv", "a=int:1", "x"], "--override-kv needs --model"),
-        (["encode", "-m", "m", "--override-kv", "a=1", "x"], "'a=1' is not KEY=TYPE:VALUE"),
-        (["encode", "-m", "m", "--override-kv", "a=i8:1", "x"], "has the type 'i8': expected int, float, bool or str"),
-        (["encode", "-m", "m", "--override-kv", "a=bool:1", "x"], "has the value '1': expected a bool"),
-        (["encode", "-m", "m", "--override-kv", "a=int:x", "x"], "has the value 'x': expected a int"),
-    ],
-)
-def test_errors_are_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments) == 2
-    out, error = capsys.readouterr()
-    assert out == ""
+@pytest.mark.parametrize(("arguments", "message"), ERRORS, ids=[" ".join(map(ascii, each[0]))[:60] for each in ERRORS])
+def test_errors_are_one_line(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, data in FILES.items():
+        (tmp_path / name).write_bytes(data)
+    monkeypatch.chdir(tmp_path)
+    done = call(*arguments)
+    assert done.code == 2
+    notice, error = ("" if "no model" not in done.err else done.err.partition("\n")[0]), done.err.splitlines()[-1]
     assert error.startswith("ggtok: error: ")
     assert message in error
-    assert error.count("\n") == 1
+    assert done.err.count("\n") == 1 + bool(notice)
+    assert error.isprintable()
+
+
+def test_help_and_version() -> None:
+    assert call("--version").out.startswith(b"ggtok 0.")
+    assert b"Usage: ggtok" in call("--help").out
+    done = call()
+    assert (done.code, done.out) == (2, b"")
+    assert "Usage: ggtok" in done.err
+    for command in COMMANDS:
+        done = call(command, "-h")
+        assert (done.code, done.err) == (0, "")
+        assert f"Usage: ggtok {command}" in done.out.decode()
+
+
+# Streams
+
+
+@pytest.mark.parametrize("arguments", [["encode"], ["encode", "--view"], ["encode", "--json"], ["split", "-n", "5"]])
+def test_a_reader_that_stops(arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "text").write_bytes(b"a b c " * 200_000)
+    command = [sys.executable, "-m", "ggtok", *arguments, "--builtin", "bpe", str(tmp_path / "text")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("arguments", [["encode", "-p", "x"], ["encode"], ["decode", "-p", "30"], ["--help"]])
+def test_a_full_disk(arguments: list[str]) -> None:
+    text = b"a b c " * 100_000
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "ggtok", *arguments]
+        done = subprocess.run(
+            command, input=text, stdout=full, stderr=subprocess.PIPE, env=os.environ | {"GGTOK_MODEL": ""}, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.endswith(b"ggtok: error: standard output: No space left on device\n")
+    assert done.stderr.count(b"\n") <= 2
+
+
+def test_closed_streams() -> None:
+    command = 'exec "$0" -m ggtok encode --builtin bpe '
+    for rest, message in (("-p x >&-", "standard output is closed"), ("<&-", "standard input is closed")):
+        done = subprocess.run(["sh", "-c", command + rest, sys.executable], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert message in done.stderr
+
+
+ENDLESS = "import sys\nwhile True: sys.stdout.write({!r})"
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["nonsense"], ["encode", "--nonsense"], ["encode", "-m", "a", "--builtin", "bpe"]]
+    ("arguments", "text"),
+    [
+        (["count"], "a b c\n" * 1000),
+        (["encode"], "a b c\n" * 1000),
+        (["encode", "--lines"], "a b c\n" * 1000),
+        (["encode", "--view"], "a b c\n" * 1000),
+        (["encode", "--json"], "a b c\n" * 1000),
+        (["count", "--jsonl", "t"], '{"t": "a b c"}\n' * 1000),
+        (["decode"], "30 31 32\n" * 1000),
+        (["decode", "--lines"], "30 31 32\n" * 1000),
+        (["split", "-n", "5"], "a b c\n" * 1000),
+        (["chat"], " " * 1000),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(arguments)
-    assert "usage: ggtok" in capsys.readouterr().err
-
-
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="0"):
-        main(["--version"])
-    assert capsys.readouterr().out.startswith("ggtok 0.")
+def test_ctrl_c(arguments: list[str], text: str) -> None:
+    """Endless input, so that a command that does not stop hangs; it is also stopped while it waits for input."""
+    with subprocess.Popen(
+        [sys.executable, "-c", ENDLESS.format(text)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as source:
+        try:
+            command = [sys.executable, "-m", "ggtok", *arguments, "--builtin", "bpe"]
+            with subprocess.Popen(
+                command, stdin=source.stdout, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            ) as process:
+                assert process.stderr
+                time.sleep(1.5)
+                process.send_signal(signal.SIGINT)
+                assert process.wait(20) == 130
+                assert process.stderr.read() == b""
+        finally:
+            source.kill()

@@ -44,36 +44,38 @@ def width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
 
 
-def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     trace = Tokenizer.builtin("spm").explain(TEXT)
-    assert shown(capsys, "--builtin", "spm", TEXT) == trace.to_text(width=100) + "\n"
+    path = tmp_path / "text"
+    path.write_text(TEXT)
+    assert shown(capsys, "--builtin", "spm", str(path)) == trace.to_text(width=100) + "\n"
     assert shown(capsys, "--builtin", "spm", "-p", TEXT) == trace.to_text(width=100) + "\n"
-    assert shown(capsys, "--no-special", "--builtin", "spm", TEXT) != trace.to_text(width=100) + "\n"
-    assert "special token" in shown(capsys, "--parse-special", "<|im_end|>")
+    assert shown(capsys, "--no-special", "--builtin", "spm", "-p", TEXT) != trace.to_text(width=100) + "\n"
+    assert "special token" in shown(capsys, "--parse-special", "-p", "<|im_end|>")
 
 
 def test_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     trace = Tokenizer.builtin("bpe").explain("na\u00efve")
-    printed = shown(capsys, "--json", "na\u00efve")
+    printed = shown(capsys, "--json", "-p", "na\u00efve")
     assert printed.isascii()
     assert json.loads(printed) == json.loads(trace.to_json())
     path = tmp_path / "bytes"
     path.write_bytes(b"a\xff")
-    printed = shown(capsys, "--json", TEXT, "-f", str(path))
+    printed = shown(capsys, "--json", "-p", TEXT, str(path))
     assert [json.loads(line)["text"] for line in printed.splitlines()] == [TEXT, {"base64": "Yf8="}]
 
 
 def test_why(capsys: pytest.CaptureFixture[str]) -> None:
     why = Tokenizer.builtin("bpe").explain(TEXT).why(8, 12)
-    assert shown(capsys, TEXT, "--why", "8:12") == f"{why}\n"
-    found = json.loads(shown(capsys, TEXT, "--why", "8:12", "--json"))
+    assert shown(capsys, "-p", TEXT, "--why", "8:12") == f"{why}\n"
+    found = json.loads(shown(capsys, "-p", TEXT, "--why", "8:12", "--json"))
     assert found["ids"] == [6266, 78, 9612]
     assert [reason["message"] for reason in found["reasons"]] == [reason.message for reason in why.reasons]
 
 
 def test_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "page.html"
-    assert shown(capsys, TEXT, "--html", str(path)) == ""
+    assert shown(capsys, "-p", TEXT, "--html", str(path)) == ""
     assert path.read_text(encoding="utf-8").startswith("<!")
     assert shown(capsys, "--trie", "un", "uni", "--html", str(path)) == ""
     assert "uni" in path.read_text(encoding="utf-8")
@@ -81,16 +83,16 @@ def test_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 def test_compare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     files = [str(VOCABULARIES / f"{name}.gguf") for name in ("bpe", "spm")]
-    printed = shown(capsys, TEXT, "--compare", *files)
+    printed = shown(capsys, "-p", TEXT, "--compare", *files)
     assert printed.startswith("bpe.gguf gives 6 tokens, spm.gguf 7; the ids differ. They part first in the table ")
     assert printed.count("--- here they part ---") >= 1
     printed = shown(capsys, "--compare", files[0], files[0], "-p", TEXT)
     assert "the ids are the same. No step parts." in " ".join(printed.split())
-    found = json.loads(shown(capsys, "--json", TEXT, "--compare", *files))
+    found = json.loads(shown(capsys, "--json", "-p", TEXT, "--compare", *files))
     assert (found["a"]["algorithm"], found["b"]["algorithm"]) == ("bpe", "spm")
     assert set(found["parting"]) == {"table", "row"}
     monkeypatch.setenv("COLUMNS", "40")
-    assert max(map(len, shown(capsys, TEXT, "--compare", *files).splitlines())) <= 40
+    assert max(map(len, shown(capsys, "-p", TEXT, "--compare", *files).splitlines())) <= 40
 
 
 def test_trie(capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,13 +113,22 @@ def test_trie(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([TEXT, "--why", "1-2"], "'1-2' is not START:END, two numbers of characters"),
-        ([TEXT, "--why", "5:99"], "characters 5 to 99 are not a part of a text of 13 characters"),
-        (["a", "b", "--step"], "--step and --html are for one text"),
-        (["a", "--step"], "the walk through the steps needs a terminal to read keys from and to draw on"),
-        (["a", "--builtin", "spm", "--compare", "x", "y"], "--compare takes two files, and no --model"),
-        (["--builtin", "spm", "--trie", "x"], "--trie takes words, and no --model"),
-        (["a", "--compare", "absent.gguf", "b.gguf"], "absent.gguf: No such file or directory"),
+        (["-p", TEXT, "--why", "1-2"], "'1-2' is not START:END, two numbers of characters"),
+        (
+            ["--builtin", "bpe", "-p", TEXT, "--why", "5:99"],
+            "characters 5 to 99 are not a part of a text",
+        ),
+        (["-p", "a", "-p", "b", "--step"], "--step and --html are for one text"),
+        (
+            ["--builtin", "bpe", "-p", "a", "--step"],
+            "the walk through the steps needs a terminal to read keys from",
+        ),
+        (["-p", "a", "--builtin", "spm", "--compare", "x", "y"], "--compare takes two files, and no -m"),
+        (["--builtin", "spm", "--trie", "x"], "--trie takes words, and no -m"),
+        (["--trie"], "--trie needs words as arguments"),
+        (["--step", "--trie", "x"], "--step, --why, --compare and --trie: give one of them"),
+        ([TEXT], "What is LoRA?: no such file (a text itself is given with -p)"),
+        (["-p", "a", "--compare", "absent.gguf", "b.gguf"], "absent.gguf: No such file or directory"),
         (["--trie", "a", ""], "empty"),
     ],
 )
@@ -253,7 +264,7 @@ def terminals() -> Iterator[list[Terminal]]:
 
 
 def test_walk_in_a_terminal(terminals: list[Terminal]) -> None:
-    terminals.append(terminal := Terminal("--builtin", "spm", "What is \u6f22\u5b57?"))
+    terminals.append(terminal := Terminal("--builtin", "spm", "-p", "What is \u6f22\u5b57?"))
     terminal.until("step 1 of")
     terminal.press("n\x1b[C ")
     terminal.until("step 4 of")
@@ -277,7 +288,7 @@ def test_walk_in_a_terminal(terminals: list[Terminal]) -> None:
     ("number", "code"), [(None, 130), (signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
 def test_any_exit_restores_the_terminal(terminals: list[Terminal], number: signal.Signals | None, code: int) -> None:
-    terminals.append(terminal := Terminal(TEXT))
+    terminals.append(terminal := Terminal("-p", TEXT))
     terminal.until("step 1 of")
     if number is None:
         terminal.press("\x03")
@@ -287,7 +298,7 @@ def test_any_exit_restores_the_terminal(terminals: list[Terminal], number: signa
 
 
 def test_a_stopped_walk_goes_on(terminals: list[Terminal]) -> None:
-    terminals.append(terminal := Terminal(TEXT))
+    terminals.append(terminal := Terminal("-p", TEXT))
     terminal.until("step 1 of")
     terminal.process.send_signal(signal.SIGTSTP)
     assert os.WIFSTOPPED(os.waitpid(terminal.process.pid, os.WUNTRACED)[1])
@@ -300,9 +311,9 @@ def test_a_stopped_walk_goes_on(terminals: list[Terminal]) -> None:
 
 
 def test_colors(terminals: list[Terminal]) -> None:
-    terminals.append(plain := Terminal(TEXT, NO_COLOR="1"))
+    terminals.append(plain := Terminal("-p", TEXT, NO_COLOR="1"))
     plain.until("step 1 of")
     assert re.search(r"\x1b\[[0-9;]+m", plain.raw) is None
-    terminals.append(colored := Terminal(TEXT))
+    terminals.append(colored := Terminal("-p", TEXT))
     colored.until("step 1 of")
     assert "\x1b[7m" in colored.raw

@@ -13,13 +13,14 @@ from itertools import islice
 from typing import NamedTuple
 
 from . import _ggtok
+from ._convert.files import write
 from ._tokenizer import READ_SIZE, Tokenizer
 from ._vocab import TokenAttribute
 from .errors import GgtokError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, TypeAlias
 
     Source: TypeAlias = str | os.PathLike[str] | Iterable[str]
@@ -94,7 +95,8 @@ class Evaluation(NamedTuple):
         rates = ("bytes_per_token", "tokens_per_word", "unknown_rate", "byte_fallback_rate", "vocabulary_use")
         return [score._asdict() | {name: getattr(score, name) for name in rates} for score in self.scores]
 
-    def __str__(self) -> str:
+    def _rows(self) -> list[list[str]]:
+        """The table of figures as texts, with its head."""
         names = ["text", "tokenizer", "tokens", "bytes/token", "tokens/word", "unknown", "byte fallback", "used"]
         rows = [names + ["parity"] * (self.reference is not None)]
         before = None
@@ -104,7 +106,10 @@ class Evaluation(NamedTuple):
             row += [f"{rate:.2%}" for rate in (score.unknown_rate, score.byte_fallback_rate, score.vocabulary_use)]
             rows.append(row + ([] if score.parity is None else [f"{score.parity:.2f}"]))
             before = score.text
-        rows = [row + [""] * (len(rows[0]) - len(row)) for row in rows]
+        return [row + [""] * (len(rows[0]) - len(row)) for row in rows]
+
+    def __str__(self) -> str:
+        rows = self._rows()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return "\n".join(
             "  ".join(
@@ -126,8 +131,7 @@ class Evaluation(NamedTuple):
         for score in self.scores:
             panels.setdefault(score.text, {})[score.tokenizer] = score.bytes_per_token
         drawn = bars("Bytes per token (longer is better)", [Panel(*item) for item in panels.items()])
-        with open(os.fspath(path), "w", encoding="utf-8") as file:
-            file.write(drawn)
+        write(path, drawn.encode())
 
 
 def evaluate(
@@ -136,6 +140,7 @@ def evaluate(
     *,
     reference: str | None = None,
     threads: int | None = None,
+    progress: Callable[[int], object] | None = None,
 ) -> Evaluation:
     """Compares how well vocabularies fit texts.
 
@@ -146,6 +151,8 @@ def evaluate(
         reference: The name of a text of which the others are translations: `parity` says how many tokens they have for
             each of its tokens.
         threads: How many threads encode the texts of an iterable; `None`: one per core.
+        progress: Called with the length in bytes of each part of a text that was read. What it raises ends the
+            evaluation.
 
     Returns:
         An `Evaluation`: one `Score` per text and tokenizer.
@@ -183,7 +190,7 @@ def evaluate(
     sizes: dict[str, tuple[int, int, int]] = {}
     for text, source in sources.items():
         usage: dict[str, Counter[int]] = {name: Counter() for name in named}
-        sizes[text] = _read(text, source, named, usage, threads)
+        sizes[text] = _read(text, source, named, usage, threads, progress)
         found |= {(text, name): counts for name, counts in usage.items()}
     rows = list(sources)
     if len(rows) > 1:
@@ -226,6 +233,7 @@ def _read(
     tokenizers: Mapping[str, Tokenizer],
     usage: Mapping[str, Counter[int]],
     threads: int | None,
+    progress: Callable[[int], object] | None,
 ) -> tuple[int, int, int]:
     """Counts the tokens of one text for each tokenizer. Returns its bytes, characters and words."""
     size = [0, 0, 0]
@@ -234,6 +242,8 @@ def _read(
         text = data.decode("utf-8", "replace")
         for place, value in enumerate((len(data), len(text), _ggtok.count_words(text))):
             size[place] += value
+        if progress is not None:
+            progress(len(data))
 
     if isinstance(source, os.PathLike):
         encoders = {which: tokenizer.encoder(add_special=False) for which, tokenizer in tokenizers.items()}

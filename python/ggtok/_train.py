@@ -339,10 +339,10 @@ def _count(trainer: _ggtok.Trainer, corpus: Corpus) -> None:
 
 def _count_file(trainer: _ggtok.Trainer, path: str | os.PathLike[str]) -> None:
     """Passes a text file to the trainer, block by block. A byte-order mark is not text."""
-    rest = b""
     with open(path, "rb") as file:
-        start = 3 if file.read(3) == b"\xef\xbb\xbf" else 0
-        file.seek(start)
+        rest, start = file.read(3), 0
+        if rest == b"\xef\xbb\xbf":
+            rest, start = b"", 3
         while True:
             block = file.read(BLOCK)
             text = rest + block

@@ -36,7 +36,15 @@ def write(target: Target, data: bytes) -> None:
     if hasattr(target, "write"):
         target.write(data)
         return
-    path = os.path.realpath(_path(target))
+    path = _path(target)
+    try:
+        _replace(os.path.realpath(path), data)
+    except OSError as error:
+        error.filename = path  # a write that fails names none, and one of a part names that
+        raise
+
+
+def _replace(path: str, data: bytes) -> None:
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:
             file.write(data)

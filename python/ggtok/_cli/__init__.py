@@ -1,0 +1,100 @@
+"""The command line: the Python API for people and shell scripts.
+
+One file per command in `commands/`, imported when the command runs. Arguments are files, as in `wc`; a text itself is
+`-p TEXT`. Results go to standard output, all else to standard error.
+Exit codes: 0, 1 if the reader of the output has closed it, 2 for errors in arguments, files or texts (one line on
+standard error), 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from ..errors import GgtokError
+from .output import flush, give_up_output, shown_warnings, to_stderr
+
+COMMANDS = (
+    *("encode", "decode", "count", "split", "chat", "explain", "train", "evaluate"),
+    *("inspect", "check", "diff", "search", "bench", "completion"),
+)
+
+
+class Commands(click.Group):
+    """The commands, each imported when it is needed: `ggtok.commands.NAME.command`."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f".commands.{name}", __name__).command
+        return command
+
+
+def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
+        from .. import __version__
+
+        click.echo(f"ggtok {__version__}")
+        context.exit()
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
+)
+def group() -> None:
+    """Text to tokens and back, exactly as llama.cpp does, from a GGUF file's metadata."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code."""
+    if "_GGTOK_COMPLETE" in os.environ:
+        group.main(prog_name="ggtok")  # answers the shell and exits
+    if sys.stdout is None:
+        return _fail("standard output is closed")
+    try:
+        with shown_warnings():
+            code = _run(list(sys.argv[1:] if argv is None else argv))
+        flush()
+    except BrokenPipeError:
+        give_up_output()
+        return 1
+    except KeyboardInterrupt:
+        give_up_output()
+        if argv is None:
+            os._exit(130)  # at once: freeing a tokenizer and long lists takes longer than people wait
+        return 130
+    except click.UsageError as error:
+        # What click's parser found has a context, and its help says more.
+        help = f" (see {error.ctx.command_path} --help)" if error.ctx else ""
+        return _fail(error.format_message().rstrip(".") + help)
+    except (GgtokError, click.ClickException) as error:
+        return _fail(str(error))
+    except OSError as error:
+        give_up_output()
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else f"standard output: {error.strerror}")
+    return code
+
+
+def _run(argv: list[str]) -> int:
+    try:
+        with group.make_context("ggtok", argv) as context:
+            group.invoke(context)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return 2
+    except click.exceptions.Exit as exit:
+        return exit.exit_code
+    return 0
+
+
+def _fail(message: str) -> int:
+    to_stderr(f"error: {message}")
+    return 2

@@ -1,0 +1,49 @@
+"""The command `ggtok diff`: in what two files' tokenizers differ."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from ..._diff import diff
+from ..._tokenizer import Tokenizer
+from ..completion import GGUF
+from ..inputs import Source
+from ..options import as_json, takes_special
+from ..output import finite, print_json, printable
+
+
+@click.command(short_help="Show in what two files' tokenizers differ.")
+@click.argument("a", type=GGUF)
+@click.argument("b", type=GGUF)
+@click.argument("file", required=False, type=click.Path())
+@click.option("-p", "--text", metavar="TEXT", help="A text itself.")
+@takes_special
+@as_json
+@click.pass_context
+def command(
+    context: click.Context,
+    a: str,
+    b: str,
+    file: str | None,
+    text: str | None,
+    special: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Show in what the tokenizers of two GGUF files differ: settings, special tokens, tokens, merges. With a text, also
+    where its ids part.
+
+    The exit code is 0 if there is no difference, 1 if there is one, and 2 if a file cannot be read.
+    """
+    if file is not None and text is not None:
+        raise click.ClickException("one text is compared: give FILE or -p, not both")
+    first, second = Tokenizer.from_gguf(a), Tokenizer.from_gguf(b)
+    source = Source(file, b"" if text is None else os.fsencode(text))
+    found = diff(first, second, None if file is None and text is None else source.read(), **special)
+    if as_json:
+        print_json(a=a, b=b, **finite(found.to_dict()))
+    else:
+        print("\n".join(map(printable, str(found).splitlines())))
+    context.exit(int(bool(found)))

@@ -1,0 +1,82 @@
+"""The command `ggtok encode`: texts to token ids, or to tokens as people see them on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import click
+
+from ... import Tokenizer
+from ..inputs import Rows, Source, Text, takes_rows, takes_texts
+from ..options import Model, as_json, shows_view, takes_model, takes_special
+from ..output import lossless, print_json
+
+
+@click.command(short_help="Turn texts into token ids.")
+@takes_texts
+@takes_rows
+@takes_model
+@takes_special
+@as_json
+@shows_view
+def command(
+    sources: list[Source], rows: Rows | None, model: Model, special: dict[str, Any], as_json: bool, view: bool
+) -> None:
+    """Turn files, or standard input, into token ids: a line of ids for each text.
+
+    On a terminal the tokens are shown, each with its id. With --json there is an object for each text with its ids,
+    their pieces, and their offsets, in bytes of the text; ggtok decode reads it. Files of any size are encoded in
+    little memory, except with --json.
+    """
+    tokenizer = model.open()
+    if as_json:
+        for source in sources:
+            for line, text in source.texts(rows):
+                encoding = tokenizer.encode_with_offsets(text, unit="byte", **special)
+                ids, offsets = encoding.tolist()
+                pieces = (lossless(tokenizer.piece(id)) for id in ids)
+                print_json(**source.json(line), ids=ids, pieces=pieces, offsets=offsets)
+    elif view:
+        _show(tokenizer, sources, rows, special)
+    elif rows is not None:
+        for source in sources:
+            for texts in rows.texts(source):
+                for ids in tokenizer.encode_batch([text for _, text in texts], **special).tolist():
+                    print(*ids)
+    else:
+        for source in sources:
+            separator = ""
+            for ids in _ids(tokenizer, source.parts(), special):
+                sys.stdout.write(separator + str(ids)[1:-1].replace(",", ""))  # twice as fast as join
+                separator = " "
+            print()
+
+
+def _ids(tokenizer: Tokenizer, parts: Iterable[Text], special: dict[str, Any]) -> Iterator[list[int]]:
+    """The ids of a text that arrives in parts; no list is empty."""
+    encoder = tokenizer.encoder(**special)
+    for part in parts:
+        if ids := encoder.push(part):
+            yield ids
+    if ids := encoder.flush():
+        yield ids
+
+
+def _show(tokenizer: Tokenizer, sources: list[Source], rows: Rows | None, special: dict[str, Any]) -> None:
+    from ..view import View, console
+
+    output = console()
+    for source in sources:
+        if len(sources) > 1:
+            output.print(f"{source.name}:", soft_wrap=True, style="bold")
+        view = View(tokenizer, output)
+        if rows is None:
+            for ids in _ids(tokenizer, source.parts(), special):
+                view.add(ids)
+            view.end(total=True)
+        else:
+            for _, text in source.texts(rows):
+                view.add(tokenizer.encode(text, **special))
+                view.end()

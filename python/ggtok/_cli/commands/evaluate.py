@@ -1,0 +1,57 @@
+"""The command `ggtok evaluate`: how well vocabularies fit texts."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from ..._evaluate import evaluate
+from ..._tokenizer import Tokenizer
+from ..completion import GGUF
+from ..files import OUTPUT, text_path
+from ..options import BUILTIN, Model, as_json
+from ..output import print_json
+from ..progress import progress
+from ..table import print_table
+
+
+@click.command(short_help="Measure how well vocabularies fit texts.")
+@click.argument("files", nargs=-1, required=True, metavar="[NAME=]FILE...")
+@click.option("-m", "--model", "models", multiple=True, type=GGUF, help="A GGUF file; repeatable.  [env: GGTOK_MODEL]")
+@click.option("--builtin", multiple=True, type=click.Choice(BUILTIN), help="An embedded vocabulary; repeatable.")
+@click.option("--reference", metavar="NAME", help="The text of which the others are translations.")
+@click.option("--svg", type=OUTPUT, metavar="PATH", help="Write a chart of the bytes per token.")
+@as_json
+def command(
+    files: tuple[str, ...],
+    models: tuple[str, ...],
+    builtin: tuple[str, ...],
+    reference: str | None,
+    svg: str | None,
+    as_json: bool,
+) -> None:
+    """Measure how well vocabularies fit texts, each beside the others: bytes per token, tokens per word, what is
+    unknown, what of the vocabulary is used. A text is called by its file unless a NAME is given.
+    """
+    texts = {}
+    for argument in files:
+        name, equals, path = argument.partition("=")
+        if name in texts:
+            raise click.ClickException(f"two texts are called {name!r}: give names, NAME=FILE")
+        texts[name] = text_path(path if equals else argument)
+    tokenizers = {path: Tokenizer.from_gguf(path) for path in models}
+    tokenizers |= {name: Tokenizer.builtin(name) for name in builtin}
+    if not tokenizers:
+        model = Model(os.environ.get("GGTOK_MODEL") or None, None, ())
+        tokenizers = {model.path or "bpe": model.open()}
+    with progress(sum(path.stat().st_size for path in texts.values()) or None, "reading") as advance:
+        evaluation = evaluate(tokenizers, texts, reference=reference, progress=advance)
+    if svg is not None:
+        evaluation.to_svg(svg)
+    if as_json:
+        for row in evaluation.to_dicts():
+            print_json(**row)
+    else:
+        head, *rows = evaluation._rows()
+        print_table(head, rows, right=range(2, len(head)))

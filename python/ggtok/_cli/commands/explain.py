@@ -1,0 +1,162 @@
+"""The command `ggtok explain`: every step from a text to its tokens, printed, walked through, compared or as a page."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from ..._convert.files import write
+from ..._explain import compare
+from ..._explain.html import compare_page, trie_page
+from ..._explain.step import walk
+from ..._explain.tables import Section
+from ..._explain.text import LEAST_WIDTH, lines
+from ..._explain.trace import Trace
+from ..._explain.trie import explain_trie, trie_sections
+from ..._tokenizer import Tokenizer
+from ..completion import GGUF
+from ..files import OUTPUT, is_typed
+from ..inputs import Source
+from ..inputs import sources as sources_of
+from ..options import Model, as_json, takes_model, takes_special
+from ..output import print_json, wants_colors
+
+MAX_ROWS = 40
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is shown, and how."""
+
+    model: Model
+    special: dict[str, Any]
+    """Keywords of `encode`."""
+    as_json: bool
+    html: str | None
+
+    def trace(self, tokenizer: Tokenizer, source: Source) -> Trace:
+        return tokenizer.explain(source.read(), **self.special)
+
+
+@click.command(short_help="Show every step from texts to their tokens.")
+@click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE]...")
+@click.option("-p", "--text", multiple=True, metavar="TEXT", help="A text itself; repeatable.")
+@click.option("--step", is_flag=True, help="Walk through the steps with keys; ? shows them.")
+@click.option("--why", metavar="START:END", help="Say why these characters are not one token; the first is number 0.")
+@click.option("--compare", "pair", nargs=2, type=GGUF, help="Two files' traces side by side, and where they part.")
+@click.option("--trie", is_flag=True, help="Build a double array of the arguments, as words; look them up and each -p.")
+@click.option("--html", type=OUTPUT, metavar="PATH", help="Write a page that needs no network.")
+@takes_model
+@takes_special
+@as_json
+@click.pass_context
+def command(
+    context: click.Context,
+    files: tuple[str, ...],
+    text: tuple[str, ...],
+    step: bool,
+    why: str | None,
+    pair: tuple[str, str] | None,
+    trie: bool,
+    html: str | None,
+    model: Model,
+    special: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Show every step from texts to their tokens, as tables."""
+    if sum((step, why is not None, pair is not None, trie)) > 1:
+        raise click.ClickException("--step, --why, --compare and --trie: give one of them")
+    if pair is not None or trie:
+        mode = "--trie takes words" if trie else "--compare takes two files"
+        if any(is_typed(context, name) for name in ("model", "builtin", "override_kv")):
+            raise click.ClickException(f"{mode}, and no -m, --builtin or --override-kv")
+    request = Request(model, special, as_json, html)
+    if trie:
+        return _trie(request, list(map(os.fsencode, files)), list(map(os.fsencode, text)))
+    sources = sources_of(files, text, "a text itself is given with -p")
+    if len(sources) > 1 and (step or html is not None):
+        raise click.ClickException("--step and --html are for one text")
+    if pair is not None:
+        return _compare(request, pair, sources)
+    return _traces(request, sources, step, None if why is None else _span(why))
+
+
+def _traces(request: Request, sources: list[Source], step: bool, span: tuple[int, int] | None) -> None:
+    tokenizer = request.model.open()
+    for source in sources:
+        trace = request.trace(tokenizer, source)
+        if request.html is not None:
+            trace.to_html(request.html)
+        if step:
+            walk(trace, colors=wants_colors())
+        elif span is not None:
+            why = trace.why(*span)
+            if request.as_json:
+                reasons = [{"kind": each.kind, "message": each.message} for each in why.reasons]
+                print_json(start=why.start, end=why.end, ids=[each.id for each in why.tokens], reasons=reasons)
+            else:
+                print(why)
+        elif request.as_json:
+            print(json.dumps(json.loads(trace.to_json())))
+        elif request.html is None:
+            print(trace.to_text(width=_width(), colors=wants_colors()))
+
+
+def _compare(request: Request, pair: tuple[str, str], sources: list[Source]) -> None:
+    names = _names(*pair)
+    tokenizers = [Tokenizer.from_gguf(path) for path in pair]
+    for source in sources:
+        a, b = (request.trace(tokenizer, source) for tokenizer in tokenizers)
+        if request.html is not None:
+            _write_page(request.html, compare_page(a, b, names))
+        elif request.as_json:
+            found = compare.pairs(a, b)
+            parts_at = compare.parting(found)
+            section = None if parts_at is None else found[parts_at.pair].a or found[parts_at.pair].b
+            parting = None if parts_at is None or section is None else {"table": section.title, "row": parts_at.row}
+            print_json(a=json.loads(a.to_json()), b=json.loads(b.to_json()), parting=parting)
+        else:
+            print(compare.render(a, b, names, width=_width(), max_rows=MAX_ROWS, colors=wants_colors()))
+
+
+def _trie(request: Request, words: list[bytes], looked_up: list[bytes]) -> None:
+    if not words:
+        raise click.ClickException("--trie needs words as arguments")
+    trie, made = explain_trie(words, [*words, *looked_up])
+    if request.html is not None:
+        _write_page(request.html, trie_page(trie.words, made, trie_sections(trie)))
+    elif request.as_json:
+        print(json.dumps(json.loads(made)))
+    else:
+        print("\n\n".join(_shown(section) for section in trie_sections(trie)))
+
+
+def _write_page(path: str, page: str) -> None:
+    write(path, page.encode())
+
+
+def _shown(section: Section) -> str:
+    return "\n".join(lines(section, _width(), MAX_ROWS, wants_colors()))
+
+
+def _span(written: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d{1,9}):(\d{1,9})", written, re.ASCII)
+    if match is None:
+        raise click.ClickException(f"--why: {written!r} is not START:END, two numbers of characters")
+    return int(match[1]), int(match[2])
+
+
+def _names(first: str, second: str) -> tuple[str, str]:
+    """The names of two files; their paths where these are the same."""
+    names = os.path.basename(first), os.path.basename(second)
+    return names if names[0] != names[1] else (first, second)
+
+
+def _width() -> int:
+    return max(shutil.get_terminal_size().columns, LEAST_WIDTH)

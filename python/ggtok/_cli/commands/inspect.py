@@ -1,0 +1,92 @@
+"""The command `ggtok inspect`: what a file's tokenizer is, and what is suspicious about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import click
+
+from ... import _ggtok
+from ..._check import Finding
+from ..._tokenizer import Tokenizer
+from ..._vocab import TokenAttribute
+from ..files import takes_models
+from ..options import Model, as_json
+from ..output import lossless, print_json
+from ..table import print_pairs, quoted
+from .check import opened
+
+TEMPLATE = "tokenizer.chat_template"
+FLAGS = ("add_bos", "add_eos", "add_sep")
+
+
+@click.command(short_help="Show what a file's tokenizer is.")
+@takes_models
+@as_json
+def command(models: list[Model], as_json: bool) -> None:
+    """Show what the tokenizer of a GGUF file is: its kind, size, special tokens and flags; what was repaired when it
+    was opened, as llama.cpp does; and what ggtok check finds suspicious."""
+    for number, model in enumerate(models):
+        tokenizer = opened(model)
+        if as_json:
+            print_json(file=model.path, **facts(tokenizer))
+            continue
+        if number:
+            print()
+        print_pairs([("file", model.path or "")] * (len(models) > 1) + _rows(tokenizer))
+
+
+def facts(tokenizer: Tokenizer) -> dict[str, Any]:
+    """All of it, for JSON."""
+    vocab = tokenizer.vocab
+    return {
+        "name": tokenizer.metadata.get("general.name"),
+        "kind": vocab.kind,
+        "model": vocab.model,
+        "pre": vocab.pre,
+        "size": len(vocab),
+        "merges": len(vocab.merges),
+        "attributes": _attributes(tokenizer),
+        "special": {
+            name: {"id": id, "piece": lossless(tokenizer.piece(id))}
+            for name, id in tokenizer._special().items()
+            if id is not None
+        },
+        "eog_ids": sorted(vocab.eog_ids),
+        **{name: getattr(vocab, name) for name in FLAGS},
+        "settings": dict(vocab.settings),
+        "chat_templates": _templates(tokenizer),
+        "repairs": list(tokenizer.repairs),
+        "findings": [finding._asdict() for finding in tokenizer.check()],
+    }
+
+
+def _rows(tokenizer: Tokenizer) -> list[tuple[str, str]]:
+    found, piece = facts(tokenizer), tokenizer.piece
+    kinds = [f"{number} {name}" for name, number in found["attributes"].items()]
+    rows = [("name", str(found["name"] or "")), ("kind", found["kind"]), ("pre-tokenizer", found["pre"] or "")]
+    rows += [("tokens", f"{found['size']}" + f" ({', '.join(kinds)})" * bool(kinds))]
+    rows += [("merges", str(found["merges"] or ""))]
+    rows += [(f"{name} token", f"{row['id']:<8}{quoted(piece(row['id']))}") for name, row in found["special"].items()]
+    rows += [("end of generation", f"{id:<8}{quoted(piece(id))}") for id in found["eog_ids"]]
+    rows += [(name, "yes" if found[name] else "no") for name in FLAGS]
+    rows += [
+        ("other flags", ", ".join(name for name, is_on in found["settings"].items() if is_on and name not in FLAGS))
+    ]
+    rows += [("chat template", ", ".join(found["chat_templates"]) or "none")]
+    rows += [("repaired", repair) for repair in found["repairs"]]
+    return rows + [("suspicious", str(Finding(**finding))) for finding in found["findings"]]
+
+
+def _attributes(tokenizer: Tokenizer) -> dict[str, int]:
+    """How many tokens have each attribute."""
+    bits = Counter(memoryview(_ggtok.attributes(tokenizer)).cast("H").tolist())
+    counts = {each.name: sum(number for value, number in bits.items() if value & each) for each in TokenAttribute}
+    return {str(name).lower(): number for name, number in counts.items() if number}
+
+
+def _templates(tokenizer: Tokenizer) -> list[str]:
+    """The names of the chat templates; the one without a name is "default"."""
+    keys = [key for key in tokenizer.metadata if key == TEMPLATE or key.startswith(TEMPLATE + ".")]
+    return [key.removeprefix(TEMPLATE)[1:] or "default" for key in keys]

@@ -1,0 +1,78 @@
+"""The command `ggtok split`: texts in chunks that fit a budget of tokens."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from ..inputs import Rows, Source, characters, naming, takes_rows, takes_texts
+from ..options import Model, as_json, takes_model, takes_special
+from ..output import Writer, print_json
+
+BOUNDARIES = ("paragraph", "line", "sentence", "word", "character")
+
+
+@click.command(short_help="Cut texts into chunks that fit a budget of tokens.")
+@takes_texts
+@takes_rows
+@click.option(
+    "-n", "--max-tokens", type=click.IntRange(min=1), required=True, metavar="N", help="The most tokens of a chunk."
+)
+@click.option(
+    "--overlap",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="The most tokens that a chunk repeats (default: 0).",
+)
+@click.option(
+    "--boundary",
+    "boundaries",
+    type=click.Choice(BOUNDARIES),
+    multiple=True,
+    help="Where to cut; repeatable. Default: all but character.",
+)
+@click.option("-0", "--null", is_flag=True, help="Write a null byte after each chunk, for xargs -0.")
+@takes_model
+@takes_special
+@as_json
+def command(
+    sources: list[Source],
+    rows: Rows | None,
+    max_tokens: int,
+    overlap: int,
+    boundaries: tuple[str, ...],
+    null: bool,
+    model: Model,
+    special: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Cut files, or standard input, into chunks that fit a budget of tokens.
+
+    A chunk ends at the coarsest boundary that fills at least half of the budget: a paragraph, line, sentence or word.
+    Chunks are written with a line before each that says how many tokens it has and which characters it is; with --json
+    as objects with "text", "start", "end" and "count"; with --null as they are.
+    """
+    if as_json and null:
+        raise click.ClickException("--json and --null: give one of the two")
+    tokenizer = model.open()
+    settings = special | {"overlap": overlap, "boundaries": boundaries or BOUNDARIES[:-1]}
+    for source in sources:
+        for line, text in source.texts(rows):
+            with naming(source.at(line)):
+                chunks = tokenizer.split(characters(text, source.at(line)), max_tokens, **settings)
+            for chunk in chunks:
+                if as_json:
+                    print_json(**source.json(line), **chunk._asdict())
+                elif null:
+                    sys.stdout.flush()
+                    sys.stdout.buffer.write(chunk.text.encode() + b"\0")
+                else:
+                    of = f"{source.at(line)}: " if len(sources) > 1 or rows else ""
+                    print(f"--- {of}{chunk.count} tokens, characters {chunk.start} to {chunk.end}")
+                    writer = Writer()
+                    writer.write(chunk.text.encode("utf-8", "surrogatepass"))
+                    writer.write(b"" if chunk.text.endswith("\n") else b"\n")
+                    writer.end()

@@ -1,0 +1,64 @@
+"""Files as arguments: GGUF files to look at, big texts to read, and files to write."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from .completion import GGUF
+from .inputs import Source
+from .options import Command, Model, takes_model
+
+
+class OutputFile(click.ParamType[str]):
+    """The path of a file to write. Its folder is looked for before long work begins."""
+
+    name = "path"
+
+    def convert(self, value: str, parameter: click.Parameter | None, context: click.Context | None) -> str:
+        folder = os.path.dirname(value)
+        if folder and not os.path.isdir(folder):
+            self.fail(f"{folder} is no folder to write to", parameter, context)
+        return value
+
+    def shell_complete(
+        self, context: click.Context, parameter: click.Parameter, start: str
+    ) -> list[CompletionItem[str]]:
+        return [CompletionItem(start, type="file")]
+
+
+OUTPUT = OutputFile()
+
+
+def takes_models(function: Command) -> Command:
+    """Gives a command GGUF files as arguments beside `-m`, and passes it `models: list[Model]`, at least one."""
+
+    @click.argument("files", nargs=-1, type=GGUF, metavar="[FILE]...")
+    @takes_model
+    @functools.wraps(function)
+    def command(*args: Any, files: tuple[str, ...], model: Model, **others: Any) -> Any:
+        context = click.get_current_context()
+        if files and any(is_typed(context, name) for name in ("model", "builtin")):
+            raise click.ClickException("the model is given twice: as an argument and with -m or --builtin")
+        models = [Model(file, None, model.overrides) for file in files] or [model]
+        return function(*args, models=models, **others)
+
+    return command  # type: ignore[return-value]
+
+
+def is_typed(context: click.Context, parameter: str) -> bool:
+    """Whether a parameter is on the command line, and not from the environment."""
+    return context.get_parameter_source(parameter) is click.core.ParameterSource.COMMANDLINE
+
+
+def text_path(argument: str) -> Path:
+    """The path of a text that is read in parts; `-` is standard input, where that has a path."""
+    if argument != "-" or os.name == "nt":
+        return Path(argument)
+    with Source("-").open():  # says that it waits for the keyboard
+        return Path("/dev/stdin")

@@ -1,0 +1,126 @@
+"""Options that several commands share: which tokenizer, special tokens, JSON."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from .. import Tokenizer
+from .completion import GGUF
+from .output import printable, to_stderr
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+BUILTIN = ("bpe", "spm", "wordpiece", "unigram")
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON, one object per line, in ASCII.")
+"""Passes `as_json`."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """Which tokenizer a command was given."""
+
+    path: str | None
+    builtin: str | None
+    overrides: tuple[str, ...]
+
+    @property
+    def is_given(self) -> bool:
+        return self.path is not None or self.builtin is not None
+
+    @property
+    def name(self) -> str:
+        """As people read it."""
+        return printable(self.path) if self.path is not None else self.builtin or "bpe"
+
+    def open(self) -> Tokenizer:
+        """The tokenizer of the file, or an embedded one: `bpe` if nothing was given, and standard error says so."""
+        overrides = dict(_override(item) for row in self.overrides for item in next(csv.reader([row]), []))
+        if self.path is not None:
+            return Tokenizer.from_gguf(self.path, overrides=overrides)
+        if overrides:
+            raise click.ClickException("--override-kv needs -m FILE")
+        if self.builtin is None:
+            to_stderr('no model given (-m FILE or GGTOK_MODEL): using the embedded vocabulary "bpe"')
+        return Tokenizer.builtin(self.builtin or "bpe")
+
+
+def takes_model(function: Command) -> Command:
+    """Gives a command `-m`, `--builtin` and `--override-kv`, and passes it `model: Model`."""
+
+    @click.option(
+        "-m", "--model", type=GGUF, metavar="FILE", envvar="GGTOK_MODEL", show_envvar=True, help="A GGUF file."
+    )
+    @click.option("--builtin", type=click.Choice(BUILTIN), help="An embedded vocabulary, if no file is given: bpe.")
+    @click.option(
+        "--override-kv",
+        metavar="KEY=TYPE:VALUE",
+        multiple=True,
+        help="Replace metadata, as llama.cpp does. TYPE is int, float, bool or str; commas separate several.",
+    )
+    @functools.wraps(function)
+    def command(*args: Any, model: str | None, builtin: str | None, override_kv: tuple[str, ...], **others: Any) -> Any:
+        if builtin is not None and model is not None:
+            if click.get_current_context().get_parameter_source("model") is ParameterSource.COMMANDLINE:
+                raise click.ClickException("-m and --builtin: give one of the two")
+            model = None
+        return function(*args, model=Model(model, builtin, override_kv), **others)
+
+    return command  # type: ignore[return-value]
+
+
+def takes_special(function: Command) -> Command:
+    """Gives a command `--no-special` and `--parse-special`, and passes it `special`: keywords of `encode`."""
+
+    @click.option("--no-special", is_flag=True, help="Add no BOS, EOS or SEP.")
+    @click.option("--parse-special", is_flag=True, help="Read control tokens written in the text as tokens.")
+    @functools.wraps(function)
+    def command(*args: Any, no_special: bool, parse_special: bool, **others: Any) -> Any:
+        return function(*args, special={"add_special": not no_special, "parse_special": parse_special}, **others)
+
+    return command  # type: ignore[return-value]
+
+
+def shows_view(function: Command) -> Command:
+    """Gives a command `--view` and `--ids`, and passes it `view`: whether to show tokens."""
+
+    @click.option(
+        "--view/--ids", default=None, help="Show the tokens, or write bare ids. Default: show them on a terminal."
+    )
+    @functools.wraps(function)
+    def command(*args: Any, view: bool | None, **others: Any) -> Any:
+        return function(*args, view=sys.stdout.isatty() if view is None else view, **others)
+
+    return command  # type: ignore[return-value]
+
+
+def _override(item: str) -> tuple[str, str | int | float | bool]:
+    """One override in llama.cpp's notation: `string_parse_kv_override` in its `common/common.cpp`.
+
+    Deviations: (1) a number must be a number, where llama.cpp takes anything else for 0. (2) Keys and strings may be
+    longer than 127 bytes.
+    """
+    key, equals, typed = item.partition("=")
+    kind, colon, value = typed.partition(":")
+    if not (key and equals and colon):
+        raise click.ClickException(f"--override-kv: {item!r} is not KEY=TYPE:VALUE")
+    kinds: dict[str, Callable[[str], str | int | float | bool]] = {
+        "int": int,
+        "float": float,
+        "bool": lambda value: {"true": True, "false": False}[value],
+        "str": str,
+    }
+    if kind not in kinds:
+        raise click.ClickException(f"--override-kv: {item!r} has the type {kind!r}: expected int, float, bool or str")
+    try:
+        return key, kinds[kind](value)
+    except (ValueError, KeyError):
+        raise click.ClickException(f"--override-kv: {item!r} has the value {value!r}: expected a {kind}") from None

@@ -1,0 +1,126 @@
+"""Standard output and standard error: JSON that keeps every byte, one-line messages, and what ends without a word."""
+
+from __future__ import annotations
+
+import base64
+import codecs
+import io
+import json
+import math
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from typing import Any
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""What a terminal obeys, without newline and tab."""
+
+SLICE = 4096
+"""How many items of a list become JSON at once."""
+
+
+def to_stderr(message: str) -> None:
+    """One line on standard error."""
+    print(f"ggtok: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)
+
+
+def printable(text: str) -> str:
+    """A text with its control characters and lone surrogates escaped, so that a terminal does not obey them."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+@contextmanager
+def shown_warnings() -> Iterator[None]:
+    """Warnings as one line each, and output that no locale's encoding stops."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, *_: to_stderr(f"warning: {message}")
+        yield
+
+
+def wants_colors() -> bool:
+    """Whether standard output shows colours, and its reader wants them (https://no-color.org, FORCE_COLOR)."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
+
+
+def flush() -> None:
+    """Writes what waits for standard output, so that a failure is seen."""
+    sys.stdout.flush()
+
+
+def give_up_output() -> None:
+    """Points standard output to nowhere, so that the interpreter does not fail to flush it at exit."""
+    with suppress(OSError, ValueError, AttributeError):  # where it is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class Writer:
+    """Writes the bytes of a text to standard output: as they are, or on a terminal with control characters escaped."""
+
+    def __init__(self) -> None:
+        sys.stdout.flush()
+        self._is_terminal = sys.stdout.isatty()
+        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        self._last = "\n"
+
+    def write(self, data: bytes) -> None:
+        """Writes the next part."""
+        if self._is_terminal:
+            self._show(self._decoder.decode(data))
+        else:
+            sys.stdout.buffer.write(data)
+
+    def end(self) -> None:
+        """Ends the text: on a terminal with a newline, if it has none."""
+        if self._is_terminal:
+            self._show(self._decoder.decode(b"", final=True))
+            self._show("" if self._last == "\n" else "\n")
+
+    def _show(self, text: str) -> None:
+        sys.stdout.write(CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text))
+        self._last = text[-1:] or self._last
+
+
+def lossless(text: bytes) -> str | dict[str, str]:
+    """Bytes as JSON has them: a string where they are UTF-8, which a token's bytes need not be, or else base64."""
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(text).decode("ascii")}
+
+
+def print_json(**values: object) -> None:
+    """One JSON object on a line, in ASCII, so that it is valid in every locale. An iterator is written as a list."""
+    separator = "{"
+    for name, value in values.items():
+        sys.stdout.write(f"{separator}{json.dumps(name)}: ")
+        if isinstance(value, (list, Iterator)):
+            # In slices: a long call would not see Ctrl-C.
+            items, begin = iter(value), "["
+            while some := list(islice(items, SLICE)):
+                sys.stdout.write(begin + json.dumps(some)[1:-1])
+                begin = ", "
+            sys.stdout.write("[]" if begin == "[" else "]")
+        else:
+            sys.stdout.write(json.dumps(value))
+        separator = ", "
+    sys.stdout.write("}\n")
+
+
+def finite(value: Any) -> Any:
+    """A value for JSON, which has no infinite numbers and no NaN: these become strings."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {name: finite(item) for name, item in value.items()}
+    return [*map(finite, value)] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,180 @@
+"""Writes the manual page ggtok.1 and the reference in docs/cli.md from the commands and their help.
+
+python scripts/generate_cli.py
+python scripts/generate_cli.py --check      # exit code 1 if one of them is not current
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from ggtok._cli import group
+
+ROOT = Path(__file__).parent.parent
+MANUAL = ROOT / "ggtok.data/data/share/man/man1/ggtok.1"
+PAGE = ROOT / "docs/cli.md"
+BEGIN, END = "<!-- reference:begin, written by python scripts/generate_cli.py -->\n", "<!-- reference:end -->\n"
+
+EXIT_CODES = {
+    "0": "All went well. For `diff`: there is no difference.",
+    "1": (
+        "`diff` found a difference, `check` an error, or `search` nothing. Any command: the reader of the output has "
+        "closed it, as `head` does."
+    ),
+    "2": "An argument, a file or a text is wrong. One line on standard error names it.",
+    "130": "Ctrl-C was pressed. A file that was being written is as it was before.",
+}
+
+VARIABLES = {
+    "GGTOK_MODEL": "The GGUF file that answers where there is neither `-m` nor `--builtin`.",
+    "NO_COLOR": "If it is set and not empty, nothing is coloured.",
+    "FORCE_COLOR": "If it is set and not empty, output is coloured also where it goes into a pipe.",
+    "COLUMNS": "The width of the terminal, if it is not to be asked for.",
+    "TERM": "With `dumb`, nothing is coloured or moved.",
+}
+
+
+class Page:
+    """One command's name, help and parameters."""
+
+    def __init__(self, name: str, command: click.Command, parent: click.Context | None = None) -> None:
+        self.name = name
+        context = click.Context(command, parent, info_name=name, **command.context_settings)
+        self.usage = [name, *command.collect_usage_pieces(context)]
+        self.paragraphs = [_joined(part) for part in inspect.cleandoc(command.help or "").split("\n\n") if part.strip()]
+        records = [param.get_help_record(context) for param in command.get_params(context)]
+        self.options = [(record[0], _joined(record[1])) for record in records if record and record[1]]
+
+
+def _joined(text: str) -> str:
+    """A paragraph in one line; lines after click's mark stay as they are."""
+    text = text.strip("\n")
+    return text.removeprefix("\b\n") if text.startswith("\b\n") else " ".join(text.split())
+
+
+def commands() -> Iterator[Page]:
+    """Every command, in the order of the help."""
+    context = click.Context(group, info_name="ggtok", **group.context_settings)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if not command.hidden:
+            yield Page(f"ggtok {name}", command, context)
+
+
+# Markdown
+
+
+def reference() -> str:
+    """The part of docs/cli.md between the marks."""
+    parts = []
+    for page in commands():
+        parts.append(f"### {page.name}\n\n```text\n{' '.join(page.usage)}\n```\n")
+        parts += [_block(paragraph) for paragraph in page.paragraphs]
+        rows = [f"| {_cell(names, is_code=True)} | {_cell(help)} |" for names, help in page.options]
+        parts.append("\n".join(("| option | meaning |", "|---|---|", *rows)) + "\n")
+    return "\n".join(parts)
+
+
+def _block(paragraph: str) -> str:
+    return f"```text\n{paragraph}\n```\n" if "\n" in paragraph else _wrapped(paragraph) + "\n"
+
+
+def _wrapped(text: str) -> str:
+    lines = [""]
+    for word in text.split():
+        if len(lines[-1]) + 1 + len(word) > 120:
+            lines.append("")
+        lines[-1] += " " * bool(lines[-1]) + word
+    return "\n".join(lines)
+
+
+def _cell(text: str, *, is_code: bool = False) -> str:
+    text = text.replace("|", "\\|")
+    return f"`{text}`" if is_code else re.sub(r"([<>*_])", r"\\\1", text)
+
+
+def page() -> str:
+    """docs/cli.md with the reference, the exit codes and the variables as they should be."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    _, after = rest.split(END)
+    tables = "\n".join(
+        f"## {title}\n\n| {head} | meaning |\n|---|---|\n"
+        + "".join(f"| `{name}` | {text} |\n" for name, text in rows.items())
+        for title, head, rows in (
+            ("Exit codes", "code", EXIT_CODES),
+            ("Environment variables", "name", VARIABLES),
+        )
+    )
+    return f"{before}{BEGIN}\n{reference()}\n{tables}\n{END}{after}"
+
+
+# roff
+
+
+def manual() -> str:
+    """ggtok.1 as it should be."""
+    summary = inspect.cleandoc(group.help or "").split("\n\n")[0]
+    lines = [
+        '.\\" Written by python scripts/generate_cli.py. DO NOT EDIT.',
+        '.TH GGTOK 1 "" ggtok "User Commands"',
+        ".SH NAME",
+        f"ggtok \\- {_roff(_joined(summary).rstrip('.'))}",
+        ".SH SYNOPSIS",
+        ".B ggtok",
+        ".I COMMAND",
+        "[\\fIOPTION\\fR]... [\\fIARGUMENT\\fR]...",
+        ".SH DESCRIPTION",
+    ]
+    whole = Page("ggtok", group)
+    lines += _paragraphs(whole.paragraphs) + _options(whole.options) + [".SH COMMANDS"]
+    for page in commands():
+        lines += [f".SS {_roff(' '.join(page.usage))}", *_paragraphs(page.paragraphs), *_options(page.options)]
+    for title, rows in (('"EXIT STATUS"', EXIT_CODES), ("ENVIRONMENT", VARIABLES)):
+        lines += [f".SH {title}", *_options((name, text.replace("`", "")) for name, text in rows.items())]
+    lines += [".SH SEE ALSO", "The pages of the documentation: https://ggtok.readthedocs.io"]
+    return "\n".join(lines) + "\n"
+
+
+def _paragraphs(paragraphs: list[str]) -> list[str]:
+    lines = []
+    for paragraph in paragraphs:
+        if "\n" in paragraph:
+            lines += [".PP", ".nf", ".RS 4", *map(_roff, paragraph.split("\n")), ".RE", ".fi"]
+        else:
+            lines += [".PP", _roff(paragraph)]
+    return lines
+
+
+def _options(options: object) -> list[str]:
+    return [line for names, text in options for line in (".TP", f".B {_roff(names)}", _roff(text) or "\\&")]  # type: ignore[attr-defined]
+
+
+def _roff(text: str) -> str:
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return "\\&" + text if text.startswith((".", "'")) else text
+
+
+FILES = {MANUAL: manual, PAGE: page}
+
+
+def main() -> int:
+    """Writes or checks."""
+    if "--check" in sys.argv[1:]:
+        old = [path for path, make in FILES.items() if not path.is_file() or path.read_text(encoding="utf-8") != make()]
+        for path in old:
+            print(f"{path.relative_to(ROOT)} is not current: run python scripts/generate_cli.py", file=sys.stderr)
+        return int(bool(old))
+    MANUAL.parent.mkdir(parents=True, exist_ok=True)
+    for path, make in FILES.items():
+        path.write_text(make(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,225 @@
+"""The commands that look at files: `inspect`, `check`, `diff`, `search`."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import ggtok
+import pytest
+from ggtok import Tokenizer
+from ggtok._cli import main
+from ggtok._cli.table import print_pairs, print_table
+from ggtok._explain.terminal import columns_of
+from hypothesis import given
+from hypothesis import strategies as st
+from terminals import on_terminal
+
+VOCABULARIES = Path(ggtok.__file__).parent / "vocabularies"
+NAMES = ("bpe", "spm", "unigram", "wordpiece")
+PRE = "tokenizer.ggml.pre"
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    """Standard output, or with the code 2 standard error."""
+    found = main(arguments)
+    captured = capsys.readouterr()
+    assert found == code, captured.err
+    return captured.err if code == 2 else captured.out
+
+
+def path_of(name: str) -> str:
+    return str(VOCABULARIES / f"{name}.gguf")
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file that differs from `bpe` in its pre-tokenizer."""
+    path = tmp_path_factory.mktemp("other") / "other.gguf"
+    Tokenizer.from_gguf(path_of("bpe"), overrides={PRE: "default"}).to_gguf(path)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def suspicious(shared: Path) -> str:
+    return str(shared / "vocabs/phi-3.gguf")
+
+
+# inspect
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inspect(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    tokenizer = Tokenizer.builtin(name)
+    found = json.loads(shown(capsys, "inspect", path_of(name), "--json"))
+    vocab = tokenizer.vocab
+    assert (found["kind"], found["pre"], found["size"]) == (vocab.kind, vocab.pre, len(vocab))
+    assert found["merges"] == len(vocab.merges)
+    assert found["settings"] == dict(vocab.settings)
+    assert found["attributes"]["normal"] == sum(ggtok.TokenAttribute.NORMAL in token.attributes for token in vocab)
+    assert {row["id"] for row in found["special"].values()} >= {vocab.eos_id} - {None}
+    assert found["findings"] == [finding._asdict() for finding in tokenizer.check()]
+    assert shown(capsys, "inspect", "--builtin", name, "--json") == json.dumps(found | {"file": None}) + "\n"
+    lines = shown(capsys, "inspect", "-m", path_of(name)).splitlines()
+    assert re.fullmatch(rf"kind +{vocab.kind}", lines[1])
+    assert any(re.fullmatch(rf"tokens +{len(vocab)} \(.*\bnormal\b.*\)", line) for line in lines)
+
+
+def test_inspect_says_what_is_suspicious(capsys: pytest.CaptureFixture[str], suspicious: str) -> None:
+    printed = shown(capsys, "inspect", suspicious)
+    assert "\nsuspicious " in printed
+    for finding in Tokenizer.from_gguf(suspicious).check():
+        assert str(finding) in printed
+
+
+def test_inspect_several_files(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = shown(capsys, "inspect", path_of("bpe"), path_of("spm"))
+    assert re.findall(r"^file +(.*)$", printed, re.MULTILINE) == [path_of("bpe"), path_of("spm")]
+    monkeypatch.setenv("GGTOK_MODEL", path_of("spm"))
+    assert json.loads(shown(capsys, "inspect", "--json"))["kind"] == "spm"
+    assert json.loads(shown(capsys, "inspect", "--json", path_of("bpe")))["kind"] == "bpe"
+
+
+def test_overrides_are_for_each_file(capsys: pytest.CaptureFixture[str]) -> None:
+    overrides = ["--override-kv", f"{PRE}=str:gpt-2,tokenizer.ggml.eos_token_id=int:7"]
+    for line in shown(capsys, "inspect", path_of("bpe"), path_of("bpe"), "--json", *overrides).splitlines():
+        found = json.loads(line)
+        assert (found["pre"], found["special"]["eos"]["id"]) == ("gpt-2", 7)
+
+
+# check
+
+
+def test_check(capsys: pytest.CaptureFixture[str]) -> None:
+    name = path_of("bpe")
+    assert shown(capsys, "check", name) == f"{name}: nothing suspicious\n"
+    assert json.loads(shown(capsys, "check", name, "--json")) == {"file": name, "findings": []}
+    assert shown(capsys, "check", "--builtin", "spm") == "spm: nothing suspicious\n"
+
+
+def test_check_with_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is a warning when the file is opened; here it is a finding and nothing more."""
+    name = path_of("bpe")
+    assert main(["check", name, "--override-kv", "tokenizer.ggml.nonsense=int:3"]) == 1
+    out, error = capsys.readouterr()
+    assert out.startswith(f"{name}: error: the override of tokenizer.ggml.nonsense has no effect: ")
+    assert out.endswith("[override-unknown]\n")
+    assert error == ""
+
+
+def test_check_goes_on_after_a_file_that_does_not_open(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes((VOCABULARIES / "bpe.gguf").read_bytes()[:1000])
+    assert main(["check", "absent.gguf", str(broken), path_of("bpe")]) == 2
+    out, error = capsys.readouterr()
+    assert out == f"{path_of('bpe')}: nothing suspicious\n"
+    first, second = error.splitlines()
+    assert first == "ggtok: error: absent.gguf: No such file or directory"
+    assert second.startswith(f"ggtok: error: {broken}: ")
+
+
+# diff
+
+
+def test_diff(capsys: pytest.CaptureFixture[str], other: str, tmp_path: Path) -> None:
+    bpe = path_of("bpe")
+    assert shown(capsys, "diff", bpe, bpe) == "no difference\n"
+    found = ggtok.diff(Tokenizer.from_gguf(bpe), Tokenizer.from_gguf(other), "The end.\n\n")
+    assert found
+    assert shown(capsys, "diff", bpe, other, "-p", "The end.\n\n", code=1) == f"{found}\n"
+    (tmp_path / "text").write_text("The end.\n\n")
+    assert shown(capsys, "diff", bpe, other, str(tmp_path / "text"), code=1) == f"{found}\n"
+    expected = json.loads(json.dumps({"a": bpe, "b": other} | found.to_dict()))
+    assert json.loads(shown(capsys, "diff", bpe, other, "-p", "The end.\n\n", "--json", code=1)) == expected
+    assert "ids part" not in shown(capsys, "diff", bpe, other, code=1)
+
+
+def test_diff_of_kinds(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = shown(capsys, "diff", path_of("bpe"), path_of("unigram"), code=1)
+    assert printed.startswith("kind: 'bpe' -> 'ugm'\n")
+    assert printed.isprintable() or all(line.isprintable() for line in printed.splitlines())
+
+
+# search
+
+
+def test_search(capsys: pytest.CaptureFixture[str]) -> None:
+    vocab = Tokenizer.builtin("bpe").vocab
+    bpe = ("search", "--builtin", "bpe")
+    lines = shown(capsys, *bpe, " token").splitlines()
+    assert lines[0].split() == ["id", "piece", "score", "attributes"]
+    assert [int(line.split()[0]) for line in lines[1:]] == vocab.search(" token")
+    rows = [json.loads(line) for line in shown(capsys, *bpe, "--json", "-e", "^<.*im_end").splitlines()]
+    assert rows == [{"id": 12993, "piece": "<|im_end|>", "text": "<|im_end|>", "score": 0.0, "attributes": ["control"]}]
+    rows = [json.loads(line) for line in shown(capsys, *bpe, "--json", "--prefix", " tow").splitlines()]
+    assert [row["id"] for row in rows] == vocab.search(" tow", match="prefix")
+    assert shown(capsys, *bpe, "no such piece", code=1) == ""
+
+
+def test_search_for_bytes(capsys: pytest.CaptureFixture[str]) -> None:
+    (row,) = [json.loads(line) for line in shown(capsys, "search", "--builtin", "bpe", "--json", "\udcff").splitlines()]
+    assert row["piece"] == {"base64": "/w=="}
+
+
+def test_search_for_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(capsys, "search", "--builtin", "wordpiece", "").splitlines()
+    assert len(lines) == 1 + len(Tokenizer.builtin("wordpiece").vocab)
+
+
+# Errors and terminals
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["inspect", "a.gguf", "-m", "b.gguf"], "the model is given twice: as an argument and with -m or --builtin"),
+        (["check", "a.gguf", "--builtin", "bpe"], "the model is given twice"),
+        (["inspect", "absent.gguf"], "absent.gguf: No such file or directory"),
+        (["inspect", __file__], f"{__file__}: this is not a GGUF file"),
+        (["inspect", "."], ".: Is a directory"),
+        (["diff", path_of("bpe")], "Missing argument 'B'"),
+        (["diff", path_of("bpe"), "absent.gguf"], "absent.gguf: No such file or directory"),
+        (["diff", path_of("bpe"), path_of("bpe"), "absent"], "absent"),
+        (["diff", path_of("bpe"), path_of("bpe"), __file__, "-p", "a"], "one text is compared: give FILE or -p"),
+        (["search"], "Missing argument 'QUERY'"),
+        (["search", "-e", "("], "'(' is no regular expression: missing )"),
+        (["search", "-e", "--prefix", "a"], "--prefix is for a text; let a regular expression begin with ^"),
+    ],
+)
+def test_errors_are_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    error = shown(capsys, *arguments, code=2)
+    assert error.startswith("ggtok: error: ")
+    assert message in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("width", [40, 120])
+@pytest.mark.parametrize(
+    "arguments", [("inspect", path_of("wordpiece")), ("search", "the", "--builtin", "bpe"), ("check", path_of("bpe"))]
+)
+def test_it_fits_the_window(arguments: tuple[str, ...], width: int) -> None:
+    found = on_terminal(*arguments, width=width)
+    assert found.code == 0
+    assert max(map(columns_of, found.text.splitlines())) <= width
+    assert "\x1b[1m" in found.raw or arguments[0] == "check"
+    assert "\x1b[" not in on_terminal(*arguments, width=width, TERM="dumb").raw
+    assert "\x1b[3" not in on_terminal(*arguments, width=width, NO_COLOR="1").raw
+
+
+CELLS = st.text(st.characters(codec="utf-8"), max_size=12)
+
+
+@given(st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=5))
+def test_tables_keep_their_rows(rows: list[tuple[str, str, str]]) -> None:
+    """Whatever is in the cells, a row is one line without control characters."""
+    with redirect_stdout(io.StringIO()) as out:
+        print_table(("a", "b", "c"), rows, right=(1,))
+    lines = out.getvalue().split("\n")
+    assert len(lines) == len(rows) + 2
+    assert all(line.isprintable() for line in lines)
+    with redirect_stdout(io.StringIO()) as out:
+        print_pairs([(name, value) for name, value, _ in rows])
+    assert all(line.isprintable() for line in out.getvalue().split("\n"))

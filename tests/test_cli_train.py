@@ -1,0 +1,278 @@
+"""The commands that read much text: `train`, `evaluate`, `bench`; the progress bar, and Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import ggtok
+import pytest
+from ggtok import Tokenizer
+from ggtok._cli import main
+from terminals import on_terminal
+
+VOCABULARIES = Path(ggtok.__file__).parent / "vocabularies"
+FOX = "The quick brown fox jumps over the lazy dog.\nA quick brown dog jumps over the lazy fox.\n" * 9
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    """Standard output, or with the code 2 standard error."""
+    found = main(arguments)
+    captured = capsys.readouterr()
+    assert found == code, captured.err
+    return captured.err if code == 2 else captured.out
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "fox.txt"
+    path.write_text(FOX)
+    return path
+
+
+# train
+
+
+def test_train(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_path: Path) -> None:
+    output = tmp_path / "fox.gguf"
+    arguments = ["train", str(corpus), "-o", str(output), "--vocab-size", "280"]
+    assert shown(capsys, *arguments) == f"{output}: 280 tokens\n"
+    assert Tokenizer.from_gguf(output) == ggtok.train(corpus, kind="bpe", vocab_size=280)
+    options = ["--pre", "gpt-2", "--set", "min_frequency=3", "--set", "add_bos=true", "--name", "fox"]
+    options += ["--threads", "1", "--memory", "1"]
+    special = ["--special", "eos=<end>", "--special", "bos=<start>", "--control", "<c>", "--user-defined", "<u>"]
+    assert shown(capsys, *arguments, *options, *special)
+    tokenizer = Tokenizer.from_gguf(output)
+    assert tokenizer == ggtok.train(
+        corpus,
+        kind="bpe",
+        vocab_size=280,
+        pre="gpt-2",
+        min_frequency=3,
+        add_bos=True,
+        name="fox",
+        special={"eos": "<end>", "bos": "<start>"},
+        control_tokens=["<c>"],
+        user_defined_tokens=["<u>"],
+    )
+    assert tokenizer.metadata["general.name"] == "fox"
+
+
+@pytest.mark.skipif(not Path("/dev/stdin").exists(), reason="standard input has no path")
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_train_and_evaluate_from_a_pipe(corpus: Path, tmp_path: Path, mark: bytes) -> None:
+    output = tmp_path / "fox.gguf"
+    run = [sys.executable, "-m", "ggtok", "train", "-", "-o", str(output), "--vocab-size", "280"]
+    subprocess.run(run, input=mark + FOX.encode(), capture_output=True, check=True)
+    assert Tokenizer.from_gguf(output) == ggtok.train(corpus, kind="bpe", vocab_size=280)
+    run = [sys.executable, "-m", "ggtok", "evaluate", "fox=-", "-m", str(output), "--json"]
+    found = json.loads(subprocess.run(run, input=FOX.encode(), capture_output=True, check=True).stdout)
+    assert (found["text"], found["bytes"]) == ("fox", len(FOX))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+def test_a_full_disk_is_named(capsys: pytest.CaptureFixture[str], corpus: Path) -> None:
+    full = "ggtok: error: /dev/full: No space left on device\n"
+    assert shown(capsys, "train", str(corpus), "-o", "/dev/full", "--vocab-size", "280", code=2) == full
+    assert shown(capsys, "evaluate", str(corpus), "--builtin", "bpe", "--svg", "/dev/full", code=2) == full
+    assert shown(capsys, "explain", "-p", "a", "--builtin", "bpe", "--html", "/dev/full", code=2) == full
+
+
+@pytest.mark.parametrize("kind", ["spm", "unigram", "wordpiece"])
+def test_train_other_kinds(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_path: Path, kind: str) -> None:
+    output = tmp_path / "fox.gguf"
+    options = ["--set", "byte_fallback=false"] if kind == "spm" else []
+    shown(capsys, "train", str(corpus), "-o", str(output), "--kind", kind, "--vocab-size", "40", *options)
+    assert len(Tokenizer.from_gguf(output).vocab) == 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["FOX", "--vocab-size", "280"], "Missing option '-o'"),
+        (["FOX", "-o", "x.gguf"], "Missing option '--vocab-size'"),
+        (["-o", "x.gguf", "--vocab-size", "280"], "Missing argument 'FILE...'"),
+        (["absent", "-o", "x.gguf", "--vocab-size", "280"], "absent: No such file or directory"),
+        (["FOX", "-o", "absent/x.gguf", "--vocab-size", "280"], "absent is no folder to write to"),
+        (["FOX", "-o", "x.gguf", "--vocab-size", "10"], "10"),
+        (["FOX", "-o", "x.gguf", "--vocab-size", "280", "--set", "a"], "--set: 'a' is not NAME=VALUE"),
+        (["FOX", "-o", "x.gguf", "--vocab-size", "280", "--set", "a=1"], "--set: 'a' is no setting of bpe, which has"),
+        (
+            ["FOX", "-o", "x.gguf", "--vocab-size", "280", "--set", "min_frequency=x"],
+            "min_frequency is int: 'x' is not",
+        ),
+        (["FOX", "-o", "x.gguf", "--vocab-size", "280", "--special", "eos"], "--special: 'eos' is not NAME=VALUE"),
+        (["FOX", "-o", "x.gguf", "--vocab-size", "280", "--pre", "lama-bpe"], "llama-bpe"),
+    ],
+)
+def test_train_errors(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    corpus: Path,
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(corpus.parent)
+    error = shown(capsys, "train", *(str(corpus) if each == "FOX" else each for each in arguments), code=2)
+    assert error.startswith("ggtok: error: ")
+    assert message in error
+    assert error.count("\n") == 1
+    assert os.listdir(corpus.parent) == ["fox.txt"]
+
+
+# evaluate
+
+
+def test_evaluate(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "de.txt").write_text("Der schnelle braune Fuchs.")
+    texts = {"en": corpus, "de": tmp_path / "de.txt"}
+    expected = ggtok.evaluate({name: Tokenizer.builtin(name) for name in ("bpe", "unigram")}, texts, reference="en")
+    arguments = ["evaluate", *(f"{name}={path}" for name, path in texts.items()), "--reference", "en"]
+    arguments += ["--builtin", "bpe", "--builtin", "unigram"]
+    assert shown(capsys, *arguments) == f"{expected}\n"
+    rows = [json.loads(line) for line in shown(capsys, *arguments, "--json").splitlines()]
+    assert rows == expected.to_dicts()
+    chart = tmp_path / "chart.svg"
+    shown(capsys, *arguments, "--svg", str(chart))
+    assert chart.read_text().startswith("<svg")
+
+
+def test_evaluate_with_the_model_of_the_environment(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, corpus: Path
+) -> None:
+    monkeypatch.delenv("GGTOK_MODEL", raising=False)
+    assert main(["evaluate", str(corpus)]) == 0
+    out, error = capsys.readouterr()
+    assert " bpe " in out
+    assert 'using the embedded vocabulary "bpe"' in error
+    path = str(VOCABULARIES / "unigram.gguf")
+    monkeypatch.setenv("GGTOK_MODEL", path)
+    assert path in shown(capsys, "evaluate", str(corpus))
+    assert path not in shown(capsys, "evaluate", str(corpus), "--builtin", "bpe")
+
+
+def test_evaluate_errors(capsys: pytest.CaptureFixture[str], corpus: Path) -> None:
+    error = shown(capsys, "evaluate", "a=x", "a=y", code=2)
+    assert error == "ggtok: error: two texts are called 'a': give names, NAME=FILE\n"
+    assert "absent: No such file" in shown(capsys, "evaluate", "absent", "--builtin", "bpe", code=2)
+    error = shown(capsys, "evaluate", str(corpus), "--reference", "x", "--builtin", "bpe", code=2)
+    assert "reference must be one of" in error
+
+
+def test_evaluate_tells_its_progress(corpus: Path) -> None:
+    told: list[int] = []
+    ggtok.evaluate(Tokenizer.builtin("bpe"), {"a": corpus, "b": ["one", "two"]}, progress=told.append)
+    assert sum(told) == len(FOX) + 6
+
+
+# bench
+
+
+def test_bench(capsys: pytest.CaptureFixture[str], corpus: Path) -> None:
+    found = json.loads(shown(capsys, "bench", str(corpus), "--builtin", "spm", "--seconds", "0", "--json"))
+    tokenizer = Tokenizer.builtin("spm")
+    assert (found["model"], found["texts"], found["rounds"]) == ("spm", 1, 3)
+    assert (found["bytes"], found["tokens"]) == (len(FOX), tokenizer.count(FOX))
+    calls = [(row["call"], row["pass"]) for row in found["measurements"]]
+    assert calls == [(call, which) for call in ("encode", "count", "decode") for which in ("first", "second")]
+    assert all(len(row["seconds"]) == 3 and min(row["seconds"]) > 0 for row in found["measurements"])
+    assert len(found["open_seconds"]) == 9
+    printed = shown(capsys, "bench", str(corpus), "-p", "a", "--builtin", "spm", "--seconds", "0")
+    assert f"{len(FOX) + 1:,} bytes" in printed
+    assert "2 texts" in printed
+    assert [line.split()[:2] for line in printed.splitlines()[-6:]] == [[*each] for each in calls]
+
+
+def test_bench_without_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "there is no text to measure with" in shown(capsys, "bench", "-p", "", code=2)
+
+
+# Progress and Ctrl-C
+
+SLOW = """
+import time
+from ggtok._cli.progress import progress
+with progress(1000, "a\\x1b[31m long label") as advance:
+    for _ in range(10):
+        time.sleep(0.1)
+        advance(100)
+    advance.phase("merging", 0, 20)
+    time.sleep(0.2)
+    advance.phase("merging", 5, 20)
+print("end")
+"""
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> str:
+    (tmp_path / "slow_work.py").write_text(SLOW)
+    return f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+
+
+@pytest.mark.parametrize("width", [20, 40, 120])
+def test_progress_on_a_terminal(slow: str, width: int) -> None:
+    found = on_terminal(program="slow_work", width=width, PYTHONPATH=slow)
+    assert found.code == 0
+    assert "%" in found.text
+    assert "\x1b[31m long" not in found.raw
+    assert found.text.endswith("end\n")
+    assert "\x1b[?25l" not in found.raw  # the cursor stays
+    states = found.raw.split("\r")
+    assert len(states) > 3
+    if width == 120:
+        assert re.search(r"0\.0 MB/s  0:0\d left", found.text)
+        assert "merging" in found.text
+        assert "━" in found.text
+    assert "\x1b[3" not in on_terminal(program="slow_work", width=width, PYTHONPATH=slow, NO_COLOR="1").raw
+
+
+def test_no_progress_where_no_one_looks(slow: str) -> None:
+    assert on_terminal(program="slow_work", PYTHONPATH=slow, TERM="dumb").raw == "end\r\n"
+    environment = os.environ | {"PYTHONPATH": slow}
+    done = subprocess.run(
+        [sys.executable, "-m", "slow_work"], env=environment, capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("end\n", "")
+
+
+START = """
+import sys
+from ggtok._cli import main
+print("started", flush=True)
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "bench", "check"])
+def test_ctrl_c(command: str, tmp_path: Path) -> None:
+    """The command ends soon, with nothing written and nothing left behind."""
+    text = tmp_path / "text"
+    text.write_text("".join(f"word{number} and {number * 7919} more\n" for number in range(1_000_000)))
+    output = tmp_path / "out.gguf"
+    output.write_text("as before")
+    arguments = {
+        "train": [str(text), "-o", str(output), "--vocab-size", "30000"],
+        "evaluate": [str(text), "--builtin", "unigram", "--svg", str(output)],
+        "bench": [str(text), "--builtin", "unigram", "--seconds", "100"],
+        "check": [str(VOCABULARIES / "bpe.gguf")] * 2000,
+    }[command]
+    run = [sys.executable, "-c", START, command, *arguments]
+    with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stdout.readline() == b"started\n"
+        time.sleep(1)
+        assert process.poll() is None
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30)[1] == b""
+        # 0.1 s on a machine with nothing else to do; the rest is what others take.
+        assert time.monotonic() - began < 5
+        assert process.returncode == 130
+    assert output.read_text() == "as before"
+    assert sorted(os.listdir(tmp_path)) == ["out.gguf", "text"]
