@@ -1,6 +1,6 @@
 """The documentation site: Sphinx with Markdown pages, and a reference made of docstrings and the stub's signatures.
 
-    sphinx-build -W --keep-going -n docs target/site
+    sphinx-build -W --keep-going -j auto docs target/site
 
 Two things are special. Annotations stand in the stub of the compiled module, so the stub is imported in its place. And
 docstrings are written for `help()`: a name in single backticks becomes a link where the reference has such a name, and
@@ -10,6 +10,7 @@ code elsewhere.
 from __future__ import annotations
 
 import ast
+import builtins
 import importlib
 import os
 import re
@@ -19,7 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.ext.napoleon import Config, GoogleDocstring
+from sphinx.pycode import ModuleAnalyzer
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -35,7 +38,9 @@ def import_annotated() -> Any:
     import ggtok._ggtok as compiled
 
     path = Path(ggtok.__file__).with_name("_ggtok.pyi")
-    tree = ast.parse(re.sub(r"\b_(?=Text\b)", "", path.read_text(encoding="utf-8")))
+    source = re.sub(r"\b_(?=Text\b)", "", path.read_text(encoding="utf-8"))
+    ModuleAnalyzer.cache["module", compiled.__name__] = ModuleAnalyzer.for_string(source, compiled.__name__, path)
+    tree = ast.parse(source)
     # What only type checkers can import.
     given = dict.fromkeys(("disjoint_base", "overload", "type_check_only"), lambda item: item)
     stub: dict[str, Any] = {"__name__": compiled.__name__, "ReadableBuffer": bytes, **given}
@@ -44,6 +49,7 @@ def import_annotated() -> Any:
             node.names = [name for name in node.names if name.name not in stub]
     tree.body = [node for node in tree.body if not isinstance(node, ast.ImportFrom) or node.names]
     exec(compile(tree, path, "exec", annotations.compiler_flag), stub)
+    del stub["StreamDecoder"].__class_getitem__  # which the stub only declares; `Generic` has one
     # Signatures keep these names, as those of the Python files do.
     del stub["Text"], stub["np"]
 
@@ -70,7 +76,10 @@ language = "en"
 nitpicky = True
 nitpick_ignore_regex = [
     (r"py:class", r"(collections\.abc|typing|enum|os|re|np|numpy|pyarrow)\..*"),
-    (r"py:class", r"(Any|AnyStr|Callable|Iterable|Mapping|NamedTuple|NDArray|Self|Sequence|SupportsIndex|SupportsWrite|Arrow\w+)"),
+    (
+        r"py:class",
+        r"(Any|AnyStr|Callable|Iterable|Mapping|NamedTuple|NDArray|Self|Sequence|SupportsIndex|SupportsWrite|Arrow\w+)",
+    ),
 ]
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
@@ -140,6 +149,13 @@ def without_constructor(
     return ("", "") if what in ("class", "exception") and signature else None
 
 
+def without_builtins(app: Any, doctree: nodes.document) -> None:
+    """Types such as `bytes` are no links: there would be `Score.bytes`."""
+    for node in [*doctree.findall(addnodes.pending_xref)]:
+        if node["reftype"] == "class" and hasattr(builtins, node["reftarget"]):
+            node.replace_self(nodes.Text(node["reftarget"]))
+
+
 def find_trace_class(app: Any, env: Any, node: Any, content: Any) -> Any:
     """The classes of `ggtok.trace` have their own page, made from the Rust crate."""
     module, _, name = node.get("reftarget", "").rpartition(".")
@@ -176,5 +192,6 @@ def adapt_links(app: Any, page: str, source: list[str]) -> None:
 def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", from_google)
     app.connect("autodoc-process-signature", without_constructor)
+    app.connect("doctree-read", without_builtins)
     app.connect("missing-reference", find_trace_class)
     app.connect("source-read", adapt_links)
