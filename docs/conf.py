@@ -165,28 +165,32 @@ def find_trace_class(app: Any, env: Any, node: Any, content: Any) -> Any:
     return nodes.reference("", "", content, refuri=f"{page}#{name.lower()}", internal=True)
 
 
-def adapt_links(app: Any, page: str, source: list[str]) -> None:
-    """Puts the files of `ELSEWHERE` in the place of their pages, and lets links out of the site lead to the repository.
+def adapt_page(app: Any, page: str, source: list[str]) -> None:
+    """Fits Markdown that was written for the repository to the site.
 
-    On the site links between pages are relative, as they are in the repository.
+    Files of `ELSEWHERE` take the places of their pages, links out of the site lead to the repository, and what is for
+    authors goes: the note on generated pages, and the empty line that ends an example for doctest.
     """
-    folder = (DOCS / page).parent
-    if page in ELSEWHERE:
-        folder = ROOT
-        app.env.note_dependency(ROOT / ELSEWHERE[page])
-        source[0] = (ROOT / ELSEWHERE[page]).read_text(encoding="utf-8")
-    pages = {ROOT / name: DOCS / f"{page}.md" for page, name in ELSEWHERE.items()}
+    file = ROOT / ELSEWHERE[page] if page in ELSEWHERE else DOCS / f"{page}.md"
+    app.env.note_dependency(file)
+    text = file.read_text(encoding="utf-8")
+    pages = {ROOT / name: DOCS / f"{other}.md" for other, name in ELSEWHERE.items()}
 
     def replace(match: re.Match[str]) -> str:
-        path = (folder / match[1]).resolve()
+        label, target, anchor = match.groups()
+        path = (file.parent / target).resolve()
         path = pages.get(path, path)
-        if path.is_relative_to(DOCS):
-            return f"]({os.path.relpath(path, (DOCS / page).parent)}{match[2]})"
-        kind = "tree" if path.is_dir() else "blob"
-        return f"]({REPOSITORY}/{kind}/main/{path.relative_to(ROOT).as_posix()}{match[2]})"
+        if not path.exists():
+            return match[0]  # an address, or no link at all
+        if label[0] == "!" or path.is_relative_to(DOCS):
+            address = os.path.relpath(path, (DOCS / page).parent)
+        else:
+            address = f"{REPOSITORY}/{'tree' if path.is_dir() else 'blob'}/main/{path.relative_to(ROOT).as_posix()}"
+        return f"{label}({address}{anchor or ''})"
 
-    # Neither images nor addresses.
-    source[0] = re.sub(r"(?<!!\[)\](?<!!\[\])\((?!\w+:)([^)#\s]+)((?:#[^)\s]*)?)\)", replace, source[0])
+    text = re.sub(r"^Written by `.*DO NOT EDIT\.\n\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"\n\n```$", "\n```", text, flags=re.MULTILINE)
+    source[0] = re.sub(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^)#\s]+)(#[^)\s]*)?\)", replace, text)
 
 
 def setup(app: Any) -> None:
@@ -194,4 +198,4 @@ def setup(app: Any) -> None:
     app.connect("autodoc-process-signature", without_constructor)
     app.connect("doctree-read", without_builtins)
     app.connect("missing-reference", find_trace_class)
-    app.connect("source-read", adapt_links)
+    app.connect("source-read", adapt_page)
