@@ -95,6 +95,8 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 linkcheck_timeout = 20
+# That these files exist was seen when the links were made.
+linkcheck_ignore = [rf"{REPOSITORY}/(blob|tree)/main/.*"]
 # These pages show their anchors by script.
 linkcheck_anchors_ignore_for_url = [r"https://github\.com/.*"]
 
