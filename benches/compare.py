@@ -44,6 +44,7 @@ FAST = ("ggtok", "gigatoken", "fastokens", "tokenizers", "splintr", "tiktoken")
 """Peers that encode 100 MB within a minute."""
 REPEATS = {
     "check": 1,
+    "recorded": 1,
     "scale": 3,
     "start": 3,
     "growth": 1,
@@ -165,6 +166,7 @@ def _growth(options: argparse.Namespace) -> Iterator[Task]:
 
 PLANS = {
     "check": _pairs,
+    "recorded": _pairs,
     "throughput": _throughput,
     "scale": _scale,
     "start": _start,

@@ -1,8 +1,8 @@
 """Writes results.json, results.md and throughput.svg from the results of a run.
 
-`python benches/report.py RESULTS.json [README.md]` rewrites the Markdown and the chart from earlier
-measurements, and puts a summary between the markers of a README. Everything shown is the median over the rounds. MB
-is 10^6 bytes.
+`python benches/report.py RESULTS.json [PAGE.md...]` rewrites the Markdown and the chart from earlier measurements, and
+puts a summary between the markers of pages, a short one into a README. Everything shown is the median over the rounds.
+MB is 10^6 bytes.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from texts import BIG, CORPORA, RUNS, SHORT, STARTS
 from vocabularies import kind_of
 
 LABELS = {"llama_cpp": "llama.cpp"}
+KINDS = {"WPM": "WordPiece", "UGM": "Unigram"}
+FILES = "https://github.com/ggtok/ggtok/blob/main/benches/results"
+RAW = "https://raw.githubusercontent.com/ggtok/ggtok/main/benches/results"
 Key = tuple[str, ...]
 
 
@@ -98,6 +101,12 @@ def label(name: str) -> str:
     return LABELS.get(name, name)
 
 
+def with_kind(vocabulary: str) -> str:
+    """A vocabulary's name with its algorithm, as pages show it."""
+    kind = kind_of(vocabulary)
+    return f"{vocabulary} ({KINDS.get(kind, kind)})"
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A Markdown table, numbers to the right; a sentence, if there are no rows."""
     lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
@@ -171,19 +180,22 @@ def _ratio(ours: Any, others: Sequence[Any]) -> str:
     return f"**{ours / max(best):.2f}**" if best and isinstance(ours, float) else "-"
 
 
-def summary(run: Run) -> str:
-    """The README's part: chart, and per vocabulary and corpus ours, the best of the others, and llama.cpp."""
-    machine, settings = run.machine, run.settings
+def summary(run: Run, short: bool) -> str:
+    """What a page shows: the chart, and per vocabulary and corpus ours, the best of the others, and llama.cpp.
+
+    The short form has the first pass, over the vocabularies that other tokenizers read.
+    """
     parts = [
-        f"MB/s on one core ({machine['processor']}), documents of 4 KiB: **ggtok** · best other tokenizer · "
-        f"llama.cpp ({settings['date']}, medians of up to {settings['rounds']} rounds; "
-        "[everything that was measured](benches/results/results.md)).\n",
-        "![First pass, MB/s](benches/results/throughput.svg)\n",
+        f"MB/s on one core ({run.machine['processor']}), documents of 4 KiB: **ggtok** · the fastest other tokenizer · "
+        f"llama.cpp. Medians of up to {run.settings['rounds']} rounds; [all figures]({FILES}/results.md).\n",
+        f"![First pass, MB/s]({RAW}/throughput.svg)\n",
     ]
-    for which, title in (("first", "never seen before"), ("second", "seen before")):
+    for which, title in (("first", "never seen before"), ("second", "seen before"))[: 1 if short else 2]:
         rows = []
         for vocabulary in run.vocabularies:
             names = [n for n in run.peers_of(vocabulary, "throughput") if n not in (OURS, REFERENCE)]
+            if short and not names:
+                continue
             cells = []
             for corpus in run.corpora:
                 others = [(run.speed(vocabulary, name, corpus, which), label(name)) for name in names]
@@ -191,19 +203,19 @@ def summary(run: Run) -> str:
                 ours, reference = (run.speed(vocabulary, name, corpus, which) for name in (OURS, REFERENCE))
                 other = f"{number(speed)} {best}" if best else "-"
                 cells.append(f"**{number(ours)}** · {other} · {number(reference)}")
-            rows.append([vocabulary, *cells])
+            rows.append([with_kind(vocabulary), *cells])
         parts.append(table([f"documents {title}", *run.corpora], rows))
     return "\n".join(parts)
 
 
-def fill(readme: Path, text: str) -> None:
-    """Replaces what is between the benchmark's markers."""
-    begin, end = "<!-- benchmark:begin -->\n", "<!-- benchmark:end -->"
-    before, _, rest = readme.read_text().partition(begin)
+def fill(page: Path, text: str, name: str = "benchmark") -> None:
+    """Replaces what is between the markers of that name."""
+    begin, end = f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
     _, found, after = rest.partition(end)
     if not found:
-        raise SystemExit(f"{readme} has no markers for the benchmark")
-    readme.write_text(f"{before}{begin}{text}{end}{after}")
+        raise SystemExit(f"{page} has no markers named {name}")
+    page.write_text(f"{before}{begin}{text}{end}{after}", encoding="utf-8")
 
 
 def by_vocabulary(run: Run, measurement: str, read: Callable[[Any], float], factor: float = 1) -> str:
@@ -325,5 +337,5 @@ if __name__ == "__main__":
     source = Path(sys.argv[1])
     data = json.loads(source.read_text())
     write(data, source.parent)
-    if len(sys.argv) > 2:
-        fill(Path(sys.argv[2]), summary(Run(data)))
+    for page in map(Path, sys.argv[2:]):
+        fill(page, summary(Run(data), short=page.name == "README.md"))

@@ -9,6 +9,7 @@ one that charges it.
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import statistics
@@ -25,7 +26,7 @@ from typing import Any
 
 from peers import Encoder, peer
 from texts import BIG, CORPORA, DOCUMENT_BYTES, SHORT, WARM_UP, distinct, documents, run
-from vocabularies import UnsupportedError, Vocabulary
+from vocabularies import CONTROL, UNKNOWN, USER_DEFINED, UnsupportedError, Vocabulary, read_gguf
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
@@ -68,13 +69,40 @@ def _digest(ids: Iterable[int]) -> str:
 def check(request: Request) -> Answer:
     """The digest of every document's ids, and the version of the package."""
     encoder = _open(request)
-    requirement = peer(request["peer"]).REQUIREMENT.partition("==")[0] or "ggtok"
     digests = {
         corpus: [_digest(encoder.ids(encoder.encode(encoder.text(text)))) for text in _documents(request, corpus)]
         for corpus in CORPORA
         if corpus in request["corpora"]
     }
-    return {"version": metadata.version(requirement), "digests": digests}
+    return {"version": _version(request), "digests": digests}
+
+
+def recorded(request: Request) -> Answer:
+    """How many of the texts for which llama.cpp's ids are recorded get other ids, or an error.
+
+    Special tokens are not added. Some peers read them in every text and some never, so texts that spell one are left
+    out, and so are bytes that are not UTF-8.
+    """
+    vocabulary, encoder, texts, differing = _vocabulary(request), _open(request), 0, 0
+    fields = read_gguf(vocabulary.path)
+    kinds = zip(fields["tokens"], fields["token_type"], strict=True)
+    special = [token.decode() for token, kind in kinds if kind in (CONTROL, UNKNOWN, USER_DEFINED)]
+    with gzip.open(Path(request["shared"]) / "conformance" / f"{vocabulary.name}.jsonl.gz", "rt") as lines:
+        for case in map(json.loads, lines):
+            if case["kind"] != "encode" or case["add_special"] or case["parse_special"] or "text" not in case:
+                continue
+            if not any(token in case["text"] for token in special):
+                texts += 1
+                try:
+                    ids = encoder.ids(encoder.encode(encoder.text(case["text"])))
+                except Exception:
+                    ids = None
+                differing += ids is None or list(ids) != case["ids"]
+    return {"version": _version(request), "texts": texts, "differing": differing}
+
+
+def _version(request: Request) -> str:
+    return metadata.version(peer(request["peer"]).REQUIREMENT.partition("==")[0] or "ggtok")
 
 
 def throughput(request: Request) -> Answer:
@@ -235,7 +263,8 @@ def growth(request: Request) -> Answer:
 MEASUREMENTS: dict[str, Callable[[Request], Answer]] = {
     function.__name__: function
     for function in (
-        *(check, throughput, scale, start, encode_only, short, startup, imports, single_run, decode, count, batch),
+        *(check, recorded, throughput, scale, start, encode_only, short, startup, imports, single_run, decode, count),
+        batch,
         growth,
     )
 }

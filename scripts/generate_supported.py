@@ -17,12 +17,13 @@ ALGORITHMS = {
     "spm": "SentencePiece's byte-pair encoding: merges by score",
     "bpe": "byte-pair encoding: merges by rank",
     "wpm": "WordPiece: longest match within a word",
-    "ugm": "Unigram: best sum of scores",
+    "ugm": "Unigram: highest sum of scores",
     "rwkv": "longest match over bytes",
-    "plamo2": "least cost over characters",
-    "test": "llama.cpp's own tests: five bytes make a token",
-    "none": "opens and knows its size; encoding raises `VocabularyError`",
+    "plamo2": "lowest sum of costs",
+    "test": "for llama.cpp's own tests: five bytes make a token",
+    "none": "no vocabulary: the file opens, and encoding raises `VocabularyError`",
 }
+PLAIN_BYTES = "Pieces keep their bytes, which are not spelled as GPT-2's printable characters."
 FLAGS = ("clean_spaces", "ignore_merges", "add_bos", "add_sep", "escape_whitespaces")
 
 
@@ -49,32 +50,31 @@ def page() -> str:
     family_parts = []
     for name, family in families.items():
         patterns = "".join(f"    {shown(pattern)}\n" for pattern in family["patterns"])
-        pieces = "" if family["byte_encode"] else "\nBytes of pieces are not spelled as GPT-2's characters.\n"
+        pieces = "" if family["byte_encode"] else f"\n{PLAIN_BYTES}\n"
         family_parts.append(f"### {name}\n{pieces}\n{patterns or 'No pattern.' + chr(10)}")
     return f"""\
 # What is supported
 
 Written by `python scripts/generate_supported.py` from the tables that the code uses. DO NOT EDIT.
 
-Every vocabulary type and every pre-tokenizer name that llama.cpp loads. Any other value of these two keys raises
-`UnsupportedError`, which lists the nearest known names.
+ggtok opens every vocabulary type and every pre-tokenizer name that llama.cpp loads. Any other value of these two keys
+raises an `UnsupportedError`, which lists the nearest known names.
 
 ## Vocabulary types: `tokenizer.ggml.model`
 
 {table(("value", "kind", "algorithm"), model_rows)}
-`gemma4` works on text with spaces written as `▁` and always uses its own patterns. `hybriddna` reads k-mers between
-`<dna>` and `</dna>`. `whitespace` drops whitespace, and nothing merges across it. Escapes in RWKV's token texts are
-read.
+`gemma4` writes spaces as `▁` and always uses its own patterns. `hybriddna` reads k-mers between `<dna>` and `</dna>`.
+`whitespace` drops whitespace, and nothing merges across it.
 
 ## Pre-tokenizers: `tokenizer.ggml.pre`
 
-{len(names)} names of {len(families)} families. If a file of kind `bpe` has no name, `default` is used, with a
-warning. Flags are defaults; the file can replace those that have a key.
+{len(names)} names, {len(families)} families of patterns. If a file of kind `bpe` has no name, `default` is used, with a
+warning. The flags are defaults; a file can override those that have a key.
 
 {table(("name", "family", "flags"), name_rows)}
 ## Families
 
-The patterns of a family are applied one after the other, each to the pieces that the one before leaves. Line ends and
+The patterns of a family apply one after another, each to the pieces that the one before leaves. Line ends and
 characters beyond ASCII are shown as escapes.
 
 {chr(10).join(family_parts)}"""

@@ -142,7 +142,7 @@ they are the immutable classes of `ggtok.trace`, with tuples as arrays. [Explain
 ## Text
 
 A string; an object such as `{{"base64": "/w=="}}` for bytes that are not UTF-8. In Python `str`, and `bytes` for those.
-A number that JSON cannot hold, because it is infinite or no number, is null."""
+A number that JSON cannot hold, because it is infinite or not a number, is null."""
     ]
     for each in found:
         if each.is_enum:

@@ -378,7 +378,7 @@ def test_padding_refuses() -> None:
     for kind, message, arguments in cases:
         with pytest.raises(kind, match=message or None):
             batch.pad(**arguments)
-    with pytest.raises(GgtokError, match=r"^the vocabulary has no padding token: give the id to fill with as value=$"):
+    with pytest.raises(GgtokError, match=r"^the vocabulary has no padding token: pass the id to fill with as value=$"):
         Tokenizer.builtin("spm").encode_batch(["a"]).pad()
 
 

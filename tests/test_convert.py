@@ -409,7 +409,7 @@ PIECE = message((1, message((1, "a"), (2, -1.0), (3, 1))))
         (b"\x0a\xff\xff\xff\xff\x0f", "are left"),
         (b"\x0b", "the wire type 3"),
         (message((0, b"x")), "the number 0"),
-        (message((1, 5)), "field 1 is no message"),
+        (message((1, 5)), "field 1 is not a message"),
         (message((1, message((1, 7)))), "piece 0 has a field of a wrong type"),
         (message((1, message((1, "a"), (3, 9)))), "the type 9"),
         (message((1, message((1, "")))), "the text b''"),

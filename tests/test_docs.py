@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import os
 import pkgutil
 import re
@@ -53,7 +54,11 @@ RUN = [
     ("docs/chat.md", 11),
     ("docs/check.md", 4),
     ("docs/chunks.md", 4),
-    ("docs/coming-from.md", 15),
+    ("docs/coming-from/index.md", 4),
+    ("docs/coming-from/llama-cpp-python.md", 7),
+    ("docs/coming-from/sentencepiece.md", 8),
+    ("docs/coming-from/tiktoken.md", 8),
+    ("docs/coming-from/tokenizers.md", 8),
     ("docs/convert.md", 15),
     ("docs/evaluate.md", 4),
     ("docs/explain-page.md", 4),
@@ -126,7 +131,7 @@ def test_two_setup_commands() -> None:
         (command,) = fenced("sh", section(heading))
         assert command.count("\n") == 1
         assert command.startswith("python3 -m venv --clear .venv && .venv/bin/pip install ")
-        assert '.venv/bin/ggtok encode "What is LoRA?"' in command
+        assert '.venv/bin/ggtok encode -p "What is LoRA?"' in command
 
 
 def test_ci_takes_the_test_command_from_the_readme() -> None:
@@ -138,11 +143,30 @@ def test_ci_takes_the_test_command_from_the_readme() -> None:
 # Pages
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+SITE = "https://ggtok.readthedocs.io/en/latest/"
+FILES = re.compile(r"https://(?:github\.com/ggtok/ggtok/blob|raw\.githubusercontent\.com/ggtok/ggtok)/main/(.+)")
+
+
+def target(page: Path, link: str) -> Path | None:
+    """The file behind a link; None for links that lead out of the project."""
+    if link.startswith(SITE):
+        return ROOT / "docs" / re.sub(r"(^|/)$", r"\1index.html", link.removeprefix(SITE)).replace(".html", ".md")
+    if found := FILES.fullmatch(link):
+        return ROOT / found[1]
+    return None if re.match(r"https?:", link) else page.parent / link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    targets = re.findall(r"\]\((?!https?:)([^)#\s]+)", text)
-    assert [target for target in targets if not (page.parent / target).exists()] == []
+    links = re.findall(r"\]\(([^)#\s]+)", text) + re.findall(r'(?:src|srcset|href)="([^"#]+)"', text)
+    files = {link: target(page, link) for link in links}
+    assert [link for link, file in files.items() if file and not file.exists()] == []
+
+
+def test_links_of_the_readme_are_absolute() -> None:
+    """A package index has no other files to lead to."""
+    assert [link for link in re.findall(r"\]\(([^)]+)\)", README) if not link.startswith(("https://", "#"))] == []
 
 
 def test_readme_names_what_is_public() -> None:
@@ -185,6 +209,17 @@ def test_generated_pages_are_current(script: str) -> None:
     assert run.returncode == 0, run.stderr
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/deviations.md"])
+def test_tables_of_exactness_are_current(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `python benches/exactness.py --report` writes them."""
+    monkeypatch.syspath_prepend(str(ROOT / "benches"))
+    exactness: Any = importlib.import_module("exactness")
+    data = json.loads(exactness.RESULTS.read_text(encoding="utf-8"))
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert f"<!-- exactness:begin -->\n{exactness.kinds(data['cases'])}<!-- exactness:end -->" in text
+    assert f"<!-- peers:begin -->\n{exactness.peers(data['results'])}<!-- peers:end -->" in text
+
+
 @pytest.mark.parametrize(
     ("name", "source", "sentence"),
     [
@@ -223,7 +258,7 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
 def test_pages_keep_to_120_columns(page: Path) -> None:
     """Except tables and code."""
     text = page.read_text(encoding="utf-8")
-    text = re.sub(r"^```.*?^```$|<!-- benchmark:begin -->.*?<!-- benchmark:end -->", "", text, flags=re.M | re.S)
+    text = re.sub(r"^```.*?^```$|<!-- (\w+):begin -->.*?<!-- \1:end -->", "", text, flags=re.M | re.S)
     assert [line for line in text.splitlines() if len(line) > 120 and not line.startswith("|")] == []
 
 

@@ -92,7 +92,7 @@ def test_bytes_that_are_no_text_are_counted(tmp_path: Path) -> None:
 
 
 def test_mistakes_are_told() -> None:
-    with pytest.raises(GgtokError, match="two tokenizers are called 'ggtok bpe': pass a dict"):
+    with pytest.raises(GgtokError, match="two tokenizers are named 'ggtok bpe': pass a dict"):
         evaluate([TOKENIZERS["bpe"]] * 2, "a")
     with pytest.raises(GgtokError, match="there is no tokenizer"):
         evaluate([], "a")
@@ -100,7 +100,7 @@ def test_mistakes_are_told() -> None:
         evaluate(TOKENIZERS, {})
     with pytest.raises(GgtokError, match="reference must be one of 'en', not 'de'"):
         evaluate(TOKENIZERS, {"en": "a"}, reference="de")
-    with pytest.raises(GgtokError, match="no text can be called 'all'"):
+    with pytest.raises(GgtokError, match="no text can be named 'all'"):
         evaluate(TOKENIZERS, {"all": "a"})
     with pytest.raises(TypeError, match=r"tokenizers must be ggtok.Tokenizer, not str"):
         evaluate(["bpe"], "a")  # type: ignore[list-item]

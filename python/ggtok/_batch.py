@@ -26,14 +26,14 @@ class Batch:
 
     A sequence with one array of ids per text. All of them are views of one block of memory: nothing is copied.
 
-    Rows (`batch[1]`), and what `pad` returns, are numpy arrays. Where numpy is not installed they are `memoryview`s of
-    the same items and shape, which have `len`, indices, slices, `tolist` and `==` too. The memory is read-only: change
-    a copy of it.
+    Rows (`batch[1]`), and what `pad` returns, are numpy arrays. Without numpy, they are `memoryview`s with the same
+    items and shape, which have `len`, indices, slices, `tolist` and `==` too. The memory is read-only: change a copy
+    of it.
 
-    Other libraries take the memory as it is: Arrow (`pyarrow.array(batch)`, `polars.Series(batch)`) takes a list per
-    text, and buffers and DLPack have the flat ids and offsets (`buffers`).
+    Other libraries share the memory: Arrow (`pyarrow.array(batch)`, `polars.Series(batch)`) sees a list per text, and
+    buffers and DLPack have the flat ids and offsets (`buffers`).
 
-    A null in an Arrow column of texts has no tokens. Its row is empty, and null again for Arrow.
+    A null in an Arrow column of texts has no tokens. Its row is empty, and stays null in Arrow.
 
     >>> import ggtok
     >>> batch = ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "and another", "a third"])
@@ -160,7 +160,7 @@ class Batch:
         value: SupportsIndex | None = None,
         multiple_of: SupportsIndex | None = None,
     ) -> tuple[Ids, Mask]:
-        """All rows filled up to one length, and which of the ids come from the texts.
+        """Fills up all rows to one length, and says which of the ids come from the texts.
 
         Args:
             length: The length of every row. Default: that of the longest.
@@ -176,7 +176,7 @@ class Batch:
             GgtokError: A text has more tokens than `length` (its number is named); the vocabulary has no padding token
                 and no `value` is given; an argument is negative or, `multiple_of`, 0; `side` is something else; the
                 result does not fit into memory, or has more than 2**24 ids a row without need.
-            TypeError: An argument is of another type.
+            TypeError: An argument has the wrong type.
 
         O(number of texts * length).
 
@@ -193,7 +193,7 @@ class Batch:
             raise GgtokError(f'side must be "left" or "right", not {side!r}')
         fill = self._pad_id if value is None else as_int(value)
         if fill is None:
-            raise GgtokError("the vocabulary has no padding token: give the id to fill with as value=")
+            raise GgtokError("the vocabulary has no padding token: pass the id to fill with as value=")
         if not -(2**31) <= fill < 2**31:
             raise GgtokError(f"value must fit into 32 bits, not {fill}")
         wanted = None if length is None else _at_least(0, length, "length")
@@ -261,7 +261,7 @@ def _numpy() -> Any:
     except DependencyError as error:
         if isinstance(error.__cause__, ModuleNotFoundError):
             return None
-        raise  # it is there and broken
+        raise  # it is installed but broken
 
 
 def _at_least(least: int, value: SupportsIndex, name: str) -> int:

@@ -45,17 +45,17 @@ class Finding(NamedTuple):
     """
 
     code: str
-    """What kind of thing it is: a name that stays the same from version to version."""
+    """The kind of finding: a name that stays the same from version to version."""
     severity: Literal["error", "warning", "note"]
-    """error: ids are wrong or calls fail. warning: they probably are or do. note: it can surprise."""
+    """error: ids are wrong or calls fail. warning: they probably are. note: it can surprise you."""
     message: str
-    """What is the case."""
+    """What was found."""
     advice: str
     """What to do about it."""
     key: str | None = None
-    """The metadata key that it is about."""
+    """The metadata key concerned."""
     tokens: tuple[int, ...] = ()
-    """The ids of the tokens that it is about."""
+    """The ids of the tokens concerned."""
 
     def __str__(self) -> str:
         return f"{self.severity}: {self.message}; {self.advice} [{self.code}]"

@@ -1,4 +1,4 @@
-"""In what two tokenizers differ: settings, special tokens, tokens, merges; and where the ids of a text part."""
+"""How two tokenizers differ: settings, special tokens, tokens, merges; and where their ids for a text part ways."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Parting(NamedTuple):
 
 
 class Diff:
-    """In what two tokenizers differ, as `ggtok.diff` returns it. It is true if they differ in anything.
+    """How two tokenizers differ, as `ggtok.diff` returns it. It is true if they differ in anything.
 
     `print` shows a summary, `to_dict` returns everything for JSON.
     """
@@ -130,7 +130,7 @@ class Diff:
 def diff(
     a: Tokenizer, b: Tokenizer, text: Text | None = None, *, add_special: bool = True, parse_special: bool = False
 ) -> Diff:
-    r"""In what two tokenizers differ; with a text, also where their ids for it part.
+    r"""Compares two tokenizers; with a text, also finds where their ids for it begin to differ.
 
     Tokens are the same if their texts are. Without a text, the result is false exactly where `a == b`.
 
@@ -142,7 +142,7 @@ def diff(
         parse_special: As in `encode`, for the text.
 
     Raises:
-        TypeError: An argument is of another type.
+        TypeError: An argument has the wrong type.
         VocabularyError, GgtokError: As `encode`: one of the tokenizers cannot encode the text; it is named.
 
     Takes up to a second for large vocabularies.
@@ -158,7 +158,7 @@ def diff(
     """
     for tokenizer in (a, b):
         if not isinstance(tokenizer, Tokenizer):
-            raise TypeError(f"two tokenizers are compared, not {type(tokenizer).__name__}")
+            raise TypeError(f"diff compares two tokenizers, not {type(tokenizer).__name__}")
     found = Diff()
     found.settings, found.special = _settings(a, b), _special(a, b)
     _tokens(found, a, b)

@@ -72,12 +72,12 @@ class Score(NamedTuple):
 
     @property
     def byte_fallback_rate(self) -> float:
-        """The share of tokens that stand for a byte, or otherwise for a part of a character, from 0 to 1."""
+        """The share of tokens that stand for less than a character, from 0 to 1."""
         return self.byte_fallback / self.tokens if self.tokens else 0.0
 
     @property
     def vocabulary_use(self) -> float:
-        """The share of the usable tokens that the text has, from 0 to 1."""
+        """The share of the usable tokens that occur in the text, from 0 to 1."""
         return self.used / self.usable if self.usable else 0.0
 
 
@@ -137,10 +137,10 @@ def evaluate(
     reference: str | None = None,
     threads: int | None = None,
 ) -> Evaluation:
-    """Measures how well vocabularies fit texts, each beside the others.
+    """Compares how well vocabularies fit texts.
 
     Args:
-        tokenizers: One, several, or several by name. Without names they are called by `general.name` of their files.
+        tokenizers: One, several, or several by name. Without names, they are named by `general.name` of their files.
         texts: A text, or several by name. Each is a `str`; a file, as a `pathlib.Path`, which is read in parts and as
             a whole text; or an iterable of texts.
         reference: The name of a text of which the others are translations: `parity` says how many tokens they have for
@@ -151,7 +151,7 @@ def evaluate(
         An `Evaluation`: one `Score` per text and tokenizer.
 
     Raises:
-        TypeError: An argument is of another type.
+        TypeError: An argument has the wrong type.
         GgtokError: There is nothing to evaluate, two names are equal, or `reference` names no text.
         OSError: A file cannot be read.
 
@@ -177,7 +177,7 @@ def evaluate(
     if reference is not None and reference not in sources:
         raise GgtokError(f"reference must be one of {', '.join(map(repr, sources))}, not {reference!r}")
     if ALL in sources:
-        raise GgtokError(f"no text can be called {ALL!r}: the row about all texts is")
+        raise GgtokError(f"no text can be named {ALL!r}: the row for all texts is")
 
     found: dict[tuple[str, str], Counter[int]] = {}
     sizes: dict[str, tuple[int, int, int]] = {}
@@ -215,7 +215,7 @@ def _named_tokenizers(tokenizers: Tokenizer | Iterable[Tokenizer] | Mapping[str,
             raise TypeError(f"tokenizers must be ggtok.Tokenizer, not {_type(tokenizer)}")
         name = given or str(tokenizer.metadata.get("general.name") or f"tokenizer {number}")
         if name in named:
-            raise GgtokError(f"two tokenizers are called {name!r}: pass a dict of tokenizers by name")
+            raise GgtokError(f"two tokenizers are named {name!r}: pass a dict of tokenizers by name")
         named[name] = tokenizer
     return named
 

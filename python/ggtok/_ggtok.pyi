@@ -111,7 +111,7 @@ class Tokenizer:
             token.
 
         Raises:
-            TypeError: `text` is of another type.
+            TypeError: `text` has the wrong type.
             VocabularyError: The file has no vocabulary, or a token must be added that it does not have.
             GgtokError: The text is 2 GiB or longer.
 
@@ -188,7 +188,7 @@ class Tokenizer:
             GgtokError: `unit` is another; or it is `"char"` and `text` is bytes that are not UTF-8, which have no
                 characters. It is a `ValueError`.
 
-        The lengths of tokens tell most spans, so this takes little more time than `encode_array`. O(length) space.
+        Most spans follow from the lengths of tokens, so this takes little longer than `encode_array`. O(length) space.
 
         >>> import ggtok
         >>> tok = ggtok.Tokenizer.builtin("wordpiece")
@@ -203,7 +203,7 @@ class Tokenizer:
         """
 
     def encode_parts(self, parts: _Parts, *, add_special: bool = True, continues: bool = False) -> list[int]:
-        """Encodes a text in parts, of which each says whether control tokens that are written in it are tokens.
+        """Encodes a text in parts, each of which says whether control tokens written in it are read.
 
         Args:
             parts: An iterable of pairs `(text, parse_special)`: a text as `encode` takes it, and a bool. It is read to
@@ -332,7 +332,7 @@ class Tokenizer:
         unparse_special: bool = False,
         text: Literal[False],
     ) -> StreamDecoder[bytes]:
-        """A decoder for ids that arrive one by one, as a model makes them.
+        """A decoder for ids that arrive one by one, as a model generates them.
 
         All that it returns, put together, is what `decode` returns for all ids, however they are cut.
 
@@ -345,7 +345,7 @@ class Tokenizer:
                 does.
 
         Raises:
-            TypeError: A stop string is of another type.
+            TypeError: A stop string has the wrong type.
             ValueError: A stop string is empty.
 
         >>> import ggtok
@@ -532,7 +532,7 @@ class StreamDecoder(Generic[AnyStr]):
         """
 
     def copy(self) -> Self:
-        """A decoder that goes on from here by itself, for another beam. It takes less than a microsecond.
+        """An independent decoder that continues from here, for another beam. It takes less than a microsecond.
 
         >>> import ggtok
         >>> tok = ggtok.Tokenizer.builtin("bpe")
@@ -580,7 +580,7 @@ class StreamEncoder:
             text: A `str` or bytes, as `encode` takes them. Bytes may be cut inside a character.
 
         Raises:
-            TypeError: `text` is of another type.
+            TypeError: `text` has the wrong type.
             ValueError: `flush` was called before.
             GgtokError: 2 GiB in a row are undecided.
 
@@ -624,7 +624,7 @@ class StreamEncoder:
 
     @property
     def num_waiting(self) -> int:
-        """The bytes that wait for what follows.
+        """How many bytes wait for more text.
 
         >>> import ggtok
         >>> encoder = ggtok.Tokenizer.builtin("bpe").encoder()

@@ -74,7 +74,7 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
     A pickled tokenizer contains the metadata, so no file is needed to unpickle it.
 
     Calls on more than 512 bytes or ids release the GIL. Ctrl-C stops a batch or a long text, and the tokenizer stays
-    usable. Encoding takes O(n log n) time at worst for n bytes, and O(n) for text made of words.
+    usable. Encoding n bytes takes O(n log n) time in the worst case, and O(n) for text made of words.
 
     >>> import ggtok
     >>> tok = ggtok.Tokenizer.builtin("bpe")
@@ -101,18 +101,18 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
         Args:
             source: A path, the bytes of a file (`bytes` or another buffer), or a readable binary file, which is read
                 from its current position.
-            overrides: Values of metadata keys that replace those of the file, as llama.cpp's `--override-kv` does. One
-                of another type than llama.cpp expects is ignored, with a warning to the logger `ggtok`.
+            overrides: Values that replace those of the file's metadata keys, as llama.cpp's `--override-kv` does. A
+                value whose type is not the one that llama.cpp expects is ignored, with a warning to the logger `ggtok`.
 
         Raises:
             GGUFError: The file is damaged, or a key has the wrong type.
             VocabularyError: The vocabulary is damaged.
             UnsupportedError: ggtok does not know the tokenizer or pre-tokenizer.
             OSError: The file cannot be read.
-            TypeError: An argument is of another type.
+            TypeError: An argument has the wrong type.
 
-        `path` of the first three is the file's path. Warns (`TokenizerWarning`) of what is certainly wrong and seen at
-        a glance, such as a byte-pair vocabulary that names no pre-tokenizer; `check` looks closer.
+        The first three have the file's path as `path`. Warns (`TokenizerWarning`) about errors that are quick to find,
+        such as a byte-pair vocabulary without the name of a pre-tokenizer; `check` looks closer.
 
         >>> import ggtok, os
         >>> path = os.path.join(os.path.dirname(ggtok.__file__), "vocabularies", "spm.gguf")
@@ -128,7 +128,7 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
 
     @classmethod
     def builtin(cls, name: str) -> Self:
-        """One of the small vocabularies inside the package: `bpe`, `spm`, `unigram` or `wordpiece`.
+        """Opens one of the embedded vocabularies: `bpe`, `spm`, `unigram` or `wordpiece`.
 
         Raises `GgtokError` for another name.
 
@@ -190,8 +190,8 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
         Args:
             texts: An iterable of texts as `encode` takes them, which is read to its end first: a list, a generator, a
                 numpy array of strings. Or a column of strings or binary from a library with the Arrow PyCapsule
-                interface (pyarrow, polars, pandas, DuckDB, ...), dictionary-encoded or not, whose texts are read where
-                they are. A null in it has no tokens, not even BOS: its row is empty, and null again for Arrow.
+                interface (pyarrow, polars, pandas, DuckDB, ...), dictionary-encoded or not, whose texts are read in
+                place. A null in it has no tokens, not even BOS: its row is empty, and stays null in Arrow.
             threads: The number of threads, at least 1. Default: the number of cores that this process may use.
             add_special: As in `encode`.
             parse_special: As in `encode`.
@@ -201,8 +201,8 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
             The ids of each text, in the order of the texts, in one block of memory.
 
         Raises:
-            TypeError: `texts` is one text or not iterable, or a column of something else than texts; or a text is of
-                another type: "text 3: ...".
+            TypeError: `texts` is a single text or not iterable, or a column of something other than texts; or a text
+                has the wrong type: "text 3: ...".
             GgtokError: `threads` is less than 1; or as `encode`, with the number of the first text that fails; or an
                 Arrow column is damaged.
 
@@ -276,10 +276,10 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
         return _ggtok.decode_batch(self, rows, remove_special, unparse_special, errors)
 
     def check(self) -> list[Finding]:
-        """What is suspicious about the file: settings that give other ids than the model was trained with, and gaps.
+        """Lists what is suspicious about the file, such as settings that give ids the model was not trained with.
 
-        Serious findings that are cheap to see are also told as warnings (`TokenizerWarning`) when the file is opened.
-        A sound file can have notes. `docs/check.md` lists all codes.
+        Errors that are quick to find are also issued as warnings (`TokenizerWarning`) when the file is opened. A sound
+        file can have notes. `docs/check.md` lists all codes.
 
         Takes up to a second for a large vocabulary.
 
@@ -295,7 +295,7 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
     def explain(
         self, text: Text, *, add_special: bool = True, parse_special: bool = False, continues: bool = False
     ) -> Trace:
-        """Encodes a text in the textbook way, and returns every step: `print` shows them as tables.
+        """Encodes a text the textbook way and returns every step; `print` shows them as tables.
 
         Takes the arguments of `encode`. See docs/explain.md.
 
@@ -307,7 +307,7 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
             TypeError, VocabularyError: As `encode`.
             GgtokError: The text is longer than 1 MiB, or takes more steps than a trace records.
 
-        Much slower than `encode`, and a trace takes some hundred times the memory of its text.
+        Much slower than `encode`, and a trace takes several hundred times the memory of its text.
 
         >>> import ggtok
         >>> trace = ggtok.Tokenizer.builtin("bpe").explain("What is LoRA?")
@@ -342,15 +342,15 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
         Args:
             text: The text. An empty one has no chunks.
             max_tokens: The most tokens of a chunk, BOS, EOS and SEP included where `add_special` adds them.
-            overlap: The most tokens, without added ones, of what a chunk repeats from the end of the one before it.
+            overlap: How many tokens a chunk may repeat from the end of the one before it, without added ones.
             boundaries: Where to cut, in any order: "paragraph" (after a blank line), "line", "sentence", "word",
                 "character". Sentences, words and characters are those of Unicode's Annex 29. Where nothing else
-                fits, a chunk ends between two characters, but never inside of one.
-            add_special: Count what `encode` adds with it.
-            parse_special: As in `encode`. No chunk ends inside a token that is written in the text.
+                fits, a chunk ends between two characters, but never inside one.
+            add_special: As in `encode`; the tokens that it adds are counted.
+            parse_special: As in `encode`. No chunk ends inside a special token that is written in the text.
 
         Raises:
-            TypeError: An argument is of another type.
+            TypeError: An argument has the wrong type.
             GgtokError: `max_tokens` is 0 or leaves no room for text, `overlap` is not less than that room, one
                 character alone is over the budget, or a boundary has another name.
 
@@ -382,13 +382,13 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
             text: The text.
             max_tokens: The most tokens of the result when it is encoded by itself, BOS, EOS and SEP included where
                 `add_special` adds them.
-            side: Where the text is cut. "right" keeps its start, "left" its end. "middle" keeps a start of half of the
-                budget, and as much of the end as fits with it.
-            add_special: Count what `encode` adds with it.
+            side: Where the text is cut. "right" keeps its start, "left" its end. "middle" keeps a start that takes half
+                of the budget, and as much of the end as still fits.
+            add_special: As in `encode`; the tokens that it adds are counted.
             parse_special: As in `encode`.
 
         Raises:
-            TypeError: An argument is of another type.
+            TypeError: An argument has the wrong type.
             GgtokError: `max_tokens` is 0 or less than the number of added tokens, or `side` has another value.
 
         >>> import ggtok
@@ -402,7 +402,7 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
     def count_file(
         self, file: str | os.PathLike[str] | SupportsRead, *, add_special: bool = True, parse_special: bool = False
     ) -> int:
-        """Counts the tokens of a file of any length in constant memory.
+        """Counts the tokens of a file of any length in bounded memory.
 
         Args:
             file: A path, or a readable file, which is read from its current position to its end. A text file is read
@@ -414,10 +414,10 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
             The length of what `encode` would return for the whole content.
 
         Raises:
-            TypeError: `file` is of another type.
+            TypeError: `file` has the wrong type.
             OSError: The file cannot be read.
             VocabularyError: As in `encode`.
-            GgtokError: 2 GiB in a row have no place where the text can be cut, such as the end of a word.
+            GgtokError: A stretch of 2 GiB has no place where the text can be cut, such as the end of a word.
 
         >>> import ggtok, io
         >>> ggtok.Tokenizer.builtin("bpe").count_file(io.BytesIO(b"What is LoRA?"))

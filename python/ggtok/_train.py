@@ -135,21 +135,21 @@ def train(
     Args:
         corpus: The path of a text file in UTF-8, or an iterable of paths (`os.PathLike`) or of texts, or an Arrow
             column of texts. An iterable is read once, in batches, so a corpus may be larger than memory. In files, each
-            line is a text for `spm` and `unigram`; for the others a file is one text, apart from blocks of its lines.
+            line is a text for `spm` and `unigram`; for the others, a file is one text, read in blocks of whole lines.
         kind: `bpe` (byte-level), `spm` (SentencePiece's BPE), `unigram` or `wordpiece`.
-        vocab_size: How many tokens, all included.
+        vocab_size: The number of tokens, special ones included.
         special: Special tokens by role: `bos`, `eos`, `eot`, `unk`, `sep`, `pad`, `mask`, `fim_pre`, ... Default:
             `<|endoftext|>` as `bos` and `eos` for `bpe`; `<unk>`, `<s>` and `</s>` for `spm`; `<pad>`, `</s>` (as
             `eos`) and `<unk>` for `unigram`; `[PAD]`, `[UNK]`, `[CLS]` (as `bos`), `[SEP]` and `[MASK]` for
             `wordpiece`.
-        control_tokens: Further tokens that text is only read as with `parse_special=True`.
-        user_defined_tokens: Tokens that text is always read as.
-        unused_tokens: Tokens that are reserved for later.
+        control_tokens: Further tokens that are read in a text only with `parse_special=True`.
+        user_defined_tokens: Tokens that are read in every text.
+        unused_tokens: Tokens reserved for later.
         name: `general.name` of the file.
         chat_template: A Jinja template.
         progress: Called at most ten times a second with the phase (`counting`, then `merging`, or `dropping` for
             `unigram`), how much is done (bytes of text, tokens, or pieces), and of how much (0 while counting). What it
-            raises ends the training.
+            raises stops the training.
         threads: How many threads count. Default: the number of cores that this process may use.
         memory: How many bytes counted words may take before they go to a temporary file. Default: no limit.
         **settings: Those of the kind:

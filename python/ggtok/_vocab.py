@@ -149,7 +149,7 @@ class Vocab(Sequence[Token]):
         return False
 
     def id(self, text: str | bytes) -> int | None:
-        """The id of a token text, or `None` where no token has it. Takes `bytes`, and `str` as in `Token.text`.
+        """The id of the token with this text, or `None` if there is none. Takes `bytes`, or `str` as in `Token.text`.
 
         >>> import ggtok
         >>> vocab = ggtok.Tokenizer.builtin("bpe").vocab
@@ -192,10 +192,10 @@ class Vocab(Sequence[Token]):
         return [_sides(rule.decode("utf-8", "surrogateescape")) for rule in rules]
 
     def id_of_piece(self, piece: str | bytes) -> int | None:
-        r"""The id of the token whose piece is exactly these bytes, or `None` where there is none.
+        r"""The id of the token whose piece is exactly these bytes, or `None` if there is none.
 
-        `id` looks a token up by its text in the file, this by the bytes that it stands for in a text. Of several such
-        tokens it is the one with the lowest id. A `str` is taken as its UTF-8.
+        `id` looks a token up by its text in the file, this by the bytes that it stands for in a text. If several tokens
+        have this piece, it is the lowest id. A `str` stands for its UTF-8.
 
         The first call sorts the vocabulary, in about 0.1 s at most; later ones take a microsecond.
 
@@ -221,7 +221,7 @@ class Vocab(Sequence[Token]):
                 searches a sorted list. Not for patterns, which have `^`.
 
         Raises:
-            TypeError: `query` is of another type.
+            TypeError: `query` has the wrong type.
             GgtokError: `match` is something else, or "prefix" with a pattern.
 
         >>> import ggtok, re
@@ -245,7 +245,7 @@ class Vocab(Sequence[Token]):
         if not hasattr(pattern, "search") or not hasattr(pattern, "pattern"):
             raise TypeError(f"a query must be str, bytes or a compiled pattern, not {type(query).__name__}")
         if match == "prefix":
-            raise GgtokError("a pattern is searched for: for pieces that start with it, let it begin with ^")
+            raise GgtokError("match='prefix' is not for patterns: let the pattern begin with ^")
         if isinstance(pattern.pattern, bytes):
             return [id for id, piece in enumerate(self.pieces) if pattern.search(piece)]
         return [id for id, piece in enumerate(self.pieces) if pattern.search(piece.decode("utf-8", "replace"))]

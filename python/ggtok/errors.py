@@ -43,8 +43,8 @@ class GgtokError(ValueError):
 class GGUFError(GgtokError):
     """A file is not GGUF or is damaged, or a metadata key has the wrong type.
 
-    `key`, `offset` (in bytes from the start of the file), `expected` and `found` say where and what. Each is `None`
-    where it does not apply.
+    `key`, `offset` (in bytes from the start of the file), `expected` and `found` say where and what. Each is `None` if
+    it does not apply.
 
     >>> import ggtok
     >>> try:
@@ -120,7 +120,7 @@ class DependencyError(GgtokError, ImportError):
 class ChatTemplateError(GgtokError):
     """There is no chat template, or it cannot be used for these messages.
 
-    `template` is its name, and `line` the line that failed, counted from 1. Each is `None` where it does not apply.
+    `template` is its name, and `line` the line that failed, counted from 1. Each is `None` if it does not apply.
 
     >>> import ggtok
     >>> try:
@@ -140,9 +140,9 @@ class ChatTemplateError(GgtokError):
 
 
 class ConversionError(GgtokError):
-    """A tokenizer cannot be expressed in another format, or a file of another format not in GGUF.
+    """A tokenizer cannot be expressed in another format, or a file in another format not in GGUF.
 
-    `format` is the other format and `reason` says what stands in the way.
+    `format` is the other format, and `reason` says why.
 
     >>> import ggtok, io
     >>> try:
@@ -158,9 +158,9 @@ class ConversionError(GgtokError):
 
 
 class TokenizerWarning(UserWarning):
-    """What `Tokenizer.from_gguf` warns of: the file gives other ids than the model was trained with, or calls fail.
+    """A warning when a file is opened: its tokenizer gives ids that the model was not trained with, or calls fail.
 
-    `finding` says it in parts, as `Tokenizer.check` does.
+    `finding` is the `Finding`, as `Tokenizer.check` returns it.
     """
 
     def __init__(self, finding: Finding) -> None:

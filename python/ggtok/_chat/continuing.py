@@ -1,4 +1,4 @@
-"""Ends a conversation with the last character of its last message, for a model to go on.
+"""Ends a conversation with the last character of its last message, for a model to continue.
 
 Complexity: O(runs) of the text.
 """

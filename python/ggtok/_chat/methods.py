@@ -33,8 +33,8 @@ class ChatMethods:
     ) -> str:
         """The text of a conversation, as the file's chat template writes it.
 
-        The text is for people and for other programs. To get ids use `encode_chat`, which does not take for control
-        tokens what a message only quotes.
+        The text is for people and for other programs. To get ids, use `encode_chat`, which never reads control tokens
+        in messages.
 
         Args:
             messages: Mappings with `role`, `content` and whatever else the template reads: `tool_calls`, `name`,
@@ -50,9 +50,9 @@ class ChatMethods:
             **variables: Further variables of the template, such as `enable_thinking=False`.
 
         Raises:
-            ChatTemplateError: There is no template, it is not sound, it refuses these messages, or it costs too much;
+            ChatTemplateError: There is no template, it is invalid, it refuses these messages, or it exceeds a limit;
                 `template` and `line` say where.
-            GgtokError: There is no message, or a value is nested too deeply.
+            GgtokError: There are no messages, or a value is nested too deeply.
             TypeError: A value is of a type that templates cannot use.
             DependencyError: jinja2 is not installed.
 
@@ -121,16 +121,16 @@ class ChatMethods:
         Args:
             messages: As in `apply_chat_template`, as are all arguments that are not listed here.
             return_spans: Whether to return a `ChatEncoding`: ids, the tokens of each message, and an assistant mask.
-                The mask has what lies inside `{% generation %}`; in a template without it, the strings of messages
-                with the role `assistant`, which leaves out the token that ends a turn.
+                The mask covers what lies inside `{% generation %}`; in a template without it, the strings of messages
+                with the role `assistant`, without the token that ends a turn.
             add_special: Whether to add BOS and EOS where the vocabulary asks for them. What the template writes itself
                 is not added again.
 
         Raises:
-            ChatTemplateError: As `apply_chat_template`; or the template changes strings so that it is unknown whether a
-                control token comes from it; or, with `return_spans`, no token would be in the assistant mask.
-            VocabularyError: The vocabulary reads a control token in every text, and a message contains it (RWKV,
-                PLaMo-2); or as `encode`.
+            ChatTemplateError: As `apply_chat_template`; or the template changes strings in such a way that ggtok cannot
+                tell whether a control token comes from it; or, with `return_spans`, the assistant mask would be empty.
+            VocabularyError: The vocabulary reads control tokens in every text (RWKV, PLaMo-2), and a message contains
+                one; or as `encode`.
             GgtokError, TypeError, DependencyError: As `apply_chat_template`.
 
         >>> import ggtok
@@ -160,7 +160,7 @@ class ChatMethods:
         template_text: str | None = None,
         **variables: Any,
     ) -> int:
-        """The number of ids of a conversation: `len(tok.encode_chat(...))` with the same arguments, errors too.
+        """The number of ids of a conversation: `len(tok.encode_chat(...))`, with the same arguments and errors.
 
         >>> import ggtok
         >>> template = "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}"

@@ -96,7 +96,7 @@ def source(metadata: Metadata, types: Mapping[str, Type]) -> Entries:
 
 
 def _typed(result: Entries, types: Mapping[str, Type], key: str, value: Scalar) -> Typed | None:
-    """A value in the type that its key has, or `None` if it is of another type."""
+    """A value in the type that its key has, or `None` if it has the wrong type."""
     old = result.get(key)
     if isinstance(old, Packed):
         return None

@@ -29,10 +29,10 @@ class ConvertMethods:
         name: str | None = None,
         metadata: Mapping[str, Scalar | None] | None = None,
     ) -> Self:
-        """Writes a GGUF file with this tokenizer and no tensors, with edits if there are any. llama.cpp opens it.
+        """Writes this tokenizer, with edits if you like, as a GGUF file without tensors, which llama.cpp opens.
 
-        The file has everything that the source says below `tokenizer.` and `general.`, with overrides. It is complete
-        or not there: a write that fails or is interrupted leaves an older file as it was.
+        The file has all keys of the source that start with `tokenizer.` or `general.`, with overrides applied. It is
+        written completely or not at all: a write that fails or is interrupted leaves an existing file as it was.
 
         Args:
             target: A path, or a binary file that is open.
@@ -59,7 +59,7 @@ class ConvertMethods:
             TokenIndexError: The id of a special token is out of range.
             GgtokError: A name or key is unknown, is given twice, or its value does not fit.
             OSError: The file cannot be written.
-            TypeError: An argument is of another type.
+            TypeError: An argument has the wrong type.
 
         >>> import ggtok, io
         >>> tok = ggtok.Tokenizer.builtin("bpe")
@@ -94,10 +94,10 @@ class ConvertMethods:
             target: A path, or a binary file that is open.
 
         Raises:
-            ConversionError: The kind is neither, or the vocabulary has something that the format cannot say: SPM
+            ConversionError: The kind is neither, or the vocabulary has something that the format cannot express: SPM
                 without byte tokens, no unknown token or several, user-defined tokens with spaces.
             OSError: The file cannot be written.
-            TypeError: `target` is of another type.
+            TypeError: `target` has the wrong type.
 
         `sentencepiece.SentencePieceProcessor(model_file=path).encode(text)` gives the ids of
         `encode(text, add_special=False)`. docs/convert.md says what differs.
@@ -127,14 +127,14 @@ class ConvertMethods:
                 up to it with unused tokens `[PAD<id>]`.
 
         Raises:
-            ConversionError: The file is no sound model, or of a type that llama.cpp does not have; or there are more
+            ConversionError: The file is damaged, or has a model type that llama.cpp does not have; or there are more
                 pieces than `vocab_size`.
             VocabularyError: The vocabulary is damaged: a piece occurs twice, for example.
             DependencyError: The package `gguf` is not installed.
             OSError: The file cannot be read.
-            TypeError: An argument is of another type.
+            TypeError: An argument has the wrong type.
 
-        Warns (`TokenizerWarning`) of what the converter leaves out. `to_gguf` writes the result.
+        Warns (`TokenizerWarning`) about what the converter leaves out. `to_gguf` writes the result.
 
         >>> import ggtok, io
         >>> file = io.BytesIO()
@@ -156,9 +156,9 @@ class ConvertMethods:
 
         Raises:
             ConversionError: The kind is not BPE, SPM, WordPiece or Unigram, or the vocabulary has something that the
-                format cannot say, such as merges of texts that are no tokens, or bytes without tokens.
+                format cannot express, such as merges of texts that are not tokens, or bytes without tokens.
             OSError: The file cannot be written.
-            TypeError: `target` is of another type.
+            TypeError: `target` has the wrong type.
 
         `tokenizers.Tokenizer.from_file(path).encode(text).ids` are then the ids of `encode(text, parse_special=True)`;
         with its `encode_special_tokens` set they are those of `encode(text)`. docs/convert.md says what differs.
@@ -194,15 +194,15 @@ class ConvertMethods:
             vocab_size: As in `from_sentencepiece`.
 
         Raises:
-            ConversionError: The file is not sound, llama.cpp has no such model, or no digest is known; the message then
-                lists the names whose patterns are the most similar.
+            ConversionError: The file is damaged, llama.cpp has no such model, or the digest is unknown; the message
+                then lists the names with the most similar patterns.
             UnsupportedError: ggtok does not know `pre`.
             VocabularyError: The vocabulary is damaged.
             DependencyError: The package `gguf` is not installed.
             OSError: A file cannot be read.
-            TypeError: An argument is of another type.
+            TypeError: An argument has the wrong type.
 
-        Warns (`TokenizerWarning`) of what the converter gets wrong. `to_gguf` writes the result.
+        Warns (`TokenizerWarning`) about what the converter gets wrong. `to_gguf` writes the result.
 
         >>> import ggtok, io
         >>> file = io.BytesIO()
@@ -230,10 +230,10 @@ class ConvertMethods:
             The other arguments of `tiktoken.Encoding`: `name`, `pat_str` and `special_tokens`.
 
         Raises:
-            ConversionError: It is no byte-level BPE; its pre-tokenizer applies several patterns; or its merges are not
-                those that follow from the ranks of the tokens.
+            ConversionError: It is not a byte-level BPE; its pre-tokenizer applies several patterns; or its merges are
+                not those that follow from the ranks of the tokens.
             OSError: A file cannot be written.
-            TypeError: `target` is of another type.
+            TypeError: `target` has the wrong type.
 
         With `tiktoken` the encoding is `tiktoken.Encoding(mergeable_ranks=load_tiktoken_bpe(path), **settings)`. Its
         `encode_ordinary` gives the ids of `encode(text, add_special=False)`, except where docs/convert.md says so.

@@ -142,7 +142,7 @@ def _parsed(data: bytes) -> tuple[list[tuple[bytes, float, int]], dict[int, Any]
         if number not in (PIECES, TRAINER, NORMALIZER):
             continue
         if not isinstance(value, bytes):
-            raise MessageError(f"byte {at}: field {number} is no message")
+            raise MessageError(f"byte {at}: field {number} is not a message")
         inner = {key: item for key, item, _ in fields(data, at, at + len(value))}
         if number == PIECES:
             pieces.append(_piece(inner, at, len(pieces)))

@@ -1,4 +1,4 @@
-"""Two traces beside each other, and the first step where they part."""
+"""Two traces side by side, and the first step where they differ."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ class Trace:
             colors: Whether to use the terminal's colours.
 
         Raises:
-            TypeError: An argument is of another type.
+            TypeError: An argument has the wrong type.
             GgtokError: The trace has no such table, `width` is less than 20, or `max_rows` less than 2.
 
         >>> import ggtok

@@ -1,4 +1,4 @@
-//! What is odd about a vocabulary: tokens that nothing makes, and merges that make no token.
+//! What is odd about a vocabulary: tokens that no merge makes, and merges that make no token.
 //!
 //! Time: O(total length of tokens and merges) for merge rules. For SPM, where any two tokens may merge, each token of up
 //! to [`MAX_LEN`] bytes is tried at each of its characters, and longer ones are not looked at.

@@ -1,4 +1,4 @@
-//! Where the ids of one text part, between two tokenizers. O(length of the text).
+//! The first place where two tokenizers give different ids for a text. O(length of the text).
 
 use std::ops::Range;
 

@@ -1,9 +1,9 @@
 //! Text to tokens and back, exactly as llama.cpp does.
 //!
-//! The way of a text: `special` tokens are cut out first, then each fragment goes through the `normalizer` or the
-//! `pretokenizer` of its vocabulary and one of the algorithms in `model`; `detokenizer` is the way back.
-//! `tokenizer` puts them together. Everything that is derived from a vocabulary is built once, immutable and shared;
-//! what a call needs lives in a [`Scratch`] that is reused.
+//! A text is first cut at its `special` tokens. Each fragment then goes through its vocabulary's `normalizer` or
+//! `pretokenizer` and one of the algorithms in `model`. `detokenizer` turns ids back into text, and `tokenizer` puts all
+//! of this together. Everything derived from a vocabulary is built once, immutable and shared; working memory lives in a
+//! [`Scratch`] that calls reuse.
 //!
 //! # Examples
 //! ```

@@ -1,4 +1,4 @@
-//! numpy arrays, made and read in one place and only after numpy is known to be there.
+//! numpy arrays, made and read in one place and only once numpy is known to be installed.
 //!
 //! The `numpy` crate fetches numpy's C API when it first makes an array, and panics where that fails: numpy may not be
 //! installed, or Ctrl-C may arrive during its import. [`Arrays::ready`] does the same first, with errors instead.

@@ -169,7 +169,7 @@ impl StreamDecoder {
         Ok(())
     }
 
-    /// A decoder that goes on from here by itself, for another beam. It takes less than a microsecond.
+    /// An independent decoder that continues from here, for another beam. It takes less than a microsecond.
     ///
     /// >>> import ggtok
     /// >>> tok = ggtok.Tokenizer.builtin("bpe")

@@ -63,7 +63,7 @@ impl StreamEncoder {
     ///     text: A `str` or bytes, as `encode` takes them. Bytes may be cut inside a character.
     ///
     /// Raises:
-    ///     TypeError: `text` is of another type.
+    ///     TypeError: `text` has the wrong type.
     ///     ValueError: `flush` was called before.
     ///     GgtokError: 2 GiB in a row are undecided.
     ///
@@ -120,7 +120,7 @@ impl StreamEncoder {
         Ok(count.0)
     }
 
-    /// The bytes that wait for what follows.
+    /// How many bytes wait for more text.
     ///
     /// >>> import ggtok
     /// >>> encoder = ggtok.Tokenizer.builtin("bpe").encoder()

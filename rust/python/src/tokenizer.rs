@@ -173,7 +173,7 @@ impl Tokenizer {
     ///     token.
     ///
     /// Raises:
-    ///     TypeError: `text` is of another type.
+    ///     TypeError: `text` has the wrong type.
     ///     VocabularyError: The file has no vocabulary, or a token must be added that it does not have.
     ///     GgtokError: The text is 2 GiB or longer.
     ///
@@ -274,7 +274,7 @@ impl Tokenizer {
     ///     GgtokError: `unit` is another; or it is `"char"` and `text` is bytes that are not UTF-8, which have no
     ///         characters. It is a `ValueError`.
     ///
-    /// The lengths of tokens tell most spans, so this takes little more time than `encode_array`. O(length) space.
+    /// Most spans follow from the lengths of tokens, so this takes little longer than `encode_array`. O(length) space.
     ///
     /// >>> import ggtok
     /// >>> tok = ggtok.Tokenizer.builtin("wordpiece")
@@ -316,7 +316,7 @@ impl Tokenizer {
         Ok(Encoding::new_from(spans))
     }
 
-    /// Encodes a text in parts, of which each says whether control tokens that are written in it are tokens.
+    /// Encodes a text in parts, each of which says whether control tokens written in it are read.
     ///
     /// Args:
     ///     parts: An iterable of pairs `(text, parse_special)`: a text as `encode` takes it, and a bool. It is read to
@@ -543,7 +543,7 @@ impl Tokenizer {
         Ok(PyBytes::new(py, &self.decode_to_bytes(py, ids, remove_special, unparse_special)?))
     }
 
-    /// A decoder for ids that arrive one by one, as a model makes them.
+    /// A decoder for ids that arrive one by one, as a model generates them.
     ///
     /// All that it returns, put together, is what `decode` returns for all ids, however they are cut.
     ///
@@ -556,7 +556,7 @@ impl Tokenizer {
     ///         does.
     ///
     /// Raises:
-    ///     TypeError: A stop string is of another type.
+    ///     TypeError: A stop string has the wrong type.
     ///     ValueError: A stop string is empty.
     ///
     /// >>> import ggtok

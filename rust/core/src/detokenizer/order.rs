@@ -1,4 +1,4 @@
-//! Tokens in the order of their pieces, to look a token up by its bytes or by their beginning.
+//! Tokens sorted by their pieces, to look a token up by its bytes or by a prefix of them.
 //!
 //! A sorted list of ids: 4 bytes per token, O(n log n) comparisons to build, O(log n) to search.
 

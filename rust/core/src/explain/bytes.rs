@@ -1,4 +1,4 @@
-//! Bytes that are text in most cases: JSON has them as a string, or as `{"base64": "..."}` where they are not UTF-8.
+//! Bytes that are usually text: a string in JSON, or `{"base64": "..."}` where they are not UTF-8.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! How much a trace may record, so that no text makes one that fills the memory.
+//! How much a trace may record, so that no text can fill the memory.
 
 use super::ExplainError;
 use crate::interrupt;

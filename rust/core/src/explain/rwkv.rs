@@ -1,4 +1,4 @@
-//! RWKV: the longest token at each place, from left to right, found by a walk through a trie of all tokens.
+//! RWKV: the longest token at each position, from left to right, found by a walk through a trie of all tokens.
 //!
 //! The texts of tokens are written with escapes (`\n`, `\xff`); the trie has the bytes that they stand for.
 //!

@@ -1,4 +1,4 @@
-//! Why characters did not become one token: what a trace says about the places where they were parted.
+//! Why characters did not become one token: what a trace says about the places where they were separated.
 //!
 //! Reasons are looked for in the order in which the steps come: special tokens, pieces or words, the vocabulary, and
 //! last the algorithm's own choice. The first one found is the most important.

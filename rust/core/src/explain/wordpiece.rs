@@ -1,4 +1,4 @@
-//! WordPiece: words, and in each word the longest token again and again, from left to right.
+//! WordPiece: words, and in each word the longest matching token, over and over, from left to right.
 //!
 //! 1. Accents go, letters become lower case, control characters are dropped. Whitespace ends a word; punctuation, ASCII
 //!    symbols and Chinese characters are words by themselves.

@@ -1,4 +1,4 @@
-//! How far the pieces of a text that goes on are certain.
+//! How far the pieces of an unfinished text are certain.
 //!
 //! 1. A pattern is tried at one place after the other, and an attempt sees only what follows its place. One that ends
 //!    before the known text does is certain. The first that does not is undecided, and so is the piece it is in: a match

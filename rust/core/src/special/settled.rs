@@ -1,4 +1,4 @@
-//! How far the partition of a text that goes on is certain.
+//! How far the partition of an unfinished text is certain.
 //!
 //! At a place that no occurrence of any special text crosses, what is left of it and what is right of it are searched
 //! independently: each search, longest text first, finds the same occurrences on both sides as in the whole. White

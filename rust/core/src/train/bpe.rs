@@ -1,4 +1,4 @@
-//! Byte-level BPE: all 256 bytes are symbols, and the most frequent pair of neighbours becomes one, again and again.
+//! Byte-level BPE: all 256 bytes are symbols, and the most frequent pair of neighbours becomes one, over and over.
 //!
 //! Ties are those of huggingface/tokenizers: of equally frequent pairs the one with the smaller left symbol, then with
 //! the smaller right one. Bytes are numbered in the order of their GPT-2 characters, and merges as they are made. A pair

@@ -1,4 +1,4 @@
-//! WordPiece training: letters are symbols, other ones at the start of a word than inside it; pairs become symbols by
+//! WordPiece training: letters are symbols, others at the start of a word than inside it; pairs become symbols by
 //! likelihood or by frequency.
 //!
 //! By likelihood the pair is merged whose merge makes the words most likely if symbols are drawn independently: the one

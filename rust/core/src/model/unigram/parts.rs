@@ -1,4 +1,4 @@
-//! Unigram part by part: the best path through a text that goes on, up to the last place where every path passes.
+//! Unigram part by part: the best path through an unfinished text, up to the last place that every path passes.
 //!
 //! 1. What is certain of the normalized text is appended to what is left of it
 //!    ([`UnigramNormalizer::normalize_settled`]).

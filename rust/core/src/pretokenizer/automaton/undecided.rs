@@ -1,4 +1,4 @@
-//! Attempts in a text that goes on: which is the first whose result depends on what follows.
+//! Attempts in an unfinished text: the first one whose result depends on what follows.
 
 use super::{Automaton, DEAD, FailedRun, START};
 use crate::interrupt::Ticker;

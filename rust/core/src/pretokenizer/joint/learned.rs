@@ -1,4 +1,4 @@
-//! The table of all stages together, learned from the texts.
+//! The table of joint states, built as texts need it.
 //!
 //! A *joint class* is a list of classes, one in each stage; a *joint state* is how far all stages have come
 //! ([`Progress`]). What a state does with a class is worked out when a text first asks for it, and kept: one entry of

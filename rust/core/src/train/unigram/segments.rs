@@ -1,4 +1,4 @@
-//! The corpus as the trainer sees it: words, cut into segments that no piece can span, each different one once.
+//! The corpus as the trainer sees it: words, cut into segments that no piece can span, each distinct one once.
 //!
 //! Segments of a word are independent of each other: the probability of the word is their product. There are fewer
 //! different segments than words, because punctuation and digits come apart, and every stretch of one that is short

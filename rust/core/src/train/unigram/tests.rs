@@ -1,4 +1,4 @@
-//! The trainer's parts beside slow ones that are obviously right.
+//! The trainer's parts against slow ones that are obviously right.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
