@@ -188,13 +188,14 @@ def test_recipes_use_every_call() -> None:
     assert {name for name in calls if not re.search(rf"\.{name}\b", recipes)} == set()
 
 
-def test_rust_example_is_that_of_the_crate() -> None:
-    """`cargo test` runs it there."""
-    opening = (ROOT / "rust/core/src/lib.rs").read_text(encoding="utf-8")
-    lines = [line.removeprefix("//!").removeprefix(" ") for line in opening.splitlines() if line.startswith("//!")]
-    (tested,) = fenced("", "\n".join(lines) + "\n")
-    (shown,) = fenced("rust", (ROOT / "docs/rust.md").read_text(encoding="utf-8"))
-    assert shown.splitlines() == [line for line in tested.splitlines() if not line.startswith("# ")]
+def test_rust_examples_are_those_of_the_crate() -> None:
+    """`cargo test` runs them there."""
+    openings = [path.read_text(encoding="utf-8") for path in ROOT.glob("rust/core/src/*.rs")]
+    lines = [line.removeprefix("//!").removeprefix(" ") for text in openings for line in text.splitlines()]
+    tested = "\n".join(line for line in lines if not line.startswith("# "))
+    shown = fenced("rust", (ROOT / "docs/rust.md").read_text(encoding="utf-8"))
+    assert shown
+    assert [example for example in shown if example not in tested] == []
 
 
 def test_changelog_has_unreleased() -> None:
