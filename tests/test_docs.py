@@ -54,17 +54,18 @@ RUN = [
     ("docs/chat.md", 11),
     ("docs/check.md", 4),
     ("docs/chunks.md", 4),
-    ("docs/convert.md", 15),
     ("docs/coming-from/index.md", 4),
     ("docs/coming-from/llama-cpp-python.md", 7),
     ("docs/coming-from/sentencepiece.md", 8),
     ("docs/coming-from/tiktoken.md", 8),
     ("docs/coming-from/tokenizers.md", 8),
+    ("docs/convert.md", 15),
     ("docs/evaluate.md", 4),
     ("docs/explain-page.md", 4),
     ("docs/explain.md", 10),
     ("docs/how/bpe.md", 7),
     ("docs/how/detokenizing.md", 7),
+    ("docs/how/index.md", 2),
     ("docs/how/plamo2.md", 18),
     ("docs/how/rwkv.md", 13),
     ("docs/how/special-tokens.md", 6),
@@ -72,8 +73,21 @@ RUN = [
     ("docs/how/unigram.md", 8),
     ("docs/how/wordpiece.md", 9),
     ("docs/how/xcda.md", 20),
+    ("docs/index.md", 5),
+    ("docs/install.md", 2),
     ("docs/offsets.md", 10),
     ("docs/parts.md", 3),
+    ("docs/quickstart.md", 20),
+    ("docs/recipes/chat.md", 20),
+    ("docs/recipes/compare.md", 17),
+    ("docs/recipes/count.md", 21),
+    ("docs/recipes/decode.md", 24),
+    ("docs/recipes/encode.md", 26),
+    ("docs/recipes/index.md", 2),
+    ("docs/recipes/make.md", 23),
+    ("docs/recipes/open.md", 20),
+    ("docs/recipes/run.md", 15),
+    ("docs/recipes/vocabulary.md", 19),
     ("docs/streams.md", 10),
     ("docs/train.md", 5),
 ]
@@ -160,6 +174,28 @@ def test_readme_names_what_is_public() -> None:
     errors = {name for name in ggtok.__all__ if name.endswith("Error")}
     unnamed = {name for name in calls | errors if not re.search(rf"`{name}\b|\.{name}\b", README)}
     assert unnamed == set()
+
+
+def test_every_page_with_examples_runs() -> None:
+    with_examples = {page.relative_to(ROOT).as_posix() for page in PAGES if ">>> " in page.read_text(encoding="utf-8")}
+    assert with_examples == {page for page, _ in RUN}
+
+
+def test_recipes_use_every_call() -> None:
+    recipes = "".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/recipes/*.md"))
+    calls = {name for name in dir(ggtok.Tokenizer) if not name.startswith("_")}
+    calls |= {name for name in ggtok.__all__ if name.islower()}
+    assert {name for name in calls if not re.search(rf"\.{name}\b", recipes)} == set()
+
+
+def test_rust_examples_are_those_of_the_crate() -> None:
+    """`cargo test` runs them there."""
+    openings = [path.read_text(encoding="utf-8") for path in ROOT.glob("rust/core/src/*.rs")]
+    lines = [line.removeprefix("//!").removeprefix(" ") for text in openings for line in text.splitlines()]
+    tested = "\n".join(line for line in lines if not line.startswith("# "))
+    shown = fenced("rust", (ROOT / "docs/rust.md").read_text(encoding="utf-8"))
+    assert shown
+    assert [example for example in shown if example not in tested] == []
 
 
 def test_changelog_has_unreleased() -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, TypeAlias
 
-    Source: TypeAlias = str | os.PathLike[str] | Iterable[str]
+    TextSource: TypeAlias = str | os.PathLike[str] | Iterable[str]
 
 ALL = "all"
 """The name of the row about all texts together."""
@@ -136,7 +136,7 @@ class Evaluation(NamedTuple):
 
 def evaluate(
     tokenizers: Tokenizer | Sequence[Tokenizer] | Mapping[str, Tokenizer],
-    texts: Source | Mapping[str, Source],
+    texts: TextSource | Mapping[str, TextSource],
     *,
     reference: str | None = None,
     threads: int | None = None,
@@ -178,7 +178,7 @@ def evaluate(
           unigram        19         3.05         1.73    0.00%          0.00%  0.15%
     """
     named = _named_tokenizers(tokenizers)
-    sources: dict[str, Source] = dict(texts) if isinstance(texts, Mapping) else {"text": texts}
+    sources: dict[str, TextSource] = dict(texts) if isinstance(texts, Mapping) else {"text": texts}
     if not named or not sources:
         raise GgtokError(f"there {'is no tokenizer' if not named else 'are no texts'} to evaluate")
     if reference is not None and reference not in sources:
@@ -229,7 +229,7 @@ def _named_tokenizers(tokenizers: Tokenizer | Iterable[Tokenizer] | Mapping[str,
 
 def _read(
     name: str,
-    source: Source,
+    source: TextSource,
     tokenizers: Mapping[str, Tokenizer],
     usage: Mapping[str, Counter[int]],
     threads: int | None,

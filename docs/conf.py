@@ -1,0 +1,203 @@
+"""The documentation site: Sphinx with Markdown pages, and a reference made of docstrings and the stub's signatures.
+
+    sphinx-build -W --keep-going -j auto docs target/site
+
+Two things are special. Annotations stand in the stub of the compiled module, so the stub is imported in its place. And
+docstrings are written for `help()`: a name in single backticks becomes a link where the reference has such a name, and
+code elsewhere.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import os
+import re
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.ext.napoleon import Config, GoogleDocstring
+from sphinx.pycode import ModuleAnalyzer
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+ELSEWHERE = {"changes": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
+"""Pages that are files of the root."""
+NAPOLEON = Config(napoleon_use_rtype=False)
+REPOSITORY = "https://github.com/ggtok/ggtok"
+
+
+def import_annotated() -> Any:
+    """ggtok, with the stub's annotated classes and functions in the place of the compiled ones."""
+    import ggtok
+    import ggtok._ggtok as compiled
+
+    path = Path(ggtok.__file__).with_name("_ggtok.pyi")
+    source = re.sub(r"\b_(?=Text\b)", "", path.read_text(encoding="utf-8"))
+    ModuleAnalyzer.cache["module", compiled.__name__] = ModuleAnalyzer.for_string(source, compiled.__name__, path)
+    tree = ast.parse(source)
+    # What only type checkers can import.
+    given = dict.fromkeys(("disjoint_base", "overload", "type_check_only"), lambda item: item)
+    stub: dict[str, Any] = {"__name__": compiled.__name__, "ReadableBuffer": bytes, **given}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            node.names = [name for name in node.names if name.name not in stub]
+    tree.body = [node for node in tree.body if not isinstance(node, ast.ImportFrom) or node.names]
+    exec(compile(tree, path, "exec", annotations.compiler_flag), stub)
+    del stub["StreamDecoder"].__class_getitem__  # which the stub only declares; `Generic` has one
+    # Signatures keep these names, as those of the Python files do.
+    del stub["Text"], stub["np"]
+
+    # What is called while ggtok is imported stays compiled.
+    module = types.ModuleType(compiled.__name__)
+    vars(module).update(vars(compiled))
+    vars(module).update({name: stub[name] for name in {*ggtok.__all__, "Tokenizer"} & stub.keys() - {"__version__"}})
+    module.__file__ = str(path)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "ggtok"]:
+        del sys.modules[name]
+    sys.modules[compiled.__name__] = module
+    return importlib.import_module("ggtok")
+
+
+ggtok = import_annotated()
+
+# The site
+
+project = "ggtok"
+author = "The ggtok developers"
+copyright = author
+version = release = ggtok.__version__
+language = "en"
+nitpicky = True
+nitpick_ignore_regex = [
+    (r"py:class", r"(collections\.abc|typing|enum|os|re|np|numpy|pyarrow)\..*"),
+    (
+        r"py:class",
+        r"(Any|AnyStr|Callable|Iterable|Mapping|NamedTuple|NDArray|Self|Sequence|SupportsIndex|SupportsWrite|Arrow\w+)",
+    ),
+]
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
+myst_heading_anchors = 4
+html_theme = "furo"
+html_title = "ggtok"
+html_static_path = ["_static"]
+html_css_files = ["ggtok.css"]
+html_copy_source = False
+html_theme_options = {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"}
+# Prompts and output are not copied.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+linkcheck_timeout = 20
+# That these files exist was seen when the links were made.
+linkcheck_ignore = [rf"{REPOSITORY}/(blob|tree)/main/.*"]
+# These pages show their anchors by script.
+linkcheck_anchors_ignore_for_url = [r"https://github\.com/.*"]
+
+# The reference
+
+add_module_names = False
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+python_display_short_literal_types = True
+python_maximum_signature_line_length = 88
+python_use_unqualified_type_names = True
+
+
+def public_names() -> dict[str, str]:
+    """What a docstring may call a public name, and what that is: `encode` and `Tokenizer.encode` among others."""
+    names = {name: f"ggtok.{name}" for name in ggtok.__all__}
+    for name in ggtok.__all__:
+        if isinstance(cls := getattr(ggtok, name), type) and cls.__module__.startswith("ggtok"):
+            names |= {f"{name}.{member}": f"ggtok.{name}.{member}" for member in vars(cls) if member[0] != "_"}
+    calls = {member: f"ggtok.Tokenizer.{member}" for member in dir(ggtok.Tokenizer) if member[0] != "_"}
+    return calls | {f"Tokenizer.{member}": name for member, name in calls.items()} | names
+
+
+NAMES = public_names()
+
+
+def link(context: str) -> Any:
+    """Replaces what stands in single backticks by code, with a link where it is a public name."""
+    cls = ".".join(context.split(".")[:2]).removeprefix("ggtok.")
+
+    def replace(match: re.Match[str]) -> str:
+        code = match[1]
+        target = NAMES.get(f"{cls}.{code}") or NAMES.get(code)
+        return f":py:obj:`{code} <{target}>`" if target and target != context else f"``{code}``"
+
+    return replace
+
+
+def from_google(app: Any, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Turns a docstring in Google's style, with Markdown's code and page names, into reStructuredText."""
+    # "method" for all: of properties the first line would be read as "type: description".
+    text = "\n".join(GoogleDocstring("\n".join(lines), NAPOLEON, app, "method", name, obj).lines())
+    text = re.sub(r"`?\bdocs/([\w/-]+)\.md`?", r":doc:`/\1`", text)
+    text = re.sub(r"(?<![`:\w])`([^`]+)`(?!`)", link(name), text)
+    lines[:] = text.split("\n")
+
+
+def without_constructor(
+    app: Any, what: str, name: str, obj: object, options: object, signature: str | None, result: str | None
+) -> tuple[str, str] | None:
+    """Shows classes by their name alone: callers make few of them."""
+    return ("", "") if what in ("class", "exception") and signature else None
+
+
+def without_builtins(app: Any, doctree: nodes.document) -> None:
+    """Types such as `bytes` are no links: there would be `Score.bytes`."""
+    for node in [*doctree.findall(addnodes.pending_xref)]:
+        if node["reftype"] == "class" and hasattr(builtins, node["reftarget"]):
+            node.replace_self(nodes.Text(node["reftarget"]))
+
+
+def find_trace_class(app: Any, env: Any, node: Any, content: Any) -> Any:
+    """The classes of `ggtok.trace` have their own page, made from the Rust crate."""
+    module, _, name = node.get("reftarget", "").rpartition(".")
+    if module != "ggtok.trace":
+        return None
+    page = app.builder.get_relative_uri(node["refdoc"], "trace")
+    return nodes.reference("", "", content, refuri=f"{page}#{name.lower()}", internal=True)
+
+
+def adapt_page(app: Any, page: str, source: list[str]) -> None:
+    """Fits Markdown that was written for the repository to the site.
+
+    Files of `ELSEWHERE` take the places of their pages, links out of the site lead to the repository, and what is for
+    authors goes: the note on generated pages, and the empty line that ends an example for doctest.
+    """
+    file = ROOT / ELSEWHERE[page] if page in ELSEWHERE else DOCS / f"{page}.md"
+    app.env.note_dependency(file)
+    text = file.read_text(encoding="utf-8")
+    pages = {ROOT / name: DOCS / f"{other}.md" for other, name in ELSEWHERE.items()}
+
+    def replace(match: re.Match[str]) -> str:
+        label, target, anchor = match.groups()
+        path = (file.parent / target).resolve()
+        path = pages.get(path, path)
+        if not path.exists():
+            return match[0]  # an address, or no link at all
+        if label[0] == "!" or path.is_relative_to(DOCS):
+            address = os.path.relpath(path, (DOCS / page).parent)
+        else:
+            address = f"{REPOSITORY}/{'tree' if path.is_dir() else 'blob'}/main/{path.relative_to(ROOT).as_posix()}"
+        return f"{label}({address}{anchor or ''})"
+
+    text = re.sub(r"^Written by `.*DO NOT EDIT\.\n\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"\n\n```$", "\n```", text, flags=re.MULTILINE)
+    source[0] = re.sub(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^)#\s]+)(#[^)\s]*)?\)", replace, text)
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", from_google)
+    app.connect("autodoc-process-signature", without_constructor)
+    app.connect("doctree-read", without_builtins)
+    app.connect("missing-reference", find_trace_class)
+    app.connect("source-read", adapt_page)

@@ -1,0 +1,46 @@
+"""The documentation site: its reference has an entry for everything public. `.ci/run` builds all of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import ggtok
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+pytest.importorskip("sphinx")
+
+
+@pytest.fixture(scope="module")
+def entries(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """The names of the reference's entries, by building the site's part with it."""
+    site = tmp_path_factory.mktemp("site")
+    only = ["-D", "include_patterns=api/**", "-D", "root_doc=api/index", "-D", "html_theme=basic"]
+    command = [sys.executable, "-m", "sphinx", "-q", *only, str(ROOT / "docs"), str(site)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    inventory = (site / "objects.inv").read_bytes().split(b"\n", 4)[4]
+    rows = [line.split(" ", 2) for line in zlib.decompress(inventory).decode().splitlines()]
+    return {name for name, kind, _ in rows if kind.startswith("py:")}
+
+
+def public() -> set[str]:
+    """Everything in `ggtok.__all__`, and what its classes add to those of Python."""
+    names = {f"ggtok.{name}" for name in ggtok.__all__}
+    for name in ggtok.__all__:
+        cls = getattr(ggtok, name)
+        if isinstance(cls, type):
+            # What errors inherit is told once.
+            ours = [cls] if issubclass(cls, Exception) else cls.__mro__
+            ours = [base for base in ours if base.__module__.startswith("ggtok")]
+            names |= {f"ggtok.{name}.{member}" for base in ours for member in vars(base) if not member.startswith("_")}
+    return names
+
+
+def test_reference_names_what_is_public(entries: set[str]) -> None:
+    assert "ggtok.Tokenizer.encode" in public()
+    assert "ggtok.StreamDecoder.prime" in public()
+    assert public() - entries == set()
