@@ -7,6 +7,7 @@
 //! bytes per key.
 
 use super::{Node, TrieError};
+use crate::interrupt;
 
 /// The bytes of a key in its head.
 const HEAD_LEN: usize = 15;
@@ -33,7 +34,7 @@ pub(super) fn sort<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<V
         let index = u32::try_from(keys.len()).map_err(|_| TrieError::TooLarge)?;
         keys.push(SortedKey { head: head(key), key, value, index });
     }
-    keys.sort_unstable_by_key(SortedKey::head);
+    interrupt::sort_unstable_by(&mut keys, |a, b| a.head().cmp(&b.head()));
     for alike in keys.chunk_by_mut(|a, b| a.head == b.head).filter(|alike| alike.len() > 1) {
         alike.sort_unstable_by_key(|key| (key.key, key.index));
     }
