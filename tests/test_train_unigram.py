@@ -137,7 +137,7 @@ def test_the_same_for_every_source_thread_and_memory(tmp_path: Path) -> None:
     tok = trained()
     path = tmp_path / "corpus.txt"
     path.write_text("\n".join(LATIN), "utf-8")
-    assert trained(threads=3) == trained(iter(LATIN), threads=1) == trained(path, memory=1) == tok  # type: ignore[arg-type]
+    assert trained(threads=3) == trained(iter(LATIN), threads=1) == trained(path, memory=5_000) == tok  # type: ignore[arg-type]
     assert str(tok.vocab.kind) == "ugm"
     assert (tok.vocab.pad_id, tok.vocab.eos_id, tok.vocab.unk_id) == (0, 1, 2)
     assert tok.decode(tok.encode("the \uff46ox"), remove_special=True) == "the fox"
@@ -223,4 +223,4 @@ def test_ctrl_c_stops_training() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         trained(lines, 2000, progress=progress)
-    assert time.perf_counter() - sent < 2
+    assert time.perf_counter() - sent < 0.8

@@ -121,13 +121,13 @@ class Evaluation(NamedTuple):
             OSError: The file cannot be written.
         """
         from ._chart import Panel, bars
+        from ._files import write
 
         panels: dict[str, dict[str, float]] = {}
         for score in self.scores:
             panels.setdefault(score.text, {})[score.tokenizer] = score.bytes_per_token
         drawn = bars("Bytes per token (longer is better)", [Panel(*item) for item in panels.items()])
-        with open(os.fspath(path), "w", encoding="utf-8") as file:
-            file.write(drawn)
+        write(path, drawn.encode())
 
 
 def evaluate(

@@ -154,7 +154,7 @@ def train(
         threads: How many threads count. Default: the number of cores that this process may use.
         memory: How many bytes counted words may take before they go to a temporary file. If all different words together
             take more, with 16 bytes for each besides its text, the rarest are left out, and a warning says which share
-            of the text that is. Training takes some 10 to 40 times the text of the different words, besides. Default: no limit.
+            of the text that is. What is made of the words to train on them comes on top. Default: no limit.
         **settings: Those of the kind:
 
             - all: `min_frequency`, how often a pair must occur to be merged (`bpe` and `wordpiece` 2, `spm` 1);

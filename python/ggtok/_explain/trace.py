@@ -183,10 +183,10 @@ class Trace:
         Raises:
             OSError: The file cannot be written.
         """
+        from .._files import write
         from .html import page
 
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.write(page(self))
+        write(path, page(self).encode())
 
     def _repr_html_(self) -> str:
         """For notebooks."""

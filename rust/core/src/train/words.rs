@@ -275,3 +275,59 @@ fn first_stretch(text: &str) -> (&str, usize) {
     let len = ends.into_iter().find(is_end).unwrap_or(text.len());
     (&text[..len], len)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::Cursor;
+    use std::ops::ControlFlow;
+
+    use proptest::prelude::*;
+
+    use crate::train::{SpmSettings, SpmTrainer, TrainError, Words};
+
+    fn counted(texts: &[String], memory: Option<usize>, threads: usize) -> Result<Words, TrainError> {
+        let trainer = SpmTrainer::new(SpmSettings { threads, ..SpmSettings::default() })?;
+        let mut counter = trainer.counter(None)?;
+        if let Some(memory) = memory {
+            counter = counter.with_spill(memory, Cursor::new(Vec::new()));
+        }
+        for batch in texts.chunks(3) {
+            let batch: Vec<&str> = batch.iter().map(String::as_str).collect();
+            counter.push(&batch, &mut |_, _, _| ControlFlow::Continue(()))?;
+        }
+        counter.finish()
+    }
+
+    proptest! {
+        /// Those words stay that occur most often, as many as fit; words that occur equally often stay together or go.
+        #[test]
+        fn the_rarest_words_are_left_out(
+            texts in prop::collection::vec("[ab]{1,4}( [ab]{1,4}){0,9}", 1..40),
+            memory in 0..900_usize,
+            threads in 1..3_usize,
+        ) {
+            let all = counted(&texts, None, 1).unwrap();
+            let size = |words: &mut dyn Iterator<Item = (&[u8], u64)>| words.map(|(word, _)| word.len() + 16).sum::<usize>();
+            let fits = |least: &u64| size(&mut all.iter().filter(|(_, count)| count >= least)) <= memory;
+            let least = all.iter().map(|(_, count)| count).filter(fits).min();
+            let found = counted(&texts, Some(memory), threads);
+            let Some(least) = least else {
+                prop_assert!(matches!(found, Err(TrainError::Memory { .. })));
+                return Ok(());
+            };
+            let found = found.unwrap();
+            let expected: BTreeMap<_, _> = all.iter().filter(|(_, count)| *count >= least).collect();
+            prop_assert_eq!(found.iter().collect::<BTreeMap<_, _>>(), expected);
+            prop_assert_eq!(found.left_out().is_some(), found.len() < all.len());
+            if let Some(left_out) = found.left_out() {
+                let total = |words: &Words| words.iter().map(|(_, count)| count).sum::<u64>();
+                prop_assert_eq!(left_out.num_words as usize, all.len() - found.len());
+                prop_assert_eq!(left_out.num_occurrences, total(&all) - total(&found));
+                prop_assert_eq!(left_out.all_occurrences, total(&all));
+                prop_assert_eq!(left_out.needed as usize, size(&mut all.iter()));
+                prop_assert_eq!(left_out.least_count, least);
+            }
+        }
+    }
+}
