@@ -1,6 +1,6 @@
 """The Rust part of ggtok, as `rust/python/src` defines it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import GenericAlias, ModuleType
 from typing import (
     Any,
@@ -967,7 +967,7 @@ class Trainer:
         next block. `path`, and `start`, where the block starts in the file, are for errors."""
 
     def finish_counting(self) -> list[str]:
-        """Ends the counting. Returns for each counter whose words do not fit into memory what was left out, in words."""
+        """Ends the counting. Returns a sentence for each counter that had too little memory: what was left out."""
 
     def finish(self) -> tuple[list[bytes], list[int], list[float], list[bytes]]:
         """Trains, and returns tokens, types, scores and merges. To be called once, after the counting."""

@@ -131,7 +131,7 @@ def train(
 ) -> Tokenizer:
     """Trains a new vocabulary.
 
-    The result depends on the corpus and the settings, not on `threads`; and on `memory` only where a warning says so.
+    The result depends on the corpus and the settings, not on `threads`, and on `memory` only where a warning says so.
 
     Args:
         corpus: The path of a text file in UTF-8, or an iterable of paths (`os.PathLike`) or of texts, or an Arrow
@@ -152,9 +152,9 @@ def train(
             `unigram`), how much is done (bytes of text, tokens, or pieces), and of how much (0 while counting). What it
             raises ends the training.
         threads: How many threads count. Default: the number of cores that this process may use.
-        memory: How many bytes counted words may take before they go to a temporary file. If all different words together
-            take more, with 16 bytes for each besides its text, the rarest are left out, and a warning says which share
-            of the text that is. What is made of the words to train on them comes on top. Default: no limit.
+        memory: How many bytes counted words may take before they go to a temporary file. If all different words
+            together take more, with 16 bytes for each besides its text, the rarest are left out, and a warning says
+            which share of the text that is. What is made of the words to train on them comes on top. Default: no limit.
         **settings: Those of the kind:
 
             - all: `min_frequency`, how often a pair must occur to be merged (`bpe` and `wordpiece` 2, `spm` 1);

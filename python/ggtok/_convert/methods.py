@@ -7,9 +7,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, Self
 
+    from .._files import Target
     from .._gguf import Scalar
     from .._prefix import Source
-    from .._files import Target
 
 
 class ConvertMethods:
@@ -67,8 +67,8 @@ class ConvertMethods:
         >>> new.encode("<|tool|>", parse_special=True), new.vocab.eos_id
         ([13000], 12993)
         """
-        from .edits import entries
         from .._files import write
+        from .edits import entries
         from .gguf import gguf_bytes
 
         data = gguf_bytes(
@@ -245,8 +245,8 @@ class ConvertMethods:
         >>> settings["special_tokens"]["<|im_end|>"], file.getvalue().splitlines()[0]
         (12993, b'IQ== 0')
         """
-        from . import tiktoken
         from .._files import beside, write
+        from . import tiktoken
 
         data, settings = tiktoken.exported(self)  # type: ignore[arg-type]
         write(target, data)

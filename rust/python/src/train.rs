@@ -336,7 +336,7 @@ impl Trainer {
         self.count(py, |counter, progress| counter.push_file(text, is_last, progress))
     }
 
-    /// Ends the counting. Returns for each counter whose words do not fit into memory what was left out, in words.
+    /// Ends the counting. Returns a sentence for each counter that had too little memory: what was left out.
     fn finish_counting(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.run(py, |_| {
             let counters = std::mem::take(&mut *self.counters.lock().unwrap_or_else(PoisonError::into_inner));
