@@ -3,8 +3,8 @@
 //! Source: sentencepiece's `IsValidSentencePiece` and `unicode_script::GetScript` (trainer_interface.cc,
 //! unicode_script.cc).
 
-use unicode_script::UnicodeScript;
 pub(super) use unicode_script::Script;
+use unicode_script::UnicodeScript;
 
 /// The script of a character; `None` for marks, which have that of the character before them.
 ///

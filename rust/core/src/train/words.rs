@@ -313,7 +313,8 @@ mod tests {
             let least = all.iter().map(|(_, count)| count).filter(fits).min();
             let found = counted(&texts, Some(memory), threads);
             let Some(least) = least else {
-                prop_assert!(matches!(found, Err(TrainError::Memory { .. })));
+                let is_refused = matches!(found, Err(TrainError::Memory { .. }));
+                prop_assert!(is_refused);
                 return Ok(());
             };
             let found = found.unwrap();

@@ -7,7 +7,7 @@
 //! bytes per key.
 
 use super::{Node, TrieError};
-use crate::interrupt;
+use crate::interrupt::{self, Ticker};
 
 /// The bytes of a key in its head.
 const HEAD_LEN: usize = 15;
@@ -27,7 +27,9 @@ pub(super) struct SortedKey<'a> {
 /// All pairs sorted by key, equal keys in the order given.
 pub(super) fn sort<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<Vec<SortedKey<'a>>, TrieError> {
     let mut keys = Vec::with_capacity(pairs.size_hint().0);
+    let mut ticker = Ticker::default();
     for (key, value) in pairs {
+        ticker.tick();
         if value >= Node::NO_VALUE {
             return Err(TrieError::Value(value));
         }
