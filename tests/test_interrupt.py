@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 from ggtok import Tokenizer
@@ -190,6 +191,39 @@ def test_ctrl_c_while_numpy_is_imported(call: str, module: str) -> None:
         check()
     """
     assert run(code) == "interrupted\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("bpe", {"vocab_size": 30_000}),
+        ("bpe", {"vocab_size": 30_000, "pre": "superbpe", "transition": 600}),
+        ("spm", {"vocab_size": 30_000, "split_digits": False, "split_by_unicode_script": False}),
+        ("wordpiece", {"vocab_size": 30_000, "by": "likelihood"}),
+        ("unigram", {"vocab_size": 8000, "split_by_unicode_script": False, "num_sub_iterations": 20}),
+    ],
+    ids=["bpe", "superbpe", "spm", "wordpiece", "unigram"],
+)
+def test_training_stops(kind: str, settings: dict[str, object], tmp_path: Path) -> None:
+    """In every phase, however far it has come; and neither the temporary file nor the result is left behind."""
+    pytest.importorskip("gguf")
+    code = f"""
+        import random, tempfile
+        draw = random.Random(7)
+        letters = str.maketrans("0123456789", "ghijklmnop")
+        texts = [draw.randbytes(3_000_000).hex(" ", 5).translate(letters) for _ in range(4)]
+        tempfile.tempdir = {str(tmp_path)!r}
+        path = os.path.join(tempfile.tempdir, "new.gguf")
+        ggtok.train(["a b"] * 9, kind="spm", vocab_size=262)
+        for after in (0.05, 0.3, 0.7, 1.2):
+            for memory in (75 << 20, None):  # enough for all words, and too little for a table of them
+                train = lambda: ggtok.train(texts, kind={kind!r}, memory=memory, threads=2, **{settings!r})
+                late = interrupted(lambda: train().to_gguf(path), after)
+                assert late < 0.8, late
+                assert os.listdir(tempfile.tempdir) == []
+        check()
+    """
+    run(code)
 
 
 def test_numpy_is_broken() -> None:

@@ -260,7 +260,7 @@ def test_a_write_that_fails_changes_nothing(
         assert len(os.listdir(tmp_path)) == 2
         raise error
 
-    monkeypatch.setattr("ggtok._convert.files.os.replace", fail)
+    monkeypatch.setattr("ggtok._files.os.replace", fail)
     with pytest.raises(error):
         Tokenizer.builtin("bpe").to_gguf(path)
     assert os.listdir(tmp_path) == ["file.gguf"]

@@ -84,6 +84,54 @@ def objective(pieces: dict[str, float], words: Counter[str]) -> float:
     return total / sum(words.values())
 
 
+def seeds(words: Counter[str]) -> dict[str, int]:
+    """Stretches of letters, or of others, that occur twice and that a piece may end after, with their counts."""
+    counts: Counter[str] = Counter()
+    following: dict[str, set[str]] = {}
+    for word, count in words.items():
+        for start in range(len(word)):
+            for end in range(start + 2, min(len(word), start + 16) + 1):
+                is_after_space = end - start == 2 and word[start] == "▁"
+                if not is_after_space and word[end - 1].isalpha() != word[end - 2].isalpha():
+                    break
+                text = word[start:end]
+                counts[text] += count
+                is_end = end == len(word) or len(text) == 16 or word[end].isalpha() != word[end - 1].isalpha()
+                following.setdefault(text, set()).update(("", " ") if is_end else word[end])
+    return {text: count for text, count in counts.items() if count > 1 and len(following[text]) > 1}
+
+
+def test_the_objective_differs_because_of_the_seeds(shared: Path, tmp_path: Path) -> None:
+    """Given the seeds that sentencepiece loses, it comes to the same objective."""
+    package = pytest.importorskip("sentencepiece")
+    lines = corpus(shared, "en", 300_000)
+    words = Counter("▁" + word for line in lines for word in line.split(" ") if word)
+    path = tmp_path / "seeds.tsv"
+    ordered = sorted(seeds(words).items(), key=lambda seed: (-seed[1] * len(seed[0]), seed[0]))
+    path.write_text("".join(f"{text}\t{count}\n" for text, count in ordered if "\t" not in text), "utf-8", newline="\n")
+
+    def theirs(**settings: Any) -> dict[str, float]:
+        model = io.BytesIO()
+        fixed = {"normalization_rule_name": "identity", "max_sentence_length": 1 << 20, "minloglevel": 2}
+        package.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines), model_writer=model, vocab_size=4000, num_threads=1, **fixed, **settings
+        )
+        processor = package.SentencePieceProcessor(model_proto=model.getvalue())
+        return {processor.id_to_piece(id): processor.get_score(id) for id in range(3, processor.get_piece_size())}
+
+    default, seeded = theirs(), theirs(seed_sentencepieces_file=str(path))
+    ours = {token.text: token.score for token in trained(lines, 4000, normalization="identity").vocab if token.id >= 3}
+    known = Counter({word: words[word] for word in words if all(word_is_in(word, v) for v in (default, seeded, ours))})
+    objectives = [objective(pieces, known) for pieces in (default, seeded, ours)]
+    assert objectives[2] < 0.995 * objectives[0]
+    assert abs(objectives[2] / objectives[1] - 1) < 0.005
+
+
+def word_is_in(word: str, pieces: dict[str, float]) -> bool:
+    """Whether all characters of a word are pieces."""
+    return all(character in pieces for character in word)
+
+
 @pytest.mark.parametrize("name", ["en", "multi"])
 def test_the_objective_is_that_of_sentencepiece(shared: Path, name: str) -> None:
     package = pytest.importorskip("sentencepiece")
@@ -137,7 +185,7 @@ def test_the_same_for_every_source_thread_and_memory(tmp_path: Path) -> None:
     tok = trained()
     path = tmp_path / "corpus.txt"
     path.write_text("\n".join(LATIN), "utf-8")
-    assert trained(threads=3) == trained(iter(LATIN), threads=1) == trained(path, memory=1) == tok  # type: ignore[arg-type]
+    assert trained(threads=3) == trained(iter(LATIN), threads=1) == trained(path, memory=5_000) == tok  # type: ignore[arg-type]
     assert str(tok.vocab.kind) == "ugm"
     assert (tok.vocab.pad_id, tok.vocab.eos_id, tok.vocab.unk_id) == (0, 1, 2)
     assert tok.decode(tok.encode("the \uff46ox"), remove_special=True) == "the fox"
@@ -223,4 +271,4 @@ def test_ctrl_c_stops_training() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         trained(lines, 2000, progress=progress)
-    assert time.perf_counter() - sent < 2
+    assert time.perf_counter() - sent < 0.8

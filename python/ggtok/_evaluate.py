@@ -126,6 +126,7 @@ class Evaluation(NamedTuple):
             OSError: The file cannot be written.
         """
         from ._chart import Panel, bars
+        from ._files import write
 
         panels: dict[str, dict[str, float]] = {}
         for score in self.scores:

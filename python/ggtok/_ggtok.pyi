@@ -1,6 +1,6 @@
 """The Rust part of ggtok, as `rust/python/src` defines it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import GenericAlias, ModuleType
 from typing import (
     Any,
@@ -921,20 +921,11 @@ class Trainer:
         threads: int,
         memory: tuple[int, list[str]] | None,
         progress: Callable[[str, int, int], object] | None,
-        byte_fallback: bool,
-        character_coverage: float,
-        max_token_length: int,
-        split_by_whitespace: bool,
-        split_by_unicode_script: bool,
-        split_by_number: bool,
-        split_digits: bool,
-        allow_whitespace_only_pieces: bool,
-        add_space_prefix: bool,
-        remove_extra_whitespaces: bool,
+        pieces: Mapping[str, object],
         min_frequency: int,
         charsmap: bytes,
     ) -> Trainer:
-        """A trainer of SPM."""
+        """A trainer of SPM. `pieces` are the settings that Unigram has too."""
 
     @staticmethod
     def unigram(
@@ -944,22 +935,13 @@ class Trainer:
         threads: int,
         memory: tuple[int, list[str]] | None,
         progress: Callable[[str, int, int], object] | None,
-        byte_fallback: bool,
-        character_coverage: float,
-        max_token_length: int,
-        split_by_whitespace: bool,
-        split_by_unicode_script: bool,
-        split_by_number: bool,
-        split_digits: bool,
-        allow_whitespace_only_pieces: bool,
-        add_space_prefix: bool,
-        remove_extra_whitespaces: bool,
+        pieces: Mapping[str, object],
         seed_size: int,
         shrinking_factor: float,
         num_sub_iterations: int,
         charsmap: bytes,
     ) -> Trainer:
-        """A trainer of Unigram."""
+        """A trainer of Unigram. `pieces` are the settings that SPM has too."""
 
     @staticmethod
     def wordpiece(
@@ -985,5 +967,8 @@ class Trainer:
         """Counts the words of a block of a file, and returns how many of its bytes it took. The rest belongs before the
         next block. `path`, and `start`, where the block starts in the file, are for errors."""
 
+    def finish_counting(self) -> list[str]:
+        """Ends the counting. Returns a sentence for each counter that had too little memory: what was left out."""
+
     def finish(self) -> tuple[list[bytes], list[int], list[float], list[bytes]]:
-        """Trains, and returns tokens, types, scores and merges. To be called once."""
+        """Trains, and returns tokens, types, scores and merges. To be called once, after the counting."""

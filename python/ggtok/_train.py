@@ -13,9 +13,10 @@ from operator import index as as_int
 from tempfile import TemporaryDirectory
 
 from . import _ggtok
+from ._check import Finding
 from ._convert.gguf import Packed, gguf_bytes, import_gguf
 from ._tokenizer import Tokenizer, _num_threads, _size
-from .errors import TrainingError
+from .errors import TokenizerWarning, TrainingError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def train(
 ) -> Tokenizer:
     """Trains a new vocabulary.
 
-    The result depends on the corpus and the settings, not on `threads` or `memory`.
+    The result depends on the corpus and the settings, not on `threads`, and on `memory` only where a warning says so.
 
     Args:
         corpus: The path of a text file in UTF-8, or an iterable of paths (`os.PathLike`) or of texts, or an Arrow
@@ -152,7 +153,9 @@ def train(
             `unigram`), how much is done (bytes of text, tokens, or pieces), and of how much (0 while counting). What it
             raises stops the training.
         threads: How many threads count. Default: the number of cores that this process may use.
-        memory: How many bytes counted words may take before they go to a temporary file. Default: no limit.
+        memory: How many bytes counted words may take before they go to a temporary file. If all different words
+            together take more, with 16 bytes for each besides its text, the rarest are left out, and a warning says
+            which share of the text that is. What is made of the words to train on them comes on top. Default: no limit.
         **settings: Those of the kind:
 
             - all: `min_frequency`, how often a pair must occur to be merged (`bpe` and `wordpiece` 2, `spm` 1);
@@ -189,6 +192,8 @@ def train(
         DependencyError: The package `gguf` is not installed.
         OSError: A file cannot be read, or the temporary file cannot be written.
         TypeError: An argument is of another type, or a setting is not one of the kind.
+
+    Warns (`TokenizerWarning`) of words that were left out.
 
     Training takes O(n) time for n bytes to count them, and O(m log m) to merge different words of m bytes together.
     Ctrl-C stops it.
@@ -237,6 +242,8 @@ def train(
             **core_settings,
         )
         _count(trainer, corpus)
+        for left_out in trainer.finish_counting():
+            _warn(left_out)
         texts, types, scores, merges = trainer.finish()
 
     first = len(texts) - len(special_tokens) if kind == "bpe" and not chosen["special_first"] else 0
@@ -269,6 +276,13 @@ def train(
     return Tokenizer.from_gguf(gguf_bytes(entries))
 
 
+def _warn(left_out: str) -> None:
+    import warnings
+
+    finding = Finding("words-left-out", "warning", left_out, "raise memory to train on all words")
+    warnings.warn(TokenizerWarning(finding), stacklevel=3)
+
+
 def _core_settings(kind: str, chosen: dict[str, Any]) -> dict[str, Any]:
     """The settings as the core takes them."""
     settings = {name: value for name, value in chosen.items() if name not in ("add_bos", "add_eos")}
@@ -277,6 +291,8 @@ def _core_settings(kind: str, chosen: dict[str, Any]) -> dict[str, Any]:
         settings["transition"] = None if transition is None else (as_int(transition), first_pre)
     if kind in ("spm", "unigram"):
         settings["charsmap"] = _charsmap(settings.pop("normalization"))
+        shared = [name for name in DEFAULTS["spm"] if name in DEFAULTS["unigram"] and name in settings]
+        settings["pieces"] = {name: settings.pop(name) for name in shared}
     if kind == "spm" and settings["charsmap"] and not settings.pop("normalize_corpus_only", False):
         raise TrainingError(
             "normalization: llama.cpp's SPM does not normalize the text that it encodes; with "

@@ -25,10 +25,10 @@ import re
 
 from .. import _ggtok
 from .._check import GGML, Finding
+from .._files import read
 from .._prefix import name_of
 from ..errors import ConversionError, TokenizerWarning, UnsupportedError
 from . import special_tokens
-from .files import read
 from .gguf import Packed, gguf_bytes
 from .padding import MAX_HOLES, MAX_SIZE, padded
 from .pre_by_digest import pre_of

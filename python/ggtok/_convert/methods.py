@@ -7,9 +7,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, Self
 
+    from .._files import Target
     from .._gguf import Scalar
     from .._prefix import Source
-    from .files import Target
 
 
 class ConvertMethods:
@@ -67,8 +67,8 @@ class ConvertMethods:
         >>> new.encode("<|tool|>", parse_special=True), new.vocab.eos_id
         ([13000], 12993)
         """
+        from .._files import write
         from .edits import entries
-        from .files import write
         from .gguf import gguf_bytes
 
         data = gguf_bytes(
@@ -109,7 +109,7 @@ class ConvertMethods:
         >>> ggtok.Tokenizer.from_sentencepiece(file.getvalue()).encode("What is LoRA?") == tok.encode("What is LoRA?")
         True
         """
-        from .files import write
+        from .._files import write
         from .sentencepiece import exported
 
         write(target, exported(self))  # type: ignore[arg-type]
@@ -143,7 +143,7 @@ class ConvertMethods:
         >>> tok.encode("What is LoRA?"), tok.vocab[15039].text
         ([1, 2224, 351, 597, 9819, 4304, 9910], '[PAD15039]')
         """
-        from .files import read
+        from .._files import read
         from .sentencepiece import imported
 
         return opened(cls, imported(read(source), vocab_size))  # type: ignore[no-any-return]
@@ -169,7 +169,7 @@ class ConvertMethods:
         >>> json.loads(file.getvalue())["model"]["type"]
         'BPE'
         """
-        from .files import write
+        from .._files import write
         from .tokenizers_json import exported
 
         write(target, exported(self))  # type: ignore[arg-type]
@@ -212,7 +212,7 @@ class ConvertMethods:
         >>> new.encode("What is LoRA?") == tok.encode("What is LoRA?")
         True
         """
-        from .files import read
+        from .._files import read
         from .from_tokenizers import imported, read_config
 
         return opened(  # type: ignore[no-any-return]
@@ -245,8 +245,8 @@ class ConvertMethods:
         >>> settings["special_tokens"]["<|im_end|>"], file.getvalue().splitlines()[0]
         (12993, b'IQ== 0')
         """
+        from .._files import beside, write
         from . import tiktoken
-        from .files import beside, write
 
         data, settings = tiktoken.exported(self)  # type: ignore[arg-type]
         write(target, data)

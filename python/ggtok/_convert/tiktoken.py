@@ -58,30 +58,30 @@ def settings_json(settings: dict[str, Any]) -> bytes:
 
 def _ranks(vocabulary: Vocabulary) -> dict[bytes, int]:
     """The rank of each token's bytes, lowest first."""
-    spelled = ((vocabulary.spelled(text), id) for id, text in enumerate(vocabulary.texts))
-    ranks = {piece: id for piece, id in spelled if piece is not None}
+    spelled = {text: vocabulary.spelled(text) for text in vocabulary.texts}
+    ranks = {piece: id for id, piece in enumerate(map(spelled.get, vocabulary.texts)) if piece is not None}
     vocabulary.need_bytes(STAND_INS)
 
     rules, made, last = set(), set(), -1
     for left, right in vocabulary.vocab.merges:
-        sides = vocabulary.spelled(left), vocabulary.spelled(right)
-        if sides[0] not in ranks or sides[1] not in ranks or sides[0] + sides[1] not in ranks:
+        sides = spelled.get(left), spelled.get(right)
+        id = None if sides[0] is None or sides[1] is None else ranks.get(joined := sides[0] + sides[1])
+        if id is None:
             vocabulary.refuse(f"the merge of {left!r} and {right!r} is not made of tokens, or makes none")
-        id = ranks[sides[0] + sides[1]]
         if id < last:
             vocabulary.refuse(f"the merges are not in the order of their tokens: {left + right!r} comes too late")
         last = id
         rules.add(sides)
-        made.add(sides[0] + sides[1])
+        made.add(joined)
     special = {token.id for token in vocabulary.special}
     whole = vocabulary.vocab.settings["ignore_merges"]
     ranks = {
         piece: id for piece, id in ranks.items() if len(piece) == 1 or piece in made or (whole and id not in special)
     }
     for piece, id in ranks.items():
-        splits = [(piece[:at], piece[at:]) for at in range(1, len(piece))]
-        tokens = [split for split in splits if split[0] in ranks and split[1] in ranks]
-        if not rules.issuperset(tokens) and tuple(_parts(piece, id, ranks)) not in rules:
+        splits = ((piece[:at], piece[at:]) for at in range(1, len(piece)))
+        others = (split for split in splits if split[0] in ranks and split[1] in ranks and split not in rules)
+        if any(others) and tuple(_parts(piece, id, ranks)) not in rules:
             text = vocabulary.texts[id]
             vocabulary.refuse(f"tiktoken would make token {id} {text!r} of parts for which there is no merge")
     return dict(sorted(ranks.items(), key=lambda item: item[1]))
@@ -110,11 +110,11 @@ def _total(pattern: str) -> str:
 def _parts(piece: bytes, rank: int, ranks: dict[bytes, int]) -> list[bytes]:
     """What a piece becomes if only tokens of a lower rank are made, lowest first."""
     parts = [piece[at : at + 1] for at in range(len(piece))]
-    while len(parts) > 2:
-        joined = [ranks.get(left + right, rank) for left, right in pairwise(parts)]
-        lowest = min(joined)
-        if lowest >= rank:
-            break
+    joined = [ranks.get(left + right, rank) for left, right in pairwise(parts)]
+    while len(parts) > 2 and (lowest := min(joined)) < rank:
         at = joined.index(lowest)
         parts[at : at + 2] = [parts[at] + parts[at + 1]]
+        del joined[at]
+        for pair in range(max(at - 1, 0), min(at + 1, len(joined))):
+            joined[pair] = ranks.get(parts[pair] + parts[pair + 1], rank)
     return parts

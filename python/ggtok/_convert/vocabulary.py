@@ -49,6 +49,9 @@ def _stand_ins() -> dict[str, int]:
 BYTE_OF = _stand_ins()
 """The byte of each of GPT-2's stand-ins."""
 
+_TO_LATIN_1 = dict.fromkeys(range(NUM_BYTES), NUM_BYTES) | {ord(spelled): byte for spelled, byte in BYTE_OF.items()}
+"""From stand-ins to the characters of Latin 1 that have the same bytes, and from others to one that has none."""
+
 STAND_INS = sorted(BYTE_OF, key=BYTE_OF.__getitem__)
 BYTE_TOKENS = [f"<0x{byte:02X}>" for byte in range(NUM_BYTES)]
 """What stands for each byte in byte-level BPE, and in vocabularies with byte fallback."""
@@ -143,6 +146,6 @@ class Vocabulary:
     def spelled(self, text: str) -> bytes | None:
         """The bytes of a byte-level token, or `None` where a character stands for no byte."""
         try:
-            return bytes([BYTE_OF[character] for character in text])
-        except KeyError:
+            return text.translate(_TO_LATIN_1).encode("latin-1")
+        except UnicodeEncodeError:
             return None

@@ -183,7 +183,7 @@ class Trace:
         Raises:
             OSError: The file cannot be written.
         """
-        from .._convert.files import write
+        from .._files import write
         from .html import page
 
         write(path, page(self).encode())

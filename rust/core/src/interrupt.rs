@@ -10,6 +10,7 @@
 //! With `panic = "abort"` there is no unwinding, and work runs to its end.
 
 use std::cell::{Cell, RefCell};
+use std::cmp::Ordering;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
@@ -103,6 +104,15 @@ impl Ticker {
             check();
         }
     }
+}
+
+/// Sorts as the slice's method of this name does, and can be stopped.
+pub(crate) fn sort_unstable_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
+    let mut ticker = Ticker::default();
+    items.sort_unstable_by(|one, other| {
+        ticker.tick();
+        compare(one, other)
+    });
 }
 
 #[cold]

@@ -6,7 +6,8 @@
 //!    [`WordPieceTrainer`]. [`UnigramTrainer`] starts with many pieces instead, and drops most of them.
 //! 3. [`Trained`] has tokens, token types, scores and merges as a file's metadata has them.
 //!
-//! The result depends on the corpus and the settings, not on the number of threads or the memory.
+//! The result depends on the corpus and the settings, not on the number of threads; and on the memory only where it is
+//! too small for all different words, see [`LeftOut`].
 //!
 //! # Examples
 //! ```
@@ -28,6 +29,7 @@ mod charsmap;
 mod merges;
 mod pairs;
 mod queue;
+mod scripts;
 mod spill;
 mod split;
 mod spm;
@@ -48,7 +50,7 @@ pub use split::Normalize;
 pub use spm::{SpmSettings, SpmTrainer};
 pub use unigram::{UnigramSettings, UnigramTrainer};
 pub use wordpiece::{Likelihood, WordPieceSettings, WordPieceTrainer};
-pub use words::{WordCounter, Words};
+pub use words::{LeftOut, WordCounter, Words};
 
 /// Is told how far training is: the phase, how much is done, and of how much (0 where that is unknown). Called often;
 /// [`ControlFlow::Break`] ends the training.
@@ -188,6 +190,13 @@ pub enum TrainError {
         /// Known names, nearest first.
         nearest: Vec<&'static str>,
     },
+    /// The most frequent words do not fit into the memory for counted words.
+    Memory {
+        /// How much memory words may take, in bytes.
+        memory: u64,
+        /// How much all different words take.
+        needed: u64,
+    },
     /// The file for what does not fit into memory cannot be used.
     Spill(std::io::Error),
     /// `progress` ended the training.
@@ -215,6 +224,9 @@ impl fmt::Display for TrainError {
             Self::Setting { name, value, expected } => write!(f, "{name} must be {expected}, not {value}"),
             Self::UnknownPreTokenizer { name, nearest } => {
                 write!(f, "unknown pre-tokenizer {name:?}; the nearest known are {}", nearest.join(", "))
+            }
+            Self::Memory { memory, needed } => {
+                write!(f, "{memory} bytes of memory have no room for the most frequent words; all words take {needed}")
             }
             Self::Spill(error) => write!(f, "the file for words that do not fit into memory cannot be used: {error}"),
             Self::Stopped => f.write_str("the training was stopped"),

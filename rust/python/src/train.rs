@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use ggtok_core::VocabularyError;
 use ggtok_core::train::{
     BpeSettings, BpeTrainer, Likelihood, NormalizationRules, Phase, RulesError, SpecialToken, SpmSettings, SpmTrainer,
-    TrainError, Trained, UnigramSettings, UnigramTrainer, WordCounter, WordPieceSettings, WordPieceTrainer, normalizer,
+    TrainError, Trained, UnigramSettings, UnigramTrainer, WordCounter, WordPieceSettings, WordPieceTrainer, Words,
+    normalizer,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -17,7 +18,7 @@ use pyo3::types::{PyBytes, PyList};
 use crate::arguments::{self, TextArgument};
 use crate::arrow::Column;
 use crate::errors::{Raise, invalid, training_error, unsupported};
-use crate::run::run_long;
+use crate::run::{check_signals, run_long};
 
 /// How often a callback hears of progress at most.
 const REPORT: Duration = Duration::from_millis(100);
@@ -30,8 +31,10 @@ const REPORT: Duration = Duration::from_millis(100);
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct Trainer {
     kind: Kind,
-    /// The counters; a second one for SuperBPE. Taken when training starts.
+    /// The counters; a second one for SuperBPE. Taken when counting is over.
     counters: Mutex<Vec<WordCounter<'static>>>,
+    /// The words of each counter. Taken when training starts.
+    words: Mutex<Vec<Words>>,
     /// Called with the phase, how much is done, and of how much.
     progress: Option<Py<PyAny>>,
 }
@@ -41,6 +44,40 @@ enum Kind {
     Spm(SpmTrainer),
     WordPiece(WordPieceTrainer),
     Unigram(UnigramTrainer),
+}
+
+/// What pieces of SPM and Unigram may be, as a `dict` of the settings of `ggtok.train` that both have.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct PieceSettings {
+    byte_fallback: bool,
+    character_coverage: f32,
+    max_token_length: usize,
+    split_by_whitespace: bool,
+    split_by_unicode_script: bool,
+    split_by_number: bool,
+    split_digits: bool,
+    allow_whitespace_only_pieces: bool,
+    add_space_prefix: bool,
+    remove_extra_whitespaces: bool,
+}
+
+impl From<PieceSettings> for SpmSettings {
+    fn from(pieces: PieceSettings) -> Self {
+        Self {
+            byte_fallback: pieces.byte_fallback,
+            character_coverage: pieces.character_coverage,
+            max_piece_length: pieces.max_token_length,
+            split_by_whitespace: pieces.split_by_whitespace,
+            split_by_unicode_script: pieces.split_by_unicode_script,
+            split_by_number: pieces.split_by_number,
+            split_digits: pieces.split_digits,
+            allow_whitespace_only_pieces: pieces.allow_whitespace_only_pieces,
+            add_dummy_prefix: pieces.add_space_prefix,
+            remove_extra_whitespaces: pieces.remove_extra_whitespaces,
+            ..Self::default()
+        }
+    }
 }
 
 /// Texts and token types, in a list, because the length of another sequence may be wrong.
@@ -65,7 +102,7 @@ impl Trainer {
             });
             counters = spilled.collect::<PyResult<_>>()?;
         }
-        Ok(Self { kind, counters: Mutex::new(counters), progress })
+        Ok(Self { kind, counters: Mutex::new(counters), words: Mutex::default(), progress })
     }
 
     /// Runs work of the core, which reports its progress to the callback.
@@ -184,7 +221,7 @@ impl Trainer {
 
     /// A trainer of SPM.
     #[staticmethod]
-    #[pyo3(signature = (*, vocab_size, special_tokens, threads, memory, progress, byte_fallback, character_coverage, max_token_length, split_by_whitespace, split_by_unicode_script, split_by_number, split_digits, allow_whitespace_only_pieces, add_space_prefix, remove_extra_whitespaces, min_frequency, charsmap))]
+    #[pyo3(signature = (*, vocab_size, special_tokens, threads, memory, progress, pieces, min_frequency, charsmap))]
     #[allow(clippy::too_many_arguments)]
     fn spm(
         vocab_size: usize,
@@ -192,36 +229,18 @@ impl Trainer {
         threads: usize,
         memory: Option<Memory<'_>>,
         progress: Option<Py<PyAny>>,
-        byte_fallback: bool,
-        character_coverage: f32,
-        max_token_length: usize,
-        split_by_whitespace: bool,
-        split_by_unicode_script: bool,
-        split_by_number: bool,
-        split_digits: bool,
-        allow_whitespace_only_pieces: bool,
-        add_space_prefix: bool,
-        remove_extra_whitespaces: bool,
+        pieces: PieceSettings,
         min_frequency: u64,
         charsmap: &[u8],
     ) -> PyResult<Self> {
-        let trainer = SpmTrainer::new(SpmSettings {
+        let settings = SpmSettings {
             vocab_size,
             special_tokens: special(&special_tokens)?,
-            byte_fallback,
-            character_coverage,
-            max_piece_length: max_token_length,
-            split_by_whitespace,
-            split_by_unicode_script,
-            split_by_number,
-            split_digits,
-            allow_whitespace_only_pieces,
-            add_dummy_prefix: add_space_prefix,
-            remove_extra_whitespaces,
             min_frequency,
             threads,
-        });
-        let trainer = trainer.map_err(Raise::raise)?;
+            ..SpmSettings::from(pieces)
+        };
+        let trainer = SpmTrainer::new(settings).map_err(Raise::raise)?;
         let normalize = normalizer(charsmap).map_err(Raise::raise)?;
         let counter = trainer.counter(normalize).map_err(Raise::raise)?;
         Self::new(Kind::Spm(trainer), vec![counter], memory, progress)
@@ -229,7 +248,7 @@ impl Trainer {
 
     /// A trainer of Unigram.
     #[staticmethod]
-    #[pyo3(signature = (*, vocab_size, special_tokens, threads, memory, progress, byte_fallback, character_coverage, max_token_length, split_by_whitespace, split_by_unicode_script, split_by_number, split_digits, allow_whitespace_only_pieces, add_space_prefix, remove_extra_whitespaces, seed_size, shrinking_factor, num_sub_iterations, charsmap))]
+    #[pyo3(signature = (*, vocab_size, special_tokens, threads, memory, progress, pieces, seed_size, shrinking_factor, num_sub_iterations, charsmap))]
     #[allow(clippy::too_many_arguments)]
     fn unigram(
         vocab_size: usize,
@@ -237,37 +256,14 @@ impl Trainer {
         threads: usize,
         memory: Option<Memory<'_>>,
         progress: Option<Py<PyAny>>,
-        byte_fallback: bool,
-        character_coverage: f32,
-        max_token_length: usize,
-        split_by_whitespace: bool,
-        split_by_unicode_script: bool,
-        split_by_number: bool,
-        split_digits: bool,
-        allow_whitespace_only_pieces: bool,
-        add_space_prefix: bool,
-        remove_extra_whitespaces: bool,
+        pieces: PieceSettings,
         seed_size: usize,
         shrinking_factor: f64,
         num_sub_iterations: usize,
         charsmap: &[u8],
     ) -> PyResult<Self> {
-        let spm = SpmSettings {
-            vocab_size,
-            special_tokens: special(&special_tokens)?,
-            byte_fallback,
-            character_coverage,
-            max_piece_length: max_token_length,
-            split_by_whitespace,
-            split_by_unicode_script,
-            split_by_number,
-            split_digits,
-            allow_whitespace_only_pieces,
-            add_dummy_prefix: add_space_prefix,
-            remove_extra_whitespaces,
-            min_frequency: 1,
-            threads,
-        };
+        let special_tokens = special(&special_tokens)?;
+        let spm = SpmSettings { vocab_size, special_tokens, threads, ..SpmSettings::from(pieces) };
         let settings = UnigramSettings { spm, seed_size, shrinking_factor, num_sub_iterations };
         let trainer = UnigramTrainer::new(settings).map_err(Raise::raise)?;
         let normalize = normalizer(charsmap).map_err(Raise::raise)?;
@@ -313,7 +309,10 @@ impl Trainer {
             |texts: &[&str]| self.count(py, |counter, progress| counter.push(texts, progress).map(|()| 0)).map(drop);
         if let Some(column) = Column::of(texts)? {
             let rows = column.rows(py)?.into_iter().enumerate();
-            let rows = rows.filter_map(|(row, text)| text.map(|text| utf8(text, first + row)));
+            let rows = rows.filter_map(|(row, text)| {
+                let checked = |text| check_signals(py, row).and_then(|()| utf8(text, first + row));
+                text.map(checked)
+            });
             return count(&rows.collect::<PyResult<Vec<_>>>()?);
         }
         let objects = arguments::objects(texts)?;
@@ -339,12 +338,22 @@ impl Trainer {
         self.count(py, |counter, progress| counter.push_file(text, is_last, progress))
     }
 
-    /// Trains, and returns tokens, types, scores and merges. To be called once.
+    /// Ends the counting. Returns a sentence for each counter that had too little memory: what was left out.
+    fn finish_counting(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.run(py, |_| {
+            let counters = std::mem::take(&mut *self.counters.lock().unwrap_or_else(PoisonError::into_inner));
+            let words = counters.into_iter().map(WordCounter::finish).collect::<Result<Vec<_>, _>>()?;
+            let left_out = words.iter().filter_map(|words| words.left_out().map(ToString::to_string)).collect();
+            *self.words.lock().unwrap_or_else(PoisonError::into_inner) = words;
+            Ok(left_out)
+        })
+    }
+
+    /// Trains, and returns tokens, types, scores and merges. To be called once, after the counting.
     #[allow(clippy::type_complexity)]
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyList>, Vec<i32>, Vec<f32>, Bound<'py, PyList>)> {
         let trained = self.run(py, |progress| {
-            let counters = std::mem::take(&mut *self.counters.lock().unwrap_or_else(PoisonError::into_inner));
-            let mut words = counters.into_iter().map(WordCounter::finish).collect::<Result<Vec<_>, _>>()?.into_iter();
+            let mut words = std::mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner)).into_iter();
             let (first, second) = (words.next().unwrap_or_default(), words.next());
             match &self.kind {
                 Kind::Bpe(trainer) => trainer.train(&first, second.as_ref(), progress),

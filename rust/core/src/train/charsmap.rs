@@ -172,7 +172,11 @@ impl NormalizationRules {
     /// # Errors
     /// [`RulesError::TooLarge`]: the array would have more than 2²¹ units.
     pub fn compile(&self) -> Result<Vec<u8>, RulesError> {
-        let mut replacements: BTreeMap<&str, u32> = self.rules.values().map(|text| (text.as_str(), 0)).collect();
+        let (mut replacements, mut ticker): (BTreeMap<&str, u32>, _) = (BTreeMap::new(), Ticker::default());
+        for text in self.rules.values() {
+            ticker.tick();
+            replacements.insert(text, 0);
+        }
         let mut texts = Vec::new();
         for (text, offset) in &mut replacements {
             *offset = u32::try_from(texts.len()).ok().filter(|at| at >> 31 == 0).ok_or(RulesError::TooLarge)?;

@@ -25,6 +25,9 @@ use super::symbols::{Symbol, Symbols};
 use super::{Phase, Progress, TrainError};
 use crate::interrupt::{self, Ticker};
 
+/// More places than this take long to sort; fewer are sorted faster without looking up.
+const MANY: usize = 1 << 18;
+
 /// How a kind of vocabulary merges.
 pub(super) trait Rules: Sync {
     /// Whether a merge whose text is that of a symbol is that symbol. Otherwise such a pair stays apart.
@@ -110,20 +113,22 @@ pub(super) struct Merger<'a, R> {
 
 /// Words as cells: symbols, one per cell, with breaks between.
 #[derive(Debug)]
-pub(super) struct Cells(Vec<Cell>, u32);
+pub(super) struct Cells(Vec<Cell>, u32, Ticker);
 
 impl Default for Cells {
     fn default() -> Self {
-        Self(vec![Cell { symbol: BREAK, word: 0 }], 0)
+        Self(vec![Cell { symbol: BREAK, word: 0 }], 0, Ticker::default())
     }
 }
 
 impl Cells {
     /// Adds a word by its symbols. `None` stands for what no symbol takes part in: nothing merges across it.
     pub(super) fn push(&mut self, word: impl Iterator<Item = Option<Symbol>>) -> Result<(), TrainError> {
-        let cell = |symbol| Cell { symbol, word: self.1 };
-        self.0.extend(word.map(|symbol| cell(symbol.unwrap_or(BREAK))));
-        self.0.push(cell(BREAK));
+        let (number, ticker) = (self.1, &mut self.2);
+        self.0.extend(word.chain([None]).map(|symbol| {
+            ticker.tick();
+            Cell { symbol: symbol.unwrap_or(BREAK), word: number }
+        }));
         self.1 += 1;
         // Places are 32-bit numbers.
         if self.0.len() > INSIDE as usize { Err(TrainError::TooLarge { symbols: self.0.len() }) } else { Ok(()) }
@@ -145,8 +150,10 @@ impl<'a, R: Rules> Merger<'a, R> {
             count_pairs(&cells, weights, threads, |left, right| rules.allows(&symbols, left, right));
         let num_lists = if R::BY_TEXT || R::BY_PARTS { symbols.len() } else { 0 };
         let mut totals = vec![0; if R::BY_PARTS { symbols.len() } else { 0 }];
+        let mut ticker = Ticker::default();
         if R::BY_PARTS {
             for cell in cells.iter().filter(|cell| cell.symbol != BREAK) {
+                ticker.tick();
                 totals[cell.symbol as usize] += weights[cell.word as usize];
             }
         }
@@ -163,7 +170,10 @@ impl<'a, R: Rules> Merger<'a, R> {
             least_count: least_count.max(1),
             merges: Vec::new(),
         };
-        counted.into_iter().for_each(|pair| merger.add(pair));
+        for pair in counted {
+            ticker.tick();
+            merger.add(pair);
+        }
         merger
     }
 
@@ -308,7 +318,11 @@ impl<'a, R: Rules> Merger<'a, R> {
                     found.push(u64::from(before) << 32 | start as u64);
                 }
             }
-            found.sort_unstable();
+            if found.len() < MANY {
+                found.sort_unstable();
+            } else {
+                interrupt::sort_unstable_by(found, u64::cmp);
+            }
             for group in found.chunk_by(|one, other| one >> 32 == other >> 32) {
                 let other = (group[0] >> 32) as Symbol;
                 let (left, right) = if is_right { (joined, other) } else { (other, joined) };
@@ -324,8 +338,12 @@ impl<'a, R: Rules> Merger<'a, R> {
 
     /// Adds a pair whose places are the lower halves of `group`.
     fn add_group(&mut self, left: Symbol, right: Symbol, group: &[u64], may_exist: bool) {
-        let places = || group.iter().map(|&place| place as u32);
-        let count = places().map(|at| self.weights[self.cells[at as usize].word as usize]).sum();
+        let (places, mut ticker) = (|| group.iter().map(|&place| place as u32), Ticker::default());
+        let weight = |at| {
+            ticker.tick();
+            self.weights[self.cells[at as usize].word as usize]
+        };
+        let count = places().map(weight).sum();
         let (start, len) = (self.places.len(), group.len());
         let known = if may_exist { self.find(left, right) } else { None };
         if let Some(index) = known {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::symbols::Symbol;
 use crate::batch::with_helpers;
-use crate::interrupt::Ticker;
+use crate::interrupt::{self, Ticker};
 use crate::lookup::hash::Seed;
 
 /// A symbol with the word it belongs to. A symbol of several cells is in its first and its last one.
@@ -99,23 +99,27 @@ pub(super) fn count_pairs(
     });
     let mut tables = tables.into_iter();
     let mut all = tables.next().unwrap_or_default();
+    let mut ticker = Ticker::default();
     for (pair, (count, len)) in tables.flatten() {
+        ticker.tick();
         let entry = all.entry(pair).or_default();
         *entry = (entry.0 + count, entry.1 + len);
     }
 
     let mut pairs: Vec<Counted> = Vec::with_capacity(all.len());
     for (&pair, &(count, len)) in &all {
+        ticker.tick();
         let (left, right) = ((pair >> 32) as u32, pair as u32);
         if allows(left, right) {
             pairs.push(Counted { left, right, count, start: 0, len });
         }
     }
-    pairs.sort_unstable_by_key(|pair| (pair.left, pair.right));
+    interrupt::sort_unstable_by(&mut pairs, |a, b| (a.left, a.right).cmp(&(b.left, b.right)));
     let mut end = 0;
     // From now on the table has where the next place of a pair goes.
     all.values_mut().for_each(|entry| entry.1 = usize::MAX);
     for pair in &mut pairs {
+        ticker.tick();
         pair.start = end;
         end += pair.len;
         all.insert(key(pair.left, pair.right), (0, pair.start));

@@ -60,7 +60,7 @@ impl<'a> Runs<'a> {
     }
 
     /// Calls `found` with every word and its count over all runs, ordered by their bytes.
-    pub(super) fn merge(mut self, mut found: impl FnMut(&[u8], u64)) -> io::Result<()> {
+    pub(super) fn merge(&mut self, mut found: impl FnMut(&[u8], u64)) -> io::Result<()> {
         let starts = [0].into_iter().chain(self.ends.iter().copied());
         let ranges = starts.zip(self.ends.iter().copied());
         let mut runs: Vec<Run> = ranges.map(|(at, end)| Run { at, end, buffer: Vec::new(), used: 0 }).collect();

@@ -12,6 +12,7 @@
 //! `src/model_interface.cc` (`SplitIntoWords`). O(length of the text).
 
 use super::TrainError;
+use crate::interrupt::Ticker;
 use crate::normalizer::wordpiece::{Class, WordPieceNormalizer};
 use crate::pretokenizer::{Learned, Splitter};
 use crate::trie::DoubleArray;
@@ -97,7 +98,11 @@ impl Spaces {
             None => normalized.extend_from_slice(text.as_bytes()),
         }
         if self.remove_extra {
-            normalized.dedup_by(|next, before| (*next, *before) == (b' ', b' '));
+            let mut ticker = Ticker::default();
+            normalized.dedup_by(|next, before| {
+                ticker.tick();
+                (*next, *before) == (b' ', b' ')
+            });
         }
         let text = if self.remove_extra { normalized.trim_ascii_spaces() } else { normalized };
         if !text.is_empty() {
@@ -110,8 +115,9 @@ impl Spaces {
 
     /// Calls `word` with each word of an escaped text.
     fn split(&self, text: &[u8], word: &mut impl FnMut(&[u8])) {
-        let (mut start, mut at, mut in_run) = (0, 0, true);
+        let (mut start, mut at, mut in_run, mut ticker) = (0, 0, true, Ticker::default());
         while at < text.len() {
+            ticker.tick();
             let is_space = text[at..].starts_with(ESCAPED_SPACE);
             if is_space && at > start && !(in_run && self.keep_runs) {
                 word(&text[start..at]);
@@ -149,8 +155,9 @@ fn wordpiece_words(normalizer: &WordPieceNormalizer, text: &[u8], buffer: &mut V
     };
     buffer.clear();
     buffer.extend_from_slice(ESCAPED_SPACE);
-    let mut at = 0;
+    let (mut at, mut ticker) = (0, Ticker::default());
     while at < text.len() {
+        ticker.tick();
         let (character, len) = normalizer.character(text, at);
         at += len;
         match character.class() {
@@ -186,9 +193,10 @@ impl Cuts {
 
     /// Calls `part` with what is between the texts.
     fn each_part(&self, text: &[u8], mut part: impl FnMut(&[u8])) {
-        let (mut start, mut at) = (0, 0);
+        let (mut start, mut at, mut ticker) = (0, 0, Ticker::default());
         if !self.texts.is_empty() {
             while let Some(next) = text[at..].iter().position(|&byte| self.first[usize::from(byte)]) {
+                ticker.tick();
                 at += next;
                 match self.texts.longest_match(&text[at..]) {
                     Some((len, _)) => {

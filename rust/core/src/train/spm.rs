@@ -18,13 +18,13 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 
-use unicode_script::{Script, UnicodeScript};
-
 use super::merges::{Cells, Merger, Rules};
+use super::scripts::{Script, is_digit, script};
 use super::split::{Kind, Normalize, Spaces, Split};
 use super::symbols::{Symbol, Symbols};
 use super::words::{WordCounter, Words};
 use super::{BYTE, NORMAL, Progress, SpecialToken, TrainError, Trained, check_special};
+use crate::interrupt::Ticker;
 use crate::vocabulary::spelling::byte_text;
 
 /// Marks spaces.
@@ -120,23 +120,15 @@ struct Pieces<'a> {
 impl Pieces<'_> {
     /// The shape of a character.
     fn shape(&self, character: char) -> Shape {
-        let is_digit = matches!(character, '0'..='9' | '０'..='９');
-        let is_space = character == SPACE;
-        let script = match character.script() {
-            _ if is_space => None,
-            _ if is_digit && !self.settings.split_by_number => None,
-            Script::Inherited => None,
-            Script::Hiragana | Script::Katakana => Some(Script::Han),
-            _ if character == 'ー' => Some(Script::Han),
-            Script::Unknown => Some(Script::Common),
-            script => Some(script),
-        };
+        let (script, is_digit, is_space) = (script(character), is_digit(character), character == SPACE);
+        let has_none = is_space || is_digit && !self.settings.split_by_number;
+        let own = script.filter(|_| !has_none);
         Shape {
             len: 1,
-            first: script,
-            last: script,
+            first: own,
+            last: own,
             // A digit without a script ends the one before it.
-            is_neutral: is_space || character.script() == Script::Inherited,
+            is_neutral: is_space || script.is_none(),
             starts_with_space: is_space,
             ends_with_space: is_space,
             is_space,
@@ -301,9 +293,10 @@ pub(super) fn text(word: &[u8]) -> &str {
 
 /// The most frequent characters that make up this share of all, most frequent first.
 pub(super) fn covered(words: &Words, coverage: f32) -> Result<Vec<char>, TrainError> {
-    let mut counts: HashMap<char, u64> = HashMap::new();
+    let (mut counts, mut ticker): (HashMap<char, u64>, _) = (HashMap::new(), Ticker::default());
     for (word, count) in words.iter() {
         for character in text(word).chars().filter(|&character| character != '\0' && character != BOUNDARY) {
+            ticker.tick();
             *counts.entry(character).or_default() += count;
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! A word costs its bytes and 20 more, and no allocation of its own. O(length) to count one.
 
+use crate::interrupt::{self, Ticker};
 use crate::lookup::hash::Seed;
 
 /// A word of the table.
@@ -33,6 +34,11 @@ impl WordTable {
         self.bytes.capacity()
             + self.entries.capacity() * size_of::<Entry>()
             + self.slots.capacity() * size_of::<(u32, u32)>()
+    }
+
+    /// What a word takes in bytes, without the index.
+    pub(super) fn bytes_of(word: &[u8]) -> u64 {
+        (word.len() + size_of::<Entry>()) as u64
     }
 
     /// Counts a word `count` times more.
@@ -86,7 +92,7 @@ impl WordTable {
     /// The indices of the words, ordered by their bytes.
     pub(super) fn sorted(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.len() as u32).collect();
-        order.sort_unstable_by(|&one, &other| self.word(one as usize).cmp(self.word(other as usize)));
+        interrupt::sort_unstable_by(&mut order, |&one, &other| self.word(one as usize).cmp(self.word(other as usize)));
         order
     }
 
@@ -95,7 +101,9 @@ impl WordTable {
         let len = (self.slots.len() * 2).max(1 << 10);
         self.slots.clear();
         self.slots.resize(len, (0, 0));
+        let mut ticker = Ticker::default();
         for index in 0..self.entries.len() {
+            ticker.tick();
             let hash = self.seed.hash(self.word(index));
             let mut at = hash as usize & (len - 1);
             while self.slots[at].1 != 0 {

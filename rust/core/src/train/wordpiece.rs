@@ -22,6 +22,7 @@ use super::split::{Kind, Split};
 use super::symbols::{Symbol, Symbols};
 use super::words::{WordCounter, Words};
 use super::{NORMAL, Progress, SpecialToken, TrainError, Trained, check_special};
+use crate::interrupt::Ticker;
 use crate::normalizer::wordpiece::WordPieceNormalizer;
 use crate::vocabulary::Settings;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
@@ -146,9 +147,10 @@ impl WordPieceTrainer {
 
     fn train_by<const BY_GAIN: bool>(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained, TrainError> {
         // In byte order, which is that of code points. What starts words is before what does not.
-        let mut alphabet = [BTreeSet::new(), BTreeSet::new()];
+        let (mut alphabet, mut ticker) = ([BTreeSet::new(), BTreeSet::new()], Ticker::default());
         for (word, _) in words.iter() {
             letters(word).for_each(|letter| {
+                ticker.tick();
                 alphabet[usize::from(!letter.starts_with(ESCAPED_SPACE))].insert(letter);
             });
         }

@@ -15,6 +15,7 @@
 //! 780,000 nodes, sorting takes two fifths of the time and placement half.
 
 use super::{DoubleArray, Node, TrieError, sorted};
+use crate::interrupt::Ticker;
 
 /// Slots in a block: the children of a node differ in their lowest eight bits.
 const BLOCK_LEN: usize = 256;
@@ -26,9 +27,10 @@ pub(super) fn build<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<
     let mut path = vec![Open { label: 0, value: Node::NO_VALUE, first_child: 0 }];
     let mut complete = Vec::new();
     let mut len = 0;
-    let mut shared_before = 0;
+    let (mut shared_before, mut ticker) = (0, Ticker::default());
 
     for (at, key) in keys.iter().enumerate() {
+        ticker.tick();
         let mut buffer = [0; 16];
         let bytes = key.bytes(&mut buffer);
         let shared_after = keys.get(at + 1).map_or(0, |next| key.common_prefix_len(next));

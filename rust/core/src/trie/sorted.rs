@@ -7,6 +7,7 @@
 //! bytes per key.
 
 use super::{Node, TrieError};
+use crate::interrupt::{self, Ticker};
 
 /// The bytes of a key in its head.
 const HEAD_LEN: usize = 15;
@@ -26,14 +27,16 @@ pub(super) struct SortedKey<'a> {
 /// All pairs sorted by key, equal keys in the order given.
 pub(super) fn sort<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<Vec<SortedKey<'a>>, TrieError> {
     let mut keys = Vec::with_capacity(pairs.size_hint().0);
+    let mut ticker = Ticker::default();
     for (key, value) in pairs {
+        ticker.tick();
         if value >= Node::NO_VALUE {
             return Err(TrieError::Value(value));
         }
         let index = u32::try_from(keys.len()).map_err(|_| TrieError::TooLarge)?;
         keys.push(SortedKey { head: head(key), key, value, index });
     }
-    keys.sort_unstable_by_key(SortedKey::head);
+    interrupt::sort_unstable_by(&mut keys, |a, b| a.head().cmp(&b.head()));
     for alike in keys.chunk_by_mut(|a, b| a.head == b.head).filter(|alike| alike.len() > 1) {
         alike.sort_unstable_by_key(|key| (key.key, key.index));
     }

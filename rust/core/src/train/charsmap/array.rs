@@ -60,6 +60,7 @@ pub(super) fn build<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> Result<V
     };
     link(0, 0, root);
     for ((_, children), place) in states.iter().zip(&places) {
+        ticker.tick();
         for &(label, child) in children {
             link(place.unwrap_or_default() ^ usize::from(label), label, child);
         }
@@ -98,6 +99,7 @@ fn minimize<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> (Vec<State>, u32
     let root = numbers.len() as u32 - 1;
     let mut states = vec![State::default(); numbers.len()];
     for (state, number) in numbers {
+        ticker.tick();
         states[number as usize] = state;
     }
     (states, root)

@@ -125,18 +125,19 @@ fn single(text: &str) -> Option<char> {
 /// Drops the rules of several characters whose result shorter rules give too.
 fn without_redundant(rules: Rules) -> Rules {
     let mut by_len: BTreeMap<usize, Vec<(String, String)>> = BTreeMap::new();
+    let mut ticker = Ticker::default();
     for rule in rules {
+        ticker.tick();
         by_len.entry(rule.0.chars().count()).or_default().push(rule);
     }
     let mut kept = Rules::new();
-    let mut ticker = Ticker::default();
     for (len, rules) in by_len {
         let mut needed = |(sequence, replacement): &(String, String)| {
             ticker.tick();
             len == 1 || super::apply(&kept, sequence, sequence.len() - 1) != *replacement
         };
         let rules: Vec<_> = rules.into_iter().filter(|rule| needed(rule)).collect();
-        kept.extend(rules);
+        kept.extend(rules.into_iter().inspect(|_| ticker.tick()));
     }
     kept
 }

@@ -14,6 +14,7 @@ use super::math::{digamma, ln};
 use super::pieces::Pieces;
 use super::segments::Segments;
 use super::work;
+use crate::interrupt::{self, Ticker};
 
 /// Bytes of segments that a thread takes at once.
 const RUN: u32 = 1 << 14;
@@ -26,24 +27,22 @@ const LEAST_COUNT: f64 = 0.5;
 pub(super) fn expect(segments: &Segments, pieces: &Pieces<'_>, threads: usize) -> Vec<f64> {
     // No sum exceeds the number of characters.
     let unit = (1_u64 << (62 - (64 - segments.num_characters.leading_zeros()).min(60))) as f64;
-    let runs = segments.runs(RUN);
-    let state = || (vec![0_u64; pieces.len()], Lattice::default());
-    let states = work(threads, runs.len(), state, |(counts, lattice), run| {
-        for index in runs[run].clone() {
-            let (text, count) = segments.get(index);
-            lattice.fill(pieces, text);
-            let weight = count as f64 * unit;
-            lattice.marginals(|piece, visits| counts[piece as usize] += (visits * weight + 0.5) as u64);
-        }
+    let counts = sum(segments, pieces, threads, |counts, lattice, count| {
+        let weight = count as f64 * unit;
+        lattice.marginals(|piece, visits| counts[piece as usize] += (visits * weight + 0.5) as u64);
     });
-    total(pieces.len(), states.iter().map(|(counts, _)| counts)).map(|count| count as f64 / unit).collect()
+    counts.into_iter().map(|count| count as f64 / unit).collect()
 }
 
 /// The scores of pieces that are expected so often.
 pub(super) fn scores(counts: &[f64]) -> Vec<f64> {
     let is_live = |count: &f64| *count >= LEAST_COUNT;
     let all = digamma(counts.iter().copied().filter(is_live).sum());
-    let score = |count: &f64| if is_live(count) { digamma(*count) - all } else { f64::NEG_INFINITY };
+    let mut ticker = Ticker::default();
+    let score = |count: &f64| {
+        ticker.tick();
+        if is_live(count) { digamma(*count) - all } else { f64::NEG_INFINITY }
+    };
     counts.iter().map(score).collect()
 }
 
@@ -75,7 +74,7 @@ pub(super) fn prune(segments: &Segments, pieces: &Pieces<'_>, len: usize, thread
         losses.extend(run.filter_map(|piece| Some((loss(piece as u32, lattice)?, piece))));
     });
     let mut losses: Vec<(f64, usize)> = states.into_iter().flat_map(|(losses, _)| losses).collect();
-    losses.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    interrupt::sort_unstable_by(&mut losses, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let needed = losses.iter().take_while(|(loss, _)| *loss == f64::INFINITY).count();
     let mut keeps = vec![false; pieces.len()];
     for &(_, piece) in &losses[..losses.len().min(len.max(needed))] {
@@ -86,22 +85,34 @@ pub(super) fn prune(segments: &Segments, pieces: &Pieces<'_>, len: usize, thread
 
 /// How often each piece occurs in the best segmentations.
 fn best_counts(segments: &Segments, pieces: &Pieces<'_>, threads: usize) -> Vec<u64> {
+    sum(segments, pieces, threads, |counts, lattice, count| {
+        lattice.search(false);
+        for piece in lattice.best_way().filter(|&piece| piece != UNKNOWN) {
+            counts[piece as usize] += count;
+        }
+    })
+}
+
+/// A number for each piece: the sum of what `add` adds for each segment, by its lattice and its count.
+fn sum(
+    segments: &Segments,
+    pieces: &Pieces<'_>,
+    threads: usize,
+    add: impl Fn(&mut [u64], &mut Lattice, u64) + Sync,
+) -> Vec<u64> {
     let runs = segments.runs(RUN);
-    let state = || (vec![0_u64; pieces.len()], Lattice::default());
-    let states = work(threads, runs.len(), state, |(counts, lattice), run| {
+    let state = || (vec![0; pieces.len()], Lattice::default());
+    let states = work(threads, runs.len(), state, |(sums, lattice), run| {
         for index in runs[run].clone() {
             let (text, count) = segments.get(index);
             lattice.fill(pieces, text);
-            lattice.search(false);
-            for piece in lattice.best_way().filter(|&piece| piece != UNKNOWN) {
-                counts[piece as usize] += count;
-            }
+            add(sums, lattice, count);
         }
     });
-    total(pieces.len(), states.iter().map(|(counts, _)| counts)).collect()
-}
-
-/// The sums of lists, entry by entry.
-fn total<'a>(len: usize, lists: impl Iterator<Item = &'a Vec<u64>> + Clone) -> impl Iterator<Item = u64> {
-    (0..len).map(move |index| lists.clone().map(|list| list[index]).sum())
+    let mut all = states.into_iter().map(|(sums, _)| sums);
+    let mut sums = all.next().unwrap_or_default();
+    for other in all {
+        sums.iter_mut().zip(other).for_each(|(sum, more)| *sum += more);
+    }
+    sums
 }

@@ -15,8 +15,12 @@
 //! Differences:
 //! 1. A word counts here with its number of occurrences instead of being written so often; sentencepiece sorts the
 //!    whole corpus.
-//! 2. Stretches that always end where a word does are found too. There, what follows them is the next word, so the
-//!    longest stretch is no piece, and is lost.
+//! 2. Stretches after which comes always the same character that no piece may have there, such as the space after a
+//!    word, are found too. There, the longest stretch includes that character, is no piece, and is lost.
+//! 3. Text branches between characters. There, it branches between bytes, so a stretch is lost if the characters after
+//!    it all start with the same byte, as those of most scripts other than Latin do.
+//! 4. Stretches are cut off at the length of the longest piece. There, those that go on in the same way beyond it are
+//!    lost.
 //!
 //! Complexity: O(n log n) comparisons of at most L bytes for n characters and pieces of at most L bytes.
 
@@ -26,7 +30,7 @@ use std::ops::Range;
 use super::pieces::{Piece, Pieces};
 use super::segments::Segments;
 use super::{UnigramSettings, work};
-use crate::interrupt::Ticker;
+use crate::interrupt::{self, Ticker};
 use crate::train::TrainError;
 use crate::unicode::utf8;
 
@@ -62,11 +66,7 @@ pub(super) fn seeds<'a>(segments: &'a Segments, settings: &UnigramSettings) -> R
     let mut seeds: Vec<Candidate> = in_groups.concat();
     keep_best(segments, &mut seeds, len);
     seeds.extend(characters(segments));
-    let mut ticker = Ticker::default();
-    seeds.sort_unstable_by(|a, b| {
-        ticker.tick();
-        segments.piece(a.piece).cmp(segments.piece(b.piece))
-    });
+    interrupt::sort_unstable_by(&mut seeds, |a, b| segments.piece(a.piece).cmp(segments.piece(b.piece)));
 
     let total: f64 = seeds.iter().map(|seed| seed.weight as f64).sum();
     let scores = seeds.iter().map(|seed| super::math::ln(seed.weight as f64 / total)).collect();
@@ -77,18 +77,23 @@ pub(super) fn seeds<'a>(segments: &'a Segments, settings: &UnigramSettings) -> R
 fn keep_best(segments: &Segments, candidates: &mut Vec<Candidate>, len: usize) {
     if candidates.len() > len {
         let key = |seed: &Candidate| (Reverse((seed.weight, seed.piece.len)), segments.piece(seed.piece));
-        candidates.select_nth_unstable_by(len, |a, b| key(a).cmp(&key(b)));
+        let mut ticker = Ticker::default();
+        candidates.select_nth_unstable_by(len, |a, b| {
+            ticker.tick();
+            key(a).cmp(&key(b))
+        });
         candidates.truncate(len);
     }
 }
 
 /// Every character that occurs in a segment.
 fn characters(segments: &Segments) -> Vec<Candidate> {
-    let mut found = vec![None; char::MAX as usize + 1];
+    let (mut found, mut ticker) = (vec![None; char::MAX as usize + 1], Ticker::default());
     for index in 0..segments.len() {
         let (text, count) = segments.get(index);
         let mut at = 0;
         while let Some((character, len)) = utf8::decode(text, at) {
+            ticker.tick();
             let piece = Piece { start: segments.start(index) + at as u32, len: len as u32 };
             found[character as usize].get_or_insert(Candidate { piece, weight: 0 }).weight += count;
             at += len;
@@ -102,12 +107,13 @@ fn each_suffix(segments: &Segments, max_len: usize, mut visit: impl FnMut(u16, &
     if max_len < 2 {
         return;
     }
-    let mut ends = Vec::new();
+    let (mut ends, mut ticker) = (Vec::new(), Ticker::default());
     for index in 0..segments.len() {
         let (text, _) = segments.get(index);
         ends.clear();
         ends.extend((0..=text.len()).filter(|&at| text.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)));
         for (number, &start) in ends.iter().enumerate().take(ends.len().saturating_sub(2)) {
+            ticker.tick();
             let suffix = &text[start..ends[(number.saturating_add(max_len)).min(ends.len() - 1)]];
             visit(u16::from_be_bytes([suffix[0], suffix[1]]), suffix, segments.start(index) + start as u32, index);
         }
@@ -132,9 +138,7 @@ fn groups(segments: &Segments, max_len: usize) -> Vec<Range<u32>> {
 /// All candidates that start with the given pairs of bytes.
 fn candidates(segments: &Segments, prefixes: Range<u32>, max_len: usize) -> Vec<Candidate> {
     let mut suffixes = Vec::new();
-    let mut ticker = Ticker::default();
     each_suffix(segments, max_len, |prefix, suffix, start, segment| {
-        ticker.tick();
         if prefixes.contains(&prefix.into()) {
             let mut head = [0; 8];
             let len = suffix.len().min(8);
@@ -144,12 +148,11 @@ fn candidates(segments: &Segments, prefixes: Range<u32>, max_len: usize) -> Vec<
         }
     });
     let text = |suffix: &Suffix| segments.piece(Piece { start: suffix.start, len: suffix.len });
-    suffixes.sort_unstable_by(|a, b| {
-        ticker.tick();
+    interrupt::sort_unstable_by(&mut suffixes, |a, b| {
         a.head.cmp(&b.head).then_with(|| text(a).cmp(text(b))).then(a.start.cmp(&b.start))
     });
 
-    let mut found = Vec::new();
+    let (mut found, mut ticker) = (Vec::new(), Ticker::default());
     // A stretch of `len` bytes with its count, where shorter ones of `parent` bytes branch.
     let mut add = |suffix: &Suffix, len: usize, parent: usize, count: u64| {
         let len = segments.longest_piece(&text(suffix)[..len]);

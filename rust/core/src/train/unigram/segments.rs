@@ -14,12 +14,10 @@
 //!
 //! Complexity: O(n log n) for n bytes of different words.
 
-use unicode_script::{Script, UnicodeScript};
-
 use super::pieces::Piece;
-use crate::interrupt::Ticker;
-use crate::train::spm::SpmSettings;
-use crate::train::spm::text;
+use crate::interrupt::{self, Ticker};
+use crate::train::scripts::{Script, is_digit, script};
+use crate::train::spm::{SpmSettings, text};
 use crate::train::{TrainError, Words};
 use crate::vocabulary::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT};
 
@@ -78,13 +76,11 @@ impl Segments {
                 all.push((&word.as_bytes()[start..], count));
             }
         }
-        all.sort_unstable_by(|a, b| {
-            ticker.tick();
-            a.0.cmp(b.0)
-        });
+        interrupt::sort_unstable_by(&mut all, |a, b| a.0.cmp(b.0));
 
         let (mut text, mut starts, mut counts, mut num_characters) = (Vec::new(), Vec::new(), Vec::new(), 0);
         for alike in all.chunk_by(|a, b| a.0 == b.0) {
+            ticker.tick();
             starts.push(text.len() as u32);
             text.extend_from_slice(alike[0].0);
             let count = alike.iter().map(|(_, count)| count).sum();
@@ -173,23 +169,17 @@ impl Class {
         if character as u32 == ESCAPED_SPACE_CODE_POINT {
             return Self::Space;
         }
-        let is_digit = matches!(character, '0'..='9' | '\u{FF10}'..='\u{FF19}');
+        let is_digit = is_digit(character);
         if is_digit && settings.split_digits {
             return Self::Digit;
         }
         if !settings.split_by_unicode_script || is_digit && !settings.split_by_number {
             return Self::Any;
         }
-        match character.script() {
-            // Japanese writes the three, and its long vowel mark, in one word.
-            Script::Hiragana | Script::Katakana => Self::Script(Script::Han),
-            _ if character == '\u{30FC}' => Self::Script(Script::Han),
-            Script::Inherited => match before {
-                Self::Script(_) => before,
-                _ => Self::Any,
-            },
-            Script::Unknown => Self::Script(Script::Common),
-            script => Self::Script(script),
+        match (script(character), before) {
+            (Some(script), _) => Self::Script(script),
+            (None, Self::Script(_)) => before,
+            (None, _) => Self::Any,
         }
     }
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 
-from .._prefix import MAX_BYTES, Prefix
+from ._prefix import MAX_BYTES, Prefix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol, TypeAlias
 
-    from .._prefix import Source
+    from ._prefix import Source
 
     class SupportsWrite(Protocol):
         """A binary file, or anything else that is written to like one."""
