@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from ..._convert.files import write
+from ..._files import write
 from ..._explain import compare
 from ..._explain.html import compare_page, trie_page
 from ..._explain.step import walk
