@@ -43,9 +43,9 @@ def build(target: str | None, arguments: list[str], out: Path) -> None:
 
 
 def named_folders(wheel: Path) -> list[str]:
-    """The folders of this machine that a wheel names."""
+    """The folders of this machine that a wheel names. The SBOM may: its ids are cargo's, which have the checkout's."""
     with zipfile.ZipFile(wheel) as archive:
-        contents = b"\n".join(archive.read(name) for name in archive.namelist())
+        contents = b"\n".join(archive.read(name) for name in archive.namelist() if "/sboms/" not in name)
     folders = {str(folder) for folder in (ROOT, CARGO_HOME, Path.home())} - {"/"}
     return sorted(folder for folder in folders if folder.encode() in contents)
 

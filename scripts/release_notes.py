@@ -21,7 +21,7 @@ def version() -> str:
 
 def notes(heading: str, changelog: str) -> str | None:
     """The section of a changelog under a heading; a date may follow in the heading."""
-    section = re.search(rf"^## {re.escape(heading)}(?: .*)?\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
+    section = re.search(rf"^## {re.escape(heading)}(?: [^\n]*)?\n(.*?)(?=^## |\Z)", changelog, re.MULTILINE | re.DOTALL)
     return section[1].strip() if section and section[1].strip() else None
 
 
