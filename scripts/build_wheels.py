@@ -38,7 +38,9 @@ def build(target: str | None, arguments: list[str], out: Path) -> None:
         command += ["--target", target]
     if target and "linux" in target:
         command += ["--zig", "--compatibility", "musllinux_1_2" if "musl" in target else "manylinux2014"]
-    environment = {**os.environ, "CARGO_ENCODED_RUSTFLAGS": rust_flags()}
+    # maturin finds Zig by the commands that its package has beside this Python.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "CARGO_ENCODED_RUSTFLAGS": rust_flags()}
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
 
 
