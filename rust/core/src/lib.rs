@@ -77,6 +77,11 @@ pub use vocabulary::{
 };
 pub use words::count_words;
 
+/// The examples of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// What the loader knows by name, for documentation and for checks against llama.cpp.
 pub mod tables {
     use crate::vocabulary::{Kind, SLOTS, defaults, repairs};

@@ -8,9 +8,9 @@
 
 use memchr::memmem;
 
-use super::{self as bpe, Bpe};
 use crate::error::VocabularyError;
 use crate::interrupt::Ticker;
+use crate::model::bpe::{self, Bpe};
 use crate::model::{Fragment, Model, Progress};
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::sink::{Sink, TokenId};

@@ -7,9 +7,9 @@
 //!
 //! Deviations: (1) code points beyond U+10FFFF, on which llama.cpp aborts, become U+FFFD.
 
-use super::{self as bpe, Bpe};
 use crate::error::VocabularyError;
 use crate::interrupt::Ticker;
+use crate::model::bpe::{self, Bpe};
 use crate::model::{Fragment, Model};
 use crate::normalizer::rewritten::Rewritten;
 use crate::sink::Sink;

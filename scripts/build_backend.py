@@ -1,0 +1,42 @@
+"""The build backend: maturin, and after a failure without Rust what to do about it.
+
+Without `cargo`, maturin downloads a Rust toolchain for the one build. Where that fails, its traceback says so, but not
+what would help; pip shows these lines below it.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import maturin
+
+HELP = """
+ggtok could not be built from source: there is no Rust (`cargo`) here, and none could be downloaded.
+
+  1. Most platforms need no Rust: `pip install --only-binary ggtok ggtok` takes a wheel, or says that there is none.
+     An old pip does not know new wheels: `pip install --upgrade pip`.
+  2. Otherwise install Rust 1.88 or newer, from https://rustup.rs or your system's packages, and run pip again.
+"""
+
+
+def __getattr__(name: str) -> Any:
+    """A hook of maturin's, explained where it fails."""
+    hook: Callable[..., Any] = getattr(maturin, name)
+
+    @functools.wraps(hook)
+    def explained(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return hook(*args, **kwargs)
+        # maturin ends the process where cargo fails.
+        except (Exception, SystemExit):
+            if not shutil.which("cargo"):
+                sys.excepthook(*sys.exc_info())
+                print(HELP, file=sys.stderr, flush=True)
+                raise SystemExit(1) from None
+            raise
+
+    return explained if callable(hook) else hook
