@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "files.md"
 FOLDERS = {
-    "rust/core/src": "Vocabularies and algorithms. Knows nothing of Python or of files.",
+    "rust/core/src": "Vocabularies and algorithms. Knows nothing of Python; only `gguf` knows files.",
     "rust/python/src": "The Python extension module `ggtok._ggtok`: conversions, the GIL, error mapping.",
     "python/ggtok": "The Python package: GGUF metadata, the public API, the command line.",
 }

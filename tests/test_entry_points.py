@@ -293,6 +293,7 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.apply_charsmap": (_ggtok.apply_charsmap, {"charsmap": b"", "text": "a"}),
     "_ggtok.compile_charsmap": (_ggtok.compile_charsmap, {"name": "identity", "tsv": None}),
     "_ggtok.families": (_ggtok.families, {}),
+    "_ggtok.flag_keys": (_ggtok.flag_keys, {}),
     "_ggtok.loader_texts": (_ggtok.loader_texts, {}),
     "_ggtok.models": (_ggtok.models, {}),
     "_ggtok.pretokenizers": (_ggtok.pretokenizers, {}),

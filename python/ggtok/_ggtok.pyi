@@ -46,6 +46,7 @@ __all__ = [
     "explain",
     "explain_trie",
     "families",
+    "flag_keys",
     "id_of_piece",
     "idle_merges",
     "ids_with_prefix",
@@ -801,6 +802,9 @@ def compile_charsmap(*, name: str | None = None, tsv: str | None = None) -> byte
 
 def special_keys() -> dict[str, str]:
     """The keys that give the ids of special tokens, without `tokenizer.ggml.` at their start, by name."""
+
+def flag_keys() -> dict[str, str]:
+    """The keys that set flags, without `tokenizer.ggml.` at their start, by the name of the flag."""
 
 def loader_texts() -> dict[str, list[str]]:
     """The texts that the loader finds special tokens by, per slot."""

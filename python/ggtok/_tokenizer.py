@@ -55,15 +55,8 @@ READ_SIZE = 1 << 20
 _SPECIAL = _ggtok.special_keys()
 """The keys of special tokens by the core's name for them."""
 
-_FLAGS = {
-    "add_bos": "add_bos_token",
-    "add_eos": "add_eos_token",
-    "add_sep": "add_sep_token",
-    "add_space_prefix": "add_space_prefix",
-    "remove_extra_whitespaces": "remove_extra_whitespaces",
-    "lowercase": "normalizer.lowercase",
-    "strip_accents": "normalizer.strip_accents",
-}
+_FLAGS = _ggtok.flag_keys()
+"""The keys of flags by the core's name for them."""
 
 
 class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):

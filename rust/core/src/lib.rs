@@ -26,6 +26,8 @@
 
 #[cfg(any(test, feature = "explain"))]
 pub mod explain;
+#[cfg(feature = "gguf")]
+pub mod gguf;
 pub mod train;
 pub mod trie;
 pub mod unicode;
@@ -73,7 +75,8 @@ pub use stream::stop::{EmptyStopString, StopStrings};
 pub use tokenizer::{DecodeOptions, EncodeOptions, Text, Tokenizer};
 pub use vocabulary::strings::{StringIndex, Strings, StringsError};
 pub use vocabulary::{
-    Attributes, Definition, Given, Kind, SLOTS, Settings, Slot, SpecialIds, SpecialTokens, Vocabulary,
+    Attributes, Definition, FLAGS, Flag, Given, Kind, SLOTS, Settings, Slot, SpecialIds, SpecialTokens, Vocabulary,
+    escaped_name,
 };
 pub use words::count_words;
 

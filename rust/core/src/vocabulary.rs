@@ -16,7 +16,7 @@ mod texts;
 
 pub use attributes::Attributes;
 pub(crate) use declare::{DNA_MARKER, c_string};
-pub use definition::Definition;
+pub use definition::{Definition, FLAGS, Flag, escaped_name};
 pub(crate) use repairs::newline;
 pub use slots::{Given, SLOTS, Slot, SpecialIds, SpecialTokens};
 pub(crate) use texts::Texts;

@@ -1,7 +1,5 @@
 //! Conversions of Python arguments: texts, token ids, and sequences of both.
 
-use std::borrow::Cow;
-
 use ggtok_core::{Text, TokenId, TokenIndexError};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::intern;
@@ -177,13 +175,4 @@ fn all_ids<'py>(
         ids.push(token_id(&object, size)?);
     }
     Ok(ids)
-}
-
-/// A name of a file as text, with bytes that are not UTF-8 written `\xFF`: no name that ggtok knows has such.
-pub(crate) fn name(bytes: &[u8]) -> Cow<'_, str> {
-    if let Ok(name) = std::str::from_utf8(bytes) {
-        return Cow::Borrowed(name);
-    }
-    let chunk = |chunk: std::str::Utf8Chunk<'_>| format!("{}{}", chunk.valid(), chunk.invalid().escape_ascii());
-    Cow::Owned(bytes.utf8_chunks().map(chunk).collect())
 }

@@ -51,7 +51,7 @@ mod _ggtok {
     #[pymodule_export]
     use super::strings::{StringArray, string_array};
     #[pymodule_export]
-    use super::tables::{families, loader_texts, models, pretokenizers, special_keys};
+    use super::tables::{families, flag_keys, loader_texts, models, pretokenizers, special_keys};
     #[pymodule_export]
     use super::tokenizer::Tokenizer;
     #[pymodule_export]

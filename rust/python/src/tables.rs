@@ -1,6 +1,6 @@
 //! The tables of the core, for the Python layer, documentation and the watch on llama.cpp.
 
-use ggtok_core::{FAMILIES, PRE_TOKENIZERS, SLOTS, tables};
+use ggtok_core::{FAMILIES, FLAGS, PRE_TOKENIZERS, SLOTS, tables};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -42,6 +42,16 @@ pub fn special_keys(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
     for given in SLOTS.iter().flat_map(|slot| slot.given) {
         all.set_item(given.name, given.key)?;
+    }
+    Ok(all)
+}
+
+/// The keys that set flags, without `tokenizer.ggml.` at their start, by the name of the flag.
+#[pyfunction]
+pub fn flag_keys(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let all = PyDict::new(py);
+    for flag in FLAGS {
+        all.set_item(flag.name, flag.key)?;
     }
     Ok(all)
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use ggtok_core::explain::Explainer;
 use ggtok_core::{
-    Count, DecodeOptions, Definition, EncodeError, EncodeOptions, SLOTS, Scratch, ScratchPool, Spans, SpecialIds,
-    TokenId,
+    Count, DecodeOptions, Definition, EncodeError, EncodeOptions, FLAGS, SLOTS, Scratch, ScratchPool, Spans,
+    SpecialIds, TokenId, escaped_name,
 };
 use numpy::PyArray1;
 use pyo3::intern;
@@ -121,12 +121,9 @@ impl Tokenizer {
         for given in SLOTS.iter().flat_map(|slot| slot.given) {
             *(given.id_mut)(&mut special_ids) = special.get_item(given.name)?.map(|id| id.extract()).transpose()?;
         }
-        let flag =
-            |key: &str| -> PyResult<Option<bool>> { flags.get_item(key)?.map(|flag| flag.extract()).transpose() };
-
-        let (model, pre) = (arguments::name(model), pre.map(arguments::name));
-        let (name, architecture) = (arguments::name(name), arguments::name(architecture));
-        let definition = Definition {
+        let (model, pre) = (escaped_name(model), pre.map(escaped_name));
+        let (name, architecture) = (escaped_name(name), escaped_name(architecture));
+        let mut definition = Definition {
             model: &model,
             pre: pre.as_deref(),
             tokens: tokens.as_ref().map(|tokens| tokens.view()),
@@ -136,16 +133,13 @@ impl Tokenizer {
             charsmap,
             vocab_size,
             special: special_ids,
-            add_bos: flag("add_bos")?,
-            add_eos: flag("add_eos")?,
-            add_sep: flag("add_sep")?,
-            add_space_prefix: flag("add_space_prefix")?,
-            remove_extra_whitespaces: flag("remove_extra_whitespaces")?,
-            lowercase: flag("lowercase")?,
-            strip_accents: flag("strip_accents")?,
             name: &name,
             architecture: &architecture,
+            ..Definition::default()
         };
+        for flag in FLAGS {
+            *(flag.value_mut)(&mut definition) = flags.get_item(flag.name)?.map(|flag| flag.extract()).transpose()?;
+        }
         let core = run_long(py, || ggtok_core::Tokenizer::new(&definition))?;
         Ok(Self {
             core: Arc::new(core),

@@ -1,5 +1,7 @@
 //! A vocabulary as a file declares it: plain data, nothing derived.
 
+use std::borrow::Cow;
+
 use super::SpecialIds;
 use super::strings::Strings;
 
@@ -45,4 +47,43 @@ pub struct Definition<'a> {
     pub name: &'a str,
     /// The model's architecture, `general.architecture`, for the same reason.
     pub architecture: &'a str,
+}
+
+/// A name of a file as text, with bytes that are not UTF-8 written `\xFF`: no name that ggtok knows has such.
+pub fn escaped_name(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(name) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(name);
+    }
+    let chunk = |chunk: std::str::Utf8Chunk<'_>| format!("{}{}", chunk.valid(), chunk.invalid().escape_ascii());
+    Cow::Owned(bytes.utf8_chunks().map(chunk).collect())
+}
+
+/// A flag that a file can set.
+#[derive(Debug)]
+pub struct Flag {
+    /// Its name, as in [`Definition`].
+    pub name: &'static str,
+    /// The key, without `tokenizer.ggml.` at its start.
+    pub key: &'static str,
+    /// The flag, to be set.
+    pub value_mut: for<'a, 'b> fn(&'a mut Definition<'b>) -> &'a mut Option<bool>,
+}
+
+macro_rules! flags {
+    ($($name:ident = $key:literal)*) => {
+        /// All flags.
+        pub const FLAGS: &[Flag] = &[$(
+            Flag { name: stringify!($name), key: $key, value_mut: |definition| &mut definition.$name }
+        ),*];
+    };
+}
+
+flags! {
+    add_bos = "add_bos_token"
+    add_eos = "add_eos_token"
+    add_sep = "add_sep_token"
+    add_space_prefix = "add_space_prefix"
+    remove_extra_whitespaces = "remove_extra_whitespaces"
+    lowercase = "normalizer.lowercase"
+    strip_accents = "normalizer.strip_accents"
 }

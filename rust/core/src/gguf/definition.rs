@@ -1,0 +1,69 @@
+//! From the keys of a file to the definition of its vocabulary: which keys are read, and as what.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::load`. The keys of special tokens and flags are those
+//! of [`SLOTS`] and [`FLAGS`], which the Python layer reads too. Deviations: none.
+
+use super::error::OpenError;
+use super::metadata::{Metadata, Type};
+use crate::tokenizer::Tokenizer;
+use crate::vocabulary::{Definition, FLAGS, Kind, SLOTS, defaults, escaped_name};
+
+const PREFIX: &str = "tokenizer.ggml.";
+
+impl Metadata<'_> {
+    /// Opens the tokenizer that the metadata defines.
+    ///
+    /// # Errors
+    /// - [`OpenError::Gguf`] if the file names no tokenizer, or a key that is needed has a wrong type.
+    /// - [`OpenError::Vocabulary`] if the vocabulary is unknown, incomplete or damaged.
+    pub fn tokenizer(&self) -> Result<Tokenizer, OpenError> {
+        let key = |rest: &str| format!("{PREFIX}{rest}");
+        let name = self.string(&key("model"))?;
+        let name =
+            name.ok_or_else(|| self.error("the file names no tokenizer", key("model"), "a key of this name".into()))?;
+        let pre = self.string(&key("pre"))?.map(escaped_name);
+        let architecture = self.string("general.architecture")?.unwrap_or_default();
+        let vocab_size = self.number([architecture, b".vocab_size"].concat())?;
+        let general_name = escaped_name(self.string("general.name")?.unwrap_or_default());
+        let (model, architecture) = (escaped_name(name), escaped_name(architecture));
+        let mut definition = Definition {
+            model: &model,
+            pre: pre.as_deref(),
+            vocab_size,
+            name: &general_name,
+            architecture: &architecture,
+            ..Definition::default()
+        };
+        // An unknown model is the core's to refuse, after the keys that all models have.
+        let kind = defaults::model(&model).map(|row| row.kind).ok();
+        if kind == Some(Kind::None) {
+            return Ok(Tokenizer::new(&definition)?);
+        }
+        if kind == Some(Kind::Bpe) {
+            definition.merges = self.array(&key("merges"), &[Type::String])?.and_then(|array| array.strings());
+        }
+        if kind == Some(Kind::Ugm) {
+            definition.charsmap =
+                self.array(&key("precompiled_charsmap"), &[Type::Int8, Type::Uint8])?.map(|array| array.bytes());
+        }
+        let tokens = self.array(&key("tokens"), &[Type::String])?;
+        definition.tokens = tokens.and_then(|array| array.strings());
+        let scores: Option<Vec<f32>> =
+            self.array(&key("scores"), &[Type::Float32, Type::Int32])?.map(|array| match array.kind() {
+                Type::Int32 => array.words().map(|word| i32::from_le_bytes(word) as f32).collect(),
+                _ => array.words().map(f32::from_le_bytes).collect(),
+            });
+        definition.scores = scores.as_deref();
+        let types: Option<Vec<i32>> = self
+            .array(&key("token_type"), &[Type::Int32])?
+            .map(|array| array.words().map(i32::from_le_bytes).collect());
+        definition.token_types = types.as_deref();
+        for given in SLOTS.iter().flat_map(|slot| slot.given) {
+            *(given.id_mut)(&mut definition.special) = self.number(key(given.key))?;
+        }
+        for flag in FLAGS {
+            *(flag.value_mut)(&mut definition) = self.flag(&key(flag.key))?;
+        }
+        Ok(Tokenizer::new(&definition)?)
+    }
+}

@@ -1,0 +1,86 @@
+//! The first bytes of a file, as many as its metadata needs.
+//!
+//! The file is read, not mapped, because a mapped file that shrinks kills the process. Each read doubles the buffer
+//! unless the walk asks for more, so the walks together take O(size of the metadata).
+
+use std::io::{self, Read};
+
+use super::metadata::Metadata;
+use super::walk::{MAX_BYTES, Walk};
+
+/// Larger than nearly all metadata, and read in a few milliseconds.
+const FIRST_READ: usize = 1 << 24;
+
+/// Reads a file until its metadata is there, and not much further: never the weights.
+///
+/// A damaged file is no error here: what [`open`](super::open) says of the bytes is what is wrong with it.
+///
+/// # Errors
+/// Those of the reader.
+pub fn read_header(reader: impl Read) -> io::Result<Vec<u8>> {
+    read_in_steps(reader, FIRST_READ)
+}
+
+fn read_in_steps(mut reader: impl Read, first_read: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut goal = first_read;
+    loop {
+        let wanted = goal - bytes.len();
+        let read = reader.by_ref().take(wanted as u64).read_to_end(&mut bytes)?;
+        let mut walk = Walk::new(&bytes);
+        let missing = Metadata::walk(&mut walk).err().and(walk.missing);
+        match missing {
+            Some(end) if read == wanted && end <= MAX_BYTES => goal = end.max(2 * bytes.len()).min(MAX_BYTES),
+            _ => return Ok(bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Cursor, Read};
+
+    use super::{read_header, read_in_steps};
+    use crate::gguf::Metadata;
+
+    /// A file with `num_keys` strings, and the weights after them.
+    fn file(num_keys: usize, weights: usize) -> (Vec<u8>, usize) {
+        let mut bytes = [b"GGUF\x03\0\0\0", &[0; 8][..], &num_keys.to_le_bytes()].concat();
+        for number in 0..num_keys {
+            let key = format!("key {number:04}");
+            for part in [&key.len().to_le_bytes(), key.as_bytes(), &[8, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0], b"value"] {
+                bytes.extend_from_slice(part);
+            }
+        }
+        let size = bytes.len();
+        bytes.resize(size + weights, 0);
+        (bytes, size)
+    }
+
+    #[test]
+    fn the_header_of_a_large_file_is_read_and_little_more() -> io::Result<()> {
+        let (bytes, size) = file(300, 1 << 20);
+        for first_read in [1, 7, 100, size - 1, size, size + 1] {
+            let mut reader = Cursor::new(&bytes);
+            let header = read_in_steps(&mut reader, first_read)?;
+            assert_eq!(Metadata::read(&header).map(|metadata| metadata.size()), Ok(size), "{first_read}");
+            assert!(reader.position() <= 2 * size as u64 + 16, "{first_read}: {}", reader.position());
+        }
+        assert_eq!(read_header(&*bytes)?.len(), bytes.len());
+        Ok(())
+    }
+
+    #[test]
+    fn a_cut_file_is_read_to_its_end_and_a_damaged_one_is_not() -> io::Result<()> {
+        let (bytes, size) = file(3, 0);
+        for len in 0..size {
+            assert_eq!(read_in_steps(&bytes[..len], 10)?, &bytes[..len]);
+        }
+        let mut endless = b"GGUX".chain(io::repeat(0));
+        assert_eq!(read_in_steps(&mut endless, 10)?.len(), 10);
+        // More keys than a file of 4 GiB can have.
+        let mut endless = Cursor::new([b"GGUF\x03\0\0\0", &[0; 8][..], &[255; 8]].concat()).chain(io::repeat(0));
+        assert_eq!(read_in_steps(&mut endless, 24)?.len(), 24);
+        Ok(())
+    }
+}

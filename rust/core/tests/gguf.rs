@@ -1,0 +1,371 @@
+//! The reader of GGUF files: sound files against llama.cpp's recorded answers, damaged ones against what is refused.
+//!
+//! `tests/test_gguf.py` has the same table of damaged files for the reader of the Python package.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use ggtok_core::gguf::{self, GgufError, Metadata, OpenError, Type, Value};
+use ggtok_core::{DecodeOptions, EncodeOptions, Kind, Text, TokenId, Tokenizer, VocabularyError};
+use proptest::prelude::*;
+
+#[allow(dead_code)]
+mod common;
+
+use common::{EMBEDDED, embedded, embedded_bytes, shared};
+
+/// Writes numbers in one byte order.
+#[derive(Debug, Clone, Copy)]
+struct Order {
+    is_big: bool,
+}
+
+const LITTLE: Order = Order { is_big: false };
+const BIG: Order = Order { is_big: true };
+
+impl Order {
+    fn number<const N: usize>(self, mut bytes: [u8; N]) -> Vec<u8> {
+        if self.is_big {
+            bytes.reverse();
+        }
+        bytes.to_vec()
+    }
+
+    fn long(self, number: u64) -> Vec<u8> {
+        self.number(number.to_le_bytes())
+    }
+
+    fn word(self, number: u32) -> Vec<u8> {
+        self.number(number.to_le_bytes())
+    }
+
+    fn string(self, text: &[u8]) -> Vec<u8> {
+        [self.long(text.len() as u64), text.to_vec()].concat()
+    }
+
+    fn pair(self, key: &str, kind: u32, value: impl AsRef<[u8]>) -> Vec<u8> {
+        [&self.string(key.as_bytes()), &self.word(kind), value.as_ref()].concat()
+    }
+
+    fn array(self, kind: u32, count: u64, elements: impl AsRef<[u8]>) -> Vec<u8> {
+        [&self.word(kind), &self.long(count), elements.as_ref()].concat()
+    }
+
+    fn strings(self, texts: &[&str]) -> Vec<u8> {
+        let elements: Vec<u8> = texts.iter().flat_map(|text| self.string(text.as_bytes())).collect();
+        self.array(STRING, texts.len() as u64, elements)
+    }
+
+    fn file(self, version: u32, pairs: &[Vec<u8>]) -> Vec<u8> {
+        let head = [b"GGUF".to_vec(), self.word(version), self.long(0), self.long(pairs.len() as u64)].concat();
+        [head, pairs.concat()].concat()
+    }
+
+    /// A small SPM vocabulary with one key of each type.
+    fn spm(self) -> Vec<u8> {
+        let scores: Vec<u8> =
+            [0.0, 0.0, 0.0, -1.0, -2.0, -0.5].map(|score: f32| self.number(score.to_le_bytes())).concat();
+        let types: Vec<u8> = [2, 3, 3, 1, 1, 1].map(|kind| self.word(kind)).concat();
+        self.file(
+            3,
+            &[
+                self.pair("general.architecture", STRING, self.string(b"llama")),
+                self.pair("general.alignment", UINT32, self.word(32)),
+                self.pair("tokenizer.ggml.model", STRING, self.string(b"llama\0junk")),
+                self.pair("tokenizer.ggml.tokens", ARRAY, self.strings(&["<unk>", "<s>", "</s>", "▁", "a", "▁a"])),
+                self.pair("tokenizer.ggml.scores", ARRAY, self.array(FLOAT32, 6, scores)),
+                self.pair("tokenizer.ggml.token_type", ARRAY, self.array(INT32, 6, types)),
+                self.pair("tokenizer.ggml.bos_token_id", UINT32, self.word(2)),
+                self.pair("tokenizer.ggml.add_eos_token", 7, [1]),
+                self.pair("nested", ARRAY, self.array(ARRAY, 2, [self.strings(&["x"]), self.strings(&[])].concat())),
+                self.pair("u8", 0, [250]),
+                self.pair("i8", 1, [0xFD]),
+                self.pair("u16", 2, self.number(65000u16.to_le_bytes())),
+                self.pair("i16", 3, self.number((-300i16).to_le_bytes())),
+                self.pair("i32", 5, self.number((-70_000i32).to_le_bytes())),
+                self.pair("f32", 6, self.number(0.15625f32.to_le_bytes())),
+                self.pair("u64", 10, self.long((1 << 63) + 1)),
+                self.pair("i64", 11, self.number((-(1i64 << 62)).to_le_bytes())),
+                self.pair("f64", 12, self.number(1e300f64.to_le_bytes())),
+            ],
+        )
+    }
+}
+
+const UINT32: u32 = 4;
+const INT32: u32 = 5;
+const FLOAT32: u32 = 6;
+const STRING: u32 = 8;
+const ARRAY: u32 = 9;
+
+#[test]
+fn both_byte_orders_give_the_same_tokenizer_and_values() -> Result<(), Box<dyn std::error::Error>> {
+    for order in [LITTLE, BIG] {
+        let file = order.spm();
+        let metadata = Metadata::read(&file)?;
+        assert_eq!((metadata.size(), metadata.keys().count()), (file.len(), 18));
+        for (key, value) in [
+            ("general.architecture", Value::String(b"llama")),
+            ("tokenizer.ggml.add_eos_token", Value::Bool(true)),
+            ("u8", Value::Uint8(250)),
+            ("i8", Value::Int8(-3)),
+            ("u16", Value::Uint16(65000)),
+            ("i16", Value::Int16(-300)),
+            ("general.alignment", Value::Uint32(32)),
+            ("i32", Value::Int32(-70_000)),
+            ("f32", Value::Float32(0.15625)),
+            ("u64", Value::Uint64((1 << 63) + 1)),
+            ("i64", Value::Int64(-(1 << 62))),
+            ("f64", Value::Float64(1e300)),
+        ] {
+            assert_eq!(metadata.get(key), Some(&value), "{key}");
+        }
+        let Some(Value::Array(nested)) = metadata.get("nested") else { panic!("no array") };
+        assert_eq!((nested.kind(), nested.len(), nested.strings().is_none()), (Type::Array, 2, true));
+
+        let tokenizer = metadata.tokenizer()?;
+        assert_eq!(tokenizer.encode("a a", EncodeOptions::default())?, [2, 5, 5, 2]);
+        assert_eq!((tokenizer.vocabulary().kind(), tokenizer.vocabulary().score(5)), (Kind::Spm, -0.5));
+    }
+    Ok(())
+}
+
+#[test]
+fn version_2_is_read_too() {
+    for (order, version) in [(LITTLE, 2), (BIG, 2), (LITTLE, 3), (BIG, 3)] {
+        let file = order.file(version, &[order.pair("b", 3, order.number((-2i16).to_le_bytes()))]);
+        assert_eq!(Metadata::read(&file).map(|metadata| metadata.get("b").cloned()), Ok(Some(Value::Int16(-2))));
+    }
+}
+
+#[test]
+fn values_can_be_replaced() -> Result<(), Box<dyn std::error::Error>> {
+    let file = LITTLE.spm();
+    let mut metadata = Metadata::read(&file)?;
+    metadata.set("tokenizer.ggml.bos_token_id", Value::Uint32(1));
+    metadata.set("tokenizer.ggml.add_eos_token", Value::Bool(false));
+    assert_eq!(metadata.tokenizer()?.encode("a", EncodeOptions::default())?, [1, 5]);
+    metadata.set("tokenizer.ggml.bos_token_id", Value::Int32(1));
+    let error = metadata.tokenizer().unwrap_err();
+    let expected = "the value has a wrong type (key \"tokenizer.ggml.bos_token_id\"): expected uint32, found int32";
+    assert_eq!(error.to_string(), expected);
+    metadata.set("tokenizer.ggml.bos_token_id", Value::Uint32(1));
+    metadata.set("tokenizer.ggml.model", Value::String(b"llama\xff"));
+    let error = metadata.tokenizer().unwrap_err();
+    assert!(
+        matches!(&error, OpenError::Vocabulary(VocabularyError::UnknownModel { name, .. }) if name == r"llama\xff")
+    );
+    metadata.set("tokenizer.ggml.model", Value::String(b"none"));
+    assert_eq!(metadata.tokenizer()?.vocabulary().kind(), Kind::None);
+    Ok(())
+}
+
+#[test]
+fn a_file_without_a_tokenizer_says_so() {
+    let error = gguf::open(&LITTLE.file(3, &[])).unwrap_err();
+    let expected = "the file names no tokenizer (key \"tokenizer.ggml.model\"): expected a key of this name";
+    assert_eq!(error.to_string(), expected);
+    let tokens = LITTLE.pair("tokenizer.ggml.tokens", ARRAY, LITTLE.array(INT32, 0, []));
+    let file = LITTLE.file(3, &[LITTLE.pair("tokenizer.ggml.model", STRING, LITTLE.string(b"llama")), tokens]);
+    let error = gguf::open(&file).unwrap_err();
+    let expected = "the value has a wrong type (key \"tokenizer.ggml.tokens\", byte 102): expected array of string, \
+                    found array of int32";
+    assert_eq!(error.to_string(), expected);
+}
+
+/// One damaged file: its bytes, and the key, offset, expected and found of the error.
+type Damaged = (Vec<u8>, Option<&'static str>, usize, &'static str, &'static str);
+
+const HUGE: u64 = 1 << 62;
+
+fn damaged() -> Vec<Damaged> {
+    let file = |pairs: &[u8]| [LITTLE.file(3, &[vec![]]), pairs.to_vec()].concat();
+    let key = LITTLE.string(b"k");
+    let after_key = |rest: &[Vec<u8>]| file(&[key.clone(), rest.concat()].concat());
+    let array = |kind, count, elements: &[u8]| after_key(&[LITTLE.word(ARRAY), LITTLE.array(kind, count, elements)]);
+    let with_count = |count: i64, num_tensors: i64| {
+        [b"GGUF\x03\0\0\0".to_vec(), LITTLE.long(num_tensors as u64), LITTLE.long(count as u64)].concat()
+    };
+    let alignment = |kind, value: Vec<u8>| LITTLE.file(3, &[LITTLE.pair("general.alignment", kind, value)]);
+    let twice = LITTLE.file(3, &[LITTLE.pair("k", 0, [1]), LITTLE.pair("k", 0, [2])]);
+    let nested = [LITTLE.word(ARRAY), LITTLE.long(1)].concat().repeat(10_000);
+    let too_long = "at most 1073741824 bytes";
+    vec![
+        (vec![], None, 0, "4 bytes", "0 bytes"),
+        (b"GGML\x03\0\0\0".to_vec(), None, 0, "b'GGUF'", "b'GGML'"),
+        (LITTLE.file(0, &[]), None, 4, "2 or 3", "0"),
+        (LITTLE.file(1, &[]), None, 4, "2 or 3", "1"),
+        (BIG.file(4, &[]), None, 4, "2 or 3", "4"),
+        (with_count(0, -1), None, 8, "0 or more", "-1"),
+        (with_count(-1, 0), None, 16, "18446744073709551615 keys", "0 bytes"),
+        (file(&[LITTLE.long(HUGE), vec![0; 9]].concat()), None, 24, too_long, "4611686018427387904"),
+        (file(&[LITTLE.long(99), vec![0; 9]].concat()), None, 32, "99 bytes", "9 bytes"),
+        (file(&[LITTLE.pair("", 0, [1]), vec![0]].concat()), Some(""), 24, "at least 1 byte", "0 bytes"),
+        (after_key(&[LITTLE.word(13), vec![1]]), Some("k"), 33, "0 to 12", "13"),
+        (after_key(&[LITTLE.word(u32::MAX), vec![1]]), Some("k"), 33, "0 to 12", "-1"),
+        (after_key(&[LITTLE.word(STRING), LITTLE.long(HUGE)]), Some("k"), 37, too_long, "4611686018427387904"),
+        (array(99, 0, &[]), Some("k"), 37, "0 to 12", "99"),
+        (array(0, (1 << 30) + 1, &[]), Some("k"), 41, "at most 1073741824 elements", "1073741825"),
+        (array(10, 1 << 30, &[]), Some("k"), 49, "8589934592 bytes", "0 bytes"),
+        (array(STRING, 3, &LITTLE.string(b"abcd").repeat(2)), Some("k"), 73, "8 bytes", "0 bytes"),
+        (array(STRING, 1, &LITTLE.long(HUGE)), Some("k"), 49, too_long, "4611686018427387904"),
+        (twice, Some("k"), 38, "each key once", "the first value at byte 37"),
+        (alignment(10, LITTLE.long(32)), Some("general.alignment"), 53, "uint32", "uint64"),
+        (alignment(UINT32, LITTLE.word(48)), Some("general.alignment"), 53, "a power of two", "48"),
+        (after_key(&[LITTLE.word(ARRAY), nested]), Some("k"), 421, "at most 32 levels", "more"),
+    ]
+}
+
+#[test]
+fn damaged_files_are_refused() {
+    for (number, (file, key, offset, expected, found)) in damaged().into_iter().enumerate() {
+        let GgufError { key: in_key, offset: at, expected: wanted, found: got, .. } =
+            Metadata::read(&file).expect_err(&number.to_string());
+        let error = (in_key.as_deref(), at, &*wanted, got.as_deref());
+        assert_eq!(error, (key, Some(offset), expected, Some(found)), "file {number}");
+    }
+}
+
+#[test]
+fn a_file_cut_anywhere_says_where() {
+    for order in [LITTLE, BIG] {
+        let file = order.spm();
+        for len in 0..file.len() {
+            let error = Metadata::read(&file[..len]).expect_err("a cut file");
+            assert!(error.offset.is_some_and(|offset| offset <= len) && error.found.is_some(), "{len}: {error}");
+        }
+    }
+}
+
+/// Opens a file, and uses what can be opened: nothing may panic.
+fn open_and_use(file: &[u8]) -> Result<(), OpenError> {
+    let tokenizer = gguf::open(file)?;
+    let mut ids = tokenizer.encode("What is LoRA? a a\n\u{FFFD}", EncodeOptions::default()).unwrap_or_default();
+    ids.retain(|&id| tokenizer.check_id(id).is_ok());
+    assert!(tokenizer.decode(&ids, DecodeOptions::default()).is_ok());
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn a_damaged_file_is_read_or_refused(
+        is_big: bool,
+        damage in prop::collection::vec((0..3, any::<prop::sample::Index>(), prop::collection::vec(any::<u8>(), 1..9)), 1..4),
+    ) {
+        let mut file = Order { is_big }.spm();
+        for (how, at, new) in damage {
+            let start = at.index(file.len() + 1);
+            let end = file.len().min(start + new.len());
+            match how {
+                0 => file.truncate(start),
+                1 => drop(file.splice(start..start, new)),
+                _ => drop(file.splice(start..end, new)),
+            }
+        }
+        let _ = open_and_use(&file);
+    }
+
+    #[test]
+    fn noise_is_read_or_refused(
+        head in prop::sample::select(vec![&b""[..], b"GGUF", b"GGUF\x03\0\0\0", b"GGUF\0\0\0\x03"]),
+        noise in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        let _ = open_and_use(&[head, &noise].concat());
+    }
+}
+
+proptest! {
+    // Each case opens a whole vocabulary.
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+    #[test]
+    fn an_embedded_file_with_a_changed_byte_is_read_or_refused(
+        name in prop::sample::select(EMBEDDED.to_vec()), at: prop::sample::Index, byte: u8,
+    ) {
+        let mut file = embedded_bytes(name);
+        let at = at.index(2000);
+        file[at] = byte;
+        let _ = open_and_use(&file);
+    }
+}
+
+#[test]
+fn the_embedded_vocabularies_are_opened() {
+    for (name, kind) in EMBEDDED.into_iter().zip([Kind::Spm, Kind::Bpe, Kind::Wpm, Kind::Ugm]) {
+        let tokenizer = embedded(name);
+        assert_eq!(tokenizer.vocabulary().kind(), kind);
+        let ids = tokenizer.encode("what is lora?", EncodeOptions::default()).expect("ids");
+        let options = DecodeOptions { remove_special: true, unparse_special: false };
+        let text = tokenizer.decode(&ids, options).expect("its own ids");
+        let text = String::from_utf8_lossy(&text);
+        assert!(text.contains("what is lora"), "{name}: {text}");
+    }
+}
+
+fn bytes_of(case: &serde_json::Value, prefix: &str) -> Vec<u8> {
+    match case[format!("{prefix}text")].as_str() {
+        Some(text) => text.as_bytes().to_vec(),
+        None => base64(case[format!("{prefix}b64")].as_str().expect("bytes of a case")),
+    }
+}
+
+fn base64(text: &str) -> Vec<u8> {
+    let digit = |char: u8| match char {
+        b'A'..=b'Z' => char - b'A',
+        b'a'..=b'z' => char - b'a' + 26,
+        b'0'..=b'9' => char - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let group = |chars: &[u8]| {
+        let bits = chars.iter().fold(0u32, |bits, &char| bits << 6 | u32::from(digit(char))) << (6 * (4 - chars.len()));
+        bits.to_be_bytes()[1..chars.len()].to_vec()
+    };
+    text.trim_end_matches('=').as_bytes().chunks(4).flat_map(group).collect()
+}
+
+/// Every `step`-th recorded case of a vocabulary; returns how many were compared.
+fn compare(tokenizer: &Tokenizer, cases: &Path, step: usize) -> usize {
+    let mut lines = String::new();
+    GzDecoder::new(File::open(cases).expect("cases")).read_to_string(&mut lines).expect("cases");
+    let flag = |case: &serde_json::Value, name: &str| case[name].as_bool().unwrap_or_default();
+    let mut num_compared = 0;
+    for line in lines.lines().step_by(step) {
+        let case: serde_json::Value = serde_json::from_str(line).expect("a case");
+        let ids = || -> Vec<TokenId> { serde_json::from_value(case["ids"].clone()).expect("ids") };
+        match case["kind"].as_str() {
+            Some("encode") => {
+                let text = bytes_of(&case, "");
+                let (add_special, parse_special) = (flag(&case, "add_special"), flag(&case, "parse_special"));
+                let options = EncodeOptions { add_special, parse_special, continues: false };
+                assert_eq!(tokenizer.encode(Text::Bytes(&text), options), Ok(ids()), "{cases:?}: {line}");
+            }
+            Some("decode") => {
+                let (remove_special, unparse_special) = (flag(&case, "remove_special"), flag(&case, "unparse_special"));
+                let options = DecodeOptions { remove_special, unparse_special };
+                assert_eq!(tokenizer.decode(&ids(), options), Ok(bytes_of(&case, "out_")), "{cases:?}: {line}");
+            }
+            _ => continue,
+        }
+        num_compared += 1;
+    }
+    num_compared
+}
+
+#[test]
+fn shared_vocabularies_give_the_ids_of_llama_cpp() {
+    let Ok(files) = fs::read_dir(shared().join("vocabs")) else {
+        eprintln!("SKIPPED: no vocabularies under {}; set GGTOK_SHARED", shared().display());
+        return;
+    };
+    for file in
+        files.map(|file| file.expect("a folder").path()).filter(|path| path.extension().is_some_and(|e| e == "gguf"))
+    {
+        let header = File::open(&file).and_then(gguf::read_header).expect("a readable file");
+        let tokenizer = gguf::open(&header).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
+        let cases = shared().join("conformance").join(name).with_extension("jsonl.gz");
+        assert!(compare(&tokenizer, &cases, 7) > 50, "{}", cases.display());
+    }
+}

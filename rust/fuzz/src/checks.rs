@@ -1,0 +1,301 @@
+//! What must hold, whatever the vocabulary and the text.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arbitrary::{Result, Unstructured};
+use ggtok_core::explain::{ExplainError, Explainer};
+use ggtok_core::train::{
+    BpeSettings, BpeTrainer, NormalizationRules, Phase, SpmSettings, SpmTrainer, TrainError, Trained, UnigramSettings,
+    UnigramTrainer, WordPieceSettings, WordPieceTrainer, normalizer,
+};
+use ggtok_core::{
+    Boundary, Count, DecodeOptions, EncodeOptions, FAMILIES, PRE_TOKENIZERS, Scratch, Segmentable, Spans, SplitOptions,
+    StopStrings, StreamDecodeOptions, StreamDecoder, StreamEncoder, Text, TokenId, Tokenizer, Truncation, gguf,
+};
+
+use super::texts;
+use super::vocabulary::{self, Declared, spelled};
+
+const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: false, continues: false };
+
+fn options(u: &mut Unstructured<'_>) -> Result<EncodeOptions> {
+    let [add_special, parse_special, continues] = u.arbitrary()?;
+    Ok(EncodeOptions { add_special, parse_special, continues })
+}
+
+/// Ids, spans and counts agree with each other and with a trace.
+fn encodes(tokenizer: &Tokenizer, explainer: &Explainer, text: &[u8], options: EncodeOptions, warm: &mut Scratch) {
+    let ids = tokenizer.encode(text, options);
+    let spans = tokenizer.encode_with_spans(text, options);
+    match explainer.explain(text, options) {
+        Ok(trace) => {
+            let traced: Vec<TokenId> = trace.tokens.iter().map(|token| token.id).collect();
+            assert_eq!(ids.as_ref(), Ok(&traced), "ids");
+            let traced: Vec<_> = trace.tokens.iter().map(|token| token.start..token.end).collect();
+            assert_eq!(spans.as_ref().map(|spans| &spans.spans), Ok(&traced), "spans");
+        }
+        Err(ExplainError::Encode(error)) => assert_eq!(ids, Err(error)),
+        Err(_) => {}
+    }
+    let Ok(ids) = ids else { return };
+    let Spans { ids: with_spans, spans } = spans.expect("ids, so spans");
+    assert_eq!(with_spans, ids, "ids with spans");
+    assert!(spans.iter().all(|span| span.start <= span.end && span.end <= text.len()), "{spans:?}");
+    for _ in 0..2 {
+        let (mut again, mut count) = (Vec::new(), Count::default());
+        tokenizer.encode_into(Text::Bytes(text), options, warm, &mut again).expect("ids");
+        tokenizer.encode_into(Text::Bytes(text), options, warm, &mut count).expect("ids");
+        assert_eq!((&again, count.0), (&ids, ids.len()), "with a used scratch space");
+    }
+    if let Ok(text) = std::str::from_utf8(text) {
+        assert_eq!(tokenizer.encode(text, options).as_ref(), Ok(&ids), "as UTF-8");
+    }
+}
+
+/// A vocabulary of one kind, and texts.
+pub fn encode(u: &mut Unstructured<'_>, declare: fn(&mut Unstructured<'_>) -> Result<Declared>) -> Result<()> {
+    let Some((tokenizer, explainer)) = declare(u)?.open() else { return Ok(()) };
+    let mut warm = Scratch::default();
+    for _ in 0..3 {
+        let text = texts::bytes(u, 30)?;
+        encodes(&tokenizer, &explainer, &text, options(u)?, &mut warm);
+    }
+    Ok(())
+}
+
+/// The bytes of a file.
+pub fn gguf(u: &mut Unstructured<'_>) -> Result<()> {
+    let data = u.bytes(u.len())?;
+    let header = gguf::read_header(data).expect("bytes can be read");
+    let (whole, from_header) = (gguf::open(data), gguf::open(&header));
+    assert_eq!(whole.as_ref().err(), from_header.as_ref().err());
+    let Ok(tokenizer) = whole else { return Ok(()) };
+    let text = "What is LoRA? <s> a\u{301}\n\u{FFFD}ab";
+    if let Ok(ids) = tokenizer.encode(text, EncodeOptions::default()) {
+        let known: Vec<TokenId> = ids.into_iter().filter(|&id| tokenizer.check_id(id).is_ok()).collect();
+        assert!(tokenizer.decode(&known, DecodeOptions::default()).is_ok());
+    }
+    Ok(())
+}
+
+/// Streams of ids are as decoding all ids; what stops one is really there.
+pub fn decode(u: &mut Unstructured<'_>) -> Result<()> {
+    let Some((tokenizer, _)) = vocabulary::any(u)?.open() else { return Ok(()) };
+    let [remove_special, unparse_special, is_text] = u.arbitrary()?;
+    let decode = DecodeOptions { remove_special, unparse_special };
+    let size = tokenizer.vocabulary().len() as TokenId;
+    let mut ids = Vec::new();
+    for _ in 0..u.int_in_range(0..=40)? {
+        ids.push(u.int_in_range(-1..=size)?);
+    }
+    let Ok(mut whole) = tokenizer.decode(&ids, decode) else {
+        assert!(ids.iter().any(|&id| tokenizer.check_id(id).is_err()));
+        return Ok(());
+    };
+    if is_text {
+        whole = String::from_utf8_lossy(&whole).into_owned().into_bytes();
+    }
+    let mut strings = Vec::new();
+    for _ in 0..u.int_in_range(0..=3)? {
+        strings.push(texts::token(u)?);
+    }
+    let stop = Arc::new(StopStrings::new(&strings).expect("no empty string"));
+    let mut decoder = StreamDecoder::new(&*tokenizer, StreamDecodeOptions { decode, is_text, stop });
+    let (mut out, mut rest) = (Vec::new(), &ids[..]);
+    while !rest.is_empty() {
+        let (part, after) = rest.split_at(u.int_in_range(1..=rest.len())?);
+        decoder.push(part, &mut out).expect("ids that exist");
+        rest = after;
+    }
+    match decoder.finish(&mut out) {
+        Some(index) => {
+            assert!(whole.starts_with(&out), "{out:?} of {whole:?}");
+            assert!(whole[out.len()..].starts_with(&strings[index]), "no {:?} after {out:?}", strings[index]);
+        }
+        None => {
+            assert_eq!(out, whole);
+            let found = strings.iter().find(|string| whole.windows(string.len()).any(|window| window == &string[..]));
+            assert_eq!(found, None, "in {whole:?}");
+        }
+    }
+    Ok(())
+}
+
+/// A stream of text gives the ids of the whole.
+pub fn stream(u: &mut Unstructured<'_>) -> Result<()> {
+    let Some((tokenizer, _)) = vocabulary::any(u)?.open() else { return Ok(()) };
+    let (text, mut options) = (texts::bytes(u, 60)?, options(u)?);
+    options.continues = false;
+    let expected = tokenizer.encode(&text[..], options);
+    let mut encoder = match StreamEncoder::new(&*tokenizer, options) {
+        Ok(encoder) => encoder,
+        Err(error) => {
+            assert_eq!(expected, Err(error));
+            return Ok(());
+        }
+    };
+    let (mut ids, mut scratch, mut rest) = (Vec::new(), Scratch::default(), &text[..]);
+    while !rest.is_empty() {
+        let (part, after) = rest.split_at(u.int_in_range(1..=rest.len())?);
+        encoder.push(part, &mut scratch, &mut ids).expect("a short text");
+        rest = after;
+    }
+    encoder.finish(&mut scratch, &mut ids).expect("a short text");
+    assert_eq!(Ok(ids), expected);
+    Ok(())
+}
+
+/// Pieces as a regex engine finds them. All neighbours merge, except where the pre-tokenizer has parted them.
+pub fn patterns(u: &mut Unstructured<'_>) -> Result<()> {
+    let row = u.choose(PRE_TOKENIZERS)?;
+    if !FAMILIES.iter().any(|family| family.name == row.family && family.byte_encode) {
+        return Ok(());
+    }
+    let text = texts::utf8(u, 40)?;
+    let mut declared = Declared { model: "gpt2", pre: Some(row.name), ..Declared::default() };
+    declared.tokens = (0..=255).map(spelled).collect();
+    let mut last = text.as_bytes();
+    while let [left, rest @ ..] = last {
+        if let Some(right) = rest.first() {
+            let (left, right) = (spelled(*left), spelled(*right));
+            let both = [&left[..], &right].concat();
+            if !declared.tokens.contains(&both) {
+                declared.merges.push([&left[..], b" ", &right].concat());
+                declared.tokens.push(both);
+            }
+        }
+        last = rest;
+    }
+    declared.types = vec![1; declared.tokens.len()];
+    let Some((tokenizer, explainer)) = declared.open() else { return Ok(()) };
+    encodes(&tokenizer, &explainer, text.as_bytes(), PLAIN, &mut Scratch::default());
+    if !tokenizer.vocabulary().settings().clean_spaces {
+        let ids = tokenizer.encode(&*text, PLAIN).expect("ids");
+        assert_eq!(tokenizer.decode(&ids, DecodeOptions::default()).as_deref(), Ok(text.as_bytes()), "round trip");
+    }
+    Ok(())
+}
+
+/// Chunks and cuts keep what they promise.
+pub fn chunks(u: &mut Unstructured<'_>) -> Result<()> {
+    let Some((tokenizer, _)) = vocabulary::any(u)?.open() else { return Ok(()) };
+    let (text, mut options, mut scratch) = (texts::utf8(u, 60)?, options(u)?, Scratch::default());
+    options.continues = false;
+    let (max_tokens, overlap) = (u.int_in_range(0..=20)?, u.int_in_range(0..=4)?);
+    let all = [Boundary::Paragraph, Boundary::Line, Boundary::Sentence, Boundary::Word, Boundary::Character];
+    let boundaries = all[u.int_in_range(0..=all.len())?..].to_vec();
+    let segmentable = Segmentable::new(&text);
+
+    let split = SplitOptions { max_tokens, overlap, boundaries };
+    if let Ok(chunks) = tokenizer.split(&segmentable, &split, options, &mut scratch) {
+        let mut covered = 0;
+        for chunk in &chunks {
+            assert!(chunk.start <= covered && chunk.end > covered, "{chunks:?}");
+            assert!(overlap > 0 || chunk.start == covered, "{chunks:?}");
+            let count = tokenizer.count(&text[chunk.start..chunk.end], options);
+            assert_eq!(count, Ok(chunk.count));
+            assert!(chunk.count <= max_tokens, "{chunks:?}");
+            covered = chunk.end;
+        }
+        assert_eq!(covered, text.len());
+    }
+    for side in [Truncation::Right, Truncation::Left, Truncation::Middle] {
+        if let Ok(removed) = tokenizer.truncate(&segmentable, max_tokens, side, options, &mut scratch) {
+            let kept = format!("{}{}", &text[..removed.start], &text[removed.end..]);
+            let count = tokenizer.count(&*kept, options).expect("a text that was counted");
+            assert!(count <= max_tokens, "{side:?}: {removed:?} of {text:?} leaves {count} tokens");
+        }
+    }
+    Ok(())
+}
+
+fn go_on(_: Phase, _: u64, _: u64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// Trains with one of four trainers.
+fn trained(
+    kind: usize,
+    corpus: &[&str],
+    vocab_size: usize,
+    threads: usize,
+) -> std::result::Result<Trained, TrainError> {
+    match kind {
+        0 => {
+            let settings = BpeSettings { vocab_size, threads, min_frequency: 1, ..BpeSettings::default() };
+            let trainer = BpeTrainer::new(settings)?;
+            let mut counter = trainer.counter()?;
+            counter.push(corpus, &mut go_on)?;
+            trainer.train(&counter.finish()?, None, &mut go_on)
+        }
+        1 => {
+            let trainer = SpmTrainer::new(SpmSettings { vocab_size, threads, ..SpmSettings::default() })?;
+            let mut counter = trainer.counter(None)?;
+            counter.push(corpus, &mut go_on)?;
+            trainer.train(&counter.finish()?, &mut go_on)
+        }
+        2 => {
+            let settings = WordPieceSettings { vocab_size, threads, min_frequency: 1, ..WordPieceSettings::default() };
+            let trainer = WordPieceTrainer::new(settings)?;
+            let mut counter = trainer.counter()?;
+            counter.push(corpus, &mut go_on)?;
+            trainer.train(&counter.finish()?, &mut go_on)
+        }
+        _ => {
+            let mut settings = UnigramSettings::default();
+            (settings.spm.vocab_size, settings.spm.threads) = (vocab_size, threads);
+            let trainer = UnigramTrainer::new(settings)?;
+            let mut counter = trainer.counter(None)?;
+            counter.push(corpus, &mut go_on)?;
+            trainer.train(&counter.finish()?, &mut go_on)
+        }
+    }
+}
+
+/// What a trainer makes can be opened, and does not depend on the number of threads.
+pub fn train(u: &mut Unstructured<'_>) -> Result<()> {
+    let kind = u.int_in_range(0..=3)?;
+    let least = [256, 260, 5, 3][kind];
+    let vocab_size = u.int_in_range(least..=least + 40)?;
+    let mut corpus = Vec::new();
+    for _ in 0..u.int_in_range(1..=5)? {
+        corpus.push(texts::utf8(u, 30)?);
+    }
+    let corpus: Vec<&str> = corpus.iter().map(|text| &**text).collect();
+    let Ok(made) = trained(kind, &corpus, vocab_size, 1) else { return Ok(()) };
+    assert_eq!(made.tokens.len(), vocab_size);
+    assert_eq!(trained(kind, &corpus, vocab_size, 3).expect("as with one thread"), made);
+    let (model, pre) = [("gpt2", Some("qwen2")), ("llama", None), ("bert", None), ("t5", None)][kind];
+    let (tokenizer, explainer) = Declared::trained(model, pre, made).open().expect("a trained vocabulary is sound");
+    encodes(&tokenizer, &explainer, corpus[0].as_bytes(), PLAIN, &mut Scratch::default());
+    Ok(())
+}
+
+/// Damaged character maps are refused or used; compiled rules do what rules do.
+pub fn charsmap(u: &mut Unstructured<'_>) -> Result<()> {
+    if u.arbitrary()? {
+        let mut declared = vocabulary::unigram(u)?;
+        for _ in 0..u.int_in_range(0..=4)? {
+            let (at, byte) = (u.choose_index(declared.charsmap.len().max(1))?, u.arbitrary()?);
+            declared.charsmap.get_mut(at).into_iter().for_each(|place| *place = byte);
+        }
+        if u.ratio(1, 4)? {
+            declared.charsmap = texts::bytes(u, 200)?;
+        }
+        let Some((tokenizer, explainer)) = declared.open() else { return Ok(()) };
+        encodes(&tokenizer, &explainer, &texts::bytes(u, 30)?, PLAIN, &mut Scratch::default());
+        return Ok(());
+    }
+    let text = texts::utf8(u, 30)?.replace('\0', "");
+    let tsv = String::from_utf8_lossy(u.bytes(u.len())?).into_owned();
+    let Ok(rules) = NormalizationRules::from_tsv(&tsv) else { return Ok(()) };
+    let map = rules.compile().expect("few rules");
+    let mut normalized = Vec::new();
+    match normalizer(&map).expect("a map that was just made") {
+        Some(normalize) => normalize(&text, &mut normalized),
+        None => normalized.extend_from_slice(text.as_bytes()),
+    }
+    assert_eq!(String::from_utf8_lossy(&normalized), rules.apply(&text));
+    Ok(())
+}
