@@ -13,7 +13,6 @@ from itertools import islice
 from typing import NamedTuple
 
 from . import _ggtok
-from ._files import write
 from ._tokenizer import READ_SIZE, Tokenizer
 from ._vocab import TokenAttribute
 from .errors import GgtokError

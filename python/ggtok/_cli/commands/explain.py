@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-from ..._files import write
 from ..._explain import compare
 from ..._explain.html import compare_page, trie_page
 from ..._explain.step import walk
@@ -19,6 +18,7 @@ from ..._explain.tables import Section
 from ..._explain.text import LEAST_WIDTH, lines
 from ..._explain.trace import Trace
 from ..._explain.trie import explain_trie, trie_sections
+from ..._files import write
 from ..._tokenizer import Tokenizer
 from ..completion import GGUF
 from ..files import OUTPUT, is_typed
