@@ -908,6 +908,7 @@ class Trainer:
         special_first: bool,
         min_frequency: int,
         max_token_length: int | None,
+        whole_characters: bool,
         transition: tuple[int, str] | None,
     ) -> Trainer:
         """A trainer of byte-level BPE."""

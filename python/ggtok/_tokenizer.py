@@ -134,7 +134,7 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
 
         >>> import ggtok
         >>> ggtok.Tokenizer.builtin("wordpiece").encode("What is LoRA?")
-        [2, 4596, 4282, 4407, 4571, 25, 3]
+        [2, 4933, 4651, 4762, 4931, 35, 3]
         """
         if name not in BUILTIN:
             raise GgtokError(f"there is no builtin vocabulary {name!r}: expected one of {', '.join(BUILTIN)}")

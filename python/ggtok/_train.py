@@ -61,6 +61,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "special_first": False,
         "min_frequency": 2,
         "max_token_length": None,
+        "whole_characters": False,
         "transition": None,
         "first_pre": "qwen2",
         "add_bos": False,
@@ -157,8 +158,10 @@ def train(
             - all: `min_frequency`, how often a pair must occur to be merged (`bpe` and `wordpiece` 2, `spm` 1);
               `max_token_length`, in bytes for `bpe` (no limit), otherwise in characters (`spm` and `unigram` 16).
             - `bpe`: `pre`, the pre-tokenizer (`"qwen2"`); `special_first`, whether special tokens have the first ids
-              instead of the last; `add_bos` and `add_eos` (`False`). For SuperBPE (`pre="superbpe"`): `transition`,
-              after how many tokens merges go on across words, and `first_pre`, the pre-tokenizer before (`"qwen2"`).
+              instead of the last; `whole_characters`, whether every character of the corpus becomes a token before
+              pairs are counted (`max_token_length` is in characters then); `add_bos` and `add_eos` (all `False`). For
+              SuperBPE (`pre="superbpe"`): `transition`, after how many tokens merges go on across words, and
+              `first_pre`, the pre-tokenizer before (`"qwen2"`).
             - `spm`, as sentencepiece's trainer calls them: `byte_fallback`, `split_by_whitespace`,
               `split_by_unicode_script`, `split_by_number`, `split_digits`, `allow_whitespace_only_pieces` (all `True`),
               `remove_extra_whitespaces` (`False`: llama.cpp does not remove any), `character_coverage` (0.9995); and

@@ -150,7 +150,7 @@ impl Raise for TrainError {
 impl Trainer {
     /// A trainer of byte-level BPE.
     #[staticmethod]
-    #[pyo3(signature = (*, vocab_size, special_tokens, threads, memory, progress, pre, special_first, min_frequency, max_token_length, transition))]
+    #[pyo3(signature = (*, vocab_size, special_tokens, threads, memory, progress, pre, special_first, min_frequency, max_token_length, whole_characters, transition))]
     #[allow(clippy::too_many_arguments)]
     fn bpe(
         vocab_size: usize,
@@ -162,6 +162,7 @@ impl Trainer {
         special_first: bool,
         min_frequency: u64,
         max_token_length: Option<usize>,
+        whole_characters: bool,
         transition: Option<(usize, String)>,
     ) -> PyResult<Self> {
         let trainer = BpeTrainer::new(BpeSettings {
@@ -171,6 +172,7 @@ impl Trainer {
             special_first,
             min_frequency,
             max_token_length: max_token_length.unwrap_or(usize::MAX),
+            whole_characters,
             transition,
             threads,
         });

@@ -8,6 +8,9 @@
 //! are first encoded with the merges so far, as llama.cpp will do it. A pair whose text is a token of the first stage
 //! stays apart.
 //!
+//! With `whole_characters`, every character of the corpus is first made from its bytes, and pairs are counted after that.
+//! A merge of bytes cannot cross characters here, so an encoder that merges by rank does the same.
+//!
 //! Source: huggingface/tokenizers `src/models/bpe/trainer.rs` (`BpeTrainer::do_train`). For time see [`merges`].
 //!
 //! Differences: (1) A merge as long as `max_token_length` is made; there only shorter ones are. (2) Special tokens that
@@ -15,7 +18,7 @@
 //!
 //! [`merges`]: super::merges
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::merges::{Cells, Merge, Merger, Rules};
 use super::split::{Kind, Split};
@@ -43,8 +46,10 @@ pub struct BpeSettings {
     pub special_first: bool,
     /// How often a pair must occur to be merged.
     pub min_frequency: u64,
-    /// The length of the longest token in bytes.
+    /// The length of the longest token in bytes; in characters if these are whole.
     pub max_token_length: usize,
+    /// Whether every character of the corpus is a token, made from its bytes before pairs are counted.
+    pub whole_characters: bool,
     /// For SuperBPE: after how many tokens merging goes on across words, and the pre-tokenizer until then.
     pub transition: Option<(usize, String)>,
     /// How many threads count.
@@ -60,6 +65,7 @@ impl Default for BpeSettings {
             special_first: false,
             min_frequency: 2,
             max_token_length: usize::MAX,
+            whole_characters: false,
             transition: None,
             threads: 1,
         }
@@ -74,9 +80,9 @@ pub struct BpeTrainer {
 
 /// Pairs by count, ties by their symbols.
 struct ByCount {
-    /// In bytes.
+    /// In bytes, or in characters if these are whole.
     max_len: usize,
-    /// By symbol the length in bytes.
+    /// By symbol the length.
     lens: Vec<usize>,
 }
 
@@ -145,6 +151,7 @@ impl BpeTrainer {
     /// Trains on counted words, and on those of the second counter if there is one.
     ///
     /// # Errors
+    /// - [`TrainError::VocabTooSmall`]: special tokens, bytes and whole characters need more tokens.
     /// - [`TrainError::VocabTooLarge`]: the words have too few pairs that occur often enough.
     /// - [`TrainError::DuplicateToken`]: a special token is spelled like another token.
     /// - [`TrainError::TooLarge`]: the words have more than 2³² bytes.
@@ -164,15 +171,30 @@ impl BpeTrainer {
             numbers[usize::from(byte)] = symbols.add(&[byte]);
         }
 
+        let mut merges = Vec::new();
+        let mut characters = HashMap::new();
+        if settings.whole_characters {
+            characters = whole_characters(words, &numbers, &mut symbols, &mut merges);
+            let (size, special) = (settings.vocab_size, settings.special_tokens.len());
+            if size < special + symbols.len() {
+                return Err(TrainError::VocabTooSmall { size, special, alphabet: symbols.len() });
+            }
+            symbols.flatten();
+        }
+
         let num_symbols = settings.vocab_size - settings.special_tokens.len();
         let first_size = match (&settings.transition, second) {
             (Some((size, _)), Some(_)) => size - settings.special_tokens.len(),
             _ => num_symbols,
         };
-        let word_symbols = |word: &[u8]| word.iter().map(|&byte| numbers[usize::from(byte)]).collect::<Vec<_>>();
-        let (mut symbols, mut merges) = self.merge(symbols, words, first_size, progress, |texts| {
+        let word_symbols = |word: &[u8]| match std::str::from_utf8(word) {
+            Ok(word) if settings.whole_characters => word.chars().map(|character| characters[&character]).collect(),
+            _ => word.iter().map(|&byte| numbers[usize::from(byte)]).collect::<Vec<_>>(),
+        };
+        let (mut symbols, further) = self.merge(symbols, words, first_size, progress, |texts| {
             Ok(texts.iter().map(|text| word_symbols(text)).collect())
         })?;
+        merges.extend(further);
         if let (Some(second), true) = (second, first_size < num_symbols) {
             let encoder = encoder(&symbols, &merges, &settings.pre)?;
             symbols.flatten();
@@ -203,12 +225,17 @@ impl BpeTrainer {
             }
             weights.extend(batch.iter().map(|(_, count)| count));
         }
-        let lens = (0..symbols.len()).map(|symbol| symbols.text(symbol as Symbol).len()).collect();
+        let lens = (0..symbols.len() as Symbol).map(|symbol| self.len(symbols.text(symbol))).collect();
         let rules = ByCount { max_len: self.settings.max_token_length, lens };
         let mut merger =
             Merger::new(rules, symbols, cells, &weights, self.settings.min_frequency, self.settings.threads);
         merger.run(num_symbols, progress)?;
         Ok((merger.symbols, merger.merges))
+    }
+
+    /// The length of a token, as `max_token_length` means it.
+    fn len(&self, text: &[u8]) -> usize {
+        if self.settings.whole_characters { String::from_utf8_lossy(text).chars().count() } else { text.len() }
     }
 
     /// Spells the result.
@@ -239,6 +266,34 @@ fn splitter(pre: &str) -> Result<Splitter, TrainError> {
         return Err(TrainError::Setting { name: "pre", value: format!("{pre:?}"), expected });
     }
     Ok(Splitter::new(row.patterns()))
+}
+
+/// Adds the characters of the words as symbols, in the order of code points, and the merges that make them from their
+/// bytes. Characters with the same first bytes share merges.
+fn whole_characters(
+    words: &Words,
+    bytes: &[Symbol; 256],
+    symbols: &mut Symbols,
+    merges: &mut Vec<Merge>,
+) -> HashMap<char, Symbol> {
+    let texts = words.iter().filter_map(|(word, _)| std::str::from_utf8(word).ok());
+    let characters: BTreeSet<char> = texts.flat_map(str::chars).collect();
+    let symbol_of = |character: char| {
+        let (mut buffer, mut symbol) = ([0; 4], None);
+        let encoded = character.encode_utf8(&mut buffer).as_bytes();
+        for (at, &byte) in encoded.iter().enumerate() {
+            let right = bytes[usize::from(byte)];
+            symbol = Some(symbol.map_or(right, |left| {
+                symbols.find(&encoded[..=at]).unwrap_or_else(|| {
+                    let joined = symbols.join(left, right);
+                    merges.push(Merge { left, right, joined, count: 0 });
+                    joined
+                })
+            }));
+        }
+        symbol.map(|symbol| (character, symbol))
+    };
+    characters.into_iter().filter_map(symbol_of).collect()
 }
 
 /// Bytes as GPT-2's characters.

@@ -354,6 +354,20 @@ fn special_tokens_are_not_trained_on() {
 }
 
 #[test]
+fn whole_characters_are_made_from_their_bytes_first() {
+    let settings =
+        BpeSettings { vocab_size: 256 + 5, pre: "gpt-2".into(), whole_characters: true, ..BpeSettings::default() };
+    // c3 a4, c3 b6, e2 82 ac: the first two share a lead byte, which is no token of its own.
+    let trained = bpe(settings.clone(), &["ä ä€ö ä€ö"]).unwrap();
+    assert_eq!(strings(&trained.merges), ["Ã ¤", "Ã ¶", "â Ĥ", "âĤ ¬", "Ã¤ âĤ¬"]);
+    let short = BpeSettings { max_token_length: 1, ..settings.clone() };
+    assert!(matches!(bpe(short, &["ä€ ä€"]), Err(TrainError::VocabTooLarge { .. })));
+    let small = BpeSettings { vocab_size: 256 + 3, ..settings };
+    let error = bpe(small, &["äö€"]).unwrap_err();
+    assert!(matches!(error, TrainError::VocabTooSmall { size: 259, special: 0, alphabet: 260 }), "{error}");
+}
+
+#[test]
 fn superbpe_merges_across_words_after_the_transition() {
     let settings = BpeSettings {
         vocab_size: 266,
