@@ -23,6 +23,8 @@
 //! assert_eq!(tokenizer.decode(&[5, 5], Default::default())?, b"a a");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! The feature `gguf` opens files (`gguf::open`), and `explain` shows every step of an algorithm (`explain::Explainer`).
 
 #[cfg(any(test, feature = "explain"))]
 pub mod explain;

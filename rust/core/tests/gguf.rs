@@ -2,12 +2,14 @@
 //!
 //! `tests/test_gguf.py` has the same table of damaged files for the reader of the Python package.
 
+use std::fmt::Debug;
 use std::fs::{self, File};
 use std::io::Read;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use ggtok_core::gguf::{self, GgufError, Metadata, OpenError, Type, Value};
+use ggtok_core::gguf::{self, Array, GgufError, Metadata, OpenError, Type, Value};
 use ggtok_core::{DecodeOptions, EncodeOptions, Kind, Text, TokenId, Tokenizer, VocabularyError};
 use proptest::prelude::*;
 
@@ -130,6 +132,17 @@ fn both_byte_orders_give_the_same_tokenizer_and_values() -> Result<(), Box<dyn s
         assert_eq!((tokenizer.vocabulary().kind(), tokenizer.vocabulary().score(5)), (Kind::Spm, -0.5));
     }
     Ok(())
+}
+
+#[test]
+fn public_types_are_send_sync_and_unwind_safe() {
+    const fn assert<T: Send + Sync + UnwindSafe + RefUnwindSafe + Unpin + Debug>() {}
+    assert::<Array<'_>>();
+    assert::<GgufError>();
+    assert::<Metadata<'_>>();
+    assert::<OpenError>();
+    assert::<Type>();
+    assert::<Value<'_>>();
 }
 
 #[test]

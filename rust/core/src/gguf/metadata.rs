@@ -24,6 +24,7 @@ macro_rules! types {
         /// The type of a value, numbered as in the file.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[allow(missing_docs)]
+        #[non_exhaustive]
         pub enum Type {
             $($name = $number,)*
         }
@@ -74,6 +75,7 @@ types! {
 /// A value of a key.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
+#[non_exhaustive]
 pub enum Value<'a> {
     Uint8(u8),
     Int8(i8),
