@@ -39,14 +39,14 @@ def command(models: list[Model], as_json: bool) -> None:
 
 def facts(tokenizer: Tokenizer) -> dict[str, Any]:
     """All of it, for JSON."""
-    vocab = tokenizer.vocab
+    vocab, merges = tokenizer.vocab, tokenizer._merges()
     return {
         "name": tokenizer.metadata.get("general.name"),
         "kind": vocab.kind,
         "model": vocab.model,
         "pre": vocab.pre,
         "size": len(vocab),
-        "merges": len(vocab.merges),
+        "merges": 0 if merges is None else len(merges),
         "attributes": _attributes(tokenizer),
         "special": {
             name: {"id": id, "piece": lossless(tokenizer.piece(id))}
