@@ -68,6 +68,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         give_up_output()
+        if argv is None:
+            os._exit(130)  # at once: freeing a tokenizer and long lists takes longer than people wait
         return 130
     except click.UsageError as error:
         # What click's parser found has a context, and its help says more.

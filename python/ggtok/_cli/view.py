@@ -14,6 +14,7 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -125,6 +126,8 @@ class View:
 
     def _clear(self) -> None:
         self._pieces, self._ids, self._filled = Text(), Text(), 0
+        self._gaps = 0, 0
+        """The spaces that part the last cell from the next one, in the line of pieces and in that of ids."""
 
     def add(self, ids: Iterable[int]) -> None:
         """Takes the next tokens."""
@@ -137,20 +140,19 @@ class View:
         self.num_tokens += 1
         label = str(id)
         for cell in _cut(parts, self.width):
-            width = max(sum(unit.width for unit in cell), len(label))
+            room = sum(unit.width for unit in cell)
+            width = max(room, len(label))
             if self._filled and self._filled + 1 + width > self.width:
                 self._end_row()
             if self._filled:
-                self._pieces.append(" ")
-                self._ids.append(" ")
+                self._pieces.append(" " * self._gaps[0])
+                self._ids.append(" " * self._gaps[1])
                 self._filled += 1
-            room = width
-            for unit in cell:
-                mark = getattr(self.palette, unit.kind) if unit.kind and not is_special else ""
-                self._pieces.append(unit.text, f"{style} {mark}".strip())
-                room -= unit.width
-            self._pieces.append(" " * room)
-            self._ids.append(label.ljust(width), self.palette.id)
+            for kind, alike in groupby(cell, lambda unit: unit.kind):
+                mark = getattr(self.palette, kind) if kind and not is_special else ""
+                self._pieces.append("".join(unit.text for unit in alike), f"{style} {mark}".strip())
+            self._ids.append(label, self.palette.id)
+            self._gaps = width - room + 1, width - len(label) + 1
             self._filled += width
             label = ""
         if any(unit.text in MARKS["\n"] for unit in parts):
@@ -172,10 +174,12 @@ class View:
             self.console.print(line, soft_wrap=True)
         self._clear()
 
-    def end(self) -> None:
-        """Prints what does not fill a line."""
+    def end(self, *, total: bool = False) -> None:
+        """Prints what does not fill a line, and perhaps the number of tokens."""
         if self._filled:
             self._end_row()
+        if total:
+            self.console.print(f"{self.num_tokens} token{'' if self.num_tokens == 1 else 's'}", style="dim")
 
 
 def _cut(parts: list[Unit], width: int) -> Iterator[list[Unit]]:
@@ -239,7 +243,7 @@ SVG = """\
 """rich's picture without the fonts that it loads from a server."""
 
 
-def picture(tokenizer: Tokenizer, text: str, command: str, *, dark: bool, width: int = 76) -> str:
+def picture(tokenizer: Tokenizer, ids: Iterable[int], command: str, *, dark: bool, width: int = 76) -> str:
     """The view as an SVG picture, as a terminal shows it after a command. The same arguments give the same bytes."""
     console = Console(
         record=True,
@@ -248,12 +252,13 @@ def picture(tokenizer: Tokenizer, text: str, command: str, *, dark: bool, width:
         force_terminal=True,
         color_system="truecolor",
         no_color=False,
+        legacy_windows=False,
         highlight=False,
         markup=False,
         emoji=False,
     )
     console.print(f"$ {command}", soft_wrap=True)
     view = View(tokenizer, console)
-    view.add(tokenizer.encode(text))
-    view.end()
+    view.add(ids)
+    view.end(total=True)
     return console.export_svg(title="", theme=DARK if dark else LIGHT, code_format=SVG, unique_id="ggtok")

@@ -89,7 +89,7 @@ def command(
 
         view = View(tokenizer, console())
         view.add(ids)
-        view.end()
+        view.end(total=True)
     else:
         writer = Writer()
         writer.write(prompt.encode("utf-8", "surrogatepass"))

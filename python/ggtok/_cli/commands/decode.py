@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ... import StreamDecoder
-from ..inputs import Source, kind, naming, parse_json, parse_json_values, sources
+from ..inputs import PART, Source, kind, naming, parse_json, parse_json_values, sources
 from ..options import Model, as_json, takes_model
 from ..output import Writer, lossless, print_json
 
@@ -74,17 +74,19 @@ def _texts(source: Source, lines: bool) -> Iterator[tuple[int | None, Iterable[l
         for batch in source.lines():
             for line, data in batch:
                 where = source.at(line)
-                is_json = data.lstrip()[:1] == b"{"
-                yield line, [_field(parse_json(data, where), where) if is_json else _numbers(data, where)]
+                if data.lstrip()[:1] == b"{":
+                    yield line, [_field(parse_json(data, where), where)]
+                else:
+                    parts = (data[start : start + PART] for start in range(0, len(data), PART))
+                    yield line, _numbers_of(parts, where)
         return
-    parts = source.parts()
-    first = next((part for part in parts if part.strip()), b"")
-    parts = chain((first,), parts)
+    rest = source.parts()
+    first = next((part for part in rest if part.strip()), b"")
     if first.lstrip()[:1] == b"{":
-        for line, value in parse_json_values(b"".join(parts), source.name):
+        for line, value in parse_json_values(first + b"".join(rest), source.name):
             yield line, [_field(value, source.at(line))]
     else:
-        yield None, _numbers_of(parts, source.name)
+        yield None, _numbers_of(chain((first,), rest), source.name)
 
 
 def _numbers_of(parts: Iterable[bytes], where: str) -> Iterator[list[int]]:

@@ -75,8 +75,7 @@ def _show(tokenizer: Tokenizer, sources: list[Source], rows: Rows | None, specia
         if rows is None:
             for ids in _ids(tokenizer, source.parts(), special):
                 view.add(ids)
-            view.end()
-            output.print(f"{view.num_tokens} token{'' if view.num_tokens == 1 else 's'}", style="dim")
+            view.end(total=True)
         else:
             for _, text in source.texts(rows):
                 view.add(tokenizer.encode(text, **special))

@@ -1,0 +1,190 @@
+"""The token view, and what the command line does on a terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pexpect  # type: ignore[import-untyped]
+import pytest
+from ggtok import Tokenizer
+from ggtok._cli.view import MIN_WIDTH, View, picture, units
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+from terminals import on_terminal
+
+BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
+TOKENIZERS = {name: Tokenizer.builtin(name) for name in BUILTIN}
+ENCODE = ("encode", "--builtin", "bpe")
+
+
+@pytest.mark.parametrize(
+    ("piece", "shown"),
+    [
+        (b"What", [("What", "")]),
+        (b" is", [("·", "mark"), ("is", "")]),
+        (b"\t\r\n", [("→␍↵", "mark")]),
+        (b"\x1b[31m\x7f\x00", [("\\x1b", "mark"), ("[31m", ""), ("\\x7f\\x00", "mark")]),
+        (b"\xf0\x9f", [("\\xf0\\x9f", "byte")]),
+        (b"a\xe6\xbc", [("a", ""), ("\\xe6\\xbc", "byte")]),
+        ("漢".encode(), [("漢", "")]),
+        ("e\u0301".encode(), [("e\u0301", "")]),
+        ("\u0301e".encode(), [("◌\u0301e", "")]),
+        (" \u0301".encode(), [("·", "mark"), ("◌\u0301", "")]),
+        ("👩\u200d💻".encode(), [("👩", ""), ("\\u200d", "mark"), ("💻", "")]),
+        ("❤\ufe0f".encode(), [("❤", ""), ("\\ufe0f", "mark")]),
+        ("👍🏽".encode(), [("👍", ""), ("\\U0001f3fd", "mark")]),
+        ("\u202eabc\u00a0\u3000".encode(), [("\\u202e", "mark"), ("abc", ""), ("\\xa0\\u3000", "mark")]),
+        (b"", []),
+    ],
+    ids=ascii,
+)
+def test_what_is_shown_for_a_piece(piece: bytes, shown: list[tuple[str, str]]) -> None:
+    joined: list[tuple[str, str]] = []
+    for text, _, kind in units(piece):
+        if joined and joined[-1][1] == kind:
+            joined[-1] = joined[-1][0] + text, kind
+        else:
+            joined.append((text, kind))
+    assert joined == shown
+
+
+@given(st.binary(max_size=30) | st.text(max_size=20).map(lambda text: text.encode("utf-8", "surrogatepass")))
+def test_a_terminal_gets_nothing_that_it_obeys(piece: bytes) -> None:
+    for encoding in ("utf-8", "ascii", "latin-1"):
+        for text, width, _ in units(piece, encoding):
+            assert text.isprintable()
+            assert text.encode(encoding)
+            assert width == max(sum(map(cell_len, text.replace("◌", ""))), 1)
+
+
+def rows(tokenizer: Tokenizer, ids: list[int], width: int) -> list[str]:
+    """The lines of the view without colours."""
+    out = io.StringIO()
+    view = View(tokenizer, Console(file=out, width=width, color_system=None))
+    view.add(ids)
+    view.end()
+    return out.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+@given(st.text(max_size=60), st.integers(1, 60))
+def test_the_view_has_every_token_in_its_width(name: str, text: str, width: int) -> None:
+    tokenizer = TOKENIZERS[name]
+    ids = tokenizer.encode(text)
+    lines = rows(tokenizer, ids, width)
+    assert [int(id) for line in lines[1::2] for id in line.split()] == ids
+    for line in lines:
+        assert sum(cell_len(char) for char in line.replace("◌", "")) <= max(width, MIN_WIDTH, 10)
+    # The pieces, put together, are those of the ids: a space between cells is no mark.
+    pieces = "".join(lines[0::2]).replace(" ", "")
+    assert pieces == "".join(unit.text for id in ids for unit in units(tokenizer.piece(id)))
+
+
+def test_ids_are_below_their_pieces() -> None:
+    tokenizer = TOKENIZERS["bpe"]
+    assert rows(tokenizer, tokenizer.encode("What is\nLoRA?"), 80) == [
+        "What ·is  ↵",
+        "9713 5981 198",
+        "L  o  RA   ?",
+        "43 78 9612 30",
+    ]
+    assert rows(tokenizer, tokenizer.encode("What is"), 9) == ["What ·is", "9713 5981"]
+    assert rows(tokenizer, tokenizer.encode("What is"), 8) == ["What", "9713", "·is", "5981"]
+    special = [tokenizer.vocab.bos_id or 0]
+    assert rows(tokenizer, special, 10) == ["<|endoftex", str(special[0]), "t|>", ""]
+
+
+def test_on_a_terminal() -> None:
+    shown = on_terminal(*ENCODE, "--parse-special", "-p", "What is\x1b[31m<|im_end|>", width=60)
+    assert shown.code == 0
+    assert "\x1b[31m<" not in shown.raw
+    assert re.search(r"\x1b\[38;5;16;48;5;153mWhat\x1b\[0m", shown.raw)
+    assert re.search(r"\x1b\[1;38;5;231;48;5;90m<\|im_end\|>\x1b\[0m", shown.raw)
+    head, ids, count = shown.text.splitlines()
+    assert head.split() == ["What", "·is", r"\x1b", "[", "3", "1", "m", "<|im_end|>"]
+    assert ids.split()[:2] == ["9713", "5981"]
+    assert count == "8 tokens"
+
+
+@pytest.mark.parametrize(
+    ("variables", "colors"),
+    [
+        ({}, True),
+        ({"NO_COLOR": "1"}, False),
+        ({"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+        ({"NO_COLOR": ""}, True),
+        ({"TERM": "linux"}, True),
+        ({"TERM": "dumb"}, False),
+    ],
+    ids=str,
+)
+def test_colors(variables: dict[str, str], colors: bool) -> None:
+    shown = on_terminal(*ENCODE, "-p", "a b", **variables)  # type: ignore[arg-type]
+    assert shown.text == "a  ·b\n64 5920\n2 tokens\n"
+    assert bool(re.search(r"\x1b\[[0-9;]*4[0-9]", shown.raw)) == colors
+    assert ("\x1b" in shown.raw) == (variables.get("TERM") != "dumb")
+
+
+def test_into_a_pipe(tmp_path: Path) -> None:
+    def run(*arguments: str, **environment: str) -> bytes:
+        shown: bytes = pexpect.run(
+            f"sh -c '{sys.executable} -m ggtok encode --builtin bpe -p a {' '.join(arguments)} | cat'",
+            env=os.environ | environment,
+        )
+        return shown
+
+    assert run() == b"64\r\n"
+    assert run(FORCE_COLOR="1", NO_COLOR="") == b"64\r\n"
+    assert run("--view", TERM="dumb", FORCE_COLOR="") == b"a\r\n64\r\n1 token\r\n"
+    assert b"\x1b[" in run("--view", FORCE_COLOR="1", NO_COLOR="", TERM="xterm")
+    assert on_terminal(*ENCODE, "--ids", "-p", "a").raw == "64\r\n"
+
+
+def test_an_ascii_terminal() -> None:
+    shown = on_terminal(*ENCODE, "-p", "a ï\n", width=40, PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    assert shown.text.splitlines()[0].split() == ["a", "_", r"\xef", r"\n"]
+
+
+def test_decode_and_chat_escape_what_a_terminal_obeys() -> None:
+    ids = " ".join(map(str, TOKENIZERS["bpe"].encode("a\x1b[31mb\r\n\tc")))
+    assert on_terminal("decode", "--builtin", "bpe", "-p", ids).raw == "a\\x1b[31mb\\x0d\r\n\tc\r\n"
+    assert on_terminal("decode", "--builtin", "bpe", "-p", "198").raw == "\r\n"
+    assert "\x1b" not in on_terminal("chat", "--builtin", "bpe", "-p", "\x1b[2J").raw
+
+
+def test_a_hint_where_it_waits_for_the_keyboard() -> None:
+    child = pexpect.spawn(sys.executable, ["-m", "ggtok", "count", "--builtin", "bpe"], encoding="utf-8", timeout=60)
+    child.expect_exact("ggtok: reading standard input; end with Ctrl-D\r\n")
+    child.sendline("a b")
+    child.sendeof()
+    child.expect(r"\r\n3\r\n")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0
+    child = pexpect.spawn(sys.executable, ["-m", "ggtok", "encode", "--builtin", "bpe"], encoding="utf-8", timeout=60)
+    child.expect_exact("end with Ctrl-D\r\n")
+    child.sendintr()
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 130
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_picture_needs_no_network(dark: bool) -> None:
+    made = [picture(TOKENIZERS["bpe"], [9713, 5981], "ggtok encode", dark=dark) for _ in range(2)]
+    assert made[0] == made[1]
+    assert re.findall(r"https?://[^\"' ]*", made[0]) == ["http://www.w3.org/2000/svg"]
+    assert "@font-face" not in made[0]
+    assert "9713" in made[0]
+
+
+def test_the_pictures_are_current() -> None:
+    script = Path(__file__).parents[1] / "scripts" / "make_screenshot.py"
+    subprocess.run([sys.executable, script, "--check"], check=True)
