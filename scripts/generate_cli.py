@@ -39,7 +39,7 @@ EXIT_CODES = {
 VARIABLES = {
     "GGTOK_MODEL": "The GGUF file that answers where there is neither `-m` nor `--builtin`.",
     "NO_COLOR": "If it is set and not empty, nothing is coloured.",
-    "FORCE_COLOR": "If it is set and not empty, output is coloured also where it goes into a pipe.",
+    "FORCE_COLOR": "If it is set and not empty, tokens and explain's tables are coloured also in a pipe.",
     "COLUMNS": "The width of the terminal, if it is not to be asked for.",
     "TERM": "With `dumb`, nothing is coloured or moved.",
 }

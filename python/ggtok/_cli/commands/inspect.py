@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import Any
 
@@ -30,7 +31,7 @@ def command(models: list[Model], as_json: bool) -> None:
     for number, model in enumerate(models):
         tokenizer = opened(model)
         if as_json:
-            print_json(file=model.path, **facts(tokenizer))
+            print_json(file=model.path and lossless(os.fsencode(model.path)), **facts(tokenizer))
             continue
         if number:
             print()
