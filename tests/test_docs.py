@@ -112,7 +112,7 @@ def test_two_setup_commands() -> None:
         (command,) = fenced("sh", section(heading))
         assert command.count("\n") == 1
         assert command.startswith("python3 -m venv --clear .venv && .venv/bin/pip install ")
-        assert '.venv/bin/ggtok encode "What is LoRA?"' in command
+        assert '.venv/bin/ggtok encode -p "What is LoRA?"' in command
 
 
 def test_ci_takes_the_test_command_from_the_readme() -> None:

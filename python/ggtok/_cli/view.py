@@ -261,4 +261,5 @@ def picture(tokenizer: Tokenizer, ids: Iterable[int], command: str, *, dark: boo
     view = View(tokenizer, console)
     view.add(ids)
     view.end(total=True)
-    return console.export_svg(title="", theme=DARK if dark else LIGHT, code_format=SVG, unique_id="ggtok")
+    svg = console.export_svg(title="", theme=DARK if dark else LIGHT, code_format=SVG, unique_id="ggtok")
+    return svg.replace("rgba(255,255,255,0.35)", "rgba(128,128,128,0.5)")  # a frame that is seen on white too
