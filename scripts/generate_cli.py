@@ -20,6 +20,12 @@ MANUAL = ROOT / "ggtok.data/data/share/man/man1/ggtok.1"
 PAGE = ROOT / "docs/cli.md"
 BEGIN, END = "<!-- reference:begin, written by python scripts/generate_cli.py -->\n", "<!-- reference:end -->\n"
 
+INTRODUCTION = (
+    "Arguments are files, as in wc. A text itself is -p TEXT, and without either a command reads standard input. The "
+    "model is -m FILE, or the environment variable GGTOK_MODEL; without one, the embedded vocabulary bpe answers, and "
+    "standard error says so."
+)
+
 EXIT_CODES = {
     "0": "All went well. For `diff`: there is no difference.",
     "1": (
@@ -33,7 +39,7 @@ EXIT_CODES = {
 VARIABLES = {
     "GGTOK_MODEL": "The GGUF file that answers where there is neither `-m` nor `--builtin`.",
     "NO_COLOR": "If it is set and not empty, nothing is coloured.",
-    "FORCE_COLOR": "If it is set and not empty, output is coloured also where it goes into a pipe.",
+    "FORCE_COLOR": "If it is set and not empty, tokens and explain's tables are coloured also in a pipe.",
     "COLUMNS": "The width of the terminal, if it is not to be asked for.",
     "TERM": "With `dumb`, nothing is coloured or moved.",
 }
@@ -132,7 +138,7 @@ def manual() -> str:
         ".SH DESCRIPTION",
     ]
     whole = Page("ggtok", group)
-    lines += _paragraphs(whole.paragraphs) + _options(whole.options) + [".SH COMMANDS"]
+    lines += _paragraphs([INTRODUCTION]) + _options(whole.options) + [".SH COMMANDS"]
     for page in commands():
         lines += [f".SS {_roff(' '.join(page.usage))}", *_paragraphs(page.paragraphs), *_options(page.options)]
     for title, rows in (('"EXIT STATUS"', EXIT_CODES), ("ENVIRONMENT", VARIABLES)):

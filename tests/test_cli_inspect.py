@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
+import os
 import re
+import shutil
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -119,6 +122,14 @@ def test_check_goes_on_after_a_file_that_does_not_open(capsys: pytest.CaptureFix
     first, second = error.splitlines()
     assert first == "ggtok: error: absent.gguf: No such file or directory"
     assert second.startswith(f"ggtok: error: {broken}: ")
+    assert main(["check", "absent.gguf", "--json"]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert found == {"file": "absent.gguf", "error": "absent.gguf: No such file or directory"}
+    os.mkdir(tmp_path / "\udcff")
+    path = str(shutil.copy(path_of("bpe"), tmp_path / "\udcff/a.gguf"))
+    assert main(["check", path, "--json"]) == 0
+    file = json.loads(capsys.readouterr().out)["file"]
+    assert base64.b64decode(file["base64"]) == os.fsencode(path)
 
 
 # diff

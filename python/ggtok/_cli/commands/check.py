@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 
@@ -11,7 +12,7 @@ from ..._tokenizer import Tokenizer
 from ...errors import GgtokError, TokenizerWarning
 from ..files import takes_models
 from ..options import Model, as_json
-from ..output import print_json, printable, to_stderr
+from ..output import lossless, print_json, printable, to_stderr
 from ..table import print_pairs
 
 
@@ -30,20 +31,20 @@ def command(context: click.Context, models: list[Model], as_json: bool) -> None:
     code = 0
     for model in models:
         name = model.path or model.builtin or "bpe"
+        file = lossless(os.fsencode(name))
         try:
             findings = opened(model).check()
-        except GgtokError as error:
-            to_stderr(f"error: {error}")
-            code = 2
-            continue
-        except OSError as error:
-            to_stderr(f"error: {error.filename}: {error.strerror}" if error.filename else f"error: {error}")
+        except (GgtokError, OSError) as error:
+            message = f"{name}: {error.strerror}" if isinstance(error, OSError) else str(error)
+            to_stderr(f"error: {message}")
+            if as_json:
+                print_json(file=file, error=message)
             code = 2
             continue
         if any(finding.severity == "error" for finding in findings):
             code = max(code, 1)
         if as_json:
-            print_json(file=name, findings=[finding._asdict() for finding in findings])
+            print_json(file=file, findings=[finding._asdict() for finding in findings])
             continue
         lines = [*map(str, findings)] or ["nothing suspicious"]
         if sys.stdout.isatty():

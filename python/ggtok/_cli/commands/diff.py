@@ -12,7 +12,7 @@ from ..._tokenizer import Tokenizer
 from ..completion import GGUF
 from ..inputs import Source
 from ..options import as_json, takes_special
-from ..output import finite, print_json, printable
+from ..output import finite, lossless, print_json, printable
 
 
 @click.command(short_help="Show in what two files' tokenizers differ.")
@@ -43,7 +43,7 @@ def command(
     source = Source(file, b"" if text is None else os.fsencode(text))
     found = diff(first, second, None if file is None and text is None else source.read(), **special)
     if as_json:
-        print_json(a=a, b=b, **finite(found.to_dict()))
+        print_json(a=lossless(os.fsencode(a)), b=lossless(os.fsencode(b)), **finite(found.to_dict()))
     else:
         print("\n".join(map(printable, str(found).splitlines())))
     context.exit(int(bool(found)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import Any
 
@@ -30,7 +31,7 @@ def command(models: list[Model], as_json: bool) -> None:
     for number, model in enumerate(models):
         tokenizer = opened(model)
         if as_json:
-            print_json(file=model.path, **facts(tokenizer))
+            print_json(file=model.path and lossless(os.fsencode(model.path)), **facts(tokenizer))
             continue
         if number:
             print()
@@ -39,14 +40,14 @@ def command(models: list[Model], as_json: bool) -> None:
 
 def facts(tokenizer: Tokenizer) -> dict[str, Any]:
     """All of it, for JSON."""
-    vocab = tokenizer.vocab
+    vocab, merges = tokenizer.vocab, tokenizer._merges()
     return {
         "name": tokenizer.metadata.get("general.name"),
         "kind": vocab.kind,
         "model": vocab.model,
         "pre": vocab.pre,
         "size": len(vocab),
-        "merges": len(vocab.merges),
+        "merges": 0 if merges is None else len(merges),
         "attributes": _attributes(tokenizer),
         "special": {
             name: {"id": id, "piece": lossless(tokenizer.piece(id))}
