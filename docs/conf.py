@@ -23,6 +23,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.ext.napoleon import Config, GoogleDocstring
 from sphinx.pycode import ModuleAnalyzer
+from sphinx.util import logging
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -30,6 +31,8 @@ ELSEWHERE = {"changes": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
 """Pages that are files of the root."""
 NAPOLEON = Config(napoleon_use_rtype=False)
 REPOSITORY = "https://github.com/ggtok/ggtok"
+RAW = "https://raw.githubusercontent.com/ggtok/ggtok"
+SITE = "https://ggtok.readthedocs.io/en/latest/"
 
 
 def import_annotated() -> Any:
@@ -158,6 +161,13 @@ def without_builtins(app: Any, doctree: nodes.document) -> None:
             node.replace_self(nodes.Text(node["reftarget"]))
 
 
+def without_remote_images(app: Any, doctree: nodes.document) -> None:
+    """A page loads nothing from elsewhere."""
+    for image in doctree.findall(nodes.image):
+        if "://" in image["uri"]:
+            logging.getLogger("ggtok").warning("remote image %s", image["uri"], location=image)
+
+
 def find_trace_class(app: Any, env: Any, node: Any, content: Any) -> Any:
     """The classes of `ggtok.trace` have their own page, made from the Rust crate."""
     module, _, name = node.get("reftarget", "").rpartition(".")
@@ -177,6 +187,11 @@ def adapt_page(app: Any, page: str, source: list[str]) -> None:
     app.env.note_dependency(file)
     text = file.read_text(encoding="utf-8")
     pages = {ROOT / name: DOCS / f"{other}.md" for other, name in ELSEWHERE.items()}
+
+    # The README's addresses are absolute, and some tables are in it and on a page.
+    root = os.path.relpath(ROOT, file.parent)
+    text = re.sub(rf"{SITE}([\w/-]+)\.html", rf"{root}/docs/\1.md", text)
+    text = re.sub(rf"(?:{REPOSITORY}/blob|{RAW})/main/", f"{root}/", text)
 
     def replace(match: re.Match[str]) -> str:
         label, target, anchor = match.groups()
@@ -199,5 +214,6 @@ def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", from_google)
     app.connect("autodoc-process-signature", without_constructor)
     app.connect("doctree-read", without_builtins)
+    app.connect("doctree-read", without_remote_images)
     app.connect("missing-reference", find_trace_class)
     app.connect("source-read", adapt_page)
