@@ -59,7 +59,7 @@ def takes_model(function: Command) -> Command:
     @click.option(
         "-m", "--model", type=GGUF, metavar="FILE", envvar="GGTOK_MODEL", show_envvar=True, help="A GGUF file."
     )
-    @click.option("--builtin", type=click.Choice(BUILTIN), help="An embedded vocabulary, if no file is given: bpe.")
+    @click.option("--builtin", type=click.Choice(BUILTIN), help="An embedded vocabulary. Default, without a file: bpe.")
     @click.option(
         "--override-kv",
         metavar="KEY=TYPE:VALUE",
