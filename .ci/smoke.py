@@ -2,7 +2,7 @@
 
 python .ci/smoke.py                  # the ggtok that is installed
 python .ci/smoke.py --wheel dist     # installs the fitting wheel of a folder first, or else the sdist that is there
-python .ci/smoke.py --tests          # then the tests that need no other tokenizer; needs pytest, hypothesis, numpy, gguf
+python .ci/smoke.py --tests          # then tests; needs pytest, hypothesis, numpy and gguf
 
 Each text is encoded by the fast code and by `explain`, which shares no algorithm with it, so a platform on which one of
 them is wrong does not pass.

@@ -157,13 +157,19 @@ def page() -> str:
         "distribution hold besides.\n\n"
         f"{UNICODE}\n{VOCABULARIES}\n{STANDARD_LIBRARY}\n"
         "## Rust crates\n\nThe extension module in a wheel contains these. The source distribution does not.\n\n"
-        "| crate | its licences | taken |\n| --- | --- | --- |\n" + "".join(rows) + "\n## Texts\n\n" + "\n".join(sections)
+        "| crate | its licences | taken |\n| --- | --- | --- |\n"
+        + "".join(rows)
+        + "\n## Texts\n\n"
+        + "\n".join(sections)
     )
 
 
 def expression() -> str:
     """The SPDX expression for a wheel: MIT, and what its parts need."""
-    taken = {licence for package in linked() for licence in licences(package["license"])} | {"Apache-2.0", "Unicode-3.0"}
+    taken = {licence for package in linked() for licence in licences(package["license"])} | {
+        "Apache-2.0",
+        "Unicode-3.0",
+    }
     return " AND ".join(["MIT", *sorted(taken - {"MIT"})])
 
 

@@ -59,7 +59,9 @@ def test_one_version() -> None:
     assert {crate["version"] for crate in lock if crate["name"].startswith("ggtok-")} == {VERSION}
     citation = ROOT / "CITATION.cff"
     if citation.exists():
-        assert re.findall(r"^version: *[\"']?([^\"'\s]+)", citation.read_text(encoding="utf-8"), re.MULTILINE) == [VERSION]
+        assert re.findall(r"^version: *[\"']?([^\"'\s]+)", citation.read_text(encoding="utf-8"), re.MULTILINE) == [
+            VERSION
+        ]
 
 
 def test_the_installed_version() -> None:
@@ -159,7 +161,15 @@ def test_a_wheel(path: Path) -> None:
 def test_the_source_distribution(path: Path) -> None:
     with tarfile.open(path) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    needed = {"Cargo.toml", "Cargo.lock", "pyproject.toml", "README.md", "LICENSE", "THIRD-PARTY-NOTICES.md", "PKG-INFO"}
+    needed = {
+        "Cargo.toml",
+        "Cargo.lock",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "THIRD-PARTY-NOTICES.md",
+        "PKG-INFO",
+    }
     assert names >= needed | {f"python/{name}" for name in FILES}
     sources = {
         source.relative_to(ROOT).as_posix()

@@ -14,6 +14,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 /// Whether to stop. It is asked often: about once per thousand steps of an algorithm.
 type Question = Rc<dyn Fn() -> bool>;
@@ -115,6 +116,30 @@ pub(crate) fn sort_unstable_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &
     });
 }
 
+/// What a cell holds; made first, if need be, without a question.
+///
+/// Another thread that wants it too waits inside the cell. If the question waited for that thread, for example for a
+/// lock such as Python's GIL that it holds, neither could go on.
+#[inline]
+pub(crate) fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+    cell.get().unwrap_or_else(|| {
+        let made = || {
+            let _restored = Silence(IS_ASKED.replace(false));
+            make()
+        };
+        cell.get_or_init(made)
+    })
+}
+
+/// Asks again when dropped, if it was so before.
+struct Silence(bool);
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        IS_ASKED.set(self.0);
+    }
+}
+
 #[cold]
 fn ask() {
     // Cloned, because the question may run anything, even another `interruptible`.
@@ -129,8 +154,9 @@ mod tests {
     use std::cell::Cell;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::rc::Rc;
+    use std::sync::OnceLock;
 
-    use super::{IS_ASKED, Interrupted, check, interruptible};
+    use super::{IS_ASKED, Interrupted, check, interruptible, once};
 
     /// Steps until `stop` is true for the third time.
     fn stopped_after_three() -> (Result<(), Interrupted>, u32) {
@@ -158,6 +184,20 @@ mod tests {
     #[test]
     fn work_that_nobody_stops_returns_its_result() {
         assert_eq!(interruptible(|| false, || (check(), 7).1), Ok(7));
+    }
+
+    #[test]
+    fn nothing_is_asked_while_a_cell_is_filled() {
+        let cell = OnceLock::new();
+        let fill = || *once(&cell, || (check(), 7).1);
+        assert_eq!(interruptible(|| true, fill), Ok(7));
+        assert_eq!(interruptible(|| true, || (fill(), check())), Err(Interrupted));
+        let unwinding = || *once(&OnceLock::<()>::new(), || panic!("a bug"));
+        assert_eq!(
+            interruptible(|| true, || (catch_unwind(AssertUnwindSafe(unwinding)).is_err(), check())),
+            Err(Interrupted)
+        );
+        assert!(!IS_ASKED.get());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::detokenizer::{PieceOrder, TokenPieces, detokenize};
 use crate::error::{EncodeError, TokenIndexError, VocabularyError};
-use crate::interrupt;
+use crate::interrupt::{self, once};
 use crate::model::Fragment;
 use crate::model::any::{AnyModel, AnyScratch};
 use crate::model::lengths::Lengths;
@@ -144,7 +144,7 @@ impl Tokenizer {
     /// The bytes that each token decodes to.
     pub(crate) fn pieces(&self) -> &TokenPieces {
         // Where building them can fail they were built at load.
-        self.pieces.get_or_init(|| TokenPieces::new(&self.vocabulary).unwrap_or_default())
+        once(&self.pieces, || TokenPieces::new(&self.vocabulary).unwrap_or_default())
     }
 
     /// The tokens of a text.
@@ -256,7 +256,7 @@ impl Tokenizer {
         ids: &mut Vec<TokenId>,
         sink: &mut S,
     ) -> bool {
-        let Some(lengths) = self.lengths.get_or_init(|| self.model.lengths(&self.vocabulary)) else { return false };
+        let Some(lengths) = once(&self.lengths, || self.model.lengths(&self.vocabulary)) else { return false };
         fragment.is_utf8 = fragment.is_utf8 || std::str::from_utf8(fragment.text).is_ok();
         if !fragment.is_utf8 {
             return false;
@@ -332,7 +332,7 @@ impl Tokenizer {
     }
 
     fn piece_order(&self) -> &PieceOrder {
-        self.piece_order.get_or_init(|| PieceOrder::new(self.pieces(), self.vocabulary.len()))
+        once(&self.piece_order, || PieceOrder::new(self.pieces(), self.vocabulary.len()))
     }
 
     /// Checks that the vocabulary has a token with this id.

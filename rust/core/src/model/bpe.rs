@@ -29,6 +29,7 @@ use super::merging::Merging;
 use super::merging::pair_memo::PairMemo;
 use super::{Fragment, Model, ModelScratch};
 use crate::error::VocabularyError;
+use crate::interrupt::once;
 use crate::normalizer::rewritten::Rewritten;
 use crate::pretokenizer::{Family, LINES, Learned, SettledPieces, Splitter};
 use crate::sink::{Sink, TokenId};
@@ -110,7 +111,7 @@ impl Model for Bpe {
     fn settled(&self, _: &Vocabulary, text: &[u8]) -> usize {
         let text = Rewritten::canonical(&text[..complete_len(text)], 0, false, true);
         let bytes = &text.text[..];
-        let mut settled = self.settled_pieces.get_or_init(|| SettledPieces::new(self.family)).last_cut(bytes);
+        let mut settled = once(&self.settled_pieces, || SettledPieces::new(self.family)).last_cut(bytes);
         if let Symbols::Characters(characters) = &self.symbols
             && self.family.patterns == [LINES]
             && bytes.get(settled).is_some_and(|&first| first != b'\n')

@@ -33,7 +33,7 @@ use super::cache::words::WordCache;
 use super::lengths::Lengths;
 use super::{Fragment, Model, ModelScratch};
 use crate::error::VocabularyError;
-use crate::interrupt::Ticker;
+use crate::interrupt::{Ticker, once};
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::sink::{Sink, TokenId};
 use crate::trie::DoubleArray;
@@ -189,7 +189,7 @@ impl Plamo2 {
     }
 
     fn junctions(&self, vocabulary: &Vocabulary) -> &Junctions {
-        self.junctions.get_or_init(|| {
+        once(&self.junctions, || {
             let mut junctions = JunctionsBuilder::new(false);
             vocabulary.keys().iter().for_each(|text| junctions.add_characters(text));
             junctions.finish()

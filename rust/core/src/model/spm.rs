@@ -23,6 +23,7 @@ use super::merging::symbol::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
 use super::merging::{Merging, SymbolSpan, runs};
 use super::{Fragment, Model, ModelScratch};
 use crate::error::VocabularyError;
+use crate::interrupt::once;
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::sink::{Sink, TokenId};
 use crate::unicode::utf8::{self, sure_stretches};
@@ -103,7 +104,7 @@ impl Model for Spm {
             &rewritten
         };
 
-        let tables = self.tables.get_or_init(|| Tables::new(vocabulary));
+        let tables = once(&self.tables, || Tables::new(vocabulary));
         let (bytes, sink) = (&text.text[..], &mut Traced { sink, text });
         let mut pass = Pass { spm: self, vocabulary, tables, merger };
         if S::SPANS || !is_utf8 {
@@ -131,7 +132,7 @@ impl Model for Spm {
 
     /// The last place that no token crosses, in text whose characters are certain.
     fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize {
-        let junctions = &self.tables.get_or_init(|| Tables::new(vocabulary)).junctions;
+        let junctions = &once(&self.tables, || Tables::new(vocabulary)).junctions;
         let mut stretches = sure_stretches(text).into_iter().rev();
         stretches.find_map(|range| junctions.last_cut(text, range, |_| true)).unwrap_or(0)
     }
