@@ -106,7 +106,7 @@ def test_licences_of_an_expression(expression: str, taken: list[str]) -> None:
 
 
 def test_an_unknown_licence_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no licence of 'GPL-3.0-only' is known"):
+    with pytest.raises(ValueError, match=r"no licence of 'GPL-3.0-only' is known"):
         notices.licences("GPL-3.0-only")
 
 
