@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import maturin
+import maturin  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 HELP = """
 ggtok could not be built from source: there is no Rust (`cargo`) here, and none could be downloaded.

@@ -63,6 +63,7 @@ RUN = [
     ("docs/evaluate.md", 4),
     ("docs/explain-page.md", 4),
     ("docs/explain.md", 10),
+    ("docs/free-threading.md", 4),
     ("docs/how/bpe.md", 7),
     ("docs/how/detokenizing.md", 7),
     ("docs/how/index.md", 2),

@@ -272,6 +272,7 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
         lambda **arguments: trainer().push_file(**arguments),
         {"block": b"a b", "is_last": True, "path": "a", "start": 0},
     ),
+    "_ggtok.Trainer.finish_counting": (lambda: trainer().finish_counting(), {}),
     "_ggtok.Trainer.finish": (lambda: trainer().finish(), {}),
     "train": (
         ggtok.train,

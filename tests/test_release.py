@@ -156,7 +156,7 @@ def test_a_wheel(path: Path) -> None:
     assert metadata["Version"] == VERSION
     assert metadata["License-Expression"] == PROJECT["license"]
     assert metadata.get_all("License-File") == PROJECT["license-files"]
-    assert {url.split(",")[0] for url in metadata.get_all("Project-URL")} == PROJECT["urls"].keys()
+    assert {url.split(",")[0] for url in metadata.get_all("Project-URL", [])} == PROJECT["urls"].keys()
 
 
 @pytest.mark.parametrize("path", built("*.tar.gz"))

@@ -171,11 +171,11 @@ def evaluate(
     ... ))
     text  tokenizer  tokens  bytes/token  tokens/word  unknown  byte fallback   used  parity
     en    bpe             7         4.43         1.17    0.00%          0.00%  0.05%    1.00
-          unigram         7         4.43         1.17    0.00%          0.00%  0.06%    1.00
+          unigram         8         3.88         1.33    0.00%          0.00%  0.07%    1.00
     de    bpe            13         2.08         2.60    0.00%          0.00%  0.10%    1.86
-          unigram        12         2.25         2.40    0.00%          0.00%  0.10%    1.71
+          unigram        11         2.45         2.20    0.00%          0.00%  0.09%    1.38
     all   bpe            20         2.90         1.82    0.00%          0.00%  0.15%
-          unigram        19         3.05         1.73    0.00%          0.00%  0.15%
+          unigram        19         3.05         1.73    0.00%          0.00%  0.14%
     """
     named = _named_tokenizers(tokenizers)
     sources: dict[str, TextSource] = dict(texts) if isinstance(texts, Mapping) else {"text": texts}

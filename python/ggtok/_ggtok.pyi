@@ -929,7 +929,7 @@ class Trainer:
         min_frequency: int,
         charsmap: bytes,
     ) -> Trainer:
-        """A trainer of SPM. `pieces` are the settings that Unigram has too."""
+        """A trainer of SPM."""
 
     @staticmethod
     def unigram(
@@ -945,7 +945,7 @@ class Trainer:
         num_sub_iterations: int,
         charsmap: bytes,
     ) -> Trainer:
-        """A trainer of Unigram. `pieces` are the settings that SPM has too."""
+        """A trainer of Unigram."""
 
     @staticmethod
     def wordpiece(
