@@ -8,6 +8,7 @@ project). Tests that need it are skipped if it is absent, and the last lines of 
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -19,6 +20,9 @@ from hypothesis import HealthCheck, settings
 
 SHARED = Path(os.environ.get("GGTOK_SHARED") or Path(__file__).parents[2] / "shared").resolve()
 ABSENT = f"no shared material at {SHARED} (set GGTOK_SHARED)"
+
+# A shell that runs the tests in the background lets them ignore Ctrl-C, which some of them send.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("fast", max_examples=60, deadline=None, derandomize=True, database=None)
 settings.register_profile(

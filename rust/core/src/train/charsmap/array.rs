@@ -37,8 +37,9 @@ pub(super) fn build<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> Result<V
     let mut places: Vec<Option<usize>> = vec![None; states.len()];
     let mut ticker = Ticker::default();
     array.add_block()?;
-    // The root is unit 0, which is no child.
+    // The root is unit 0, which is no child. Its own place is another, or sentencepiece refuses the array.
     array.is_taken[0] = true;
+    array.is_place[0] = true;
     let mut waiting = vec![root];
     while let Some(state) = waiting.pop() {
         ticker.tick();
