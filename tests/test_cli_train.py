@@ -254,11 +254,12 @@ def test_ctrl_c(command: str, tmp_path: Path) -> None:
     """The command ends soon, with nothing written and nothing left behind."""
     text = tmp_path / "text"
     text.write_text("".join(f"word{number} and {number * 7919} more\n" for number in range(1_000_000)))
+    texts = [str(text)] * 1000  # work for minutes
     output = tmp_path / "out.gguf"
     output.write_text("as before")
     arguments = {
-        "train": [str(text), "-o", str(output), "--vocab-size", "30000"],
-        "evaluate": [str(text), "--builtin", "unigram", "--svg", str(output)],
+        "train": [*texts, "-o", str(output), "--vocab-size", "30000"],
+        "evaluate": [*(f"{n}={text}" for n in range(1000)), "--builtin", "unigram", "--svg", str(output)],
         "bench": [str(text), "--builtin", "unigram", "--seconds", "100"],
         "check": [str(VOCABULARIES / "bpe.gguf")] * 2000,
     }[command]
