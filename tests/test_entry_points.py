@@ -25,6 +25,7 @@ from typing import Any
 import ggtok
 import pytest
 from ggtok import _ggtok
+from ggtok._train import DEFAULTS, _core_settings
 from oracles.gguf_vocab import Vocab
 
 
@@ -116,26 +117,16 @@ TRAINER: dict[str, Any] = {
     "threads": 2,
     "memory": None,
     "progress": None,
-    "min_frequency": 1,
-    "max_token_length": 9,
 }
-SPM_TRAINER = {name: value for name, value in TRAINER.items() if name != "min_frequency"} | {
-    "byte_fallback": True,
-    "character_coverage": 1.0,
-    "split_by_whitespace": True,
-    "split_by_unicode_script": True,
-    "split_by_number": True,
-    "split_digits": True,
-    "allow_whitespace_only_pieces": True,
-    "add_space_prefix": True,
-    "remove_extra_whitespaces": False,
-    "charsmap": b"",
-}
-BPE_TRAINER = TRAINER | {"pre": "gpt-2", "special_first": True, "transition": None}
+
+
+def settings_of(kind: str, **changes: object) -> dict[str, Any]:
+    """What `ggtok.train` passes to a trainer."""
+    return TRAINER | _core_settings(kind, DEFAULTS[kind] | changes)
 
 
 def trainer() -> _ggtok.Trainer:
-    return _ggtok.Trainer.bpe(**BPE_TRAINER)
+    return _ggtok.Trainer.bpe(**settings_of("bpe"))
 
 
 ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -257,16 +248,13 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.RawTrace.json": (RAW_TRACE.json, {}),
     "_ggtok.RawTrace.tokens": (RAW_TRACE.tokens, {}),
     "_ggtok.RawTrace.why": (RAW_TRACE.why, {"start": 0, "end": 1}),
-    "_ggtok.Trainer.bpe": (_ggtok.Trainer.bpe, BPE_TRAINER),
-    "_ggtok.Trainer.spm": (_ggtok.Trainer.spm, SPM_TRAINER | {"min_frequency": 1}),
+    "_ggtok.Trainer.bpe": (_ggtok.Trainer.bpe, settings_of("bpe", whole_characters=True)),
+    "_ggtok.Trainer.spm": (_ggtok.Trainer.spm, settings_of("spm")),
     "_ggtok.Trainer.unigram": (
         _ggtok.Trainer.unigram,
-        SPM_TRAINER | {"seed_size": 99, "shrinking_factor": 0.75, "num_sub_iterations": 1},
+        settings_of("unigram", normalization="identity", seed_size=99, num_sub_iterations=1),
     ),
-    "_ggtok.Trainer.wordpiece": (
-        _ggtok.Trainer.wordpiece,
-        TRAINER | {"by_likelihood": True, "lowercase": True, "strip_accents": True},
-    ),
+    "_ggtok.Trainer.wordpiece": (_ggtok.Trainer.wordpiece, settings_of("wordpiece", by="likelihood")),
     "_ggtok.Trainer.push": (lambda **arguments: trainer().push(**arguments), {"texts": ["a b"], "first": 0}),
     "_ggtok.Trainer.push_file": (
         lambda **arguments: trainer().push_file(**arguments),
@@ -578,6 +566,14 @@ def walk() -> dict[str, int]:
 
 def test_every_entry_point_is_known() -> None:
     assert entry_points() - set(ARGUMENTS) == set()
+
+
+@pytest.mark.parametrize("name", [name for name in ARGUMENTS if name.startswith("_ggtok.Trainer.")])
+def test_trainers_take_their_own_arguments(name: str) -> None:
+    """Otherwise the walk would get no further than the signature."""
+    function, arguments = ARGUMENTS[name]
+    with contextlib.suppress(ggtok.TrainingError):  # the corpus is empty
+        function(**arguments)
 
 
 @pytest.mark.filterwarnings("ignore")
