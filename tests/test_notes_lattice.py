@@ -58,7 +58,7 @@ def test_note_000_the_charsmap(shared: Path) -> None:
     assert (walk[0]["lcheck"], walk[0]["leaf"], walk[0]["matched"]) == (ord("W"), False, True)
     assert walk[0]["node"] ^ walk[0]["base"] ^ ord("h") == walk[1]["node"] == 554
     assert (walk[1]["lcheck"] != ord("h"), walk[1]["matched"]) == (True, False)
-    # The text stays as it is, but for its spaces.
+    # The text stays as it is, except its spaces.
     assert {prefix["outcome"] for prefix in shown["prefixes"]} == {"copied"}
     assert [prefix["appended"] for prefix in shown["prefixes"]][:3] == ["▁W", "h", "a"]
     assert shown["normalized"] == "▁What▁is▁LoRA?"

@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from .completion import GGUF
 from .inputs import Source
-from .options import Command, Model, takes_model
+from .options import Command, Model, is_typed, takes_model
 
 
 class OutputFile(click.ParamType[str]):
@@ -42,18 +42,12 @@ def takes_models(function: Command) -> Command:
     @takes_model
     @functools.wraps(function)
     def command(*args: Any, files: tuple[str, ...], model: Model, **others: Any) -> Any:
-        context = click.get_current_context()
-        if files and any(is_typed(context, name) for name in ("model", "builtin")):
+        if files and any(map(is_typed, ("model", "builtin"))):
             raise click.ClickException("the model is given twice: as an argument and with -m or --builtin")
         models = [Model(file, None, model.overrides) for file in files] or [model]
         return function(*args, models=models, **others)
 
     return command  # type: ignore[return-value]
-
-
-def is_typed(context: click.Context, parameter: str) -> bool:
-    """Whether a parameter is on the command line, and not from the environment."""
-    return context.get_parameter_source(parameter) is click.core.ParameterSource.COMMANDLINE
 
 
 def text_path(argument: str) -> Path:

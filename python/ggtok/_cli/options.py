@@ -69,12 +69,17 @@ def takes_model(function: Command) -> Command:
     @functools.wraps(function)
     def command(*args: Any, model: str | None, builtin: str | None, override_kv: tuple[str, ...], **others: Any) -> Any:
         if builtin is not None and model is not None:
-            if click.get_current_context().get_parameter_source("model") is ParameterSource.COMMANDLINE:
+            if is_typed("model"):
                 raise click.ClickException("-m and --builtin: give one of the two")
             model = None
         return function(*args, model=Model(model, builtin, override_kv), **others)
 
     return command  # type: ignore[return-value]
+
+
+def is_typed(parameter: str) -> bool:
+    """Whether a parameter of the running command is on the command line, and not from the environment."""
+    return click.get_current_context().get_parameter_source(parameter) is ParameterSource.COMMANDLINE
 
 
 def takes_special(function: Command) -> Command:
@@ -100,6 +105,14 @@ def shows_view(function: Command) -> Command:
         return function(*args, view=sys.stdout.isatty() if view is None else view, **others)
 
     return command  # type: ignore[return-value]
+
+
+def pair(option: str, written: str) -> tuple[str, str]:
+    """NAME=VALUE, as a repeatable option takes it."""
+    name, equals, value = written.partition("=")
+    if not (name and equals):
+        raise click.ClickException(f"{option}: {written!r} is not NAME=VALUE")
+    return name, value
 
 
 def _override(item: str) -> tuple[str, str | int | float | bool]:

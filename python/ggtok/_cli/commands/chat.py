@@ -9,7 +9,7 @@ import click
 
 from ...errors import GgtokError
 from ..inputs import characters, kind, parse_json, sources
-from ..options import Model, as_json, takes_model
+from ..options import Model, as_json, pair, takes_model
 from ..output import Writer, lossless, print_json
 
 FIXED = ("self", "messages", "return_spans", "add_special")
@@ -119,9 +119,7 @@ def _json(path: str, hint: str) -> tuple[str, Any]:
 
 def _setting(written: str) -> tuple[str, Any]:
     """A variable: JSON, or else a text."""
-    name, equals, value = written.partition("=")
-    if not (name and equals):
-        raise click.ClickException(f"--set: {written!r} is not NAME=VALUE")
+    name, value = pair("--set", written)
     if name in FIXED:
         raise click.ClickException(f"--set: {name!r} is no variable of a template")
     try:

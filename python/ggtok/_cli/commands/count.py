@@ -35,7 +35,7 @@ def command(sources: list[Source], rows: Rows | None, model: Model, special: dic
                         print(count)
         return
     total = 0
-    # No text has more tokens than bytes, but for a few that are added.
+    # No text has more tokens than bytes, except a few that are added.
     width = len(str(sum(source.size or 10**7 for source in sources)))
     for source in sources:
         encoder = tokenizer.encoder(**special)

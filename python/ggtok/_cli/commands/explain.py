@@ -21,10 +21,10 @@ from ..._explain.trie import explain_trie, trie_sections
 from ..._files import write
 from ..._tokenizer import Tokenizer
 from ..completion import GGUF
-from ..files import OUTPUT, is_typed
+from ..files import OUTPUT
 from ..inputs import Source
 from ..inputs import sources as sources_of
-from ..options import Model, as_json, takes_model, takes_special
+from ..options import Model, as_json, is_typed, takes_model, takes_special
 from ..output import print_json, wants_colors
 
 MAX_ROWS = 40
@@ -55,9 +55,7 @@ class Request:
 @takes_model
 @takes_special
 @as_json
-@click.pass_context
 def command(
-    context: click.Context,
     files: tuple[str, ...],
     text: tuple[str, ...],
     step: bool,
@@ -74,7 +72,7 @@ def command(
         raise click.ClickException("--step, --why, --compare and --trie: give one of them")
     if pair is not None or trie:
         mode = "--trie takes words" if trie else "--compare takes two files"
-        if any(is_typed(context, name) for name in ("model", "builtin", "override_kv")):
+        if any(map(is_typed, ("model", "builtin", "override_kv"))):
             raise click.ClickException(f"{mode}, and no -m, --builtin or --override-kv")
     request = Request(model, special, as_json, html)
     if trie:

@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 from ... import _ggtok
 from ..._train import DEFAULTS, train
 from ..files import OUTPUT, text_path
+from ..options import pair
 from ..progress import progress
 
 
@@ -60,7 +61,7 @@ def command(
     may be larger than memory. Ctrl-C leaves PATH as it was."""
     paths = list(map(text_path, files))
     size = sum(path.stat().st_size for path in paths)
-    settings = dict(_setting(kind, *_pair("--set", each)) for each in assignments)
+    settings = dict(_setting(kind, *pair("--set", each)) for each in assignments)
     if pre is not None:
         settings["pre"] = pre
     with progress(size or None, "counting") as bar:
@@ -68,7 +69,7 @@ def command(
             paths,
             kind=cast(Any, kind),
             vocab_size=vocab_size,
-            special=dict(_pair("--special", each) for each in special) or None,
+            special=dict(pair("--special", each) for each in special) or None,
             control_tokens=control,
             user_defined_tokens=user_defined,
             name=name,
@@ -79,13 +80,6 @@ def command(
         )
     tokenizer.to_gguf(output)
     print(f"{output}: {len(tokenizer.vocab)} tokens")
-
-
-def _pair(option: str, written: str) -> tuple[str, str]:
-    name, equals, value = written.partition("=")
-    if not (name and equals):
-        raise click.ClickException(f"{option}: {written!r} is not NAME=VALUE")
-    return name, value
 
 
 def _setting(kind: str, name: str, text: str) -> tuple[str, Any]:

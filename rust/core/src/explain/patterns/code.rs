@@ -1,7 +1,7 @@
 //! llama.cpp's own splitters for some patterns, literally. They go before the patterns.
 //!
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split_custom_*`. Complexity: O(n) for a piece of n code points,
-//! but for runs of whitespace without an end, which are looked at again at each place. Deviations: none.
+//! except runs of whitespace without an end, which are looked at again at each place. Deviations: none.
 
 use crate::unicode::{self, Flags};
 
