@@ -116,7 +116,7 @@ pub(crate) fn sort_unstable_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &
     });
 }
 
-/// What a cell holds; made first, if need be, without a question.
+/// What a cell holds. If it is empty, it is filled first, and nobody is asked meanwhile whether to stop.
 ///
 /// Another thread that wants it too waits inside the cell. If the question waited for that thread, for example for a
 /// lock such as Python's GIL that it holds, neither could go on.

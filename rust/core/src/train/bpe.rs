@@ -26,6 +26,7 @@ use super::symbols::{Symbol, Symbols};
 use super::words::{WordCounter, Words};
 use super::{NORMAL, Progress, SpecialToken, TrainError, Trained, check_special};
 use crate::error::nearest::nearest;
+use crate::interrupt::Ticker;
 use crate::pretokenizer::{PRE_TOKENIZERS, Splitter};
 use crate::scratch::ScratchPool;
 use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
@@ -276,7 +277,8 @@ fn whole_characters(
     symbols: &mut Symbols,
     merges: &mut Vec<Merge>,
 ) -> HashMap<char, Symbol> {
-    let texts = words.iter().filter_map(|(word, _)| std::str::from_utf8(word).ok());
+    let mut ticker = Ticker::default();
+    let texts = words.iter().inspect(|_| ticker.tick()).filter_map(|(word, _)| std::str::from_utf8(word).ok());
     let characters: BTreeSet<char> = texts.flat_map(str::chars).collect();
     let symbol_of = |character: char| {
         let (mut buffer, mut symbol) = ([0; 4], None);

@@ -15,8 +15,8 @@
 //! Differences:
 //! 1. A word counts here with its number of occurrences instead of being written so often; sentencepiece sorts the
 //!    whole corpus.
-//! 2. Stretches after which comes always the same character that no piece may have there, such as the space after a
-//!    word, are found too. There, the longest stretch includes that character, is no piece, and is lost.
+//! 2. Stretches are found too if the character after them is always the same one and no piece may have it there, such
+//!    as the space after a word. There, the longest stretch includes that character, is no piece, and is lost.
 //! 3. Text branches between characters. There, it branches between bytes, so a stretch is lost if the characters after
 //!    it all start with the same byte, as those of most scripts other than Latin do.
 //! 4. Stretches are cut off at the length of the longest piece. There, those that go on in the same way beyond it are
