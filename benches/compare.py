@@ -203,7 +203,7 @@ def measure(options: argparse.Namespace, python: Path, task: Task) -> dict[str, 
 def run(
     options: argparse.Namespace, pythons: dict[str, Path], results: list[dict[str, Any]]
 ) -> Iterator[list[dict[str, Any]]]:
-    """Yields the old and new results after each round; what failed once is not tried again."""
+    """Yields the old and new results after each measurement; what failed once is not tried again."""
     common = {
         "shared": str(options.shared.resolve()),
         "cache": str(options.env.resolve() / "vocabularies"),
@@ -239,8 +239,8 @@ def run(
                         impossible[pair] = answer
             took = time.monotonic() - started
             print(f"round {round_number + 1}/{last} {measurement}: {took:.0f} s", file=sys.stderr, flush=True)
-        _compare_digests(results)
-        yield results
+            _compare_digests(results)
+            yield results
 
 
 def _compare_digests(results: list[dict[str, Any]]) -> None:
