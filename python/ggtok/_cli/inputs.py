@@ -188,7 +188,7 @@ def parse_json_values(data: bytes, where: str) -> list[tuple[int, Any]]:
 
 def _parse(parse: Callable[[bytes], Result], data: bytes, where: str) -> Result:
     try:
-        with killable() if len(data) > PART and current_thread() is main_thread() else nullcontext():
+        with killable(len(data)):
             return parse(data)
     except json.JSONDecodeError as error:
         line = f"line {error.lineno}, " if b"\n" in data.rstrip() else ""
@@ -207,8 +207,12 @@ def naming(where: str) -> Iterator[None]:
 
 
 @contextmanager
-def killable() -> Iterator[None]:
-    """Lets Ctrl-C end the process inside calls of the standard library that do not look for it."""
+def killable(size: int) -> Iterator[None]:
+    """Lets Ctrl-C end the process inside a call of the standard library that does not look for it and takes long if
+    `size` bytes are many."""
+    if size <= PART or current_thread() is not main_thread():
+        yield
+        return
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         yield
@@ -222,8 +226,11 @@ def _ignore(_: int) -> None:
 
 def characters(text: Text, where: str) -> str:
     """The text of an input that must be UTF-8."""
+    if isinstance(text, str):
+        return text
     try:
-        return text if isinstance(text, str) else text.decode("utf-8")
+        with killable(len(text)):
+            return text.decode("utf-8")
     except UnicodeDecodeError as error:
         raise click.ClickException(
             f"{where}: not UTF-8 at byte {error.start}; convert it first, for example with iconv"

@@ -12,7 +12,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 
 from . import compare
@@ -60,14 +60,13 @@ def compare_page(a: Trace, b: Trace, names: tuple[str, str]) -> str:
         section = found[place.pair].a or found[place.pair].b
         assert section is not None
         parting = f"The first step that differs is row {place.row + 1} of the table {section.title}."
-    sides = ", ".join(_object(_parts(trace)) for trace in (a, b))
-    parts = {"names": _dumps(names), "parting": _dumps(parting), "sides": f"[{sides}]"}
+    sides = _array(_object(_parts(trace)) for trace in (a, b))
+    parts = {"names": _dumps(names), "parting": _dumps(parting), "sides": sides}
     return render("compare", f"{names[0]} and {names[1]}: {shown(a.text[:60])}", parts)
 
 
 def _parts(trace: Trace) -> dict[str, str]:
-    tables = list(map(_section, sections(trace)))
-    return {"trace": trace.to_json(), "why": _dumps(_whys(trace)), "sections": _dumps(tables)}
+    return {"trace": trace.to_json(), "why": _dumps(_whys(trace)), "sections": _array(map(_section, sections(trace)))}
 
 
 def _object(parts: Mapping[str, str]) -> str:
@@ -75,10 +74,15 @@ def _object(parts: Mapping[str, str]) -> str:
     return "{" + ", ".join(f'"{name}": {part}' for name, part in parts.items()) + "}"
 
 
+def _array(items: Iterable[str]) -> str:
+    """JSON values as one array."""
+    return "[" + ",".join(items) + "]"
+
+
 def trie_page(words: Sequence[Text], trie: str, tables: Sequence[Section]) -> str:
     """The page of a double array: `trie` is the JSON of `_ggtok.explain_trie`, `tables` what the terminal shows."""
     title = f"{', '.join(map(shown, words[:8]))}{' …' if len(words) > 8 else ''} in a double array"
-    return render("trie", title, {"trie": trie, "sections": _dumps(list(map(_section, tables)))})
+    return render("trie", title, {"trie": trie, "sections": _array(map(_section, tables))})
 
 
 def render(view: str, title: str, parts: Mapping[str, str]) -> str:
@@ -104,14 +108,13 @@ def _hash(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode("utf-8")).digest()).decode("ascii")
 
 
-def _dumps(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"), default=_base64)
-
-
 def _base64(value: object) -> dict[str, str]:
     if not isinstance(value, bytes):
         raise TypeError(f"{type(value).__name__} is not for JSON")
     return {"base64": base64.b64encode(value).decode("ascii")}
+
+
+_dumps = json.JSONEncoder(separators=(",", ":"), default=_base64).encode
 
 
 def _whys(trace: Trace) -> list[tuple[int, object]]:
@@ -125,9 +128,11 @@ def _whys(trace: Trace) -> list[tuple[int, object]]:
     return found
 
 
-def _section(section: Section) -> dict[str, object]:
-    rows = [([_exact(value) for value in row.cells], *(row.span or (None, None)), row.mark) for row in section.rows]
-    return {"title": section.title, "about": section.about, "columns": section.columns, "rows": rows}
+def _section(section: Section) -> str:
+    """A table as JSON. Rows are written one by one: a long call would not see Ctrl-C."""
+    rows = (([_exact(value) for value in row.cells], *(row.span or (None, None)), row.mark) for row in section.rows)
+    parts = {"title": _dumps(section.title), "about": _dumps(section.about), "columns": _dumps(section.columns)}
+    return _object({**parts, "rows": _array(map(_dumps, rows))})
 
 
 def _exact(value: Cell) -> Cell:

@@ -3,10 +3,12 @@
 use std::panic::resume_unwind;
 use std::thread;
 
+use crate::interrupt;
+
 /// Runs two tasks at once and returns both results: the second task on a thread of its own, or after the first one
-/// where no thread can be started.
+/// where no thread can be started. Then it can be stopped.
 pub(crate) fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B + Sync) -> (A, B) {
-    thread::scope(|scope| {
+    let results = thread::scope(|scope| {
         let thread = thread::Builder::new().spawn_scoped(scope, &second);
         let first = first();
         match thread.map(thread::ScopedJoinHandle::join) {
@@ -14,7 +16,9 @@ pub(crate) fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B
             Ok(Err(panic)) => resume_unwind(panic),
             Err(_) => (first, second()),
         }
-    })
+    });
+    interrupt::check();
+    results
 }
 
 #[cfg(test)]

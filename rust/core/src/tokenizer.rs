@@ -113,7 +113,9 @@ impl Tokenizer {
     pub fn new(definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
         let mut vocabulary = Vocabulary::declare(definition)?;
+        interrupt::check();
         let mut model = AnyModel::new(&vocabulary, definition)?;
+        interrupt::check();
         // llama.cpp tokenizes a newline before it repairs the vocabulary, that is with the defaults of its model.
         let mut encoded: Vec<TokenId> = Vec::new();
         let fragment = Fragment { text: b"\n", start: 0, after_special: true, continues: false, is_utf8: true };
