@@ -23,7 +23,6 @@ from texts import BIG, CORPORA, RUNS, SHORT, STARTS
 from vocabularies import kind_of
 
 LABELS = {"llama_cpp": "llama.cpp"}
-KINDS = {"WPM": "WordPiece", "UGM": "Unigram"}
 FILES = "https://github.com/ggtok/ggtok/blob/main/benches/results"
 RAW = "https://raw.githubusercontent.com/ggtok/ggtok/main/benches/results"
 Key = tuple[str, ...]
@@ -103,8 +102,7 @@ def label(name: str) -> str:
 
 def with_kind(vocabulary: str) -> str:
     """A vocabulary's name with its algorithm, as pages show it."""
-    kind = kind_of(vocabulary)
-    return f"{vocabulary} ({KINDS.get(kind, kind)})"
+    return f"{vocabulary} ({kind_of(vocabulary)})"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -142,7 +140,7 @@ def throughput(run: Run) -> str:
                 cells = [_ratio(speeds[OURS][n], [speeds[name][n] for name in others]) for n in range(len(columns))]
                 rows.append([f"**ggtok / {title}**", *cells, ""])
         head = ["MB/s", *(f"{corpus}, {which}" for corpus, which in columns), "documents with other ids"]
-        parts.append(f"### {vocabulary} ({kind_of(vocabulary)})\n\n{table(head, rows)}")
+        parts.append(f"### {with_kind(vocabulary)}\n\n{table(head, rows)}")
     return "\n".join(parts)
 
 

@@ -16,9 +16,9 @@ CALLS = "`encode_batch_flat([text])`; list: `encode_ordinary(text).ids`"
 
 def load(vocabulary: Vocabulary) -> Encoder:
     """Opens tokenizer.json."""
-    if vocabulary.kind == "WPM":
+    if vocabulary.kind == "WordPiece":
         raise UnsupportedError("fastokens has no BertNormalizer")
-    if vocabulary.kind == "UGM":
+    if vocabulary.kind == "Unigram":
         raise UnsupportedError("fastokens has no Precompiled normalizer")
     tokenizer: Any = import_module("fastokens").Tokenizer.from_file(str(vocabulary.tokenizer_json()))
     return Encoder(

@@ -17,7 +17,7 @@ CALLS = "`encode`; decode: `decode`"
 def load(vocabulary: Vocabulary) -> Encoder:
     """Opens the sentencepiece model (SPM, UGM) or tokenizer.json."""
     kitoken: Any = import_module("kitoken").Kitoken
-    if vocabulary.kind in ("SPM", "UGM"):
+    if vocabulary.kind in ("SPM", "Unigram"):
         tokenizer = kitoken.from_sentencepiece_file(str(vocabulary.sentencepiece_model()))
     else:
         tokenizer = kitoken.from_tokenizers_file(str(vocabulary.tokenizer_json()))
