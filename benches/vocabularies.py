@@ -7,9 +7,9 @@ except the merges of SPM vocabularies (every split of every piece).
 What a format cannot say is left out, never approximated: each converter raises `Unsupported` with the reason.
 
 - tokenizer.json: BPE with one of the patterns below, SPM as BPE with byte fallback (merges recovered from the scores),
-  WPM as WordPiece, UGM as Unigram.
+  WordPiece and Unigram as such.
 - tiktoken ranks: byte-level BPE whose ids are ordered by merge rank.
-- sentencepiece .model: SPM and UGM.
+- sentencepiece .model: SPM and Unigram.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Vocabulary:
 
     @property
     def kind(self) -> str:
-        """llama.cpp's name of the algorithm: SPM, BPE, WPM, UGM, PLaMo-2, RWKV."""
+        """The name of the algorithm: SPM, BPE, WordPiece, Unigram, PLaMo-2, RWKV."""
         return kind_of(self.name)
 
     def tokenizer_json(self) -> Path:
@@ -318,7 +318,7 @@ def sentencepiece_model(gguf: dict[str, Any]) -> bytes:
     """A serialised sentencepiece `ModelProto`, pieces in the order of the GGUF file's ids.
 
     # Errors
-    `Unsupported` for kinds other than SPM and UGM.
+    `Unsupported` for kinds other than SPM and Unigram.
     """
     model = gguf["model"].decode()
     if model not in ("llama", "t5"):

@@ -15,7 +15,7 @@ CALLS = "`encode`; decode: `decode`"
 
 
 def load(vocabulary: Vocabulary) -> Encoder:
-    """Opens the sentencepiece model (SPM, UGM) or tokenizer.json."""
+    """Opens the sentencepiece model (SPM, Unigram) or tokenizer.json."""
     kitoken: Any = import_module("kitoken").Kitoken
     if vocabulary.kind in ("SPM", "Unigram"):
         tokenizer = kitoken.from_sentencepiece_file(str(vocabulary.sentencepiece_model()))

@@ -1,4 +1,4 @@
-"""sentencepiece: BPE (SPM) and Unigram (UGM) from its own model file."""
+"""sentencepiece: BPE (SPM) and Unigram from its own model file."""
 
 from __future__ import annotations
 
