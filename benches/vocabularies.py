@@ -7,7 +7,7 @@ except the merges of SPM vocabularies (every split of every piece).
 What a format cannot say is left out, never approximated: each converter raises `Unsupported` with the reason.
 
 - tokenizer.json: BPE with one of the patterns below, SPM as BPE with byte fallback (merges recovered from the scores),
-  WordPiece and Unigram as such.
+  WordPiece, Unigram.
 - tiktoken ranks: byte-level BPE whose ids are ordered by merge rank.
 - sentencepiece .model: SPM and Unigram.
 """

@@ -396,7 +396,7 @@ def test_ctrl_c_stops_training() -> None:
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         ggtok.train(texts, kind="spm", vocab_size=30_000, split_digits=False)
-    assert time.perf_counter() - sent < 5
+    assert time.perf_counter() - sent < 0.8
 
 
 def test_command_line(tmp_path: Path) -> None:

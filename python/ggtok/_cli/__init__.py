@@ -25,7 +25,7 @@ COMMANDS = (
 
 
 class Commands(click.Group):
-    """The commands, each imported when it is needed: `commands/NAME.py` has it as `command`."""
+    """The commands, each imported when it is needed: `command` in `commands/NAME.py`."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -208,8 +208,10 @@ def naming(where: str) -> Iterator[None]:
 
 @contextmanager
 def killable(size: int) -> Iterator[None]:
-    """Lets Ctrl-C end the process inside a call of the standard library that does not look for it and takes long if
-    `size` bytes are many."""
+    """Lets Ctrl-C end the process inside a call of the standard library, on `size` bytes, that does not look for it.
+
+    A call on few bytes ends soon anyway, and only the main thread can change what Ctrl-C does.
+    """
     if size <= PART or current_thread() is not main_thread():
         yield
         return

@@ -107,7 +107,7 @@ def shows_view(function: Command) -> Command:
     return command  # type: ignore[return-value]
 
 
-def pair(option: str, written: str) -> tuple[str, str]:
+def name_and_value(option: str, written: str) -> tuple[str, str]:
     """NAME=VALUE, as a repeatable option takes it."""
     name, equals, value = written.partition("=")
     if not (name and equals):

@@ -115,6 +115,7 @@ def _base64(value: object) -> dict[str, str]:
 
 
 _dumps = json.JSONEncoder(separators=(",", ":"), default=_base64).encode
+"""JSON without spaces; bytes are in base64."""
 
 
 def _whys(trace: Trace) -> list[tuple[int, object]]:

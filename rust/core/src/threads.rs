@@ -6,7 +6,7 @@ use std::thread;
 use crate::interrupt;
 
 /// Runs two tasks at once and returns both results: the second task on a thread of its own, or after the first one
-/// where no thread can be started. Then it can be stopped.
+/// where no thread can be started. Then asks whether to stop.
 pub(crate) fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B + Sync) -> (A, B) {
     let results = thread::scope(|scope| {
         let thread = thread::Builder::new().spawn_scoped(scope, &second);

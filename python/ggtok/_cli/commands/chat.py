@@ -9,7 +9,7 @@ import click
 
 from ...errors import GgtokError
 from ..inputs import characters, kind, parse_json, sources
-from ..options import Model, as_json, pair, takes_model
+from ..options import Model, as_json, name_and_value, takes_model
 from ..output import Writer, lossless, print_json
 
 FIXED = ("self", "messages", "return_spans", "add_special")
@@ -119,7 +119,7 @@ def _json(path: str, hint: str) -> tuple[str, Any]:
 
 def _setting(written: str) -> tuple[str, Any]:
     """A variable: JSON, or else a text."""
-    name, value = pair("--set", written)
+    name, value = name_and_value("--set", written)
     if name in FIXED:
         raise click.ClickException(f"--set: {name!r} is no variable of a template")
     try:

@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 from ... import _ggtok
 from ..._train import DEFAULTS, train
 from ..files import OUTPUT, text_path
-from ..options import pair
+from ..options import name_and_value
 from ..progress import progress
 
 
@@ -61,7 +61,7 @@ def command(
     may be larger than memory. Ctrl-C leaves PATH as it was."""
     paths = list(map(text_path, files))
     size = sum(path.stat().st_size for path in paths)
-    settings = dict(_setting(kind, *pair("--set", each)) for each in assignments)
+    settings = dict(_setting(kind, *name_and_value("--set", each)) for each in assignments)
     if pre is not None:
         settings["pre"] = pre
     with progress(size or None, "counting") as bar:
@@ -69,7 +69,7 @@ def command(
             paths,
             kind=cast(Any, kind),
             vocab_size=vocab_size,
-            special=dict(pair("--special", each) for each in special) or None,
+            special=dict(name_and_value("--special", each) for each in special) or None,
             control_tokens=control,
             user_defined_tokens=user_defined,
             name=name,

@@ -1,5 +1,5 @@
-//! WordPiece training: letters are symbols, and a letter that starts a word is another symbol than the same letter
-//! inside one; pairs become symbols by likelihood or by frequency.
+//! WordPiece training: letters are symbols, and a letter that starts a word is a different symbol from the same
+//! letter inside one; pairs become symbols by likelihood or by frequency.
 //!
 //! By likelihood the pair is merged whose merge makes the words most likely if symbols are drawn independently: the one
 //! with the highest count(ab) / (count(a) · count(b)). That prefers rare letters that are always together, so it needs
