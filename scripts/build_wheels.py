@@ -32,12 +32,19 @@ def rust_flags() -> str:
     return "\x1f".join([*os.environ.get("RUSTFLAGS", "").split(), *flags])
 
 
+def compatibility(target: str) -> str:
+    """The oldest Linux that a wheel is for, as its tag says it. Zig has the glibc of ppc64le from 2.19 on."""
+    if "musl" in target:
+        return "musllinux_1_2"
+    return "manylinux_2_24" if target.startswith("powerpc64le") else "manylinux2014"
+
+
 def build(target: str | None, arguments: list[str], out: Path) -> None:
     command = [sys.executable, "-m", "maturin", "build", "--release", "--locked", "--out", str(out), *arguments]
     if target:
         command += ["--target", target]
     if target and "linux" in target:
-        command += ["--zig", "--compatibility", "musllinux_1_2" if "musl" in target else "manylinux2014"]
+        command += ["--zig", "--compatibility", compatibility(target)]
     # maturin finds Zig by the commands that its package has beside this Python.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "CARGO_ENCODED_RUSTFLAGS": rust_flags()}
