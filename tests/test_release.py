@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tarfile
 import tomllib
@@ -157,6 +159,22 @@ def test_a_wheel(path: Path) -> None:
     assert metadata["License-Expression"] == PROJECT["license"]
     assert metadata.get_all("License-File") == PROJECT["license-files"]
     assert {url.split(",")[0] for url in metadata.get_all("Project-URL", [])} == PROJECT["urls"].keys()
+
+
+@pytest.mark.parametrize("path", built("*.whl"))
+def test_the_tag_of_a_wheel_for_linux(path: Path, tmp_path: Path) -> None:
+    """By what the module needs, it runs on the oldest system that the tag allows.
+
+    musl's loader takes `libc.so` for itself; auditwheel knows only Alpine's name for it. No folder of this machine is
+    searched: its `libc.so` is a script for linkers.
+    """
+    pytest.importorskip("auditwheel")
+    if "linux" not in path.name:
+        pytest.skip("not for Linux")
+    command = [sys.executable, "-m", "auditwheel", "show", "--json", "--ldpaths", str(tmp_path), str(path)]
+    shown = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    assert shown["sym_tag"] in path.stem.split("-")[-1].split(".")
+    assert shown["external_libs"].keys() <= ({"libc.so"} if "musllinux" in path.name else set())
 
 
 @pytest.mark.parametrize("path", built("*.tar.gz"))
