@@ -8,10 +8,11 @@
 //! (builder.cc). Unicode 17, as sentencepiece 0.2.3 has it: what came later has no rule.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::iter::once;
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::interrupt::Ticker;
+use crate::interrupt::{self, Ticker};
 use crate::unicode::lowercase;
 
 type Rules = BTreeMap<String, String>;
@@ -20,33 +21,32 @@ type Rules = BTreeMap<String, String>;
 pub(super) fn nfkc() -> Rules {
     let mut rules = Rules::new();
     let mut sequences: BTreeSet<String> = BTreeSet::new();
-    // The characters that decompose into one character, by that.
+    // The characters that decompose into one other character, by that.
     let mut spellings: HashMap<char, Vec<char>> = HashMap::new();
     let mut ticker = Ticker::default();
-    for character in '\u{1}'..=char::MAX {
+    for character in ('\u{1}'..=char::MAX).filter(|&character| is_known(character)) {
         ticker.tick();
-        let (composed, decomposed): (String, String) = match is_known(character) {
-            true => (character.nfkc().collect(), character.nfkd().collect()),
-            false => (character.to_string(), character.to_string()),
-        };
-        if single(&composed) != Some(character) {
-            rules.insert(character.to_string(), composed);
+        if !character.nfkc().eq([character]) {
+            rules.insert(character.to_string(), character.nfkc().collect());
         }
+        let decomposed: String = character.nfkd().collect();
         match single(&decomposed) {
+            Some(one) if one == character => {}
             Some(one) => spellings.entry(one).or_default().push(character),
             None => _ = sequences.insert(decomposed),
         }
     }
 
     for sequence in sequences {
-        ticker.tick();
+        interrupt::check();
         let composed: String = sequence.nfkc().collect();
         if composed == sequence {
             continue;
         }
         let mut spelled = vec![String::new()];
         for part in sequence.chars() {
-            let add = |start: String| spellings[&part].iter().map(move |&next| format!("{start}{next}"));
+            let others = spellings.get(&part).map_or(&[][..], Vec::as_slice);
+            let add = |start: String| once(&part).chain(others).map(move |next| format!("{start}{next}"));
             spelled = spelled.into_iter().flat_map(add).collect();
         }
         rules.extend(spelled.into_iter().filter(|spelling| *spelling != composed).map(|s| (s, composed.clone())));
