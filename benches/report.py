@@ -302,7 +302,7 @@ def markdown(run: Run) -> str:
 
 
 def write(data: dict[str, Any], out: Path) -> None:
-    """Writes the three files."""
+    """Writes the figures, the tables and the charts."""
     out.mkdir(parents=True, exist_ok=True)
     run = Run(data)
     (out / "results.json").write_text(json.dumps(data, indent=None, separators=(",", ":")) + "\n")
