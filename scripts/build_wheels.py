@@ -33,7 +33,7 @@ def rust_flags() -> str:
 
 
 def compatibility(target: str) -> str:
-    """The oldest Linux that a wheel is for, as its tag says it. Zig has the glibc of ppc64le from 2.19 on."""
+    """The platform tag of a wheel for Linux, by the oldest libc it runs on. For ppc64le Zig has none before 2.19."""
     if "musl" in target:
         return "musllinux_1_2"
     return "manylinux_2_24" if target.startswith("powerpc64le") else "manylinux2014"

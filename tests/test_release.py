@@ -163,10 +163,10 @@ def test_a_wheel(path: Path) -> None:
 
 @pytest.mark.parametrize("path", built("*.whl"))
 def test_the_tag_of_a_wheel_for_linux(path: Path, tmp_path: Path) -> None:
-    """By what the module needs, it runs on the oldest system that the tag allows.
+    """The module needs nothing that the oldest system of its tag lacks.
 
-    musl's loader takes `libc.so` for itself; auditwheel knows only Alpine's name for it. No folder of this machine is
-    searched: its `libc.so` is a script for linkers.
+    A module for musl asks for `libc.so`, which musl's loader takes to mean itself; auditwheel knows only Alpine's name.
+    It searches an empty folder, because this machine's `libc.so` may be a script for linkers.
     """
     pytest.importorskip("auditwheel")
     if "linux" not in path.name:

@@ -208,7 +208,7 @@ def naming(where: str) -> Iterator[None]:
 
 @contextmanager
 def killable(size: int) -> Iterator[None]:
-    """Lets Ctrl-C end the process inside a call of the standard library, on `size` bytes, that does not look for it.
+    """Lets Ctrl-C end the process during a call on `size` bytes that looks for it only when it is done.
 
     A call on few bytes ends soon anyway, and only the main thread can change what Ctrl-C does.
     """
