@@ -38,7 +38,7 @@ def ask(tokenizer: Tokenizer, case: dict[str, Any]) -> bool:
     """Whether ggtok answers a recorded case as llama.cpp did."""
     if case["kind"] == "decode":
         flags = {"remove_special": case["remove_special"], "unparse_special": case["unparse_special"]}
-        return bool(tokenizer.decode_bytes(case["ids"], **flags) == case["out"])
+        return bool(tokenizer.decode_bytes(case["ids"], clean_spaces=True, **flags) == case["out"])
     flags = {"add_special": case["add_special"], "parse_special": case["parse_special"]}
     return bool(tokenizer.encode(case["text"], **flags) == case["ids"])
 

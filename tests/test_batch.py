@@ -410,7 +410,8 @@ def test_batches_are_their_texts(kind: str, data: st.DataObject) -> None:
 
     if any(id < 0 for ids in full for id in ids):
         return  # unknown text without an unknown token
-    decoding: dict[str, Any] = {"remove_special": data.draw(st.booleans()), "unparse_special": data.draw(st.booleans())}
+    names = ("remove_special", "unparse_special", "clean_spaces")
+    decoding: dict[str, Any] = {name: data.draw(st.booleans()) for name in names}
     back = [tokenizer.decode(ids, **decoding) for ids in full]
     for given_rows in (batch, full, map(tuple, full), [np.array(ids, np.int32) for ids in full]):
         assert tokenizer.decode_batch(given_rows, **decoding) == back

@@ -104,7 +104,7 @@ TINY_SPM = ggtok.Tokenizer.from_gguf(
 FLAT = _ggtok.encode_batch(CORE, ["a", "a a"], 1, False, False, False)
 BUFFER = FLAT.ids()
 CODE = {"threads": 2, "add_special": True, "parse_special": True, "continues": True}
-DECODE = {"ids": [1, 300], "remove_special": True, "unparse_special": True}
+DECODE = {"ids": [1, 300], "remove_special": True, "unparse_special": True, "clean_spaces": True}
 
 
 def comparing(name: str) -> Callable[..., object]:
@@ -151,7 +151,7 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.Tokenizer.decode_bytes": (CORE.decode_bytes, DECODE),
     "_ggtok.Tokenizer.decoder": (
         CORE.decoder,
-        {"stop": ["a", b"b"], "remove_special": True, "unparse_special": True, "text": False},
+        {"stop": ["a", b"b"], "remove_special": True, "unparse_special": True, "clean_spaces": True, "text": False},
     ),
     "_ggtok.StreamDecoder.push": (lambda ids: CORE.decoder().push(ids), {"ids": [1, 3]}),
     "_ggtok.StreamDecoder.prime": (lambda prompt_ids: CORE.decoder().prime(prompt_ids), {"prompt_ids": [1, 3]}),
@@ -228,7 +228,14 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.count_batch": (_ggtok.count_batch, {"tokenizer": CORE, "texts": ["a", b"b"]} | CODE),
     "_ggtok.decode_batch": (
         _ggtok.decode_batch,
-        {"tokenizer": CORE, "batch": [[1]], "remove_special": True, "unparse_special": True, "errors": "replace"},
+        {
+            "tokenizer": CORE,
+            "batch": [[1]],
+            "remove_special": True,
+            "unparse_special": True,
+            "clean_spaces": True,
+            "errors": "replace",
+        },
     ),
     "_ggtok.pieces": (_ggtok.pieces, {"tokenizer": CORE}),
     "_ggtok.texts": (_ggtok.texts, {"tokenizer": CORE}),
@@ -347,7 +354,7 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "Tokenizer.count_batch": (TOKENIZER.count_batch, {"texts": ["a", b"b"]} | CODE),
     "Tokenizer.decode_batch": (
         TOKENIZER.decode_batch,
-        {"batch": [[1]], "remove_special": True, "unparse_special": True, "errors": "replace"},
+        {"batch": [[1]], "remove_special": True, "unparse_special": True, "clean_spaces": True, "errors": "replace"},
     ),
     "Tokenizer.explain": (TOKENIZER.explain, ENCODE),
     "Trace.ids": (lambda: TRACE.ids, {}),

@@ -26,7 +26,8 @@ def disagreements(vocab: Vocab, cases: list[dict[str, Any]]) -> list[str]:
     for case in cases:
         if case["kind"] == "decode":
             expected: object = case["out"]
-            found: object = decode.decode(vocab, case["ids"], case["remove_special"], case["unparse_special"])
+            flags = (case["remove_special"], case["unparse_special"])
+            found: object = decode.decode(vocab, case["ids"], *flags, clean_spaces=True)
         else:
             expected = case["ids"]
             found = special.encode(vocab, case["text"], case["add_special"], case["parse_special"])

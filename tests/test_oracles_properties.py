@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from ggtok import Tokenizer
 from hypothesis import given, note
@@ -39,8 +41,13 @@ def test_decode(kind: str, data: st.DataObject) -> None:
     vocab, tokenizer = drawn(kind, data)
     ids = data.draw(st.lists(st.integers(0, len(vocab.texts) - 1), max_size=20))
     for remove_special, unparse_special in FLAGS:
-        found = tokenizer.decode_bytes(ids, remove_special=remove_special, unparse_special=unparse_special)
-        assert found == decode.decode(vocab, ids, remove_special, unparse_special)
+        for clean_spaces in (False, True):
+            flags: Any = {
+                "remove_special": remove_special,
+                "unparse_special": unparse_special,
+                "clean_spaces": clean_spaces,
+            }
+            assert tokenizer.decode_bytes(ids, **flags) == decode.decode(vocab, ids, **flags)
 
 
 @pytest.mark.parametrize("kind", strategies.KINDS)

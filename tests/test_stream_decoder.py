@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +20,10 @@ from hypothesis import strategies as st
 from oracles import decode, strategies
 from oracles.gguf_vocab import Vocab
 
-FLAGS = [(False, False), (False, True), (True, False), (True, True)]
+FLAGS: list[dict[str, Any]] = [
+    dict(zip(("remove_special", "unparse_special", "clean_spaces"), flags, strict=True))
+    for flags in itertools.product((False, True), repeat=3)
+]
 STOPS = st.lists(st.text("ab?. '<s>\u00e9\ufffd", min_size=1, max_size=4), max_size=3)
 BPE = Tokenizer.builtin("bpe")
 SPM = Tokenizer.builtin("spm")
@@ -55,12 +59,17 @@ def first_stop(text: Any, stop: list[Any]) -> tuple[Any, Any]:
     return text[:start], string
 
 
-def after_prompt(vocab: Vocab, prompt: list[int], ids: list[int], remove_special: bool, unparse_special: bool) -> bytes:
+def after_prompt(
+    vocab: Vocab, prompt: list[int], ids: list[int], remove_special: bool, unparse_special: bool, clean_spaces: bool
+) -> bytes:
     """What of the prompt and the ids together belongs to the ids, with every byte's origin written beside it."""
     whole = [(id, True) for id in prompt] + [(id, False) for id in ids]
     strip_space = vocab.add_space_prefix
-    if remove_special and vocab.add_bos and whole and whole[0][0] == vocab.bos:
-        whole, strip_space = whole[1:], False
+    if whole and whole[0][0] == vocab.bos:
+        if remove_special and vocab.add_bos:
+            whole, strip_space = whole[1:], strip_space and not clean_spaces
+        elif not clean_spaces and not decode.piece(vocab, whole[0][0], unparse_special):
+            whole = whole[1:]
     if remove_special and vocab.add_eos and whole and whole[-1][0] == vocab.eos:
         whole = whole[:-1]
     pieces = [(decode.piece(vocab, id, unparse_special), is_prompt) for id, is_prompt in whole]
@@ -68,7 +77,9 @@ def after_prompt(vocab: Vocab, prompt: list[int], ids: list[int], remove_special
         pieces[0] = (pieces[0][0].removeprefix(b" "), pieces[0][1])
     text = b"".join(piece for piece, _ in pieces)
     origins = [is_prompt for piece, is_prompt in pieces for _ in piece]
-    passes = [(rb" (?=[?!.,])", 1), (rb" ' ", 2), (rb" (?='s|'m|'re|'ve)", 1)] if vocab.clean_spaces else []
+    passes = (
+        [(rb" (?=[?!.,])", 1), (rb" ' ", 2), (rb" (?='s|'m|'re|'ve)", 1)] if clean_spaces and vocab.clean_spaces else []
+    )
     for pattern, removed in passes:
         gone = {at for found in re.finditer(pattern, text) for at in (found.start(), found.end() - 1)[:removed]}
         text, origins = (
@@ -83,8 +94,7 @@ def after_prompt(vocab: Vocab, prompt: list[int], ids: list[int], remove_special
 def test_parts_are_decoded_as_the_whole(kind: str, data: st.DataObject) -> None:
     vocab, tok = drawn(kind, data)
     ids, stop = ids_of(vocab, tok, data), data.draw(STOPS)
-    for remove_special, unparse_special in FLAGS:
-        flags: Any = {"remove_special": remove_special, "unparse_special": unparse_special}
+    for flags in FLAGS:
         note(f"{ids} {stop} {flags}")
         for text, whole in ((True, tok.decode(ids, **flags)), (False, tok.decode_bytes(ids, **flags))):
             strings: list[Any] = stop if text else [string.encode() for string in stop]
@@ -100,10 +110,9 @@ def test_parts_are_decoded_as_the_whole(kind: str, data: st.DataObject) -> None:
 def test_a_prompt_is_context_and_does_not_come_out(kind: str, data: st.DataObject) -> None:
     vocab, tok = drawn(kind, data)
     prompt, ids, stop = ids_of(vocab, tok, data), ids_of(vocab, tok, data), data.draw(STOPS)
-    for remove_special, unparse_special in FLAGS:
-        flags: Any = {"remove_special": remove_special, "unparse_special": unparse_special}
+    for flags in FLAGS:
         note(f"{prompt} {ids} {stop} {flags}")
-        expected = after_prompt(vocab, prompt, ids, remove_special, unparse_special)
+        expected = after_prompt(vocab, prompt, ids, **flags)
         for text, whole in ((True, expected.decode(errors="replace")), (False, expected)):
             strings: list[Any] = stop if text else [string.encode() for string in stop]
             settings: Any = {"stop": strings, "text": text, **flags}
@@ -167,9 +176,11 @@ def test_the_first_space_after_a_prompt_stays() -> None:
     alone, primed = SPM.decoder(), SPM.decoder()
     primed.prime(prompt)
     assert (alone.push(answer), primed.push(answer)) == ("LoRA?", " LoRA?")
-    empty = SPM.decoder()
-    empty.prime([])
-    assert empty.push(answer) == "LoRA?"
+    prompts: list[Any] = [[], [SPM.vocab.bos_id]]
+    for empty in prompts:
+        begun = SPM.decoder()
+        begun.prime(empty)
+        assert begun.push(answer) == "LoRA?"
 
 
 def test_a_prompt_comes_first() -> None:

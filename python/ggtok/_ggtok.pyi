@@ -262,14 +262,26 @@ class Tokenizer:
         """
 
     def decode(
-        self, ids: _Ids, *, remove_special: bool = False, unparse_special: bool = False, errors: str = "replace"
+        self,
+        ids: _Ids,
+        *,
+        remove_special: bool = False,
+        unparse_special: bool = False,
+        clean_spaces: bool = False,
+        errors: str = "replace",
     ) -> str:
-        """Decodes token ids to text, as llama.cpp's `llama_detokenize` does.
+        """Decodes token ids to text: their pieces, joined, without the space that `encode` puts in front of some texts.
+
+        Code and prose come back as they were. `docs/how/detokenizing.md` lists the vocabularies that change texts when
+        they are encoded.
 
         Args:
             ids: An iterable of integers, or an array of integers with one dimension; int32 is the fastest.
             remove_special: Remove BOS and EOS where `encode` adds them.
             unparse_special: Write control and unknown tokens as their text. They are left out otherwise.
+            clean_spaces: Return exactly what llama.cpp's `llama_detokenize` does. It removes the spaces before `.`,
+                `,`, `!`, `?` and English contractions if the vocabulary asks for it (`vocab.clean_spaces`), and keeps
+                the space that `encode` puts after BOS.
             errors: What to do with bytes that are not UTF-8, as in `bytes.decode`. Tokens may end inside a character.
 
         Raises:
@@ -286,7 +298,14 @@ class Tokenizer:
         ('What', 'What<|im_end|>')
         """
 
-    def decode_bytes(self, ids: _Ids, *, remove_special: bool = False, unparse_special: bool = False) -> bytes:
+    def decode_bytes(
+        self,
+        ids: _Ids,
+        *,
+        remove_special: bool = False,
+        unparse_special: bool = False,
+        clean_spaces: bool = False,
+    ) -> bytes:
         r"""Decodes token ids to bytes, which need not be UTF-8.
 
         Takes the arguments of `decode` except `errors`, and raises `TypeError` and `TokenIndexError` as it does.
@@ -322,6 +341,7 @@ class Tokenizer:
         stop: str | Iterable[str] = (),
         remove_special: bool = False,
         unparse_special: bool = False,
+        clean_spaces: bool = False,
         text: Literal[True] = True,
     ) -> StreamDecoder[str]: ...
     @overload
@@ -331,6 +351,7 @@ class Tokenizer:
         stop: str | bytes | Iterable[str | bytes] = (),
         remove_special: bool = False,
         unparse_special: bool = False,
+        clean_spaces: bool = False,
         text: Literal[False],
     ) -> StreamDecoder[bytes]:
         """A decoder for ids that arrive one by one, as a model generates them.
@@ -342,6 +363,7 @@ class Tokenizer:
                 The text ends before the first of them.
             remove_special: As in `decode`.
             unparse_special: As in `decode`.
+            clean_spaces: As in `decode`. Spaces that may still go are held back.
             text: Return `str`, with U+FFFD for bytes that are not UTF-8. Otherwise return bytes, as `decode_bytes`
                 does.
 
@@ -466,8 +488,8 @@ class StreamDecoder(Generic[AnyStr]):
     """Turns ids into text as they arrive. Made by `Tokenizer.decoder`.
 
     `StreamDecoder[str]` returns text, `StreamDecoder[bytes]` (`text=False`) returns bytes. Only what may still change
-    is held back: an incomplete character, the start of a stop string, an EOS that may have to be removed, and spaces
-    where the vocabulary cleans them up (WordPiece and a few others). Nothing is decoded twice.
+    is held back: an incomplete character, the start of a stop string, an EOS that may have to be removed, and with
+    `clean_spaces` spaces that may have to go. Nothing is decoded twice.
 
     A decoder is for one thread at a time: a call during another one raises `RuntimeError`.
     """
@@ -826,7 +848,12 @@ def count_batch(
     """How many tokens each of several texts has."""
 
 def decode_batch(
-    tokenizer: Tokenizer, batch: object, remove_special: bool, unparse_special: bool, errors: str
+    tokenizer: Tokenizer,
+    batch: object,
+    remove_special: bool,
+    unparse_special: bool,
+    clean_spaces: bool,
+    errors: str,
 ) -> list[str]:
     """The texts of several rows of ids."""
 

@@ -239,6 +239,7 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
         *,
         remove_special: bool = False,
         unparse_special: bool = False,
+        clean_spaces: bool = False,
         errors: str = "replace",
     ) -> list[str]:
         """Decodes several rows of token ids to texts.
@@ -247,6 +248,7 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
             batch: A `Batch`, or an iterable of rows as `decode` takes them: lists, arrays, a two-dimensional array.
             remove_special: As in `decode`.
             unparse_special: As in `decode`.
+            clean_spaces: As in `decode`.
             errors: As in `decode`.
 
         Returns:
@@ -266,7 +268,7 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
         ['one text']
         """
         rows = batch._rows if isinstance(batch, Batch) else batch
-        return _ggtok.decode_batch(self, rows, remove_special, unparse_special, errors)
+        return _ggtok.decode_batch(self, rows, remove_special, unparse_special, clean_spaces, errors)
 
     def check(self) -> list[Finding]:
         """Lists what is suspicious about the file, such as settings that give ids the model was not trained with.

@@ -70,7 +70,7 @@ class Vocab(Sequence[Token]):
 
     _core: Tokenizer
     __slots__ = (
-        *("_core", "add_bos", "add_eos", "add_sep", "eog_ids", "kind", "model", "pre", "settings"),
+        *("_core", "add_bos", "add_eos", "add_sep", "clean_spaces", "eog_ids", "kind", "model", "pre", "settings"),
         *("bos_id", "eom_id", "eos_id", "eot_id", "mask_id", "nl_id", "pad_id", "sep_id", "unk_id"),
         *("fim_mid_id", "fim_pad_id", "fim_pre_id", "fim_rep_id", "fim_sep_id", "fim_suf_id"),
     )
@@ -89,6 +89,8 @@ class Vocab(Sequence[Token]):
     """Whether `encode` adds EOS after a text."""
     add_sep: bool
     """As the file has it. llama.cpp does not use it: WordPiece always adds SEP, the others never do."""
+    clean_spaces: bool
+    """Whether `llama_detokenize`, or `decode` with `clean_spaces=True`, removes spaces before English punctuation."""
     eog_ids: frozenset[int]
     """The tokens that end generation."""
     bos_id: int | None
@@ -112,7 +114,7 @@ class Vocab(Sequence[Token]):
         settings = core._settings()
         values = {"_core": core, "kind": kind, "model": model, "pre": pre, "eog_ids": frozenset(core._eog())}
         values |= {f"{name}_id": id for name, id in core._special().items()}
-        values |= {name: settings[name] for name in ("add_bos", "add_eos", "add_sep")}
+        values |= {name: settings[name] for name in ("add_bos", "add_eos", "add_sep", "clean_spaces")}
         for name, value in (values | {"settings": MappingProxyType(settings)}).items():
             object.__setattr__(self, name, value)
 

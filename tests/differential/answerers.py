@@ -115,8 +115,24 @@ class Ggtok:
         return ids
 
     def decode(self, ids: list[int], remove_special: bool, unparse_special: bool) -> bytes:
-        """`decode_bytes`."""
-        return self._tokenizer.decode_bytes(ids, remove_special=remove_special, unparse_special=unparse_special)
+        """`decode_bytes` with `clean_spaces`; without, it must return the joined pieces."""
+        flags = {"remove_special": remove_special, "unparse_special": unparse_special}
+        cleaned = self._tokenizer.decode_bytes(ids, clean_spaces=True, **flags)
+        if not remove_special:
+            joined, decoded = self._joined(ids, unparse_special), self._tokenizer.decode_bytes(ids, **flags)
+            if joined != decoded:
+                raise AssertionError(f"decode_bytes returns {decoded!r}, the pieces are {joined!r}")
+        return cleaned
+
+    def _joined(self, ids: list[int], special: bool) -> bytes:
+        """The pieces, without the space that encoding puts in front of the text."""
+        tokenizer = self._tokenizer
+        pieces = [tokenizer.piece(id, special=special) for id in ids]
+        if ids[:1] == [tokenizer.vocab.bos_id] and not pieces[0]:
+            del pieces[0]
+        if pieces and tokenizer.vocab.settings["add_space_prefix"]:
+            pieces[0] = pieces[0].removeprefix(b" ")
+        return b"".join(pieces)
 
     def token(self, token: int) -> tuple[int, bool, bytes, bytes]:
         """Attributes, end of generation or not, and the piece with and without special tokens rendered."""

@@ -48,19 +48,22 @@ def decode_bytes(text: bytes) -> bytes:
     return result
 
 
-def decode(vocab: Vocab, ids: Sequence[int], remove_special: bool, unparse_special: bool) -> bytes:
+def decode(vocab: Vocab, ids: Sequence[int], remove_special: bool, unparse_special: bool, clean_spaces: bool) -> bytes:
     strip_space = vocab.add_space_prefix
     ids = list(ids)
-    if remove_special and vocab.add_bos and ids[:1] == [vocab.bos]:
+    is_bos_removed = remove_special and vocab.add_bos and ids[:1] == [vocab.bos]
+    if not clean_spaces and ids[:1] == [vocab.bos] and not piece(vocab, ids[0], unparse_special):
         ids = ids[1:]
-        strip_space = False
+    elif is_bos_removed:
+        ids = ids[1:]
+        strip_space = strip_space and not clean_spaces
     if remove_special and vocab.add_eos and ids[-1:] == [vocab.eos]:
         ids = ids[:-1]
     pieces = [piece(vocab, id, unparse_special) for id in ids]
     if strip_space and pieces:
         pieces[0] = pieces[0].removeprefix(b" ")
     text = b"".join(pieces)
-    if vocab.clean_spaces:
+    if clean_spaces and vocab.clean_spaces:
         text = re.sub(rb" ([?!.,])", rb"\1", text)
         text = text.replace(b" ' ", b"'")
         text = re.sub(rb" ('s|'m|'re|'ve)", rb"\1", text)

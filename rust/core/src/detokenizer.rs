@@ -1,12 +1,13 @@
-//! Ids back to text: the pieces of the tokens end to end ([`pieces`]), then some spaces removed.
+//! Ids back to text: the pieces of the tokens end to end ([`pieces`]), without the space that encoding put in front.
 //!
-//! One space at the start goes where encoding adds one. Vocabularies that ask for it then lose the spaces before
-//! English punctuation, in three passes, each over the output of the last one.
+//! With [`DecodeOptions::clean_spaces`], vocabularies that ask for it then lose the spaces before English punctuation,
+//! in three passes, each over the output of the last one.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::detokenize`. Time and space: O(ids + length of the
 //! output).
 //!
-//! Deviations: those of [`pieces`].
+//! Deviations: (1) without `clean_spaces`, no spaces are cleaned up, because code would not come back as it was; (2) nor
+//! does the space that encoding put in front stay after a BOS; and those of [`pieces`].
 
 mod order;
 mod pieces;
@@ -20,10 +21,19 @@ use crate::error::TokenIndexError;
 use crate::sink::{NULL_TOKEN, TokenId};
 use crate::vocabulary::Vocabulary;
 
+/// What a decoded text keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DecodeOptions {
+    /// Remove BOS and EOS where encoding adds them.
+    pub remove_special: bool,
+    /// Write control and unknown tokens out.
+    pub unparse_special: bool,
+    /// Do exactly what `llama_detokenize` does: remove spaces before English punctuation if the vocabulary asks for it
+    /// ([`Settings::clean_spaces`](crate::Settings::clean_spaces)), and keep the space that encoding puts after BOS.
+    pub clean_spaces: bool,
+}
+
 /// The text that `ids` stand for.
-///
-/// `remove_special` removes a BOS at the start and an EOS at the end, where the vocabulary adds them. `unparse_special`
-/// shows control and unknown tokens.
 ///
 /// # Errors
 /// [`TokenIndexError`]: an id is not in the vocabulary.
@@ -31,29 +41,33 @@ pub fn detokenize(
     vocabulary: &Vocabulary,
     pieces: &TokenPieces,
     mut ids: &[TokenId],
-    remove_special: bool,
-    unparse_special: bool,
+    options: DecodeOptions,
 ) -> Result<Vec<u8>, TokenIndexError> {
     let (settings, special) = (vocabulary.settings(), vocabulary.special());
-    let mut remove_space = settings.add_space_prefix;
+    let DecodeOptions { remove_special, unparse_special, clean_spaces } = options;
     // As in llama.cpp, the null token is the BOS of a vocabulary that has none.
-    if remove_special && settings.add_bos && ids.first() == Some(&special.bos.unwrap_or(NULL_TOKEN)) {
-        remove_space = false;
+    let has_bos = ids.first() == Some(&special.bos.unwrap_or(NULL_TOKEN));
+    let removes_bos = has_bos && remove_special && settings.add_bos;
+    let writes_bos = has_bos && !removes_bos && !pieces.piece(ids[0], unparse_special)?.is_empty();
+    // The id whose first space encoding may have added.
+    let first = if has_bos && !clean_spaces && !writes_bos { ids.get(1) } else { ids.first().filter(|_| !removes_bos) };
+
+    if removes_bos {
         ids = &ids[1..];
     }
     if remove_special && settings.add_eos && ids.last() == Some(&special.eos.unwrap_or(NULL_TOKEN)) {
         ids = &ids[..ids.len() - 1];
     }
-
     let mut text = pieces.concatenate(ids, unparse_special)?;
-    if let Some(&first) = ids.first()
-        && remove_space
+    if let Some(&first) = first
+        && settings.add_space_prefix
         && pieces.piece(first, unparse_special)?.starts_with(b" ")
+        && !text.is_empty()
     {
         text.remove(0);
     }
-    if settings.clean_spaces {
-        clean_spaces(&mut text);
+    if clean_spaces && settings.clean_spaces {
+        self::clean_spaces(&mut text);
     }
     Ok(text)
 }
@@ -142,16 +156,24 @@ mod tests {
         ];
         // BOS is 1 and EOS 2 by default, BOS is added and EOS is not.
         let (vocabulary, pieces) = load("llama", &tokens)?;
-        let text = |ids: &[TokenId], remove, unparse| {
-            detokenize(&vocabulary, &pieces, ids, remove, unparse)
-                .map(|text| String::from_utf8_lossy(&text).into_owned())
+        let decode = |ids: &[TokenId], remove_special, unparse_special, clean_spaces| {
+            let options = DecodeOptions { remove_special, unparse_special, clean_spaces };
+            let text = detokenize(&vocabulary, &pieces, ids, options)?;
+            Ok(String::from_utf8_lossy(&text).into_owned())
         };
+        let text = |ids: &[TokenId], remove, unparse| decode(ids, remove, unparse, true);
         assert_eq!(text(&[1, 3, 3, 2], false, false), Ok("  a  a".into()));
         assert_eq!(text(&[1, 3, 3, 2], true, false), Ok("  a  a".into()));
         assert_eq!(text(&[1, 3, 3, 2], true, true), Ok("  a  a</s>".into()));
         assert_eq!(text(&[3, 3, 0], false, true), Ok(" a  a<unk>".into()));
         assert_eq!(text(&[4, 3, 4, 3], false, true), Ok("a token of more than one block  a".repeat(2)));
         assert_eq!(text(&[], true, true), Ok(String::new()));
+        // Without `clean_spaces`, the space after BOS goes too, unless BOS is written before it.
+        assert_eq!(decode(&[1, 3, 3, 2], false, false, false), Ok(" a  a".into()));
+        assert_eq!(decode(&[1, 3, 3, 2], true, true, false), Ok(" a  a</s>".into()));
+        assert_eq!(decode(&[1, 3], false, true, false), Ok("<s>  a".into()));
+        assert_eq!(decode(&[3, 3], false, false, false), Ok(" a  a".into()));
+        assert_eq!(decode(&[1], false, false, false), Ok(String::new()));
         for id in [-1, 5, TokenId::MIN, TokenId::MAX] {
             assert_eq!(text(&[3, id], false, false), Err(TokenIndexError { id: id.into(), size: 5 }));
             assert!(pieces.piece(id, true).is_err());

@@ -64,6 +64,7 @@ pub use check::{merges_without_token, tokens_without_merge};
 pub use chunks::boundaries::Boundary;
 pub use chunks::truncate::Truncation;
 pub use chunks::{BudgetError, Chunk, Segmentable, SplitOptions};
+pub use detokenizer::DecodeOptions;
 pub use diff::{Parting, first_parting};
 pub use error::{EncodeError, TokenIndexError, VocabularyError};
 pub use interrupt::{Interrupted, interruptible};
@@ -74,7 +75,7 @@ pub use sink::{Count, NULL_TOKEN, Sink, Spans, TokenId};
 pub use stream::decoder::{PrimeError, StreamDecodeOptions, StreamDecoder};
 pub use stream::encoder::StreamEncoder;
 pub use stream::stop::{EmptyStopString, StopStrings};
-pub use tokenizer::{DecodeOptions, EncodeOptions, Text, Tokenizer};
+pub use tokenizer::{EncodeOptions, Text, Tokenizer};
 pub use vocabulary::strings::{StringIndex, Strings, StringsError};
 pub use vocabulary::{
     Attributes, Definition, FLAGS, Flag, Given, Kind, SLOTS, Settings, Slot, SpecialIds, SpecialTokens, Vocabulary,

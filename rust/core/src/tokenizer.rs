@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::detokenizer::{PieceOrder, TokenPieces, detokenize};
+use crate::detokenizer::{DecodeOptions, PieceOrder, TokenPieces, detokenize};
 use crate::error::{EncodeError, TokenIndexError, VocabularyError};
 use crate::interrupt::{self, once};
 use crate::model::Fragment;
@@ -46,15 +46,6 @@ impl Default for EncodeOptions {
     fn default() -> Self {
         Self { add_special: true, parse_special: false, continues: false }
     }
-}
-
-/// Which special tokens a decoded text keeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct DecodeOptions {
-    /// Remove BOS and EOS where encoding adds them.
-    pub remove_special: bool,
-    /// Write control and unknown tokens out.
-    pub unparse_special: bool,
 }
 
 /// A text to encode. One that is known to be UTF-8 is not checked again.
@@ -310,7 +301,7 @@ impl Tokenizer {
     /// # Errors
     /// [`TokenIndexError`] for an id that the vocabulary does not have.
     pub fn decode(&self, ids: &[TokenId], options: DecodeOptions) -> Result<Vec<u8>, TokenIndexError> {
-        detokenize(&self.vocabulary, self.pieces(), ids, options.remove_special, options.unparse_special)
+        detokenize(&self.vocabulary, self.pieces(), ids, options)
     }
 
     /// The bytes of one token: empty for control and unknown tokens unless `special` is set.

@@ -309,7 +309,7 @@ fn the_embedded_vocabularies_are_opened() {
         let tokenizer = embedded(name);
         assert_eq!(tokenizer.vocabulary().kind(), kind);
         let ids = tokenizer.encode("what is lora?", EncodeOptions::default()).expect("ids");
-        let options = DecodeOptions { remove_special: true, unparse_special: false };
+        let options = DecodeOptions { remove_special: true, ..DecodeOptions::default() };
         let text = tokenizer.decode(&ids, options).expect("its own ids");
         let text = String::from_utf8_lossy(&text);
         assert!(text.contains("what is lora"), "{name}: {text}");
@@ -356,7 +356,7 @@ fn compare(tokenizer: &Tokenizer, cases: &Path, step: usize) -> usize {
             }
             Some("decode") => {
                 let (remove_special, unparse_special) = (flag(&case, "remove_special"), flag(&case, "unparse_special"));
-                let options = DecodeOptions { remove_special, unparse_special };
+                let options = DecodeOptions { remove_special, unparse_special, clean_spaces: true };
                 assert_eq!(tokenizer.decode(&ids(), options), Ok(bytes_of(&case, "out_")), "{cases:?}: {line}");
             }
             _ => continue,

@@ -270,9 +270,10 @@ pub fn decode_batch<'py>(
     batch: &Bound<'py, PyAny>,
     remove_special: bool,
     unparse_special: bool,
+    clean_spaces: bool,
     errors: &str,
 ) -> PyResult<Bound<'py, PyList>> {
-    let options = DecodeOptions { remove_special, unparse_special };
+    let options = DecodeOptions { remove_special, unparse_special, clean_spaces };
     let decode = |rows: Rows<'_>| {
         run(py, rows.len().saturating_add(num_ids(rows)), || tokenizer.core.decode_batch(rows, options))
     };

@@ -18,8 +18,8 @@ use crate::run::{check_signals, quick, run};
 /// Turns ids into text as they arrive. Made by `Tokenizer.decoder`.
 ///
 /// `StreamDecoder[str]` returns text, `StreamDecoder[bytes]` (`text=False`) returns bytes. Only what may still change
-/// is held back: an incomplete character, the start of a stop string, an EOS that may have to be removed, and spaces
-/// where the vocabulary cleans them up (WordPiece and a few others). Nothing is decoded twice.
+/// is held back: an incomplete character, the start of a stop string, an EOS that may have to be removed, and with
+/// `clean_spaces` spaces that may have to go. Nothing is decoded twice.
 ///
 /// A decoder is for one thread at a time: a call during another one raises `RuntimeError`.
 #[pyclass(module = "ggtok._ggtok")]

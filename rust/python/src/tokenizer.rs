@@ -75,15 +75,8 @@ impl Tokenizer {
         run(py, size, || with_scratch(&self.owner, |scratch| work(scratch, sink)))
     }
 
-    fn decode_to_bytes(
-        &self,
-        py: Python<'_>,
-        ids: &Bound<'_, PyAny>,
-        remove_special: bool,
-        unparse_special: bool,
-    ) -> PyResult<Vec<u8>> {
+    fn decode_to_bytes(&self, py: Python<'_>, ids: &Bound<'_, PyAny>, options: DecodeOptions) -> PyResult<Vec<u8>> {
         let ids = token_ids(ids, self.core.vocabulary().len())?;
-        let options = DecodeOptions { remove_special, unparse_special };
         run(py, ids.len(), || self.core.decode(&ids, options))
     }
 }
@@ -479,12 +472,18 @@ impl Tokenizer {
         Ok(removed.first().map_or((0, 0), |range| (range.start, range.end)))
     }
 
-    /// Decodes token ids to text, as llama.cpp's `llama_detokenize` does.
+    /// Decodes token ids to text: their pieces, joined, without the space that `encode` puts in front of some texts.
+    ///
+    /// Code and prose come back as they were. `docs/how/detokenizing.md` lists the vocabularies that change texts when
+    /// they are encoded.
     ///
     /// Args:
     ///     ids: An iterable of integers, or an array of integers with one dimension; int32 is the fastest.
     ///     remove_special: Remove BOS and EOS where `encode` adds them.
     ///     unparse_special: Write control and unknown tokens as their text. They are left out otherwise.
+    ///     clean_spaces: Return exactly what llama.cpp's `llama_detokenize` does. It removes the spaces before `.`,
+    ///         `,`, `!`, `?` and English contractions if the vocabulary asks for it (`vocab.clean_spaces`), and keeps
+    ///         the space that `encode` puts after BOS.
     ///     errors: What to do with bytes that are not UTF-8, as in `bytes.decode`. Tokens may end inside a character.
     ///
     /// Raises:
@@ -499,16 +498,18 @@ impl Tokenizer {
     /// 'What is LoRA?'
     /// >>> tok.decode([9713, 12993]), tok.decode([9713, 12993], unparse_special=True)
     /// ('What', 'What<|im_end|>')
-    #[pyo3(signature = (ids, *, remove_special = false, unparse_special = false, errors = "replace"))]
+    #[pyo3(signature = (ids, *, remove_special = false, unparse_special = false, clean_spaces = false,
+                        errors = "replace"))]
     fn decode<'py>(
         &self,
         py: Python<'py>,
         ids: &Bound<'py, PyAny>,
         remove_special: bool,
         unparse_special: bool,
+        clean_spaces: bool,
         errors: &str,
     ) -> PyResult<Bound<'py, PyString>> {
-        let bytes = self.decode_to_bytes(py, ids, remove_special, unparse_special)?;
+        let bytes = self.decode_to_bytes(py, ids, DecodeOptions { remove_special, unparse_special, clean_spaces })?;
         match std::str::from_utf8(&bytes) {
             Ok(text) => Ok(PyString::new(py, text)),
             Err(_) => {
@@ -526,15 +527,17 @@ impl Tokenizer {
     /// >>> tok = ggtok.Tokenizer.builtin("bpe")
     /// >>> tok.decode_bytes(tok.encode("\u00e9"))
     /// b'\xc3\xa9'
-    #[pyo3(signature = (ids, *, remove_special = false, unparse_special = false))]
+    #[pyo3(signature = (ids, *, remove_special = false, unparse_special = false, clean_spaces = false))]
     fn decode_bytes<'py>(
         &self,
         py: Python<'py>,
         ids: &Bound<'py, PyAny>,
         remove_special: bool,
         unparse_special: bool,
+        clean_spaces: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.decode_to_bytes(py, ids, remove_special, unparse_special)?))
+        let options = DecodeOptions { remove_special, unparse_special, clean_spaces };
+        Ok(PyBytes::new(py, &self.decode_to_bytes(py, ids, options)?))
     }
 
     /// A decoder for ids that arrive one by one, as a model generates them.
@@ -546,6 +549,7 @@ impl Tokenizer {
     ///         The text ends before the first of them.
     ///     remove_special: As in `decode`.
     ///     unparse_special: As in `decode`.
+    ///     clean_spaces: As in `decode`. Spaces that may still go are held back.
     ///     text: Return `str`, with U+FFFD for bytes that are not UTF-8. Otherwise return bytes, as `decode_bytes`
     ///         does.
     ///
@@ -561,8 +565,8 @@ impl Tokenizer {
     /// >>> decoder.flush(), decoder.stopped
     /// ('', '?')
     #[pyo3(
-        signature = (*, stop = None, remove_special = false, unparse_special = false, text = true),
-        text_signature = "($self, *, stop=(), remove_special=False, unparse_special=False, text=True)"
+        signature = (*, stop = None, remove_special = false, unparse_special = false, clean_spaces = false, text = true),
+        text_signature = "($self, *, stop=(), remove_special=False, unparse_special=False, clean_spaces=False, text=True)"
     )]
     fn decoder(
         &self,
@@ -570,9 +574,10 @@ impl Tokenizer {
         stop: Option<&Bound<'_, PyAny>>,
         remove_special: bool,
         unparse_special: bool,
+        clean_spaces: bool,
         text: bool,
     ) -> PyResult<StreamDecoder> {
-        let decode = DecodeOptions { remove_special, unparse_special };
+        let decode = DecodeOptions { remove_special, unparse_special, clean_spaces };
         StreamDecoder::new(py, Arc::clone(&self.core), stop, decode, text)
     }
 

@@ -29,6 +29,7 @@ MAX_DIGITS = 4000
 @click.option("--lines", is_flag=True, help="Take the ids on each line as a text, and write each on a line.")
 @click.option("--remove-special", is_flag=True, help="Remove the BOS and EOS that encoding adds.")
 @click.option("--unparse-special", is_flag=True, help="Write special tokens as their text.")
+@click.option("--clean-spaces", is_flag=True, help="Remove spaces before punctuation as llama_detokenize does.")
 @as_json
 def command(
     files: tuple[str, ...],
@@ -37,18 +38,22 @@ def command(
     lines: bool,
     remove_special: bool,
     unparse_special: bool,
+    clean_spaces: bool,
     as_json: bool,
 ) -> None:
-    """Turn the ids in files, or in standard input, into exactly the bytes of their text.
+    """Turn the ids in files, or in standard input, into the bytes of their text.
+
+    What encode read comes back byte for byte, except from vocabularies that normalize texts, such as WordPiece.
 
     Ids are numbers between white space, commas or brackets, or the objects that ggtok encode --json writes.
     """
     inputs = sources(files, ids, "ids themselves are given with -p")
     tokenizer = model.open()
+    options: Any = {"remove_special": remove_special, "unparse_special": unparse_special, "clean_spaces": clean_spaces}
     writer = Writer()
     for source in inputs:
         for line, numbers in _texts(source, lines):
-            decoder = tokenizer.decoder(text=False, remove_special=remove_special, unparse_special=unparse_special)
+            decoder = tokenizer.decoder(text=False, **options)
             pieces = _pieces(decoder, numbers, source.at(line))
             if as_json:
                 print_json(**source.json(line), text=lossless(b"".join(pieces)))

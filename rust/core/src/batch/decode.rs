@@ -1,9 +1,10 @@
 //! Several rows of ids back to text, end to end. O(ids + length of the output).
 
 use crate::batch::rows::Rows;
+use crate::detokenizer::DecodeOptions;
 use crate::error::TokenIndexError;
 use crate::interrupt;
-use crate::tokenizer::{DecodeOptions, Tokenizer};
+use crate::tokenizer::Tokenizer;
 
 /// Rows whose texts are made before the caller is asked whether to stop.
 const ROWS_AT_ONCE: usize = 64;

@@ -1,8 +1,8 @@
 //! Ids back to text, token by token: each id goes through the stages below once, and nothing is decoded again.
 //!
 //! 1. Ids: BOS at the start and EOS at the end are removed if so wished. An EOS is held back until another id follows.
-//! 2. Bytes: the piece of the token, the very first without the space that encoding has added.
-//! 3. [`Spaces`]: where the vocabulary cleans spaces up, those that may still go are held back.
+//! 2. Bytes: the piece of the token, the first after BOS without the space that encoding has added.
+//! 3. [`Spaces`]: with `clean_spaces`, spaces that may still go are held back.
 //! 4. [`Characters`]: an incomplete character is held back. A decoder of bytes leaves this stage out.
 //! 5. [`Search`]: what may become a stop string is held back.
 //!
@@ -20,15 +20,16 @@ use std::sync::Arc;
 use super::characters::{Characters, REPLACEMENT};
 use super::spaces::Spaces;
 use super::stop::{Search, StopStrings};
+use crate::detokenizer::DecodeOptions;
 use crate::error::TokenIndexError;
 use crate::interrupt::Ticker;
 use crate::sink::TokenId;
-use crate::tokenizer::{DecodeOptions, Tokenizer};
+use crate::tokenizer::Tokenizer;
 
 /// What a [`StreamDecoder`] gives out.
 #[derive(Debug, Clone, Default)]
 pub struct StreamDecodeOptions {
-    /// Which special tokens are kept.
+    /// What the text keeps.
     pub decode: DecodeOptions,
     /// Give out complete characters, with U+FFFD for what is not UTF-8. The output is valid UTF-8 then. Otherwise bytes
     /// come out as they are.
@@ -102,7 +103,7 @@ pub struct StreamDecoder<T> {
     progress: Progress,
     /// The EOS that was the latest id, if it may have to be removed.
     held_eos: Option<TokenId>,
-    /// `None` where the vocabulary does not clean spaces up.
+    /// `None` if no spaces are cleaned up.
     spaces: Option<Spaces>,
     characters: Characters,
     search: Search,
@@ -124,7 +125,7 @@ enum Progress {
 impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
     /// A decoder at the start of a text.
     pub fn new(tokenizer: T, options: StreamDecodeOptions) -> Self {
-        let cleans = tokenizer.borrow().vocabulary().settings().clean_spaces;
+        let cleans = options.decode.clean_spaces && tokenizer.borrow().vocabulary().settings().clean_spaces;
         Self {
             tokenizer,
             options,
@@ -138,7 +139,7 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
     }
 
     /// Takes ids that come before those to decode. Nothing of them comes out, but what follows comes out as after them:
-    /// its first space stays, and no BOS is removed.
+    /// its first space stays, unless the prompt is BOS alone, and no BOS is removed.
     ///
     /// Where the prompt ends inside a character, the bytes that complete it are not UTF-8 by themselves: a decoder of
     /// bytes gives them out as they are, one of text replaces them. Stop strings do not begin in the prompt.
@@ -221,10 +222,11 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
         let (settings, special) = (vocabulary.settings(), vocabulary.special());
         let removes = self.options.decode.remove_special;
         if self.progress == Progress::Start {
-            let is_bos = removes && settings.add_bos && special.bos == Some(id);
-            let removes_space = !is_bos && settings.add_space_prefix;
-            self.progress = if removes_space { Progress::AtSpace } else { Progress::Going };
-            if is_bos {
+            let is_bos = special.bos == Some(id);
+            let is_removed = is_bos && removes && settings.add_bos;
+            let keeps_space = is_removed && self.options.decode.clean_spaces || !settings.add_space_prefix;
+            self.progress = if keeps_space { Progress::Going } else { Progress::AtSpace };
+            if is_removed || is_bos && !self.options.decode.clean_spaces && !self.is_written(id) {
                 return;
             }
         }
@@ -237,6 +239,12 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
         } else {
             self.spell::<IS_PROMPT>(id, out);
         }
+    }
+
+    /// Whether a token has a piece that is shown.
+    fn is_written(&self, id: TokenId) -> bool {
+        let piece = self.tokenizer.borrow().piece(id, self.options.decode.unparse_special);
+        piece.is_ok_and(|piece| !piece.is_empty())
     }
 
     /// The stages after the first.
