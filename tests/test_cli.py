@@ -326,7 +326,7 @@ ERRORS = [
     ([*OVERRIDE, "a=1"], "'a=1' is not KEY=TYPE:VALUE"),
     ([*OVERRIDE, "a=i8:1"], "has the type 'i8': expected int, float, bool or str"),
     ([*OVERRIDE, "a=bool:1"], "has the value '1': expected a bool"),
-    ([*OVERRIDE, "a=int:x"], "has the value 'x': expected a int"),
+    ([*OVERRIDE, "a=int:x"], "has the value 'x': expected an int"),
     (["encode", "--nonsense"], "No such option '--nonsense'"),
     (["nonsense"], "No such command 'nonsense' (see ggtok --help)"),
 ]

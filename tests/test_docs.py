@@ -60,6 +60,7 @@ RUN = [
     ("docs/coming-from/tiktoken.md", 8),
     ("docs/coming-from/tokenizers.md", 8),
     ("docs/convert.md", 15),
+    ("docs/edit.md", 3),
     ("docs/evaluate.md", 4),
     ("docs/explain-page.md", 4),
     ("docs/explain.md", 10),

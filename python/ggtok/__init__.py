@@ -5,6 +5,7 @@ from ._chat import ChatEncoding
 from ._check import Finding
 from ._chunks import Chunk
 from ._diff import Diff, diff
+from ._edit import edit
 from ._evaluate import Evaluation, Score, evaluate
 from ._ggtok import Buffer, Encoding, StreamDecoder, StreamEncoder, __version__, cache_limit, set_cache_limit
 from ._tokenizer import Tokenizer
@@ -58,6 +59,7 @@ __all__ = [
     "__version__",
     "cache_limit",
     "diff",
+    "edit",
     "evaluate",
     "set_cache_limit",
     "train",

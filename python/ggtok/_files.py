@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import stat
+from contextlib import contextmanager
 
 from ._prefix import MAX_BYTES, Prefix
+from .errors import GgtokError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Protocol, TypeAlias
+    from collections.abc import Iterable, Iterator
+    from typing import BinaryIO, Protocol, TypeAlias
 
     from ._prefix import Source
 
@@ -27,32 +31,82 @@ def read(source: Source) -> bytes:
         return prefix.data
 
 
-def write(target: Target, data: bytes) -> None:
-    """Writes a file by its path, or to a binary file that is open.
+def check_target(target: Target, inputs: Iterable[object] = (), *, overwrite: bool = False) -> None:
+    """Checks, before any work, that writing a file destroys nothing that is still needed.
+
+    Args:
+        target: Where the file will be written. One that is already open is not checked.
+        inputs: What the file is made from. Paths are compared with it, also through links.
+        overwrite: Whether a GGUF file with tensors may be replaced.
+
+    Raises:
+        GgtokError: The target is one of the inputs, or a GGUF file with tensors.
+        TypeError: The target is neither a path nor a binary file.
+    """
+    if hasattr(target, "write"):
+        return
+    path = _path(target)
+    for source in inputs:
+        if isinstance(source, (str, os.PathLike)) and _is_same(path, os.fsdecode(source)):
+            raise GgtokError(f"{path} is what this is made from, and would be replaced: choose another name")
+    if not overwrite and _has_tensors(path):
+        raise GgtokError(
+            f"{path} is a GGUF file with tensors, which would be lost: choose another name, or overwrite it"
+        )
+
+
+def _is_same(path: str, other: str) -> bool:
+    """Whether two paths lead to the same file, or would."""
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return os.path.realpath(path) == os.path.realpath(other)
+
+
+def _has_tensors(path: str) -> bool:
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        head = file.read(16)
+    return head[:4] == b"GGUF" and any(head[8:])
+
+
+def write(target: Target, data: bytes, inputs: Iterable[object] = (), *, overwrite: bool = False) -> None:
+    """Writes a file by its path, or to a binary file that is open. Raises what `check_target` does.
 
     A file is written under another name in the same folder and then renamed, so that nobody sees a part of it, whether
-    the disk is full or the user presses Ctrl-C. What is no regular file, such as a pipe, is written to as it is.
+    the disk is full or the user presses Ctrl-C. What is not a regular file, such as a pipe, is written to as it is.
     """
+    check_target(target, inputs, overwrite=overwrite)
     if hasattr(target, "write"):
         target.write(data)
         return
     path = _path(target)
     try:
-        _replace(os.path.realpath(path), data)
+        if os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "wb") as file:
+                file.write(data)
+        else:
+            with replacing(path) as file:
+                file.write(data)
     except OSError as error:
         error.filename = path  # a write that fails names none, and one of a part names that
         raise
 
 
-def _replace(path: str, data: bytes) -> None:
-    if os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "wb") as file:
-            file.write(data)
-        return
+@contextmanager
+def replacing(path: str) -> Iterator[BinaryIO]:
+    """A new file that takes the place of the one at `path` when the block ends, and is deleted if the block raises.
+
+    The place is the one that a symbolic link leads to, and a file that was there passes its permissions on.
+    """
+    path = os.path.realpath(path)
     part = f"{path}.{os.urandom(4).hex()}.part"
     try:
         with open(part, "xb") as file:
-            file.write(data)
+            yield file
+        if os.path.exists(path):
+            os.chmod(part, stat.S_IMODE(os.stat(path).st_mode))
         os.replace(part, path)
     except BaseException:
         if os.path.exists(part):

@@ -138,6 +138,7 @@ class Metadata:
         self.tensor_count = tensor_count
         self.entries = entries
         self.overrides: dict[str, Scalar] = {}
+        self._spans: dict[str, tuple[int, int]] = {}
 
     @classmethod
     def from_source(cls, source: Source, overrides: Mapping[str, Scalar] | None = None) -> Metadata:
@@ -156,6 +157,14 @@ class Metadata:
     def data(self) -> bytes:
         """The file from its first byte to the end of the last value: a source of equal metadata."""
         return self._buffer[: self.size]
+
+    def raw(self, key: str) -> bytes:
+        """A key and its value as they stand in the file."""
+        if not self._spans:
+            starts = [entry.offset - 12 - len(to_bytes(key)) for key, entry in self.entries.items()]
+            self._spans = dict(zip(self.entries, zip(starts, [*starts[1:], self.size], strict=True), strict=True))
+        start, end = self._spans[key]
+        return self._buffer[start:end]
 
     @property
     def scalars(self) -> Mapping[str, Scalar]:

@@ -77,10 +77,12 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
     'What is LoRA?'
     """
 
-    __slots__ = ("__weakref__", "_digest", "_metadata", "vocab")
+    __slots__ = ("__weakref__", "_digest", "_metadata", "_source", "vocab")
 
     _digest: bytes | None
     _metadata: Metadata
+    _source: str | None
+    """The path of the file that it was made from, if there is one: no call replaces that unasked."""
     vocab: Vocab
     """The tokens, special ids and flags."""
 
@@ -114,7 +116,7 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
         False
         """
         try:
-            return cls._of(Metadata.from_source(source, overrides))
+            return cls._of(Metadata.from_source(source, overrides), name_of(source))
         except GgtokError as error:
             error.path = name_of(source)
             raise
@@ -134,10 +136,11 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
         return cls.from_gguf(os.path.join(os.path.dirname(__file__), "vocabularies", f"{name}.gguf"))
 
     @classmethod
-    def _of(cls, metadata: Metadata) -> Self:
+    def _of(cls, metadata: Metadata, path: str | None) -> Self:
         core: dict[str, Any] = _definition(metadata)
         self = super().__new__(cls, core.pop("model"), **core)
-        for name, value in (("_metadata", metadata), ("_digest", None), ("vocab", Vocab(self))):
+        path = None if path is None else os.path.abspath(path)
+        for name, value in (("_metadata", metadata), ("_digest", None), ("_source", path), ("vocab", Vocab(self))):
             object.__setattr__(self, name, value)
         warn(self, stacklevel=4)
         return self

@@ -20,7 +20,7 @@ from .output import flush, give_up_output, shown_warnings, to_stderr
 
 COMMANDS = (
     *("encode", "decode", "count", "split", "chat", "explain", "train", "evaluate"),
-    *("inspect", "check", "diff", "search", "bench", "completion"),
+    *("inspect", "check", "edit", "diff", "search", "bench", "completion"),
 )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from .._files import check_target
 from .completion import GGUF
 from .inputs import Source
 from .options import Command, Model, is_typed, takes_model
@@ -48,6 +50,12 @@ def takes_models(function: Command) -> Command:
         return function(*args, models=models, **others)
 
     return command  # type: ignore[return-value]
+
+
+def check_output(path: str | None, inputs: Iterable[object], force: bool = False) -> None:
+    """Refuses, before any work, an output that is one of the inputs, or a GGUF file with tensors without `--force`."""
+    if path is not None:
+        check_target(path, inputs, overwrite=force)
 
 
 def text_path(argument: str) -> Path:

@@ -20,6 +20,14 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 BUILTIN = ("bpe", "spm", "wordpiece", "unigram")
 
+KINDS: dict[str, Callable[[str], str | int | float | bool]] = {
+    "int": int,
+    "float": float,
+    "bool": lambda value: {"true": True, "false": False}[value],
+    "str": str,
+}
+"""The types of metadata values, and how a value of each is read."""
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON, one object per line, in ASCII.")
 """Passes `as_json`."""
 
@@ -125,15 +133,16 @@ def _override(item: str) -> tuple[str, str | int | float | bool]:
     kind, colon, value = typed.partition(":")
     if not (key and equals and colon):
         raise click.ClickException(f"--override-kv: {item!r} is not KEY=TYPE:VALUE")
-    kinds: dict[str, Callable[[str], str | int | float | bool]] = {
-        "int": int,
-        "float": float,
-        "bool": lambda value: {"true": True, "false": False}[value],
-        "str": str,
-    }
-    if kind not in kinds:
+    if kind not in KINDS:
         raise click.ClickException(f"--override-kv: {item!r} has the type {kind!r}: expected int, float, bool or str")
+    return key, typed_value("--override-kv", item, kind, value)
+
+
+def typed_value(option: str, item: str, kind: str, value: str) -> str | int | float | bool:
+    """A value of one of `KINDS`, as an option takes it."""
     try:
-        return key, kinds[kind](value)
+        return KINDS[kind](value)
     except (ValueError, KeyError):
-        raise click.ClickException(f"--override-kv: {item!r} has the value {value!r}: expected a {kind}") from None
+        raise click.ClickException(
+            f"{option}: {item!r} has the value {value!r}: expected {'an' if kind == 'int' else 'a'} {kind}"
+        ) from None

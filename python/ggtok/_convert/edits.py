@@ -8,12 +8,13 @@ from operator import index as as_int
 from .._check import GGML, _read_types
 from .._gguf import Array, Type, to_bytes
 from .._tokenizer import _FLAGS, _SPECIAL
+from .._vocab import TokenAttribute
 from ..errors import GgtokError, TokenIndexError, VocabularyError
 from .gguf import Packed, Typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from .._gguf import Metadata, Scalar
     from .._tokenizer import Tokenizer
@@ -45,18 +46,29 @@ def entries(
     chat_template: str | None,
     name: str | None,
     metadata: Mapping[str, Scalar | None],
+    every_key: bool = False,
+    has_weights: bool = False,
 ) -> Entries:
-    """Everything that `Tokenizer.to_gguf` writes, by key."""
+    """Everything that `Tokenizer.to_gguf` writes, by key, or with `every_key` all keys of the file.
+
+    Tokens that are added come last. Weights have a row for each token: with them, new tokens fill unused places.
+    """
     types = key_types(tokenizer)
-    result = source(tokenizer._metadata, types)
+    result = source(tokenizer._metadata, types, every_key)
     added = _added(tokenizer, add_tokens, add_control_tokens)
-    if added:
+    size = len(tokenizer.vocab)
+    places: dict[bytes, int] = {}
+    if added and has_weights:
+        places = dict(zip(added, _unused(tokenizer, len(added)), strict=True))
+        _fill(result, places, added)
+    elif added:
+        places = dict(zip(added, range(size, size + len(added)), strict=True))
         _append(tokenizer, result, added)
 
     edits: dict[str, Scalar | None] = {}
     for slot, token in special.items():
         _known(slot, set(_SPECIAL) - set(ALIASES.values()), "special token")
-        edits[GGML + _SPECIAL[slot]] = None if token is None else _id(tokenizer, list(added), slot, token)
+        edits[GGML + _SPECIAL[slot]] = None if token is None else _id(tokenizer, places, slot, token)
         if slot in ALIASES:
             edits[GGML + _SPECIAL[ALIASES[slot]]] = None
     for flag, is_set in flags.items():
@@ -80,11 +92,11 @@ def key_types(tokenizer: Tokenizer) -> dict[str, Type]:
     return types | {"tokenizer.chat_template": Type.STRING}
 
 
-def source(metadata: Metadata, types: Mapping[str, Type]) -> Entries:
-    """What a file says about its tokenizer, with overrides as they were read."""
+def source(metadata: Metadata, types: Mapping[str, Type], every_key: bool = False) -> Entries:
+    """What a file says about its tokenizer, or all that it says, with overrides as they were read."""
     result: Entries = {}
     for key, entry in metadata.entries.items():
-        if key.startswith(KEPT) or key in types:
+        if every_key or key.startswith(KEPT) or key in types:
             value = entry.value
             result[key] = Packed.of(key, value) if isinstance(value, Array) else Typed(entry.type, value)
     for key, override in metadata.overrides.items():
@@ -112,13 +124,13 @@ def _typed(result: Entries, types: Mapping[str, Type], key: str, value: Scalar) 
 def _set(result: Entries, types: Mapping[str, Type], key: str, value: Scalar | None) -> None:
     if not isinstance(key, str):
         raise TypeError(f"the key of metadata must be str, not {type(key).__name__}")
-    if isinstance(result.get(key), Packed):
-        raise GgtokError(f"{key} is an array: only single values can be replaced")
     if key.startswith(GGML) and key not in result:
         _known(key, {*types, *_gguf_keys()}, "key")
     if value is None:
         result.pop(key, None)
         return
+    if isinstance(result.get(key), Packed):
+        raise GgtokError(f"{key} is an array: only single values can be replaced")
     if type(value) not in (str, int, float, bool):
         raise TypeError(f"the value of {key} must be str, int, float, bool or None, not {type(value).__name__}")
     typed = _typed(result, types, key, value)
@@ -143,20 +155,20 @@ def _known(name: str, names: Iterable[str], what: str) -> None:
         raise GgtokError(f"there is no {what} {name!r}: the nearest are {', '.join(near)}")
 
 
-def _id(tokenizer: Tokenizer, added: list[bytes], slot: str, token: int | str) -> int:
-    """The id of a special token, given by id or by text. Tokens that are added have the next ids."""
-    size = len(tokenizer.vocab)
+def _id(tokenizer: Tokenizer, added: Mapping[bytes, int], slot: str, token: int | str) -> int:
+    """The id of a special token, given by id or by text, which may be one of those that are added."""
+    size = max(len(tokenizer.vocab), *(id + 1 for id in added.values()), 0)
     if isinstance(token, str):
         text = to_bytes(token)
-        id = size + added.index(text) if text in added else tokenizer._token_id(text)
+        id = added.get(text, tokenizer._token_id(text))
         if id is None:
             raise VocabularyError(f"the special token {slot} is {token!r}, and the vocabulary has no such token")
         return id
     if isinstance(token, bool):
         raise TypeError(f"the special token {slot} must be an id or a text, not bool")
     id = as_int(token)
-    if not 0 <= id < size + len(added):
-        raise TokenIndexError(f"the special token {slot} is {id}: there are {size + len(added)} tokens")
+    if not 0 <= id < size:
+        raise TokenIndexError(f"the special token {slot} is {id}: there are {size} tokens")
     return id
 
 
@@ -184,6 +196,30 @@ def _added(tokenizer: Tokenizer, plain: Iterable[str], control: Iterable[str]) -
     if added and tokenizer.vocab.kind in ("none", "test"):
         raise VocabularyError(f"tokens cannot be added to a vocabulary of kind {tokenizer.vocab.kind!r}")
     return added
+
+
+def _unused(tokenizer: Tokenizer, count: int) -> list[int]:
+    """The first places of a vocabulary that are unused."""
+    ids = [id for id in range(len(tokenizer.vocab)) if TokenAttribute.UNUSED in tokenizer.vocab[id].attributes]
+    if len(ids) < count:
+        raise VocabularyError(
+            f"{count} tokens cannot be added: the weights have a row for each of the {len(tokenizer.vocab)} tokens, of "
+            f"which {len(ids)} are unused"
+        )
+    return ids[:count]
+
+
+def _fill(result: Entries, places: Mapping[bytes, int], added: Mapping[bytes, int]) -> None:
+    """Puts new tokens into unused places."""
+    new: dict[str, Sequence[bytes | float]] = {
+        "tokens": list(added),
+        "token_type": list(added.values()),
+        "scores": [ADDED_SCORE] * len(added),
+    }
+    for key, values in new.items():
+        old = result.get(GGML + key)
+        if isinstance(old, Packed):
+            result[GGML + key] = old.replaced(dict(zip(places.values(), values, strict=True)))
 
 
 def _append(tokenizer: Tokenizer, result: Entries, added: dict[bytes, int]) -> None:

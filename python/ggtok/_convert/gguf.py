@@ -10,7 +10,8 @@ import io
 import struct
 from typing import NamedTuple
 
-from .._gguf import Array, Type, to_bytes
+from .._ggtok import string_array
+from .._gguf import _FORMATS, Array, Type, to_bytes
 from ..errors import DependencyError, GgtokError, GGUFError
 
 TYPE_CHECKING = False
@@ -65,8 +66,44 @@ class Packed(NamedTuple):
         except (struct.error, OverflowError) as error:
             raise GgtokError(f"a number does not fit an array of {kind.name.lower()}: {error}") from None
 
+    def elements(self) -> list[bytes] | list[int] | list[float]:
+        """The elements of an array of strings or numbers."""
+        if self.type is Type.STRING:
+            return string_array(self.data, 0, self.size, False).tolist()
+        return list(struct.unpack(f"<{self.size}{_FORMATS[self.type]}", self.data))
+
+    def replaced(self, new: Mapping[int, Any]) -> Packed:
+        """The same array with other elements at some places."""
+        elements: list[Any] = list(self.elements())
+        for place, element in new.items():
+            elements[place] = element
+        if self.type is Type.STRING:
+            return self.strings(elements)
+        return Packed(self.type, self.size, struct.pack(f"<{self.size}{_FORMATS[self.type]}", *elements))
+
     def __add__(self, other: Packed) -> Packed:  # type: ignore[override]
         return Packed(self.type, self.size + other.size, self.data + other.data)
+
+
+def packed(key: str, value: Typed | Packed, big_endian: bool) -> bytes:
+    """One key and its value, as they stand in a file."""
+    order = ">" if big_endian else "<"
+    name = to_bytes(key)
+    head = struct.pack(
+        f"{order}Q{len(name)}sI", len(name), name, value.type if isinstance(value, Typed) else Type.ARRAY
+    )
+    if isinstance(value, Typed):
+        if value.type is Type.STRING:
+            text = to_bytes(str(value.value))
+            return head + struct.pack(f"{order}Q", len(text)) + text
+        return head + struct.pack(order + _FORMATS[value.type], value.value)
+    head += struct.pack(f"{order}IQ", value.type, value.size)
+    if not big_endian:
+        return head + value.data
+    if value.type is Type.STRING:
+        texts = [bytes(element) for element in value.elements()]  # type: ignore[arg-type]
+        return head + b"".join(struct.pack(">Q", len(text)) + text for text in texts)
+    return head + struct.pack(f">{value.size}{_FORMATS[value.type]}", *value.elements())
 
 
 def gguf_bytes(entries: Mapping[str, Value]) -> bytes:

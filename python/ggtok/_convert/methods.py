@@ -28,11 +28,13 @@ class ConvertMethods:
         chat_template: str | None = None,
         name: str | None = None,
         metadata: Mapping[str, Scalar | None] | None = None,
+        overwrite: bool = False,
     ) -> Self:
         """Writes this tokenizer, with edits if you like, as a GGUF file without tensors, which llama.cpp opens.
 
         The file has all keys of the source that start with `tokenizer.` or `general.`, with overrides applied. It is
         written completely or not at all: a write that fails or is interrupted leaves an existing file as it was.
+        `ggtok.edit` edits a file with weights.
 
         Args:
             target: A path, or a binary file that is open.
@@ -48,6 +50,8 @@ class ConvertMethods:
             name: `general.name`.
             metadata: Further values by key. They keep the type that the key has in the file; otherwise an `int` is
                 `uint32`. `None` takes a key out of the file.
+            overwrite: Whether `target` may be the file that the tokenizer was opened from, or a GGUF file with tensors,
+                which are lost then.
 
         Returns:
             The tokenizer of the new file.
@@ -57,7 +61,8 @@ class ConvertMethods:
             VocabularyError: A token exists already, is given twice, or has no text; a special token is not in the
                 vocabulary; or the result is no sound vocabulary.
             TokenIndexError: The id of a special token is out of range.
-            GgtokError: A name or key is unknown, is given twice, or its value does not fit.
+            GgtokError: A name or key is unknown, is given twice, or its value does not fit; or `target` needs
+                `overwrite`.
             OSError: The file cannot be written.
             TypeError: An argument has the wrong type.
 
@@ -67,10 +72,12 @@ class ConvertMethods:
         >>> new.encode("<|tool|>", parse_special=True), new.vocab.eos_id
         ([13000], 12993)
         """
-        from .._files import write
+        from .._files import check_target, write
         from .edits import entries
         from .gguf import gguf_bytes
 
+        inputs = () if overwrite else (self._source,)  # type: ignore[attr-defined]
+        check_target(target, inputs, overwrite=overwrite)
         data = gguf_bytes(
             entries(
                 self,  # type: ignore[arg-type]
@@ -84,7 +91,7 @@ class ConvertMethods:
             )
         )
         new = opened(type(self), data)
-        write(target, data)
+        write(target, data, inputs, overwrite=overwrite)
         return new  # type: ignore[no-any-return]
 
     def to_sentencepiece(self, target: Target) -> None:
@@ -96,6 +103,7 @@ class ConvertMethods:
         Raises:
             ConversionError: The kind is neither, or the vocabulary has something that the format cannot express: SPM
                 without byte tokens, no unknown token or several, user-defined tokens with spaces.
+            GgtokError: `target` is the file that the tokenizer was opened from, or a GGUF file with tensors.
             OSError: The file cannot be written.
             TypeError: `target` has the wrong type.
 
@@ -109,10 +117,12 @@ class ConvertMethods:
         >>> ggtok.Tokenizer.from_sentencepiece(file.getvalue()).encode("What is LoRA?") == tok.encode("What is LoRA?")
         True
         """
-        from .._files import write
+        from .._files import check_target, write
         from .sentencepiece import exported
 
-        write(target, exported(self))  # type: ignore[arg-type]
+        inputs = (self._source,)  # type: ignore[attr-defined]
+        check_target(target, inputs)
+        write(target, exported(self), inputs)  # type: ignore[arg-type]
 
     @classmethod
     def from_sentencepiece(cls, source: Source, *, vocab_size: int | None = None) -> Self:
@@ -146,7 +156,7 @@ class ConvertMethods:
         from .._files import read
         from .sentencepiece import imported
 
-        return opened(cls, imported(read(source), vocab_size))  # type: ignore[no-any-return]
+        return opened(cls, imported(read(source), vocab_size), source)  # type: ignore[no-any-return]
 
     def to_tokenizers_json(self, target: Target) -> None:
         """Writes the `tokenizer.json` of huggingface/tokenizers.
@@ -157,6 +167,7 @@ class ConvertMethods:
         Raises:
             ConversionError: The kind is not BPE, SPM, WordPiece or Unigram, or the vocabulary has something that the
                 format cannot express, such as merges of texts that are not tokens, or bytes without tokens.
+            GgtokError: `target` is the file that the tokenizer was opened from, or a GGUF file with tensors.
             OSError: The file cannot be written.
             TypeError: `target` has the wrong type.
 
@@ -169,10 +180,12 @@ class ConvertMethods:
         >>> json.loads(file.getvalue())["model"]["type"]
         'BPE'
         """
-        from .._files import write
+        from .._files import check_target, write
         from .tokenizers_json import exported
 
-        write(target, exported(self))  # type: ignore[arg-type]
+        inputs = (self._source,)  # type: ignore[attr-defined]
+        check_target(target, inputs)
+        write(target, exported(self), inputs)  # type: ignore[arg-type]
 
     @classmethod
     def from_tokenizers_json(
@@ -216,7 +229,7 @@ class ConvertMethods:
         from .from_tokenizers import imported, read_config
 
         return opened(  # type: ignore[no-any-return]
-            cls, imported(read(source), read_config(source, config), pre, vocab_size)
+            cls, imported(read(source), read_config(source, config), pre, vocab_size), source
         )
 
     def to_tiktoken(self, target: Target) -> dict[str, Any]:
@@ -232,6 +245,7 @@ class ConvertMethods:
         Raises:
             ConversionError: It is not a byte-level BPE; its pre-tokenizer applies several patterns; or its merges are
                 not those that follow from the ranks of the tokens.
+            GgtokError: `target` is the file that the tokenizer was opened from, or a GGUF file with tensors.
             OSError: A file cannot be written.
             TypeError: `target` has the wrong type.
 
@@ -245,20 +259,28 @@ class ConvertMethods:
         >>> settings["special_tokens"]["<|im_end|>"], file.getvalue().splitlines()[0]
         (12993, b'IQ== 0')
         """
-        from .._files import beside, write
+        from .._files import beside, check_target, write
         from . import tiktoken
 
+        inputs = (self._source,)  # type: ignore[attr-defined]
+        check_target(target, inputs)
+        settings_target = None if hasattr(target, "write") else beside(target, ".json")
+        if settings_target is not None:
+            check_target(settings_target, inputs)
         data, settings = tiktoken.exported(self)  # type: ignore[arg-type]
-        write(target, data)
-        if not hasattr(target, "write"):
-            write(beside(target, ".json"), tiktoken.settings_json(settings))
+        write(target, data, inputs)
+        if settings_target is not None:
+            write(settings_target, tiktoken.settings_json(settings), inputs)
         return settings
 
 
-def opened(cls: Any, data: bytes) -> Any:
-    """The tokenizer of a file in memory, without the warnings of opening it."""
+def opened(cls: Any, data: bytes, source: Source | None = None) -> Any:
+    """The tokenizer of a file in memory, made from another file, without the warnings of opening it."""
     import warnings
+
+    from .._gguf import Metadata
+    from .._prefix import name_of
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return cls.from_gguf(data)
+        return cls._of(Metadata.from_source(data), name_of(source))

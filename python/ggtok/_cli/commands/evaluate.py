@@ -9,7 +9,7 @@ import click
 from ..._evaluate import evaluate
 from ..._tokenizer import Tokenizer
 from ..completion import GGUF
-from ..files import OUTPUT, text_path
+from ..files import OUTPUT, check_output, text_path
 from ..options import BUILTIN, Model, as_json
 from ..output import print_json
 from ..progress import progress
@@ -40,6 +40,7 @@ def command(
         if name in texts:
             raise click.ClickException(f"two texts are called {name!r}: give names, NAME=FILE")
         texts[name] = text_path(path if equals else argument)
+    check_output(svg, [*texts.values(), *models])
     tokenizers = {path: Tokenizer.from_gguf(path) for path in models}
     tokenizers |= {name: Tokenizer.builtin(name) for name in builtin}
     if not tokenizers:

@@ -21,7 +21,7 @@ from ..._explain.trie import explain_trie, trie_sections
 from ..._files import write
 from ..._tokenizer import Tokenizer
 from ..completion import GGUF
-from ..files import OUTPUT
+from ..files import OUTPUT, check_output
 from ..inputs import Source
 from ..inputs import sources as sources_of
 from ..options import Model, as_json, is_typed, takes_model, takes_special
@@ -75,6 +75,7 @@ def command(
         if any(map(is_typed, ("model", "builtin", "override_kv"))):
             raise click.ClickException(f"{mode}, and no -m, --builtin or --override-kv")
     request = Request(model, special, as_json, html)
+    check_output(html, [*(() if trie else files), *(pair or ()), model.path])
     if trie:
         return _trie(request, list(map(os.fsencode, files)), list(map(os.fsencode, text)))
     sources = sources_of(files, text, "a text itself is given with -p")

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 
 from ... import _ggtok
 from ..._train import DEFAULTS, train
-from ..files import OUTPUT, text_path
+from ..files import OUTPUT, check_output, text_path
 from ..options import name_and_value
 from ..progress import progress
 
@@ -22,6 +22,7 @@ def _pres(context: click.Context, parameter: click.Parameter, incomplete: str) -
 @click.command(short_help="Train a vocabulary and write it as a GGUF file.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 @click.option("-o", "--output", required=True, type=OUTPUT, metavar="PATH", help="The GGUF file to write.")
+@click.option("--force", is_flag=True, help="Replace PATH even if it is a GGUF file with tensors.")
 @click.option("--kind", type=click.Choice(tuple(DEFAULTS)), default="bpe", show_default=True, help="The algorithm.")
 @click.option("--vocab-size", type=int, required=True, metavar="N", help="How many tokens, all included.")
 @click.option("--pre", metavar="NAME", shell_complete=_pres, help="The pre-tokenizer of bpe.  [default: qwen2]")
@@ -46,6 +47,7 @@ def _pres(context: click.Context, parameter: click.Parameter, incomplete: str) -
 def command(
     files: tuple[str, ...],
     output: str,
+    force: bool,
     kind: str,
     vocab_size: int,
     pre: str | None,
@@ -60,6 +62,7 @@ def command(
     """Train a vocabulary on text files in UTF-8 and write it as a GGUF file. The files are read once, in parts, so they
     may be larger than memory. Ctrl-C leaves PATH as it was."""
     paths = list(map(text_path, files))
+    check_output(output, paths, force)
     size = sum(path.stat().st_size for path in paths)
     settings = dict(_setting(kind, *name_and_value("--set", each)) for each in assignments)
     if pre is not None:
@@ -78,7 +81,7 @@ def command(
             progress=lambda phase, done, total: bar.phase(phase, done, total or size),
             **settings,
         )
-    tokenizer.to_gguf(output)
+    tokenizer.to_gguf(output, overwrite=force)
     print(f"{output}: {len(tokenizer.vocab)} tokens")
 
 

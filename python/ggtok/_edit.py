@@ -1,0 +1,293 @@
+"""Edits of a model's tokenizer in a new file, with all tensors as they were.
+
+The new file has the keys of the old one in their order. A value that is not edited keeps its bytes; edited values are
+written in the file's byte order. The list of tensors stays the same, because its offsets count from the start of the
+data; the data is copied behind new padding. The parts of a split file are copied beside the first, which has the keys.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import warnings
+from contextlib import ExitStack
+from itertools import zip_longest
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ._convert.edits import entries
+from ._convert.gguf import Packed, Typed, packed
+from ._convert.tensors import Tensors, aligned, copy
+from ._files import check_target, replacing
+from ._prefix import MAX_BYTES
+from ._tokenizer import Tokenizer
+from .errors import GgtokError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import BinaryIO
+
+    from ._gguf import Metadata, Scalar
+
+DESCRIBE_TENSORS = re.compile(r"general\.(alignment|architecture)|split\..*")
+"""Keys that say where tensors are and how they are read."""
+
+NO_EDITS: Any = dict.fromkeys(
+    ("add_tokens", "add_control_tokens", "special", "flags", "metadata"), MappingProxyType({})
+)
+NO_EDITS |= {"chat_template": None, "name": None}
+
+
+class Change(NamedTuple):
+    """What is different in the new file."""
+
+    key: str
+    """The key, or one element of its array: `tokenizer.ggml.tokens[7]`."""
+    old: object
+    """`None` if there was no such key."""
+    new: object
+    """`None` if there is none any more."""
+
+
+def edit(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    add_tokens: Iterable[str] = (),
+    add_control_tokens: Iterable[str] = (),
+    special: Mapping[str, int | str | None] | None = None,
+    flags: Mapping[str, bool | None] | None = None,
+    chat_template: str | None = None,
+    name: str | None = None,
+    metadata: Mapping[str, Scalar | None] | None = None,
+    overwrite: bool = False,
+    progress: Callable[[int], object] | None = None,
+) -> Tokenizer:
+    """Writes a GGUF file that is another one with its tokenizer edited: the same tensors, byte for byte.
+
+    The file appears under its name when it is complete and its tokenizer opens. If anything fails, or Ctrl-C is
+    pressed, nothing is left, and a file that was there stays as it was.
+
+    Args:
+        source: The path of a GGUF file, with tensors or without. Of a split file, the first part: the others are copied
+            too.
+        target: The path of the new file. For a split file it ends like the source, in `-00001-of-0000N.gguf`.
+        add_tokens: Texts of tokens to add (user-defined tokens). Weights have a row for each token, so in a file with
+            tensors they take the places of unused tokens, the first ones first.
+        add_control_tokens: The same for control tokens.
+        special: As in `Tokenizer.to_gguf`.
+        flags: As in `Tokenizer.to_gguf`.
+        chat_template: As in `Tokenizer.to_gguf`.
+        name: As in `Tokenizer.to_gguf`.
+        metadata: Further values by key, of any part of the metadata. They keep the type that the key has in the file;
+            otherwise an `int` is `uint32`. `None` takes a key out of the file. Keys that say where the tensors are
+            (`general.alignment`, `general.architecture`, `split.*`) cannot be changed.
+        overwrite: Whether a GGUF file with tensors at `target` may be replaced. It may never be the source.
+        progress: Called with the number of bytes that were copied, every 16 MiB or sooner.
+
+    Returns:
+        The tokenizer of the new file.
+
+    Raises:
+        GGUFError: The file is damaged.
+        VocabularyError, TokenIndexError: As `Tokenizer.to_gguf`; or there are too few unused tokens.
+        GgtokError: As `Tokenizer.to_gguf`; a key to remove is not there; `target` is the source or needs `overwrite`;
+            or a part of a split file is missing or has another name.
+        OSError: A file cannot be read or written.
+        TypeError: An argument has the wrong type.
+
+    >>> import ggtok, os, tempfile
+    >>> source = os.path.join(os.path.dirname(ggtok.__file__), "vocabularies", "bpe.gguf")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     new = ggtok.edit(source, os.path.join(folder, "fixed.gguf"), metadata={"tokenizer.ggml.pre": "llama-bpe"})
+    >>> new.vocab.pre
+    'llama-bpe'
+    """
+    edited = Edited(
+        source,
+        add_tokens=add_tokens,
+        add_control_tokens=add_control_tokens,
+        special=special or {},
+        flags=flags or {},
+        chat_template=chat_template,
+        name=name,
+        metadata=metadata or {},
+    )
+    return edited.write(target, overwrite=overwrite, progress=progress)
+
+
+class Edited:
+    """A file with edits, before it is written."""
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str],
+        *,
+        add_tokens: Iterable[str],
+        add_control_tokens: Iterable[str],
+        special: Mapping[str, int | str | None],
+        flags: Mapping[str, bool | None],
+        chat_template: str | None,
+        name: str | None,
+        metadata: Mapping[str, Scalar | None],
+    ) -> None:
+        if not isinstance(source, (str, os.PathLike)):
+            raise TypeError(f"the source must be a path, not {type(source).__name__}")
+        self.path = os.fsdecode(source)
+        part = re.search(r"-(\d{5})-of-\d{5}\.gguf\Z", self.path)
+        if part is not None and int(part[1]) != 1:
+            raise GgtokError(f"{self.path} is part {int(part[1])} of a split file: the metadata is in part 1")
+        tokenizer = opened(self.path)
+        self.old = tokenizer._metadata
+        self.parts = _parts(self.path, self.old)
+        for key, value in metadata.items():
+            _check_key(self.old, key, value)
+        self.before = entries(tokenizer, **NO_EDITS, every_key=True)
+        self.after = entries(
+            tokenizer,
+            add_tokens=add_tokens,
+            add_control_tokens=add_control_tokens,
+            special=special,
+            flags=flags,
+            chat_template=chat_template,
+            name=name,
+            metadata=metadata,
+            every_key=True,
+            has_weights=self.old.tensor_count > 0 or len(self.parts) > 1,
+        )
+
+    @property
+    def size(self) -> int:
+        """How many bytes are copied."""
+        return sum(map(os.path.getsize, self.parts)) - self.old.size
+
+    def changes(self) -> Iterator[Change]:
+        """What is different, in the order of the new file; keys that are gone come last."""
+        for key, new in self.after.items():
+            old = self.before.get(key)
+            if old == new:
+                continue
+            if isinstance(old, Packed) and isinstance(new, Packed) and old.type is new.type:
+                yield from _elements(key, old, new)
+            else:
+                yield Change(key, _shown(old), _shown(new))
+        for key, old in self.before.items():
+            if key not in self.after:
+                yield Change(key, _shown(old), None)
+
+    def write(
+        self,
+        target: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        progress: Callable[[int], object] | None = None,
+    ) -> Tokenizer:
+        """Writes the file, as `edit` says."""
+        if not isinstance(target, (str, os.PathLike)):
+            raise TypeError(f"the target must be a path, not {type(target).__name__}")
+        targets = _targets(os.fsdecode(target), len(self.parts))
+        for path in targets:
+            check_target(path, self.parts, overwrite=overwrite)
+        advance = progress or (lambda _: None)
+        try:
+            with ExitStack() as stack:
+                # The first part is renamed last: the others are there when it appears.
+                new = [stack.enter_context(replacing(path)) for path in targets]
+                for path, file in zip(self.parts[1:], new[1:], strict=True):
+                    with open(path, "rb") as part:
+                        copy(part, file, 0, os.path.getsize(path), advance)
+                with open(self.path, "rb") as part:
+                    self._write_first(part, new[0], advance)
+                tokenizer = opened(new[0].name)
+        except GgtokError as error:
+            error.path = self.path
+            raise
+        except OSError as error:
+            if error.filename is None or os.fsdecode(error.filename).endswith(".part"):
+                error.filename = targets[0]
+            raise
+        object.__setattr__(tokenizer, "_source", os.path.abspath(targets[0]))
+        return tokenizer
+
+    def _write_first(self, source: BinaryIO, target: BinaryIO, advance: Callable[[int], object]) -> None:
+        tensors = Tensors.of(source, self.old)
+        order = ">" if self.old.big_endian else "<"
+        header = struct.pack(f"{order}4sIQQ", b"GGUF", self.old.version, self.old.tensor_count, len(self.after))
+        values = b"".join(self._packed(key, value) for key, value in self.after.items())
+        if len(header) + len(values) > MAX_BYTES:
+            raise GgtokError(f"the metadata would have {len(values)} bytes, more than 4 GiB")
+        head = header + values + tensors.infos
+        target.write(head)
+        if self.old.tensor_count:
+            target.write(b"\0" * (aligned(len(head), self.old) - len(head)))
+            copy(source, target, tensors.start, tensors.end, advance)
+        target.flush()
+
+    def _packed(self, key: str, value: Typed | Packed) -> bytes:
+        """A value as it was, or packed anew."""
+        if self.before.get(key) == value:
+            return self.old.raw(key)
+        try:
+            return packed(key, value, self.old.big_endian)
+        except (struct.error, OverflowError) as error:
+            raise GgtokError(f"{key}: the number does not fit its type: {error}") from None
+
+
+def opened(path: str) -> Tokenizer:
+    """The tokenizer of a file, without warnings about it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Tokenizer.from_gguf(path)
+
+
+def _check_key(old: Metadata, key: str, value: object) -> None:
+    """Refuses keys that belong to the tensors, and the removal of one that is not there."""
+    if isinstance(key, str) and DESCRIBE_TENSORS.fullmatch(key):
+        raise GgtokError(f"{key} cannot be changed: it says where the tensors are or how they are read")
+    if value is None and key not in old.entries:
+        import difflib
+
+        near = difflib.get_close_matches(str(key), old.entries, 3, 0.4)
+        raise GgtokError(
+            f"there is no key {key!r} to remove" + (f": the nearest are {', '.join(near)}" if near else "")
+        )
+
+
+def _parts(path: str, metadata: Metadata) -> list[str]:
+    """The paths of all parts of a file: itself alone unless it is split."""
+    count = metadata.scalars.get("split.count", 1)
+    if not isinstance(count, int) or count < 2:
+        return [path]
+    parts = _targets(path, count)
+    for part in parts:
+        if not os.path.isfile(part):
+            raise GgtokError(f"a part of the split file {path} is missing: {part}")
+    return parts
+
+
+def _targets(path: str, count: int) -> list[str]:
+    """The paths of `count` parts, of which the first is given, as llama.cpp looks for them."""
+    if count == 1:
+        return [path]
+    ending = f"-00001-of-{count:05}.gguf"
+    if not path.endswith(ending):
+        raise GgtokError(f"{path} must end in {ending}: it is the first of {count} parts of a split file")
+    return [f"{path.removesuffix(ending)}-{number:05}-of-{count:05}.gguf" for number in range(1, count + 1)]
+
+
+def _elements(key: str, old: Packed, new: Packed) -> Iterator[Change]:
+    """The elements that differ."""
+    for place, (a, b) in enumerate(zip_longest(old.elements(), new.elements())):
+        if a != b:
+            yield Change(f"{key}[{place}]", _shown(a), _shown(b))
+
+
+def _shown(value: object) -> object:
+    """A value as people read it."""
+    if isinstance(value, Typed):
+        return value.value
+    if isinstance(value, Packed):
+        return f"array of {value.size} {value.type.name.lower()}"
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
