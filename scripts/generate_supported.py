@@ -16,8 +16,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "supported.md"
 ALGORITHMS = {
     "spm": "SentencePiece's byte-pair encoding: merges by score",
     "bpe": "byte-pair encoding: merges by rank",
-    "wpm": "WordPiece: longest match within a word",
-    "ugm": "Unigram: highest sum of scores",
+    "wordpiece": "WordPiece: longest match within a word",
+    "unigram": "Unigram: highest sum of scores",
     "rwkv": "longest match over bytes",
     "plamo2": "lowest sum of costs",
     "test": "for llama.cpp's own tests: five bytes make a token",

@@ -120,7 +120,7 @@ def test_overrides(small: Tokenizer) -> None:
 
 def test_builtin_names() -> None:
     kinds = {name: Tokenizer.builtin(name).vocab.kind for name in BUILTIN}
-    assert kinds == {"spm": "spm", "bpe": "bpe", "wordpiece": "wpm", "unigram": "ugm"}
+    assert kinds == {"spm": "spm", "bpe": "bpe", "wordpiece": "wordpiece", "unigram": "unigram"}
     with pytest.raises(GgtokError, match="unigram"):
         Tokenizer.builtin("unigran")
 

@@ -150,7 +150,7 @@ def test_diff(capsys: pytest.CaptureFixture[str], other: str, tmp_path: Path) ->
 
 def test_diff_of_kinds(capsys: pytest.CaptureFixture[str]) -> None:
     printed = shown(capsys, "diff", path_of("bpe"), path_of("unigram"), code=1)
-    assert printed.startswith("kind: 'bpe' -> 'ugm'\n")
+    assert printed.startswith("kind: 'bpe' -> 'unigram'\n")
     assert printed.isprintable() or all(line.isprintable() for line in printed.splitlines())
 
 

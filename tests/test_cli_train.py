@@ -43,14 +43,14 @@ def test_train(capsys: pytest.CaptureFixture[str], corpus: Path, tmp_path: Path)
     output = tmp_path / "fox.gguf"
     arguments = ["train", str(corpus), "-o", str(output), "--vocab-size", "280"]
     assert shown(capsys, *arguments) == f"{output}: 280 tokens\n"
-    assert Tokenizer.from_gguf(output) == ggtok.train(corpus, kind="bpe", vocab_size=280)
+    assert Tokenizer.from_gguf(output) == ggtok.train(files=[corpus], kind="bpe", vocab_size=280)
     options = ["--pre", "gpt-2", "--set", "min_frequency=3", "--set", "add_bos=true", "--name", "fox"]
     options += ["--threads", "1", "--memory", "1"]
     special = ["--special", "eos=<end>", "--special", "bos=<start>", "--control", "<c>", "--user-defined", "<u>"]
     assert shown(capsys, *arguments, *options, *special)
     tokenizer = Tokenizer.from_gguf(output)
     assert tokenizer == ggtok.train(
-        corpus,
+        files=[str(corpus)],
         kind="bpe",
         vocab_size=280,
         pre="gpt-2",
@@ -70,7 +70,7 @@ def test_train_and_evaluate_from_a_pipe(corpus: Path, tmp_path: Path, mark: byte
     output = tmp_path / "fox.gguf"
     run = [sys.executable, "-m", "ggtok", "train", "-", "-o", str(output), "--vocab-size", "280"]
     subprocess.run(run, input=mark + FOX.encode(), capture_output=True, check=True)
-    assert Tokenizer.from_gguf(output) == ggtok.train(corpus, kind="bpe", vocab_size=280)
+    assert Tokenizer.from_gguf(output) == ggtok.train(files=[corpus], kind="bpe", vocab_size=280)
     run = [sys.executable, "-m", "ggtok", "evaluate", "fox=-", "-m", str(output), "--json"]
     found = json.loads(subprocess.run(run, input=FOX.encode(), capture_output=True, check=True).stdout)
     assert (found["text"], found["bytes"]) == ("fox", len(FOX))

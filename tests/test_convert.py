@@ -213,9 +213,9 @@ def test_tokenizers_json(name: str) -> None:
     tokenizer = opened(name)
     other = as_tokenizers(tokenizer)
     texts = [*documents(), *sorted(user_defined(tokenizer))[:20], "<s>a</s> b<|im_end|>[SEP]"]
-    if tokenizer.vocab.kind == "wpm":
+    if tokenizer.vocab.kind == "wordpiece":
         texts = [text for text in texts if "\u2581" not in text]
-    if tokenizer.vocab.kind == "ugm":
+    if tokenizer.vocab.kind == "unigram":
         texts = [
             text
             for text in texts
@@ -301,7 +301,7 @@ def test_sentencepiece(name: str) -> None:
     data = written(tokenizer.to_sentencepiece)
     model = sentencepiece.SentencePieceProcessor(model_proto=data)
     texts = documents()
-    if tokenizer.vocab.kind == "ugm":
+    if tokenizer.vocab.kind == "unigram":
         texts = [
             text
             for text in texts
@@ -324,7 +324,7 @@ def test_sentencepiece(name: str) -> None:
     ("name", "reason"),
     [
         ("bpe", "kind 'bpe' has no counterpart"),
-        ("wordpiece", "kind 'wpm' has no counterpart"),
+        ("wordpiece", "kind 'wordpiece' has no counterpart"),
         ("spm-small", "where a text has spaces"),
         ("phi-3", "one unknown token, and there are"),
     ],

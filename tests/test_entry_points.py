@@ -272,7 +272,7 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "train": (
         ggtok.train,
         {
-            "corpus": ["a b a b"],
+            "texts": ["a b a b"],
             "kind": "bpe",
             "vocab_size": 258,
             "special": {"eos": "</s>"},
@@ -374,12 +374,12 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"tokenizers": [TINY], "texts": {"a": "a b", "b": ["a"]}, "reference": "a", "threads": 2},
     ),
     **{
-        f"Score.{name}": (lambda name=name: getattr(ggtok.evaluate(TINY, "a").scores[0], name), {})
+        f"Score.{name}": (lambda name=name: getattr(ggtok.evaluate(TINY, ["a"]).scores[0], name), {})
         for name in ("bytes_per_token", "tokens_per_word", "unknown_rate", "byte_fallback_rate", "vocabulary_use")
     },
-    "Evaluation.to_dicts": (ggtok.evaluate(TINY, "a").to_dicts, {}),
-    "Evaluation.__str__": (lambda: str(ggtok.evaluate(TINY, "a")), {}),
-    "Evaluation.to_svg": (ggtok.evaluate(TINY, "a").to_svg, {"path": os.devnull}),
+    "Evaluation.to_dicts": (ggtok.evaluate(TINY, ["a"]).to_dicts, {}),
+    "Evaluation.__str__": (lambda: str(ggtok.evaluate(TINY, ["a"])), {}),
+    "Evaluation.to_svg": (ggtok.evaluate(TINY, ["a"]).to_svg, {"path": os.devnull}),
     "_ggtok.count_words": (_ggtok.count_words, {"text": "a b"}),
     "Vocab.pieces": (lambda: TOKENIZER.vocab.pieces, {}),
     "Vocab.merges": (lambda: TOKENIZER.vocab.merges, {}),

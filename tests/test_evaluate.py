@@ -70,7 +70,7 @@ def test_rows_rates_and_the_row_of_all() -> None:
 
 def test_a_file_is_read_in_parts_as_one_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["The quick brown fox isn't lazy.\n" * 9, "知之為知之,不知為不知,是知也" * 5, "a" * 100, "\n \n" * 30, ""]
-    whole = [evaluate(TOKENIZERS, text) for text in texts]
+    whole = [evaluate(TOKENIZERS, [text]) for text in texts]
     monkeypatch.setattr("ggtok._evaluate.READ_SIZE", 16)
     for text, expected in zip(texts, whole, strict=True):
         path = tmp_path / "text"
@@ -93,9 +93,9 @@ def test_bytes_that_are_no_text_are_counted(tmp_path: Path) -> None:
 
 def test_mistakes_are_told() -> None:
     with pytest.raises(GgtokError, match="two tokenizers are named 'ggtok bpe': pass a dict"):
-        evaluate([TOKENIZERS["bpe"]] * 2, "a")
+        evaluate([TOKENIZERS["bpe"]] * 2, ["a"])
     with pytest.raises(GgtokError, match="there is no tokenizer"):
-        evaluate([], "a")
+        evaluate([], ["a"])
     with pytest.raises(GgtokError, match="there are no texts"):
         evaluate(TOKENIZERS, {})
     with pytest.raises(GgtokError, match="reference must be one of 'en', not 'de'"):
@@ -103,7 +103,7 @@ def test_mistakes_are_told() -> None:
     with pytest.raises(GgtokError, match="no text can be named 'all'"):
         evaluate(TOKENIZERS, {"all": "a"})
     with pytest.raises(TypeError, match=r"tokenizers must be ggtok.Tokenizer, not str"):
-        evaluate(["bpe"], "a")  # type: ignore[list-item]
+        evaluate(["bpe"], ["a"])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="the text 'text' must be str, a path or an iterable of str, not of int"):
         evaluate(TOKENIZERS, [1])  # type: ignore[list-item]
     with pytest.raises(FileNotFoundError):

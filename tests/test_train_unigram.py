@@ -186,7 +186,7 @@ def test_the_same_for_every_source_thread_and_memory(tmp_path: Path) -> None:
     path = tmp_path / "corpus.txt"
     path.write_text("\n".join(LATIN), "utf-8")
     assert trained(threads=3) == trained(iter(LATIN), threads=1) == trained(path, memory=5_000) == tok  # type: ignore[arg-type]
-    assert str(tok.vocab.kind) == "ugm"
+    assert str(tok.vocab.kind) == "unigram"
     assert (tok.vocab.pad_id, tok.vocab.eos_id, tok.vocab.unk_id) == (0, 1, 2)
     assert tok.decode(tok.encode("the \uff46ox"), remove_special=True) == "the fox"
 

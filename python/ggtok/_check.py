@@ -152,9 +152,9 @@ def _cuts_alike(name: str | None, other: str) -> bool:
 def _added(tokenizer: Tokenizer) -> Iterator[Finding]:
     vocab = tokenizer.vocab
     wanted: tuple[tuple[str, bool, int | None, str], ...] = ()
-    if vocab.kind in ("spm", "bpe", "ugm", "plamo2"):
+    if vocab.kind in ("spm", "bpe", "unigram", "plamo2"):
         wanted = (("BOS", vocab.add_bos, vocab.bos_id, "bos"), ("EOS", vocab.add_eos, vocab.eos_id, "eos"))
-    elif vocab.kind == "wpm":
+    elif vocab.kind == "wordpiece":
         wanted = (("BOS", True, vocab.bos_id, "bos"), ("SEP", True, vocab.sep_id, "seperator"))
     for name, is_added, id, key in wanted:
         if is_added and id is None:
@@ -162,7 +162,7 @@ def _added(tokenizer: Tokenizer) -> Iterator[Finding]:
             message = f"{name} is added to every text and the vocabulary has none, so encoding fails"
             off = (
                 ""
-                if vocab.kind == "wpm"
+                if vocab.kind == "wordpiece"
                 else f' or leave it out with overrides={{"{GGML}add_{name.lower()}_token": False}}'
             )
             yield Finding("added-missing", "error", message, f'name it with overrides={{"{key}": ...}}{off}', key)
@@ -200,7 +200,7 @@ def _read_types(tokenizer: Tokenizer) -> dict[str, str]:
 
 def _ends(tokenizer: Tokenizer) -> Iterator[Finding]:
     vocab = tokenizer.vocab
-    if vocab.kind in ("spm", "bpe", "ugm", "rwkv", "plamo2") and not vocab.eog_ids:
+    if vocab.kind in ("spm", "bpe", "unigram", "rwkv", "plamo2") and not vocab.eog_ids:
         message = "no token ends generation: the file names no EOS, and none was found by its text"
         key = f"{GGML}eos_token_id"
         yield Finding("end-missing", "warning", message, f'name it with overrides={{"{key}": ...}}', key)
@@ -208,7 +208,7 @@ def _ends(tokenizer: Tokenizer) -> Iterator[Finding]:
 
 def _unknown(tokenizer: Tokenizer) -> Iterator[Finding]:
     vocab = tokenizer.vocab
-    if vocab.kind in ("wpm", "ugm") and vocab.unk_id is None:
+    if vocab.kind in ("wordpiece", "unigram") and vocab.unk_id is None:
         message = "there is no unknown token: text that no token has becomes the id -1"
         key = f"{GGML}unknown_token_id"
         yield Finding("unknown-missing", "warning", message, f'name it with overrides={{"{key}": ...}}', key)
@@ -298,7 +298,7 @@ def _merges(tokenizer: Tokenizer) -> Iterator[Finding]:
 
 
 def _scores(tokenizer: Tokenizer) -> Iterator[Finding]:
-    if tokenizer.vocab.kind not in ("spm", "ugm", "plamo2"):
+    if tokenizer.vocab.kind not in ("spm", "unigram", "plamo2"):
         return
     key, advice = f"{GGML}scores", "convert the model again"
     scores = memoryview(_ggtok.scores(tokenizer)).cast("f").tolist()

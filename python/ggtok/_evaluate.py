@@ -13,6 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from . import _ggtok
+from ._texts import is_file_name, one_of, paths, refuse_lone, warn_of_name, watched
 from ._tokenizer import READ_SIZE, Tokenizer
 from ._vocab import TokenAttribute
 from .errors import GgtokError
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, TypeAlias
 
+    Path: TypeAlias = str | os.PathLike[str]
     TextSource: TypeAlias = str | os.PathLike[str] | Iterable[str]
 
 ALL = "all"
@@ -136,8 +138,9 @@ class Evaluation(NamedTuple):
 
 def evaluate(
     tokenizers: Tokenizer | Sequence[Tokenizer] | Mapping[str, Tokenizer],
-    texts: TextSource | Mapping[str, TextSource],
+    texts: os.PathLike[str] | Iterable[str] | Mapping[str, TextSource] | None = None,
     *,
+    files: Iterable[Path] | Mapping[str, Path] | None = None,
     reference: str | None = None,
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
@@ -146,8 +149,9 @@ def evaluate(
 
     Args:
         tokenizers: One, several, or several by name. Without names, they are named by `general.name` of their files.
-        texts: A text, or several by name. Each is a `str`; a file, as a `pathlib.Path`, which is read in parts and as
-            a whole text; or an iterable of texts.
+        texts: Texts, or several kinds of them by name. Each is an iterable of texts; a `str`, which by name is a text
+            itself; or a path (`os.PathLike`) of a file, which is read in parts and as a whole text.
+        files: Instead of `texts`, the paths of files, by name or as a list. In a list they are named by their stems.
         reference: The name of a text of which the others are translations: `parity` says how many tokens they have for
             each of its tokens.
         threads: How many threads encode the texts of an iterable; `None`: one per core.
@@ -158,9 +162,12 @@ def evaluate(
         An `Evaluation`: one `Score` per text and tokenizer.
 
     Raises:
-        TypeError: An argument has the wrong type.
+        TypeError: An argument has the wrong type, such as a single `str` as `texts`; or there are neither texts nor
+            files, or both.
         GgtokError: There is nothing to evaluate, two names are equal, or `reference` names no text.
         OSError: A file cannot be read.
+
+    Warns (`TokenizerWarning`) of a text that is the name of an existing file.
 
     >>> import ggtok
     >>> names = "bpe", "unigram"
@@ -178,7 +185,7 @@ def evaluate(
           unigram        19         3.05         1.73    0.00%          0.00%  0.14%
     """
     named = _named_tokenizers(tokenizers)
-    sources: dict[str, TextSource] = dict(texts) if isinstance(texts, Mapping) else {"text": texts}
+    sources = _sources(texts, files)
     if not named or not sources:
         raise GgtokError(f"there {'is no tokenizer' if not named else 'are no texts'} to evaluate")
     if reference is not None and reference not in sources:
@@ -210,6 +217,25 @@ def evaluate(
             used = len(counts.keys() & usable)
             scores.append(Score(name, text, *sizes[text], tokens, lost, split, used, len(usable), parity))
     return Evaluation(tuple(scores), reference)
+
+
+def _sources(
+    texts: TextSource | Mapping[str, TextSource] | None, files: Iterable[Path] | Mapping[str, Path] | None
+) -> dict[str, TextSource]:
+    """The texts by name."""
+    one_of(texts, files, "evaluate")
+    refuse_lone(texts)
+    if texts is not None:
+        return dict(texts) if isinstance(texts, Mapping) else {"text": texts}
+    if isinstance(files, Mapping):
+        return dict(zip(files, paths(list(files.values())), strict=True))
+    sources: dict[str, TextSource] = {}
+    for path in paths(files or ()):
+        name = os.path.splitext(os.path.basename(path))[0]
+        if name in sources:
+            raise GgtokError(f"two files are named {name!r}: pass a dict of paths by name")
+        sources[name] = path
+    return sources
 
 
 def _named_tokenizers(tokenizers: Tokenizer | Iterable[Tokenizer] | Mapping[str, Tokenizer]) -> dict[str, Tokenizer]:
@@ -255,7 +281,9 @@ def _read(
             usage[which].update(encoder.flush())
         return size[0], size[1], size[2]
 
-    documents = iter([source] if isinstance(source, str) else source)
+    if isinstance(source, str) and is_file_name(source):
+        warn_of_name(f"the text {name!r}", source)
+    documents = iter([source] if isinstance(source, str) else watched(source))
     while several := list(islice(documents, TEXTS_AT_ONCE)):
         for text in several:
             if not isinstance(text, str):

@@ -15,7 +15,9 @@ from tempfile import TemporaryDirectory
 from . import _ggtok
 from ._check import Finding
 from ._convert.gguf import Packed, gguf_bytes, import_gguf
+from ._texts import one_of, paths, refuse_lone, watched
 from ._tokenizer import Tokenizer, _num_threads, _size
+from ._vocab import KINDS_OF_LLAMA_CPP
 from .errors import TokenizerWarning, TrainingError
 
 TYPE_CHECKING = False
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from ._tokenizer import Texts
 
-    Corpus: TypeAlias = str | os.PathLike[str] | Texts | Iterable[os.PathLike[str]]
+    Corpus: TypeAlias = os.PathLike[str] | Texts | Iterable[os.PathLike[str]]
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED = 1, 2, 3, 4, 5
 """llama.cpp's token types."""
@@ -115,8 +117,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 
 
 def train(
-    corpus: Corpus,
+    texts: Corpus | None = None,
     *,
+    files: Iterable[str | os.PathLike[str]] | None = None,
     kind: Literal["bpe", "spm", "unigram", "wordpiece"],
     vocab_size: int,
     special: Mapping[str, str] | None = None,
@@ -135,10 +138,12 @@ def train(
     The result depends on the corpus and the settings, not on `threads`, and on `memory` only where a warning says so.
 
     Args:
-        corpus: The path of a text file in UTF-8, or an iterable of paths (`os.PathLike`) or of texts, or an Arrow
-            column of texts. An iterable is read once, in batches, so a corpus may be larger than memory. In files, each
-            line is a text for `spm` and `unigram`; for the others, a file is one text, read in blocks of whole lines.
-        kind: `bpe` (byte-level), `spm` (SentencePiece's BPE), `unigram` or `wordpiece`.
+        texts: The corpus: an iterable of texts, among which may be paths (`os.PathLike`), or an Arrow column of texts.
+            It is read once, in batches, so it may be larger than memory. A `str` in it is a text, never a path.
+        files: Instead of `texts`, the paths of text files in UTF-8. For `spm` and `unigram` each line of a file is a
+            text; for the others, a file is one text, read in blocks of whole lines.
+        kind: `bpe` (byte-level), `spm` (SentencePiece's BPE), `unigram` or `wordpiece`. llama.cpp's names `ugm` and
+            `wpm` are read too.
         vocab_size: The number of tokens, special ones included.
         special: Special tokens by role: `bos`, `eos`, `eot`, `unk`, `sep`, `pad`, `mask`, `fim_pre`, ... Default:
             `<|endoftext|>` as `bos` and `eos` for `bpe`; `<unk>`, `<s>` and `</s>` for `spm`; `<pad>`, `</s>` (as
@@ -191,9 +196,10 @@ def train(
         GgtokError: A text is not UTF-8; the message says which, and where.
         DependencyError: The package `gguf` is not installed.
         OSError: A file cannot be read, or the temporary file cannot be written.
-        TypeError: An argument is of another type, or a setting is not one of the kind.
+        TypeError: An argument is of another type, such as a single `str` as `texts`; there are neither texts nor files,
+            or both; or a setting is not one of the kind.
 
-    Warns (`TokenizerWarning`) of words that were left out.
+    Warns (`TokenizerWarning`) of words that were left out, and of a text that is the name of an existing file.
 
     Training takes O(n) time for n bytes to count them, and O(m log m) to merge different words of m bytes together.
     Ctrl-C stops it.
@@ -205,6 +211,10 @@ def train(
     >>> [tok.piece(id) for id in tok.encode("a lower flow")]
     [b'a', b' low', b'e', b'r', b' ', b'f', b'low']
     """
+    one_of(texts, files, "train")
+    refuse_lone(texts)
+    corpus: Any = texts if files is None else paths(files)
+    kind = KINDS_OF_LLAMA_CPP.get(kind, kind)  # type: ignore[assignment]
     if kind not in DEFAULTS:
         raise TrainingError(f"kind must be one of {', '.join(map(repr, DEFAULTS))}, not {kind!r}")
     for setting in settings:
@@ -222,10 +232,14 @@ def train(
     unknown = ("unk",) if kind in ("spm", "unigram") else ()
     tokens = {text: UNKNOWN if role in unknown else CONTROL for role, text in roles.items()}
     special_tokens = list(tokens.items())
-    for texts, token_type in ((control_tokens, CONTROL), (user_defined_tokens, USER_DEFINED), (unused_tokens, UNUSED)):
-        if isinstance(texts, str):
+    for tokens_of, token_type in (
+        (control_tokens, CONTROL),
+        (user_defined_tokens, USER_DEFINED),
+        (unused_tokens, UNUSED),
+    ):
+        if isinstance(tokens_of, str):
             raise TypeError("control_tokens, user_defined_tokens and unused_tokens are iterables of str, not str")
-        special_tokens += [(text, token_type) for text in texts]
+        special_tokens += [(text, token_type) for text in tokens_of]
 
     core_settings = _core_settings(kind, chosen)
     with ExitStack() as stack:
@@ -244,13 +258,13 @@ def train(
         _count(trainer, corpus)
         for left_out in trainer.finish_counting():
             _warn(left_out)
-        texts, types, scores, merges = trainer.finish()
+        found, types, scores, merges = trainer.finish()
 
-    first = len(texts) - len(special_tokens) if kind == "bpe" and not chosen["special_first"] else 0
+    first = len(found) - len(special_tokens) if kind == "bpe" and not chosen["special_first"] else 0
     ids = {text: first + number for number, (text, _) in enumerate(special_tokens)}
     entries: dict[str, Any] = _KEYS[kind] | {
         "tokenizer.ggml.pre": chosen.get("pre", "default"),
-        "tokenizer.ggml.tokens": texts,
+        "tokenizer.ggml.tokens": found,
         "tokenizer.ggml.token_type": types,
     }
     if kind == "bpe":
@@ -333,15 +347,13 @@ def _strip_accents(chosen: dict[str, Any]) -> bool:
 
 def _count(trainer: _ggtok.Trainer, corpus: Corpus) -> None:
     """Passes the corpus to the trainer, batch by batch."""
-    if isinstance(corpus, (str, os.PathLike)):
+    if isinstance(corpus, os.PathLike):
         return _count_file(trainer, corpus)
     if hasattr(corpus, "__arrow_c_array__") or hasattr(corpus, "__arrow_c_stream__"):
         return trainer.push(corpus, 0)
-    if isinstance(corpus, bytes):
-        raise TypeError("corpus must be a path, an iterable of texts or paths, or an Arrow column, not bytes")
     batch: list[Any] = []
     length = first = 0
-    for number, text in enumerate(corpus):
+    for number, text in enumerate(watched(corpus)):
         if isinstance(text, os.PathLike):
             _count_file(trainer, text)
             continue

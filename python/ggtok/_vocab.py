@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
 
+KINDS_OF_LLAMA_CPP = {"ugm": "unigram", "wpm": "wordpiece"}
+"""Kinds that llama.cpp calls otherwise."""
+
+
 class TokenAttribute(IntFlag):
     """A token's attributes: llama.cpp's `llama_token_attr`, bit for bit.
 
@@ -76,7 +80,7 @@ class Vocab(Sequence[Token]):
     )
 
     kind: str
-    """The algorithm: `spm`, `bpe`, `wpm`, `ugm`, `rwkv`, `plamo2`, `test` or `none`."""
+    """The algorithm: `spm`, `bpe`, `wordpiece`, `unigram`, `rwkv`, `plamo2`, `test` or `none`."""
     model: str
     """The algorithm's name in the file, `tokenizer.ggml.model`."""
     pre: str | None

@@ -16,6 +16,9 @@ from typing import Any
 from . import pretokenize
 from .gguf_vocab import TokenType, Vocab
 
+KINDS = {"wpm": "wordpiece", "ugm": "unigram"}
+"""Kinds whose names in the records are not those of ggtok."""
+
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
     """The lines of a conformance file, texts as bytes under `text` and `out`."""

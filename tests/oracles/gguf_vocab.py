@@ -40,8 +40,8 @@ KIND = {
     "hybriddna": "bpe",
     "whitespace": "bpe",
     "gemma4": "bpe",
-    "bert": "wpm",
-    "t5": "ugm",
+    "bert": "wordpiece",
+    "t5": "unigram",
     "rwkv": "rwkv",
     "plamo2": "plamo2",
 }

@@ -34,8 +34,8 @@ def explain(
         if tokens[:1] != [(vocab.bos, (0, 0))]:
             return False
         tokens = tokens[1:]
-    if add_special and (vocab.kind == "wpm" or special.adds(vocab, "eos")):
-        added = vocab.sep if vocab.kind == "wpm" else vocab.eos
+    if add_special and (vocab.kind == "wordpiece" or special.adds(vocab, "eos")):
+        added = vocab.sep if vocab.kind == "wordpiece" else vocab.eos
         if tokens[-1:] != [(added, (len(text), len(text)))]:
             return False
         tokens = tokens[:-1]
@@ -86,7 +86,7 @@ def lengths(vocab: Vocab, text: bytes, at: int, id: int) -> Iterator[int]:
     if vocab.kind == "plamo2" and vocab.attributes[id] & BYTE:
         yield 1
     if id == (-1 if vocab.unk is None else vocab.unk):
-        yield from {"wpm": [len(text) - at] if at == 0 else [], "ugm": range(1, len(text) - at + 1)}.get(
+        yield from {"wordpiece": [len(text) - at] if at == 0 else [], "unigram": range(1, len(text) - at + 1)}.get(
             vocab.kind, [1]
         )
 
@@ -101,7 +101,7 @@ def surfaces(
     vocab: Vocab, text: bytes, start: int, end: int, after_special: bool, continues: bool
 ) -> Iterator[Surface]:
     """What the algorithm reads of `text[start:end]`: for WordPiece each word by itself."""
-    if vocab.kind == "wpm":
+    if vocab.kind == "wordpiece":
         yield from words(vocab, text, start, end, continues)
         return
     surface: Surface = []
@@ -109,7 +109,7 @@ def surfaces(
         prefixed = vocab.add_space_prefix and after_special
         surface += [(byte, (start, start)) for byte in (SPACE if prefixed else b"")]
         surface += escaped(text, start, end)
-    elif vocab.kind == "ugm":
+    elif vocab.kind == "unigram":
         surface += normalized(vocab, text, start, end, continues)
     elif vocab.kind == "bpe":
         surface += byte_pair(vocab, text, start, end)

@@ -73,13 +73,13 @@ def encode(
         elif vocab.kind == "bpe":
             ids += bpe.encode(vocab, fragment.replace(b" ", ESCAPED_SPACE) if vocab.escape_whitespaces else fragment)
         else:
-            algorithms = {"wpm": wordpiece, "ugm": unigram, "plamo2": plamo2}
+            algorithms = {"wordpiece": wordpiece, "unigram": unigram, "plamo2": plamo2}
             if vocab.kind == "rwkv":
                 ids += rwkv.encode(vocab, fragment)
             else:
                 ids += algorithms[vocab.kind].encode(vocab, fragment, continues=continues)
         after_special = continues = False
-    if add_special and vocab.kind == "wpm":
+    if add_special and vocab.kind == "wordpiece":
         ids.append(required(vocab.sep))
     elif add_special and adds(vocab, "eos"):
         ids.append(required(vocab.eos))
@@ -88,9 +88,9 @@ def encode(
 
 def adds(vocab: Vocab, what: str) -> bool:
     """WordPiece always adds its two tokens, RWKV and PLaMo-2 never add any."""
-    if vocab.kind == "wpm":
+    if vocab.kind == "wordpiece":
         return True
-    return vocab.kind in ("spm", "bpe", "ugm") and (vocab.add_bos if what == "bos" else vocab.add_eos)
+    return vocab.kind in ("spm", "bpe", "unigram") and (vocab.add_bos if what == "bos" else vocab.add_eos)
 
 
 def required(id: int | None) -> int:

@@ -199,4 +199,4 @@ def plamo2(draw: Draw) -> Vocab:
     return Vocab("plamo2", tokens, types, scores, bos=1, eos=2, unk=0)
 
 
-KINDS = {"spm": spm(), "bpe": bpe_like(), "wpm": wpm(), "ugm": ugm(), "rwkv": rwkv(), "plamo2": plamo2()}
+KINDS = {"spm": spm(), "bpe": bpe_like(), "wordpiece": wpm(), "unigram": ugm(), "rwkv": rwkv(), "plamo2": plamo2()}

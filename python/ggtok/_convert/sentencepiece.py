@@ -39,7 +39,7 @@ NAME, CHARSMAP, ADD_PREFIX, REMOVE_SPACES = 1, 2, 3, 4
 """Fields of the normalizer's settings."""
 
 UNIGRAM, BPE = 1, 2
-MODEL_TYPES = {"spm": BPE, "ugm": UNIGRAM}
+MODEL_TYPES = {"spm": BPE, "unigram": UNIGRAM}
 DEFAULT_IDS = {"unk": 0, "bos": 1, "eos": 2, "pad": -1}
 NORMAL_PIECE, UNKNOWN_PIECE, CONTROL_PIECE, USER_DEFINED_PIECE, UNUSED_PIECE, BYTE_PIECE = range(1, 7)
 PIECE_TYPES = {
@@ -55,7 +55,7 @@ PIECE_TYPES = {
 def exported(tokenizer: Tokenizer) -> bytes:
     """The file."""
     vocabulary = Vocabulary(tokenizer, FORMAT)
-    vocabulary.need_kind("spm", "ugm")
+    vocabulary.need_kind("spm", "unigram")
     vocab, is_spm = tokenizer.vocab, tokenizer.vocab.kind == "spm"
     settings = vocab.settings
     types = [_type(bits) for bits in vocabulary.attributes]

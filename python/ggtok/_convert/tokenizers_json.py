@@ -39,8 +39,8 @@ MAX_WORD = 2**31 - 1
 def exported(tokenizer: Tokenizer) -> bytes:
     """The file."""
     vocabulary = Vocabulary(tokenizer, FORMAT)
-    vocabulary.need_kind("bpe", "spm", "wpm", "ugm")
-    kinds = {"bpe": _bpe, "spm": _spm, "wpm": _wpm, "ugm": _ugm}
+    vocabulary.need_kind("bpe", "spm", "wordpiece", "unigram")
+    kinds = {"bpe": _bpe, "spm": _spm, "wordpiece": _wpm, "unigram": _ugm}
     file = {
         "version": "1.0",
         "truncation": None,
@@ -241,8 +241,8 @@ def _ugm(vocabulary: Vocabulary) -> Json:
 def _template(vocabulary: Vocabulary) -> Json | None:
     """BOS, EOS and SEP around a text, as `encode` adds them."""
     vocab = vocabulary.vocab
-    before = vocab.bos_id if vocab.add_bos or vocab.kind == "wpm" else None
-    after = vocab.sep_id if vocab.kind == "wpm" else vocab.eos_id if vocab.add_eos else None
+    before = vocab.bos_id if vocab.add_bos or vocab.kind == "wordpiece" else None
+    after = vocab.sep_id if vocab.kind == "wordpiece" else vocab.eos_id if vocab.add_eos else None
     if before is None and after is None:
         return None
     ids = {vocabulary.texts[id]: id for id in (before, after) if id is not None}
@@ -256,6 +256,6 @@ def _template(vocabulary: Vocabulary) -> Json | None:
     return _of(
         "TemplateProcessing",
         single=text("A", 0),
-        pair=[*text("A", 0), *text("B", 1, first=vocab.kind != "wpm")],
+        pair=[*text("A", 0), *text("B", 1, first=vocab.kind != "wordpiece")],
         special_tokens={text: {"id": text, "ids": [id], "tokens": [text]} for text, id in ids.items()},
     )

@@ -63,7 +63,7 @@ class Trace:
     schema: int
     """The version of this schema; it grows when a field changes its meaning or goes."""
     algorithm: str
-    """The algorithm: `spm`, `bpe`, `wpm`, `ugm`, `rwkv`, `plamo2` or `test`."""
+    """The algorithm: `spm`, `bpe`, `wordpiece`, `unigram`, `rwkv`, `plamo2` or `test`."""
     text: Text
     """The text."""
     add_special: bool

@@ -287,11 +287,11 @@ impl Tokenizer {
             None => Err(EncodeError::MissingSpecial { what }),
         };
         match self.vocabulary.kind() {
-            Kind::Spm | Kind::Bpe | Kind::Ugm | Kind::Plamo2 => {
+            Kind::Spm | Kind::Bpe | Kind::Unigram | Kind::Plamo2 => {
                 Ok((need(settings.add_bos, special.bos, "BOS")?, need(settings.add_eos, special.eos, "EOS")?))
             }
             // WordPiece adds both whatever the flags say.
-            Kind::Wpm => Ok((need(true, special.bos, "BOS")?, need(true, special.sep, "SEP")?)),
+            Kind::WordPiece => Ok((need(true, special.bos, "BOS")?, need(true, special.sep, "SEP")?)),
             Kind::Rwkv | Kind::Test | Kind::None => Ok((None, None)),
         }
     }

@@ -30,7 +30,7 @@ use crate::pretokenizer::PreTokenizer;
 use crate::sink::TokenId;
 use spelling::byte_text;
 
-/// The algorithm of a vocabulary, by llama.cpp's names.
+/// The algorithm of a vocabulary. llama.cpp calls WordPiece WPM, and Unigram UGM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// No vocabulary: tokens without texts.
@@ -40,9 +40,9 @@ pub enum Kind {
     /// Byte-pair encoding: merges by rank.
     Bpe,
     /// WordPiece.
-    Wpm,
+    WordPiece,
     /// SentencePiece Unigram.
-    Ugm,
+    Unigram,
     /// RWKV: greedy longest match.
     Rwkv,
     /// PLaMo-2.
@@ -52,14 +52,14 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The name in lower case: `spm`, `bpe`, `wpm`, `ugm`, `rwkv`, `plamo2`, `test` or `none`.
+    /// The name in lower case: `spm`, `bpe`, `wordpiece`, `unigram`, `rwkv`, `plamo2`, `test` or `none`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Spm => "spm",
             Self::Bpe => "bpe",
-            Self::Wpm => "wpm",
-            Self::Ugm => "ugm",
+            Self::WordPiece => "wordpiece",
+            Self::Unigram => "unigram",
             Self::Rwkv => "rwkv",
             Self::Plamo2 => "plamo2",
             Self::Test => "test",

@@ -305,7 +305,7 @@ proptest! {
 
 #[test]
 fn the_embedded_vocabularies_are_opened() {
-    for (name, kind) in EMBEDDED.into_iter().zip([Kind::Spm, Kind::Bpe, Kind::Wpm, Kind::Ugm]) {
+    for (name, kind) in EMBEDDED.into_iter().zip([Kind::Spm, Kind::Bpe, Kind::WordPiece, Kind::Unigram]) {
         let tokenizer = embedded(name);
         assert_eq!(tokenizer.vocabulary().kind(), kind);
         let ids = tokenizer.encode("what is lora?", EncodeOptions::default()).expect("ids");

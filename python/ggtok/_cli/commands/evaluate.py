@@ -47,7 +47,7 @@ def command(
         model = Model(os.environ.get("GGTOK_MODEL") or None, None, ())
         tokenizers = {model.path or "bpe": model.open()}
     with progress(sum(path.stat().st_size for path in texts.values()) or None, "reading") as advance:
-        evaluation = evaluate(tokenizers, texts, reference=reference, progress=advance)
+        evaluation = evaluate(tokenizers, files=texts, reference=reference, progress=advance)
     if svg is not None:
         evaluation.to_svg(svg)
     if as_json:

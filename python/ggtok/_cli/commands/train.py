@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 
 from ... import _ggtok
 from ..._train import DEFAULTS, train
+from ..._vocab import KINDS_OF_LLAMA_CPP
 from ..files import OUTPUT, check_output, text_path
 from ..options import name_and_value
 from ..progress import progress
@@ -23,7 +24,14 @@ def _pres(context: click.Context, parameter: click.Parameter, incomplete: str) -
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 @click.option("-o", "--output", required=True, type=OUTPUT, metavar="PATH", help="The GGUF file to write.")
 @click.option("--force", is_flag=True, help="Replace PATH even if it is a GGUF file with tensors.")
-@click.option("--kind", type=click.Choice(tuple(DEFAULTS)), default="bpe", show_default=True, help="The algorithm.")
+@click.option(
+    "--kind",
+    type=click.Choice((*DEFAULTS, *KINDS_OF_LLAMA_CPP)),
+    default="bpe",
+    show_default=True,
+    metavar=f"[{'|'.join(DEFAULTS)}]",
+    help="The algorithm.",
+)
 @click.option("--vocab-size", type=int, required=True, metavar="N", help="How many tokens, all included.")
 @click.option("--pre", metavar="NAME", shell_complete=_pres, help="The pre-tokenizer of bpe.  [default: qwen2]")
 @click.option(
@@ -64,12 +72,13 @@ def command(
     paths = list(map(text_path, files))
     check_output(output, paths, force)
     size = sum(path.stat().st_size for path in paths)
+    kind = KINDS_OF_LLAMA_CPP.get(kind, kind)
     settings = dict(_setting(kind, *name_and_value("--set", each)) for each in assignments)
     if pre is not None:
         settings["pre"] = pre
     with progress(size or None, "counting") as bar:
         tokenizer = train(
-            paths,
+            files=paths,
             kind=cast(Any, kind),
             vocab_size=vocab_size,
             special=dict(name_and_value("--special", each) for each in special) or None,

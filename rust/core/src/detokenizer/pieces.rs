@@ -91,7 +91,7 @@ impl TokenPieces {
         let is_small = texts.iter().map(max_bytes).fold(0, usize::saturating_add) <= MAX_BYTES;
         let names_byte = |(text, id)| {
             let is_byte = vocabulary.attributes(id).is_byte();
-            !is_byte || vocabulary.kind() != Kind::Wpm && <[u8]>::len(text) >= 3
+            !is_byte || vocabulary.kind() != Kind::WordPiece && <[u8]>::len(text) >= 3
         };
         is_small
             && (!is_byte_level || texts.highest_byte() < BEYOND_UNICODE_LEAD)
@@ -166,7 +166,7 @@ fn append_piece(vocabulary: &Vocabulary, id: TokenId, out: &mut Vec<u8>) -> Resu
         Kind::Test => {
             let _ = write!(out, "{id:x}");
         }
-        kind @ (Kind::Spm | Kind::Bpe | Kind::Wpm | Kind::Ugm) => {
+        kind @ (Kind::Spm | Kind::Bpe | Kind::WordPiece | Kind::Unigram) => {
             if attributes.is_unknown() || attributes.is_control() || attributes.is_user_defined() {
                 out.extend_from_slice(text);
             } else if attributes.is_normal() && is_byte_level(vocabulary) {
@@ -177,7 +177,7 @@ fn append_piece(vocabulary: &Vocabulary, id: TokenId, out: &mut Vec<u8>) -> Resu
             } else if attributes.is_normal() {
                 unescape_spaces(text, out);
             } else if attributes.is_byte() {
-                let byte = leading_byte_of(text).filter(|_| kind != Kind::Wpm);
+                let byte = leading_byte_of(text).filter(|_| kind != Kind::WordPiece);
                 out.push(byte.ok_or_else(|| VocabularyError::ByteToken { id, text: text.to_vec() })?);
             }
         }

@@ -14,7 +14,7 @@ use crate::sink::TokenId;
 pub struct Trace {
     /// The version of this schema; it grows when a field changes its meaning or goes.
     pub schema: u32,
-    /// The algorithm: `spm`, `bpe`, `wpm`, `ugm`, `rwkv`, `plamo2` or `test`.
+    /// The algorithm: `spm`, `bpe`, `wordpiece`, `unigram`, `rwkv`, `plamo2` or `test`.
     pub algorithm: &'static str,
     /// The text.
     pub text: Bytes,

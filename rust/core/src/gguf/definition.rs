@@ -42,7 +42,7 @@ impl Metadata<'_> {
         if kind == Some(Kind::Bpe) {
             definition.merges = self.array(&key("merges"), &[Type::String])?.and_then(|array| array.strings());
         }
-        if kind == Some(Kind::Ugm) {
+        if kind == Some(Kind::Unigram) {
             definition.charsmap =
                 self.array(&key("precompiled_charsmap"), &[Type::Int8, Type::Uint8])?.map(|array| array.bytes());
         }

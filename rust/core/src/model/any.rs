@@ -158,8 +158,8 @@ models! {
     HybridDna: (Kind::Bpe, "hybriddna") => bpe::hybrid_dna::HybridDna;
     Whitespace: (Kind::Bpe, "whitespace") => bpe::whitespace::Whitespace;
     Bpe: (Kind::Bpe, _) => bpe::Bpe;
-    WordPiece: (Kind::Wpm, _) => wordpiece::WordPiece;
-    Unigram: (Kind::Ugm, _) => unigram::Unigram;
+    WordPiece: (Kind::WordPiece, _) => wordpiece::WordPiece;
+    Unigram: (Kind::Unigram, _) => unigram::Unigram;
     Rwkv: (Kind::Rwkv, _) => rwkv::Rwkv;
     Plamo2: (Kind::Plamo2, _) => plamo2::Plamo2;
     Hashed: _ => hashed::Hashed;

@@ -46,7 +46,7 @@ impl Vocabulary {
         if size > i32::MAX as usize {
             return Err(VocabularyError::TooManyTokens { count: size });
         }
-        if row.kind == Kind::Ugm && definition.charsmap.is_some_and(<[u8]>::is_empty) {
+        if row.kind == Kind::Unigram && definition.charsmap.is_some_and(<[u8]>::is_empty) {
             return Err(VocabularyError::Charsmap { offset: 0, reason: "it is empty" });
         }
         let mut vocabulary = Self {
@@ -65,7 +65,7 @@ impl Vocabulary {
             settings,
             eog: Vec::new(),
             special_order: Vec::new(),
-            charsmap: definition.charsmap.filter(|_| row.kind == Kind::Ugm).unwrap_or_default().to_vec(),
+            charsmap: definition.charsmap.filter(|_| row.kind == Kind::Unigram).unwrap_or_default().to_vec(),
             max_token_len: 0,
             repairs,
         };

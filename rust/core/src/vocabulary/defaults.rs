@@ -27,11 +27,11 @@ pub(crate) const MODELS: &[ModelRow] = &[
     row("no_vocab",   Kind::None,   [None,      None,     None,      None,      None,    None]),
     row("none",       Kind::None,   [None,      None,     None,      None,      None,    None]),
     row("llama",      Kind::Spm,    [Some(1),   Some(2),  Some(0),   None,      None,    None]),
-    row("bert",       Kind::Wpm,    [Some(101), None,     Some(100), Some(102), Some(0), Some(103)]),
+    row("bert",       Kind::WordPiece,    [Some(101), None,     Some(100), Some(102), Some(0), Some(103)]),
     row("gpt2",       Kind::Bpe,    [Some(11),  Some(11), None,      None,      None,    None]),
     row("hybriddna",  Kind::Bpe,    [Some(11),  Some(11), None,      None,      None,    None]),
     row("whitespace", Kind::Bpe,    [Some(11),  Some(11), None,      None,      None,    None]),
-    row("t5",         Kind::Ugm,    [None,      Some(1),  Some(2),   None,      Some(0), None]),
+    row("t5",         Kind::Unigram,    [None,      Some(1),  Some(2),   None,      Some(0), None]),
     row("rwkv",       Kind::Rwkv,   [None,      None,     None,      None,      None,    None]),
     row("test",       Kind::Test,   [None,      None,     None,      None,      None,    None]),
     row("plamo2",     Kind::Plamo2, [Some(1),   Some(2),  Some(0),   None,      Some(3), None]),
@@ -57,8 +57,8 @@ pub(crate) fn defaults(model: &ModelRow, pre: Option<&PreTokenizer>) -> (Special
         Settings { escape_whitespaces: true, lowercase: true, strip_accents: true, ..Settings::default() };
     match model.kind {
         Kind::Spm => (settings.add_space_prefix, settings.add_bos) = (true, true),
-        Kind::Wpm => (settings.clean_spaces, settings.add_bos, settings.add_sep) = (true, true, true),
-        Kind::Ugm => settings.add_eos = true,
+        Kind::WordPiece => (settings.clean_spaces, settings.add_bos, settings.add_sep) = (true, true, true),
+        Kind::Unigram => settings.add_eos = true,
         Kind::Bpe | Kind::Rwkv | Kind::Plamo2 | Kind::Test | Kind::None => {}
     }
     if let Some(pre) = pre {

@@ -242,9 +242,9 @@ pub(crate) fn newline(vocabulary: &Vocabulary, encoded: Option<TokenId>) -> Resu
     let id = match vocabulary.kind {
         Kind::None => None,
         Kind::Spm => vocabulary.byte_token(b'\n').or(pad),
-        Kind::Wpm => pad,
+        Kind::WordPiece => pad,
         Kind::Rwkv => Some(encoded.ok_or(VocabularyError::MissingNewline)?),
-        Kind::Bpe | Kind::Ugm | Kind::Plamo2 | Kind::Test => encoded.or(pad),
+        Kind::Bpe | Kind::Unigram | Kind::Plamo2 | Kind::Test => encoded.or(pad),
     };
     Ok(id.filter(|&id| id != NULL_TOKEN))
 }
