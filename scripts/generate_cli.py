@@ -23,14 +23,14 @@ BEGIN, END = "<!-- reference:begin, written by python scripts/generate_cli.py --
 INTRODUCTION = (
     "Arguments are files, as in wc. A text itself is -p TEXT, and without either a command reads standard input. The "
     "model is -m FILE, or the environment variable GGTOK_MODEL; without one, the embedded vocabulary bpe answers, and "
-    "standard error says so."
+    "every output is marked with its name."
 )
 
 EXIT_CODES = {
     "0": "All went well. For `diff`: there is no difference.",
     "1": (
-        "`diff` found a difference, `check` an error, or `search` nothing. Any command: the reader of the output has "
-        "closed it, as `head` does."
+        "`diff` found a difference, `check` an error, `search` nothing, or `count` could not read one of several files. "
+        "Any command: the reader of the output has closed it, as `head` does."
     ),
     "2": "An argument, a file or a text is wrong. One line on standard error names it.",
     "130": "Ctrl-C was pressed. A file that was being written is as it was before.",

@@ -328,7 +328,7 @@ ERRORS = [
     ([*OVERRIDE, "a=bool:1"], "has the value '1': expected a bool"),
     ([*OVERRIDE, "a=int:x"], "has the value 'x': expected an int"),
     (["encode", "--nonsense"], "No such option '--nonsense'"),
-    (["nonsense"], "No such command 'nonsense' (see ggtok --help)"),
+    (["nonsense"], "there is no command 'nonsense': the commands are encode, decode"),
 ]
 
 

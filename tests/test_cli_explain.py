@@ -56,7 +56,7 @@ def test_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 def test_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     trace = Tokenizer.builtin("bpe").explain("na\u00efve")
-    printed = shown(capsys, "--json", "-p", "na\u00efve")
+    printed = shown(capsys, "--builtin", "bpe", "--json", "-p", "na\u00efve")
     assert printed.isascii()
     assert json.loads(printed) == json.loads(trace.to_json())
     path = tmp_path / "bytes"
@@ -67,7 +67,7 @@ def test_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 
 def test_why(capsys: pytest.CaptureFixture[str]) -> None:
     why = Tokenizer.builtin("bpe").explain(TEXT).why(8, 12)
-    assert shown(capsys, "-p", TEXT, "--why", "8:12") == f"{why}\n"
+    assert shown(capsys, "--builtin", "bpe", "-p", TEXT, "--why", "8:12") == f"{why}\n"
     found = json.loads(shown(capsys, "-p", TEXT, "--why", "8:12", "--json"))
     assert found["ids"] == [6266, 78, 9612]
     assert [reason["message"] for reason in found["reasons"]] == [reason.message for reason in why.reasons]

@@ -55,6 +55,7 @@ RUN = [
     ("docs/check.md", 4),
     ("docs/chunks.md", 4),
     ("docs/coming-from/index.md", 4),
+    ("docs/coming-from/llama-cpp.md", 4),
     ("docs/coming-from/llama-cpp-python.md", 7),
     ("docs/coming-from/sentencepiece.md", 8),
     ("docs/coming-from/tiktoken.md", 8),

@@ -1,32 +1,31 @@
 """Text to tokens and back, exactly as llama.cpp does, straight from the metadata of a GGUF file."""
 
-from ._batch import Batch
-from ._chat import ChatEncoding
-from ._check import Finding
-from ._chunks import Chunk
-from ._diff import Diff, diff
-from ._edit import edit
-from ._evaluate import Evaluation, Score, evaluate
-from ._ggtok import Buffer, Encoding, StreamDecoder, StreamEncoder, __version__, cache_limit, set_cache_limit
-from ._tokenizer import Tokenizer
-from ._train import train
-from ._vocab import Token, TokenAttribute, Vocab
-from .errors import (
-    ChatTemplateError,
-    ConversionError,
-    DependencyError,
-    GgtokError,
-    GGUFError,
-    TokenIndexError,
-    TokenizerWarning,
-    TrainingError,
-    UnsupportedError,
-    VocabularyError,
-)
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ._batch import Batch
+    from ._chat import ChatEncoding
+    from ._check import Finding
+    from ._chunks import Chunk
+    from ._diff import Diff, diff
+    from ._edit import edit
+    from ._evaluate import Evaluation, Score, evaluate
     from ._explain.trace import Trace, Why
+    from ._ggtok import Buffer, Encoding, StreamDecoder, StreamEncoder, __version__, cache_limit, set_cache_limit
+    from ._tokenizer import Tokenizer
+    from ._train import train
+    from ._vocab import Token, TokenAttribute, Vocab
+    from .errors import (
+        ChatTemplateError,
+        ConversionError,
+        DependencyError,
+        GgtokError,
+        GGUFError,
+        TokenIndexError,
+        TokenizerWarning,
+        TrainingError,
+        UnsupportedError,
+        VocabularyError,
+    )
 
 __all__ = [
     "Batch",
@@ -65,11 +64,45 @@ __all__ = [
     "train",
 ]
 
+_NAMES = {
+    "_batch": ("Batch",),
+    "_chat": ("ChatEncoding",),
+    "_check": ("Finding",),
+    "_chunks": ("Chunk",),
+    "_diff": ("Diff", "diff"),
+    "_edit": ("edit",),
+    "_evaluate": ("Evaluation", "Score", "evaluate"),
+    "_ggtok": ("Buffer", "Encoding", "StreamDecoder", "StreamEncoder", "__version__", "cache_limit", "set_cache_limit"),
+    "_tokenizer": ("Tokenizer",),
+    "_train": ("train",),
+    "_vocab": ("Token", "TokenAttribute", "Vocab"),
+    "errors": (
+        "ChatTemplateError",
+        "ConversionError",
+        "DependencyError",
+        "GgtokError",
+        "GGUFError",
+        "TokenIndexError",
+        "TokenizerWarning",
+        "TrainingError",
+        "UnsupportedError",
+        "VocabularyError",
+    ),
+    "_explain.trace": ("Trace", "Why"),
+}
+"""What each module defines of it. It is imported when it is used, so that `ggtok` starts, and stops, at once."""
+
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
 
 def __getattr__(name: str) -> object:
-    # Their module has many classes, and most programs explain nothing.
-    if name in ("Trace", "Why"):
-        from ._explain import trace
+    if name not in _MODULES:
+        raise AttributeError(f"module 'ggtok' has no attribute {name!r}")
+    from importlib import import_module
 
-        return getattr(trace, name)
-    raise AttributeError(f"module 'ggtok' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

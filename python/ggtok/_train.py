@@ -5,6 +5,7 @@ The core counts words and merges; this file knows how the settings of each kind 
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sized
 from contextlib import ExitStack
@@ -255,10 +256,15 @@ def train(
             progress=progress,
             **core_settings,
         )
-        _count(trainer, corpus)
-        for left_out in trainer.finish_counting():
-            _warn(left_out)
-        found, types, scores, merges = trainer.finish()
+        try:
+            _count(trainer, corpus)
+            for left_out in trainer.finish_counting():
+                _warn(left_out)
+            found, types, scores, merges = trainer.finish()
+        except OSError as error:
+            if error.filename is None and spill is not None:
+                raise OSError(error.errno or errno.EIO, error.strerror or str(error), folder) from error
+            raise
 
     first = len(found) - len(special_tokens) if kind == "bpe" and not chosen["special_first"] else 0
     ids = {text: first + number for number, (text, _) in enumerate(special_tokens)}

@@ -16,7 +16,7 @@ from importlib import import_module
 import click
 
 from ..errors import GgtokError
-from .output import flush, give_up_output, shown_warnings, to_stderr
+from .output import explained, flush, give_up_output, is_of_output, printable, shown_warnings, to_stderr
 
 COMMANDS = (
     *("encode", "decode", "count", "split", "chat", "explain", "train", "evaluate"),
@@ -24,11 +24,39 @@ COMMANDS = (
 )
 
 
+ELSEWHERE = {
+    **dict.fromkeys(("tokenize", "tok"), "encode"),
+    **dict.fromkeys(("detokenize", "untokenize"), "decode"),
+    **dict.fromkeys(("apply-template", "template", "prompt"), "chat"),
+    **dict.fromkeys(("info", "show", "gguf-dump", "dump", "metadata"), "inspect"),
+    **dict.fromkeys(("gguf-set-metadata", "gguf-new-metadata", "set"), "edit"),
+    **dict.fromkeys(("wc", "len", "tokens"), "count"),
+    **dict.fromkeys(("chunk", "chunks"), "split"),
+    **dict.fromkeys(("find", "grep"), "search"),
+    **dict.fromkeys(("validate", "verify", "lint"), "check"),
+    "compare": "diff",
+}
+"""What other tools, llama.cpp's among them (with or without `llama-`), call our commands."""
+
+
 class Commands(click.Group):
     """The commands, each imported when it is needed: `command` in `commands/NAME.py`."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(COMMANDS)
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command of a name; of another tool's name, or a misspelt one, an error that names ours."""
+        name = arguments[0]
+        if name in COMMANDS or name.startswith("-"):
+            return super().resolve_command(context, arguments)
+        from difflib import get_close_matches
+
+        meant = ELSEWHERE.get(name.removeprefix("llama-")) or next(iter(get_close_matches(name, COMMANDS, 1)), None)
+        hint = f"did you mean ggtok {meant}?" if meant else f"the commands are {', '.join(COMMANDS)}"
+        raise click.ClickException(f"there is no command {printable(name)!r}: {hint}")
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
@@ -50,13 +78,15 @@ def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> N
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
 )
 def group() -> None:
-    """Text to tokens and back, exactly as llama.cpp does, from a GGUF file's metadata."""
+    """Text to tokens and back, exactly as llama.cpp does: -m FILE or GGTOK_MODEL names the GGUF file of a model."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     if "_GGTOK_COMPLETE" in os.environ:
         group.main(prog_name="ggtok")  # answers the shell and exits
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - messages go nowhere, and no file takes its number
     if sys.stdout is None:
         return _fail("standard output is closed")
     try:
@@ -78,8 +108,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (GgtokError, click.ClickException) as error:
         return _fail(str(error))
     except OSError as error:
+        where = "standard output: " if is_of_output(error) else ""
         give_up_output()
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else f"standard output: {error.strerror}")
+        return _fail(where + explained(error))
     return code
 
 

@@ -31,6 +31,9 @@ Result = TypeVar("Result")
 
 SPACE = re.compile(r"[ \t\r\n]*")
 
+GGUF = re.compile(rb"GGUF(?:[\x01-\x09]\0\0\0|\0\0\0[\x01-\x09])")
+"""How a GGUF file begins, in either byte order."""
+
 PART = 1 << 20
 """How many bytes are read at once."""
 
@@ -66,7 +69,7 @@ class Source:
             return len(self.text)
         try:
             return os.stat(sys.stdin.fileno() if self.path == "-" else self.path).st_size or None
-        except (OSError, ValueError):
+        except (OSError, ValueError, AttributeError):  # where standard input is closed, there is none
             return None
 
     @contextmanager
@@ -98,7 +101,12 @@ class Source:
 
     def _parts(self, bar: bool) -> Generator[bytes]:
         with self.open() as file, progress(self.size, self.name) if bar else nullcontext(_ignore) as advance:
+            is_first = self.path is not None
             while part := self._read(file):
+                if is_first and GGUF.match(part):
+                    name = "MODEL" if self.path == "-" else self.name
+                    raise click.ClickException(f"{self.name} is a GGUF file, not a text: -m {name} names a model")
+                is_first = False
                 yield part
                 advance(len(part))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from .completion import GGUF
 from .output import printable, to_stderr
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+UNASKED = "embedded vocabulary bpe"
+"""What answers if no model was given."""
 
 BUILTIN = ("bpe", "spm", "wordpiece", "unigram")
 
@@ -49,11 +53,26 @@ class Model:
         """As people read it."""
         return printable(self.path) if self.path is not None else self.builtin or "bpe"
 
+    @property
+    def mark(self) -> str:
+        """What stands after a number or ids on a line if no model was given: nobody shall take them for his model's."""
+        return "" if self.is_given else f"  # {UNASKED}"
+
+    @property
+    def json(self) -> dict[str, object]:
+        """The same in an object of JSON."""
+        return {} if self.is_given else {"model": UNASKED}
+
     def open(self) -> Tokenizer:
         """The tokenizer of the file, or an embedded one: `bpe` if nothing was given, and standard error says so."""
         overrides = dict(_override(item) for row in self.overrides for item in next(csv.reader([row]), []))
         if self.path is not None:
-            return Tokenizer.from_gguf(self.path, overrides=overrides)
+            try:
+                return Tokenizer.from_gguf(self.path, overrides=overrides)
+            except OSError as error:
+                # A read that fails names no file.
+                from_environment = self.path == os.environ.get("GGTOK_MODEL") and not is_typed("model")
+                raise OSError(error.errno, error.strerror, self.path + " (GGTOK_MODEL)" * from_environment) from None
         if overrides:
             raise click.ClickException("--override-kv needs -m FILE")
         if self.builtin is None:

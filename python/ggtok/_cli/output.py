@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import codecs
+import errno
 import io
 import json
 import math
@@ -11,10 +12,12 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
+
+import click
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """What a terminal obeys, without newline and tab."""
@@ -58,6 +61,18 @@ def flush() -> None:
     sys.stdout.flush()
 
 
+def is_of_output(error: Exception) -> bool:
+    """Whether an error says that standard output cannot be written to. Errors of files have the name of the file."""
+    return isinstance(error, OSError) and error.filename is None and error.errno not in (None, errno.ENOENT)
+
+
+def explained(error: Exception) -> str:
+    """What an error says, with the name of the file."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return error.format_message() if isinstance(error, click.ClickException) else str(error)
+
+
 def give_up_output() -> None:
     """Points standard output to nowhere, so that the interpreter does not fail to flush it at exit."""
     with suppress(OSError, ValueError, AttributeError):  # where it is no file
@@ -99,22 +114,34 @@ def lossless(text: bytes) -> str | dict[str, str]:
         return {"base64": base64.b64encode(text).decode("ascii")}
 
 
+class Items(NamedTuple):
+    """The items of a list as JSON, several in each part, for a list that is too long to be made first."""
+
+    parts: Iterable[str]
+
+
 def print_json(**values: object) -> None:
     """One JSON object on a line, in ASCII, so that it is valid in every locale. An iterator is written as a list."""
     separator = "{"
     for name, value in values.items():
         sys.stdout.write(f"{separator}{json.dumps(name)}: ")
         if isinstance(value, (list, Iterator)):
-            # In slices: a long call would not see Ctrl-C.
-            items, begin = iter(value), "["
-            while some := list(islice(items, SLICE)):
-                sys.stdout.write(begin + json.dumps(some)[1:-1])
+            value = Items(_slices(iter(value)))  # a long call would not see Ctrl-C
+        if isinstance(value, Items):
+            begin = "["
+            for part in value.parts:
+                sys.stdout.write(begin + part)
                 begin = ", "
             sys.stdout.write("[]" if begin == "[" else "]")
         else:
             sys.stdout.write(json.dumps(value))
         separator = ", "
     sys.stdout.write("}\n")
+
+
+def _slices(items: Iterator[object]) -> Iterator[str]:
+    while some := list(islice(items, SLICE)):
+        yield json.dumps(some)[1:-1]
 
 
 def finite(value: Any) -> Any:

@@ -174,12 +174,12 @@ class View:
             self.console.print(line, soft_wrap=True)
         self._clear()
 
-    def end(self, *, total: bool = False) -> None:
-        """Prints what does not fill a line, and perhaps the number of tokens."""
+    def end(self, *, total: bool = False, mark: str = "") -> None:
+        """Prints what does not fill a line, and perhaps the number of tokens, with a mark after it."""
         if self._filled:
             self._end_row()
         if total:
-            self.console.print(f"{self.num_tokens} token{'' if self.num_tokens == 1 else 's'}", style="dim")
+            self.console.print(f"{self.num_tokens} token{'' if self.num_tokens == 1 else 's'}{mark}", style="dim")
 
 
 def _cut(parts: list[Unit], width: int) -> Iterator[list[Unit]]:

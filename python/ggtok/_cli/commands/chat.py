@@ -79,17 +79,17 @@ def command(
         message = str(error).replace("pass template_text=", "give one with --template-file")
         raise click.ClickException(f"{model.name}: {message}") from None
     if as_json:
-        print_json(prompt=prompt, ids=ids, pieces=[lossless(tokenizer.piece(id)) for id in ids])
+        print_json(prompt=prompt, ids=ids, pieces=[lossless(tokenizer.piece(id)) for id in ids], **model.json)
     elif shown == "ids":
-        print(*ids)
+        print(" ".join(map(str, ids)) + model.mark)
     elif shown == "count":
-        print(len(ids))
+        print(f"{len(ids)}{model.mark}")
     elif shown == "view":
         from ..view import View, console
 
         view = View(tokenizer, console())
         view.add(ids)
-        view.end(total=True)
+        view.end(total=True, mark=model.mark)
     else:
         writer = Writer()
         writer.write(prompt.encode("utf-8", "surrogatepass"))

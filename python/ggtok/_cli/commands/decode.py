@@ -17,6 +17,9 @@ from ..output import Writer, lossless, print_json
 BETWEEN = bytes.maketrans(b"[],", b"   ")
 """A printed list can be pasted: brackets and commas are white space."""
 
+COMMENT = re.compile(rb"#[^\n]*")
+"""What encode writes after the ids if no model was given."""
+
 NUMBER = re.compile(rb"[+-]?[0-9]{1,4000}")
 MAX_DIGITS = 4000
 """A longer number is no id, and nothing longer is kept while its end is awaited."""
@@ -56,7 +59,7 @@ def command(
             decoder = tokenizer.decoder(text=False, **options)
             pieces = _pieces(decoder, numbers, source.at(line))
             if as_json:
-                print_json(**source.json(line), text=lossless(b"".join(pieces)))
+                print_json(**source.json(line), text=lossless(b"".join(pieces)), **model.json)
             else:
                 for piece in pieces:
                     writer.write(piece)
@@ -100,6 +103,8 @@ def _numbers_of(parts: Iterable[bytes], where: str) -> Iterator[list[int]]:
     for part in parts:
         words = (rest + part).translate(BETWEEN)
         end = max(words.rfind(space) for space in (b" ", b"\n", b"\t", b"\r")) + 1
+        if (comment := words.rfind(b"#")) > words.rfind(b"\n"):
+            end = min(end, comment)
         yield _numbers(words[:end], where)
         rest = words[end:]
         if len(rest) > MAX_DIGITS:
@@ -108,7 +113,7 @@ def _numbers_of(parts: Iterable[bytes], where: str) -> Iterator[list[int]]:
 
 
 def _numbers(text: bytes, where: str) -> list[int]:
-    words = text.translate(BETWEEN).split()
+    words = COMMENT.sub(b"", text).translate(BETWEEN).split()
     try:
         if b"_" not in text:
             return [int(word) for word in words]

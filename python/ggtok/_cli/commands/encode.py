@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any
 
 import click
 
-from ... import Tokenizer
+from ... import Encoding, Tokenizer
 from ..inputs import Rows, Source, Text, takes_rows, takes_texts
 from ..options import Model, as_json, shows_view, takes_model, takes_special
-from ..output import lossless, print_json
+from ..output import SLICE, Items, lossless, print_json
 
 
 @click.command(short_help="Turn texts into token ids.")
@@ -28,30 +30,45 @@ def command(
 
     On a terminal the tokens are shown, each with its id. With --json there is an object for each text with its ids,
     their pieces, and their offsets, in bytes of the text; ggtok decode reads it. Files of any size are encoded in
-    little memory, except with --json.
+    little memory; with --json they take some ten times their size.
     """
     tokenizer = model.open()
     if as_json:
         for source in sources:
             for line, text in source.texts(rows):
-                encoding = tokenizer.encode_with_offsets(text, unit="byte", **special)
-                ids, offsets = encoding.tolist()
-                pieces = (lossless(tokenizer.piece(id)) for id in ids)
-                print_json(**source.json(line), ids=ids, pieces=pieces, offsets=offsets)
+                columns = _columns(tokenizer, tokenizer.encode_with_offsets(text, unit="byte", **special))
+                print_json(**source.json(line), **columns, **model.json)
     elif view:
-        _show(tokenizer, sources, rows, special)
+        _show(tokenizer, sources, rows, special, model.mark)
     elif rows is not None:
         for source in sources:
             for texts in rows.texts(source):
                 for ids in tokenizer.encode_batch([text for _, text in texts], **special).tolist():
-                    print(*ids)
+                    print(" ".join(map(str, ids)) + model.mark)
     else:
         for source in sources:
             separator = ""
             for ids in _ids(tokenizer, source.parts(), special):
                 sys.stdout.write(separator + str(ids)[1:-1].replace(",", ""))  # twice as fast as join
                 separator = " "
-            print()
+            print(model.mark)
+
+
+def _columns(tokenizer: Tokenizer, encoding: Encoding) -> dict[str, Items]:
+    """The ids, pieces and offsets of a text as JSON, in slices: as Python objects they take forty times the memory."""
+    _, (id_bytes, offset_bytes) = encoding.__reduce__()
+    ids, ends = memoryview(id_bytes).cast("i"), memoryview(offset_bytes).cast("q")
+    piece = cache(lambda id: json.dumps(lossless(tokenizer.piece(id))))
+    starts = range(0, len(ids), SLICE)
+    return {
+        "ids": Items(str(ids[at : at + SLICE].tolist())[1:-1] for at in starts),
+        "pieces": Items(", ".join(map(piece, ids[at : at + SLICE])) for at in starts),
+        "offsets": Items(_pairs(ends[2 * at : 2 * (at + SLICE)].tolist()) for at in starts),
+    }
+
+
+def _pairs(numbers: list[int]) -> str:
+    return ", ".join(map("[{}, {}]".format, numbers[::2], numbers[1::2]))
 
 
 def _ids(tokenizer: Tokenizer, parts: Iterable[Text], special: dict[str, Any]) -> Iterator[list[int]]:
@@ -64,7 +81,7 @@ def _ids(tokenizer: Tokenizer, parts: Iterable[Text], special: dict[str, Any]) -
         yield ids
 
 
-def _show(tokenizer: Tokenizer, sources: list[Source], rows: Rows | None, special: dict[str, Any]) -> None:
+def _show(tokenizer: Tokenizer, sources: list[Source], rows: Rows | None, special: dict[str, Any], mark: str) -> None:
     from ..view import View, console
 
     output = console()
@@ -75,7 +92,7 @@ def _show(tokenizer: Tokenizer, sources: list[Source], rows: Rows | None, specia
         if rows is None:
             for ids in _ids(tokenizer, source.parts(), special):
                 view.add(ids)
-            view.end(total=True)
+            view.end(total=True, mark=mark)
         else:
             for _, text in source.texts(rows):
                 view.add(tokenizer.encode(text, **special))

@@ -102,9 +102,11 @@ def _traces(request: Request, sources: list[Source], step: bool, span: tuple[int
             else:
                 print(why)
         elif request.as_json:
-            print(json.dumps(json.loads(trace.to_json())))
+            print(json.dumps(json.loads(trace.to_json()) | request.model.json))
         elif request.html is None:
             print(trace.to_text(width=_width(), colors=wants_colors()))
+        if request.model.mark and not (step or request.as_json or request.html):
+            print(request.model.mark.strip())
 
 
 def _compare(request: Request, pair: tuple[str, str], sources: list[Source]) -> None:

@@ -7,6 +7,7 @@ import re
 
 import click
 
+from ... import Tokenizer, _ggtok
 from ..._vocab import TokenAttribute
 from ..options import Model, as_json, takes_model
 from ..output import finite, lossless, print_json
@@ -22,7 +23,7 @@ from ..table import print_table, quoted
 @click.pass_context
 def command(context: click.Context, query: str, prefix: bool, regex: bool, model: Model, as_json: bool) -> None:
     """Find the tokens whose pieces contain QUERY. A piece is what a token stands for in a text, so most words begin
-    with a space: ggtok search " the".
+    with a space: ggtok search " the". If there is none, the file's own spelling is searched: ggtok search Ġthe.
 
     The exit code is 1 if there is none.
     """
@@ -34,6 +35,8 @@ def command(context: click.Context, query: str, prefix: bool, regex: bool, model
         raise click.ClickException(f"{query!r} is no regular expression: {error}") from None
     tokenizer = model.open()
     ids = tokenizer.vocab.search(pattern, match="prefix" if prefix else "contains")
+    if not ids and not regex:
+        ids = _spelled(tokenizer, os.fsencode(query), prefix)
     tokens = [(tokenizer.vocab[id], tokenizer.piece(id)) for id in ids]
     if as_json:
         for token, piece in tokens:
@@ -44,6 +47,7 @@ def command(context: click.Context, query: str, prefix: bool, regex: bool, model
                 text=text,
                 score=finite(token.score),
                 attributes=_names(token.attributes),
+                **model.json,
             )
     elif tokens:
         print_table(
@@ -54,7 +58,15 @@ def command(context: click.Context, query: str, prefix: bool, regex: bool, model
             ],
             right=(0, 2),
         )
+        if model.mark:
+            print(model.mark.strip())
     context.exit(int(not tokens))
+
+
+def _spelled(tokenizer: Tokenizer, query: bytes, prefix: bool) -> list[int]:
+    """The tokens that the file spells so, as `Ġthe` or `▁the`."""
+    texts = enumerate(_ggtok.texts(tokenizer))
+    return [id for id, text in texts if (text.startswith(query) if prefix else query in text)]
 
 
 def _names(attributes: TokenAttribute) -> list[str]:

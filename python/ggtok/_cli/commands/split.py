@@ -65,13 +65,13 @@ def command(
                 chunks = tokenizer.split(characters(text, source.at(line)), max_tokens, **settings)
             for chunk in chunks:
                 if as_json:
-                    print_json(**source.json(line), **chunk._asdict())
+                    print_json(**source.json(line), **chunk._asdict(), **model.json)
                 elif null:
                     sys.stdout.flush()
                     sys.stdout.buffer.write(chunk.text.encode() + b"\0")
                 else:
                     of = f"{source.at(line)}: " if len(sources) > 1 or rows else ""
-                    print(f"--- {of}{chunk.count} tokens, characters {chunk.start} to {chunk.end}")
+                    print(f"--- {of}{chunk.count} tokens, characters {chunk.start} to {chunk.end}{model.mark}")
                     writer = Writer()
                     writer.write(chunk.text.encode("utf-8", "surrogatepass"))
                     writer.write(b"" if chunk.text.endswith("\n") else b"\n")
