@@ -29,7 +29,7 @@ INTRODUCTION = (
 EXIT_CODES = {
     "0": "All went well. For `diff`: there is no difference.",
     "1": (
-        "`diff` found a difference, `check` an error, `search` nothing, or `count` could not read one of several files. "
+        "`diff` found a difference, `check` an error, `search` nothing, or `count` could not read one of many files. "
         "Any command: the reader of the output has closed it, as `head` does."
     ),
     "2": "An argument, a file or a text is wrong. One line on standard error names it.",
