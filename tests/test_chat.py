@@ -18,6 +18,9 @@ from hypothesis import strategies as st
 from oracles.gguf_vocab import TokenType, Vocab
 from test_api import small_vocab
 
+# Most of these templates read only what they are about.
+pytestmark = pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
+
 BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
@@ -116,7 +119,8 @@ def test_messages_may_be_dataclasses_and_iterators(tok: Tokenizer) -> None:
 
 def test_none_is_left_out(tok: Tokenizer) -> None:
     text = "{{ messages[0].content is defined }}"
-    assert tok.apply_chat_template([{"role": "user", "content": None}], template_text=text) == "False"
+    assert tok.apply_chat_template([{"role": "user", "content": None}], template_text=text, raw=True) == "False"
+    assert tok.apply_chat_template([{"role": "user", "content": None}], template_text=text) == "True"
 
 
 @pytest.mark.parametrize(
@@ -338,12 +342,21 @@ def test_mask_with_generation(tok: Tokenizer) -> None:
     own = [id for id, mine in zip(encoding.ids, encoding.assistant_mask, strict=True) if mine]
     assert tok.decode(own, unparse_special=True) == "Hello<|im_end|>"
     with pytest.raises(ChatTemplateError, match=r"no assistant mask: nothing is written inside"):
-        tok.encode_chat(HI, template_text=text, return_spans=True)
+        tok.encode_chat(TALK, template_text=text.replace("assistant", "nobody"), return_spans=True)
+    assert not any(tok.encode_chat(HI, template_text=text, return_spans=True).assistant_mask)
 
 
 def test_no_mask_is_an_error(tok: Tokenizer) -> None:
     with pytest.raises(ChatTemplateError, match=r"no assistant mask: it has no \{% generation %\}"):
-        tok.encode_chat(HI, template_text=CHATML, return_spans=True)
+        tok.encode_chat(TALK, template_text="{{ messages[0].content }}", return_spans=True)
+
+
+def test_without_an_assistant_the_mask_is_empty(tok: Tokenizer) -> None:
+    empty = {"role": "assistant", "content": ""}
+    for talk in (HI, [*HI, empty]):
+        encoding = tok.encode_chat(talk, template_text=CHATML, return_spans=True)
+        assert encoding.assistant_mask == [False] * len(encoding.ids)
+        assert len(encoding.message_spans) == len(talk)
 
 
 def test_a_message_that_is_not_written_has_no_span(tok: Tokenizer) -> None:

@@ -19,6 +19,9 @@ from ggtok._chat import limits
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+# Most of these templates read only what they are about.
+pytestmark = pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
+
 UNITS, CHARS = 20_000, 1 << 16
 SECONDS = 3.0
 """Processor time for one template: twenty times what the units take."""

@@ -262,9 +262,9 @@ def test_chat(tmp_path: Path) -> None:
     assert bpe("chat", path, "--continue").out == closed.removesuffix(b"<|im_end|>\n")
     tools, template = tmp_path / "tools", tmp_path / "template"
     tools.write_text('[{"type": "function", "function": {"name": "f"}}]')
-    template.write_text("{{ tools[0].function.name }} {{ on }} {{ word }}")
+    template.write_text("{{ tools[0].function.name }} {{ on }} {{ word }}{{ messages[0].content }}")
     variables = ["--set", "on=true", "--set", "word=yes"]
-    assert bpe("chat", "-p", "a", "--tools", tools, "--template-file", template, *variables).out == b"f True yes"
+    assert bpe("chat", "-p", "a", "--tools", tools, "--template-file", template, *variables).out == b"f True yesa"
 
 
 # What goes wrong

@@ -64,6 +64,20 @@ def test_the_embedded_vocabulary_is_marked_in_every_output() -> None:
     assert call("count", "--builtin", "bpe", "-p", TEXT).out == b"6\n"
 
 
+def test_chat_does_not_guess(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text("{{ messages[0].content }}")
+    chat = ["chat", "--builtin", "bpe", "--template-file", str(tmp_path / "t")]
+    for options in (("--count", "--ids"), ("--view", "--json"), ("--ids", "--json")):
+        done = call(*chat, "-p", "a", *options)
+        assert (done.code, done.out) == (2, b"")
+        assert "--ids, --count, --view and --json: give one of them" in done.err
+    assert call(*chat, "-p", os.fsdecode(b"a\xff")).err.startswith("ggtok: error: -p: not UTF-8 at byte 1")
+    assert "--system: not UTF-8 at byte 0" in call(*chat, "-p", "a", "-s", os.fsdecode(b"\xff")).err
+    (tmp_path / "chat").write_text('[{"role": "developer", "content": [{"type": "text", "text": "b"}]}]')
+    assert call(*chat, tmp_path / "chat").out == b"b"
+    assert call(*chat, tmp_path / "chat", "--raw").out == b"[{'type': 'text', 'text': 'b'}]"
+
+
 def test_marked_ids_are_decoded() -> None:
     marked = call("encode", "-p", TEXT).out
     assert call("decode", text=marked).out == TEXT.encode()

@@ -93,7 +93,8 @@ def encode(tokenizer: Any, rendered: Rendered, source: Source, add_special: bool
 
 
 def with_spans(encoded: Encoded, rendered: Rendered, source: Source) -> ChatEncoding:
-    """The ids with the tokens of each message. Raises `ChatTemplateError` where no token would be the assistant's."""
+    """The ids with the tokens of each message. Raises `ChatTemplateError` if the assistant says something and no
+    token would be its own."""
     text, (ids, spans) = rendered.text, encoded
     generated = _ranges(text, lambda origin: origin.generated)
     if not rendered.generation:
@@ -103,12 +104,19 @@ def with_spans(encoded: Encoded, rendered: Rendered, source: Source) -> ChatEnco
     for start, end in generated:
         low, high = _tokens(spans, start, end)
         mask[low:high] = [True] * (high - low)
-    if not any(mask):
+    if not any(mask) and _is_anything_said(rendered):
         why = "it has no {% generation %}, and none of its text is found to come from an assistant's message"
         if rendered.generation:
             why = "nothing is written inside {% generation %} for these messages"
         raise ChatTemplateError(f"there is no assistant mask: {why}", template=source.name)
     return ChatEncoding(ids, str(plain(text)), _message_spans(rendered, spans), mask)
+
+
+def _is_anything_said(rendered: Rendered) -> bool:
+    """Whether the assistant has a message that is not empty."""
+    messages = rendered.inputs.variables["messages"]
+    said = (message for message, role in zip(messages, rendered.inputs.roles, strict=True) if role in ASSISTANT)
+    return any(message.get(key) for message in said for key in ("content", "reasoning_content", "tool_calls"))
 
 
 def _check_unknown(tokenizer: Any, rendered: Rendered, source: Source, ids: list[int], add_special: bool) -> None:
@@ -140,11 +148,11 @@ def _check_control(tokenizer: Any, text: Text, ids: list[int], spans: list[tuple
 
 def _twice(tokenizer: Any, text: Text, ids: list[int], add_special: bool) -> tuple[int, int]:
     """How many tokens at the start and end are there because the vocabulary adds what the template wrote already."""
-    vocab, own = tokenizer.vocab, [(piece.runs[0][1].trusted, str(plain(piece))) for piece in text.pieces()]
-    if not add_special or not own:
+    vocab, runs = tokenizer.vocab, text.runs
+    if not add_special or not runs:
         return 0, 0
-    first = own[0][0] is True and vocab.bos_id is not None and ids[:2] == [vocab.bos_id] * 2
-    last = own[-1][0] is True and vocab.eos_id is not None and ids[-2:] == [vocab.eos_id] * 2
+    first = runs[0][1].trusted is True and vocab.bos_id is not None and ids[:2] == [vocab.bos_id] * 2
+    last = runs[-1][1].trusted is True and vocab.eos_id is not None and ids[-2:] == [vocab.eos_id] * 2
     return int(first and vocab.add_bos), int(last and vocab.add_eos)
 
 

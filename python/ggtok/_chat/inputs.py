@@ -97,21 +97,20 @@ def read(
     special: Mapping[str, str],
     traced: bool,
     constants: frozenset[str] = frozenset(),
+    undefined: tuple[str, ...] = (),
 ) -> Inputs:
-    """The variables of a template. `constants` are the strings that the template contains.
+    """The variables of a template. `constants` are the strings that the template contains, and `undefined` the
+    variables that it does not get where they have no value.
 
     Raises:
         TypeError: A value is of a type that templates cannot use; the message names its place.
         ValueError: There is no message, or values are nested too deeply.
     """
     reader = _Reader(traced, constants)
-    rows = _rows(messages, "messages")
-    if not rows:
-        raise ValueError("there are no messages")
     chat, turns, roles = [], {}, []
-    for index, row in enumerate(rows):
+    for index, row in enumerate(messages_of(messages)):
         reader.message = index
-        message = reader.copy(_message(row, index), ("messages", index))
+        message = reader.copy(row, ("messages", index))
         chat.append(message)
         turns[id(message)] = index
         role = message.get("role")
@@ -125,7 +124,18 @@ def read(
     result["messages"] = chat
     result["tools"] = None if tools is None else reader.copy(_rows(tools, "tools"), ("tools",))
     result["documents"] = None if documents is None else reader.copy(_documents(documents), ("documents",))
+    for name in undefined:
+        if result[name] is None:
+            del result[name]
     return Inputs(result, reader.size, turns, roles, reader.leaves)
+
+
+def messages_of(messages: Any) -> list[dict[str, Any]]:
+    """Messages as mappings. Raises `TypeError` for one of another type, and `ValueError` if there are none."""
+    rows = _rows(messages, "messages")
+    if not rows:
+        raise ValueError("there are no messages")
+    return [_message(row, index) for index, row in enumerate(rows)]
 
 
 def _trusted(text: str, traced: bool) -> str:

@@ -29,6 +29,7 @@ class ChatMethods:
         continue_final_message: bool = False,
         template: str | None = None,
         template_text: str | None = None,
+        raw: bool = False,
         **variables: Any,
     ) -> str:
         """The text of a conversation, as the file's chat template writes it.
@@ -47,14 +48,19 @@ class ChatMethods:
             template: The name of one of the file's templates: NAME of `tokenizer.chat_template.NAME`. Default:
                 `tool_use` if there are tools and the file has it, otherwise `tokenizer.chat_template`.
             template_text: A template to use instead of the file's.
+            raw: Pass messages, tools and variables to the template as they are, as transformers does. Otherwise the
+                template gets what llama-server would give it: docs/chat.md says what that changes.
             **variables: Further variables of the template, such as `enable_thinking=False`.
 
         Raises:
             ChatTemplateError: There is no template, it is invalid, it refuses these messages, or it exceeds a limit;
                 `template` and `line` say where.
-            GgtokError: There are no messages, or a value is nested too deeply.
+            GgtokError: There are no messages, a value is nested too deeply, or the arguments of a tool call are not
+                JSON.
             TypeError: A value is of a type that templates cannot use.
             DependencyError: jinja2 is not installed.
+
+        Warns (`TokenizerWarning`) of a message, a field, tools or a variable that the template never reads.
 
         >>> import ggtok
         >>> template = "{% for m in messages %}<|im_start|>{{ m.role }}\\n{{ m.content }}<|im_end|>\\n{% endfor %}"
@@ -64,10 +70,12 @@ class ChatMethods:
         Hi<|im_end|>
         """
         _set_ending(variables, add_generation_prompt, continue_final_message)
-        chat, source = self._chat(messages, tools, documents, template, template_text, variables)
+        given, chat, source = self._chat(messages, tools, documents, template, template_text, variables, raw)
         if continue_final_message:
-            return str.__str__(_traced(chat, source, True).text)
-        return chat.render(source)
+            return str.__str__(_traced(given, chat, source, True).text)
+        text = chat.render(source)
+        _warn(given, chat, source, text)
+        return text
 
     if TYPE_CHECKING:
 
@@ -84,6 +92,7 @@ class ChatMethods:
             continue_final_message: bool = False,
             template: str | None = None,
             template_text: str | None = None,
+            raw: bool = False,
             **variables: Any,
         ) -> list[int]: ...
         @overload
@@ -99,6 +108,7 @@ class ChatMethods:
             continue_final_message: bool = False,
             template: str | None = None,
             template_text: str | None = None,
+            raw: bool = False,
             **variables: Any,
         ) -> ChatEncoding: ...
 
@@ -114,6 +124,7 @@ class ChatMethods:
         continue_final_message: bool = False,
         template: str | None = None,
         template_text: str | None = None,
+        raw: bool = False,
         **variables: Any,
     ) -> list[int] | ChatEncoding:
         """The ids of a conversation. Control tokens come from the template only, never from the caller's strings.
@@ -128,7 +139,8 @@ class ChatMethods:
 
         Raises:
             ChatTemplateError: As `apply_chat_template`; or the template changes strings in such a way that ggtok cannot
-                tell whether a control token comes from it; or, with `return_spans`, the assistant mask would be empty.
+                tell whether a control token comes from it; or, with `return_spans`, the assistant says something and
+                the mask would be empty.
             VocabularyError: The vocabulary reads control tokens in every text (RWKV, PLaMo-2), and a message contains
                 one; or as `encode`.
             GgtokError, TypeError, DependencyError: As `apply_chat_template`.
@@ -140,8 +152,8 @@ class ChatMethods:
         (1, 'user\\n<|im_end|>\\n')
         """
         _set_ending(variables, add_generation_prompt, continue_final_message)
-        chat, source = self._chat(messages, tools, documents, template, template_text, variables)
-        rendered = _traced(chat, source, continue_final_message)
+        given, chat, source = self._chat(messages, tools, documents, template, template_text, variables, raw)
+        rendered = _traced(given, chat, source, continue_final_message)
         from . import encoding
 
         encoded = encoding.encode(self, rendered, source, add_special)
@@ -158,6 +170,7 @@ class ChatMethods:
         continue_final_message: bool = False,
         template: str | None = None,
         template_text: str | None = None,
+        raw: bool = False,
         **variables: Any,
     ) -> int:
         """The number of ids of a conversation: `len(tok.encode_chat(...))`, with the same arguments and errors.
@@ -178,6 +191,7 @@ class ChatMethods:
                 continue_final_message=continue_final_message,
                 template=template,
                 template_text=template_text,
+                raw=raw,
                 **variables,
             )
         )
@@ -190,11 +204,12 @@ class ChatMethods:
         template: str | None,
         text: str | None,
         variables: Mapping[str, Any],
-    ) -> tuple[Chat, Source]:
-        """The conversation and its template."""
+        raw: bool,
+    ) -> tuple[Chat, Chat, Source]:
+        """The conversation as it was passed and as the template gets it, and the template."""
         from datetime import datetime
 
-        from . import rendering, schema, templates
+        from . import openai, rendering, schema, templates
 
         tool_list = None if tools is None else schema.schemas(tools)
         source = templates.chosen(self.metadata, template, text, bool(tool_list))  # type: ignore[attr-defined]
@@ -206,7 +221,7 @@ class ChatMethods:
             special=templates.special_tokens(self.vocab),  # type: ignore[attr-defined]
             now=datetime.now(),
         )
-        return chat, source
+        return chat, chat if raw else openai.adapted(chat, source), source
 
 
 def _set_ending(variables: dict[str, Any], add_generation_prompt: bool, continue_final_message: bool) -> None:
@@ -225,8 +240,15 @@ def _listed(values: Iterable[Any]) -> Sequence[Any]:
     return [value for value in values]  # noqa: C416 (list() would believe a wrong length hint)
 
 
-def _traced(chat: Chat, source: Source, continue_final_message: bool) -> Rendered:
+def _warn(given: Chat, chat: Chat, source: Source, text: str) -> None:
+    from . import unread
+
+    unread.warn(given, chat, source, text)
+
+
+def _traced(given: Chat, chat: Chat, source: Source, continue_final_message: bool) -> Rendered:
     rendered = chat.trace(source)
+    _warn(given, chat, source, rendered.text)
     if not continue_final_message:
         return rendered
     from .continuing import cut

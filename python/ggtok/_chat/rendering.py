@@ -19,10 +19,10 @@ except ImportError as error:
 if tuple(int(part) for part in re.findall(r"\d+", getattr(jinja2, "__version__", "3.1.6"))[:3]) < (3, 1, 6):
     raise DependencyError("chat templates need jinja2 3.1.6 or newer: older ones let a template leave the sandbox")
 
-from jinja2 import nodes
+from jinja2 import meta, nodes
 
 from .environment import ChatEnvironment, State, TracedEnvironment, render
-from .inputs import Inputs, read
+from .inputs import Inputs, messages_of, read
 from .limits import LimitError
 from .text import Text
 
@@ -50,6 +50,8 @@ class Compiled(NamedTuple):
     """String constants that could be names of roles."""
     generation: bool
     """Whether it marks what the assistant says with `{% generation %}`."""
+    variables: frozenset[str]
+    """The names of variables that it reads."""
 
 
 class Rendered(NamedTuple):
@@ -77,6 +79,7 @@ def compiled(source: Source, traced: bool) -> Compiled:
         names = {node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)}
         names = {name for name in names if _NAME.fullmatch(name)}
         generation = any(call.call.node.name == "_generated" for call in _extension_calls(tree))
+        variables = frozenset(meta.find_undeclared_variables(tree))
         template = environment.from_string(tree)
     except jinja2.TemplateSyntaxError as error:
         problem = f"it is not a sound template: {error.message}"
@@ -86,7 +89,7 @@ def compiled(source: Source, traced: bool) -> Compiled:
     except Exception as error:
         problem = f"it is not a sound template: {type(error).__name__}: {error}"
         raise ChatTemplateError(problem, template=source.name, line=getattr(error, "lineno", None)) from error
-    return Compiled(template, frozenset(names), generation)
+    return Compiled(template, frozenset(names), generation, variables)
 
 
 def _extension_calls(tree: nodes.Template) -> list[Any]:
@@ -135,11 +138,22 @@ class Chat(NamedTuple):
     special: Mapping[str, str]
     """Texts of special tokens by the name of their variable."""
     now: datetime
+    undefined: tuple[str, ...] = ()
+    """Which of `tools` and `documents` the template does not see where they are `None`."""
 
     def inputs(self, traced: bool, names: frozenset[str] = frozenset()) -> Inputs:
         try:
-            return read(self.messages, self.tools, self.documents, self.variables, self.special, traced, names)
+            return read(
+                self.messages, self.tools, self.documents, self.variables, self.special, traced, names, self.undefined
+            )
         except (RecursionError, ValueError) as error:
+            raise GgtokError(str(error)) from error
+
+    def plain_messages(self) -> list[dict[str, Any]]:
+        """The messages as mappings."""
+        try:
+            return messages_of(self.messages)
+        except ValueError as error:
             raise GgtokError(str(error)) from error
 
     def render(self, source: Source) -> str:

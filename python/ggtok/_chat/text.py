@@ -222,10 +222,10 @@ class Text(str):
 
     def pieces(self) -> Iterator[Text]:
         """The text of each run."""
-        at = 0
-        for length, _ in self.runs:
-            yield self.cut(at, at + length)
-            at += length
+        value, at = plain(self), 0
+        for run in self.runs:
+            yield Text(value[at : at + run[0]], (run,))
+            at += run[0]
 
 
 def plain(text: str) -> str:

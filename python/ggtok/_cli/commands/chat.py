@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import warnings
 from typing import Any
 
 import click
@@ -26,9 +28,10 @@ FIXED = ("self", "messages", "return_spans", "add_special")
 @click.option("--template", metavar="NAME", help="Which of the model's templates; default: its default one.")
 @click.option("--template-file", metavar="FILE", type=click.Path(), help="A Jinja template in place of the model's.")
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A variable of the template; repeatable.")
-@click.option("--ids", "shown", flag_value="ids", help="Write the ids.")
-@click.option("--count", "shown", flag_value="count", help="Write the number of ids.")
-@click.option("--view", "shown", flag_value="view", help="Show the tokens.")
+@click.option("--raw", is_flag=True, help="Give the template the messages as they are, not as llama-server would.")
+@click.option("--ids", is_flag=True, help="Write the ids.")
+@click.option("--count", is_flag=True, help="Write the number of ids.")
+@click.option("--view", is_flag=True, help="Show the tokens.")
 @takes_model
 @as_json
 def command(
@@ -41,7 +44,10 @@ def command(
     template: str | None,
     template_file: str | None,
     settings: tuple[str, ...],
-    shown: str | None,
+    raw: bool,
+    ids: bool,
+    count: bool,
+    view: bool,
     model: Model,
     as_json: bool,
 ) -> None:
@@ -50,13 +56,15 @@ def command(
     The messages are JSON in FILE or standard input: a list of objects with "role" and "content", or an object with
     "messages" and perhaps "tools". Ids are never control tokens that a message only quotes.
     """
+    if ids + count + view + as_json > 1:
+        raise click.ClickException("--ids, --count, --view and --json: give one of them")
     if file is not None and text is not None:
         raise click.ClickException("a file and -p: give one of the two")
     messages, listed = ([], None) if text is not None else _messages(file)
     if text is not None:
-        messages.append({"role": "user", "content": text})
+        messages.append({"role": "user", "content": characters(os.fsencode(text), "-p")})
     if system is not None:
-        messages.insert(0, {"role": "system", "content": system})
+        messages.insert(0, {"role": "system", "content": characters(os.fsencode(system), "--system")})
     if tools is not None:
         where, listed = _json(tools, "a JSON list of tools is expected")
         if not isinstance(listed, list):
@@ -71,25 +79,35 @@ def command(
         "template": template,
         "add_generation_prompt": not (no_generation_prompt or continues),
         "continue_final_message": continues,
+        "raw": raw,
     }
     try:
-        ids = tokenizer.encode_chat(messages, **arguments) if as_json or shown else []
-        prompt = "" if shown and not as_json else tokenizer.apply_chat_template(messages, **arguments)
+        if count:
+            number = tokenizer.count_messages(messages, **arguments)
+        elif ids or view or as_json:
+            encoded = tokenizer.encode_chat(messages, **arguments)
+        if as_json:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # they were shown
+                prompt = tokenizer.apply_chat_template(messages, **arguments)
+        elif not (count or ids or view):
+            prompt = tokenizer.apply_chat_template(messages, **arguments)
     except GgtokError as error:
         message = str(error).replace("pass template_text=", "give one with --template-file")
         raise click.ClickException(f"{model.name}: {message}") from None
     if as_json:
-        print_json(prompt=prompt, ids=ids, pieces=[lossless(tokenizer.piece(id)) for id in ids], **model.json)
-    elif shown == "ids":
-        print(" ".join(map(str, ids)) + model.mark)
-    elif shown == "count":
-        print(f"{len(ids)}{model.mark}")
-    elif shown == "view":
+        pieces = [lossless(tokenizer.piece(id)) for id in encoded]
+        print_json(prompt=prompt, ids=encoded, pieces=pieces, **model.json)
+    elif ids:
+        print(" ".join(map(str, encoded)) + model.mark)
+    elif count:
+        print(f"{number}{model.mark}")
+    elif view:
         from ..view import View, console
 
-        view = View(tokenizer, console())
-        view.add(ids)
-        view.end(total=True, mark=model.mark)
+        tokens = View(tokenizer, console())
+        tokens.add(encoded)
+        tokens.end(total=True, mark=model.mark)
     else:
         writer = Writer()
         writer.write(prompt.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,161 @@
+"""Compares ggtok's chats with those of llama.cpp's own server, for all templates of a llama.cpp checkout.
+
+python scripts/compare_chats.py PATH_TO_LLAMA_CPP [NAME...]
+
+Each template runs in a server of a process of its own, with a tiny model: needs the packages xllamacpp, gguf and numpy.
+Prints the conversations that differ, and exits with 1 if there are any.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import subprocess
+import sys
+import tempfile
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import ggtok
+
+ARGUMENTS = {"city": "Paris", "days": 3, "exact": True}
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "The weather of a city.",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}},
+    },
+}
+
+
+def call(arguments: object, content: object = "") -> dict[str, Any]:
+    """An assistant's message with a tool call."""
+    called = {"id": "call12345", "type": "function", "function": {"name": "weather", "arguments": arguments}}
+    return {"role": "assistant", "content": content, "tool_calls": [called]}
+
+
+USER = {"role": "user", "content": "Hi there"}
+PARTS = [{"type": "text", "text": "One part"}, {"type": "text", "text": "and another"}]
+ANSWER = {"role": "tool", "tool_call_id": "call12345", "name": "weather", "content": "sunny"}
+THOUGHT = {"role": "assistant", "content": "Paris", "reasoning_content": "Capital of France"}
+CHATS: dict[str, dict[str, Any]] = {
+    "user": {"messages": [USER]},
+    "system": {"messages": [{"role": "system", "content": "Be brief"}, USER]},
+    "developer": {"messages": [{"role": "developer", "content": "Be brief"}, USER]},
+    "turns": {"messages": [USER, {"role": "assistant", "content": "Hello"}, USER]},
+    "parts": {"messages": [{"role": "user", "content": PARTS}]},
+    "system parts": {"messages": [{"role": "system", "content": PARTS}, USER]},
+    "empty": {"messages": [{"role": "user", "content": ""}]},
+    "tools": {"messages": [USER], "tools": [TOOL]},
+    "bare tool": {"messages": [USER], "tools": [{"type": "function", "function": {"name": "now"}}]},
+    "call": {"messages": [USER, call(json.dumps(ARGUMENTS)), ANSWER], "tools": [TOOL]},
+    "call with an object": {"messages": [USER, call(ARGUMENTS), ANSWER], "tools": [TOOL]},
+    "call without content": {"messages": [USER, call(json.dumps(ARGUMENTS), None), ANSWER], "tools": [TOOL]},
+    "thinking": {"messages": [USER, THOUGHT, USER]},
+}
+
+
+def write_model(path: Path) -> None:
+    """A tiny model that llama.cpp can run."""
+    import gguf
+    import numpy as np
+
+    width, writer = 32, gguf.GGUFWriter(path, "llama")
+    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
+    for add, value in (
+        (writer.add_context_length, 512),
+        (writer.add_embedding_length, width),
+        (writer.add_feed_forward_length, width),
+        (writer.add_block_count, 1),
+        (writer.add_head_count, 2),
+        (writer.add_rope_dimension_count, width // 2),
+    ):
+        add(value)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(tokens)
+    writer.add_token_scores([0.0] * len(tokens))
+    writer.add_token_types([2, 3, 3, *[6] * 256])
+    writer.add_bool("tokenizer.ggml.add_bos_token", False)
+    layers = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
+    shapes = {f"blk.0.{name}.weight": (width, width) for name in layers}
+    shapes |= dict.fromkeys(("token_embd.weight", "output.weight"), (len(tokens), width))
+    norms = dict.fromkeys(("output_norm.weight", "blk.0.attn_norm.weight", "blk.0.ffn_norm.weight"), (width,))
+    for name, shape in {**shapes, **norms}.items():
+        writer.add_tensor(name, np.ones(shape, np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def serve(model: str, template: str) -> None:
+    """What llama-server answers for each conversation, as JSON: run in a process of its own."""
+    import xllamacpp  # type: ignore[import-untyped]
+
+    params = xllamacpp.CommonParams()
+    params.model.path, params.chat_template, params.use_jinja = model, Path(template).read_text(encoding="utf-8"), True
+    params.n_ctx, params.n_parallel, params.warmup, params.verbosity, params.port = 512, 1, False, -1, 0
+    server = xllamacpp.Server(params)
+    answers = {}
+    for name, chat in CHATS.items():
+        request = urllib.request.Request(
+            f"{server.listening_address}/apply-template",
+            json.dumps(chat).encode(),
+            {"Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=60) as response:
+                answers[name] = json.load(response)["prompt"]
+        except urllib.error.HTTPError as error:
+            answers[name] = {"error": json.loads(error.read())["error"]["message"]}
+    Path(sys.argv[4]).write_text(json.dumps(answers), encoding="utf-8")
+
+
+def rendered(tokenizer: ggtok.Tokenizer, chat: dict[str, Any], text: str) -> str | dict[str, str]:
+    """What ggtok answers."""
+    try:
+        return tokenizer.apply_chat_template(chat["messages"], tools=chat.get("tools"), template_text=text)
+    except ggtok.GgtokError as error:
+        return {"error": str(error)}
+
+
+def main() -> int:
+    """Compares all templates, or those that are named."""
+    root, names = Path(sys.argv[1]), sys.argv[2:]
+    count = differing = refused = 0
+    with tempfile.TemporaryDirectory() as folder:
+        model, answer = Path(folder, "tiny.gguf"), Path(folder, "answer.json")
+        write_model(model)
+        tokenizer = ggtok.Tokenizer.from_gguf(model)
+        for template in sorted(root.glob("models/templates/*.jinja")):
+            if names and template.stem not in names:
+                continue
+            answer.unlink(missing_ok=True)
+            command = [sys.executable, __file__, "--serve", str(model), str(template), str(answer)]
+            run = subprocess.run(command, capture_output=True, timeout=300, check=False)
+            if not answer.exists():
+                print(f"{template.stem}: llama-server ended with {run.returncode}")
+                continue
+            for name, theirs in json.loads(answer.read_text()).items():
+                ours = rendered(tokenizer, CHATS[name], template.read_text(encoding="utf-8"))
+                count += 1
+                if isinstance(theirs, dict) and isinstance(ours, dict):
+                    refused += 1
+                elif ours != theirs:
+                    differing += 1
+                    print(f"== {template.stem}, {name}")
+                    a, b = (str(each).splitlines() for each in (theirs, ours))
+                    print("\n".join(list(difflib.unified_diff(a, b, "llama-server", "ggtok", lineterm=""))[:30]))
+    print(f"{count} conversations compared, {differing} differ, {refused} refused by both")
+    return int(differing > 0)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--serve":
+        serve(sys.argv[2], sys.argv[3])
+    else:
+        raise SystemExit(main())
