@@ -87,6 +87,7 @@ nitpick_ignore_regex = [
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
 myst_heading_anchors = 4
+smartquotes_action = "qe"  # not dashes: `--json` in a help text is an option
 html_theme = "furo"
 html_title = "ggtok"
 html_static_path = ["_static"]

@@ -44,7 +44,7 @@ TABLE_FILES = {
     "pre-tokenizer names": "PRE_TOKENIZERS in rust/core/src/pretokenizer/families.rs",
     "pattern families": "FAMILIES in rust/core/src/pretokenizer/families.rs",
     "tokenizer models": "MODELS in rust/core/src/vocabulary/defaults.rs",
-    "loader texts": "rust/core/src/vocabulary/repairs.rs",
+    "loader texts": "SLOTS in rust/core/src/vocabulary/slots.rs, and the lists in repairs.rs beside it",
 }
 Table = dict[str, Any]
 

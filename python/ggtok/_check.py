@@ -215,10 +215,14 @@ def _unknown(tokenizer: Tokenizer) -> Iterator[Finding]:
 
 
 def _out_of_range(tokenizer: Tokenizer) -> Iterator[Finding]:
-    for repair in tokenizer.repairs:
-        if "out of range: ignored" in repair:
+    from ._tokenizer import _SPECIAL
+
+    for slot, key in _SPECIAL.items():
+        id = tokenizer.metadata.get(GGML + key)
+        if type(id) is int and id & 0xFFFFFFFF >= len(tokenizer.vocab):
+            message = f"the {slot} id {id & 0xFFFFFFFF} is out of range: ignored"
             advice = "the file is damaged, or was made from another model's vocabulary: convert the model again"
-            yield Finding("special-outside", "warning", repair, advice)
+            yield Finding("special-outside", "warning", message, advice, GGML + key)
 
 
 def _specials(tokenizer: Tokenizer) -> Iterator[Finding]:

@@ -129,7 +129,7 @@ def _compare(request: Request, pair: tuple[str, str], sources: list[Source]) -> 
 def _trie(request: Request, words: list[bytes], looked_up: list[bytes]) -> None:
     if not words:
         raise click.ClickException("--trie needs words as arguments")
-    trie, made = explain_trie(words, [*words, *looked_up])
+    trie, made = explain_trie(words, dict.fromkeys([*words, *looked_up]))
     if request.html is not None:
         _write_page(request.html, trie_page(trie.words, made, trie_sections(trie)))
     elif request.as_json:

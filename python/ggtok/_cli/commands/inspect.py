@@ -11,7 +11,7 @@ import click
 from ... import _ggtok
 from ..._check import Finding
 from ..._tokenizer import Tokenizer
-from ..._vocab import TokenAttribute
+from ..._vocab import FLAGS_READ, TokenAttribute
 from ..files import takes_models
 from ..options import Model, as_json
 from ..output import lossless, print_json
@@ -71,10 +71,9 @@ def _rows(tokenizer: Tokenizer) -> list[tuple[str, str]]:
     rows += [("merges", str(found["merges"] or ""))]
     rows += [(f"{name} token", f"{row['id']:<8}{quoted(piece(row['id']))}") for name, row in found["special"].items()]
     rows += [("end of generation", f"{id:<8}{quoted(piece(id))}") for id in found["eog_ids"]]
-    rows += [(name, "yes" if found[name] else "no") for name in FLAGS]
-    rows += [
-        ("other flags", ", ".join(name for name, is_on in found["settings"].items() if is_on and name not in FLAGS))
-    ]
+    read = [*FLAGS_READ.get(found["kind"], ()), *["lowercase"] * (found["model"] == "whitespace")]
+    rows += [(name, "yes" if found[name] else "no") for name in FLAGS if name in read]
+    rows += [("other flags", ", ".join(name for name in read if name not in FLAGS and found["settings"][name]))]
     rows += [("chat template", ", ".join(found["chat_templates"]) or "none")]
     rows += [("repaired", repair) for repair in found["repairs"]]
     return rows + [("suspicious", str(Finding(**finding))) for finding in found["findings"]]

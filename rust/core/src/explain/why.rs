@@ -218,7 +218,15 @@ impl Origins<'_> {
 
 /// A text in quotes.
 fn quoted(text: &[u8]) -> String {
-    format!("“{}”", String::from_utf8_lossy(text).escape_debug().to_string().replace("\\'", "'").replace("\\\"", "\""))
+    format!(
+        "“{}”",
+        String::from_utf8_lossy(text)
+            .escape_debug()
+            .to_string()
+            .replace("\\'", "'")
+            .replace("\\\"", "\"")
+            .replace("\\\\", "\\")
+    )
 }
 
 /// A text of a trace in quotes.
@@ -333,7 +341,7 @@ mod tests {
                 "ab ab",
                 "b a",
                 "piece_boundary",
-                "“ab” and “ ab” are two pieces, which no merge joins: “ ?\\\\p{L}+” in pattern 1 matches the first.",
+                "“ab” and “ ab” are two pieces, which no merge joins: “ ?\\p{L}+” in pattern 1 matches the first.",
             ),
             ("cb", "cb", "not_in_vocabulary", "The vocabulary has no token “cb”."),
             ("é", "é", "not_in_vocabulary", "The vocabulary has no token for “é”, spelled “Ã©”."),
