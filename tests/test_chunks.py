@@ -186,3 +186,68 @@ def test_not_more_chunks_than_semantic_text_splitter(max_tokens: int) -> None:
     tok = TOKENIZERS["bpe"]
     theirs = splitter.TextSplitter.from_callback(tok.count, max_tokens, trim=False).chunks(PROSE)
     assert len(tok.split(PROSE, max_tokens)) <= 1.05 * len(theirs) + 1
+
+
+# Characters, as a reader sees them
+
+BPE = Tokenizer.builtin("bpe")
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
+
+
+@pytest.mark.parametrize("budget", range(4, 40))
+def test_a_character_that_fits_is_not_cut(budget: int) -> None:
+    """A family of 15 tokens is cut only by smaller budgets, and then between its people."""
+    text = f"ab {FAMILY}{FAMILY} cd"
+    assert BPE.count(FAMILY) == 15
+    chunks = BPE.split(text, budget)
+    assert "".join(chunk.text for chunk in chunks) == text
+    assert all(chunk.count == BPE.count(chunk.text) <= budget for chunk in chunks)
+    families = sum(chunk.text.count(FAMILY) for chunk in chunks)
+    assert families == (2 if budget >= 15 else 0)
+    if budget < 15:
+        # As many people as fit, not one by one.
+        assert len(chunks) <= 4 + 2 * -(-15 // (budget - 3))
+
+
+def test_strip() -> None:
+    text = "  One.  \n\n Two three four. \n\n  \n\n" + " " * 50
+    chunks = BPE.split(text, 4, strip=True)
+    assert [chunk.text for chunk in chunks] == ["One.", "Two three", "four."]
+    for chunk in chunks:
+        assert text[chunk.start : chunk.end] == chunk.text == chunk.text.strip()
+        assert chunk.count == BPE.count(chunk.text) <= 4
+    assert BPE.split(" \n ", 5, strip=True) == []
+
+
+@given(st.text("aLo \n\u00e9R", max_size=60), st.integers(1, 12), st.integers(0, 3))
+def test_stripped_chunks_fit_and_keep_all_but_white_space(text: str, budget: int, overlap: int) -> None:
+    try:
+        chunks = BPE.split(text, budget, overlap=min(overlap, budget - 1), strip=True)
+    except GgtokError:
+        return
+    assert all(text[chunk.start : chunk.end] == chunk.text == chunk.text.strip() != "" for chunk in chunks)
+    assert all(chunk.count == BPE.count(chunk.text) <= budget for chunk in chunks)
+    covered = {place for chunk in chunks for place in range(chunk.start, chunk.end)}
+    assert all(place in covered or text[place].isspace() for place in range(len(text)))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_split_batch(threads: int) -> None:
+    texts = [f"Sentence {number}. And another one. " * number for number in range(20)]
+    options: Any = {"overlap": 2, "boundaries": ["sentence"], "strip": True}
+    rows = BPE.split_batch(iter(texts), 9, threads=threads, **options)
+    assert rows == [BPE.split(text, 9, **options) for text in texts]
+    with pytest.raises(GgtokError, match="text 1: the character at byte 0 has 3 tokens"):
+        BPE.split_batch(["a", FAMILY, 7], 2, threads=threads)  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="text 2: "):
+        BPE.split_batch(["a", "b", 7], 2, threads=threads)  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="texts must be an iterable of str, not one str"):
+        BPE.split_batch("ab", 2)
+    with pytest.raises(GgtokError, match="threads must be at least 1"):
+        BPE.split_batch(["ab"], 2, threads=0)
+    assert rows[1][0].to_dict() == {
+        "text": rows[1][0].text,
+        "start": 0,
+        "end": rows[1][0].end,
+        "count": rows[1][0].count,
+    }

@@ -346,6 +346,10 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
         TOKENIZER.split,
         {"text": "a b", "max_tokens": 8, "overlap": 1, "boundaries": ["word"]} | CUT,
     ),
+    "Tokenizer.split_batch": (
+        TOKENIZER.split_batch,
+        {"texts": ["a b"], "max_tokens": 8, "overlap": 1, "boundaries": ["word"], "threads": 2} | CUT,
+    ),
     "Tokenizer.truncate": (TOKENIZER.truncate, {"text": "a b", "max_tokens": 8, "side": "right"} | CUT),
     **{
         f"Tokenizer.{name}": (getattr(TOKENIZER, name), CHAT)
@@ -393,6 +397,7 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "Vocab.index": (TOKENIZER.vocab.index, {"value": "a", "start": 0, "stop": 9}),
     "Vocab.count": (lambda value: value in TOKENIZER.vocab, {"value": TOKEN}),
     "Batch.tolist": (lambda: TOKENIZER.encode_batch(["a"]).tolist(), {}),
+    "Batch.to_dict": (lambda: TOKENIZER.encode_batch(["a"]).to_dict(), {}),
     "Batch.__getitem__": (lambda index: TOKENIZER.encode_batch(["a"])[index], {"index": 0}),
     "Batch.pad": (
         lambda **arguments: TOKENIZER.encode_batch(["a"]).pad(**arguments),

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     Mask: TypeAlias = NDArray[np.bool_]
 
 
+NUM_SHOWN = 12
+"""Texts, and ids of each, that a notebook shows."""
+
+
 class Batch:
     """The tokens of several texts, as `Tokenizer.encode_batch` returns them. Immutable.
 
@@ -248,6 +252,27 @@ class Batch:
 
     def __reduce__(self) -> tuple[object, ...]:
         return Batch, (self._rows, self._pad_id)
+
+    def to_dict(self) -> dict[str, list[list[int]]]:
+        """The ids of each text as a dict, for JSON: `{"ids": [[...], ...]}`. A null is an empty list.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "and another"]).to_dict()
+        {'ids': [[6053, 7301], [6019, 7237]]}
+        """
+        return {"ids": self.tolist()}
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the first texts with their first ids."""
+        from ._notebook import table
+
+        rows = []
+        for number, ids in enumerate(self[:NUM_SHOWN]):
+            some = ids[:NUM_SHOWN].tolist()
+            rows.append((str(number), f"{len(ids):,}", " ".join(map(str, some)) + " …" * (len(ids) > len(some))))
+        if len(self) > NUM_SHOWN:
+            rows.append((f"and {len(self) - NUM_SHOWN:,} more", "", ""))
+        return table(("text", "tokens", "ids"), rows, texts=3)
 
     def __repr__(self) -> str:
         nulls = f", {self.null_count} of them null" if self.null_count else ""

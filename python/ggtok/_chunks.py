@@ -1,8 +1,12 @@
-"""What `Tokenizer.split` returns."""
+"""Chunks of a text, as `Tokenizer.split` and `Tokenizer.split_batch` return them."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
 
 
 class Chunk(NamedTuple):
@@ -21,3 +25,50 @@ class Chunk(NamedTuple):
     """Where it ends, in characters."""
     count: int  # type: ignore[assignment]
     """How many tokens it has when it is encoded by itself, those that are added included."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as a dict, for JSON."""
+        return self._asdict()
+
+
+def stripped(
+    chunks: Iterable[Chunk], max_tokens: int, count: Callable[[str], int], split: Callable[[str], list[Chunk]]
+) -> Iterator[Chunk]:
+    """Chunks without white space at their ends. One that has nothing else is left out.
+
+    A text may have more tokens without the space before it. What is over the budget then is cut again.
+    """
+    for chunk in chunks:
+        text = chunk.text.strip()
+        if not text:
+            continue
+        start = chunk.start + chunk.text.index(text)
+        number = count(text)
+        if number <= max_tokens:
+            yield Chunk(text, start, start + len(text), number)
+        else:
+            for part in stripped(split(text), max_tokens, count, split):
+                yield part._replace(start=start + part.start, end=start + part.end)
+
+
+def split_all(texts: Iterable[str], split: Callable[[str], list[Chunk]], threads: int) -> list[list[Chunk]]:
+    """The chunks of many texts, on several threads, in the order of the texts."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    def numbered(item: tuple[int, str]) -> list[Chunk]:
+        number, text = item
+        try:
+            return split(text)
+        except (TypeError, ValueError) as error:
+            error.args = (f"text {number}: {error}",)
+            raise
+
+    if threads == 1:
+        return list(map(numbered, enumerate(texts)))
+    with ThreadPoolExecutor(threads) as executor:
+        futures = [executor.submit(numbered, item) for item in enumerate(texts)]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            executor.shutdown(wait=False, cancel_futures=True)
+            raise

@@ -122,6 +122,12 @@ class Diff:
             lines.append(f"the ids part at index {index}, character {char} (byte {byte}): {' -> '.join(sides)}")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from ._notebook import outline
+
+        return outline(str(self))
+
     def __repr__(self) -> str:
         names = [name for name in self.__slots__ if getattr(self, name)]
         return f"<ggtok.Diff in {', '.join(names)}>" if names else "<ggtok.Diff in nothing>"

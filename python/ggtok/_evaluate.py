@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, TypeAlias
 
-    Path: TypeAlias = str | os.PathLike[str]
     TextSource: TypeAlias = str | os.PathLike[str] | Iterable[str]
 
 ALL = "all"
@@ -120,6 +119,13 @@ class Evaluation(NamedTuple):
             for row in rows
         )
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from ._notebook import table
+
+        head, *rows = self._rows()
+        return table(head, rows, texts=2)
+
     def to_svg(self, path: str | os.PathLike[str]) -> None:
         """Writes a chart of the bytes per token: one panel per text, one bar per tokenizer. Light and dark.
 
@@ -140,7 +146,7 @@ def evaluate(
     tokenizers: Tokenizer | Sequence[Tokenizer] | Mapping[str, Tokenizer],
     texts: os.PathLike[str] | Iterable[str] | Mapping[str, TextSource] | None = None,
     *,
-    files: Iterable[Path] | Mapping[str, Path] | None = None,
+    files: Iterable[str | os.PathLike[str]] | Mapping[str, str | os.PathLike[str]] | None = None,
     reference: str | None = None,
     threads: int | None = None,
     progress: Callable[[int], object] | None = None,
@@ -220,7 +226,8 @@ def evaluate(
 
 
 def _sources(
-    texts: TextSource | Mapping[str, TextSource] | None, files: Iterable[Path] | Mapping[str, Path] | None
+    texts: TextSource | Mapping[str, TextSource] | None,
+    files: Iterable[str | os.PathLike[str]] | Mapping[str, str | os.PathLike[str]] | None,
 ) -> dict[str, TextSource]:
     """The texts by name."""
     one_of(texts, files, "evaluate")

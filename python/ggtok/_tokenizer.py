@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from operator import index as as_int
 
 from . import _ggtok
 from ._batch import Batch
 from ._chat import ChatMethods
 from ._check import warn
-from ._chunks import Chunk
+from ._chunks import Chunk, split_all, stripped
 from ._convert import ConvertMethods
 from ._gguf import Metadata, Type, to_bytes
 from ._prefix import name_of
@@ -329,6 +330,7 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
         *,
         overlap: int = 0,
         boundaries: Iterable[str] = ("paragraph", "line", "sentence", "word"),
+        strip: bool = False,
         add_special: bool = True,
         parse_special: bool = False,
     ) -> list[Chunk]:
@@ -342,15 +344,18 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
             max_tokens: The most tokens of a chunk, BOS, EOS and SEP included where `add_special` adds them.
             overlap: How many tokens a chunk may repeat from the end of the one before it, without added ones.
             boundaries: Where to cut, in any order: "paragraph" (after a blank line), "line", "sentence", "word",
-                "character". Sentences, words and characters are those of Unicode's Annex 29. Where nothing else
-                fits, a chunk ends between two characters, but never inside one.
+                "character". Sentences, words and characters are those of Unicode's Annex 29: a family of emoji is
+                one character. Where nothing else fits, a chunk ends between two characters. Inside one it ends only if
+                that character alone is over the budget, and then between two code points.
+            strip: Whether chunks lose the white space at their ends. Those that have nothing else are left out, so the
+                chunks do not cover the text.
             add_special: As in `encode`; the tokens that it adds are counted.
             parse_special: As in `encode`. No chunk ends inside a special token that is written in the text.
 
         Raises:
             TypeError: An argument has the wrong type.
             GgtokError: `max_tokens` is 0 or leaves no room for text, `overlap` is not less than that room, one
-                character alone is over the budget, or a boundary has another name.
+                code point alone is over the budget, or a boundary has another name.
 
         Takes O(n) time for n bytes; each is encoded about three times.
 
@@ -362,8 +367,59 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
         sizes = _size("max_tokens", max_tokens, least=1), _size("overlap", overlap, least=0)
         if isinstance(boundaries, str):
             raise TypeError("boundaries must be an iterable of names, not one str")
-        spans = self._split(text, *sizes, list(set(boundaries)), add_special, parse_special)
-        return [Chunk(text[start:end], start, end, count) for start, end, count in spans]
+        names = list(set(boundaries))
+
+        def split(text: str, overlap: int = 0) -> list[Chunk]:
+            spans = self._split(text, sizes[0], overlap, names, add_special, parse_special)
+            return [Chunk(text[start:end], start, end, count) for start, end, count in spans]
+
+        chunks = split(text, sizes[1])
+        if not strip:
+            return chunks
+        count = partial(self.count, add_special=add_special, parse_special=parse_special)
+        return list(stripped(chunks, sizes[0], count, split))
+
+    def split_batch(
+        self,
+        texts: Iterable[str],
+        max_tokens: int,
+        *,
+        overlap: int = 0,
+        boundaries: Iterable[str] = ("paragraph", "line", "sentence", "word"),
+        strip: bool = False,
+        threads: int | None = None,
+        add_special: bool = True,
+        parse_special: bool = False,
+    ) -> list[list[Chunk]]:
+        """Cuts several texts into chunks on several threads.
+
+        Args:
+            texts: An iterable of texts, which is read to its end first.
+            max_tokens: As in `split`, as are all arguments that are not listed here.
+            threads: As in `encode_batch`.
+
+        Returns:
+            The chunks of each text, in the order of the texts.
+
+        Raises:
+            TypeError, GgtokError: As `split`, with the number of the first text that fails: "text 3: ...".
+
+        Exceptions of the iterable pass through.
+
+        >>> import ggtok
+        >>> rows = ggtok.Tokenizer.builtin("bpe").split_batch(["One. Two.", "Three."], 3)
+        >>> [[chunk.text for chunk in chunks] for chunks in rows]
+        [['One. ', 'Two.'], ['Three.']]
+        """
+        if isinstance(texts, (str, bytes)):
+            raise TypeError(f"texts must be an iterable of str, not one {type(texts).__name__}")
+        if isinstance(boundaries, str):
+            raise TypeError("boundaries must be an iterable of names, not one str")
+        names = [name for name in boundaries]  # noqa: C416 (list() would believe a wrong length hint)
+        settings: Any = {"overlap": overlap, "boundaries": names, "strip": strip}
+        special: Any = {"add_special": add_special, "parse_special": parse_special}
+        split = partial(self.split, max_tokens=max_tokens, **settings, **special)
+        return split_all(texts, split, _num_threads(threads))
 
     def truncate(
         self,
@@ -374,7 +430,7 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
         add_special: bool = True,
         parse_special: bool = False,
     ) -> str:
-        """Returns the longest part of a text that fits a budget of tokens. No character is split.
+        """Returns the longest part of a text that fits a budget of tokens, cut between two code points.
 
         Args:
             text: The text.

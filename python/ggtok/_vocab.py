@@ -144,6 +144,15 @@ class Vocab(Sequence[Token]):
 
     __delattr__ = __setattr__  # type: ignore[assignment]
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return getattr, (self._core, "vocab")
+
+    def __eq__(self, other: object) -> bool:
+        return self._core == other._core if isinstance(other, Vocab) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._core)
+
     def __len__(self) -> int:
         return self._core._size()
 

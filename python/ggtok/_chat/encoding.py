@@ -52,6 +52,10 @@ class ChatEncoding(NamedTuple):
     assistant_mask: list[bool]
     """For each token whether the assistant says it."""
 
+    def to_dict(self) -> dict[str, Any]:
+        """The same as a dict, for JSON."""
+        return self._asdict()
+
 
 class Encoded(NamedTuple):
     """Ids, and the characters that each comes from."""

@@ -42,6 +42,12 @@ class Why:
         reasons = [f"- {reason.message}" for reason in self.reasons]
         return "\n".join([f"{self.text!r} (characters {self.start} to {self.end}) became {became}.", *reasons])
 
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        from .._notebook import outline
+
+        return outline(str(self))
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Trace:

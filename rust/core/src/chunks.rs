@@ -4,6 +4,7 @@
 //! chunk ends at the best boundary before it, and its tokens are counted by encoding the chunk by itself: ids of a text
 //! that is cut out are not always a slice of the ids of the whole. Where the count is over the budget, an earlier
 //! boundary is tried; where there is room, the next one. A coarse boundary counts only if it fills half of the budget.
+//! A character, as a reader sees it, is cut between its code points only if it is over the budget by itself.
 //!
 //! O(n) for a text of n bytes, of which each is encoded about three times.
 
@@ -75,7 +76,7 @@ pub enum BudgetError {
         /// The tokens for text.
         room: usize,
     },
-    /// One character alone is over the budget.
+    /// One code point alone is over the budget.
     Character {
         /// Where it starts, in bytes.
         at: usize,
@@ -119,8 +120,8 @@ impl Tokenizer {
     /// itself with `options`; together they cover the text. An empty text has none.
     ///
     /// # Errors
-    /// [`BudgetError`]: the text cannot be encoded, the budget or the overlap is out of range, or one character alone
-    /// is over the budget.
+    /// [`BudgetError`]: the text cannot be encoded, the budget or the overlap is out of range, or one code point
+    /// alone is over the budget.
     pub fn split(
         &self,
         text: &Segmentable<'_>,
@@ -314,17 +315,21 @@ impl<'a, 's> Measure<'a, 's> {
         Ok(chunk)
     }
 
-    /// The chunk with one code point after `after`, where no boundary fits.
+    /// The chunk where no boundary fits: with the next character, as a reader sees it, or if that is over the budget,
+    /// with those of its code points that are not.
     fn shortest(&mut self, start: usize, after: usize) -> Result<Chunk, BudgetError> {
-        let end = after + self.text.segmented[after..].chars().next().map_or(0, char::len_utf8);
-        let mut count = self.count(start..end)?;
-        if count <= self.max_tokens {
-            return Ok(Chunk { start, end, count });
-        }
-        // Without the overlap.
-        count = self.count(after..end)?;
-        if count <= self.max_tokens {
-            return Ok(Chunk { start: after, end, count });
+        let text = self.text.segmented;
+        let one = after + text[after..].chars().next().map_or(0, char::len_utf8);
+        let character = Boundary::Character.first(text, after, self.len()).unwrap_or(one);
+        let full = self.token_end(self.tokens_before(start) + self.max_tokens - self.num_added).max(one);
+        let full = if self.outside_special(full) == full { full } else { one };
+        let mut count = 0;
+        // From `after` on there is no overlap.
+        for (from, end) in [(start, character), (after, character), (start, full), (start, one), (after, one)] {
+            count = self.count(from..end)?;
+            if count <= self.max_tokens {
+                return Ok(Chunk { start: from, end, count });
+            }
         }
         Err(BudgetError::Character { at: after, count, max_tokens: self.max_tokens })
     }

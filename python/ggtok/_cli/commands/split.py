@@ -34,6 +34,7 @@ BOUNDARIES = ("paragraph", "line", "sentence", "word", "character")
     multiple=True,
     help="Where to cut; repeatable. Default: all but character.",
 )
+@click.option("--strip", is_flag=True, help="Remove white space at the ends of chunks.")
 @click.option("-0", "--null", is_flag=True, help="Write a null byte after each chunk, for xargs -0.")
 @takes_model
 @takes_special
@@ -44,6 +45,7 @@ def command(
     max_tokens: int,
     overlap: int,
     boundaries: tuple[str, ...],
+    strip: bool,
     null: bool,
     model: Model,
     special: dict[str, Any],
@@ -58,7 +60,7 @@ def command(
     if as_json and null:
         raise click.ClickException("--json and --null: give one of the two")
     tokenizer = model.open()
-    settings = special | {"overlap": overlap, "boundaries": boundaries or BOUNDARIES[:-1]}
+    settings = special | {"overlap": overlap, "boundaries": boundaries or BOUNDARIES[:-1], "strip": strip}
     for source in sources:
         for line, text in source.texts(rows):
             with naming(source.at(line)):

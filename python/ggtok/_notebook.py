@@ -1,0 +1,42 @@
+"""HTML for notebooks: plain tables and lists, with styles in attributes, no scripts, and nothing to load.
+
+Colours are the notebook's own, so both of its themes work.
+"""
+
+from __future__ import annotations
+
+import html
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+CELL = "padding: 1px 8px; white-space: pre-wrap; text-align: "
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], texts: int) -> str:
+    """A table whose first `texts` columns are aligned to the left, the others to the right."""
+
+    def row(tag: str, cells: Sequence[str]) -> str:
+        return "<tr>" + "".join(_cell(tag, place < texts, cell) for place, cell in enumerate(cells)) + "</tr>"
+
+    body = "".join(row("td", cells) for cells in rows)
+    return f'<div style="overflow-x: auto"><table><thead>{row("th", head)}</thead><tbody>{body}</tbody></table></div>'
+
+
+def _cell(tag: str, is_text: bool, value: str) -> str:
+    return f'<{tag} style="{CELL}{"left" if is_text else "right"}">{html.escape(value)}</{tag}>'
+
+
+def outline(text: str) -> str:
+    """Printed lines as HTML: those that are indented or begin with a dash are items of a list below the line before."""
+    parts: list[str] = []
+    is_list = False
+    for line in text.splitlines():
+        is_item = line.startswith(("    ", "- "))
+        if is_item != is_list:
+            parts.append('<ul style="margin: 0">' if is_item else "</ul>")
+            is_list = is_item
+        shown = html.escape(line.strip().removeprefix("- "))
+        parts.append(f"<li><code>{shown}</code></li>" if is_item else f'<p style="margin: 4px 0">{shown}</p>')
+    return "".join([*parts, "</ul>" * is_list])
