@@ -626,3 +626,54 @@ def test_hostile_json(kind: str, data: st.DataObject, value: Any) -> None:
     pre = data.draw(st.sampled_from([None, "qwen2"]))
     with contextlib.suppress(GgtokError):
         Tokenizer.from_tokenizers_json(json.dumps(content).encode(), pre=pre)
+
+
+# A folder for transformers
+
+
+@pytest.mark.parametrize("name", ["bpe", "spm", "unigram", "wordpiece"])
+def test_a_folder_for_transformers(name: str, tmp_path: Path) -> None:
+    """Read back, the special ids are those of the vocabulary; `scripts` of other libraries are left alone."""
+    tok, folder = Tokenizer.builtin(name), tmp_path / "new" / "folder"
+    folder.mkdir(parents=True)
+    (folder / "other").write_text("stays")
+    tok.to_transformers(folder)
+    tok.to_transformers(str(folder))
+    templates = {"chat_template.jinja"} if "tokenizer.chat_template" in tok.metadata else set()
+    written = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"} | templates
+    assert {path.name for path in folder.iterdir()} == written | {"other"}
+    back = Tokenizer.from_tokenizers_json(folder / "tokenizer.json", pre=tok.vocab.pre if name == "bpe" else None)
+    for each in ("bos", "unk", "sep", "pad", "mask", *["eos"] * (name != "wordpiece")):
+        assert getattr(back.vocab, f"{each}_id") == getattr(tok.vocab, f"{each}_id"), each
+    assert back.metadata.get("tokenizer.chat_template") == tok.metadata.get("tokenizer.chat_template")
+    assert back.encode("What is LoRA?") == tok.encode("What is LoRA?")
+    with pytest.raises(GgtokError, match="is what this is made from"):
+        back.to_transformers(folder)
+    with pytest.raises(TypeError, match="the folder must be a path"):
+        tok.to_transformers(7)  # type: ignore[arg-type]
+
+
+def test_named_templates_have_files(tmp_path: Path) -> None:
+    tok = Tokenizer.builtin("bpe")
+    new = tok.to_gguf(
+        io.BytesIO(), metadata={"tokenizer.chat_template.tool_use": "{{ tools }}", "llama.context_length": 7}
+    )
+    new.to_transformers(tmp_path)
+    assert (tmp_path / "additional_chat_templates/tool_use.jinja").read_text() == "{{ tools }}"
+    assert (tmp_path / "chat_template.jinja").read_text() == tok.metadata["tokenizer.chat_template"]
+
+
+@pytest.mark.parametrize("name", ["bpe", "spm", "unigram", "wordpiece"])
+def test_transformers_opens_the_folder(name: str, tmp_path: Path) -> None:
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    tok = Tokenizer.builtin(name)
+    tok.to_transformers(tmp_path)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    for each in ("bos", "eos", "unk", "sep", "pad", "mask"):
+        assert getattr(theirs, f"{each}_token_id") == getattr(tok.vocab, f"{each}_id"), each
+    for text in ("What is LoRA?", " a  b\n", "na\u00efve 中文", "hello world's"):
+        assert theirs.encode(text) == tok.encode(text, parse_special=True)
+    if theirs.chat_template:
+        chat = [{"role": "user", "content": "Hi"}]
+        text = theirs.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+        assert text == tok.apply_chat_template(chat, raw=True)

@@ -321,6 +321,7 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"target": io.BytesIO()},
     ),
     "Tokenizer.to_tiktoken": (lambda target: TINY_SPM.to_tiktoken(target), {"target": io.BytesIO()}),
+    "Tokenizer.to_transformers": (lambda folder: TINY_SPM.to_transformers(folder), {"folder": "transformers"}),
     "Tokenizer.from_sentencepiece": (
         lambda source, **arguments: ggtok.Tokenizer.from_sentencepiece(ending(source), **arguments),
         {"source": b"\x0a\x03\x0a\x01a", "vocab_size": 4},

@@ -86,17 +86,22 @@ def imported(data: bytes, config: Mapping[str, Any], pre: str | None, vocab_size
 
 
 def read_config(source: Source, config: Source | Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """What is in `tokenizer_config.json`: given, or beside the file."""
+    """What is in `tokenizer_config.json`: given, or beside the file, with the chat template that has a file there."""
     from collections.abc import Mapping
 
     if isinstance(config, Mapping):
         return config
-    if config is None:
-        path = name_of(source)
-        config = None if path is None else os.path.join(os.path.dirname(path), "tokenizer_config.json")
-        if config is None or not os.path.exists(config):
-            return {}
-    return _mapping(parsed(read(config)))
+    if config is not None:
+        return _mapping(parsed(read(config)))
+    path = name_of(source)
+    if path is None:
+        return {}
+    beside = os.path.join(os.path.dirname(path), "tokenizer_config.json")
+    found = dict(_mapping(parsed(read(beside)))) if os.path.exists(beside) else {}
+    template = os.path.join(os.path.dirname(path), "chat_template.jinja")
+    if os.path.exists(template):
+        found["chat_template"] = read(template).decode("utf-8", "surrogateescape")
+    return found
 
 
 def parsed(data: bytes) -> object:

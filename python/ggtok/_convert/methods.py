@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -187,6 +189,42 @@ class ConvertMethods:
         check_target(target, inputs)
         write(target, exported(self), inputs)  # type: ignore[arg-type]
 
+    def to_transformers(self, folder: str | os.PathLike[str]) -> None:
+        """Writes a folder that `transformers.AutoTokenizer.from_pretrained` opens.
+
+        Args:
+            folder: The path of a folder, which is made if it is not there. It gets `tokenizer.json`,
+                `tokenizer_config.json`, `special_tokens_map.json` and, if there is a chat template,
+                `chat_template.jinja`; others go to `additional_chat_templates`. Other files in it stay.
+
+        Raises:
+            ConversionError: As `to_tokenizers_json`.
+            GgtokError: The tokenizer was opened from one of these files.
+            OSError: A file cannot be written.
+            TypeError: `folder` is not a path.
+
+        The ids are those of `encode(text, parse_special=True)`. `from_tokenizers_json` reads the folder's
+        `tokenizer.json` with the files beside it.
+
+        >>> import ggtok, os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ggtok.Tokenizer.builtin("bpe").to_transformers(folder)
+        ...     sorted(os.listdir(folder))
+        ['chat_template.jinja', 'special_tokens_map.json', 'tokenizer.json', 'tokenizer_config.json']
+        """
+        from .._files import check_target, write
+        from .transformers import files
+
+        if not isinstance(folder, (str, os.PathLike)):
+            raise TypeError(f"the folder must be a path, not {type(folder).__name__}")
+        inputs = (self._source,)  # type: ignore[attr-defined]
+        data = {os.path.join(os.fsdecode(folder), name): data for name, data in files(self).items()}  # type: ignore[arg-type]
+        for path in data:
+            check_target(path, inputs)
+        for path in data:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            write(path, data[path], inputs)
+
     @classmethod
     def from_tokenizers_json(
         cls,
@@ -201,7 +239,9 @@ class ConvertMethods:
         Args:
             source: A path, the bytes of a file, or a readable binary file.
             config: The model's `tokenizer_config.json`, as a file or as what is in it: the names of special tokens,
-                flags and the chat template. Default: the file of this name beside the path, if there is one.
+                flags and the chat template. Default: the file of this name beside the path, if there is one, with the
+                chat template of `chat_template.jinja` beside it. Without it llama.cpp's defaults apply to special
+                tokens, such as the id 11 for the BOS of a byte-level BPE.
             pre: The name of the pre-tokenizer (`tokenizer.ggml.pre`) of a byte-level BPE. Default: the one that the
                 converter finds by the digest of the ids of its test text, which it has for well-known models only.
             vocab_size: As in `from_sentencepiece`.

@@ -1,0 +1,72 @@
+"""A folder that `AutoTokenizer.from_pretrained` opens: the tokenizer, its special tokens and its chat templates.
+
+Source: transformers `tokenization_utils_base.py`, `save_pretrained`, and llama.cpp `gguf-py/gguf/vocab.py`,
+`SpecialVocab`, which reads the same files.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from . import tokenizers_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .._tokenizer import Tokenizer
+
+NAMES = ("bos", "eos", "unk", "sep", "pad", "mask")
+"""Special tokens that transformers has names for."""
+
+TEMPLATE = "tokenizer.chat_template"
+
+UNLIMITED = 10**30
+"""What transformers writes for a model whose context has no known length."""
+
+
+def files(tokenizer: Tokenizer) -> dict[str, bytes]:
+    """The files by their names in the folder."""
+    special = _special(tokenizer)
+    config = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "add_bos_token": tokenizer.vocab.add_bos,
+        "add_eos_token": tokenizer.vocab.add_eos,
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": _context_length(tokenizer),
+        **special,
+    }
+    return {
+        "tokenizer.json": tokenizers_json.exported(tokenizer),
+        "tokenizer_config.json": _json(config),
+        "special_tokens_map.json": _json(special),
+        **{_file_of(name): text.encode("utf-8", "surrogateescape") for name, text in _templates(tokenizer).items()},
+    }
+
+
+def _special(tokenizer: Tokenizer) -> dict[str, str]:
+    vocab = tokenizer.vocab
+    ids = {name: getattr(vocab, f"{name}_id") for name in NAMES}
+    if vocab.kind == "wordpiece":
+        ids["cls"] = vocab.bos_id
+    return {f"{name}_token": vocab[id].text for name, id in ids.items() if id is not None}
+
+
+def _context_length(tokenizer: Tokenizer) -> int:
+    length = tokenizer.metadata.get(f"{tokenizer.metadata.get('general.architecture')}.context_length")
+    return length if type(length) is int else UNLIMITED
+
+
+def _templates(tokenizer: Tokenizer) -> dict[str, str]:
+    """The chat templates by name; the default one has none."""
+    found = {
+        key.removeprefix(TEMPLATE)[1:]: text for key, text in tokenizer.metadata.items() if key.startswith(TEMPLATE)
+    }
+    return {name: text for name, text in found.items() if isinstance(text, str) and "/" not in name}
+
+
+def _file_of(name: str) -> str:
+    return f"additional_chat_templates/{name}.jinja" if name else "chat_template.jinja"
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, indent=2).encode() + b"\n"
