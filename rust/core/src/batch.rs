@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use crate::error::EncodeError;
 use crate::interrupt::{self, interruptible};
+use crate::memory;
 use crate::scratch::ScratchPool;
 use crate::sink::{Count, Sink, TokenId};
 use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
@@ -55,19 +56,18 @@ impl Tokenizer {
         pool: &ScratchPool,
     ) -> Result<Batch, (usize, EncodeError)> {
         let runs = self.run_batch(texts, options, threads, pool, |ids: &Vec<TokenId>| ids.len())?;
-        let mut batch = Batch {
-            ids: Vec::with_capacity(runs.iter().map(|(_, ids, _)| ids.len()).sum()),
-            offsets: Vec::with_capacity(texts.len() + 1),
-        };
+        let num_ids = runs.iter().map(|(_, ids, _)| ids.len()).sum();
+        // One run needs no copy.
+        let num_copied = if runs.len() > 1 { num_ids } else { 0 };
+        let mut batch =
+            Batch { ids: memory::with_capacity(num_copied), offsets: memory::with_capacity(texts.len() + 1) };
         batch.offsets.push(0);
         for (_, ids, ends) in runs {
             let before = batch.ids.len();
             batch.offsets.extend(ends.iter().map(|end| (before + end) as i64));
-            if batch.ids.is_empty() {
-                // One run needs no copy.
-                batch.ids = ids;
-            } else {
-                batch.ids.extend_from_slice(&ids);
+            match num_copied {
+                0 => batch.ids = ids,
+                _ => batch.ids.extend_from_slice(&ids),
             }
         }
         Ok(batch)

@@ -5,6 +5,8 @@
 
 use std::ops::Range;
 
+use crate::memory::reserve;
+
 /// A token's index in its vocabulary, or [`NULL_TOKEN`].
 ///
 /// Signed like llama.cpp's `llama_token`: where a vocabulary has no unknown token, unknown text becomes the null token.
@@ -37,11 +39,13 @@ impl Sink for Vec<TokenId> {
 
     #[inline(always)]
     fn push(&mut self, id: TokenId, _span: Range<usize>) {
+        reserve(self, 1);
         self.push(id);
     }
 
     #[inline(always)]
     fn push_all(&mut self, ids: &[TokenId]) {
+        reserve(self, ids.len());
         match *ids {
             [id] => self.push(id),
             _ => self.extend_from_slice(ids),
@@ -92,12 +96,14 @@ impl Sink for Spans {
 
     #[inline]
     fn push(&mut self, id: TokenId, span: Range<usize>) {
+        reserve(&mut self.ids, 1);
+        reserve(&mut self.spans, 1);
         self.ids.push(id);
         self.spans.push(span);
     }
 
     fn reserve(&mut self, additional: usize) {
-        self.ids.reserve(additional);
-        self.spans.reserve(additional);
+        reserve(&mut self.ids, additional);
+        reserve(&mut self.spans, additional);
     }
 }

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView, PyString, PyTuple};
 
 use crate::arrays;
+use crate::bytes::with_capacity;
 use crate::errors::{Raise, huge_index_error};
 use crate::run::check_signals;
 
@@ -168,7 +169,7 @@ fn all_ids<'py>(
     len: usize,
     size: usize,
 ) -> PyResult<Vec<TokenId>> {
-    let mut ids = Vec::with_capacity(len);
+    let mut ids = with_capacity(len)?;
     for (index, object) in objects.enumerate() {
         let object = object?;
         check_signals(object.py(), index)?;

@@ -16,6 +16,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::bytes::with_capacity;
 use crate::errors::no_numpy;
 use crate::run::quick;
 
@@ -96,8 +97,13 @@ pub(crate) fn int32(object: &Bound<'_, PyAny>) -> PyResult<Option<Vec<TokenId>>>
     }
     quick(|| {
         let array = object.cast::<PyArray1<TokenId>>().ok()?.try_readonly().ok()?;
-        Some(array.as_array().to_vec())
-    })
+        let ids = array.as_array();
+        Some(with_capacity(ids.len()).map(|mut copied| {
+            copied.extend(ids.iter().copied());
+            copied
+        }))
+    })?
+    .transpose()
 }
 
 /// Whether numpy is imported, or is being imported.

@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyList, PyString};
 use crate::arguments::{self, TextArgument, token_ids};
 use crate::arrays::Arrays;
 use crate::arrow::{self, Column};
+use crate::bytes::{bytes_of, try_reserve};
 use crate::ints::with_lists;
 use crate::memory::{Buffer, Memory};
 use crate::run::{check_signals, run};
@@ -287,9 +288,9 @@ pub fn decode_batch<'py>(
     for (row, bytes) in decoded.iter().enumerate() {
         check_signals(py, row)?;
         let text = match std::str::from_utf8(bytes) {
-            Ok(text) => PyString::new(py, text).into_any(),
+            Ok(text) => PyString::from_bytes(py, text.as_bytes())?.into_any(),
             Err(_) => {
-                let decode = PyBytes::new(py, bytes).call_method1(intern!(py, "decode"), ("utf-8", errors));
+                let decode = bytes_of(py, bytes)?.call_method1(intern!(py, "decode"), ("utf-8", errors));
                 decode.map_err(|error| with_row(py, error, row))?
             }
         };
@@ -314,6 +315,7 @@ fn flat_rows(py: Python<'_>, tokenizer: &Tokenizer, rows: &Bound<'_, PyAny>) -> 
             return Err(PyTypeError::new_err(format!("row {row}: a row must be an iterable of ids, not {found}")));
         }
         let ids = token_ids(&ids, size).map_err(|error| with_row(py, error, row))?;
+        try_reserve(&mut batch.ids, ids.len())?;
         batch.ids.extend_from_slice(&ids);
         batch.offsets.push(batch.ids.len() as i64);
     }

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyList, PyString, PyTuple, PyType};
 
 use crate::arguments::{text, token_id, token_ids};
+use crate::bytes::bytes_of;
 use crate::errors::Raise;
 use crate::run::{check_signals, quick, run};
 
@@ -64,11 +65,7 @@ impl StreamDecoder {
     /// A result of the kind that this decoder returns.
     #[inline]
     fn result<'py>(&self, py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-        if self.is_text {
-            Ok(PyString::from_bytes(py, bytes)?.into_any())
-        } else {
-            Ok(PyBytes::new(py, bytes).into_any())
-        }
+        if self.is_text { Ok(PyString::from_bytes(py, bytes)?.into_any()) } else { Ok(bytes_of(py, bytes)?.into_any()) }
     }
 
     /// Decodes many ids. Done on a copy, so that nothing is half done after an error.

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::arrays::Arrays;
+use crate::bytes::little_endian;
 use crate::errors::invalid;
 use crate::ints::with_lists;
 
@@ -135,10 +136,10 @@ impl Encoding {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
-        let ids: Vec<u8> = self.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
-        let offsets: Vec<u8> = self.offsets.as_flattened().iter().flat_map(|at| at.to_le_bytes()).collect();
+        let ids = little_endian(py, &self.ids, TokenId::to_le_bytes)?;
+        let offsets = little_endian(py, self.offsets.as_flattened(), i64::to_le_bytes)?;
         let unpickled = py.import(intern!(py, "ggtok._ggtok"))?.getattr(intern!(py, "_encoding"))?;
-        Ok((unpickled, (PyBytes::new(py, &ids), PyBytes::new(py, &offsets))))
+        Ok((unpickled, (ids, offsets)))
     }
 
     fn __repr__(&self) -> String {

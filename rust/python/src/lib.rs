@@ -4,6 +4,7 @@ mod arguments;
 mod arrays;
 mod arrow;
 mod batch;
+mod bytes;
 mod chunks;
 mod decoder;
 mod dlpack;

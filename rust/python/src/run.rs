@@ -5,6 +5,7 @@
 //!   `ggtok_core::interruptible`), and every [`POLL`] that question takes the GIL and runs Python's signal handlers. An
 //!   exception of a handler, such as `KeyboardInterrupt`, unwinds the work and is raised. No second thread is needed,
 //!   and the caches of this one stay warm.
+//! - Memory that is not enough for a long text becomes a `MemoryError`.
 //! - A panic becomes a `GgtokError`. It never reaches Python as a `PanicException`, which `except Exception` misses.
 //! - An error of the core becomes its Python exception.
 
@@ -14,7 +15,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use ggtok_core::interruptible;
+use ggtok_core::{OutOfMemory, interruptible};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -64,10 +66,13 @@ pub(crate) fn check_signals(py: Python<'_>, index: usize) -> PyResult<()> {
     if index % OBJECTS == OBJECTS - 1 { py.check_signals() } else { Ok(()) }
 }
 
-/// Turns a panic into an exception.
+/// Turns a panic into an exception, and the end of memory into `MemoryError`.
 #[inline]
 fn guard<T>(work: impl FnOnce() -> T) -> PyResult<T> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| bug(&*payload))
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match payload.downcast_ref::<OutOfMemory>() {
+        Some(error) => PyMemoryError::new_err(error.to_string()),
+        None => bug(&*payload),
+    })
 }
 
 /// Runs work until a signal handler raises.

@@ -14,6 +14,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use crate::arguments::{self, text, token_id, token_ids};
 use crate::arrays::Arrays;
+use crate::bytes::bytes_of;
 use crate::chunks::{self, Cuttable, split_options};
 use crate::decoder::StreamDecoder;
 use crate::encoder::StreamEncoder;
@@ -511,9 +512,9 @@ impl Tokenizer {
     ) -> PyResult<Bound<'py, PyString>> {
         let bytes = self.decode_to_bytes(py, ids, DecodeOptions { remove_special, unparse_special, clean_spaces })?;
         match std::str::from_utf8(&bytes) {
-            Ok(text) => Ok(PyString::new(py, text)),
+            Ok(text) => PyString::from_bytes(py, text.as_bytes()),
             Err(_) => {
-                let text = PyBytes::new(py, &bytes).call_method1(intern!(py, "decode"), ("utf-8", errors))?;
+                let text = bytes_of(py, &bytes)?.call_method1(intern!(py, "decode"), ("utf-8", errors))?;
                 Ok(text.cast_into::<PyString>()?)
             }
         }
@@ -537,7 +538,7 @@ impl Tokenizer {
         clean_spaces: bool,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let options = DecodeOptions { remove_special, unparse_special, clean_spaces };
-        Ok(PyBytes::new(py, &self.decode_to_bytes(py, ids, options)?))
+        bytes_of(py, &self.decode_to_bytes(py, ids, options)?)
     }
 
     /// A decoder for ids that arrive one by one, as a model generates them.

@@ -4,6 +4,7 @@ use crate::batch::rows::Rows;
 use crate::detokenizer::DecodeOptions;
 use crate::error::TokenIndexError;
 use crate::interrupt;
+use crate::memory;
 use crate::tokenizer::Tokenizer;
 
 /// Rows whose texts are made before the caller is asked whether to stop.
@@ -40,12 +41,13 @@ impl Tokenizer {
         rows: Rows<'_>,
         options: DecodeOptions,
     ) -> Result<DecodedBatch, (usize, TokenIndexError)> {
-        let mut decoded = DecodedBatch { bytes: Vec::new(), ends: Vec::with_capacity(rows.len()) };
+        let mut decoded = DecodedBatch { bytes: Vec::new(), ends: memory::with_capacity(rows.len()) };
         for (row, ids) in rows.iter().enumerate() {
             if row % ROWS_AT_ONCE == 0 {
                 interrupt::check();
             }
             let text = self.decode(ids, options).map_err(|error| (row, error))?;
+            memory::reserve(&mut decoded.bytes, text.len());
             decoded.bytes.extend_from_slice(&text);
             decoded.ends.push(decoded.bytes.len());
         }

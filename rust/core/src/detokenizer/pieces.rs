@@ -17,6 +17,7 @@ use std::io::Write;
 
 use crate::error::{TokenIndexError, VocabularyError};
 use crate::interrupt::Ticker;
+use crate::memory::with_capacity;
 use crate::sink::TokenId;
 use crate::unicode::utf8;
 use crate::vocabulary::spelling::byte_level::unspell;
@@ -125,7 +126,8 @@ impl TokenPieces {
             len += self.place(id)?.len(special);
         }
 
-        let mut text = vec![0; len + BLOCK];
+        let mut text = with_capacity(len + BLOCK);
+        text.resize(len + BLOCK, 0);
         let mut end = 0;
         let mut ticker = Ticker::default();
         for &id in ids {

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::interrupt::Ticker;
+use crate::memory::reserve;
 use crate::sink::{Sink, TokenId};
 use crate::unicode::utf8;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
@@ -88,7 +89,7 @@ impl<'a> Rewritten<'a> {
     /// Appends bytes that stand for `origin` as a whole.
     #[inline]
     pub(crate) fn push(&mut self, bytes: &[u8], origin: Range<usize>) {
-        self.text.to_mut().extend_from_slice(bytes);
+        self.append(bytes);
         if self.keeps_origins {
             let origin = (origin.start as u32, origin.end as u32);
             self.origins.extend(std::iter::repeat_n(origin, bytes.len()));
@@ -98,10 +99,10 @@ impl<'a> Rewritten<'a> {
     /// Appends a code point that stands for `origin` as a whole.
     #[inline]
     pub(crate) fn push_code_point(&mut self, code_point: u32, origin: Range<usize>) {
-        let (text, mut buffer) = (self.text.to_mut(), [0; 4]);
+        let mut buffer = [0; 4];
         let len = utf8::encode(code_point, &mut buffer).len();
         // Copying four bytes is cheaper than copying their right number.
-        text.extend_from_slice(&buffer);
+        let text = self.append(&buffer);
         text.truncate(text.len() + len - buffer.len());
         if self.keeps_origins {
             let origin = (origin.start as u32, origin.end as u32);
@@ -112,10 +113,22 @@ impl<'a> Rewritten<'a> {
     /// Appends bytes that stand for as many bytes of the original text at `at`, one for one.
     #[inline]
     pub(crate) fn push_kept(&mut self, bytes: &[u8], at: usize) {
-        self.text.to_mut().extend_from_slice(bytes);
+        self.append(bytes);
         if self.keeps_origins {
             self.origins.extend((at..at + bytes.len()).map(|at| (at as u32, at as u32 + 1)));
         }
+    }
+
+    /// Appends bytes, after making room for them and their origins.
+    #[inline(always)]
+    fn append(&mut self, bytes: &[u8]) -> &mut Vec<u8> {
+        if self.keeps_origins {
+            reserve(&mut self.origins, bytes.len());
+        }
+        let text = self.text.to_mut();
+        reserve(text, bytes.len());
+        text.extend_from_slice(bytes);
+        text
     }
 
     /// Appends a character that stands for `origin`: byte for byte if its length has not changed.

@@ -11,6 +11,7 @@
 use crate::lookup::hash::Seed;
 use crate::lookup::key::Key;
 use crate::lookup::prefetch::prefetch;
+use crate::memory;
 use crate::sink::{Sink, TokenId};
 
 /// The longest word that is cached, in bytes.
@@ -234,7 +235,9 @@ impl WordCache {
     #[cold]
     fn grow(&mut self) {
         let num_lines = (self.lines.len() * 2).max(MIN_LINES).min(self.max_lines);
-        let old = std::mem::replace(&mut self.lines, vec![Line::default(); num_lines]);
+        let mut lines = memory::with_capacity(num_lines);
+        lines.resize(num_lines, Line::default());
+        let old = std::mem::replace(&mut self.lines, lines);
         self.num_words = 0;
         for slot in old.iter().flat_map(|line| &line.0).filter(|slot| slot.key.some().is_some()) {
             let hash = slot.key.long().map_or_else(|| slot.key.hash(self.seed), |(hash, ..)| hash);

@@ -17,6 +17,7 @@
 //! Deviations: none.
 
 use crate::interrupt::Ticker;
+use crate::memory::reserve;
 use crate::sink::TokenId;
 use crate::trie::DoubleArray;
 use crate::unicode::utf8;
@@ -75,6 +76,7 @@ impl Candidates {
     pub(super) fn best_path(&self, text: &[u8], score: f64, bounds: Option<&Bounds>, lattice: &mut Lattice) -> f64 {
         let Lattice { nodes, path } = lattice;
         nodes.clear();
+        reserve(nodes, text.len() + 1);
         nodes.resize(text.len() + 1, Node { score: f64::MIN, token: self.unknown, len: Node::UNREACHED });
         nodes[0].score = score;
 
