@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
+PROSE = "It is a truth, universally acknowledged, that 7 brown foxes naïvely jump. "
+
 CODE = """
 import resource, sys
 from pathlib import Path
 import ggtok, numpy
 
 tok = ggtok.Tokenizer.builtin(sys.argv[1])
-text = "It is a truth, universally acknowledged, that 7 brown foxes naïvely jump. " * 300_000
+text = sys.argv[2] * (22_000_000 // len(sys.argv[2]))
 ids, parts = tok.encode_array(text), [text[at : at + 500_000] for at in range(0, len(text), 500_000)]
 calls = {
     "encode": lambda: tok.encode(text),
@@ -47,8 +49,28 @@ print(*sorted(failed))
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's account of memory")
+@pytest.mark.parametrize("text", [PROSE, "ab"], ids=["prose", "word"])
 @pytest.mark.parametrize("kind", ["bpe", "spm", "wordpiece", "unigram"])
-def test_too_little_memory(kind: str) -> None:
-    done = subprocess.run([sys.executable, "-c", CODE, kind], capture_output=True, text=True, timeout=300, check=False)
+def test_too_little_memory(kind: str, text: str) -> None:
+    command = [sys.executable, "-c", CODE, kind, text]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-1000:]
     assert {"encode_with_offsets", "split"} <= set(done.stdout.split())
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's account of memory")
+def test_one_long_word_takes_little_memory() -> None:
+    """The lattice of a Unigram vocabulary has four bytes for each byte of a word, beside two copies of the text."""
+    code = """
+import resource
+from pathlib import Path
+import ggtok
+
+tok, word = ggtok.Tokenizer.builtin("unigram"), "ab" * 25_000_000
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 400_000_000, resource.RLIM_INFINITY))
+print(tok.count(word))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-1000:]
+    assert int(done.stdout) > 0

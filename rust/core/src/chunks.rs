@@ -15,6 +15,7 @@ use std::ops::Range;
 
 use crate::error::EncodeError;
 use crate::interrupt;
+use crate::memory::push;
 use crate::scratch::Scratch;
 use crate::sink::{Count, Spans, TokenId};
 use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
@@ -144,7 +145,7 @@ impl Tokenizer {
             if split.overlap > 0 && chunk.end < text.bytes.len() {
                 start = measure.overlap_start(&chunk, split)?;
             }
-            chunks.push(chunk);
+            push(&mut chunks, chunk);
         }
         Ok(chunks)
     }

@@ -4,8 +4,14 @@
 //! [`interrupt`](crate::interrupt) does: no panic hook runs, nothing is printed, and no function in between has to
 //! return an error. What the work wrote to is half done, as after an interruption.
 
+use std::collections::BinaryHeap;
 use std::fmt;
 use std::panic::resume_unwind;
+
+use crate::interrupt::{self, Ticker};
+
+/// Bytes between two questions whether to stop.
+const BYTES_AT_ONCE: usize = 1 << 20;
 
 /// Memory was not enough for a buffer. The payload of an unwinding that comes out of a call of this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +37,65 @@ pub(crate) fn reserve<T>(buffer: &mut Vec<T>, additional: usize) {
 #[inline(never)]
 fn grow<T>(buffer: &mut Vec<T>, additional: usize) {
     if buffer.try_reserve(additional).is_err() {
-        // A zero-sized payload takes no memory.
-        resume_unwind(Box::new(OutOfMemory));
+        out_of_memory();
+    }
+}
+
+#[cold]
+fn out_of_memory() -> ! {
+    // A zero-sized payload takes no memory.
+    resume_unwind(Box::new(OutOfMemory))
+}
+
+/// Appends an item.
+#[inline(always)]
+pub(crate) fn push<T>(buffer: &mut Vec<T>, item: T) {
+    reserve(buffer, 1);
+    buffer.push(item);
+}
+
+/// Appends items.
+#[inline]
+pub(crate) fn extend<T>(buffer: &mut Vec<T>, items: impl ExactSizeIterator<Item = T>) {
+    reserve(buffer, items.len());
+    let mut ticker = Ticker::default();
+    buffer.extend(items.inspect(|_| ticker.tick()));
+}
+
+/// Appends an item to a heap.
+#[inline(always)]
+pub(crate) fn push_to_heap<T: Ord>(heap: &mut BinaryHeap<T>, item: T) {
+    if heap.len() == heap.capacity() && heap.try_reserve(1).is_err() {
+        out_of_memory();
+    }
+    heap.push(item);
+}
+
+/// Appends a copy of items.
+#[inline(always)]
+pub(crate) fn append<T: Copy>(buffer: &mut Vec<T>, items: &[T]) {
+    reserve(buffer, items.len());
+    buffer.extend_from_slice(items);
+}
+
+/// Appends a long text, and can be stopped meanwhile.
+#[inline]
+pub(crate) fn append_text(buffer: &mut Vec<u8>, bytes: &[u8]) {
+    reserve(buffer, bytes.len());
+    for bytes in bytes.chunks(BYTES_AT_ONCE) {
+        interrupt::check();
+        buffer.extend_from_slice(bytes);
+    }
+}
+
+/// Makes a buffer at least `len` items long, and can be stopped meanwhile.
+pub(crate) fn fill<T: Copy>(buffer: &mut Vec<T>, len: usize, value: T) {
+    if buffer.try_reserve_exact(len.saturating_sub(buffer.len())).is_err() {
+        out_of_memory();
+    }
+    while buffer.len() < len {
+        interrupt::check();
+        buffer.resize(len.min(buffer.len() + BYTES_AT_ONCE / size_of::<T>()), value);
     }
 }
 
@@ -40,7 +103,7 @@ fn grow<T>(buffer: &mut Vec<T>, additional: usize) {
 pub(crate) fn with_capacity<T>(capacity: usize) -> Vec<T> {
     let mut buffer = Vec::new();
     if buffer.try_reserve_exact(capacity).is_err() {
-        resume_unwind(Box::new(OutOfMemory));
+        out_of_memory();
     }
     buffer
 }

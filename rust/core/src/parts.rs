@@ -9,6 +9,7 @@
 use std::ops::Range;
 
 use crate::error::EncodeError;
+use crate::memory::{append_text, push};
 use crate::scratch::Scratch;
 use crate::sink::{Count, Sink, Spans, TokenId};
 use crate::tokenizer::{EncodeOptions, MAX_TEXT, Text, Tokenizer};
@@ -56,11 +57,11 @@ impl Parts {
             self.bytes = Vec::new();
             return;
         }
-        self.bytes.extend_from_slice(bytes);
+        append_text(&mut self.bytes, bytes);
         if parse_special && !bytes.is_empty() {
             match self.allowed.last_mut().filter(|last| last.end == start) {
                 Some(last) => last.end = self.len,
-                None => self.allowed.push(start..self.len),
+                None => push(&mut self.allowed, start..self.len),
             }
         }
     }

@@ -87,7 +87,11 @@ impl Spans {
     /// Room for the tokens that a text of this many bytes is likely to have, up to a million.
     pub fn with_room_for(num_bytes: usize) -> Self {
         let num_tokens = (num_bytes / 3).min(1 << 20) + 8;
-        Self { ids: Vec::with_capacity(num_tokens), spans: Vec::with_capacity(num_tokens) }
+        let mut spans = Self::default();
+        // Fewer tokens may still fit in memory that is not enough for as many.
+        let _ = spans.ids.try_reserve_exact(num_tokens);
+        let _ = spans.spans.try_reserve_exact(num_tokens);
+        spans
     }
 }
 

@@ -23,6 +23,7 @@ use memchr::memmem;
 
 use crate::error::VocabularyError;
 use crate::interrupt::Ticker;
+use crate::memory::push;
 use crate::sink::TokenId;
 use crate::trie::DoubleArray;
 use crate::vocabulary::{Attributes, Vocabulary};
@@ -157,7 +158,7 @@ impl Specials {
                         None => special.cut(text, start, end, items),
                         Some(allowed) => special.cut_within(text, start, end, allowed, items),
                     },
-                    token @ Item::Token(..) => items.push(token),
+                    token @ Item::Token(..) => push(items, token),
                 }
             }
         }
@@ -245,9 +246,9 @@ impl Special {
                 text_end -= 1;
             }
             if text_end > start {
-                items.push(Item::Text(start, text_end));
+                push(items, Item::Text(start, text_end));
             }
-            items.push(Item::Token(self.id, token_start, token_end));
+            push(items, Item::Token(self.id, token_start, token_end));
 
             start = token_end;
             while self.strips_after && start < end && is_space(text[start]) {
@@ -255,7 +256,7 @@ impl Special {
             }
         }
         if start < end {
-            items.push(Item::Text(start, end));
+            push(items, Item::Text(start, end));
         }
     }
 }

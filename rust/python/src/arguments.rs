@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView, PyString, PyTuple};
 
 use crate::arrays;
-use crate::bytes::with_capacity;
+use crate::bytes::{try_reserve, with_capacity};
 use crate::errors::{Raise, huge_index_error};
 use crate::run::check_signals;
 
@@ -108,6 +108,7 @@ pub(crate) fn objects<'py>(texts: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py,
     let mut objects = Vec::new();
     for (index, text) in iterator.enumerate() {
         check_signals(py, index)?;
+        try_reserve(&mut objects, 1)?;
         objects.push(text?);
     }
     Ok(objects)
@@ -115,7 +116,7 @@ pub(crate) fn objects<'py>(texts: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py,
 
 /// Borrows the texts of a batch.
 pub(crate) fn texts<'a>(objects: &'a [Bound<'_, PyAny>]) -> PyResult<Vec<TextArgument<'a>>> {
-    let mut texts = Vec::with_capacity(objects.len());
+    let mut texts = with_capacity(objects.len())?;
     for (index, object) in objects.iter().enumerate() {
         let py = object.py();
         check_signals(py, index)?;

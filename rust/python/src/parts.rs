@@ -9,7 +9,7 @@ use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 use crate::arguments::{TextArgument, text};
 use crate::encoding::Unit;
 use crate::errors::invalid;
-use crate::run::check_signals;
+use crate::run::{check_signals, quick};
 
 /// Reads an iterable of parts to its end and puts them together. Errors of the iterable are its own; those of a part
 /// name it. With [`Unit::Char`], bytes must be UTF-8, in which characters may go on from one part of bytes to the next.
@@ -40,7 +40,7 @@ pub(crate) fn parts(object: &Bound<'_, PyAny>, unit: Unit) -> PyResult<Parts> {
         if unit == Unit::Char {
             unfinished.check(&argument, index)?;
         }
-        parts.push(argument.text(), parse_special);
+        quick(|| parts.push(argument.text(), parse_special))?;
     }
     unfinished.end()?;
     Ok(parts)

@@ -6,6 +6,7 @@ use std::fmt;
 
 use crate::batch::Batch;
 use crate::interrupt::Ticker;
+use crate::memory::{append, push};
 use crate::sink::TokenId;
 
 /// The longest length of padded rows that no row needs: more is a mistake, and would fill the memory.
@@ -65,8 +66,9 @@ impl<'a> Rows<'a> {
         let mut ticker = Ticker::default();
         for index in indices {
             ticker.tick();
-            batch.ids.extend_from_slice(self.get(index).unwrap_or_default());
-            batch.offsets.push(batch.ids.len() as i64);
+            let row = self.get(index).unwrap_or_default();
+            append(&mut batch.ids, row);
+            push(&mut batch.offsets, batch.ids.len() as i64);
         }
         batch
     }

@@ -18,6 +18,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use crate::interrupt::{self, Ticker};
+use crate::memory::{extend, push, push_to_heap, reserve};
 use symbol::{Merge, NO_MERGE, NO_RANK, Symbol};
 
 /// Up to this many symbols a search beats a heap.
@@ -82,6 +83,7 @@ impl Merging {
         self.symbols.push(SymbolSpan { symbol, start: start as u32, end: end as u32 });
         if self.symbols.len().is_multiple_of(4096) {
             interrupt::check();
+            reserve(&mut self.symbols, 4096);
         }
     }
 
@@ -145,15 +147,19 @@ impl Merging {
         let Self { symbols, heap, before, after, merges, .. } = self;
         let len = symbols.len() as u32;
         before.clear();
-        before.extend((0..len).map(|at| at.wrapping_sub(1)));
+        extend(before, (0..len).map(|at| at.wrapping_sub(1)));
         after.clear();
-        after.extend((1..len).chain([NONE]));
+        extend(after, 1..len);
+        push(after, NONE);
         merges.clear();
-        merges.extend(symbols.windows(2).map(|pair| merge(&pair[0], &pair[1])));
-        merges.push(NO_MERGE);
-        heap.clear();
-        let ranked = merges.iter().zip(0..).filter(|(merge, _)| merge.rank != NO_RANK);
-        heap.extend(ranked.map(|(merge, at)| entry(merge.rank, at)));
+        extend(merges, symbols.windows(2).map(|pair| merge(&pair[0], &pair[1])));
+        push(merges, NO_MERGE);
+        let mut entries = std::mem::take(heap).into_vec();
+        entries.clear();
+        for (merge, at) in merges.iter().zip(0..).filter(|(merge, _)| merge.rank != NO_RANK) {
+            push(&mut entries, entry(merge.rank, at));
+        }
+        *heap = entries.into();
 
         let mut ticker = Ticker::default();
         while let Some(Reverse(entry)) = heap.pop() {
@@ -173,11 +179,11 @@ impl Merging {
             if right != NONE {
                 before[right as usize] = at;
                 merges[place] = merge(&symbols[place], &symbols[right as usize]);
-                push(heap, merges[place].rank, at);
+                push_entry(heap, merges[place].rank, at);
             }
             if left != NONE {
                 merges[left as usize] = merge(&symbols[left as usize], &symbols[place]);
-                push(heap, merges[left as usize].rank, left);
+                push_entry(heap, merges[left as usize].rank, left);
             }
         }
 
@@ -208,9 +214,9 @@ fn entry(rank: u32, at: u32) -> Reverse<u64> {
 }
 
 #[inline]
-fn push(heap: &mut BinaryHeap<Reverse<u64>>, rank: u32, at: u32) {
+fn push_entry(heap: &mut BinaryHeap<Reverse<u64>>, rank: u32, at: u32) {
     if rank != NO_RANK {
-        heap.push(entry(rank, at));
+        push_to_heap(heap, entry(rank, at));
     }
 }
 

@@ -34,6 +34,7 @@ use super::lengths::Lengths;
 use super::{Fragment, Model, ModelScratch};
 use crate::error::VocabularyError;
 use crate::interrupt::{Ticker, once};
+use crate::memory::fill;
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::sink::{Sink, TokenId};
 use crate::trie::DoubleArray;
@@ -213,8 +214,9 @@ impl Plamo2 {
         sink: &mut S,
     ) {
         self.choose(text, start, choices);
-        let mut at = start;
+        let (mut at, mut ticker) = (start, Ticker::default());
         while at < text.len() {
+            ticker.tick();
             let id = choices.ids[at];
             if id == UNKNOWN {
                 let end = text.len().min(at + utf8::sequence_len(text[at]));
@@ -233,9 +235,9 @@ impl Plamo2 {
     /// Finds the token to take at each character of a canonical text starting at `start`.
     fn choose(&self, text: &[u8], start: usize, choices: &mut Choices) {
         let Choices { ids, costs } = choices;
-        ids.resize(ids.len().max(text.len()), UNKNOWN);
+        fill(ids, text.len(), UNKNOWN);
         let window = self.window.min((text.len() + 1).next_power_of_two());
-        costs.resize(costs.len().max(window), 0);
+        fill(costs, window, 0);
         let mask = window - 1;
         costs[text.len() & mask] = 0;
 

@@ -13,7 +13,7 @@
 //!
 //! Deviations: none beyond those of the normalizer.
 //!
-//! Time: O(n L) for n bytes and tokens of at most L bytes. Space: 16 bytes per byte of the longest text searched at
+//! Time: O(n L) for n bytes and tokens of at most L bytes. Space: 4 bytes per byte of the longest text searched at
 //! once.
 
 mod lattice;
@@ -88,9 +88,8 @@ impl Model for Unigram {
         let build_trie = || DoubleArray::build(ids.iter().map(|&id| (vocabulary.text(id), id as u32)));
         let (tokens, without_trie) = join(build_trie, || WithoutTrie::new(vocabulary, &ids, unknown_score));
         let WithoutTrie { normalizer, splits_words, words } = without_trie?;
-        let lengths = vocabulary.texts().iter().map(|text| text.len().min(usize::from(u8::MAX)) as u8).collect();
         let (scores, unknown) = (Vec::new(), NULL_TOKEN);
-        let candidates = Candidates { tokens: tokens?, scores, lengths, unknown, unknown_score };
+        let candidates = Candidates { tokens: tokens?, scores, unknown, unknown_score };
         let mut model = Self { normalizer, candidates, splits_words, words, is_finite: false };
         model.apply_repairs(vocabulary);
         Ok(model)
@@ -110,7 +109,13 @@ impl Model for Unigram {
         self.is_finite = unknown_score.is_finite() && scores.iter().all(|score| score.is_finite());
     }
 
-    fn encode<S: Sink>(&self, _: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Self::Scratch, sink: &mut S) {
+    fn encode<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        scratch: &mut Self::Scratch,
+        sink: &mut S,
+    ) {
         let UnigramScratch { normalized, lattice, words: scratch } = scratch;
         let text = fragment.text;
         if let Some(words) = &self.words
@@ -120,41 +125,52 @@ impl Model for Unigram {
         {
             let (candidates, normalizer) = (&self.candidates, &self.normalizer);
             let Fragment { start: offset, continues, .. } = fragment;
-            return Pass { candidates, normalizer, characters, words, text, offset, continues, scratch, sink }
-                .encode(normalized);
+            return Pass {
+                vocabulary,
+                candidates,
+                normalizer,
+                characters,
+                words,
+                text,
+                offset,
+                continues,
+                scratch,
+                sink,
+            }
+            .encode(normalized);
         }
-        self.encode_whole(fragment, normalized, lattice, sink);
+        self.encode_whole(vocabulary, fragment, normalized, lattice, sink);
     }
 
     /// The sum of scores goes on from part to part, see [`parts`].
     fn advance<S: Sink>(
         &self,
-        _: &Vocabulary,
+        vocabulary: &Vocabulary,
         fragment: Fragment<'_>,
         progress: &mut Progress,
         scratch: &mut Self::Scratch,
         sink: &mut S,
     ) -> usize {
         let progress = progress.unigram(&self.normalizer);
-        self.advance_part(fragment.text, progress, &mut scratch.lattice, sink)
+        self.advance_part(vocabulary, fragment.text, progress, &mut scratch.lattice, sink)
     }
 
     fn finish<S: Sink>(
         &self,
-        _: &Vocabulary,
+        vocabulary: &Vocabulary,
         fragment: Fragment<'_>,
         progress: &mut Progress,
         scratch: &mut Self::Scratch,
         sink: &mut S,
     ) {
         let progress = progress.unigram(&self.normalizer);
-        self.finish_part(fragment.text, progress, &mut scratch.lattice, sink);
+        self.finish_part(vocabulary, fragment.text, progress, &mut scratch.lattice, sink);
     }
 
     fn heap_bytes(&self) -> usize {
-        let Candidates { tokens, scores, lengths, .. } = &self.candidates;
+        let Candidates { tokens, scores, .. } = &self.candidates;
         let words = self.words.as_ref().map_or(0, Words::heap_bytes);
-        self.normalizer.heap_bytes() + tokens.heap_bytes() + size_of_val(&scores[..]) + lengths.len() + words
+        self.normalizer.heap_bytes() + tokens.heap_bytes() + size_of_val(&scores[..]) + words
     }
 }
 
@@ -162,6 +178,7 @@ impl Unigram {
     /// Normalizes a fragment as a whole, and pushes its tokens.
     fn encode_whole<S: Sink>(
         &self,
+        vocabulary: &Vocabulary,
         fragment: Fragment<'_>,
         normalized: &mut Rewritten<'static>,
         lattice: &mut Lattice,
@@ -178,20 +195,19 @@ impl Unigram {
         while let Some(rest) = normalized.text.get(at..).filter(|rest| !rest.is_empty()) {
             ticker.tick();
             let word = if self.splits_words { &rest[..word_len(rest, self.normalizer.space())] } else { rest };
-            score = self.candidates.best_path(word, score, None, lattice);
-            for &(token, len) in lattice.path.iter().rev() {
+            score = self.candidates.best_path(vocabulary, word, score, None, lattice, |token, len| {
                 let span = at..at + len;
                 at += len;
                 if token == unknown {
-                    let start = unknowns.map_or(span.start, |before: Range<usize>| before.start);
+                    let start = unknowns.take().map_or(span.start, |before: Range<usize>| before.start);
                     unknowns = Some(start..span.end);
-                    continue;
+                    return;
                 }
                 if let Some(span) = unknowns.take() {
                     sink.push(unknown, span);
                 }
                 sink.push(token, span);
-            }
+            });
         }
         if let Some(span) = unknowns {
             sink.push(unknown, span);
@@ -284,7 +300,7 @@ mod tests {
         let [spans, _] = [false, true].map(|continues| {
             let (mut spans, mut scratch) = (Spans::default(), UnigramScratch::default());
             let UnigramScratch { normalized, lattice, .. } = &mut scratch;
-            model.encode_whole(fragment(continues), normalized, lattice, &mut spans);
+            model.encode_whole(vocabulary, fragment(continues), normalized, lattice, &mut spans);
             for cache in ["cold", "warm"] {
                 let (mut ids, mut found): (Vec<TokenId>, _) = (Vec::new(), Spans::default());
                 model.encode(vocabulary, fragment(continues), &mut scratch, &mut ids);
@@ -320,7 +336,8 @@ mod tests {
     fn the_lattice_of_what_is_lora() {
         let (vocabulary, model) = vocabulary(&WHAT_IS_LORA, true);
         let mut lattice = Lattice::default();
-        model.candidates.best_path("▁What▁is▁LoRA?".as_bytes(), 0.0, None, &mut lattice);
+        let text = "▁What▁is▁LoRA?".as_bytes();
+        model.candidates.best_path(&vocabulary, text, 0.0, None, &mut lattice, |_, _| ());
         //  0  ▁ 3  W 4  h 5  a 6  t 7  ▁ 10  i 11  s 12  ▁ 15  L 16  o 17  R 18  A 19  ? 20
         //  |----------- 363 --------|------ 19 ------|------- 1815 ------|--- 4763 --|- 58 -|
         let expected = [
@@ -368,6 +385,18 @@ mod tests {
         let tokens = Vec::from_iter((3..).zip(tokens).map(|(id, (text, score))| (id, text, score, NORMAL)));
         assert_eq!(encode(&vocabulary(&tokens, true), b"ab").ids, [8, 5]);
         assert_eq!(encode(&vocabulary(&tokens, true), b"abc").ids, [8, 3, 6]);
+    }
+
+    #[test]
+    fn tokens_may_be_longer_than_the_window() {
+        let long = "a".repeat(300);
+        let tokens = [(3, "▁", -1.0, NORMAL), (4, "a", -1.0, NORMAL), (5, &long[..], -2.0, NORMAL)];
+        for splits_words in [true, false] {
+            let mut model = vocabulary(&tokens, true);
+            model.1.splits_words &= splits_words;
+            let ids = encode(&model, format!("{} {long}é{long}", "a".repeat(902)).as_bytes()).ids;
+            assert_eq!(ids, [3, 4, 4, 5, 5, 5, 3, 5, 2, 5]);
+        }
     }
 
     #[test]

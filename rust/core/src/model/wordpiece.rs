@@ -22,6 +22,7 @@ use super::cache::words::{Probe, WordCache};
 use crate::error::VocabularyError;
 use crate::interrupt::Ticker;
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
+use crate::memory::push;
 use crate::model::{Fragment, Model, ModelScratch};
 use crate::normalizer::rewritten::Rewritten;
 use crate::normalizer::wordpiece::{Class, WordPieceNormalizer};
@@ -367,8 +368,8 @@ impl WordPiece {
                 return;
             };
             start += token_len;
-            word.ids.push(id);
-            word.ends.push(start);
+            push(&mut word.ids, id);
+            push(&mut word.ends, start);
         }
     }
 

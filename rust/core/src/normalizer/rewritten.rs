@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::interrupt::Ticker;
-use crate::memory::reserve;
+use crate::memory::{self, reserve};
 use crate::sink::{Sink, TokenId};
 use crate::unicode::utf8;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
@@ -126,8 +126,7 @@ impl<'a> Rewritten<'a> {
             reserve(&mut self.origins, bytes.len());
         }
         let text = self.text.to_mut();
-        reserve(text, bytes.len());
-        text.extend_from_slice(bytes);
+        memory::append(text, bytes);
         text
     }
 

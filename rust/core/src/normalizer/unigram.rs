@@ -27,6 +27,9 @@ use crate::vocabulary::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT};
 /// The characters that separate words in a text.
 pub(crate) const WHITESPACE: [u8; 4] = *b" \t\n\r";
 
+/// The most bytes that are read at once, about: it can be stopped after each chunk.
+const KEPT_AT_ONCE: usize = if cfg!(test) { 3 } else { 1 << 16 };
+
 const REPLACEMENT_CHARACTER: &[u8] = "\u{FFFD}".as_bytes();
 
 /// The normalizer of one vocabulary.
@@ -271,13 +274,14 @@ impl UnigramNormalizer {
         let unchanged = |len| Chunk { bytes: &rest[..len], origin: at..at + len, is_replaced: false };
         let replaced = |bytes, len| Chunk { bytes, origin: at..at + len, is_replaced: true };
 
-        let mut kept = rest.iter().position(|&byte| !self.kept[usize::from(byte)]).unwrap_or(rest.len());
+        let readable = rest.len().min(KEPT_AT_ONCE);
+        let mut kept = rest[..readable].iter().position(|&byte| !self.kept[usize::from(byte)]).unwrap_or(readable);
         if rest.get(kept).is_some_and(|next| !next.is_ascii()) {
             kept = kept.saturating_sub(1);
         }
         if let Some(characters) = self.characters.as_ref().filter(|_| kept == 0 && self.user_defined.is_empty()) {
             let mut next = utf8::decode(rest, 0);
-            while let Some((character, len)) = next {
+            while let Some((character, len)) = next.filter(|_| kept < KEPT_AT_ONCE) {
                 next = utf8::decode(rest, kept + len);
                 if character < 0x80 || !characters.keeps(character, next.map(|next| next.0)) {
                     break;

@@ -5,6 +5,8 @@
 
 use std::str::from_utf8;
 
+use crate::memory::append;
+
 /// U+FFFD in UTF-8.
 pub(super) const REPLACEMENT: &[u8] = "\u{FFFD}".as_bytes();
 
@@ -25,7 +27,7 @@ impl Characters {
             self.held[self.len] = byte;
             match from_utf8(&self.held[..=self.len]) {
                 Ok(character) => {
-                    out.extend_from_slice(character.as_bytes());
+                    append(out, character.as_bytes());
                     self.len = 0;
                 }
                 Err(error) if error.error_len().is_none() => self.len += 1,
@@ -40,17 +42,17 @@ impl Characters {
 
         loop {
             let error = match from_utf8(bytes) {
-                Ok(_) => return out.extend_from_slice(bytes),
+                Ok(_) => return append(out, bytes),
                 Err(error) => error,
             };
             let (valid, rest) = bytes.split_at(error.valid_up_to());
-            out.extend_from_slice(valid);
+            append(out, valid);
             let Some(len) = error.error_len() else {
                 self.held[..rest.len()].copy_from_slice(rest);
                 self.len = rest.len();
                 return;
             };
-            out.extend_from_slice(REPLACEMENT);
+            append(out, REPLACEMENT);
             bytes = &rest[len..];
         }
     }
@@ -64,7 +66,7 @@ impl Characters {
     /// Ends the text: an incomplete character becomes one U+FFFD.
     pub(super) fn flush(&mut self, out: &mut Vec<u8>) {
         if self.len > 0 {
-            out.extend_from_slice(REPLACEMENT);
+            append(out, REPLACEMENT);
             self.len = 0;
         }
     }

@@ -23,6 +23,7 @@ use super::stop::{Search, StopStrings};
 use crate::detokenizer::DecodeOptions;
 use crate::error::TokenIndexError;
 use crate::interrupt::Ticker;
+use crate::memory::append;
 use crate::sink::TokenId;
 use crate::tokenizer::Tokenizer;
 
@@ -269,7 +270,7 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
         if self.options.stop.is_empty() {
             return match self.options.is_text {
                 true => self.characters.push(bytes, out),
-                false => out.extend_from_slice(bytes),
+                false => append(out, bytes),
             };
         }
         let mut characters = Vec::new();

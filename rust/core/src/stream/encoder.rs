@@ -20,6 +20,7 @@ use std::borrow::Borrow;
 
 use crate::error::EncodeError;
 use crate::interrupt;
+use crate::memory::append;
 use crate::model::any::AnyScratch;
 use crate::model::{Fragment, Progress};
 use crate::scratch::Scratch;
@@ -113,7 +114,7 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
         }
         for part in text.chunks(STEP) {
             interrupt::check();
-            self.input.text.extend_from_slice(part);
+            append(&mut self.input.text, part);
             let waiting = self.input.text.len().max(self.fragment.text.len());
             if waiting > MAX_TEXT - STEP {
                 return Err(EncodeError::TextTooLong { len: waiting });
@@ -158,7 +159,7 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
         for item in specials.partition(&input.text[..settled], None, special) {
             match *item {
                 Item::Text(start, end) => {
-                    fragment.text.extend_from_slice(&input.text[start..end]);
+                    append(&mut fragment.text, &input.text[start..end]);
                     let progress = progress.get_or_insert_default();
                     if fragment.is_due() {
                         let done = encode_part(tokenizer, &fragment.text, false, progress, model, sink);

@@ -8,6 +8,8 @@
 //!
 //! Deviations: none.
 
+use crate::memory::push;
+
 /// A byte of the text, and whether it is of the prompt.
 #[derive(Debug, Clone, Copy, Default)]
 struct Byte {
@@ -136,7 +138,7 @@ impl Spaces {
 
 fn emit(byte: Byte, out: &mut Vec<u8>) {
     if !byte.is_prompt {
-        out.push(byte.value);
+        push(out, byte.value);
     }
 }
 

@@ -10,6 +10,8 @@
 //! Source: Aho and Corasick 1975. Time: O(length of the strings) to build, amortized O(1) a byte to search. Space: about
 //! 30 bytes for each byte of the strings.
 
+use crate::memory::{append, push};
+
 /// No state, no stop string.
 const NONE: u32 = u32::MAX;
 /// The state in which no stop string has begun.
@@ -207,9 +209,9 @@ impl Search {
                 }
             }
             released = self.release(released);
-            out.extend_from_slice(&stops.text(old)[..released.min(old_len)]);
+            append(out, &stops.text(old)[..released.min(old_len)]);
             if released > old_len {
-                out.push(*byte);
+                push(out, *byte);
             }
             if self.stopped.is_some() {
                 return;
@@ -233,7 +235,7 @@ impl Search {
         }
 
         let released = self.release(stops.len(old) - len);
-        out.extend_from_slice(&stops.text(old)[..released]);
+        append(out, &stops.text(old)[..released]);
     }
 
     /// Takes note that this many bytes no longer begin a stop string. Returns how many of them come out: those before
@@ -260,7 +262,7 @@ impl Search {
         }
         let held = stops.text(self.state);
         let end = self.found.map_or(held.len(), |(start, _)| start);
-        out.extend_from_slice(&held[..end]);
+        append(out, &held[..end]);
         *self = Self { stopped: self.found.map(|(_, stop)| stop), ..Self::default() };
     }
 }

@@ -12,6 +12,9 @@
 /// U+FFFD, the replacement for bytes that cannot be decoded.
 pub const REPLACEMENT: u32 = 0xFFFD;
 
+/// The bytes of the longest character.
+pub(crate) const MAX_LEN: usize = 4;
+
 const LAST_CODE_POINT: u32 = 0x10FFFF;
 
 /// The length of a sequence by its first byte alone: 1 for a continuation byte, 4 for 0xF8 to 0xFF.

@@ -293,8 +293,7 @@ impl Records {
         }
         if self.ring.len() < start + len {
             let grown = (2 * self.ring.len()).clamp(start + len, self.room);
-            self.ring.reserve_exact(grown - self.ring.len());
-            self.ring.resize(grown, 0);
+            memory::fill(&mut self.ring, grown, 0);
         }
         let (bytes, rest) = self.ring[start..start + len].split_at_mut(word.len());
         bytes.copy_from_slice(word);

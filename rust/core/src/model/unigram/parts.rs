@@ -11,7 +11,7 @@
 //!
 //! This needs finite scores. With others a node may not be reached at all, and the whole fragment is searched at once.
 //!
-//! Time: as over the whole text, with two walks through the trie for each character. Space: 16 bytes per byte of the
+//! Time: as over the whole text, with two walks through the trie for each character. Space: 4 bytes per byte of the
 //! longest stretch between two such places.
 
 use super::Unigram;
@@ -21,6 +21,7 @@ use crate::normalizer::rewritten::Rewritten;
 use crate::normalizer::unigram::{NormalizerProgress, UnigramNormalizer};
 use crate::sink::Sink;
 use crate::unicode::utf8;
+use crate::vocabulary::Vocabulary;
 
 /// How far a fragment has come.
 #[derive(Debug, Clone)]
@@ -46,6 +47,7 @@ impl Unigram {
     /// As [`Model::advance`](super::Model::advance).
     pub(super) fn advance_part<S: Sink>(
         &self,
+        vocabulary: &Vocabulary,
         text: &[u8],
         progress: &mut Progress,
         lattice: &mut Lattice,
@@ -56,7 +58,7 @@ impl Unigram {
         progress.normalized = out.text.into_owned();
         if progress.normalized.len() >= progress.goal {
             let end = self.last_passed(&progress.normalized);
-            self.push_path(end, progress, lattice, sink);
+            self.push_path(vocabulary, end, progress, lattice, sink);
             // Searched again when it is twice as long, so that the time stays linear.
             progress.goal = progress.normalized.len() * 2;
         }
@@ -66,6 +68,7 @@ impl Unigram {
     /// As [`Model::finish`](super::Model::finish).
     pub(super) fn finish_part<S: Sink>(
         &self,
+        vocabulary: &Vocabulary,
         text: &[u8],
         progress: &mut Progress,
         lattice: &mut Lattice,
@@ -74,7 +77,7 @@ impl Unigram {
         let mut out = Rewritten::owned(std::mem::take(&mut progress.normalized));
         self.normalizer.normalize_rest(text, &mut progress.normalizer, &mut out);
         progress.normalized = out.text.into_owned();
-        self.push_path(progress.normalized.len(), progress, lattice, sink);
+        self.push_path(vocabulary, progress.normalized.len(), progress, lattice, sink);
         if std::mem::take(&mut progress.after_unknown) {
             sink.push(self.candidates.unknown, 0..0);
         }
@@ -101,22 +104,29 @@ impl Unigram {
     }
 
     /// Pushes the tokens of the best path to `end`, and drops that part of the text.
-    fn push_path<S: Sink>(&self, end: usize, progress: &mut Progress, lattice: &mut Lattice, sink: &mut S) {
+    fn push_path<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        end: usize,
+        progress: &mut Progress,
+        lattice: &mut Lattice,
+        sink: &mut S,
+    ) {
         if end == 0 {
             return;
         }
         let unknown = self.candidates.unknown;
-        progress.score = self.candidates.best_path(&progress.normalized[..end], progress.score, None, lattice);
-        for &(token, _) in lattice.path.iter().rev() {
+        let Progress { normalized, score, after_unknown, .. } = progress;
+        *score = self.candidates.best_path(vocabulary, &normalized[..end], *score, None, lattice, |token, _| {
             if token == unknown {
-                progress.after_unknown = true;
-                continue;
+                *after_unknown = true;
+                return;
             }
-            if std::mem::take(&mut progress.after_unknown) {
+            if std::mem::take(after_unknown) {
                 sink.push(unknown, 0..0);
             }
             sink.push(token, 0..0);
-        }
-        progress.normalized.drain(..end);
+        });
+        normalized.drain(..end);
     }
 }

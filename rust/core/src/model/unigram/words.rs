@@ -31,8 +31,9 @@
 
 use super::lattice::{Bounds, Candidates, Lattice};
 use super::spans::{Source, Tracer};
-use crate::interrupt;
+use crate::interrupt::{self, Ticker};
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
+use crate::memory::append_text;
 use crate::model::adjacency::{CharPairs, CharPairsBuilder};
 use crate::model::cache::words::{Probe, WordCache};
 use crate::normalizer::charsmap::Characters;
@@ -42,6 +43,7 @@ use crate::scan::masks::WordClasses;
 use crate::scan::{BLOCK as BLOCK_LEN, padded};
 use crate::sink::{Sink, TokenId};
 use crate::unicode::utf8;
+use crate::vocabulary::Vocabulary;
 use crate::vocabulary::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT};
 
 /// The most segments of a queue. It is drained only when it has as many as one block can add, because fetching a cache
@@ -155,6 +157,7 @@ fn lowest_bit(score: f32) -> i32 {
 
 /// One text on its way to tokens.
 pub(super) struct Pass<'a, S> {
+    pub(super) vocabulary: &'a Vocabulary,
     pub(super) candidates: &'a Candidates,
     pub(super) normalizer: &'a UnigramNormalizer,
     pub(super) characters: &'a Characters,
@@ -260,12 +263,13 @@ impl<S: Sink> Pass<'_, S> {
     ) -> usize {
         let text = self.text;
         let mut at = start;
-        let mut before = None;
+        let (mut before, mut ticker) = (None, Ticker::default());
         let mut next = utf8::decode_valid(text, at);
         while let Some((character, len)) = next
             && at != end
             && !is_space_character(character)
         {
+            ticker.tick();
             next = utf8::decode_valid(text, at + len);
             if !self.characters.keeps(character, next.map(|next| next.0)) {
                 start = self.encode_changed(start, at, is_after_space, normalized);
@@ -330,12 +334,13 @@ impl<S: Sink> Pass<'_, S> {
     /// The first cut after the character at `at`, which changes: between two characters that do not, or else a space or
     /// the end of the text.
     fn next_cut(&self, mut at: usize) -> usize {
-        let text = self.text;
+        let (text, mut ticker) = (self.text, Ticker::default());
         loop {
             at = self.normalizer.chunk_end(text, at);
             let mut before = None;
             let mut next = utf8::decode_valid(text, at);
             loop {
+                ticker.tick();
                 let Some((character, len)) = next.filter(|next| !is_space_character(next.0)) else { return at };
                 next = utf8::decode_valid(text, at + len);
                 if !self.characters.keeps(character, next.map(|next| next.0)) {
@@ -356,10 +361,11 @@ impl<S: Sink> Pass<'_, S> {
         let mut is_after_space = false;
         let mut start = 0;
         let mut at = 0;
-        let mut before = None;
+        let (mut before, mut ticker) = (None, Ticker::default());
         while at < len
             && let Some((character, char_len)) = utf8::decode_valid(text, at)
         {
+            ticker.tick();
             if before.is_some_and(|before| !self.words.pairs.meet(before, character)) {
                 self.encode_segment(source, start, at, is_after_space);
                 start = at;
@@ -434,30 +440,28 @@ impl<S: Sink> Pass<'_, S> {
         if is_after_space {
             segment.extend_from_slice(ESCAPED_SPACE);
         }
-        segment.extend_from_slice(&source.text[start..end]);
-        self.candidates.best_path(segment, 0.0, Some(&self.words.bounds), lattice);
+        append_text(segment, &source.text[start..end]);
 
         ids.clear();
-        ids.extend(lattice.path.iter().rev().map(|token| token.0));
         let unknown = self.candidates.unknown;
         let mut has_unknown = false;
-        for &id in &*ids {
+        let (mut at, place) = (0, tracer.place(source, start, end, is_after_space));
+        self.candidates.best_path(self.vocabulary, segment, 0.0, Some(&self.words.bounds), lattice, |id, len| {
             let is_unknown = id == unknown;
             has_unknown |= is_unknown;
-            if !(S::SPANS || is_unknown && *after_unknown) {
+            if S::SPANS {
+                tracer.push(id, unknown, place.span(at, at + len), self.sink);
+                at += len;
+            } else if !(is_unknown && *after_unknown) {
                 self.sink.push(id, 0..0);
             }
             *after_unknown = is_unknown;
-        }
+            if probe.is_some() {
+                ids.push(id);
+            }
+        });
         if let Some(probe) = probe.filter(|_| !has_unknown) {
             cache.insert(probe, ids);
-        }
-        if S::SPANS {
-            let (mut at, place) = (0, tracer.place(source, start, end, is_after_space));
-            for &(id, len) in lattice.path.iter().rev() {
-                tracer.push(id, unknown, place.span(at, at + len), self.sink);
-                at += len;
-            }
         }
     }
 
@@ -482,7 +486,7 @@ impl<S: Sink> Pass<'_, S> {
         tracer.push_unknown(self.candidates.unknown, self.sink);
         let (mut at, place) = (0, tracer.place(source, start, end, is_after_space));
         for &id in &*ids {
-            let end = at + self.candidates.lengths.get(id as usize).map_or(0, |&length| usize::from(length));
+            let end = at + self.vocabulary.text(id).len();
             self.sink.push(id, place.span(at, end));
             at = end;
         }
@@ -503,8 +507,9 @@ impl Scratch {
 /// Length of the first word of a normalized text: any spaces, and everything after them up to the next one.
 pub(super) fn word_len(text: &[u8], space: &[u8]) -> usize {
     let mut len = 0;
-    let mut in_word = false;
+    let (mut in_word, mut ticker) = (false, Ticker::default());
     while len < text.len() {
+        ticker.tick();
         if text[len] == space[0] && text[len..].starts_with(space) {
             if in_word {
                 return len;
