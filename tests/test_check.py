@@ -237,3 +237,20 @@ def test_findings_are_sorted_by_severity() -> None:
     assert severities == sorted(severities, key=["error", "warning", "note"].index)
     assert len(set(severities)) > 1
     assert isinstance(ggtok.Tokenizer.builtin("bpe").check(), list)
+
+
+def test_warnings_name_the_line_of_the_caller() -> None:
+    tok = Tokenizer.builtin("bpe")
+    name = Path(__file__).name
+    calls = (
+        lambda: tok.apply_chat_template([{"role": "user", "content": "a"}], add_generation_promt=True),
+        lambda: tok.encode_chat([{"role": "user", "content": "a"}], add_generation_promt=True),
+        lambda: tok.count_messages([{"role": "user", "content": "a"}], add_generation_promt=True),
+        lambda: ggtok.train([__file__] * 300, kind="bpe", vocab_size=259),
+        lambda: ggtok.evaluate({"bpe": tok}, {name: __file__}),
+        lambda: Tokenizer.from_gguf(byte_level(pre="").gguf()),
+    )
+    for call in calls:
+        with pytest.warns(TokenizerWarning) as caught:
+            call()
+        assert {warning.filename for warning in caught} == {__file__}

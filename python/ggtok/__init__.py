@@ -4,12 +4,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._batch import Batch
     from ._chat import ChatEncoding
-    from ._check import Finding
     from ._chunks import Chunk
     from ._diff import Diff, diff
     from ._edit import edit
     from ._evaluate import Evaluation, Score, evaluate
     from ._explain.trace import Trace, Why
+    from ._findings import Finding, TokenizerWarning
     from ._ggtok import Buffer, Encoding, StreamDecoder, StreamEncoder, __version__, cache_limit, set_cache_limit
     from ._tokenizer import Tokenizer
     from ._train import train
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         GgtokError,
         GGUFError,
         TokenIndexError,
-        TokenizerWarning,
         TrainingError,
         UnsupportedError,
         VocabularyError,
@@ -67,11 +66,11 @@ __all__ = [
 _NAMES = {
     "_batch": ("Batch",),
     "_chat": ("ChatEncoding",),
-    "_check": ("Finding",),
     "_chunks": ("Chunk",),
     "_diff": ("Diff", "diff"),
     "_edit": ("edit",),
     "_evaluate": ("Evaluation", "Score", "evaluate"),
+    "_findings": ("Finding", "TokenizerWarning"),
     "_ggtok": ("Buffer", "Encoding", "StreamDecoder", "StreamEncoder", "__version__", "cache_limit", "set_cache_limit"),
     "_tokenizer": ("Tokenizer",),
     "_train": ("train",),

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from . import _ggtok
+from ._findings import Finding, warn_of
 from ._gguf import Array
-from .errors import TokenizerWarning
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ._gguf import Entry
     from ._tokenizer import Tokenizer
 
-    Check: TypeAlias = Callable[[Tokenizer], Iterator["Finding"]]
+    Check: TypeAlias = Callable[[Tokenizer], Iterator[Finding]]
 
 GGML = "tokenizer.ggml."
 PRE = GGML + "pre"
@@ -35,47 +35,19 @@ NORMAL = 4
 NUM_SHOWN = 3
 
 
-class Finding(NamedTuple):
-    """Something suspicious about a file, as `Tokenizer.check` returns it.
-
-    >>> import ggtok
-    >>> tok = ggtok.Tokenizer.builtin("spm")
-    >>> [finding.code for finding in tok.check() if finding.severity == "error"]
-    []
-    """
-
-    code: str
-    """The kind of finding: a name that stays the same from version to version."""
-    severity: Literal["error", "warning", "note"]
-    """error: ids are wrong or calls fail. warning: they probably are. note: it can surprise you."""
-    message: str
-    """What was found."""
-    advice: str
-    """What to do about it."""
-    key: str | None = None
-    """The metadata key concerned."""
-    tokens: tuple[int, ...] = ()
-    """The ids of the tokens concerned."""
-
-    def __str__(self) -> str:
-        return f"{self.severity}: {self.message}; {self.advice} [{self.code}]"
-
-
 def check(tokenizer: Tokenizer) -> list[Finding]:
     """All findings, the most severe first."""
     found = [finding for check in (*AT_LOAD, *THOROUGH) for finding in check(tokenizer)]
     return sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity))
 
 
-def warn(tokenizer: Tokenizer, stacklevel: int) -> None:
-    """Warns of the errors that a glance shows."""
+def warn(tokenizer: Tokenizer) -> None:
+    """Warns of errors that are cheap to find."""
     for check in AT_LOAD:
         for finding in check(tokenizer):
             # The reader of metadata logs overrides of another type itself.
             if finding.severity == "error" and finding.code != "override-type":
-                import warnings
-
-                warnings.warn(TokenizerWarning(finding), stacklevel=stacklevel)
+                warn_of(finding)
 
 
 class Origin(NamedTuple):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-from .errors import TokenizerWarning
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -62,11 +60,7 @@ def is_file_name(text: str) -> bool:
 
 def warn_of_name(where: str, text: str) -> None:
     """Warns of a text that is the name of a file."""
-    import warnings
+    from ._findings import Finding, warn_of
 
-    from ._check import Finding
-
-    finding = Finding(
-        "text-names-file", "warning", f"{where} is {text!r}, the name of a file", f"files=[{text!r}] reads it"
-    )
-    warnings.warn(TokenizerWarning(finding), stacklevel=4)
+    message, advice = f"{where} is {text!r}, the name of a file", f"files=[{text!r}] reads it"
+    warn_of(Finding("text-names-file", "warning", message, advice))

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from _typeshed import ReadableBuffer
 
-    from ._check import Finding
     from ._explain.trace import Trace
+    from ._findings import Finding
     from ._gguf import Array, Scalar
     from ._prefix import Source
 
@@ -143,7 +143,7 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
         path = None if path is None else os.path.abspath(path)
         for name, value in (("_metadata", metadata), ("_digest", None), ("_source", path), ("vocab", Vocab(self))):
             object.__setattr__(self, name, value)
-        warn(self, stacklevel=4)
+        warn(self)
         return self
 
     def __setattr__(self, name: str, value: object) -> None:

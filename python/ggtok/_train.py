@@ -14,12 +14,12 @@ from operator import index as as_int
 from tempfile import TemporaryDirectory
 
 from . import _ggtok
-from ._check import Finding
 from ._convert.gguf import Packed, gguf_bytes, import_gguf
+from ._findings import Finding, warn_of
 from ._texts import one_of, paths, refuse_lone, watched
 from ._tokenizer import Tokenizer, _num_threads, _size
 from ._vocab import KINDS_OF_LLAMA_CPP
-from .errors import TokenizerWarning, TrainingError
+from .errors import TrainingError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -297,10 +297,7 @@ def train(
 
 
 def _warn(left_out: str) -> None:
-    import warnings
-
-    finding = Finding("words-left-out", "warning", left_out, "raise memory to train on all words")
-    warnings.warn(TokenizerWarning(finding), stacklevel=3)
+    warn_of(Finding("words-left-out", "warning", left_out, "raise memory to train on all words"))
 
 
 def _core_settings(kind: str, chosen: dict[str, Any]) -> dict[str, Any]:

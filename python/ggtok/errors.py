@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ._findings import TokenizerWarning
+
 __all__ = [
     "ChatTemplateError",
     "ConversionError",
@@ -14,10 +16,6 @@ __all__ = [
     "UnsupportedError",
     "VocabularyError",
 ]
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ._check import Finding
 
 
 class GgtokError(ValueError):
@@ -155,14 +153,3 @@ class ConversionError(GgtokError):
     def __init__(self, format: str, reason: str) -> None:
         self.format, self.reason = format, reason
         super().__init__(f"{format}: {reason}")
-
-
-class TokenizerWarning(UserWarning):
-    """A warning when a file is opened: its tokenizer gives ids that the model was not trained with, or calls fail.
-
-    `finding` is the `Finding`, as `Tokenizer.check` returns it.
-    """
-
-    def __init__(self, finding: Finding) -> None:
-        self.finding = finding
-        super().__init__(f"{finding.message}; {finding.advice} [{finding.code}]")

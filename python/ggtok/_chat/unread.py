@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import difflib
 import re
-import warnings
 from typing import TYPE_CHECKING, Any
 
-from .._check import Finding
-from ..errors import ChatTemplateError, TokenizerWarning
+from .._findings import Finding, warn_of
+from ..errors import ChatTemplateError
 from .rendering import compiled
 from .text import Text
 
@@ -33,7 +32,7 @@ def warn(given: Chat, adapted: Chat, source: Source, text: str) -> None:
     A text with origins says which messages it has. Of another one that is found out only if a content is not in it.
     """
     for finding in _findings(given, adapted, source, text):
-        warnings.warn(TokenizerWarning(finding), stacklevel=5)
+        warn_of(finding)
 
 
 def _findings(given: Chat, adapted: Chat, source: Source, text: str) -> Iterator[Finding]:

@@ -24,10 +24,11 @@ import os
 import re
 
 from .. import _ggtok
-from .._check import GGML, Finding
+from .._check import GGML
 from .._files import read
+from .._findings import Finding, warn_of
 from .._prefix import name_of
-from ..errors import ConversionError, TokenizerWarning, UnsupportedError
+from ..errors import ConversionError, UnsupportedError
 from . import special_tokens
 from .gguf import Packed, gguf_bytes
 from .padding import MAX_HOLES, MAX_SIZE, padded
@@ -294,7 +295,4 @@ def _ugm(file: Mapping[str, Any], model: Mapping[str, Any], added: dict[int, Add
 
 
 def _warn(message: str, advice: str) -> None:
-    import warnings
-
-    finding = Finding("conversion-differs", "warning", message, advice)
-    warnings.warn(TokenizerWarning(finding), stacklevel=5)
+    warn_of(Finding("conversion-differs", "warning", message, advice))

@@ -10,8 +10,9 @@ looks for them in other files beside it.
 from __future__ import annotations
 
 from .. import _ggtok
-from .._check import GGML, Finding
-from ..errors import ConversionError, TokenizerWarning
+from .._check import GGML
+from .._findings import Finding, warn_of
+from ..errors import ConversionError
 from .gguf import Packed, gguf_bytes
 from .padding import padded
 from .protobuf import MessageError, field, fields
@@ -188,8 +189,6 @@ def _warn(trainer: dict[int, Any], normalizer: dict[int, Any], is_spm: bool) -> 
     if trainer.get(AS_SUFFIX):
         lost.append("that spaces follow words")
     if lost:
-        import warnings
-
         message = f"llama.cpp has no place for a part of the model: {' and '.join(lost)}"
         advice = "compare ids for texts in which it matters"
-        warnings.warn(TokenizerWarning(Finding("conversion-differs", "warning", message, advice)), stacklevel=4)
+        warn_of(Finding("conversion-differs", "warning", message, advice))

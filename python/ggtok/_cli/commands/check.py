@@ -8,8 +8,9 @@ import warnings
 
 import click
 
+from ..._findings import TokenizerWarning
 from ..._tokenizer import Tokenizer
-from ...errors import GgtokError, TokenizerWarning
+from ...errors import GgtokError
 from ..files import takes_models
 from ..options import Model, as_json
 from ..output import lossless, print_json, printable, to_stderr

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ... import _ggtok
-from ..._check import Finding
+from ..._findings import Finding
 from ..._tokenizer import Tokenizer
 from ..._vocab import FLAGS_READ, TokenAttribute
 from ..files import takes_models
