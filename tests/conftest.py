@@ -16,6 +16,8 @@ from unittest import mock
 import gguf
 import numpy as np
 import pytest
+from ggtok._ggtok import Array
+from ggtok._keys import FORMATS, Type
 from hypothesis import HealthCheck, settings
 
 SHARED = Path(os.environ.get("GGTOK_SHARED") or Path(__file__).parents[2] / "shared").resolve()
@@ -43,6 +45,17 @@ def reference_reader(path: Path) -> gguf.GGUFReader:
     """gguf's own reader. It slices the file once an element, which numpy does three times as fast in plain memory."""
     with mock.patch("numpy.memmap", lambda path, mode: np.fromfile(path, np.uint8)):
         return gguf.GGUFReader(path)
+
+
+def elements(array: Array) -> list[Any]:
+    """The elements of an array of strings or numbers as Python objects; of an array of arrays their number."""
+    strings = array.strings()
+    if strings is not None:
+        return [text.decode("utf-8", "surrogateescape") for text in strings]
+    if array.kind == Type.ARRAY:
+        return [len(array)]
+    numbers: list[Any] = np.frombuffer(array.tobytes(), f"<{FORMATS[Type(array.kind)]}").tolist()
+    return numbers
 
 
 @pytest.fixture(scope="session")

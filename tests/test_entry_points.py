@@ -42,11 +42,6 @@ EXPECTED = (
 """A panic would be a `PanicException`, which is not even an `Exception`."""
 
 
-def strings(*texts: bytes) -> _ggtok.StringArray:
-    data = b"".join(struct.pack("<Q", len(text)) + text for text in texts)
-    return _ggtok.string_array(data, 0, len(texts), False)
-
-
 def ending(file: Any) -> Any:
     """A file that ends: some hostile objects can be read for ever."""
     if not hasattr(file, "read"):
@@ -59,22 +54,21 @@ def ending(file: Any) -> Any:
 TOKENIZER = ggtok.Tokenizer.builtin("spm")
 BATCH_IDS = array.array("i", [1, 2, 3])
 TOKEN = TOKENIZER.vocab[7]
-DEFINITION: dict[str, Any] = {
-    "model": b"llama",
-    "pre": b"default",
-    "tokens": strings(b"<unk>", b"<s>", b"</s>", b"\xe2\x96\x81", b"a"),
-    "scores": struct.pack("<5f", 0, 0, 0, -1, -2),
-    "int_scores": False,
-    "token_types": struct.pack("<5i", 2, 3, 3, 1, 1),
-    "merges": strings(b"a b"),
-    "charsmap": b"",
-    "vocab_size": 5,
-    "special": {"bos": 1},
-    "flags": {"add_bos": True},
-    "name": b"phi-3",
-    "architecture": b"llama",
-}
-CORE = _ggtok.Tokenizer(**DEFINITION | {"name": b""})
+METADATA = _ggtok.Metadata.read(
+    Vocab(
+        "llama",
+        [b"<unk>", b"<s>", b"</s>", b"\xe2\x96\x81", b"a"],
+        [2, 3, 3, 1, 1],
+        [0.0, 0.0, 0.0, -1.0, -2.0],
+        merges=[b"a b"],
+    ).gguf(),
+    None,
+    {},
+)
+assert isinstance(METADATA, _ggtok.Metadata)
+TOKENS = METADATA.get("tokenizer.ggml.tokens")
+assert isinstance(TOKENS, _ggtok.Array)
+CORE = _ggtok.Tokenizer(METADATA)
 CUT = {"add_special": True, "parse_special": True}
 ENCODE = {"text": "What is LoRA?", "add_special": True, "parse_special": True, "continues": True}
 PARTS = {"parts": [("What is", True), (b" LoRA?", False)], "add_special": True, "continues": True}
@@ -89,7 +83,6 @@ ENCODING = TOKENIZER.encode_with_offsets("What is")
 TINY = ggtok.Tokenizer.from_gguf(Vocab("llama", [b"<unk>", b"<s>", b"</s>", b"a"], [2, 3, 3, 1], [0.0] * 4).gguf())
 EXPLAIN: dict[str, Any] = {
     "tokenizer": CORE,
-    "merges": strings(b"a b"),
     "argument": "a a",
     "add_special": True,
     "parse_special": True,
@@ -130,7 +123,7 @@ def trainer() -> _ggtok.Trainer:
 
 
 ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "_ggtok.Tokenizer.__new__": (lambda **arguments: _ggtok.Tokenizer(**arguments), DEFINITION),
+    "_ggtok.Tokenizer.__new__": (lambda metadata: _ggtok.Tokenizer(metadata), {"metadata": METADATA}),
     "_ggtok.Tokenizer.encode": (CORE.encode, ENCODE),
     "_ggtok.Tokenizer.encode_array": (CORE.encode_array, ENCODE),
     "_ggtok.Tokenizer.count": (CORE.count, ENCODE),
@@ -183,10 +176,23 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.cache_limit": (_ggtok.cache_limit, {}),
     "_ggtok.set_cache_limit": (_ggtok.set_cache_limit, {"num_bytes": 1 << 20}),
     "_ggtok.Tokenizer._canonical_bytes": (CORE._canonical_bytes, {}),
-    "_ggtok.StringArray.__len__": (lambda: len(strings(b"a")), {}),
-    "_ggtok.StringArray.__getitem__": (lambda index: strings(b"a", b"b")[index], {"index": 1}),
-    "_ggtok.StringArray.tolist": (strings(b"a").tolist, {}),
-    "_ggtok.StringArray.end": (lambda: strings(b"a").end, {}),
+    "_ggtok.Metadata.read": (_ggtok.Metadata.read, {"data": b"GGUF", "total": 4, "overrides": {"general.name": "x"}}),
+    "_ggtok.Metadata.data": (lambda: METADATA.data, {}),
+    "_ggtok.Metadata.overrides": (lambda: METADATA.overrides, {}),
+    "_ggtok.Metadata.size": (lambda: METADATA.size, {}),
+    "_ggtok.Metadata.big_endian": (lambda: METADATA.big_endian, {}),
+    "_ggtok.Metadata.version": (lambda: METADATA.version, {}),
+    "_ggtok.Metadata.tensor_count": (lambda: METADATA.tensor_count, {}),
+    "_ggtok.Metadata.entries": (METADATA.entries, {}),
+    "_ggtok.Metadata.get": (METADATA.get, {"key": "general.name"}),
+    "_ggtok.Metadata.raw": (METADATA.raw, {"key": "general.name"}),
+    "_ggtok.Metadata.__contains__": (lambda key: key in METADATA, {"key": "general.name"}),
+    "_ggtok.Array.kind": (lambda: TOKENS.kind, {}),
+    "_ggtok.Array.__len__": (lambda: len(TOKENS), {}),
+    "_ggtok.Array.__repr__": (lambda: repr(TOKENS), {}),
+    "_ggtok.Array.strings": (TOKENS.strings, {}),
+    "_ggtok.Array.raw": (TOKENS.raw, {}),
+    "_ggtok.Array.tobytes": (TOKENS.tobytes, {}),
     "_ggtok.Buffer.__len__": (lambda: len(BUFFER), {}),
     "_ggtok.Buffer.__getitem__": (lambda index: BUFFER[index], {"index": 1}),
     "_ggtok.Buffer.__iter__": (lambda: list(BUFFER), {}),
@@ -244,8 +250,9 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.charsmap": (_ggtok.charsmap, {"tokenizer": CORE}),
     "_ggtok.id_of_piece": (_ggtok.id_of_piece, {"tokenizer": CORE, "piece": b"a"}),
     "_ggtok.ids_with_prefix": (_ggtok.ids_with_prefix, {"tokenizer": CORE, "prefix": b"a"}),
-    "_ggtok.unmade_tokens": (_ggtok.unmade_tokens, {"tokenizer": CORE, "merges": strings(b"a b")}),
-    "_ggtok.idle_merges": (_ggtok.idle_merges, {"tokenizer": CORE, "merges": strings(b"a b")}),
+    "_ggtok.unmade_tokens": (_ggtok.unmade_tokens, {"tokenizer": CORE}),
+    "_ggtok.idle_merges": (_ggtok.idle_merges, {"tokenizer": CORE}),
+    "_ggtok.merges": (_ggtok.merges, {"tokenizer": CORE}),
     "_ggtok.parting": (
         _ggtok.parting,
         {"first": CORE, "second": TOKENIZER, "argument": "a", "add_special": True, "parse_special": True},
@@ -294,10 +301,6 @@ ARGUMENTS: dict[str, tuple[Any, dict[str, Any]]] = {
     "_ggtok.models": (_ggtok.models, {}),
     "_ggtok.pretokenizers": (_ggtok.pretokenizers, {}),
     "_ggtok.special_keys": (_ggtok.special_keys, {}),
-    "_ggtok.string_array": (
-        _ggtok.string_array,
-        {"data": struct.pack("<Q", 1) + b"a", "offset": 0, "count": 1, "big_endian": False},
-    ),
     "Tokenizer.from_gguf": (
         ggtok.Tokenizer.from_gguf,
         {"source": b"GGUF", "overrides": {"general.name": "x"}},

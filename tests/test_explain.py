@@ -38,7 +38,7 @@ def raw(
     parse_special: bool = False,
     continues: bool = False,
 ) -> _ggtok.RawTrace:
-    return _ggtok.explain(tokenizer, tokenizer._merges(), text, add_special, parse_special, continues)
+    return _ggtok.explain(tokenizer, text, add_special, parse_special, continues)
 
 
 def encoded(tokenizer: Tokenizer, text: bytes, **flags: bool) -> list[tuple[int, int, int]]:

@@ -10,15 +10,18 @@ import os
 import pickle
 import struct
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import gguf
 import numpy as np
 import pytest
-from conftest import reference_reader, shared_files
-from ggtok import GGUFError, TokenAttribute, Tokenizer, UnsupportedError, _prefix
-from ggtok._gguf import Array, Metadata, Type
+from conftest import elements, reference_reader, shared_files
+from ggtok import GgtokError, GGUFError, TokenAttribute, Tokenizer, UnsupportedError, _metadata
+from ggtok._ggtok import Array, Metadata
+from ggtok._keys import Type
+from ggtok._metadata import read_metadata
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,12 +83,12 @@ SMALL = file(
 )
 
 
-SPM = (Path(_prefix.__file__).parent / "vocabularies/spm.gguf").read_bytes()
+SPM = (Path(_metadata.__file__).parent / "vocabularies/spm.gguf").read_bytes()
 
 
 def contents(metadata: Metadata) -> dict[str, object]:
-    values = {key: entry.value for key, entry in metadata.entries.items()}
-    return {key: value.tolist() if isinstance(value, Array) else value for key, value in values.items()}
+    entries = metadata.entries().items()
+    return {key: elements(value) if isinstance(value, Array) else value for key, (_, value) in entries}
 
 
 def written(path: Path, endianess: gguf.GGUFEndian) -> Path:
@@ -110,28 +113,33 @@ def test_types_are_those_of_the_gguf_package() -> None:
 @pytest.mark.parametrize("endianess", list(gguf.GGUFEndian))
 def test_everything_the_writer_writes(tmp_path: Path, endianess: gguf.GGUFEndian) -> None:
     path = written(tmp_path / "all.gguf", endianess)
-    metadata = Metadata.from_source(path)
+    metadata = read_metadata(path)
     assert metadata.big_endian == (endianess is gguf.GGUFEndian.BIG)
     assert metadata.version == 3
     assert metadata.data == path.read_bytes()
+    entries = metadata.entries()
     for key, (kind, value) in SCALARS.items():
-        assert (metadata.entries[key].type, metadata.entries[key].value) == (kind, value)
-        assert type(metadata.entries[key].value) is type(value)
+        assert entries[key] == (kind, value)
+        assert metadata.get(key) == value
+        assert type(entries[key][1]) is type(value)
     for key, (kind, values) in ARRAYS.items():
         if key == "a.empty":
             continue
-        array = metadata.entries[key].value
+        array = metadata.get(key)
         assert isinstance(array, Array)
-        assert array.tolist() == values
         assert len(array) == len(values)
-        if key not in ("a.nested", "a.nested_strings"):
-            assert array.type is kind
-    as_bytes = metadata.entries["a.uint32"].value
-    assert isinstance(as_bytes, Array)
-    assert as_bytes.tobytes() == np.array(ARRAYS["a.uint32"][1], "<u4").tobytes()
-    charsmap = metadata.entries["a.bytes"].value
+        if kind is not Type.ARRAY:
+            assert (array.kind, elements(array)) == (kind, values)
+        assert repr(array) == f"<array of {len(values)} {Type(array.kind).name.lower()}>"
+        with pytest.raises(GgtokError, match="not numbers") if kind in (Type.ARRAY, Type.STRING) else nullcontext():
+            array.tobytes()
+    charsmap = metadata.get("a.bytes")
     assert isinstance(charsmap, Array)
-    assert charsmap.tobytes() == b"charsmap"
+    assert charsmap.raw() == charsmap.tobytes() == b"charsmap"
+    assert metadata.get("absent") is None
+    assert ("absent" in metadata, "t.bool" in metadata) == (False, True)
+    with pytest.raises(GgtokError, match="no key absent"):
+        metadata.raw("absent")
 
 
 @pytest.mark.parametrize("endianess", list(gguf.GGUFEndian))
@@ -142,26 +150,26 @@ def test_the_reference_reader_agrees_on_a_written_file(tmp_path: Path, endianess
 @pytest.mark.parametrize("path", shared_files("vocabs/*.gguf"))
 def test_the_reference_reader_agrees_on_a_shared_file(path: Path) -> None:
     if path.stat().st_size > 800_000:
-        metadata = Metadata.from_source(path)
-        assert metadata.read("tokenizer.ggml.model", "str")
-        assert metadata.read_array("tokenizer.ggml.tokens", Type.STRING)
+        metadata = read_metadata(path)
+        assert metadata.get("tokenizer.ggml.model")
+        assert metadata.get("tokenizer.ggml.tokens")
     else:
         agree(path)
 
 
 def agree(path: Path) -> None:
     fields = reference_reader(path).fields
-    metadata = Metadata.from_source(path)
-    assert list(metadata.entries) == [key for key in fields if not key.startswith("GGUF.")]
-    for key, entry in metadata.entries.items():
+    metadata = read_metadata(path)
+    assert list(metadata.entries()) == [key for key in fields if not key.startswith("GGUF.")]
+    for key, (kind, value) in metadata.entries().items():
         field = fields[key]
-        assert int(entry.type) == int(field.types[0])
-        if not isinstance(entry.value, Array):
-            assert entry.value == field.contents()
+        assert kind == int(field.types[0])
+        if not isinstance(value, Array):
+            assert value == field.contents()
         elif field.types[1] is gguf.GGUFValueType.STRING:
-            assert entry.value.strings().tolist() == [bytes(field.parts[i]) for i in field.data]
+            assert value.strings() == [bytes(field.parts[i]) for i in field.data]
         elif field.types[1] is not gguf.GGUFValueType.ARRAY:
-            assert entry.value.tolist() == [field.parts[i].tolist()[0] for i in field.data]
+            assert elements(value) == [field.parts[i].tolist()[0] for i in field.data]
         else:
             assert key in ("a.nested", "a.nested_strings")
 
@@ -169,7 +177,7 @@ def agree(path: Path) -> None:
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("version", [2, 3])
 def test_versions_and_byte_orders(version: int, order: str) -> None:
-    metadata = Metadata.from_source(
+    metadata = read_metadata(
         file(pair("a", Type.ARRAY, ["x", "yz"], order), pair("b", Type.INT16, -2, order), version=version, order=order)
     )
     assert (metadata.version, metadata.big_endian) == (version, order == ">")
@@ -177,26 +185,18 @@ def test_versions_and_byte_orders(version: int, order: str) -> None:
 
 
 def test_strings_need_not_be_utf8() -> None:
-    metadata = Metadata.from_source(file(pair(b"k\xff", Type.STRING, b"\xff\x00a"), pair("a", Type.ARRAY, [b"\xfe"])))
+    metadata = read_metadata(file(pair(b"k\xff", Type.STRING, b"\xff\x00a"), pair("a", Type.ARRAY, [b"\xfe"])))
     assert contents(metadata) == {"k\udcff": "\udcff\0a", "a": ["\udcfe"]}
-    assert metadata.read("k\udcff", "str") == "\udcff"
+    assert metadata.get("k\udcff") == "\udcff\0a"
 
 
 def with_names(**names: bytes) -> bytes:
     """The builtin `spm` vocabulary, with other strings in its file."""
     keys = {"model": "tokenizer.ggml.model", "pre": "tokenizer.ggml.pre"}
     keys |= {"name": "general.name", "architecture": "general.architecture"}
-    metadata = Metadata.from_source(SPM)
-    kept = [entry(metadata, key) for key in metadata.entries if key not in [keys[name] for name in names]]
+    metadata = read_metadata(SPM)
+    kept = [metadata.raw(key) for key in metadata.entries() if key not in [keys[name] for name in names]]
     return file(*kept, *(pair(keys[name], Type.STRING, value) for name, value in names.items()))
-
-
-def entry(metadata: Metadata, key: str) -> bytes:
-    value, kind = metadata.entries[key].value, metadata.entries[key].type
-    if not isinstance(value, Array):
-        return pair(key, kind, value)
-    head = packed(key, Type.STRING) + struct.pack("<iiQ", kind, value.type, value.count)
-    return head + metadata.data[value.start : value.end]
 
 
 NOT_UTF8 = [b"\xff", b"caf\xe9", b"a\xc3", b"\xed\xa0\x80", b"\x80\x81 phi", bytes(range(1, 256))]
@@ -292,55 +292,54 @@ SOURCES: dict[str, Callable[[bytes], Any]] = {
 @pytest.mark.parametrize("tail", [0, 5_000_000])
 @pytest.mark.parametrize("source", SOURCES)
 def test_sources(monkeypatch: pytest.MonkeyPatch, source: str, tail: int, first_read: int) -> None:
-    monkeypatch.setattr(_prefix, "FIRST_READ", first_read)
+    monkeypatch.setattr(_metadata, "FIRST_READ", first_read)
     data = SMALL + bytes(min(tail, 50_000) if source in ("dripping", "buffered", "strided") else tail)
-    metadata = Metadata.from_source(SOURCES[source](data))
+    metadata = read_metadata(SOURCES[source](data))
     assert metadata.data == SMALL
-    assert contents(metadata) == contents(Metadata.from_source(SMALL))
+    assert contents(metadata) == contents(read_metadata(SMALL))
 
 
 @pytest.mark.parametrize("first_read", [1, 1 << 24])
 def test_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, first_read: int) -> None:
-    monkeypatch.setattr(_prefix, "FIRST_READ", first_read)
+    monkeypatch.setattr(_metadata, "FIRST_READ", first_read)
     path = tmp_path / "små.gguf"
     path.write_bytes(b"ahead" + SMALL + b"behind")
     with path.open("rb") as buffered, path.open("rb", buffering=0) as raw:
         for stream in (buffered, raw):
             stream.seek(5)
-            assert Metadata.from_source(stream).data == SMALL
+            assert read_metadata(stream).data == SMALL
         with mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
             mapped.seek(5)
-            assert Metadata.from_source(mapped).data == SMALL
+            assert read_metadata(mapped).data == SMALL
     path.write_bytes(SMALL)
-    assert Metadata.from_source(path).data == Metadata.from_source(str(path)).data == SMALL
+    assert read_metadata(path).data == read_metadata(str(path)).data == SMALL
     reading, writing = os.pipe()
     os.write(writing, SMALL)
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
-        assert Metadata.from_source(pipe).data == SMALL
+        assert read_metadata(pipe).data == SMALL
 
 
 def test_what_is_no_source(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        Metadata.from_source(tmp_path / "absent")
+        read_metadata(tmp_path / "absent")
     with pytest.raises(IsADirectoryError):
-        Metadata.from_source(tmp_path)
+        read_metadata(tmp_path)
     with pytest.raises(TypeError, match="binary file"):
-        Metadata.from_source(io.StringIO("GGUF"))  # type: ignore[arg-type]
+        read_metadata(io.StringIO("GGUF"))  # type: ignore[arg-type]
     with pytest.raises(TypeError):
-        Metadata.from_source(5)  # type: ignore[arg-type]
+        read_metadata(5)  # type: ignore[arg-type]
 
 
 def test_tensors_are_never_read(tmp_path: Path) -> None:
     path = tmp_path / "large.gguf"
     path.write_bytes(SMALL)
     os.truncate(path, 5 << 30)
-    metadata = Metadata.from_source(path)
+    metadata = read_metadata(path)
     assert metadata.data == SMALL
-    assert len(metadata._buffer) == len(SMALL)
-    tokens = metadata.read_array("tokenizer.ggml.tokens", Type.STRING)
-    assert tokens is not None
-    assert tokens.tolist() == ["a", "", "What is LoRA?"]
+    tokens = metadata.get("tokenizer.ggml.tokens")
+    assert isinstance(tokens, Array)
+    assert tokens.strings() == [b"a", b"", b"What is LoRA?"]
 
 
 def test_the_first_shard_of_a_split_model(tmp_path: Path) -> None:
@@ -353,11 +352,11 @@ def test_the_first_shard_of_a_split_model(tmp_path: Path) -> None:
     writer.write_tensors_to_file()
     writer.close()
     data = (tmp_path / "model-00001-of-00002.gguf").read_bytes()
-    metadata = Metadata.from_source(data)
+    metadata = read_metadata(data)
     assert metadata.tensor_count == 1
-    assert metadata.scalars["split.count"] == 2
+    assert metadata.get("split.count") == 2
     assert metadata.size < len(data)
-    assert contents(Metadata.from_source(data[: metadata.size])) == contents(metadata)
+    assert contents(read_metadata(data[: metadata.size])) == contents(metadata)
 
 
 @pytest.mark.parametrize("drip", [False, True])
@@ -365,7 +364,7 @@ def test_every_cut(drip: bool) -> None:
     for size in range(len(SMALL)):
         cut = SMALL[:size]
         with pytest.raises(GGUFError, match=r"expected .*, found ") as caught:
-            Metadata.from_source(Dripping(cut) if drip else cut)
+            read_metadata(Dripping(cut) if drip else cut)
         error = caught.value
         assert error.offset is not None
         assert error.offset <= size
@@ -427,11 +426,11 @@ BAD: dict[str, tuple[bytes, str | None, int, str, str]] = {
 def test_refused(name: str) -> None:
     data, key, offset, expected, found = BAD[name]
     with pytest.raises(GGUFError) as caught:
-        Metadata.from_source(data)
+        read_metadata(data)
     error = caught.value
     assert (error.key, error.offset, error.expected, error.found) == (key, offset, expected, found)
     with pytest.raises(GGUFError):
-        Metadata.from_source(Dripping(data))
+        read_metadata(Dripping(data))
 
 
 def test_metadata_beyond_4_gib() -> None:
@@ -442,7 +441,7 @@ def test_metadata_beyond_4_gib() -> None:
             return super().read(size) or bytes(3)
 
     with pytest.raises(GGUFError, match="too large") as caught:
-        Metadata.from_source(Endless(data))
+        read_metadata(Endless(data))
     assert caught.value.offset == 49
 
 
@@ -469,7 +468,7 @@ DAMAGE = st.tuples(
 
 def outcome(source: Any) -> str:
     try:
-        return repr(contents(Metadata.from_source(source)))
+        return repr(contents(read_metadata(source)))
     except GGUFError as error:
         return f"refused: {error.expected is not None and error.found is not None}"
 
@@ -486,94 +485,50 @@ def test_noise_is_read_or_refused(noise: bytes, head: bytes) -> None:
     assert outcome(head + noise) != "refused: False"
 
 
-class TestRead:
-    metadata = Metadata.from_source(
-        file(
-            pair("s", Type.STRING, "gpt2\0junk"),
-            pair("u", Type.UINT32, 7),
-            pair("i", Type.INT32, 7),
-            pair("b", Type.BOOL, True),
-            pair("f", Type.FLOAT32, 0.5),
-            pair("a", Type.ARRAY, ["x"]),
-        )
-    )
-
-    def test_values(self) -> None:
-        read = self.metadata.read
-        assert (read("s", "str"), read("u", "u32"), read("b", "bool"), read("f", "f32")) == ("gpt2", 7, True, 0.5)
-        assert read("absent", "str") is None
-        assert self.metadata.scalars == {"s": "gpt2\0junk", "u": 7, "i": 7, "b": True, "f": 0.5}
-
-    @pytest.mark.parametrize(
-        ("key", "kind", "expected", "found"),
-        [("i", "u32", "uint32", "int32"), ("u", "bool", "bool", "uint32"), ("a", "str", "string", "array of string")],
-    )
-    def test_wrong_types(self, key: str, kind: Any, expected: str, found: str) -> None:
-        with pytest.raises(GGUFError) as caught:
-            self.metadata.read(key, kind)
-        error = caught.value
-        assert (error.key, error.expected, error.found) == (key, expected, found)
-        assert error.offset == self.metadata.entries[key].offset
-
-    def test_arrays(self) -> None:
-        array = self.metadata.read_array("a", Type.STRING)
-        assert array is not None
-        assert repr(array) == "<array of 1 string>"
-        assert self.metadata.read_array("absent", Type.STRING) is None
-        for key, found in (("a", "array of string"), ("u", "uint32")):
-            with pytest.raises(GGUFError, match=f"expected array of int32 or float32, found {found}"):
-                self.metadata.read_array(key, Type.INT32, Type.FLOAT32)
-        with pytest.raises(TypeError, match="does not hold numbers"):
-            array.tobytes()
-
-    def test_overrides(self, caplog: pytest.LogCaptureFixture) -> None:
-        overrides: dict[str, str | int | float | bool] = {
-            "s": "qwen2",
-            "u": -1,
-            "i": 2**32 + 5,
-            "new": True,
-            "f": 0.1,
-            "a": "ignored by arrays",
-        }
-        metadata = Metadata.from_source(self.metadata.data, overrides)
-        assert metadata.read("s", "str") == "qwen2"
-        assert metadata.read("u", "u32") == 2**32 - 1
-        assert metadata.read("i", "u32") == 5
-        assert metadata.read("new", "bool") is True
-        assert metadata.read("f", "f32") == np.float32(0.1)
-        assert metadata.read_array("a", Type.STRING) is not None
-        assert metadata.scalars["new"] is True
-        assert not caplog.records
-
-    @pytest.mark.parametrize(
-        ("key", "kind", "value", "result"),
-        [
-            ("u", "u32", True, 7),
-            ("b", "bool", 0, True),
-            ("f", "f32", 3, 0.5),
-            ("s", "str", 1, "gpt2"),
-            ("absent", "u32", "1", None),
-        ],
-    )
-    def test_overrides_of_another_type(
-        self, caplog: pytest.LogCaptureFixture, key: str, kind: Any, value: Any, result: object
-    ) -> None:
-        metadata = Metadata.from_source(self.metadata.data, {key: value})
-        with caplog.at_level(logging.WARNING, "ggtok"):
-            assert metadata.read(key, kind) == result
-        assert f"the override of {key} is ignored" in caplog.text
-
-    def test_what_is_no_override(self) -> None:
-        with pytest.raises(TypeError, match="the override of s must be"):
-            Metadata.from_source(self.metadata.data, {"s": b"bytes"})  # type: ignore[dict-item]
-        assert Metadata.from_source(self.metadata.data, {"f": 1e300}).read("f", "f32") == float("inf")
+def test_values_are_read_as_in_c() -> None:
+    """A string ends at its first NUL, and an integer that replaces one keeps its lowest 32 bits."""
+    assert Tokenizer.from_gguf(SPM, overrides={"tokenizer.ggml.model": "llama\0junk"}).vocab.kind == "spm"
+    for value, id in ((5, 5), (2**32 + 7, 7), (-(2**32) + 9, 9), (10**40 * 2**32 + 3, 3)):
+        tokenizer = Tokenizer.from_gguf(SPM, overrides={"tokenizer.ggml.bos_token_id": value})
+        assert tokenizer.vocab.bos_id == id
+        assert tokenizer.metadata["tokenizer.ggml.bos_token_id"] == value
 
 
-def test_string_array() -> None:
-    tokens = Metadata.from_source(SMALL).read_array("tokenizer.ggml.tokens", Type.STRING)
-    assert tokens is not None
-    strings = tokens.strings()
-    assert (len(strings), strings[0], strings[-1], strings.end) == (3, b"a", b"What is LoRA?", tokens.end)
-    for index in (3, -4, 2**62, -(2**62)):
-        with pytest.raises(IndexError):
-            strings[index]
+@pytest.mark.parametrize(
+    ("name", "kind", "value", "expected", "found"),
+    [
+        ("tokenizer.ggml.bos_token_id", Type.INT32, 7, "uint32", "int32"),
+        ("tokenizer.ggml.add_bos_token", Type.UINT32, 1, "bool", "uint32"),
+        ("tokenizer.ggml.model", Type.ARRAY, ["llama"], "string", "array of string"),
+        ("tokenizer.ggml.scores", Type.ARRAY, ["1"], "array of float32 or int32", "array of string"),
+        ("tokenizer.ggml.tokens", Type.UINT32, 1, "array of string", "uint32"),
+    ],
+)
+def test_wrong_types(name: str, kind: Type, value: object, expected: str, found: str) -> None:
+    metadata = read_metadata(SPM)
+    kept = [metadata.raw(key) for key in metadata.entries() if key != name]
+    with pytest.raises(GGUFError, match="wrong type") as caught:
+        Tokenizer.from_gguf(file(*kept, pair(name, kind, value)))
+    error = caught.value
+    assert (error.key, error.expected, error.found) == (name, expected, found)
+    assert error.offset == len(file(*kept)) + 12 + len(name)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "found"),
+    [
+        ("tokenizer.ggml.bos_token_id", True, "bool, not int"),
+        ("tokenizer.ggml.add_bos_token", 0, "int, not bool"),
+        ("tokenizer.ggml.model", 1, "int, not str"),
+        ("tokenizer.ggml.eos_token_id", "1", "str, not int"),
+    ],
+)
+def test_overrides_of_another_type(caplog: pytest.LogCaptureFixture, key: str, value: Any, found: str) -> None:
+    with caplog.at_level(logging.WARNING, "ggtok"):
+        assert Tokenizer.from_gguf(SPM, overrides={key: value}) == Tokenizer.from_gguf(SPM)
+    assert f"the override of {key} has no effect: it is {found}" in caplog.text
+
+
+def test_what_is_no_override() -> None:
+    with pytest.raises(TypeError, match="the override of s must be"):
+        read_metadata(SMALL, {"s": b"bytes"})  # type: ignore[dict-item]

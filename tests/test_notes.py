@@ -17,7 +17,7 @@ NORMAL, CONTROL, UNKNOWN = TokenType.NORMAL, TokenType.CONTROL, TokenType.UNKNOW
 
 def explain(tokenizer: Tokenizer, text: str, **flags: bool) -> dict[str, Any]:
     options = {"add_special": True, "parse_special": False, "continues": False} | flags
-    raw = _ggtok.explain(tokenizer, tokenizer._merges(), text, *options.values())
+    raw = _ggtok.explain(tokenizer, text, *options.values())
     trace: dict[str, Any] = json.loads(raw.json())
     return trace
 
@@ -213,7 +213,7 @@ def test_004_pieces_that_are_tokens_skip_the_merges(bpe: Tokenizer) -> None:
 
 def test_004_a_merge_by_rank(bpe: Tokenizer) -> None:
     """The pairs of a piece and their ranks are the places of the rules in the file."""
-    rules = [rule.decode() for rule in (bpe._merges() or [])]  # type: ignore[union-attr]
+    rules = [rule.decode() for rule in _ggtok.merges(bpe)]
     merging = steps(explain(bpe, TEXT))["pieces"][2]["merging"]
     assert [symbol["text"] for symbol in merging["symbols"]] == ["Ġ", "L", "o", "R", "A"]
     bigrams = merging["queue"] + [bigram for pop in merging["pops"] for bigram in pop["added"]]

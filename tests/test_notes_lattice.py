@@ -17,7 +17,7 @@ from oracles import unigram
 def trace(tokenizer: Tokenizer, text: str | bytes, **options: bool) -> Any:
     """The trace of a text, without special tokens if not asked for."""
     flags = {"add_special": False, "parse_special": False, "continues": False} | options
-    return json.loads(_ggtok.explain(tokenizer, None, text, *flags.values()).json())
+    return json.loads(_ggtok.explain(tokenizer, text, *flags.values()).json())
 
 
 def steps(tokenizer: Tokenizer, text: str | bytes, **options: bool) -> Any:

@@ -11,10 +11,12 @@ from typing import Any
 
 import gguf
 import pytest
-from conftest import shared_files
+from conftest import elements, shared_files
 from ggtok import DependencyError, GgtokError, GGUFError, TokenIndexError, Tokenizer, VocabularyError
 from ggtok._convert.gguf import Packed, Typed, gguf_bytes
-from ggtok._gguf import Array, Metadata, Type
+from ggtok._ggtok import Array
+from ggtok._keys import Type
+from ggtok._metadata import read_metadata
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,10 +48,10 @@ def written(tokenizer: Tokenizer, **edits: Any) -> bytes:
 
 
 def contents(data: bytes) -> dict[str, object]:
-    entries = Metadata.from_source(data).entries
+    entries = read_metadata(data).entries().items()
     return {
-        key: (entry.value.type, entry.value.tolist()) if isinstance(entry.value, Array) else (entry.type, entry.value)
-        for key, entry in entries.items()
+        key: (value.kind, elements(value)) if isinstance(value, Array) else (kind, value)
+        for key, (kind, value) in entries
     }
 
 

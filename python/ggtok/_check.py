@@ -11,22 +11,17 @@ from typing import NamedTuple
 
 from . import _ggtok
 from ._findings import Finding, warn_of
-from ._gguf import Array
+from ._ggtok import Array
+from ._keys import GGML, PRE, SPECIAL, read_types
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Literal, TypeAlias
 
-    from ._gguf import Entry
     from ._tokenizer import Tokenizer
 
     Check: TypeAlias = Callable[[Tokenizer], Iterator[Finding]]
-
-GGML = "tokenizer.ggml."
-PRE = GGML + "pre"
-SCALARS = {f"{GGML}model": "str", PRE: "str", "general.name": "str", "general.architecture": "str"}
-"""Keys that are read besides flags, special tokens and the size of the vocabulary, with their types."""
 
 NOT_IN_UTF8 = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))
 """The bytes that no UTF-8 text has."""
@@ -43,10 +38,14 @@ def check(tokenizer: Tokenizer) -> list[Finding]:
 
 def warn(tokenizer: Tokenizer) -> None:
     """Warns of errors that are cheap to find."""
+    import logging
+
     for check in AT_LOAD:
         for finding in check(tokenizer):
-            # The reader of metadata logs overrides of another type itself.
-            if finding.severity == "error" and finding.code != "override-type":
+            if finding.code == "override-type":
+                # As llama.cpp does.
+                logging.getLogger("ggtok").warning("%s", finding.message)
+            elif finding.severity == "error":
                 warn_of(finding)
 
 
@@ -79,10 +78,6 @@ def _origin(tokenizer: Tokenizer) -> Origin | None:
     return next((origin for origin, found in zip(ORIGINS, is_it, strict=True) if found), None)
 
 
-def _entry(tokenizer: Tokenizer, key: str) -> Entry | None:
-    return tokenizer._metadata.entries.get(key)
-
-
 def _is_byte_level(tokenizer: Tokenizer) -> bool:
     return tokenizer.vocab.model in ("gpt2", "hybriddna") and not tokenizer.vocab.settings["escape_whitespaces"]
 
@@ -99,8 +94,7 @@ def _pre(tokenizer: Tokenizer) -> Iterator[Finding]:
         return
     given, origin = tokenizer._metadata.overrides.get(PRE), _origin(tokenizer)
     if not isinstance(given, str):
-        entry = _entry(tokenizer, PRE)
-        given = "" if entry is None else str(entry.value)
+        given = str(tokenizer._metadata.get(PRE) or "")
     right = origin and f'its tokens are those of {origin.name}: open it with overrides={{"{PRE}": "{origin.pre}"}}'
     if not given.partition("\0")[0]:
         message = "the file names no pre-tokenizer: the default is used, and the ids may differ from the model's"
@@ -144,30 +138,22 @@ def _overrides(tokenizer: Tokenizer) -> Iterator[Finding]:
     overrides = tokenizer._metadata.overrides
     if not overrides:
         return
-    types = _read_types(tokenizer)
+    types = read_types(tokenizer.metadata.get("general.architecture", ""))
     for key, value in overrides.items():
-        entry, expected = _entry(tokenizer, key), types.get(key)
-        if entry is not None and isinstance(entry.value, Array):
+        old, expected = tokenizer._metadata.get(key), types.get(key)
+        if isinstance(old, Array):
             message = f"the override of {key} has no effect: the value is an array"
             yield Finding("override-array", "error", message, "leave it out, or convert the model again", key)
         elif expected is not None and type(value).__name__ != expected:
             message = f"the override of {key} has no effect: it is {type(value).__name__}, not {expected}"
             yield Finding("override-type", "error", message, f"give it as {expected}", key)
-        elif expected is None and entry is None and not key.startswith("tokenizer.chat_template"):
+        elif expected is None and old is None and not key.startswith("tokenizer.chat_template"):
             from difflib import get_close_matches
 
-            near = get_close_matches(key, [*types, *tokenizer._metadata.entries], 1)
+            near = get_close_matches(key, [*types, *tokenizer._metadata.entries()], 1)
             advice = f"did you mean {near[0]}?" if near else "leave it out"
             message = f"the override of {key} has no effect: neither the file nor ggtok has such a key"
             yield Finding("override-unknown", "error" if key.startswith("tokenizer.") else "note", message, advice, key)
-
-
-def _read_types(tokenizer: Tokenizer) -> dict[str, str]:
-    """The Python type of every key that a tokenizer is made from."""
-    from ._tokenizer import _FLAGS, _SPECIAL
-
-    types = SCALARS | {GGML + key: "int" for key in _SPECIAL.values()} | {GGML + key: "bool" for key in _FLAGS.values()}
-    return types | {f"{tokenizer.metadata.get('general.architecture', '')}.vocab_size": "int"}
 
 
 def _ends(tokenizer: Tokenizer) -> Iterator[Finding]:
@@ -187,9 +173,8 @@ def _unknown(tokenizer: Tokenizer) -> Iterator[Finding]:
 
 
 def _out_of_range(tokenizer: Tokenizer) -> Iterator[Finding]:
-    from ._tokenizer import _SPECIAL
 
-    for slot, key in _SPECIAL.items():
+    for slot, key in SPECIAL.items():
         id = tokenizer.metadata.get(GGML + key)
         if type(id) is int and id & 0xFFFFFFFF >= len(tokenizer.vocab):
             message = f"the {slot} id {id & 0xFFFFFFFF} is out of range: ignored"
@@ -256,17 +241,15 @@ def _bytes(tokenizer: Tokenizer) -> Iterator[Finding]:
 
 
 def _merges(tokenizer: Tokenizer) -> Iterator[Finding]:
-    vocab, merges = tokenizer.vocab, tokenizer._merges()
+    vocab, merges = tokenizer.vocab, _ggtok.merges(tokenizer)
     if vocab.kind not in ("bpe", "spm") or vocab.model == "hybriddna":
         return
     advice = "if a merge is missing the ids are wrong: compare the file with the model's own tokenizer"
-    unmade = [] if vocab.settings["ignore_merges"] else _ggtok.unmade_tokens(tokenizer, merges)
+    unmade = [] if vocab.settings["ignore_merges"] else _ggtok.unmade_tokens(tokenizer)
     if unmade:
         message = f"{_shown(tokenizer, unmade)} can never come out of a text: no merge makes them"
         yield Finding("tokens-unmade", "note", message, advice, f"{GGML}tokens", tuple(unmade))
-    if merges is None:
-        return
-    idle = _ggtok.idle_merges(tokenizer, merges)
+    idle = _ggtok.idle_merges(tokenizer)
     if idle:
         shown = ", ".join(repr(merges[rank].decode("utf-8", "replace")) for rank in idle[:NUM_SHOWN])
         message = f"{len(idle)} merges ({shown}{', ...' * (len(idle) > NUM_SHOWN)}) make a text that is no token"

@@ -213,7 +213,7 @@ def _tokens(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
 
 
 def _merges(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
-    rules = [[] if (merges := side._merges()) is None else merges.tolist() for side in (a, b)]
+    rules = [_ggtok.merges(side) for side in (a, b)]
     found.merges_differ = rules[0] != rules[1]
     found.merges_added, found.merges_removed, found.merges_moved = [], [], []
     if rules[0] == rules[1]:

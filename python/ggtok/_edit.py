@@ -20,7 +20,7 @@ from ._convert.edits import entries
 from ._convert.gguf import Packed, Typed, packed
 from ._convert.tensors import Tensors, aligned, copy
 from ._files import check_target, replacing
-from ._prefix import MAX_BYTES
+from ._metadata import MAX_BYTES
 from ._tokenizer import Tokenizer
 from .errors import GgtokError
 
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import BinaryIO
 
-    from ._gguf import Metadata, Scalar
+    from ._ggtok import Metadata
+    from ._metadata import Scalar
 
 DESCRIBE_TENSORS = re.compile(r"general\.(alignment|architecture)|split\..*")
 """Keys that say where tensors are and how they are read."""
@@ -246,10 +247,10 @@ def _check_key(old: Metadata, key: str, value: object) -> None:
     """Refuses keys that belong to the tensors, and the removal of one that is not there."""
     if isinstance(key, str) and DESCRIBE_TENSORS.fullmatch(key):
         raise GgtokError(f"{key} cannot be changed: it says where the tensors are or how they are read")
-    if value is None and key not in old.entries:
+    if value is None and key not in old:
         import difflib
 
-        near = difflib.get_close_matches(str(key), old.entries, 3, 0.4)
+        near = difflib.get_close_matches(str(key), old.entries(), 3, 0.4)
         raise GgtokError(
             f"there is no key {key!r} to remove" + (f": the nearest are {', '.join(near)}" if near else "")
         )
@@ -257,7 +258,7 @@ def _check_key(old: Metadata, key: str, value: object) -> None:
 
 def _parts(path: str, metadata: Metadata) -> list[str]:
     """The paths of all parts of a file: itself alone unless it is split."""
-    count = metadata.scalars.get("split.count", 1)
+    count = metadata.get("split.count")
     if not isinstance(count, int) or count < 2:
         return [path]
     parts = _targets(path, count)

@@ -6,7 +6,7 @@ import os
 import stat
 from contextlib import contextmanager
 
-from ._prefix import MAX_BYTES, Prefix
+from ._metadata import MAX_BYTES, Prefix
 from .errors import GgtokError
 
 TYPE_CHECKING = False
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import BinaryIO, Protocol, TypeAlias
 
-    from ._prefix import Source
+    from ._metadata import Source
 
     class SupportsWrite(Protocol):
         """A binary file, or anything else that is written to like one."""

@@ -23,13 +23,14 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 __all__ = [
+    "Array",
     "Buffer",
     "Encoding",
     "FlatBatch",
+    "Metadata",
     "RawTrace",
     "StreamDecoder",
     "StreamEncoder",
-    "StringArray",
     "Tokenizer",
     "Trainer",
     "__version__",
@@ -52,6 +53,7 @@ __all__ = [
     "ids_with_prefix",
     "import_numpy",
     "loader_texts",
+    "merges",
     "models",
     "parting",
     "pieces",
@@ -59,7 +61,6 @@ __all__ = [
     "scores",
     "set_cache_limit",
     "special_keys",
-    "string_array",
     "texts",
     "unmade_tokens",
 ]
@@ -74,23 +75,7 @@ _Parts: TypeAlias = Iterable[tuple[_Text, bool]]
 class Tokenizer:
     """A vocabulary and its algorithm: the base class of `ggtok.Tokenizer`, which says how to make one."""
 
-    def __new__(
-        cls,
-        model: bytes,
-        *,
-        pre: bytes | None,
-        tokens: StringArray | None,
-        scores: bytes | None,
-        int_scores: bool,
-        token_types: bytes | None,
-        merges: StringArray | None,
-        charsmap: bytes | None,
-        vocab_size: int | None,
-        special: dict[str, int],
-        flags: dict[str, bool],
-        name: bytes,
-        architecture: bytes,
-    ) -> Self: ...
+    def __new__(cls, metadata: Metadata) -> Self: ...
     def encode(
         self, text: _Text, *, add_special: bool = True, parse_special: bool = False, continues: bool = False
     ) -> list[int]:
@@ -656,17 +641,79 @@ class StreamEncoder:
         """
 
 @final
-class StringArray:
-    """The strings of one GGUF array, as positions in the bytes of the file."""
+class Metadata:
+    """The keys and values of a GGUF file, with overrides."""
+
+    @staticmethod
+    def read(data: bytes, total: int | None, overrides: dict[str, str | int | float | bool]) -> Metadata | int:
+        """Reads the metadata at the start of a file.
+
+        Args:
+            data: The file's first bytes.
+            total: The length of the file; `None` while it is not known.
+            overrides: Values that replace those of the file: `str`, `int`, `float` or `bool`.
+
+        Returns:
+            The metadata, or how many bytes of the file are needed at least.
+
+        Raises:
+            GGUFError: The bytes are not sound GGUF.
+        """
 
     @property
-    def end(self) -> int:
-        """The byte offset of the array's end."""
+    def data(self) -> bytes:
+        """The file from its first byte to the end of the last value: a source of equal metadata."""
+
+    @property
+    def overrides(self) -> dict[str, str | int | float | bool]:
+        """The overrides as they were given."""
+
+    @property
+    def size(self) -> int:
+        """Bytes from the start of the file to the end of the last value."""
+
+    @property
+    def big_endian(self) -> bool:
+        """Whether numbers have their highest byte first."""
+
+    @property
+    def version(self) -> int:
+        """The version of the format: 2 or 3."""
+
+    @property
+    def tensor_count(self) -> int:
+        """The number of tensors after the metadata."""
+
+    def entries(self) -> dict[str, tuple[int, str | int | float | bool | Array]]:
+        """All keys in the order of the file, each with the type of its value, numbered as in the file, and the value as
+        `get` returns it. A surrogate stands for each byte of a string that is not UTF-8.
+        """
+
+    def get(self, key: str) -> str | int | float | bool | Array | None:
+        """The value that the file has for a key: a number, a `str`, a `bool` or an `Array`. `None` if it has none."""
+
+    def raw(self, key: str) -> bytes:
+        """A key and its value as they stand in the file. Raises `GgtokError` if it is not there."""
+
+    def __contains__(self, key: object, /) -> bool: ...
+
+@final
+class Array:
+    """An array of a GGUF file, which stays where it is."""
+
+    @property
+    def kind(self) -> int:
+        """The type of the elements, numbered as in the file."""
 
     def __len__(self) -> int: ...
-    def __getitem__(self, index: int, /) -> bytes: ...
-    def tolist(self) -> list[bytes]:
-        """All strings as bytes objects."""
+    def strings(self) -> list[bytes] | None:
+        """The elements of an array of strings, as bytes; `None` for another array."""
+
+    def raw(self) -> bytes:
+        """The elements as in the file, in its byte order."""
+
+    def tobytes(self) -> bytes:
+        """The elements of an array of numbers in little-endian byte order."""
 
 @final
 class Buffer:
@@ -771,14 +818,6 @@ class _Family(TypedDict):
     byte_encode: bool
 
 def _encoding(ids: bytes, offsets: bytes) -> Encoding: ...
-def string_array(data: bytes | bytearray, offset: int, count: int, big_endian: bool) -> StringArray:
-    """Finds the `count` strings of a GGUF array whose first length is at `data[offset]`.
-
-    Raises `EOFError(index, offset, needed, left)` if `data` ends too early: string `index` needs `needed` bytes at
-    `offset`, and `left` are there. Raises `OverflowError(index, offset, length)` if a string is longer than llama.cpp
-    allows, or `data` is larger than 4 GiB (then with `index` and `offset` 0).
-    """
-
 def cache_limit() -> int:
     """How much memory the caches of each thread take at most, in bytes: 64 MiB unless `set_cache_limit` changed it.
 
@@ -878,10 +917,13 @@ def id_of_piece(tokenizer: Tokenizer, piece: bytes) -> int | None:
 def ids_with_prefix(tokenizer: Tokenizer, prefix: bytes) -> list[int]:
     """The ids of all tokens whose pieces start with these bytes, in the order of the pieces."""
 
-def unmade_tokens(tokenizer: Tokenizer, merges: StringArray | None) -> list[int]:
+def merges(tokenizer: Tokenizer) -> list[bytes]:
+    """The merges of a byte-pair vocabulary as in its file: two texts with a space between. Empty for other kinds."""
+
+def unmade_tokens(tokenizer: Tokenizer) -> list[int]:
     """The normal tokens that no merge makes."""
 
-def idle_merges(tokenizer: Tokenizer, merges: StringArray) -> list[int]:
+def idle_merges(tokenizer: Tokenizer) -> list[int]:
     """The ranks of the merges whose result is no token."""
 
 def count_words(text: str) -> int:
@@ -907,13 +949,12 @@ class RawTrace:
 
 def explain(
     tokenizer: Tokenizer,
-    merges: StringArray | None,
     argument: object,
     add_special: bool,
     parse_special: bool,
     continues: bool,
 ) -> RawTrace:
-    """Encodes a text in the textbook way and keeps every step. `merges` are the rules of the tokenizer's file."""
+    """Encodes a text in the textbook way and keeps every step."""
 
 def explain_trie(words: Iterable[str | ReadableBuffer], queries: Iterable[str | ReadableBuffer]) -> str:
     """The double array of a few words, built word by word, walked and packed, as JSON."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 from operator import index as as_int
+from types import MappingProxyType
 
 from . import _ggtok
 from ._batch import Batch
@@ -12,10 +13,10 @@ from ._chat import ChatMethods
 from ._check import warn
 from ._chunks import Chunk, split_all, stripped
 from ._convert import ConvertMethods
-from ._gguf import Metadata, Type, to_bytes
-from ._prefix import name_of
+from ._ggtok import Array
+from ._metadata import name_of, read_metadata
 from ._vocab import Vocab
-from .errors import GgtokError, GGUFError
+from .errors import GgtokError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
     from ._explain.trace import Trace
     from ._findings import Finding
-    from ._gguf import Array, Scalar
-    from ._prefix import Source
+    from ._metadata import Scalar, Source
 
     Text: TypeAlias = str | ReadableBuffer
 
@@ -44,20 +44,11 @@ if TYPE_CHECKING:
 
 BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
 
-BYTE_PAIR = ("gpt2", "hybriddna", "whitespace", "gemma4")
-"""The values of `tokenizer.ggml.model` that have merges and a pre-tokenizer."""
-
 MAX_THREADS = 1 << 16
 """Far more threads than any machine has cores."""
 
 READ_SIZE = 1 << 20
 """How much of a file is counted at once: more gains nothing."""
-
-_SPECIAL = _ggtok.special_keys()
-"""The keys of special tokens by the core's name for them."""
-
-_FLAGS = _ggtok.flag_keys()
-"""The keys of flags by the core's name for them."""
 
 
 class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
@@ -81,7 +72,7 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
     __slots__ = ("__weakref__", "_digest", "_metadata", "_source", "vocab")
 
     _digest: bytes | None
-    _metadata: Metadata
+    _metadata: _ggtok.Metadata
     _source: str | None
     """The path of the file that it was made from, if there is one: no call replaces that unasked."""
     vocab: Vocab
@@ -117,7 +108,7 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
         False
         """
         try:
-            return cls._of(Metadata.from_source(source, overrides), name_of(source))
+            return cls._of(read_metadata(source, overrides), name_of(source))
         except GgtokError as error:
             error.path = name_of(source)
             raise
@@ -137,9 +128,8 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
         return cls.from_gguf(os.path.join(os.path.dirname(__file__), "vocabularies", f"{name}.gguf"))
 
     @classmethod
-    def _of(cls, metadata: Metadata, path: str | None) -> Self:
-        core: dict[str, Any] = _definition(metadata)
-        self = super().__new__(cls, core.pop("model"), **core)
+    def _of(cls, metadata: _ggtok.Metadata, path: str | None) -> Self:
+        self = super().__new__(cls, metadata)
         path = None if path is None else os.path.abspath(path)
         for name, value in (("_metadata", metadata), ("_digest", None), ("_source", path), ("vocab", Vocab(self))):
             object.__setattr__(self, name, value)
@@ -161,7 +151,9 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
         >>> ggtok.Tokenizer.builtin("bpe").metadata["tokenizer.ggml.model"]
         'gpt2'
         """
-        return self._metadata.scalars
+        entries = self._metadata.entries().items()
+        scalars = {key: value for key, (_, value) in entries if not isinstance(value, Array)}
+        return MappingProxyType(scalars | self._metadata.overrides)
 
     @property
     def vocab_size(self) -> int:
@@ -319,9 +311,6 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
         from ._explain.trace import explain
 
         return explain(self, text, add_special, parse_special, continues)
-
-    def _merges(self) -> _ggtok.StringArray | None:
-        return _merges(self._metadata, self.vocab.model)
 
     def split(
         self,
@@ -494,11 +483,9 @@ class Tokenizer(ChatMethods, ConvertMethods, _ggtok.Tokenizer):
             from hashlib import blake2b
 
             digest = blake2b(self._canonical_bytes(), digest_size=16)
-            merges = self._merges()
-            if merges is not None:
-                texts = merges.tolist()
-                digest.update(array("Q", map(len, texts)))
-                digest.update(b"".join(texts))
+            merges = _ggtok.merges(self)
+            digest.update(array("Q", map(len, merges)))
+            digest.update(b"".join(merges))
             object.__setattr__(self, "_digest", digest.digest())
         return self._digest  # type: ignore[return-value]
 
@@ -555,63 +542,3 @@ def _cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:
         return os.cpu_count() or 1
-
-
-def _definition(metadata: Metadata) -> dict[str, object]:
-    """The arguments of the core, read by llama.cpp's rules."""
-    model = metadata.read("tokenizer.ggml.model", "str")
-    if model is None:
-        raise GGUFError("the file names no tokenizer", key="tokenizer.ggml.model", expected="a key of this name")
-    pre = metadata.read("tokenizer.ggml.pre", "str")
-    architecture = metadata.read("general.architecture", "str") or ""
-
-    def array(key: str, *types: Type) -> Array | None:
-        return metadata.read_array(f"tokenizer.ggml.{key}", *types)
-
-    def raw(array: Array | None) -> bytes | None:
-        return None if array is None else array.tobytes()
-
-    definition: dict[str, object] = {
-        "model": to_bytes(model),
-        "pre": None if pre is None else to_bytes(pre),
-        "tokens": None,
-        "scores": None,
-        "int_scores": False,
-        "token_types": None,
-        "merges": None,
-        "charsmap": None,
-        "vocab_size": metadata.read(f"{architecture}.vocab_size", "u32"),
-        "special": {},
-        "flags": {},
-        "name": to_bytes(metadata.read("general.name", "str") or ""),
-        "architecture": to_bytes(architecture),
-    }
-    if model in ("none", "no_vocab"):
-        return definition
-    if model in BYTE_PAIR:
-        definition["merges"] = _merges(metadata, model)
-    if model == "t5":
-        definition["charsmap"] = raw(array("precompiled_charsmap", Type.INT8, Type.UINT8))
-    tokens = array("tokens", Type.STRING)
-    scores = array("scores", Type.FLOAT32, Type.INT32)
-    definition["tokens"] = None if tokens is None else tokens.strings()
-    definition["scores"] = raw(scores)
-    definition["int_scores"] = scores is not None and scores.type is Type.INT32
-    definition["token_types"] = raw(array("token_type", Type.INT32))
-    definition["special"] = _present(
-        {slot: metadata.read(f"tokenizer.ggml.{key}", "u32") for slot, key in _SPECIAL.items()}
-    )
-    definition["flags"] = _present(
-        {flag: metadata.read(f"tokenizer.ggml.{key}", "bool") for flag, key in _FLAGS.items()}
-    )
-    return definition
-
-
-def _merges(metadata: Metadata, model: str) -> _ggtok.StringArray | None:
-    """The merges of a byte-pair vocabulary; other models do not read them."""
-    merges = metadata.read_array("tokenizer.ggml.merges", Type.STRING) if model in BYTE_PAIR else None
-    return None if merges is None else merges.strings()
-
-
-def _present(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from . import _ggtok
 from ._convert.gguf import Packed, gguf_bytes, import_gguf
 from ._findings import Finding, warn_of
+from ._keys import SPECIAL
 from ._texts import one_of, paths, refuse_lone, watched
 from ._tokenizer import Tokenizer, _num_threads, _size
 from ._vocab import KINDS_OF_LLAMA_CPP
@@ -225,7 +226,7 @@ def train(
     import_gguf()  # before the work that would be lost without it
     chosen: dict[str, Any] = DEFAULTS[kind] | settings
     roles = dict(_ROLES[kind] if special is None else special)
-    keys = _ggtok.special_keys()
+    keys = SPECIAL
     for role in roles:
         if role not in keys:
             raise TrainingError(f"special: there is no role {role!r}, only {', '.join(sorted(keys))}")

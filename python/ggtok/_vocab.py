@@ -219,9 +219,7 @@ class Vocab(Sequence[Token]):
         >>> ggtok.Tokenizer.builtin("bpe").vocab.merges[6000]
         ('ar', 'g')
         """
-        merges = self._core._merges()  # type: ignore[attr-defined]
-        rules = [] if merges is None else merges.tolist()
-        return [_sides(rule.decode("utf-8", "surrogateescape")) for rule in rules]
+        return [_sides(rule.decode("utf-8", "surrogateescape")) for rule in _ggtok.merges(self._core)]
 
     def id_of_piece(self, piece: str | bytes) -> int | None:
         r"""The id of the token whose piece is exactly these bytes, or `None` if there is none.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 from operator import index as as_int
 
-from .._check import GGML, _read_types
-from .._gguf import Array, Type, to_bytes
-from .._tokenizer import _FLAGS, _SPECIAL
+from .._ggtok import Array
+from .._keys import FLAGS, GGML, SPECIAL, Type, read_types
+from .._metadata import to_bytes
 from .._vocab import TokenAttribute
 from ..errors import GgtokError, TokenIndexError, VocabularyError
 from .gguf import Packed, Typed
@@ -16,7 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from .._gguf import Metadata, Scalar
+    from .._ggtok import Metadata
+    from .._metadata import Scalar
     from .._tokenizer import Tokenizer
 
     Entries = dict[str, Typed | Packed]
@@ -67,15 +68,15 @@ def entries(
 
     edits: dict[str, Scalar | None] = {}
     for slot, token in special.items():
-        _known(slot, set(_SPECIAL) - set(ALIASES.values()), "special token")
-        edits[GGML + _SPECIAL[slot]] = None if token is None else _id(tokenizer, places, slot, token)
+        _known(slot, set(SPECIAL) - set(ALIASES.values()), "special token")
+        edits[GGML + SPECIAL[slot]] = None if token is None else _id(tokenizer, places, slot, token)
         if slot in ALIASES:
-            edits[GGML + _SPECIAL[ALIASES[slot]]] = None
+            edits[GGML + SPECIAL[ALIASES[slot]]] = None
     for flag, is_set in flags.items():
-        _known(flag, _FLAGS, "flag")
+        _known(flag, FLAGS, "flag")
         if is_set is not None and not isinstance(is_set, bool):
             raise TypeError(f"the flag {flag} must be True, False or None, not {type(is_set).__name__}")
-        edits[GGML + _FLAGS[flag]] = is_set
+        edits[GGML + FLAGS[flag]] = is_set
     texts = {"tokenizer.chat_template": chat_template, "general.name": name}
     edits |= {key: text for key, text in texts.items() if text is not None}
     twice = edits.keys() & metadata.keys()
@@ -88,17 +89,17 @@ def entries(
 
 def key_types(tokenizer: Tokenizer) -> dict[str, Type]:
     """The types of all keys that are single values and known."""
-    types = {key: _TYPES[kind] for key, kind in _read_types(tokenizer).items()}
+    read = read_types(tokenizer.metadata.get("general.architecture", ""))
+    types = {key: _TYPES[kind] for key, kind in read.items()}
     return types | {"tokenizer.chat_template": Type.STRING}
 
 
 def source(metadata: Metadata, types: Mapping[str, Type], every_key: bool = False) -> Entries:
     """What a file says about its tokenizer, or all that it says, with overrides as they were read."""
     result: Entries = {}
-    for key, entry in metadata.entries.items():
+    for key, (kind, value) in metadata.entries().items():
         if every_key or key.startswith(KEPT) or key in types:
-            value = entry.value
-            result[key] = Packed.of(key, value) if isinstance(value, Array) else Typed(entry.type, value)
+            result[key] = Packed.of(metadata, key, value) if isinstance(value, Array) else Typed(Type(kind), value)
     for key, override in metadata.overrides.items():
         typed = _typed(result, types, key, override)
         # An override of another type than is expected changes nothing, as when the file was read.

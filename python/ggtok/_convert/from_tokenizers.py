@@ -24,10 +24,10 @@ import os
 import re
 
 from .. import _ggtok
-from .._check import GGML
 from .._files import read
 from .._findings import Finding, warn_of
-from .._prefix import name_of
+from .._keys import GGML
+from .._metadata import name_of
 from ..errors import ConversionError, UnsupportedError
 from . import special_tokens
 from .gguf import Packed, gguf_bytes
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, NoReturn
 
-    from .._prefix import Source
+    from .._metadata import Source
 
 FORMAT = "tokenizer.json"
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6

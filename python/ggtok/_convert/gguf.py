@@ -10,17 +10,18 @@ import io
 import struct
 from typing import NamedTuple
 
-from .._ggtok import string_array
-from .._gguf import _FORMATS, Array, Type, to_bytes
+from .._keys import FORMATS, Type
+from .._metadata import to_bytes
 from ..errors import DependencyError, GgtokError, GGUFError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from types import ModuleType
     from typing import Any, TypeAlias
 
-    from .._gguf import Scalar
+    from .._ggtok import Array, Metadata
+    from .._metadata import Scalar
 
     Value: TypeAlias = "Typed | Packed | Scalar | bytes | Sequence[str | bytes] | Sequence[int] | Sequence[float]"
 
@@ -42,15 +43,17 @@ class Packed(NamedTuple):
     data: bytes
 
     @classmethod
-    def of(cls, key: str, array: Array) -> Packed:
+    def of(cls, metadata: Metadata, key: str, array: Array) -> Packed:
         """An array that was read."""
-        if not array.big_endian:
-            return cls(array.type, array.count, array.buffer[array.start : array.end])
-        if array.type is Type.STRING:
-            return cls.strings(array.strings().tolist())
-        if array.type is Type.ARRAY:
+        kind = Type(array.kind)
+        if not metadata.big_endian:
+            return cls(kind, len(array), array.raw())
+        strings = array.strings()
+        if strings is not None:
+            return cls.strings(strings)
+        if kind is Type.ARRAY:
             raise GGUFError("arrays in a big-endian array cannot be written", key=key)
-        return cls(array.type, array.count, array.tobytes())
+        return cls(kind, len(array), array.tobytes())
 
     @classmethod
     def strings(cls, texts: Iterable[str | bytes]) -> Packed:
@@ -69,8 +72,15 @@ class Packed(NamedTuple):
     def elements(self) -> list[bytes] | list[int] | list[float]:
         """The elements of an array of strings or numbers."""
         if self.type is Type.STRING:
-            return string_array(self.data, 0, self.size, False).tolist()
-        return list(struct.unpack(f"<{self.size}{_FORMATS[self.type]}", self.data))
+            return list(self._texts())
+        return list(struct.unpack(f"<{self.size}{FORMATS[self.type]}", self.data))
+
+    def _texts(self) -> Iterator[bytes]:
+        at = 0
+        for _ in range(self.size):
+            (length,) = struct.unpack_from("<Q", self.data, at)
+            at += 8 + length
+            yield self.data[at - length : at]
 
     def replaced(self, new: Mapping[int, Any]) -> Packed:
         """The same array with other elements at some places."""
@@ -79,7 +89,7 @@ class Packed(NamedTuple):
             elements[place] = element
         if self.type is Type.STRING:
             return self.strings(elements)
-        return Packed(self.type, self.size, struct.pack(f"<{self.size}{_FORMATS[self.type]}", *elements))
+        return Packed(self.type, self.size, struct.pack(f"<{self.size}{FORMATS[self.type]}", *elements))
 
     def __add__(self, other: Packed) -> Packed:  # type: ignore[override]
         return Packed(self.type, self.size + other.size, self.data + other.data)
@@ -96,14 +106,14 @@ def packed(key: str, value: Typed | Packed, big_endian: bool) -> bytes:
         if value.type is Type.STRING:
             text = to_bytes(str(value.value))
             return head + struct.pack(f"{order}Q", len(text)) + text
-        return head + struct.pack(order + _FORMATS[value.type], value.value)
+        return head + struct.pack(order + FORMATS[value.type], value.value)
     head += struct.pack(f"{order}IQ", value.type, value.size)
     if not big_endian:
         return head + value.data
     if value.type is Type.STRING:
         texts = [bytes(element) for element in value.elements()]  # type: ignore[arg-type]
         return head + b"".join(struct.pack(">Q", len(text)) + text for text in texts)
-    return head + struct.pack(f">{value.size}{_FORMATS[value.type]}", *value.elements())
+    return head + struct.pack(f">{value.size}{FORMATS[value.type]}", *value.elements())
 
 
 def gguf_bytes(entries: Mapping[str, Value]) -> bytes:

@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from .._files import Target
-    from .._gguf import Scalar
-    from .._prefix import Source
+    from .._metadata import Scalar, Source
 
 
 class ConvertMethods:
@@ -318,9 +317,8 @@ def opened(cls: Any, data: bytes, source: Source | None = None) -> Any:
     """The tokenizer of a file in memory, made from another file, without the warnings of opening it."""
     import warnings
 
-    from .._gguf import Metadata
-    from .._prefix import name_of
+    from .._metadata import name_of, read_metadata
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return cls._of(Metadata.from_source(data), name_of(source))
+        return cls._of(read_metadata(data), name_of(source))

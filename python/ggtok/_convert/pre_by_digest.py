@@ -15,7 +15,7 @@ import json
 import os
 
 from .. import _ggtok
-from .._check import GGML
+from .._keys import GGML
 from ..errors import ConversionError, GgtokError
 from .gguf import Packed, gguf_bytes
 from .vocabulary import STAND_INS

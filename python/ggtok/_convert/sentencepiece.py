@@ -9,9 +9,8 @@ looks for them in other files beside it.
 
 from __future__ import annotations
 
-from .. import _ggtok
-from .._check import GGML
 from .._findings import Finding, warn_of
+from .._keys import GGML, SPECIAL
 from ..errors import ConversionError
 from .gguf import Packed, gguf_bytes
 from .padding import padded
@@ -127,7 +126,7 @@ def imported(data: bytes, vocab_size: int | None) -> bytes:
         entries[f"{GGML}remove_extra_whitespaces"] = bool(normalizer.get(REMOVE_SPACES, 1))
         if normalizer.get(CHARSMAP):
             entries[f"{GGML}precompiled_charsmap"] = normalizer[CHARSMAP]
-    keys = _ggtok.special_keys()
+    keys = SPECIAL
     for name, number in SPECIAL_IDS.items():
         id = _signed(trainer.get(number, DEFAULT_IDS[name]))
         if 0 <= id < len(texts):

@@ -7,8 +7,7 @@ BOS, EOS, SEP and UNK are those of the template and the model, which leaves less
 
 from __future__ import annotations
 
-from .. import _ggtok
-from .._check import GGML
+from .._keys import GGML, SPECIAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def entries(
         texts["unk"] = texts["unk"] or _text(model.get("unk_token"))
         if is_wordpiece:
             texts["sep"] = texts["sep"] or texts["eos"]
-    keys = _ggtok.special_keys() | {"cls": "cls_token_id"}
+    keys = SPECIAL | {"cls": "cls_token_id"}
     result: dict[str, Any] = {
         GGML + keys[name]: ids[text] for name, text in texts.items() if text is not None and text in ids
     }

@@ -13,13 +13,14 @@ import os
 import struct
 from typing import NamedTuple
 
-from .._gguf import Metadata
 from ..errors import GGUFError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, BinaryIO
+
+    from .._ggtok import Metadata
 
 DEFAULT_ALIGNMENT = 32
 MAX_DIMENSIONS = 4
@@ -81,9 +82,8 @@ class Tensors(NamedTuple):
 
 def aligned(size: int, metadata: Metadata) -> int:
     """The next place where the data of tensors may begin."""
-    entry = metadata.entries.get("general.alignment")
-    alignment = DEFAULT_ALIGNMENT if entry is None else int(entry.value)  # type: ignore[arg-type]
-    return size + -size % alignment
+    alignment = metadata.get("general.alignment")
+    return size + -size % (alignment if isinstance(alignment, int) else DEFAULT_ALIGNMENT)
 
 
 def copy(source: BinaryIO, target: BinaryIO, start: int, end: int, progress: Callable[[int], object]) -> None:

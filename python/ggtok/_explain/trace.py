@@ -214,7 +214,7 @@ class Trace:
 
 def explain(tokenizer: Tokenizer, text: AnyText, add_special: bool, parse_special: bool, continues: bool) -> Trace:
     """What `Tokenizer.explain` does."""
-    raw = _ggtok.explain(tokenizer, tokenizer._merges(), text, add_special, parse_special, continues)
+    raw = _ggtok.explain(tokenizer, text, add_special, parse_special, continues)
     trace = convert(Trace, json.loads(raw.json()))
     object.__setattr__(trace, "_raw", raw)
     object.__setattr__(trace, "_tokenizer", tokenizer)

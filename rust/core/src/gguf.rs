@@ -7,9 +7,6 @@
 //! Nothing in a file is trusted: every count and length is checked against the bytes left before anything of that size
 //! is allocated, and a damaged file is an error that says which key, where, what was expected and what was found.
 //!
-//! The Python package has a reader of its own with the same rules (`python/ggtok/_gguf.py`), because it also reads from
-//! files that grow as they are read.
-//!
 //! # Examples
 //! ```no_run
 //! use std::fs::File;
@@ -28,9 +25,9 @@ mod header;
 mod metadata;
 mod walk;
 
-pub use error::{GgufError, OpenError};
+pub use error::{Expected, GgufError, OpenError, Part, Problem};
 pub use header::read_header;
-pub use metadata::{Array, Metadata, Type, Value};
+pub use metadata::{Array, Layout, Metadata, Override, Type, Value};
 
 use crate::tokenizer::Tokenizer;
 

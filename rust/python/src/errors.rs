@@ -2,15 +2,17 @@
 
 use std::any::Any;
 
-use ggtok_core::{EncodeError, PaddingError, StringsError, TokenIndexError, VocabularyError};
-use pyo3::PyErr;
-use pyo3::exceptions::{PyEOFError, PyOverflowError};
+use ggtok_core::gguf::{GgufError, OpenError};
+use ggtok_core::{EncodeError, PaddingError, TokenIndexError, VocabularyError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 /// The exceptions themselves are written in Python.
 mod python {
     #![allow(missing_docs)]
     pyo3::import_exception!(ggtok.errors, DependencyError);
     pyo3::import_exception!(ggtok.errors, GgtokError);
+    pyo3::import_exception!(ggtok.errors, GGUFError);
     pyo3::import_exception!(ggtok.errors, VocabularyError);
     pyo3::import_exception!(ggtok.errors, UnsupportedError);
     pyo3::import_exception!(ggtok.errors, TokenIndexError);
@@ -85,13 +87,27 @@ impl Raise for TokenIndexError {
     }
 }
 
-impl Raise for StringsError {
+impl Raise for GgufError {
+    fn raise(self) -> PyErr {
+        let error = |py: Python<'_>| -> PyResult<PyErr> {
+            let details = PyDict::new(py);
+            details.set_item("key", &self.key)?;
+            details.set_item("offset", self.offset)?;
+            details.set_item("expected", self.expected())?;
+            details.set_item("found", self.found())?;
+            let error = py.get_type::<python::GGUFError>().call((self.problem.to_string(),), Some(&details))?;
+            Ok(PyErr::from_value(error))
+        };
+        Python::attach(error).unwrap_or_else(|error| error)
+    }
+}
+
+impl Raise for OpenError {
     fn raise(self) -> PyErr {
         match self {
-            Self::Truncated { index, offset, needed, left } => PyEOFError::new_err((index, offset, needed, left)),
-            Self::TooLong { index, offset, len } => PyOverflowError::new_err((index, offset, len)),
-            Self::TooLarge { len } => PyOverflowError::new_err((0, 0, len)),
-            _ => PyOverflowError::new_err(self.to_string()),
+            Self::Gguf(error) => error.raise(),
+            Self::Vocabulary(error) => error.raise(),
+            _ => invalid(self.to_string()),
         }
     }
 }

@@ -11,7 +11,6 @@ use pyo3::prelude::*;
 use crate::arguments::{TextArgument, objects, text, texts};
 use crate::errors::{Raise, invalid};
 use crate::run::run_long;
-use crate::strings::StringArray;
 use crate::tokenizer::Tokenizer;
 
 /// Every step from a text to its tokens.
@@ -21,20 +20,19 @@ pub struct RawTrace {
     trace: Trace,
 }
 
-/// Encodes a text in the textbook way and keeps every step. `merges` are the rules of the tokenizer's file.
+/// Encodes a text in the textbook way and keeps every step.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub fn explain(
     py: Python<'_>,
     tokenizer: &Tokenizer,
-    merges: Option<PyRef<'_, StringArray>>,
     argument: &Bound<'_, PyAny>,
     add_special: bool,
     parse_special: bool,
     continues: bool,
 ) -> PyResult<RawTrace> {
     let argument = text(argument)?;
-    let merges = merges.as_ref().map(|merges| merges.view());
+    let merges = tokenizer.merges();
     let (explainer, trace) = run_long(py, || {
         let new = || Arc::new(Explainer::new(Arc::clone(&tokenizer.core), merges));
         let explainer = tokenizer.explainer.get_or_init(new);

@@ -14,10 +14,10 @@ mod errors;
 mod explain;
 mod ints;
 mod memory;
+mod metadata;
 mod parts;
 mod run;
 mod scratch;
-mod strings;
 mod tables;
 mod tokenizer;
 mod train;
@@ -48,9 +48,9 @@ mod _ggtok {
     #[pymodule_export]
     use super::memory::Buffer;
     #[pymodule_export]
-    use super::scratch::{cache_limit, set_cache_limit};
+    use super::metadata::{Array, Metadata};
     #[pymodule_export]
-    use super::strings::{StringArray, string_array};
+    use super::scratch::{cache_limit, set_cache_limit};
     #[pymodule_export]
     use super::tables::{families, flag_keys, loader_texts, models, pretokenizers, special_keys};
     #[pymodule_export]
@@ -59,7 +59,8 @@ mod _ggtok {
     use super::train::{Trainer, apply_charsmap, compile_charsmap};
     #[pymodule_export]
     use super::vocabulary::{
-        attributes, charsmap, id_of_piece, idle_merges, ids_with_prefix, parting, pieces, scores, texts, unmade_tokens,
+        attributes, charsmap, id_of_piece, idle_merges, ids_with_prefix, merges, parting, pieces, scores, texts,
+        unmade_tokens,
     };
     #[pymodule_export]
     use super::words::count_words;

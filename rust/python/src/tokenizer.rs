@@ -4,8 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use ggtok_core::explain::Explainer;
 use ggtok_core::{
-    Count, DecodeOptions, Definition, EncodeError, EncodeOptions, FLAGS, SLOTS, Scratch, ScratchPool, Spans,
-    SpecialIds, TokenId, escaped_name,
+    Count, DecodeOptions, EncodeError, EncodeOptions, SLOTS, Scratch, ScratchPool, Spans, Strings, TokenId,
 };
 use numpy::PyArray1;
 use pyo3::intern;
@@ -21,10 +20,10 @@ use crate::encoder::StreamEncoder;
 use crate::encoding::{Encoding, Unit};
 use crate::errors::invalid;
 use crate::ints::with_lists;
+use crate::metadata::Metadata;
 use crate::parts::{self, not_utf8};
 use crate::run::{quick, run, run_long};
 use crate::scratch::{Owner, cache_limit, with_scratch};
-use crate::strings::StringArray;
 
 /// The capacity that an array of ids starts with: enough for a short text.
 const ROOM: usize = 64;
@@ -34,6 +33,7 @@ const ROOM: usize = 64;
 pub struct Tokenizer {
     /// Shared with its streams.
     pub(crate) core: Arc<ggtok_core::Tokenizer>,
+    metadata: Py<Metadata>,
     owner: Arc<Owner>,
     /// Scratch spaces for the threads of batches.
     pool: ScratchPool,
@@ -46,6 +46,11 @@ impl Tokenizer {
     pub(crate) fn pool(&self) -> &ScratchPool {
         self.pool.set_cache_limit(cache_limit());
         &self.pool
+    }
+
+    /// The merges of a byte-pair vocabulary.
+    pub(crate) fn merges(&self) -> Option<Strings<'_>> {
+        self.metadata.get().merges(self.core.vocabulary().kind())
     }
 
     /// Encodes one text into a sink.
@@ -85,58 +90,12 @@ impl Tokenizer {
 #[pymethods]
 impl Tokenizer {
     #[new]
-    #[pyo3(signature = (model, *, pre, tokens, scores, int_scores, token_types, merges, charsmap, vocab_size, special,
-                        flags, name, architecture))]
-    #[allow(clippy::too_many_arguments)]
-    fn new(
-        py: Python<'_>,
-        model: &[u8],
-        pre: Option<&[u8]>,
-        tokens: Option<PyRef<'_, StringArray>>,
-        scores: Option<&[u8]>,
-        int_scores: bool,
-        token_types: Option<&[u8]>,
-        merges: Option<PyRef<'_, StringArray>>,
-        charsmap: Option<&[u8]>,
-        vocab_size: Option<u32>,
-        special: &Bound<'_, PyDict>,
-        flags: &Bound<'_, PyDict>,
-        name: &[u8],
-        architecture: &[u8],
-    ) -> PyResult<Self> {
-        let words = |bytes: &[u8]| bytes.as_chunks::<4>().0.to_vec();
-        let scores: Option<Vec<f32>> = scores.map(|scores| {
-            let score = |word| if int_scores { i32::from_le_bytes(word) as f32 } else { f32::from_le_bytes(word) };
-            words(scores).into_iter().map(score).collect()
-        });
-        let token_types: Option<Vec<i32>> =
-            token_types.map(|types| words(types).into_iter().map(i32::from_le_bytes).collect());
-        let mut special_ids = SpecialIds::default();
-        for given in SLOTS.iter().flat_map(|slot| slot.given) {
-            *(given.id_mut)(&mut special_ids) = special.get_item(given.name)?.map(|id| id.extract()).transpose()?;
-        }
-        let (model, pre) = (escaped_name(model), pre.map(escaped_name));
-        let (name, architecture) = (escaped_name(name), escaped_name(architecture));
-        let mut definition = Definition {
-            model: &model,
-            pre: pre.as_deref(),
-            tokens: tokens.as_ref().map(|tokens| tokens.view()),
-            scores: scores.as_deref(),
-            token_types: token_types.as_deref(),
-            merges: merges.as_ref().map(|merges| merges.view()),
-            charsmap,
-            vocab_size,
-            special: special_ids,
-            name: &name,
-            architecture: &architecture,
-            ..Definition::default()
-        };
-        for flag in FLAGS {
-            *(flag.value_mut)(&mut definition) = flags.get_item(flag.name)?.map(|flag| flag.extract()).transpose()?;
-        }
-        let core = run_long(py, || ggtok_core::Tokenizer::new(&definition))?;
+    fn new(py: Python<'_>, metadata: Py<Metadata>) -> PyResult<Self> {
+        let file = metadata.get();
+        let core = run_long(py, || file.core.tokenizer())?;
         Ok(Self {
             core: Arc::new(core),
+            metadata,
             owner: Arc::default(),
             pool: ScratchPool::default(),
             explainer: OnceLock::new(),

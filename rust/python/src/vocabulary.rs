@@ -7,7 +7,6 @@ use pyo3::types::{PyBytes, PyList};
 use crate::arguments::text;
 use crate::errors::Raise;
 use crate::run::{check_signals, quick, run, run_long};
-use crate::strings::StringArray;
 use crate::tokenizer::Tokenizer;
 
 /// The piece of every token, special tokens included.
@@ -76,22 +75,25 @@ pub fn ids_with_prefix(tokenizer: &Tokenizer, prefix: &[u8]) -> PyResult<Vec<Tok
     quick(|| tokenizer.core.ids_with_prefix(prefix).to_vec())
 }
 
+/// The merges of a byte-pair vocabulary as in its file: two texts with a space between. Empty for other kinds.
+#[pyfunction]
+pub fn merges(tokenizer: &Tokenizer) -> Vec<&[u8]> {
+    tokenizer.merges().map_or_else(Vec::new, |merges| merges.iter().collect())
+}
+
 /// The normal tokens that no merge makes.
 #[pyfunction]
-pub fn unmade_tokens(
-    py: Python<'_>,
-    tokenizer: &Tokenizer,
-    merges: Option<PyRef<'_, StringArray>>,
-) -> PyResult<Vec<TokenId>> {
-    let (vocabulary, merges) = (tokenizer.core.vocabulary(), merges.as_ref().map(|merges| merges.view()));
+pub fn unmade_tokens(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec<TokenId>> {
+    let (vocabulary, merges) = (tokenizer.core.vocabulary(), tokenizer.merges());
     run_long(py, || Ok::<_, std::convert::Infallible>(tokens_without_merge(vocabulary, merges)))
 }
 
 /// The ranks of the merges whose result is no token.
 #[pyfunction]
-pub fn idle_merges(py: Python<'_>, tokenizer: &Tokenizer, merges: PyRef<'_, StringArray>) -> PyResult<Vec<usize>> {
-    let (vocabulary, merges) = (tokenizer.core.vocabulary(), merges.view());
-    run_long(py, || Ok::<_, std::convert::Infallible>(merges_without_token(vocabulary, merges)))
+pub fn idle_merges(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec<usize>> {
+    let (vocabulary, merges) = (tokenizer.core.vocabulary(), tokenizer.merges());
+    let idle = || merges.map_or_else(Vec::new, |merges| merges_without_token(vocabulary, merges));
+    run_long(py, || Ok::<_, std::convert::Infallible>(idle()))
 }
 
 /// Index, tokens (id, start, end) and length of the first place where the ids of a text part.

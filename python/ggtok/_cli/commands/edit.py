@@ -10,7 +10,7 @@ import click
 
 from ..._convert.edits import key_types
 from ..._edit import Edited, opened
-from ..._gguf import Type
+from ..._keys import Type
 from ...errors import GgtokError
 from ..completion import GGUF
 from ..files import OUTPUT
@@ -88,7 +88,7 @@ def command(
 def _metadata(file: str, assignments: tuple[str, ...], removed: tuple[str, ...]) -> dict[str, Any]:
     """The values of `--set` in the types of their keys, and `None` for each key of `--remove`."""
     tokenizer = opened(file)
-    types = {key: entry.type for key, entry in tokenizer._metadata.entries.items()} | key_types(tokenizer)
+    types = {key: Type(kind) for key, (kind, _) in tokenizer._metadata.entries().items()} | key_types(tokenizer)
     values: dict[str, Any] = {}
     for key, text in [*(name_and_value("--set", each) for each in assignments), *((key, None) for key in removed)]:
         if key in values:

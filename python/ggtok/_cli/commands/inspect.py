@@ -40,14 +40,14 @@ def command(models: list[Model], as_json: bool) -> None:
 
 def facts(tokenizer: Tokenizer) -> dict[str, Any]:
     """All of it, for JSON."""
-    vocab, merges = tokenizer.vocab, tokenizer._merges()
+    vocab = tokenizer.vocab
     return {
         "name": tokenizer.metadata.get("general.name"),
         "kind": vocab.kind,
         "model": vocab.model,
         "pre": vocab.pre,
         "size": len(vocab),
-        "merges": 0 if merges is None else len(merges),
+        "merges": len(_ggtok.merges(tokenizer)),
         "attributes": _attributes(tokenizer),
         "special": {
             name: {"id": id, "piece": lossless(tokenizer.piece(id))}

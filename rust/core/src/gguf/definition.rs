@@ -1,16 +1,16 @@
 //! From the keys of a file to the definition of its vocabulary: which keys are read, and as what.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::load`. The keys of special tokens and flags are those
-//! of [`SLOTS`] and [`FLAGS`], which the Python layer reads too. Deviations: none.
+//! of [`SLOTS`] and [`FLAGS`]. Deviations: none.
 
-use super::error::OpenError;
+use super::error::{OpenError, Problem};
 use super::metadata::{Metadata, Type};
 use crate::tokenizer::Tokenizer;
 use crate::vocabulary::{Definition, FLAGS, Kind, SLOTS, defaults, escaped_name};
 
 const PREFIX: &str = "tokenizer.ggml.";
 
-impl Metadata<'_> {
+impl<D: AsRef<[u8]>> Metadata<D> {
     /// Opens the tokenizer that the metadata defines.
     ///
     /// # Errors
@@ -19,8 +19,7 @@ impl Metadata<'_> {
     pub fn tokenizer(&self) -> Result<Tokenizer, OpenError> {
         let key = |rest: &str| format!("{PREFIX}{rest}");
         let name = self.string(&key("model"))?;
-        let name =
-            name.ok_or_else(|| self.error("the file names no tokenizer", key("model"), "a key of this name".into()))?;
+        let name = name.ok_or_else(|| self.error(Problem::NoTokenizer, key("model")))?;
         let pre = self.string(&key("pre"))?.map(escaped_name);
         let architecture = self.string("general.architecture")?.unwrap_or_default();
         let vocab_size = self.number([architecture, b".vocab_size"].concat())?;
@@ -50,13 +49,13 @@ impl Metadata<'_> {
         definition.tokens = tokens.and_then(|array| array.strings());
         let scores: Option<Vec<f32>> =
             self.array(&key("scores"), &[Type::Float32, Type::Int32])?.map(|array| match array.kind() {
-                Type::Int32 => array.words().map(|word| i32::from_le_bytes(word) as f32).collect(),
-                _ => array.words().map(f32::from_le_bytes).collect(),
+                Type::Int32 => array.numbers().map(|score| i32::from_le_bytes(score) as f32).collect(),
+                _ => array.numbers().map(f32::from_le_bytes).collect(),
             });
         definition.scores = scores.as_deref();
         let types: Option<Vec<i32>> = self
             .array(&key("token_type"), &[Type::Int32])?
-            .map(|array| array.words().map(i32::from_le_bytes).collect());
+            .map(|array| array.numbers().map(i32::from_le_bytes).collect());
         definition.token_types = types.as_deref();
         for given in SLOTS.iter().flat_map(|slot| slot.given) {
             *(given.id_mut)(&mut definition.special) = self.number(key(given.key))?;

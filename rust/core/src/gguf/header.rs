@@ -5,8 +5,8 @@
 
 use std::io::{self, Read};
 
-use super::metadata::Metadata;
-use super::walk::{MAX_BYTES, Walk};
+use super::metadata::Layout;
+use super::walk::MAX_BYTES;
 
 /// Larger than nearly all metadata, and read in a few milliseconds.
 const FIRST_READ: usize = 1 << 24;
@@ -27,10 +27,9 @@ fn read_in_steps(mut reader: impl Read, first_read: usize) -> io::Result<Vec<u8>
     loop {
         let wanted = goal - bytes.len();
         let read = reader.by_ref().take(wanted as u64).read_to_end(&mut bytes)?;
-        let mut walk = Walk::new(&bytes);
-        let missing = Metadata::walk(&mut walk).err().and(walk.missing);
-        match missing {
-            Some(end) if read == wanted && end <= MAX_BYTES => goal = end.max(2 * bytes.len()).min(MAX_BYTES),
+        let needed = Layout::find(&bytes, usize::MAX).err().and_then(|error| error.needed);
+        match needed {
+            Some(end) if read == wanted => goal = end.max(2 * bytes.len()).min(MAX_BYTES),
             _ => return Ok(bytes),
         }
     }
@@ -63,7 +62,7 @@ mod tests {
         for first_read in [1, 7, 100, size - 1, size, size + 1] {
             let mut reader = Cursor::new(&bytes);
             let header = read_in_steps(&mut reader, first_read)?;
-            assert_eq!(Metadata::read(&header).map(|metadata| metadata.size()), Ok(size), "{first_read}");
+            assert_eq!(Metadata::read(&header).map(|metadata| metadata.layout().size()), Ok(size), "{first_read}");
             assert!(reader.position() <= 2 * size as u64 + 16, "{first_read}: {}", reader.position());
         }
         assert_eq!(read_header(&*bytes)?.len(), bytes.len());

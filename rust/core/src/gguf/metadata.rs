@@ -1,16 +1,14 @@
 //! The keys and values of a GGUF file.
 //!
 //! Source: llama.cpp's `ggml/src/gguf.cpp` (`gguf_init_from_reader`) for the header, and its `llama-model-loader.cpp`
-//! (`get_key`, `get_arr`) for typed access. O(number of keys and strings); arrays stay where they are.
+//! (`get_key`, `get_arr`) for typed access and overrides. O(number of keys and strings); arrays stay where they are.
 //!
-//! Deviations: (1) the list of tensors after the metadata is not read, so it may be cut or missing. (2) A value that
-//! replaces one of the file must have the type that is asked for; llama.cpp ignores one that has another.
+//! Deviations: (1) the list of tensors after the metadata is not read, so it may be cut or missing.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry as Slot;
 use std::ops::Range;
 
-use super::error::GgufError;
+use super::error::{Expected, GgufError, Part, Problem};
 use super::walk::Walk;
 use crate::interrupt;
 use crate::vocabulary::strings::{StringIndex, Strings};
@@ -18,6 +16,9 @@ use crate::vocabulary::{c_string, escaped_name};
 
 /// The least bytes of a key with its value: the length of the key, one byte of it, its type, one byte of a value.
 const LEAST_ENTRY: u64 = 8 + 1 + 4 + 1;
+
+/// Bytes of a file.
+pub(super) type Span = Range<usize>;
 
 macro_rules! types {
     ($($number:literal $name:ident $shown:literal $size:literal)*) => {
@@ -112,31 +113,20 @@ impl Value<'_> {
             Self::Float64(_) => Type::Float64,
         }
     }
-
-    /// The type as errors show it.
-    fn shown(&self) -> String {
-        match self {
-            Self::Array(array) => format!("array of {}", array.kind.name()),
-            _ => self.kind().name().to_owned(),
-        }
-    }
 }
 
 /// An array: where its elements are in the file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Array<'a> {
-    pub(super) kind: Type,
-    pub(super) len: usize,
-    /// The file.
-    pub(super) data: &'a [u8],
-    /// The place of the elements in it.
-    pub(super) elements: Range<usize>,
-    pub(super) is_big_endian: bool,
-    /// For an array of strings.
-    pub(super) strings: Option<StringIndex>,
+    kind: Type,
+    len: usize,
+    bytes: &'a [u8],
+    is_big_endian: bool,
+    /// Of an array of strings: the strings.
+    strings: Option<Strings<'a>>,
 }
 
-impl Array<'_> {
+impl<'a> Array<'a> {
     /// The type of the elements.
     pub fn kind(&self) -> Type {
         self.kind
@@ -153,123 +143,151 @@ impl Array<'_> {
     }
 
     /// The elements of an array of strings.
-    pub fn strings(&self) -> Option<Strings<'_>> {
-        self.strings.as_ref().map(|index| index.view(self.data))
+    pub fn strings(&self) -> Option<Strings<'a>> {
+        self.strings
     }
 
     /// The elements as in the file, in its byte order.
-    pub fn bytes(&self) -> &[u8] {
-        &self.data[self.elements.clone()]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 
-    /// The elements of four bytes each, in little-endian order.
-    pub(super) fn words(&self) -> impl Iterator<Item = [u8; 4]> {
+    /// The elements of `N` bytes each, in little-endian order.
+    pub fn numbers<const N: usize>(&self) -> impl Iterator<Item = [u8; N]> + use<'a, N> {
         let is_big_endian = self.is_big_endian;
-        self.bytes().as_chunks::<4>().0.iter().map(move |&(mut word)| {
+        self.bytes.as_chunks::<N>().0.iter().map(move |&(mut number)| {
             if is_big_endian {
-                word.reverse();
+                number.reverse();
             }
-            word
+            number
         })
     }
 }
 
-/// A value, and its byte offset if the file has it.
-#[derive(Debug)]
-struct Entry<'a> {
-    value: Value<'a>,
-    offset: Option<usize>,
+impl PartialEq for Array<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let parts = |array: &Self| (array.kind, array.len, array.is_big_endian);
+        parts(self) == parts(other) && self.bytes == other.bytes
+    }
 }
 
-/// The keys and values of a GGUF file.
-///
-/// # Examples
-/// ```no_run
-/// use ggtok_core::gguf::{Metadata, Value, read_header};
-///
-/// let header = read_header(std::fs::File::open("model.gguf")?)?;
-/// let mut metadata = Metadata::read(&header)?;
-/// if let Some(Value::String(template)) = metadata.get("tokenizer.chat_template") {
-///     println!("{}", String::from_utf8_lossy(template));
-/// }
-/// metadata.set("tokenizer.ggml.add_bos_token", Value::Bool(false));
-/// let tokenizer = metadata.tokenizer()?;
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// A value that replaces one of a file, in the types of llama.cpp's `--override-kv`.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
+pub enum Override {
+    Int(i64),
+    Float(f64),
+    Bool(bool),
+    String(Box<[u8]>),
+}
+
+/// A value, or where it is in the file.
 #[derive(Debug)]
-pub struct Metadata<'a> {
-    entries: HashMap<&'a [u8], Entry<'a>>,
+pub(super) enum Place {
+    Value(Value<'static>),
+    String(Span),
+    Array { kind: Type, len: usize, elements: Span, strings: Option<StringIndex> },
+}
+
+/// A key and its value.
+#[derive(Debug)]
+struct Entry {
+    key: Span,
+    value: Place,
+    /// Where the value starts, after its type.
+    offset: usize,
+}
+
+/// Where the keys and values of a file are.
+#[derive(Debug)]
+pub struct Layout {
+    is_big_endian: bool,
+    version: u32,
+    num_tensors: u64,
     size: usize,
+    /// In the order of the file.
+    entries: Vec<Entry>,
+    /// By key the index of its entry.
+    places: HashMap<Box<[u8]>, usize>,
 }
 
-impl<'a> Metadata<'a> {
-    /// Reads the metadata at the start of a file.
+impl Layout {
+    /// Finds the metadata at the start of a file of `total` bytes, of which the first are given. If it is not known how
+    /// long the file is, `total` is `usize::MAX`.
     ///
     /// # Errors
-    /// [`GgufError`] if the bytes are not GGUF of version 2 or 3, end too early, or contradict themselves.
-    pub fn read(bytes: &'a [u8]) -> Result<Self, GgufError> {
-        Self::walk(&mut Walk::new(bytes))
-    }
-
-    pub(super) fn walk(walk: &mut Walk<'a>) -> Result<Self, GgufError> {
-        let magic = walk.number::<4>("the magic bytes")?;
+    /// [`GgufError`] if the bytes are not GGUF of version 2 or 3, end too early, or contradict themselves. If more bytes
+    /// may help, it says how many are [`needed`](GgufError::needed).
+    pub fn find(bytes: &[u8], total: usize) -> Result<Self, GgufError> {
+        let mut walk = Walk::new(bytes, total.max(bytes.len()));
+        let magic = walk.number::<4>(Part::Magic)?;
         if magic != *b"GGUF" {
-            let found = format!("b'{}'", magic.escape_ascii());
-            return Err(walk.error("this is not a GGUF file", 0, "b'GGUF'".into(), found));
+            return Err(walk.error(Problem::Magic(magic), 0));
         }
-        let mut version = u32::from_le_bytes(walk.number("the version")?);
+        let mut version = u32::from_le_bytes(walk.number(Part::Version)?);
         if version & 0xFFFF == 0 {
             (walk.is_big_endian, version) = (true, version.swap_bytes());
         }
         if !(2..=3).contains(&version) {
-            return Err(walk.error("the GGUF version is not supported", 4, "2 or 3".into(), version));
+            return Err(walk.error(Problem::Version(version), 4));
         }
-        let num_tensors = walk.count("the number of tensors")? as i64;
-        if num_tensors < 0 {
-            return Err(walk.error("the number of tensors is negative", 8, "0 or more".into(), num_tensors));
+        let num_tensors = walk.count(Part::NumTensors)?;
+        if num_tensors as i64 >= 0 {
+            let count = walk.count(Part::NumKeys)?;
+            let size = count.saturating_mul(LEAST_ENTRY);
+            if size > walk.left() as u64 {
+                let problem = Problem::TooManyKeys { keys: count, left: walk.left() };
+                return Err(GgufError { offset: Some(16), ..walk.missing(problem, size) });
+            }
+            let is_big_endian = walk.is_big_endian;
+            let (entries, places) = (Vec::new(), HashMap::new());
+            let mut layout = Self { is_big_endian, version, num_tensors, size: 0, entries, places };
+            for _ in 0..count {
+                interrupt::check();
+                layout.add_entry(&mut walk)?;
+            }
+            layout.size = walk.at;
+            return Ok(layout);
         }
-        let count = walk.count("the number of keys")?;
-        if count.saturating_mul(LEAST_ENTRY) > walk.left() as u64 {
-            let found = format!("{} bytes", walk.left());
-            walk.missing =
-                walk.at.checked_add(usize::try_from(count.saturating_mul(LEAST_ENTRY)).unwrap_or(usize::MAX));
-            return Err(walk.error("the file is too short for its keys", 16, format!("{count} keys"), found));
-        }
-        let mut entries = HashMap::new();
-        for _ in 0..count {
-            interrupt::check();
-            Self::walk_entry(walk, &mut entries)?;
-        }
-        let metadata = Self { entries, size: walk.at };
-        walk.key = None;
-        if let Some(alignment) = metadata.number("general.alignment")?
-            && alignment.count_ones() != 1
-        {
-            let error = metadata.error("the alignment is wrong", "general.alignment", "a power of two".into());
-            return Err(GgufError { found: Some(alignment.to_string()), ..error });
-        }
-        Ok(metadata)
+        Err(walk.error(Problem::NegativeTensors(num_tensors as i64), 8))
     }
 
-    fn walk_entry(walk: &mut Walk<'a>, entries: &mut HashMap<&'a [u8], Entry<'a>>) -> Result<(), GgufError> {
+    fn add_entry(&mut self, walk: &mut Walk<'_>) -> Result<(), GgufError> {
         walk.key = None;
         let start = walk.at;
-        let key = walk.string("a key")?;
-        walk.key = Some(key);
-        if key.is_empty() {
-            return Err(walk.error("a key is empty", start, "at least 1 byte".into(), "0 bytes"));
+        let key = walk.string(Part::Key, Part::KeyLength)?;
+        let name = &walk.data[key.clone()];
+        walk.key = Some(name);
+        if name.is_empty() {
+            return Err(walk.error(Problem::EmptyKey, start));
         }
-        let kind = walk.kind("the value type")?;
-        let offset = Some(walk.at);
+        let kind = walk.kind(Part::ValueType)?;
+        let offset = walk.at;
         let value = walk.value(kind)?;
-        match entries.entry(key) {
-            Slot::Vacant(slot) => drop(slot.insert(Entry { value, offset })),
-            Slot::Occupied(first) => {
-                let found = format!("the first value at byte {}", first.get().offset.unwrap_or_default());
-                return Err(walk.error("a key occurs twice", start, "each key once".into(), found));
+        if let Some(first) = self.places.insert(name.into(), self.entries.len()) {
+            return Err(walk.error(Problem::KeyTwice { first: self.entries[first].offset }, start));
+        }
+        if name == b"general.alignment" {
+            let problem = match &value {
+                Place::Value(Value::Uint32(alignment)) if alignment.is_power_of_two() => None,
+                Place::Value(Value::Uint32(alignment)) => Some(Problem::Alignment(*alignment)),
+                value => Some(value.is_not(Expected::Value(Type::Uint32))),
+            };
+            if let Some(problem) = problem {
+                return Err(walk.error(problem, offset));
             }
         }
+        self.entries.push(Entry { key, value, offset });
         Ok(())
+    }
+
+    /// The metadata, given the bytes in which it was found, or any that begin with it.
+    ///
+    /// # Panics
+    /// If there are fewer than [`Layout::size`] bytes.
+    pub fn over<D: AsRef<[u8]>>(self, data: D) -> Metadata<D> {
+        assert!(data.as_ref().len() >= self.size, "the metadata has {} bytes", self.size);
+        Metadata { data, layout: self, overrides: HashMap::new() }
     }
 
     /// Bytes from the start of the file to the end of the last value.
@@ -277,70 +295,174 @@ impl<'a> Metadata<'a> {
         self.size
     }
 
-    /// All keys, in no particular order.
-    pub fn keys(&self) -> impl Iterator<Item = &'a [u8]> {
-        self.entries.keys().copied()
+    /// Whether numbers have their highest byte first.
+    pub fn is_big_endian(&self) -> bool {
+        self.is_big_endian
     }
 
-    /// The value of a key.
-    pub fn get(&self, key: impl AsRef<[u8]>) -> Option<&Value<'a>> {
-        self.entries.get(key.as_ref()).map(|entry| &entry.value)
+    /// The version of the format: 2 or 3.
+    pub fn version(&self) -> u32 {
+        self.version
     }
 
-    /// Replaces or adds a value, as llama.cpp's `--override-kv` does.
-    pub fn set(&mut self, key: &'a str, value: Value<'a>) {
-        self.entries.insert(key.as_bytes(), Entry { value, offset: None });
+    /// The number of tensors after the metadata.
+    pub fn num_tensors(&self) -> u64 {
+        self.num_tensors
+    }
+}
+
+impl Place {
+    fn value<'a>(&'a self, data: &'a [u8], is_big_endian: bool) -> Value<'a> {
+        match self {
+            Self::Value(value) => value.clone(),
+            Self::String(span) => Value::String(&data[span.clone()]),
+            Self::Array { kind, len, elements, strings } => Value::Array(Array {
+                kind: *kind,
+                len: *len,
+                bytes: &data[elements.clone()],
+                is_big_endian,
+                strings: strings.as_ref().map(|index| index.view(data)),
+            }),
+        }
+    }
+
+    fn is_not(&self, expected: Expected) -> Problem {
+        let found = match self {
+            Self::Value(value) => (value.kind(), None),
+            Self::String(_) => (Type::String, None),
+            Self::Array { kind, .. } => (Type::Array, Some(*kind)),
+        };
+        Problem::WrongType { expected, found }
+    }
+}
+
+/// The keys and values of a GGUF file, with overrides.
+///
+/// # Examples
+/// ```no_run
+/// use ggtok_core::gguf::{Metadata, Override, Value, read_header};
+///
+/// let header = read_header(std::fs::File::open("model.gguf")?)?;
+/// let mut metadata = Metadata::read(header)?;
+/// if let Some(Value::String(template)) = metadata.get("tokenizer.chat_template") {
+///     println!("{}", String::from_utf8_lossy(template));
+/// }
+/// metadata.set("tokenizer.ggml.add_bos_token", Override::Bool(false));
+/// let tokenizer = metadata.tokenizer()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Metadata<D> {
+    data: D,
+    layout: Layout,
+    overrides: HashMap<Box<[u8]>, Override>,
+}
+
+impl<D: AsRef<[u8]>> Metadata<D> {
+    /// Reads the metadata at the start of a file.
+    ///
+    /// # Errors
+    /// As [`Layout::find`].
+    pub fn read(data: D) -> Result<Self, GgufError> {
+        Ok(Layout::find(data.as_ref(), data.as_ref().len())?.over(data))
+    }
+
+    /// Where its parts are.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The bytes of the file.
+    pub fn data(&self) -> &D {
+        &self.data
+    }
+
+    /// All keys and values, in the order of the file.
+    pub fn entries(&self) -> impl Iterator<Item = (&[u8], Value<'_>)> {
+        let data = self.data.as_ref();
+        let is_big_endian = self.layout.is_big_endian;
+        self.layout.entries.iter().map(move |entry| (&data[entry.key.clone()], entry.value.value(data, is_big_endian)))
+    }
+
+    /// The value that the file has for a key.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Option<Value<'_>> {
+        self.entry(key.as_ref()).map(|entry| entry.value.value(self.data.as_ref(), self.layout.is_big_endian))
+    }
+
+    /// A key and its value as they stand in the file.
+    pub fn raw(&self, key: impl AsRef<[u8]>) -> Option<&[u8]> {
+        let place = *self.layout.places.get(key.as_ref())?;
+        let start = |entry: &Entry| entry.key.start - 8;
+        let end = self.layout.entries.get(place + 1).map_or(self.layout.size, start);
+        self.data.as_ref().get(start(&self.layout.entries[place])..end)
+    }
+
+    fn entry(&self, key: &[u8]) -> Option<&Entry> {
+        self.layout.places.get(key).map(|&place| &self.layout.entries[place])
+    }
+
+    /// Replaces or adds a value, as llama.cpp's `--override-kv` does: one of another type than the tokenizer reads is
+    /// ignored, and so is that of an array.
+    pub fn set(&mut self, key: impl AsRef<[u8]>, value: Override) {
+        self.overrides.insert(key.as_ref().into(), value);
     }
 
     /// A string up to its first NUL, as llama.cpp reads it.
-    pub(super) fn string(&self, key: &str) -> Result<Option<&'a [u8]>, GgufError> {
-        self.read_as(key, "string", |value| match *value {
-            Value::String(text) => Some(c_string(text)),
+    pub(super) fn string(&self, key: &str) -> Result<Option<&[u8]>, GgufError> {
+        if let Some(Override::String(text)) = self.overrides.get(key.as_bytes()) {
+            return Ok(Some(c_string(text)));
+        }
+        let data = self.data.as_ref();
+        self.read_as(key, Expected::Value(Type::String), |value| match value {
+            Place::String(span) => Some(c_string(&data[span.clone()])),
             _ => None,
         })
     }
 
-    /// A 32-bit number.
+    /// A 32-bit number. An override of another range is converted as in C.
     pub(super) fn number(&self, key: impl AsRef<[u8]>) -> Result<Option<u32>, GgufError> {
-        self.read_as(key, "uint32", |value| if let Value::Uint32(number) = *value { Some(number) } else { None })
+        if let Some(Override::Int(number)) = self.overrides.get(key.as_ref()) {
+            return Ok(Some(*number as u32));
+        }
+        self.read_as(key, Expected::Value(Type::Uint32), |value| match value {
+            Place::Value(Value::Uint32(number)) => Some(*number),
+            _ => None,
+        })
     }
 
     pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, GgufError> {
-        self.read_as(key, "bool", |value| if let Value::Bool(flag) = *value { Some(flag) } else { None })
+        if let Some(Override::Bool(flag)) = self.overrides.get(key.as_bytes()) {
+            return Ok(Some(*flag));
+        }
+        self.read_as(key, Expected::Value(Type::Bool), |value| match value {
+            Place::Value(Value::Bool(flag)) => Some(*flag),
+            _ => None,
+        })
     }
 
     /// An array whose elements have one of some types.
-    pub(super) fn array(&self, key: &str, kinds: &[Type]) -> Result<Option<&Array<'a>>, GgufError> {
-        let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
-        self.read_as(key, &format!("array of {}", names.join(" or ")), |value| match value {
+    pub(super) fn array(&self, key: &str, kinds: &'static [Type]) -> Result<Option<Array<'_>>, GgufError> {
+        let (data, is_big_endian) = (self.data.as_ref(), self.layout.is_big_endian);
+        self.read_as(key, Expected::Array(kinds), |place| match place.value(data, is_big_endian) {
             Value::Array(array) if kinds.contains(&array.kind) => Some(array),
             _ => None,
         })
     }
 
     /// The value of a key if there is one, as what `read` makes of it.
-    fn read_as<'b, T>(
-        &'b self,
+    fn read_as<'a, T>(
+        &'a self,
         key: impl AsRef<[u8]>,
-        expected: &str,
-        read: impl FnOnce(&'b Value<'a>) -> Option<T>,
+        expected: Expected,
+        read: impl FnOnce(&'a Place) -> Option<T>,
     ) -> Result<Option<T>, GgufError> {
-        let Some(value) = self.get(&key) else { return Ok(None) };
-        let wrong = || {
-            let error = self.error("the value has a wrong type", &key, expected.to_owned());
-            GgufError { found: Some(value.shown()), ..error }
-        };
-        read(value).map(Some).ok_or_else(wrong)
+        let Some(entry) = self.entry(key.as_ref()) else { return Ok(None) };
+        read(&entry.value).map(Some).ok_or_else(|| self.error(entry.value.is_not(expected), key))
     }
 
     /// An error about a key.
-    pub(super) fn error(&self, problem: &str, key: impl AsRef<[u8]>, expected: String) -> GgufError {
-        GgufError {
-            problem: problem.to_owned(),
-            key: Some(escaped_name(key.as_ref()).into_owned()),
-            offset: self.entries.get(key.as_ref()).and_then(|entry| entry.offset),
-            expected,
-            found: None,
-        }
+    pub(super) fn error(&self, problem: Problem, key: impl AsRef<[u8]>) -> GgufError {
+        let offset = self.entry(key.as_ref()).map(|entry| entry.offset);
+        GgufError { problem, key: Some(escaped_name(key.as_ref()).into_owned()), offset, needed: None }
     }
 }

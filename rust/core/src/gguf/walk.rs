@@ -6,16 +6,16 @@
 //! Deviations: (1) big-endian files are read on every machine. (2) Arrays of arrays are read, up to 32 levels.
 //! (3) Metadata is at most 4 GiB, as much as the 32-bit starts of a `StringIndex` address.
 
-use super::error::GgufError;
-use super::metadata::{Array, Type, Value};
+use super::error::{GgufError, Part, Problem};
+use super::metadata::{Place, Span, Type, Value};
 use crate::vocabulary::escaped_name;
 use crate::vocabulary::strings::{StringIndex, StringsError};
 
 /// llama.cpp's `GGUF_MAX_STRING_LENGTH` and `GGUF_MAX_ARRAY_ELEMENTS`.
-const MAX_STRING_LEN: u64 = 1 << 30;
-const MAX_ARRAY_LEN: u64 = 1 << 30;
+pub(super) const MAX_STRING_LEN: u64 = 1 << 30;
+pub(super) const MAX_ARRAY_LEN: u64 = 1 << 30;
 /// Arrays inside arrays: far more than any file needs, and no strain on the stack.
-const MAX_NESTING: usize = 32;
+pub(super) const MAX_NESTING: usize = 32;
 /// The most bytes that a `StringIndex` can address.
 pub(super) const MAX_BYTES: usize = u32::MAX as usize - 8;
 
@@ -25,60 +25,59 @@ type Result<T> = std::result::Result<T, GgufError>;
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
     /// The file as far as it can be read.
-    data: &'a [u8],
+    pub(super) data: &'a [u8],
     /// The length of the file.
     total: usize,
     pub(super) at: usize,
     pub(super) is_big_endian: bool,
     /// The key whose entry is being read.
     pub(super) key: Option<&'a [u8]>,
-    /// The end of the bytes that were missing, after an error because the file ends too early.
-    pub(super) missing: Option<usize>,
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    /// A walk over the first bytes of a file of `total` bytes.
+    pub(super) fn new(bytes: &'a [u8], total: usize) -> Self {
         let data = &bytes[..bytes.len().min(MAX_BYTES)];
-        Self { data, total: bytes.len(), at: 0, is_big_endian: false, key: None, missing: None }
+        Self { data, total, at: 0, is_big_endian: false, key: None }
     }
 
-    pub(super) fn error(&self, problem: &str, at: usize, expected: String, found: impl ToString) -> GgufError {
-        GgufError {
-            problem: problem.to_owned(),
-            key: self.key.map(|key| escaped_name(key).into_owned()),
-            offset: Some(at),
-            expected,
-            found: Some(found.to_string()),
-        }
+    pub(super) fn error(&self, problem: Problem, at: usize) -> GgufError {
+        let key = self.key.map(|key| escaped_name(key).into_owned());
+        GgufError { problem, key, offset: Some(at), needed: None }
     }
 
+    /// The bytes of the file that are left.
     pub(super) fn left(&self) -> usize {
         self.total - self.at
     }
 
-    /// Checks that `size` bytes follow.
-    fn need(&mut self, size: u64, what: &str) -> Result<()> {
-        let end = self.at as u64 + size;
-        if end <= self.data.len() as u64 {
-            return Ok(());
-        }
-        if end > MAX_BYTES as u64 && end <= self.total as u64 {
-            let expected = format!("at most {MAX_BYTES} bytes");
-            return Err(self.error("the metadata is too large", self.at, expected, format!("{end} bytes")));
-        }
-        Err(self.ends_inside(size, what))
+    /// An error because `size` bytes from here on are not there.
+    pub(super) fn missing(&self, problem: Problem, size: u64) -> GgufError {
+        let end = usize::try_from(size).ok().and_then(|size| self.at.checked_add(size));
+        let needed = end.filter(|&end| end <= self.total && end <= MAX_BYTES);
+        GgufError { needed, ..self.error(problem, self.at) }
     }
 
-    fn ends_inside(&mut self, size: u64, what: &str) -> GgufError {
-        self.missing = usize::try_from(self.at as u64 + size).ok();
-        let problem = format!("the file ends inside {what}");
-        self.error(&problem, self.at, format!("{size} bytes"), format!("{} bytes", self.left()))
+    /// Checks that `size` bytes follow.
+    fn need(&self, size: u64, part: Part) -> Result<()> {
+        let end = self.at as u64 + size;
+        if end <= self.data.len() as u64 {
+            Ok(())
+        } else if end > MAX_BYTES as u64 && end <= self.total as u64 {
+            Err(self.error(Problem::TooLarge { size: end }, self.at))
+        } else {
+            Err(self.ends_inside(size, part))
+        }
+    }
+
+    fn ends_inside(&self, size: u64, part: Part) -> GgufError {
+        self.missing(Problem::Ends { part, size, left: self.left() }, size)
     }
 
     /// The next `N` bytes in little-endian order.
-    pub(super) fn number<const N: usize>(&mut self, what: &str) -> Result<[u8; N]> {
+    pub(super) fn number<const N: usize>(&mut self, part: Part) -> Result<[u8; N]> {
         let Some(&(mut bytes)) = self.data[self.at..].first_chunk::<N>() else {
-            return Err(self.ends_inside(N as u64, what));
+            return Err(self.ends_inside(N as u64, part));
         };
         self.at += N;
         if self.is_big_endian {
@@ -88,65 +87,60 @@ impl<'a> Walk<'a> {
     }
 
     /// A 64-bit count of something.
-    pub(super) fn count(&mut self, what: &str) -> Result<u64> {
-        self.number(what).map(u64::from_le_bytes)
+    pub(super) fn count(&mut self, part: Part) -> Result<u64> {
+        self.number(part).map(u64::from_le_bytes)
     }
 
     /// A string after its length.
-    pub(super) fn string(&mut self, what: &str) -> Result<&'a [u8]> {
+    pub(super) fn string(&mut self, part: Part, length: Part) -> Result<Span> {
         let start = self.at;
-        let len = self.count(&format!("the length of {what}"))?;
+        let len = self.count(length)?;
         if len > MAX_STRING_LEN {
-            let expected = format!("at most {MAX_STRING_LEN} bytes");
-            return Err(self.error(&format!("{what} is too long"), start, expected, len));
+            return Err(self.error(Problem::StringTooLong { part, len }, start));
         }
-        self.need(len, what)?;
+        self.need(len, part)?;
         let start = self.at;
         self.at += len as usize;
-        Ok(&self.data[start..self.at])
+        Ok(start..self.at)
     }
 
-    pub(super) fn kind(&mut self, what: &str) -> Result<Type> {
-        let number = i32::from_le_bytes(self.number(what)?);
-        Type::from_number(number).ok_or_else(|| {
-            self.error(&format!("{what} is unknown"), self.at - 4, format!("0 to {}", Type::LAST), number)
-        })
+    pub(super) fn kind(&mut self, part: Part) -> Result<Type> {
+        let number = i32::from_le_bytes(self.number(part)?);
+        Type::from_number(number).ok_or_else(|| self.error(Problem::UnknownType { part, number }, self.at - 4))
     }
 
-    /// A value of a type.
-    pub(super) fn value(&mut self, kind: Type) -> Result<Value<'a>> {
-        let what = "a value";
-        Ok(match kind {
-            Type::Uint8 => Value::Uint8(u8::from_le_bytes(self.number(what)?)),
-            Type::Int8 => Value::Int8(i8::from_le_bytes(self.number(what)?)),
-            Type::Uint16 => Value::Uint16(u16::from_le_bytes(self.number(what)?)),
-            Type::Int16 => Value::Int16(i16::from_le_bytes(self.number(what)?)),
-            Type::Uint32 => Value::Uint32(u32::from_le_bytes(self.number(what)?)),
-            Type::Int32 => Value::Int32(i32::from_le_bytes(self.number(what)?)),
-            Type::Float32 => Value::Float32(f32::from_le_bytes(self.number(what)?)),
-            Type::Bool => Value::Bool(self.number::<1>(what)? != [0]),
-            Type::String => Value::String(self.string("a string")?),
-            Type::Array => Value::Array(self.array(0)?),
-            Type::Uint64 => Value::Uint64(u64::from_le_bytes(self.number(what)?)),
-            Type::Int64 => Value::Int64(i64::from_le_bytes(self.number(what)?)),
-            Type::Float64 => Value::Float64(f64::from_le_bytes(self.number(what)?)),
-        })
+    /// Where a value of a type is, or what it is.
+    pub(super) fn value(&mut self, kind: Type) -> Result<Place> {
+        let part = Part::Value;
+        Ok(Place::Value(match kind {
+            Type::String => return Ok(Place::String(self.string(Part::String, Part::StringLength)?)),
+            Type::Array => return self.array(0),
+            Type::Uint8 => Value::Uint8(u8::from_le_bytes(self.number(part)?)),
+            Type::Int8 => Value::Int8(i8::from_le_bytes(self.number(part)?)),
+            Type::Uint16 => Value::Uint16(u16::from_le_bytes(self.number(part)?)),
+            Type::Int16 => Value::Int16(i16::from_le_bytes(self.number(part)?)),
+            Type::Uint32 => Value::Uint32(u32::from_le_bytes(self.number(part)?)),
+            Type::Int32 => Value::Int32(i32::from_le_bytes(self.number(part)?)),
+            Type::Float32 => Value::Float32(f32::from_le_bytes(self.number(part)?)),
+            Type::Bool => Value::Bool(self.number::<1>(part)? != [0]),
+            Type::Uint64 => Value::Uint64(u64::from_le_bytes(self.number(part)?)),
+            Type::Int64 => Value::Int64(i64::from_le_bytes(self.number(part)?)),
+            Type::Float64 => Value::Float64(f64::from_le_bytes(self.number(part)?)),
+        }))
     }
 
     /// An array: its element type, its length and its elements, which are checked and not copied.
-    fn array(&mut self, nesting: usize) -> Result<Array<'a>> {
+    fn array(&mut self, nesting: usize) -> Result<Place> {
         if nesting == MAX_NESTING {
-            let expected = format!("at most {MAX_NESTING} levels");
-            return Err(self.error("arrays are nested too deeply", self.at, expected, "more"));
+            return Err(self.error(Problem::NestedTooDeeply, self.at));
         }
-        let kind = self.kind("the element type of an array")?;
-        let count = self.count("the length of an array")?;
+        let kind = self.kind(Part::ElementType)?;
+        let count = self.count(Part::ArrayLength)?;
         if count > MAX_ARRAY_LEN {
-            let expected = format!("at most {MAX_ARRAY_LEN} elements");
-            return Err(self.error("the array is too long", self.at - 8, expected, count));
+            return Err(self.error(Problem::ArrayTooLong { len: count }, self.at - 8));
         }
         let size = count * kind.least_size();
-        self.need(size, "an array")?;
+        self.need(size, Part::Array)?;
         let (start, len) = (self.at, count as usize);
         let mut strings = None;
         match kind {
@@ -158,8 +152,7 @@ impl<'a> Walk<'a> {
             }
             _ => self.at += size as usize,
         }
-        let (data, is_big_endian) = (self.data, self.is_big_endian);
-        Ok(Array { kind, len, data, elements: start..self.at, is_big_endian, strings })
+        Ok(Place::Array { kind, len, elements: start..self.at, strings })
     }
 
     fn strings(&mut self, count: usize) -> Result<StringIndex> {
@@ -167,16 +160,15 @@ impl<'a> Walk<'a> {
         let index = found.map_err(|error| match error {
             StringsError::Truncated { index, offset, needed, .. } => {
                 self.at = offset;
-                self.ends_inside(needed, &format!("string {index} of an array"))
+                match self.need(needed, Part::Element(index)) {
+                    Err(error) => error,
+                    Ok(()) => self.ends_inside(needed, Part::Element(index)),
+                }
             }
             StringsError::TooLong { index, offset, len } => {
-                let expected = format!("at most {MAX_STRING_LEN} bytes");
-                self.error(&format!("string {index} is too long"), offset, expected, len)
+                self.error(Problem::StringTooLong { part: Part::Element(index), len }, offset)
             }
-            StringsError::TooLarge { len } => {
-                let expected = format!("at most {MAX_BYTES} bytes");
-                self.error("the metadata is too large", self.at, expected, len)
-            }
+            StringsError::TooLarge { len } => self.error(Problem::TooLarge { size: len as u64 }, self.at),
         })?;
         self.at = index.end();
         Ok(index)

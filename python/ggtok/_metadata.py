@@ -1,7 +1,7 @@
-"""A buffer with the first bytes of a file, which grows as its reader needs more.
+"""The metadata of a GGUF file: sources are opened here, and read by the core (`rust/core/src/gguf.rs`).
 
-The file is read, not mapped, because a mapped file that shrinks kills the process. The first read is 16 MiB, and each
-of the following doubles the buffer. Nothing is allocated for bytes beyond the end of the file.
+A file is read, not mapped, because a mapped file that shrinks kills the process. The first read is 16 MiB, and each of
+the following doubles what is there. Nothing is allocated for bytes beyond the end of the file.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ import io
 import os
 import stat
 
+from ._ggtok import Metadata
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import TracebackType
     from typing import Protocol, TypeAlias
 
@@ -23,13 +25,14 @@ if TYPE_CHECKING:
 
         def read(self, size: int, /) -> bytes: ...
 
+    Scalar: TypeAlias = str | int | float | bool
     Source: TypeAlias = str | os.PathLike[str] | ReadableBuffer | Readable
 
 FIRST_READ = 1 << 24
 """Larger than nearly all metadata, and read in a few milliseconds."""
 
 MAX_BYTES = (1 << 32) - 9
-"""A prefix never grows beyond what the 32-bit positions of `StringArray` reach."""
+"""A prefix never grows beyond what the core reads."""
 
 
 def name_of(source: object) -> str | None:
@@ -37,6 +40,51 @@ def name_of(source: object) -> str | None:
     if not isinstance(source, (str, os.PathLike)):
         source = getattr(source, "name", None)
     return os.fsdecode(source) if isinstance(source, (str, os.PathLike)) else None
+
+
+def read_metadata(source: Source, overrides: Mapping[str, Scalar] | None = None) -> Metadata:
+    """Reads a path, the bytes of a file, or a readable binary file from its current position.
+
+    Raises `GGUFError` if it is not sound GGUF, `OSError` if it cannot be read, and `TypeError` for an argument of
+    another type.
+    """
+    checked = {} if overrides is None else _checked_overrides(overrides)
+    with Prefix.open(source) as prefix:
+        while True:
+            found = Metadata.read(prefix.data, prefix.total, checked)
+            if isinstance(found, Metadata):
+                return found
+            prefix.reaches(found)
+
+
+def _checked_overrides(overrides: object) -> dict[str, Scalar]:
+    from collections.abc import Mapping
+
+    if not isinstance(overrides, Mapping):
+        raise TypeError(f"overrides must be a mapping of keys to values, not {type(overrides).__name__}")
+    return {_checked_key(key): _checked_override(key, value) for key, value in overrides.items()}
+
+
+def _checked_key(key: object) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"the key of an override must be str, not {type(key).__name__}")
+    return str(key)
+
+
+def _checked_override(key: str, value: object) -> Scalar:
+    """Strips subclasses, so that the type of an override is one of four."""
+    for python_type in (bool, int, float, str):
+        if isinstance(value, python_type):
+            return python_type(value)
+    raise TypeError(f"the override of {key} must be str, int, float or bool, not {type(value).__name__}")
+
+
+def to_bytes(text: str) -> bytes:
+    """The bytes of a string from a file, or of one from an override, which may hold any surrogate."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
 
 
 class Prefix:

@@ -1,0 +1,46 @@
+"""The keys of GGUF files that a tokenizer is made from, and the types of values."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from . import _ggtok
+
+GGML = "tokenizer.ggml."
+PRE = GGML + "pre"
+
+SPECIAL = _ggtok.special_keys()
+"""The keys of special tokens, without `GGML`, by the core's name for them."""
+
+FLAGS = _ggtok.flag_keys()
+"""The keys of flags, without `GGML`, by the core's name for them."""
+
+
+class Type(IntEnum):
+    """A GGUF value type, numbered as in the file."""
+
+    UINT8 = 0
+    INT8 = 1
+    UINT16 = 2
+    INT16 = 3
+    UINT32 = 4
+    INT32 = 5
+    FLOAT32 = 6
+    BOOL = 7
+    STRING = 8
+    ARRAY = 9
+    UINT64 = 10
+    INT64 = 11
+    FLOAT64 = 12
+
+
+FORMATS = dict(zip(Type, "BbHhIif?saQqd", strict=True))
+"""Their codes in the module `struct`. Strings and arrays have a length besides."""
+
+
+def read_types(architecture: object) -> dict[str, str]:
+    """The Python type of every key that a tokenizer is made from, unless it is an array."""
+    texts = (GGML + "model", PRE, "general.name", "general.architecture")
+    numbers = (*(GGML + key for key in SPECIAL.values()), f"{architecture}.vocab_size")
+    flags = (GGML + key for key in FLAGS.values())
+    return dict.fromkeys(texts, "str") | dict.fromkeys(numbers, "int") | dict.fromkeys(flags, "bool")
