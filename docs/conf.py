@@ -2,9 +2,9 @@
 
     sphinx-build -W --keep-going -j auto docs target/site
 
-Two things are special. Annotations stand in the stub of the compiled module, so the stub is imported in its place. And
-docstrings are written for `help()`: a name in single backticks becomes a link where the reference has such a name, and
-code elsewhere.
+Three things are special. Long tables are made by scripts while the site is built. Annotations stand in the stub of the
+compiled module, so the stub is imported in its place. And docstrings are written for `help()`: a name in single
+backticks becomes a link if the reference has such a name, and code otherwise.
 """
 
 from __future__ import annotations
@@ -66,6 +66,10 @@ def import_annotated() -> Any:
     sys.modules[compiled.__name__] = module
     return importlib.import_module("ggtok")
 
+
+sys.path.insert(0, str(ROOT / "scripts"))
+GENERATED = {page: importlib.import_module(f"generate_{page}").part() for page in ("cli", "supported", "trace")}
+"""What takes the place of the paragraph marked `<!-- generated -->`. Made before the stub is imported."""
 
 ggtok = import_annotated()
 
@@ -181,12 +185,15 @@ def find_trace_class(app: Any, env: Any, node: Any, content: Any) -> Any:
 def adapt_page(app: Any, page: str, source: list[str]) -> None:
     """Fits Markdown that was written for the repository to the site.
 
-    Files of `ELSEWHERE` take the places of their pages, links out of the site lead to the repository, and what is for
-    authors goes: the note on generated pages, and the empty line that ends an example for doctest.
+    Files of `ELSEWHERE` take the places of their pages, generated parts are inserted, links out of the site lead to the
+    repository, and the empty line that ends an example for doctest goes.
     """
     file = ROOT / ELSEWHERE[page] if page in ELSEWHERE else DOCS / f"{page}.md"
     app.env.note_dependency(file)
     text = file.read_text(encoding="utf-8")
+    if page in GENERATED:
+        text, marks = re.subn(r"(?:.+\n)*.*<!-- generated -->", lambda _: GENERATED[page], text)
+        assert marks == 1, page
     pages = {ROOT / name: DOCS / f"{other}.md" for other, name in ELSEWHERE.items()}
 
     # The README's addresses are absolute, and some tables are in it and on a page.
@@ -206,7 +213,6 @@ def adapt_page(app: Any, page: str, source: list[str]) -> None:
             address = f"{REPOSITORY}/{'tree' if path.is_dir() else 'blob'}/main/{path.relative_to(ROOT).as_posix()}"
         return f"{label}({address}{anchor or ''})"
 
-    text = re.sub(r"^Written by `.*DO NOT EDIT\.\n\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"\n\n```$", "\n```", text, flags=re.MULTILINE)
     source[0] = re.sub(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^)#\s]+)(#[^)\s]*)?\)", replace, text)
 
@@ -218,3 +224,4 @@ def setup(app: Any) -> None:
     app.connect("doctree-read", without_remote_images)
     app.connect("missing-reference", find_trace_class)
     app.connect("source-read", adapt_page)
+    app.connect("env-get-outdated", lambda *_: [*GENERATED])

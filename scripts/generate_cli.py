@@ -1,7 +1,10 @@
-"""Writes the manual page ggtok.1 and the reference in docs/cli.md from the commands and their help.
+"""Writes the manual page ggtok.1, and makes the reference of docs/cli.md, from the commands and their help.
 
 python scripts/generate_cli.py
-python scripts/generate_cli.py --check      # exit code 1 if one of them is not current
+python scripts/generate_cli.py --check      # exit code 1 if the manual page is not current
+
+`docs/conf.py` puts the reference into the page. The manual page is committed, because wheels hold it, and the help can
+only be read once the extension module is built.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -17,8 +20,6 @@ from ggtok._cli import group
 
 ROOT = Path(__file__).parent.parent
 MANUAL = ROOT / "ggtok.data/data/share/man/man1/ggtok.1"
-PAGE = ROOT / "docs/cli.md"
-BEGIN, END = "<!-- reference:begin, written by python scripts/generate_cli.py -->\n", "<!-- reference:end -->\n"
 
 INTRODUCTION = (
     "Arguments are files, as in wc. A text itself is -p TEXT, and without either a command reads standard input. The "
@@ -76,48 +77,32 @@ def commands() -> Iterator[Page]:
 # Markdown
 
 
-def reference() -> str:
-    """The part of docs/cli.md between the marks."""
+def part() -> str:
+    """The reference, the exit codes and the variables."""
     parts = []
     for page in commands():
         parts.append(f"### {page.name}\n\n```text\n{' '.join(page.usage)}\n```\n")
         parts += [_block(paragraph) for paragraph in page.paragraphs]
-        rows = [f"| {_cell(names, is_code=True)} | {_cell(help)} |" for names, help in page.options]
-        parts.append("\n".join(("| option | meaning |", "|---|---|", *rows)) + "\n")
+        parts.append(_table("option", ((f"`{_cell(names)}`", _escaped(help)) for names, help in page.options)))
+    for title, head, rows in (("Exit codes", "code", EXIT_CODES), ("Environment variables", "name", VARIABLES)):
+        parts.append(f"## {title}\n\n" + _table(head, ((f"`{name}`", text) for name, text in rows.items())))
     return "\n".join(parts)
 
 
+def _table(head: str, rows: Iterable[tuple[str, str]]) -> str:
+    return f"| {head} | meaning |\n|---|---|\n" + "".join(f"| {name} | {text} |\n" for name, text in rows)
+
+
 def _block(paragraph: str) -> str:
-    return f"```text\n{paragraph}\n```\n" if "\n" in paragraph else _wrapped(paragraph) + "\n"
+    return f"```text\n{paragraph}\n```\n" if "\n" in paragraph else paragraph + "\n"
 
 
-def _wrapped(text: str) -> str:
-    lines = [""]
-    for word in text.split():
-        if len(lines[-1]) + 1 + len(word) > 120:
-            lines.append("")
-        lines[-1] += " " * bool(lines[-1]) + word
-    return "\n".join(lines)
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
-def _cell(text: str, *, is_code: bool = False) -> str:
-    text = text.replace("|", "\\|")
-    return f"`{text}`" if is_code else re.sub(r"([<>*_])", r"\\\1", text)
-
-
-def page() -> str:
-    """docs/cli.md with the reference, the exit codes and the variables as they should be."""
-    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    _, after = rest.split(END)
-    tables = "\n".join(
-        f"## {title}\n\n| {head} | meaning |\n|---|---|\n"
-        + "".join(f"| `{name}` | {text} |\n" for name, text in rows.items())
-        for title, head, rows in (
-            ("Exit codes", "code", EXIT_CODES),
-            ("Environment variables", "name", VARIABLES),
-        )
-    )
-    return f"{before}{BEGIN}\n{reference()}\n{tables}\n{END}{after}"
+def _escaped(text: str) -> str:
+    return re.sub(r"([<>*_])", r"\\\1", _cell(text))
 
 
 # roff
@@ -166,19 +151,13 @@ def _roff(text: str) -> str:
     return "\\&" + text if text.startswith((".", "'")) else text
 
 
-FILES = {MANUAL: manual, PAGE: page}
-
-
 def main() -> int:
     """Writes or checks."""
-    if "--check" in sys.argv[1:]:
-        old = [path for path, make in FILES.items() if not path.is_file() or path.read_text(encoding="utf-8") != make()]
-        for path in old:
-            print(f"{path.relative_to(ROOT)} is not current: run python scripts/generate_cli.py", file=sys.stderr)
-        return int(bool(old))
-    MANUAL.parent.mkdir(parents=True, exist_ok=True)
-    for path, make in FILES.items():
-        path.write_text(make(), encoding="utf-8")
+    if "--check" not in sys.argv[1:]:
+        MANUAL.write_text(manual(), encoding="utf-8")
+    elif MANUAL.read_text(encoding="utf-8") != manual():
+        print(f"{MANUAL.relative_to(ROOT)} is not current: run python scripts/generate_cli.py", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -1,18 +1,11 @@
-"""Writes docs/supported.md from the tables that the installed ggtok uses.
-
-python scripts/generate_supported.py
-python scripts/generate_supported.py --check      # exit code 1 if the page is not current
-"""
+"""The tables of docs/supported.md, from those that the installed ggtok uses. `docs/conf.py` puts them into the page."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from ggtok import _ggtok
 
-PAGE = Path(__file__).parent.parent / "docs" / "supported.md"
 ALGORITHMS = {
     "spm": "SentencePiece's byte-pair encoding: merges by score",
     "bpe": "byte-pair encoding: merges by rank",
@@ -37,8 +30,8 @@ def shown(pattern: str) -> str:
     return "".join(char if " " <= char <= "~" else char.encode("unicode_escape").decode() for char in pattern)
 
 
-def page() -> str:
-    """The page as it should be."""
+def part() -> str:
+    """What stands below the introduction of the page."""
     models, names, families = _ggtok.models(), _ggtok.pretokenizers(), _ggtok.families()
     model_rows = [(f"`{name}`", kind, ALGORITHMS[kind]) for name, kind in models.items()]
     name_rows = []
@@ -53,13 +46,6 @@ def page() -> str:
         pieces = "" if family["byte_encode"] else f"\n{PLAIN_BYTES}\n"
         family_parts.append(f"### {name}\n{pieces}\n{patterns or 'No pattern.' + chr(10)}")
     return f"""\
-# What is supported
-
-Written by `python scripts/generate_supported.py` from the tables that the code uses. DO NOT EDIT.
-
-ggtok opens every vocabulary type and every pre-tokenizer name that llama.cpp loads. Any other value of these two keys
-raises an `UnsupportedError`, which lists the nearest known names.
-
 ## Vocabulary types: `tokenizer.ggml.model`
 
 {table(("value", "kind", "algorithm"), model_rows)}
@@ -78,18 +64,3 @@ The patterns of a family apply one after another, each to the pieces that the on
 characters beyond ASCII are shown as escapes.
 
 {chr(10).join(family_parts)}"""
-
-
-def main() -> int:
-    """Writes or checks."""
-    if "--check" in sys.argv[1:]:
-        if PAGE.is_file() and PAGE.read_text(encoding="utf-8") == page():
-            return 0
-        print(f"docs/{PAGE.name} is not current: run python scripts/generate_supported.py", file=sys.stderr)
-        return 1
-    PAGE.write_text(page(), encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

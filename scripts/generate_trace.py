@@ -1,7 +1,9 @@
-"""Writes the Python classes of a trace and docs/trace.md, from the structures of the Rust crate.
+"""Writes the Python classes of a trace, and makes the tables of docs/trace.md, from the structures of the Rust crate.
 
 python scripts/generate_trace.py
-python scripts/generate_trace.py --check      # exit code 1 if a file is not current
+python scripts/generate_trace.py --check      # exit code 1 if the classes are not current
+
+`docs/conf.py` puts the tables into the page.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = [ROOT / "rust/core/src/explain" / name for name in ("trace.rs", "double_array.rs")]
 MODULE = ROOT / "python/ggtok/trace.py"
-PAGE = ROOT / "docs/trace.md"
 WRITTEN_BY_HAND = ("Trace", "Why")
 """Structures whose Python classes have methods, and are not generated."""
 
@@ -129,22 +130,10 @@ def docstring(text: str) -> str:
     return textwrap.indent("\n".join(textwrap.wrap(f'"""{text}"""', 116, break_on_hyphens=False)), "    ")
 
 
-def page(found: list[Structure]) -> str:
-    """The page."""
-    parts = [
-        f"""# What a trace holds
-
-{DO_NOT_EDIT}
-
-`Tokenizer.explain` returns a [Trace](#trace). `trace.to_json()` has the structures below as JSON objects; in Python
-they are the immutable classes of `ggtok.trace`, with tuples as arrays. [Explain](explain.md) says how to use them.
-
-## Text
-
-A string; an object such as `{{"base64": "/w=="}}` for bytes that are not UTF-8. In Python `str`, and `bytes` for those.
-A number that JSON cannot hold, because it is infinite or not a number, is null."""
-    ]
-    for each in found:
+def part() -> str:
+    """The tables of the page."""
+    parts = []
+    for each in all_structures():
         if each.is_enum:
             rows = [f"| `{snake(field.name)}` | [{field.type}](#{field.type.lower()}) |" for field in each.fields]
             docs = f"{each.docs} Its `kind` says which object it is."
@@ -166,18 +155,19 @@ def formatted(source: str) -> str:
     return subprocess.run(command, input=source, capture_output=True, text=True, check=True, cwd=ROOT).stdout
 
 
+def all_structures() -> list[Structure]:
+    return [each for path in SOURCES for each in structures(path.read_text(encoding="utf-8"))]
+
+
 def main() -> int:
     """Writes or checks."""
-    found = [each for path in SOURCES if path.exists() for each in structures(path.read_text(encoding="utf-8"))]
-    code = 0
-    for path, text in ((MODULE, formatted(module(found))), (PAGE, page(found))):
-        if "--check" not in sys.argv[1:]:
-            path.write_text(text, encoding="utf-8")
-        elif not path.is_file() or path.read_text(encoding="utf-8") != text:
-            name = path.relative_to(ROOT)
-            print(f"{name} is not current: run python scripts/generate_trace.py", file=sys.stderr)
-            code = 1
-    return code
+    text = formatted(module(all_structures()))
+    if "--check" not in sys.argv[1:]:
+        MODULE.write_text(text, encoding="utf-8")
+    elif MODULE.read_text(encoding="utf-8") != text:
+        print(f"{MODULE.relative_to(ROOT)} is not current: run python scripts/generate_trace.py", file=sys.stderr)
+        return 1
+    return 0
 
 
 if __name__ == "__main__":

@@ -18,8 +18,6 @@ import ggtok._explain
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "scripts"))
-file_map: Any = importlib.import_module("generate_file_map")
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DEVIATIONS = (ROOT / "docs/deviations.md").read_text(encoding="utf-8")
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -207,11 +205,17 @@ def test_changelog_has_unreleased() -> None:
     assert next(line for line in lines if line.startswith("## ")) == "## Unreleased"
 
 
-@pytest.mark.parametrize("script", ["generate_supported.py", "generate_file_map.py", "generate_trace.py"])
-def test_generated_pages_are_current(script: str) -> None:
+@pytest.mark.parametrize("script", ["generate_cli.py", "generate_trace.py"])
+def test_generated_files_are_current(script: str) -> None:
     command = [sys.executable, str(ROOT / "scripts" / script), "--check"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+
+
+def test_every_source_file_opens_with_a_sentence() -> None:
+    paths = [*ROOT.glob("rust/*/src/**/*.rs"), *ROOT.glob("python/ggtok/**/*.py")]
+    opening = re.compile(r'(//! |""")\S[^\n]*(\n(//! )?[^\s/][^\n]*)*?\.(\s|""")')
+    assert [path for path in paths if not opening.match(path.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/deviations.md"])
@@ -223,32 +227,6 @@ def test_tables_of_exactness_are_current(page: str, monkeypatch: pytest.MonkeyPa
     text = (ROOT / page).read_text(encoding="utf-8")
     assert f"<!-- exactness:begin -->\n{exactness.kinds(data['cases'])}<!-- exactness:end -->" in text
     assert f"<!-- peers:begin -->\n{exactness.peers(data['results'])}<!-- peers:end -->" in text
-
-
-@pytest.mark.parametrize(
-    ("name", "source", "sentence"),
-    [
-        ("a.rs", "//! A trie\n//! over [`Key`](crate::Key)s. More.\n//!\n//! Source.\n", "A trie over `Key`s."),
-        ("a.rs", "use std::fs;\n\n//! Too late.\n", ""),
-        ("a.py", '"""A reader of\nfiles.\n\nMore."""\n', "A reader of files."),
-        ("a.py", "import os\n", ""),
-    ],
-)
-def test_a_file_is_described_by_its_opening(tmp_path: Path, name: str, source: str, sentence: str) -> None:
-    (tmp_path / name).write_text(source, encoding="utf-8")
-    assert file_map.opening(tmp_path / name) == sentence
-
-
-def test_a_file_without_an_opening_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_map, "ROOT", tmp_path)
-    for folder in file_map.FOLDERS:
-        (tmp_path / folder).mkdir(parents=True)
-    path = tmp_path / "rust/core/src/new.rs"
-    path.write_text("//! A stack.\n", encoding="utf-8")
-    assert "| A stack. |" in file_map.page()
-    path.write_text("pub struct Stack;\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"new\.rs does not open with a sentence"):
-        file_map.page()
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
