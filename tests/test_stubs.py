@@ -1,4 +1,4 @@
-"""The stub of the Rust module agrees with the built module: signatures, and docstrings word for word."""
+"""The stub of the Rust module agrees with the built module: signatures, and the docstrings that it hands over."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ def documented(nodes: list[ast.stmt], owner: Any) -> dict[str, tuple[str | None,
 
 
 def test_docstrings_agree() -> None:
+    """The build script read every docstring as Python does, and each stands at its own item."""
     stub = Path(ggtok.__file__).with_name("_ggtok.pyi").read_text(encoding="utf-8")
     docs = documented(ast.parse(stub).body, _ggtok)
     assert {"Tokenizer.encode", "Tokenizer.repairs", "Metadata.read"} < docs.keys()

@@ -76,7 +76,7 @@ impl<'py> Arrays<'py> {
     }
 }
 
-/// numpy, imported so that Ctrl-C does not break it. Raises `DependencyError` where it cannot be imported.
+#[doc = doc!(import_numpy)]
 #[pyfunction]
 pub fn import_numpy(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
     Arrays::ready(py)?;

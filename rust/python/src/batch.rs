@@ -17,7 +17,7 @@ use crate::memory::{Buffer, Memory};
 use crate::run::{check_signals, run};
 use crate::tokenizer::Tokenizer;
 
-/// The rows of a batch: what `ggtok.Batch` is made of.
+#[doc = doc!(FlatBatch)]
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct FlatBatch {
     ids: Arc<Vec<TokenId>>,
@@ -90,23 +90,23 @@ impl FlatBatch {
         (self.all_ids(), &self.offsets, &self.nulls) == (other.all_ids(), &other.offsets, &other.nulls)
     }
 
-    /// The number of null rows.
+    #[doc = doc!(FlatBatch.null_count)]
     #[getter]
     fn null_count(&self) -> usize {
         self.nulls.as_ref().map_or(0, |nulls| nulls.iter().filter(|is_null| **is_null).count())
     }
 
-    /// All ids, end to end.
+    #[doc = doc!(FlatBatch.ids)]
     fn ids(&self) -> Buffer {
         Buffer::row(Memory::Int32(Arc::clone(&self.ids)), self.start, self.num_ids())
     }
 
-    /// One offset more than rows.
+    #[doc = doc!(FlatBatch.offsets)]
     fn offsets(&self) -> Buffer {
         Buffer::row(Memory::Int64(Arc::clone(&self.offsets)), 0, self.offsets.len())
     }
 
-    /// `len` rows from `start` on, `step` apart; with a step of 1 they share the ids.
+    #[doc = doc!(FlatBatch.select)]
     fn select(&self, py: Python<'_>, start: usize, len: usize, step: isize) -> PyResult<Self> {
         let index = |number: usize| start.wrapping_add_signed((number as isize).wrapping_mul(step));
         if len > 0 && start.max(index(len - 1)) >= self.num_rows() {
@@ -125,7 +125,7 @@ impl FlatBatch {
         Ok(Self::new(batch, nulls))
     }
 
-    /// The ids of each row as a list.
+    #[doc = doc!(FlatBatch.tolist)]
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for (index, row) in self.rows()?.iter().enumerate() {
@@ -138,7 +138,7 @@ impl FlatBatch {
         Ok(list)
     }
 
-    /// The rows filled up to one length, and which of the ids were there before: numpy arrays or buffers.
+    #[doc = doc!(FlatBatch.pad)]
     fn pad<'py>(
         &self,
         py: Python<'py>,
@@ -163,13 +163,13 @@ impl FlatBatch {
         Ok((table(Memory::Int32(Arc::new(ids)))?, table(Memory::Bool(Arc::new(mask)))?))
     }
 
-    /// The Arrow type of batches, as a capsule.
+    #[doc = doc!(FlatBatch.arrow_schema)]
     #[staticmethod]
     fn arrow_schema(py: Python<'_>) -> PyResult<Bound<'_, PyCapsule>> {
         arrow::schema_capsule(py)
     }
 
-    /// The batch for Arrow: capsules with type and array.
+    #[doc = doc!(FlatBatch.arrow_array)]
     #[allow(clippy::type_complexity)]
     fn arrow_array<'py>(
         &self,
@@ -215,7 +215,7 @@ fn with_texts<T: Send>(
     run_all(arguments.iter().map(TextArgument::text).collect(), None)
 }
 
-/// The ids of several texts.
+#[doc = doc!(encode_batch)]
 #[pyfunction]
 pub fn encode_batch(
     py: Python<'_>,
@@ -244,7 +244,7 @@ pub fn encode_batch(
     Ok(FlatBatch::new(batch, nulls))
 }
 
-/// How many tokens each of several texts has.
+#[doc = doc!(count_batch)]
 #[pyfunction]
 pub fn count_batch(
     py: Python<'_>,
@@ -263,7 +263,7 @@ pub fn count_batch(
     Ok(nulls.into_iter().map(|is_null| if is_null { 0 } else { counts.next().unwrap_or_default() }).collect())
 }
 
-/// The texts of several rows of ids.
+#[doc = doc!(decode_batch)]
 #[pyfunction]
 pub fn decode_batch<'py>(
     py: Python<'py>,

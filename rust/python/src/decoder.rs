@@ -16,13 +16,7 @@ use crate::bytes::bytes_of;
 use crate::errors::Raise;
 use crate::run::{check_signals, quick, run};
 
-/// Turns ids into text as they arrive. Made by `Tokenizer.decoder`.
-///
-/// `StreamDecoder[str]` returns text, `StreamDecoder[bytes]` (`text=False`) returns bytes. Only what may still change
-/// is held back: an incomplete character, the start of a stop string, an EOS that may have to be removed, and with
-/// `clean_spaces` spaces that may have to go. Nothing is decoded twice.
-///
-/// A decoder is for one thread at a time: a call during another one raises `RuntimeError`.
+#[doc = doc!(StreamDecoder)]
 #[pyclass(module = "ggtok._ggtok")]
 pub struct StreamDecoder {
     /// `None` after `flush`.
@@ -83,27 +77,7 @@ impl StreamDecoder {
 
 #[pymethods]
 impl StreamDecoder {
-    /// Takes one id or several and returns what is certain of their text.
-    ///
-    /// Args:
-    ///     ids: An integer, or what `decode` takes: an iterable of integers, or an array of integers.
-    ///
-    /// Returns:
-    ///     Complete characters, or bytes if the decoder has `text=False`; often nothing yet. After a stop string always
-    ///     nothing.
-    ///
-    /// Raises:
-    ///     TypeError: An id is not an integer.
-    ///     TokenIndexError: An id is not in the vocabulary. None of the ids was taken.
-    ///     ValueError: `flush` was called before.
-    ///
-    /// >>> import ggtok
-    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
-    /// >>> decoder = tok.decoder()
-    /// >>> [decoder.push(id) for id in tok.encode("😀!")]
-    /// ['', '', '😀', '!']
-    /// >>> decoder.push([5981, 6266])
-    /// ' is L'
+    #[doc = doc!(StreamDecoder.push)]
     fn push<'py>(&mut self, ids: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = ids.py();
         if !ids.is_instance_of::<PyInt>() && ids.hasattr(intern!(py, "__iter__"))? {
@@ -120,15 +94,7 @@ impl StreamDecoder {
         result
     }
 
-    /// Ends the text and returns what was held back. An incomplete character becomes one U+FFFD.
-    ///
-    /// Then no more ids can be pushed. A second call returns nothing.
-    ///
-    /// >>> import ggtok
-    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
-    /// >>> decoder = tok.decoder(stop="is not")
-    /// >>> [decoder.push(id) for id in tok.encode("What is LoRA?")[:2]], decoder.flush()
-    /// (['What', ' '], 'is')
+    #[doc = doc!(StreamDecoder.flush)]
     fn flush<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let mut out = Vec::new();
         if let Some(decoder) = self.decoder.take() {
@@ -137,27 +103,7 @@ impl StreamDecoder {
         self.result(py, &out)
     }
 
-    /// Takes the ids of a prompt: what is pushed afterwards comes out as after that prompt.
-    ///
-    /// Nothing of the prompt itself comes out, stop strings do not begin in it, and the first space after it stays. A
-    /// prompt may end inside a character. The bytes that complete it are not UTF-8 by themselves, so they become
-    /// U+FFFD; a decoder with `text=False` returns them as they are.
-    ///
-    /// Args:
-    ///     prompt_ids: What `decode` takes. Prompts of several calls follow one another.
-    ///
-    /// Raises:
-    ///     TypeError: An id is not an integer.
-    ///     TokenIndexError: An id is not in the vocabulary. None of the ids was taken.
-    ///     ValueError: Ids have been pushed before, or `flush` was called.
-    ///
-    /// >>> import ggtok
-    /// >>> tok = ggtok.Tokenizer.builtin("spm")
-    /// >>> prompt, answer = tok.encode("What is"), tok.encode("LoRA?", add_special=False)
-    /// >>> decoder = tok.decoder()
-    /// >>> decoder.prime(prompt)
-    /// >>> decoder.push(answer), tok.decoder().push(answer)
-    /// (' LoRA?', 'LoRA?')
+    #[doc = doc!(StreamDecoder.prime)]
     fn prime(&mut self, prompt_ids: &Bound<'_, PyAny>) -> PyResult<()> {
         let ids = token_ids(prompt_ids, self.size)?;
         let mut decoder = self.decoder()?.clone();
@@ -166,15 +112,7 @@ impl StreamDecoder {
         Ok(())
     }
 
-    /// An independent decoder that continues from here, for another beam. It takes less than a microsecond.
-    ///
-    /// >>> import ggtok
-    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
-    /// >>> first = tok.decoder()
-    /// >>> start = first.push(9713)
-    /// >>> second = first.copy()
-    /// >>> start, first.push(5981), second.push(6266)
-    /// ('What', ' is', ' L')
+    #[doc = doc!(StreamDecoder.copy)]
     fn copy(&self, py: Python<'_>) -> Self {
         Self {
             decoder: self.decoder.clone(),
@@ -190,16 +128,7 @@ impl StreamDecoder {
         self.copy(py)
     }
 
-    /// The stop string that has ended the text, as it was given, or `None`.
-    ///
-    /// Of several it is the one that begins first in the text, and of those the shortest. It is set once no other that
-    /// begins before it can be completed, at the latest by `flush`.
-    ///
-    /// >>> import ggtok
-    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
-    /// >>> decoder = tok.decoder(stop=["RA?", "is L"])
-    /// >>> decoder.push(tok.encode("What is LoRA?")), decoder.stopped
-    /// ('What ', 'is L')
+    #[doc = doc!(StreamDecoder.stopped)]
     #[getter]
     fn stopped<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let index = self.decoder.as_ref().map_or(self.stopped, CoreDecoder::stopped);

@@ -52,17 +52,7 @@ impl<'py> FromPyObject<'_, 'py> for Unit {
     }
 }
 
-/// The tokens of a text, each with the span of the text that it comes from.
-///
-/// Made by `Tokenizer.encode_with_offsets` and `Tokenizer.encode_parts_with_offsets`. Immutable; two are equal if
-/// their ids and offsets are. It can be pickled.
-///
-/// >>> import ggtok
-/// >>> encoding = ggtok.Tokenizer.builtin("bpe").encode_with_offsets("What is LoRA?")
-/// >>> encoding
-/// <ggtok.Encoding of 6 tokens: 9713 (0, 4), 5981 (4, 7), 6266 (7, 9), ...>
-/// >>> len(encoding)
-/// 6
+#[doc = doc!(Encoding)]
 #[pyclass(frozen, module = "ggtok")]
 pub struct Encoding {
     ids: Vec<TokenId>,
@@ -79,40 +69,21 @@ impl Encoding {
 
 #[pymethods]
 impl Encoding {
-    /// The ids: a read-only numpy array of dtype int32 and shape `(number of tokens,)`.
-    ///
-    /// Raises `DependencyError` where numpy is not installed; `tolist` does without.
-    ///
-    /// >>> import ggtok
-    /// >>> ggtok.Tokenizer.builtin("bpe").encode_with_offsets("What is LoRA?").ids
-    /// array([9713, 5981, 6266,   78, 9612,   30], dtype=int32)
+    #[doc = doc!(Encoding.ids)]
     #[getter]
     fn ids<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<TokenId>>> {
         // SAFETY: the class is frozen, so its vectors neither change nor move while the array holds on to the object.
         unsafe { Arrays::ready(slf.py())?.view(&slf.get().ids, slf.as_any()) }
     }
 
-    /// Where each token comes from: a read-only numpy array of dtype int64 and shape `(number of tokens, 2)`.
-    ///
-    /// Row `i` is the half-open span `text[start:end]` of token `i` in the original text, in the unit that was asked
-    /// for. Starts never decrease, and neither do ends. An added token has an empty span.
-    ///
-    /// Raises `DependencyError` where numpy is not installed; `tolist` does without.
-    ///
-    /// >>> import ggtok
-    /// >>> ggtok.Tokenizer.builtin("bpe").encode_with_offsets("What is LoRA?").offsets.tolist()
-    /// [[0, 4], [4, 7], [7, 9], [9, 10], [10, 12], [12, 13]]
+    #[doc = doc!(Encoding.offsets)]
     #[getter]
     fn offsets<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray2<i64>>> {
         // SAFETY: as above.
         unsafe { Arrays::ready(slf.py())?.view_pairs(&slf.get().offsets, slf.as_any()) }
     }
 
-    /// The ids and the offsets as lists, without numpy.
-    ///
-    /// >>> import ggtok
-    /// >>> ggtok.Tokenizer.builtin("bpe").encode_with_offsets("What is").tolist()
-    /// ([9713, 5981], [(0, 4), (4, 7)])
+    #[doc = doc!(Encoding.tolist)]
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
         let ids = with_lists(|lists| {
             lists.ids.extend_from_slice(&self.ids);

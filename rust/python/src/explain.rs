@@ -13,14 +13,14 @@ use crate::errors::{Raise, invalid};
 use crate::run::run_long;
 use crate::tokenizer::Tokenizer;
 
-/// Every step from a text to its tokens.
+#[doc = doc!(RawTrace)]
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct RawTrace {
     explainer: Arc<Explainer>,
     trace: Trace,
 }
 
-/// Encodes a text in the textbook way and keeps every step.
+#[doc = doc!(explain)]
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub fn explain(
@@ -44,24 +44,24 @@ pub fn explain(
 
 #[pymethods]
 impl RawTrace {
-    /// The ids of the tokens, each with the start and end of its span in bytes.
+    #[doc = doc!(RawTrace.tokens)]
     fn tokens(&self) -> Vec<(TokenId, usize, usize)> {
         self.trace.tokens.iter().map(|token| (token.id, token.start, token.end)).collect()
     }
 
-    /// The trace as JSON.
+    #[doc = doc!(RawTrace.json)]
     fn json(&self, py: Python<'_>) -> PyResult<String> {
         run_long(py, || serde_json::to_string(&self.trace).map_err(NoJson))
     }
 
-    /// Why the bytes from `start` to `end` did not become one token, as JSON.
+    #[doc = doc!(RawTrace.why)]
     fn why(&self, py: Python<'_>, start: usize, end: usize) -> PyResult<String> {
         let why = run_long(py, || self.explainer.why(&self.trace, start..end))?;
         serde_json::to_string(&why).map_err(|error| NoJson(error).raise())
     }
 }
 
-/// The double array of a few words, built word by word, walked and packed, as JSON.
+#[doc = doc!(explain_trie)]
 #[pyfunction]
 pub fn explain_trie(py: Python<'_>, words: &Bound<'_, PyAny>, queries: &Bound<'_, PyAny>) -> PyResult<String> {
     let (words, queries) = (objects(words)?, objects(queries)?);

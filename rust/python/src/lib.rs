@@ -1,5 +1,8 @@
 //! The Python bindings of ggtok-core: conversions, the GIL, signals and errors, and nothing else.
 
+// `doc!(Tokenizer.encode)`: the docstring that the stub `_ggtok.pyi` has for an item. See `build.rs`.
+include!(concat!(env!("OUT_DIR"), "/doc.rs"));
+
 mod arguments;
 mod arrays;
 mod arrow;

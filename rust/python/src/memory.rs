@@ -70,16 +70,7 @@ impl Memory {
     }
 }
 
-/// Numbers in memory that other libraries read without copying them: a row of them, or rows of one length.
-///
-/// It has the buffer protocol (`memoryview(buffer)`, `numpy.asarray(buffer)`) and DLPack
-/// (`torch.from_dlpack(buffer)`, `jax.numpy.from_dlpack(buffer)`). The memory cannot be written to. Made by
-/// `Batch.buffers`.
-///
-/// >>> import ggtok
-/// >>> ids, offsets = ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "and another"]).buffers()
-/// >>> ids.dtype, ids.shape, ids.tolist(), memoryview(offsets)[-1]
-/// ('int32', (4,), [6053, 7301, 6019, 7237], 4)
+#[doc = doc!(Buffer)]
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct Buffer {
     memory: Memory,
@@ -117,13 +108,13 @@ impl Buffer {
 
 #[pymethods]
 impl Buffer {
-    /// The type of an item: "int32", "int64" or "bool".
+    #[doc = doc!(Buffer.dtype)]
     #[getter]
     fn dtype(&self) -> &'static str {
         self.memory.name()
     }
 
-    /// How many items there are in each dimension.
+    #[doc = doc!(Buffer.shape)]
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, &self.shape)
@@ -141,7 +132,7 @@ impl Buffer {
         PyMemoryView::from(slf.as_any())?.try_iter()
     }
 
-    /// The items as Python objects: a list, or a list of lists.
+    #[doc = doc!(Buffer.tolist)]
     fn tolist<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         PyMemoryView::from(slf.as_any())?.call_method0("tolist")
     }
@@ -186,17 +177,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// The memory as a DLPack capsule; called by `from_dlpack` of other libraries.
-    ///
-    /// Args:
-    ///     stream: None, as for all memory of the CPU.
-    ///     max_version: The newest DLPack that the caller reads. Before 1.0 memory could not be marked as read-only, so
-    ///         such a caller is given a copy.
-    ///     dl_device: Where the memory is wanted: None or `(1, 0)`, the CPU.
-    ///     copy: Whether to copy: always, never, or (None) where it is needed.
-    ///
-    /// Raises:
-    ///     BufferError: The memory cannot be given like that.
+    #[doc = doc!(Buffer.__dlpack__)]
     #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
     fn __dlpack__<'py>(
         &self,
@@ -226,7 +207,7 @@ impl Buffer {
         dlpack::capsule(py, Tensor { memory, start, shape, strides, is_read_only: !copied }, knows_read_only)
     }
 
-    /// The device of the memory: `(1, 0)`, the CPU.
+    #[doc = doc!(Buffer.__dlpack_device__)]
     fn __dlpack_device__(&self) -> (i64, i64) {
         dlpack::CPU
     }

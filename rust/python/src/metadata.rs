@@ -15,7 +15,7 @@ use crate::run::run_long;
 /// More bytes after the metadata than this are given back.
 const SPARE: usize = 1 << 20;
 
-/// The keys and values of a GGUF file, with overrides.
+#[doc = doc!(Metadata)]
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct Metadata {
     pub(crate) core: gguf::Metadata<PyBackedBytes>,
@@ -23,7 +23,7 @@ pub struct Metadata {
     overrides: Py<PyDict>,
 }
 
-/// An array of a GGUF file, which stays where it is.
+#[doc = doc!(Array)]
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct Array {
     metadata: Py<Metadata>,
@@ -42,18 +42,7 @@ impl Metadata {
 
 #[pymethods]
 impl Metadata {
-    /// Reads the metadata at the start of a file.
-    ///
-    /// Args:
-    ///     data: The file's first bytes.
-    ///     total: The length of the file; `None` while it is not known.
-    ///     overrides: Values that replace those of the file: `str`, `int`, `float` or `bool`.
-    ///
-    /// Returns:
-    ///     The metadata, or how many bytes of the file are needed at least.
-    ///
-    /// Raises:
-    ///     GGUFError: The bytes are not sound GGUF.
+    #[doc = doc!(Metadata.read)]
     #[staticmethod]
     fn read<'py>(
         py: Python<'py>,
@@ -83,44 +72,43 @@ impl Metadata {
         Ok(Bound::new(py, Self { core, overrides: overrides.unbind() })?.into_any())
     }
 
-    /// The file from its first byte to the end of the last value: a source of equal metadata.
+    #[doc = doc!(Metadata.data)]
     #[getter]
     fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         bytes_of(py, &self.core.data()[..self.size()])
     }
 
-    /// The overrides as they were given.
+    #[doc = doc!(Metadata.overrides)]
     #[getter]
     fn overrides(&self, py: Python<'_>) -> Py<PyDict> {
         self.overrides.clone_ref(py)
     }
 
-    /// Bytes from the start of the file to the end of the last value.
+    #[doc = doc!(Metadata.size)]
     #[getter]
     fn size(&self) -> usize {
         self.core.layout().size()
     }
 
-    /// Whether numbers have their highest byte first.
+    #[doc = doc!(Metadata.big_endian)]
     #[getter]
     fn big_endian(&self) -> bool {
         self.core.layout().is_big_endian()
     }
 
-    /// The version of the format: 2 or 3.
+    #[doc = doc!(Metadata.version)]
     #[getter]
     fn version(&self) -> u32 {
         self.core.layout().version()
     }
 
-    /// The number of tensors after the metadata.
+    #[doc = doc!(Metadata.tensor_count)]
     #[getter]
     fn tensor_count(&self) -> u64 {
         self.core.layout().num_tensors()
     }
 
-    /// All keys in the order of the file, each with the type of its value, numbered as in the file, and the value as
-    /// `get` returns it. A surrogate stands for each byte of a string that is not UTF-8.
+    #[doc = doc!(Metadata.entries)]
     fn entries<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyDict>> {
         let entries = PyDict::new(slf.py());
         for (key, value) in slf.get().core.entries() {
@@ -129,13 +117,13 @@ impl Metadata {
         Ok(entries)
     }
 
-    /// The value that the file has for a key: a number, a `str`, a `bool` or an `Array`. `None` if it has none.
+    #[doc = doc!(Metadata.get)]
     fn get<'py>(slf: &Bound<'py, Self>, key: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let key = encoded(key)?;
         slf.get().core.get(&*key).map(|value| object(slf, &key, value)).transpose()
     }
 
-    /// A key and its value as they stand in the file. Raises `GgtokError` if it is not there.
+    #[doc = doc!(Metadata.raw)]
     fn raw<'py>(&self, py: Python<'py>, key: &Bound<'_, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let absent = || invalid(format!("there is no key {key}"));
         bytes_of(py, self.core.raw(&*encoded(key)?).ok_or_else(absent)?)
@@ -157,7 +145,7 @@ impl Array {
 
 #[pymethods]
 impl Array {
-    /// The type of the elements, numbered as in the file.
+    #[doc = doc!(Array.kind)]
     #[getter]
     fn kind(&self) -> PyResult<i32> {
         Ok(self.array()?.kind() as i32)
@@ -172,17 +160,17 @@ impl Array {
         Ok(format!("<array of {} {}>", array.len(), array.kind().name()))
     }
 
-    /// The elements of an array of strings, as bytes; `None` for another array.
+    #[doc = doc!(Array.strings)]
     fn strings(&self) -> PyResult<Option<Vec<&[u8]>>> {
         Ok(self.array()?.strings().map(|strings| strings.iter().collect()))
     }
 
-    /// The elements as in the file, in its byte order.
+    #[doc = doc!(Array.raw)]
     fn raw<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         bytes_of(py, self.array()?.bytes())
     }
 
-    /// The elements of an array of numbers in little-endian byte order.
+    #[doc = doc!(Array.tobytes)]
     fn tobytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let array = self.array()?;
         let bytes: Vec<u8> = match array.kind() {

@@ -37,32 +37,13 @@ fn purge(spaces: &mut Vec<(Weak<Owner>, Box<Scratch>)>) {
     spaces.retain(|(owner, _)| owner.strong_count() > 0);
 }
 
-/// How much memory the caches of each thread take at most, in bytes: 64 MiB unless `set_cache_limit` changed it.
-///
-/// >>> import ggtok
-/// >>> ggtok.cache_limit()
-/// 67108864
+#[doc = doc!(cache_limit)]
 #[pyfunction]
 pub fn cache_limit() -> usize {
     CACHE_LIMIT.load(Ordering::Relaxed)
 }
 
-/// Changes how much memory the caches of each thread take at most, in bytes.
-///
-/// Words and their ids are cached, so repeated words cost a look-up each. A thread that uses several tokenizers shares
-/// the limit out among them. It holds for each thread that encodes, those of `encode_batch` included, from its next
-/// call on; a cache that takes more is emptied. The memory is released when the thread ends, that of `encode_batch`
-/// when the tokenizer is dropped. The ids are the same with any limit; less than 16 KiB means no cache, which is slow.
-///
-/// Raises:
-///     ValueError: `num_bytes` is negative.
-///     OverflowError: `num_bytes` is 2**63 or greater.
-///
-/// >>> import ggtok
-/// >>> ggtok.set_cache_limit(16 << 20)
-/// >>> ggtok.cache_limit()
-/// 16777216
-/// >>> ggtok.set_cache_limit(64 << 20)
+#[doc = doc!(set_cache_limit)]
 #[pyfunction]
 pub fn set_cache_limit(num_bytes: i64) -> PyResult<()> {
     let limit = usize::try_from(num_bytes)

@@ -4,7 +4,7 @@ use ggtok_core::{FAMILIES, FLAGS, PRE_TOKENIZERS, SLOTS, tables};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// `tokenizer.ggml.pre` by name: its family and flags.
+#[doc = doc!(pretokenizers)]
 #[pyfunction]
 pub fn pretokenizers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
@@ -23,7 +23,7 @@ pub fn pretokenizers(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
-/// Pattern families by name: their patterns and whether they spell bytes.
+#[doc = doc!(families)]
 #[pyfunction]
 pub fn families(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
@@ -36,7 +36,7 @@ pub fn families(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
-/// The keys that give the ids of special tokens, without `tokenizer.ggml.` at their start, by name.
+#[doc = doc!(special_keys)]
 #[pyfunction]
 pub fn special_keys(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
@@ -46,7 +46,7 @@ pub fn special_keys(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
-/// The keys that set flags, without `tokenizer.ggml.` at their start, by the name of the flag.
+#[doc = doc!(flag_keys)]
 #[pyfunction]
 pub fn flag_keys(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
@@ -56,7 +56,7 @@ pub fn flag_keys(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
-/// The texts that the loader finds special tokens by, per slot.
+#[doc = doc!(loader_texts)]
 #[pyfunction]
 pub fn loader_texts(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
@@ -66,7 +66,7 @@ pub fn loader_texts(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
-/// `tokenizer.ggml.model` by name: the kind of vocabulary.
+#[doc = doc!(models)]
 #[pyfunction]
 pub fn models(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);

@@ -28,7 +28,7 @@ use crate::scratch::{Owner, cache_limit, with_scratch};
 /// The capacity that an array of ids starts with: enough for a short text.
 const ROOM: usize = 64;
 
-/// A vocabulary and its algorithm: the base class of `ggtok.Tokenizer`, which says how to make one.
+#[doc = doc!(Tokenizer)]
 #[pyclass(frozen, subclass, module = "ggtok._ggtok")]
 pub struct Tokenizer {
     /// Shared with its streams.
@@ -102,39 +102,7 @@ impl Tokenizer {
         })
     }
 
-    /// Encodes a text to a list of token ids.
-    ///
-    /// Args:
-    ///     text: A `str`, or bytes: `bytes`, `bytearray`, `memoryview`, or another buffer with one dimension of
-    ///         single bytes, such as a uint8 array. Bytes that are not UTF-8 are read as llama.cpp reads them. A lone
-    ///         surrogate in a `str` is read as the three bytes that `surrogatepass` encodes it to.
-    ///     add_special: Add BOS, EOS and SEP where the vocabulary says so.
-    ///     parse_special: Read control tokens written in the text, such as `<|im_end|>`, as tokens. Keep it off for
-    ///         text from users. User-defined tokens are always read.
-    ///     continues: The text continues an earlier one: no BOS is added, and nothing is put before its first
-    ///         characters. SPM and Unigram put no space there, WordPiece reads letters at the start as the rest of a
-    ///         word, and PLaMo-2 keeps a byte order mark. EOS and SEP follow `add_special` as always.
-    ///
-    /// Returns:
-    ///     The ids, each at least 0 and less than `len(vocab)`; -1 for unknown text where a vocabulary has no unknown
-    ///     token.
-    ///
-    /// Raises:
-    ///     TypeError: `text` has the wrong type.
-    ///     VocabularyError: The file has no vocabulary, or a token must be added that it does not have.
-    ///     GgtokError: The text is 2 GiB or longer.
-    ///
-    /// The GIL is released for texts of more than 512 bytes. Ctrl-C stops a long text.
-    ///
-    /// >>> import ggtok
-    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
-    /// >>> tok.encode("What is LoRA?")
-    /// [9713, 5981, 6266, 78, 9612, 30]
-    /// >>> tok.encode(b"<|im_end|>", parse_special=True)
-    /// [12993]
-    /// >>> spm = ggtok.Tokenizer.builtin("spm")
-    /// >>> spm.encode("form", add_special=False), spm.encode("form", continues=True)
-    /// ([945], [780])
+    #[doc = doc!(Tokenizer.encode)]
     #[pyo3(signature = (text, *, add_special = true, parse_special = false, continues = false))]
     fn encode<'py>(
         &self,
@@ -151,16 +119,7 @@ impl Tokenizer {
         })
     }
 
-    /// Encodes a text to an array of token ids, without a Python int for each.
-    ///
-    /// Takes the arguments of `encode` and raises what it does, and `DependencyError` where numpy is not installed.
-    ///
-    /// Returns:
-    ///     A numpy array of dtype int32 and shape `(number of tokens,)`.
-    ///
-    /// >>> import ggtok
-    /// >>> ggtok.Tokenizer.builtin("bpe").encode_array("What is LoRA?")
-    /// array([9713, 5981, 6266,   78, 9612,   30], dtype=int32)
+    #[doc = doc!(Tokenizer.encode_array)]
     #[pyo3(signature = (text, *, add_special = true, parse_special = false, continues = false))]
     fn encode_array<'py>(
         &self,
@@ -176,13 +135,7 @@ impl Tokenizer {
         arrays.array(ids)
     }
 
-    /// Counts the tokens of a text: the length of what `encode` returns, without making the ids.
-    ///
-    /// Takes the arguments of `encode` and raises what it does.
-    ///
-    /// >>> import ggtok
-    /// >>> ggtok.Tokenizer.builtin("bpe").count("What is LoRA?")
-    /// 6
+    #[doc = doc!(Tokenizer.count)]
     #[pyo3(signature = (text, *, add_special = true, parse_special = false, continues = false))]
     fn count(
         &self,
@@ -197,42 +150,7 @@ impl Tokenizer {
         Ok(count.0)
     }
 
-    /// Encodes a text to token ids, each with the span of the text that it comes from.
-    ///
-    /// Takes the arguments of `encode` and raises what it does.
-    ///
-    /// Args:
-    ///     text: As in `encode`.
-    ///     unit: What spans count: `"char"` (as `text[start:end]` of a `str` does) or `"byte"` (bytes of UTF-8, or of
-    ///         a text that is bytes). With `"char"`, bytes count as the `str` that they decode to.
-    ///     add_special: As in `encode`.
-    ///     parse_special: As in `encode`.
-    ///     continues: As in `encode`.
-    ///
-    /// Returns:
-    ///     The ids that `encode` returns, and for each its half-open span in the original text: what was lowercased,
-    ///     stripped of accents, replaced or escaped is traced back. Starts never decrease, nor do ends, and all are
-    ///     inside the text. BOS, EOS and SEP have an empty span at their place, and so has a space that was put before
-    ///     the text. Tokens that are bytes of one character each have the span of their byte, or that of the whole
-    ///     character with `"char"`. Whitespace that becomes one space is in the span of that space. What the
-    ///     vocabulary drops (whitespace between words of WordPiece, or beside a special token) is in no span.
-    ///
-    /// Raises:
-    ///     GgtokError: `unit` is another; or it is `"char"` and `text` is bytes that are not UTF-8, which have no
-    ///         characters. It is a `ValueError`.
-    ///
-    /// Most spans follow from the lengths of tokens, so this takes little longer than `encode_array`. O(length) space.
-    ///
-    /// >>> import ggtok
-    /// >>> tok = ggtok.Tokenizer.builtin("wordpiece")
-    /// >>> text = "Caf\u00e9 \u00c9COLE"
-    /// >>> ids, spans = tok.encode_with_offsets(text).tolist()
-    /// >>> [(tok.piece(id), text[start:end]) for id, (start, end) in zip(ids, spans)] == [
-    /// ...     (b"[CLS]", ""), (b" ca", "Ca"), (b"fe", "f\u00e9"), (b" ec", "\u00c9C"), (b"ole", "OLE"), (b"[SEP]", "")
-    /// ... ]
-    /// True
-    /// >>> tok.encode_with_offsets(text, unit="byte", add_special=False).tolist()[1]
-    /// [(0, 2), (2, 5), (6, 9), (9, 12)]
+    #[doc = doc!(Tokenizer.encode_with_offsets)]
     #[pyo3(
         signature = (text, *, unit = Unit::Char, add_special = true, parse_special = false, continues = false),
         text_signature = "($self, text, *, unit='char', add_special=True, parse_special=False, continues=False)"
@@ -263,32 +181,7 @@ impl Tokenizer {
         Ok(Encoding::new_from(spans))
     }
 
-    /// Encodes a text in parts, each of which says whether control tokens written in it are read.
-    ///
-    /// Args:
-    ///     parts: An iterable of pairs `(text, parse_special)`: a text as `encode` takes it, and a bool. It is read to
-    ///         its end first.
-    ///     add_special: As in `encode`.
-    ///     continues: As in `encode`.
-    ///
-    /// Returns:
-    ///     The ids of all parts put together. A control token is only read where all of it is in parts that allow it:
-    ///     parts that follow each other and allow it count as one. User-defined tokens are read everywhere, and
-    ///     words go on across the borders of parts. So the ids equal those of `encode` with `parse_special` for the
-    ///     whole text, wherever the other parts, and their borders, have no text of a control token.
-    ///
-    /// Raises:
-    ///     TypeError: A part is not a pair, or its items are of other types: "part 3: ...".
-    ///     VocabularyError, GgtokError: As `encode`, for all parts together.
-    ///
-    /// Exceptions of the iterable pass through.
-    ///
-    /// >>> import ggtok
-    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
-    /// >>> tok.encode_parts([("hi", False), ("<|im_end|>", True)])
-    /// [6876, 12993]
-    /// >>> tok.encode_parts([("hi<|im_end|>", False), ("<|im_end|>", True)])
-    /// [6876, 27, 91, 5953, 62, 6094, 91, 29, 12993]
+    #[doc = doc!(Tokenizer.encode_parts)]
     #[pyo3(signature = (parts, *, add_special = true, continues = false))]
     fn encode_parts<'py>(
         &self,
@@ -307,13 +200,7 @@ impl Tokenizer {
         })
     }
 
-    /// Counts the tokens of a text in parts: the length of what `encode_parts` returns.
-    ///
-    /// Takes the arguments of `encode_parts` and raises what it does.
-    ///
-    /// >>> import ggtok
-    /// >>> ggtok.Tokenizer.builtin("bpe").count_parts([("hi", False), ("<|im_end|>", True)])
-    /// 2
+    #[doc = doc!(Tokenizer.count_parts)]
     #[pyo3(signature = (parts, *, add_special = true, continues = false))]
     fn count_parts(
         &self,
@@ -331,15 +218,7 @@ impl Tokenizer {
         Ok(count.0)
     }
 
-    /// Encodes a text in parts to token ids with spans, which count from the start of the first part.
-    ///
-    /// Takes the arguments of `encode_parts` and raises what it does. `unit`, the result and its errors are as in
-    /// `encode_with_offsets` for all parts put together; the error of bytes that are not UTF-8 names the part.
-    ///
-    /// >>> import ggtok
-    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
-    /// >>> tok.encode_parts_with_offsets([("hi", False), ("<|im_end|>", True)]).tolist()
-    /// ([6876, 12993], [(0, 2), (2, 12)])
+    #[doc = doc!(Tokenizer.encode_parts_with_offsets)]
     #[pyo3(
         signature = (parts, *, unit = Unit::Char, add_special = true, continues = false),
         text_signature = "($self, parts, *, unit='char', add_special=True, continues=False)"
@@ -363,21 +242,7 @@ impl Tokenizer {
         Ok(Encoding::new_from(spans))
     }
 
-    /// An encoder for a text that arrives in parts, or is too long for memory.
-    ///
-    /// All ids that it returns, put together, are what `encode` returns for the whole text, however it is cut.
-    ///
-    /// Args:
-    ///     add_special: As in `encode`. BOS comes with the first ids, EOS with the last.
-    ///     parse_special: As in `encode`.
-    ///
-    /// Raises:
-    ///     VocabularyError: As in `encode`.
-    ///
-    /// >>> import ggtok
-    /// >>> encoder = ggtok.Tokenizer.builtin("bpe").encoder()
-    /// >>> encoder.push("What is Lo"), encoder.push("RA?"), encoder.flush()
-    /// ([9713, 5981], [], [6266, 78, 9612, 30])
+    #[doc = doc!(Tokenizer.encoder)]
     #[pyo3(signature = (*, add_special = true, parse_special = false))]
     fn encoder(&self, add_special: bool, parse_special: bool) -> PyResult<StreamEncoder> {
         let options = EncodeOptions { add_special, parse_special, ..EncodeOptions::default() };
@@ -432,32 +297,7 @@ impl Tokenizer {
         Ok(removed.first().map_or((0, 0), |range| (range.start, range.end)))
     }
 
-    /// Decodes token ids to text: their pieces, joined, without the space that `encode` puts in front of some texts.
-    ///
-    /// Code and prose come back as they were. `docs/how/detokenizing.md` lists the vocabularies that change texts when
-    /// they are encoded.
-    ///
-    /// Args:
-    ///     ids: An iterable of integers, or an array of integers with one dimension; int32 is the fastest.
-    ///     remove_special: Remove BOS and EOS where `encode` adds them.
-    ///     unparse_special: Write control and unknown tokens as their text. They are left out otherwise.
-    ///     clean_spaces: Return exactly what llama.cpp's `llama_detokenize` does. It removes the spaces before `.`,
-    ///         `,`, `!`, `?` and English contractions if the vocabulary asks for it (`vocab.clean_spaces`), and keeps
-    ///         the space that `encode` puts after BOS.
-    ///     errors: What to do with bytes that are not UTF-8, as in `bytes.decode`. Tokens may end inside a character.
-    ///
-    /// Raises:
-    ///     TypeError: An id is not an integer.
-    ///     TokenIndexError: An id is not in the vocabulary.
-    ///     UnicodeDecodeError: The bytes are not UTF-8 and `errors` is "strict".
-    ///     LookupError: Python knows no error handler of the name `errors`.
-    ///
-    /// >>> import ggtok
-    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
-    /// >>> tok.decode([9713, 5981, 6266, 78, 9612, 30])
-    /// 'What is LoRA?'
-    /// >>> tok.decode([9713, 12993]), tok.decode([9713, 12993], unparse_special=True)
-    /// ('What', 'What<|im_end|>')
+    #[doc = doc!(Tokenizer.decode)]
     #[pyo3(signature = (ids, *, remove_special = false, unparse_special = false, clean_spaces = false,
                         errors = "replace"))]
     fn decode<'py>(
@@ -479,14 +319,7 @@ impl Tokenizer {
         }
     }
 
-    /// Decodes token ids to bytes, which need not be UTF-8.
-    ///
-    /// Takes the arguments of `decode` except `errors`, and raises `TypeError` and `TokenIndexError` as it does.
-    ///
-    /// >>> import ggtok
-    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
-    /// >>> tok.decode_bytes(tok.encode("\u00e9"))
-    /// b'\xc3\xa9'
+    #[doc = doc!(Tokenizer.decode_bytes)]
     #[pyo3(signature = (ids, *, remove_special = false, unparse_special = false, clean_spaces = false))]
     fn decode_bytes<'py>(
         &self,
@@ -500,30 +333,7 @@ impl Tokenizer {
         bytes_of(py, &self.decode_to_bytes(py, ids, options)?)
     }
 
-    /// A decoder for ids that arrive one by one, as a model generates them.
-    ///
-    /// All that it returns, put together, is what `decode` returns for all ids, however they are cut.
-    ///
-    /// Args:
-    ///     stop: A string that ends the text, or an iterable of such strings: `str`, or also bytes if `text` is false.
-    ///         The text ends before the first of them.
-    ///     remove_special: As in `decode`.
-    ///     unparse_special: As in `decode`.
-    ///     clean_spaces: As in `decode`. Spaces that may still go are held back.
-    ///     text: Return `str`, with U+FFFD for bytes that are not UTF-8. Otherwise return bytes, as `decode_bytes`
-    ///         does.
-    ///
-    /// Raises:
-    ///     TypeError: A stop string has the wrong type.
-    ///     ValueError: A stop string is empty.
-    ///
-    /// >>> import ggtok
-    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
-    /// >>> decoder = tok.decoder(stop=["?", " Hmm"])
-    /// >>> [decoder.push(id) for id in tok.encode("What is LoRA? And")]
-    /// ['What', ' is', ' L', 'o', 'RA', '', '']
-    /// >>> decoder.flush(), decoder.stopped
-    /// ('', '?')
+    #[doc = doc!(Tokenizer.decoder)]
     #[pyo3(
         signature = (*, stop = None, remove_special = false, unparse_special = false, clean_spaces = false, text = true),
         text_signature = "($self, *, stop=(), remove_special=False, unparse_special=False, clean_spaces=False, text=True)"
@@ -541,20 +351,7 @@ impl Tokenizer {
         StreamDecoder::new(py, Arc::clone(&self.core), stop, decode, text)
     }
 
-    /// The bytes of one token, as llama.cpp's `llama_token_to_piece` returns them.
-    ///
-    /// Args:
-    ///     id: The token.
-    ///     special: Return the text of a control or unknown token. Otherwise such a token has no bytes.
-    ///
-    /// Raises:
-    ///     TypeError: `id` is not an integer.
-    ///     TokenIndexError: `id` is not in the vocabulary.
-    ///
-    /// >>> import ggtok
-    /// >>> tok = ggtok.Tokenizer.builtin("bpe")
-    /// >>> tok.piece(5981), tok.piece(12993), tok.piece(12993, special=False)
-    /// (b' is', b'<|im_end|>', b'')
+    #[doc = doc!(Tokenizer.piece)]
     #[pyo3(signature = (id, *, special = true))]
     fn piece<'py>(&self, py: Python<'py>, id: &Bound<'py, PyAny>, special: bool) -> PyResult<Bound<'py, PyBytes>> {
         let id = token_id(id, self.core.vocabulary().len())?;
@@ -562,21 +359,13 @@ impl Tokenizer {
         Ok(PyBytes::new(py, piece))
     }
 
-    /// What was repaired at load, as llama.cpp repairs it, one sentence each.
-    ///
-    /// >>> import ggtok
-    /// >>> ggtok.Tokenizer.builtin("spm").repairs
-    /// []
+    #[doc = doc!(Tokenizer.repairs)]
     #[getter]
     fn repairs(&self) -> Vec<&str> {
         self.core.vocabulary().repairs().iter().map(String::as_str).collect()
     }
 
-    /// The memory that the tokenizer holds, in bytes, without its scratch spaces and caches.
-    ///
-    /// >>> import ggtok
-    /// >>> ggtok.Tokenizer.builtin("spm").heap_bytes > 100_000
-    /// True
+    #[doc = doc!(Tokenizer.heap_bytes)]
     #[getter]
     fn heap_bytes(&self) -> PyResult<usize> {
         quick(|| self.core.heap_bytes())

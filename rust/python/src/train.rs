@@ -23,11 +23,7 @@ use crate::run::{check_signals, run_long};
 /// How often a callback hears of progress at most.
 const REPORT: Duration = Duration::from_millis(100);
 
-/// Counts the words of a corpus and trains a vocabulary on them: what `ggtok.train` uses, which says more.
-///
-/// Each kind has a constructor with its settings. `special_tokens` are texts and token types, `memory` is how many
-/// bytes counted words may take and the paths of two files to be made for the rest, and `progress` is called with the
-/// phase, how much is done, and of how much.
+#[doc = doc!(Trainer)]
 #[pyclass(frozen, module = "ggtok._ggtok")]
 pub struct Trainer {
     kind: Kind,
@@ -185,7 +181,7 @@ impl Raise for TrainError {
 
 #[pymethods]
 impl Trainer {
-    /// A trainer of byte-level BPE.
+    #[doc = doc!(Trainer.bpe)]
     #[staticmethod]
     #[pyo3(signature = (*, vocab_size, special_tokens, threads, memory, progress, pre, special_first, min_frequency, max_token_length, whole_characters, transition))]
     #[allow(clippy::too_many_arguments)]
@@ -219,7 +215,7 @@ impl Trainer {
         Self::new(Kind::Bpe(trainer), [first].into_iter().chain(second).collect(), memory, progress)
     }
 
-    /// A trainer of SPM.
+    #[doc = doc!(Trainer.spm)]
     #[staticmethod]
     #[pyo3(signature = (*, vocab_size, special_tokens, threads, memory, progress, pieces, min_frequency, charsmap))]
     #[allow(clippy::too_many_arguments)]
@@ -246,7 +242,7 @@ impl Trainer {
         Self::new(Kind::Spm(trainer), vec![counter], memory, progress)
     }
 
-    /// A trainer of Unigram.
+    #[doc = doc!(Trainer.unigram)]
     #[staticmethod]
     #[pyo3(signature = (*, vocab_size, special_tokens, threads, memory, progress, pieces, seed_size, shrinking_factor, num_sub_iterations, charsmap))]
     #[allow(clippy::too_many_arguments)]
@@ -271,7 +267,7 @@ impl Trainer {
         Self::new(Kind::Unigram(trainer), vec![counter], memory, progress)
     }
 
-    /// A trainer of WordPiece.
+    #[doc = doc!(Trainer.wordpiece)]
     #[staticmethod]
     #[pyo3(signature = (*, vocab_size, special_tokens, threads, memory, progress, by_likelihood, min_frequency, max_token_length, lowercase, strip_accents))]
     #[allow(clippy::too_many_arguments)]
@@ -302,8 +298,7 @@ impl Trainer {
         Self::new(Kind::WordPiece(trainer), vec![counter], memory, progress)
     }
 
-    /// Counts the words of a list of texts or of an Arrow column, whose nulls are left out. `first` is the number of
-    /// the first text, for errors.
+    #[doc = doc!(Trainer.push)]
     fn push(&self, py: Python<'_>, texts: &Bound<'_, PyAny>, first: usize) -> PyResult<()> {
         let count =
             |texts: &[&str]| self.count(py, |counter, progress| counter.push(texts, progress).map(|()| 0)).map(drop);
@@ -324,8 +319,7 @@ impl Trainer {
         count(&texts.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Counts the words of a block of a file, and returns how many of its bytes it took. The rest belongs before the
-    /// next block. `path`, and `start`, where the block starts in the file, are for errors.
+    #[doc = doc!(Trainer.push_file)]
     fn push_file(&self, py: Python<'_>, block: &[u8], is_last: bool, path: &str, start: usize) -> PyResult<usize> {
         let text = match std::str::from_utf8(block) {
             Ok(text) => text,
@@ -338,7 +332,7 @@ impl Trainer {
         self.count(py, |counter, progress| counter.push_file(text, is_last, progress))
     }
 
-    /// Ends the counting. Returns a sentence for each counter that had too little memory: what was left out.
+    #[doc = doc!(Trainer.finish_counting)]
     fn finish_counting(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.run(py, |_| {
             let counters = std::mem::take(&mut *self.counters.lock().unwrap_or_else(PoisonError::into_inner));
@@ -349,7 +343,7 @@ impl Trainer {
         })
     }
 
-    /// Trains, and returns tokens, types, scores and merges. To be called once, after the counting.
+    #[doc = doc!(Trainer.finish)]
     #[allow(clippy::type_complexity)]
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyList>, Vec<i32>, Vec<f32>, Bound<'py, PyList>)> {
         let trained = self.run(py, |progress| {
@@ -378,7 +372,7 @@ fn utf8(text: &[u8], number: usize) -> PyResult<&str> {
         .map_err(|error| invalid(format!("text {number} is not UTF-8 at byte {}", error.valid_up_to())))
 }
 
-/// The character map of named rules, or of rules line by line.
+#[doc = doc!(compile_charsmap)]
 #[pyfunction]
 #[pyo3(signature = (*, name = None, tsv = None))]
 pub(crate) fn compile_charsmap<'py>(
@@ -396,10 +390,7 @@ pub(crate) fn compile_charsmap<'py>(
     Ok(PyBytes::new(py, &map))
 }
 
-/// A text as a character map changes it; an empty map changes nothing.
-///
-/// Raises:
-///     VocabularyError: The map is damaged.
+#[doc = doc!(apply_charsmap)]
 #[pyfunction]
 pub(crate) fn apply_charsmap(py: Python<'_>, charsmap: &[u8], text: &str) -> PyResult<String> {
     let changed = run_long(py, || {

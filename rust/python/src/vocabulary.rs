@@ -9,7 +9,7 @@ use crate::errors::Raise;
 use crate::run::{check_signals, quick, run, run_long};
 use crate::tokenizer::Tokenizer;
 
-/// The piece of every token, special tokens included.
+#[doc = doc!(pieces)]
 #[pyfunction]
 pub fn pieces<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyList>> {
     // The first piece is asked for with a guard, since all pieces are made then.
@@ -20,7 +20,7 @@ pub fn pieces<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py
     each(py, tokenizer, |id| tokenizer.core.piece(id, true).unwrap_or_default())
 }
 
-/// The text of every token, as in the file.
+#[doc = doc!(texts)]
 #[pyfunction]
 pub fn texts<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyList>> {
     let vocabulary = tokenizer.core.vocabulary();
@@ -40,7 +40,7 @@ fn each<'py, 'a>(
     Ok(list)
 }
 
-/// The score of every token: float32, in the machine's byte order.
+#[doc = doc!(scores)]
 #[pyfunction]
 pub fn scores<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> Bound<'py, PyBytes> {
     let vocabulary = tokenizer.core.vocabulary();
@@ -48,7 +48,7 @@ pub fn scores<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> Bound<'py, PyBytes
     PyBytes::new(py, &bytes)
 }
 
-/// The attributes of every token: uint16, in the machine's byte order.
+#[doc = doc!(attributes)]
 #[pyfunction]
 pub fn attributes<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> Bound<'py, PyBytes> {
     let vocabulary = tokenizer.core.vocabulary();
@@ -57,38 +57,38 @@ pub fn attributes<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> Bound<'py, PyB
     PyBytes::new(py, &bytes)
 }
 
-/// The precompiled character map.
+#[doc = doc!(charsmap)]
 #[pyfunction]
 pub fn charsmap<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> Bound<'py, PyBytes> {
     PyBytes::new(py, tokenizer.core.vocabulary().charsmap())
 }
 
-/// The lowest id with this piece.
+#[doc = doc!(id_of_piece)]
 #[pyfunction]
 pub fn id_of_piece(tokenizer: &Tokenizer, piece: &[u8]) -> PyResult<Option<TokenId>> {
     quick(|| tokenizer.core.id_of_piece(piece))
 }
 
-/// The ids of all tokens whose pieces start with these bytes, in the order of the pieces.
+#[doc = doc!(ids_with_prefix)]
 #[pyfunction]
 pub fn ids_with_prefix(tokenizer: &Tokenizer, prefix: &[u8]) -> PyResult<Vec<TokenId>> {
     quick(|| tokenizer.core.ids_with_prefix(prefix).to_vec())
 }
 
-/// The merges of a byte-pair vocabulary as in its file: two texts with a space between. Empty for other kinds.
+#[doc = doc!(merges)]
 #[pyfunction]
 pub fn merges(tokenizer: &Tokenizer) -> Vec<&[u8]> {
     tokenizer.merges().map_or_else(Vec::new, |merges| merges.iter().collect())
 }
 
-/// The normal tokens that no merge makes.
+#[doc = doc!(unmade_tokens)]
 #[pyfunction]
 pub fn unmade_tokens(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec<TokenId>> {
     let (vocabulary, merges) = (tokenizer.core.vocabulary(), tokenizer.merges());
     run_long(py, || Ok::<_, std::convert::Infallible>(tokens_without_merge(vocabulary, merges)))
 }
 
-/// The ranks of the merges whose result is no token.
+#[doc = doc!(idle_merges)]
 #[pyfunction]
 pub fn idle_merges(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec<usize>> {
     let (vocabulary, merges) = (tokenizer.core.vocabulary(), tokenizer.merges());
@@ -99,7 +99,7 @@ pub fn idle_merges(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec<usize>
 /// Index, tokens (id, start, end) and length of the first place where the ids of a text part.
 type Place = (usize, Option<(TokenId, usize, usize)>, Option<(TokenId, usize, usize)>);
 
-/// The first place where the ids of a text part.
+#[doc = doc!(parting)]
 #[pyfunction]
 pub fn parting(
     py: Python<'_>,

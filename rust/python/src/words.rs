@@ -6,7 +6,7 @@ use pyo3::types::PyString;
 
 use crate::run::run;
 
-/// The number of words of a text.
+#[doc = doc!(count_words)]
 #[pyfunction]
 pub fn count_words(py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<usize> {
     let text = text.to_str()?;
