@@ -12,7 +12,7 @@ from typing import Any
 import gguf
 import pytest
 from conftest import elements, shared_files
-from ggtok import DependencyError, GgtokError, GGUFError, TokenIndexError, Tokenizer, VocabularyError
+from ggtok import GgtokError, GGUFError, TokenIndexError, Tokenizer, VocabularyError
 from ggtok._convert.gguf import Packed, Typed, gguf_bytes
 from ggtok._ggtok import Array
 from ggtok._keys import Type
@@ -286,9 +286,3 @@ def test_targets(tmp_path: Path) -> None:
             tokenizer.to_gguf(target)  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError):
         tokenizer.to_gguf(tmp_path / "nonesuch" / "file.gguf")
-
-
-def test_without_the_gguf_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "gguf", None)
-    with pytest.raises(DependencyError, match=r"pip install 'ggtok\[gguf\]'"):
-        Tokenizer.builtin("bpe").to_gguf(io.BytesIO())

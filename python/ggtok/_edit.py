@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import struct
 import warnings
 from contextlib import ExitStack
 from itertools import zip_longest
@@ -17,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ._convert.edits import entries
-from ._convert.gguf import Packed, Typed, packed
+from ._convert.gguf import Packed, Typed, header, packed
 from ._convert.tensors import Tensors, aligned, copy
 from ._files import check_target, replacing
 from ._metadata import MAX_BYTES
@@ -214,26 +213,20 @@ class Edited:
 
     def _write_first(self, source: BinaryIO, target: BinaryIO, advance: Callable[[int], object]) -> None:
         tensors = Tensors.of(source, self.old)
-        order = ">" if self.old.big_endian else "<"
-        header = struct.pack(f"{order}4sIQQ", b"GGUF", self.old.version, self.old.tensor_count, len(self.after))
-        values = b"".join(self._packed(key, value) for key, value in self.after.items())
-        if len(header) + len(values) > MAX_BYTES:
-            raise GgtokError(f"the metadata would have {len(values)} bytes, more than 4 GiB")
-        head = header + values + tensors.infos
+        big_endian = self.old.big_endian
+        values = (
+            self.old.raw(key) if self.before.get(key) == value else packed(key, value, big_endian)
+            for key, value in self.after.items()
+        )
+        head = header(len(self.after), self.old.version, self.old.tensor_count, big_endian) + b"".join(values)
+        if len(head) > MAX_BYTES:
+            raise GgtokError(f"the metadata would have {len(head)} bytes, more than 4 GiB")
+        head += tensors.infos
         target.write(head)
         if self.old.tensor_count:
             target.write(b"\0" * (aligned(len(head), self.old) - len(head)))
             copy(source, target, tensors.start, tensors.end, advance)
         target.flush()
-
-    def _packed(self, key: str, value: Typed | Packed) -> bytes:
-        """A value as it was, or packed anew."""
-        if self.before.get(key) == value:
-            return self.old.raw(key)
-        try:
-            return packed(key, value, self.old.big_endian)
-        except (struct.error, OverflowError) as error:
-            raise GgtokError(f"{key}: the number does not fit its type: {error}") from None
 
 
 def opened(path: str) -> Tokenizer:

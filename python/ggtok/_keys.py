@@ -9,6 +9,9 @@ from . import _ggtok
 GGML = "tokenizer.ggml."
 PRE = GGML + "pre"
 
+TOKEN_TYPE_COUNT = GGML + "token_type_count"
+"""BERT's number of kinds of segments, which is written but never read here."""
+
 SPECIAL = _ggtok.special_keys()
 """The keys of special tokens, without `GGML`, by the core's name for them."""
 

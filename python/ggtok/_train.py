@@ -14,9 +14,9 @@ from operator import index as as_int
 from tempfile import TemporaryDirectory
 
 from . import _ggtok
-from ._convert.gguf import Packed, gguf_bytes, import_gguf
+from ._convert.gguf import Packed, gguf_bytes
 from ._findings import Finding, warn_of
-from ._keys import SPECIAL
+from ._keys import SPECIAL, TOKEN_TYPE_COUNT
 from ._texts import one_of, paths, refuse_lone, watched
 from ._tokenizer import Tokenizer, _num_threads, _size
 from ._vocab import KINDS_OF_LLAMA_CPP
@@ -55,7 +55,7 @@ _KEYS: dict[str, dict[str, Any]] = {
     "wordpiece": {
         "general.architecture": "bert",
         "tokenizer.ggml.model": "bert",
-        "tokenizer.ggml.token_type_count": 2,
+        TOKEN_TYPE_COUNT: 2,
     },
 }
 """What llama.cpp needs to know a file by."""
@@ -196,7 +196,6 @@ def train(
             corpus, two tokens are equal, or a setting has a wrong value.
         UnsupportedError: There is no pre-tokenizer of that name.
         GgtokError: A text is not UTF-8; the message says which, and where.
-        DependencyError: The package `gguf` is not installed.
         OSError: A file cannot be read, or the temporary file cannot be written.
         TypeError: An argument is of another type, such as a single `str` as `texts`; there are neither texts nor files,
             or both; or a setting is not one of the kind.
@@ -223,7 +222,6 @@ def train(
         if setting not in DEFAULTS[kind]:
             known = ", ".join(sorted(DEFAULTS[kind]))
             raise TypeError(f"{setting!r} is no setting of kind {kind!r}, which has {known}")
-    import_gguf()  # before the work that would be lost without it
     chosen: dict[str, Any] = DEFAULTS[kind] | settings
     roles = dict(_ROLES[kind] if special is None else special)
     keys = SPECIAL

@@ -110,8 +110,7 @@ class TrainingError(GgtokError):
 class DependencyError(GgtokError, ImportError):
     """A call needs an optional package that is not installed.
 
-    `Tokenizer.encode_array`, `Batch.ids` and `Batch.offsets` need numpy, `Batch.to_arrow` needs pyarrow, chat templates
-    need jinja2, and writing GGUF files needs gguf.
+    Arrays need numpy (`Tokenizer.encode_array`, `Encoding.ids`, `Batch.ids`, ...), and `Batch.to_arrow` needs pyarrow.
     """
 
 

@@ -58,7 +58,6 @@ class ChatMethods:
             GgtokError: There are no messages, a value is nested too deeply, or the arguments of a tool call are not
                 JSON.
             TypeError: A value is of a type that templates cannot use.
-            DependencyError: jinja2 is not installed.
 
         Warns (`TokenizerWarning`) of a message, a field, tools or a variable that the template never reads.
 
@@ -143,7 +142,7 @@ class ChatMethods:
                 the mask would be empty.
             VocabularyError: The vocabulary reads control tokens in every text (RWKV, PLaMo-2), and a message contains
                 one; or as `encode`.
-            GgtokError, TypeError, DependencyError: As `apply_chat_template`.
+            GgtokError, TypeError: As `apply_chat_template`.
 
         >>> import ggtok
         >>> tok = ggtok.Tokenizer.builtin("bpe")

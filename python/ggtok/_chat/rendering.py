@@ -10,17 +10,10 @@ from datetime import datetime
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import ChatTemplateError, DependencyError, GgtokError
-
-try:
-    import jinja2
-except ImportError as error:
-    raise DependencyError("chat templates need jinja2: pip install 'jinja2>=3.1.6'") from error
-if tuple(int(part) for part in re.findall(r"\d+", getattr(jinja2, "__version__", "3.1.6"))[:3]) < (3, 1, 6):
-    raise DependencyError("chat templates need jinja2 3.1.6 or newer: older ones let a template leave the sandbox")
-
+import jinja2
 from jinja2 import meta, nodes
 
+from ..errors import ChatTemplateError, GgtokError
 from .environment import ChatEnvironment, State, TracedEnvironment, render
 from .inputs import Inputs, messages_of, read
 from .limits import LimitError

@@ -6,7 +6,7 @@ import difflib
 from operator import index as as_int
 
 from .._ggtok import Array
-from .._keys import FLAGS, GGML, SPECIAL, Type, read_types
+from .._keys import FLAGS, GGML, SPECIAL, TOKEN_TYPE_COUNT, Type, read_types
 from .._metadata import to_bytes
 from .._vocab import TokenAttribute
 from ..errors import GgtokError, TokenIndexError, VocabularyError
@@ -99,7 +99,7 @@ def source(metadata: Metadata, types: Mapping[str, Type], every_key: bool = Fals
     result: Entries = {}
     for key, (kind, value) in metadata.entries().items():
         if every_key or key.startswith(KEPT) or key in types:
-            result[key] = Packed.of(metadata, key, value) if isinstance(value, Array) else Typed(Type(kind), value)
+            result[key] = Packed.read(metadata, key, value) if isinstance(value, Array) else Typed(Type(kind), value)
     for key, override in metadata.overrides.items():
         typed = _typed(result, types, key, override)
         # An override of another type than is expected changes nothing, as when the file was read.
@@ -126,7 +126,7 @@ def _set(result: Entries, types: Mapping[str, Type], key: str, value: Scalar | N
     if not isinstance(key, str):
         raise TypeError(f"the key of metadata must be str, not {type(key).__name__}")
     if key.startswith(GGML) and key not in result:
-        _known(key, {*types, *_gguf_keys()}, "key")
+        _known(key, {*types, TOKEN_TYPE_COUNT}, "key")
     if value is None:
         result.pop(key, None)
         return
@@ -139,14 +139,6 @@ def _set(result: Entries, types: Mapping[str, Type], key: str, value: Scalar | N
         kind = types.get(key) or result[key].type
         raise GgtokError(f"{key} is {kind.name.lower()}: {value!r} does not fit")
     result[key] = typed
-
-
-def _gguf_keys() -> list[str]:
-    """The keys that the `gguf` package knows for tokenizers."""
-    from .gguf import import_gguf
-
-    keys = vars(import_gguf().Keys.Tokenizer).values()
-    return [key for key in keys if isinstance(key, str) and key.startswith(GGML)]
 
 
 def _known(name: str, names: Iterable[str], what: str) -> None:
@@ -228,13 +220,13 @@ def _append(tokenizer: Tokenizer, result: Entries, added: dict[bytes, int]) -> N
     size = len(tokenizer.vocab)
     new: dict[str, Packed] = {
         "tokens": Packed.strings(added),
-        "token_type": Packed.numbers(Type.INT32, list(added.values())),
+        "token_type": Packed.of(Type.INT32, list(added.values())),
     }
-    result.setdefault(GGML + "token_type", Packed.numbers(Type.INT32, [NORMAL] * size))
+    result.setdefault(GGML + "token_type", Packed.of(Type.INT32, [NORMAL] * size))
     scores = result.get(GGML + "scores")
     if scores is not None:
         as_read = float if scores.type is Type.FLOAT32 else int
-        new["scores"] = Packed.numbers(scores.type, [as_read(ADDED_SCORE)] * len(added))
+        new["scores"] = Packed.of(scores.type, [as_read(ADDED_SCORE)] * len(added))
     for key, more in new.items():
         old = result[GGML + key]
         assert isinstance(old, Packed)

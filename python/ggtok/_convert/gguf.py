@@ -1,23 +1,20 @@
-"""GGUF metadata in memory, through the writer of the `gguf` package.
+"""GGUF metadata as bytes: a header, then a key, a type and a value for each entry.
 
-Deviations from that writer: (1) arrays are handed to it as bytes, because it packs one element at a time, which takes a
-second for a large vocabulary. (2) An array may be empty. (3) A file without an architecture stays without one.
+Source: the GGUF specification (`docs/gguf.md` of ggml). Complexity: O(bytes written).
 """
 
 from __future__ import annotations
 
-import io
 import struct
 from typing import NamedTuple
 
 from .._keys import FORMATS, Type
 from .._metadata import to_bytes
-from ..errors import DependencyError, GgtokError, GGUFError
+from ..errors import GgtokError, GGUFError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from types import ModuleType
     from typing import Any, TypeAlias
 
     from .._ggtok import Array, Metadata
@@ -25,7 +22,8 @@ if TYPE_CHECKING:
 
     Value: TypeAlias = "Typed | Packed | Scalar | bytes | Sequence[str | bytes] | Sequence[int] | Sequence[float]"
 
-_NUMBERS = {Type.FLOAT32: "f", Type.INT32: "i"}
+VERSION = 3
+"""Of the format."""
 
 
 class Typed(NamedTuple):
@@ -43,8 +41,18 @@ class Packed(NamedTuple):
     data: bytes
 
     @classmethod
-    def of(cls, metadata: Metadata, key: str, array: Array) -> Packed:
-        """An array that was read."""
+    def of(cls, kind: Type, elements: Sequence[Any]) -> Packed:
+        """An array of strings or numbers."""
+        return cls(kind, len(elements), _joined(kind, elements, "<"))
+
+    @classmethod
+    def strings(cls, texts: Iterable[str | bytes]) -> Packed:
+        """An array of strings."""
+        return cls.of(Type.STRING, list(texts))
+
+    @classmethod
+    def read(cls, metadata: Metadata, key: str, array: Array) -> Packed:
+        """An array of a file."""
         kind = Type(array.kind)
         if not metadata.big_endian:
             return cls(kind, len(array), array.raw())
@@ -55,22 +63,8 @@ class Packed(NamedTuple):
             raise GGUFError("arrays in a big-endian array cannot be written", key=key)
         return cls(kind, len(array), array.tobytes())
 
-    @classmethod
-    def strings(cls, texts: Iterable[str | bytes]) -> Packed:
-        """An array of strings."""
-        raw = [to_bytes(text) if isinstance(text, str) else text for text in texts]
-        return cls(Type.STRING, len(raw), b"".join(struct.pack("<Q", len(text)) + text for text in raw))
-
-    @classmethod
-    def numbers(cls, kind: Type, values: Sequence[int] | Sequence[float]) -> Packed:
-        """An array of `INT32` or `FLOAT32`."""
-        try:
-            return cls(kind, len(values), struct.pack(f"<{len(values)}{_NUMBERS[kind]}", *values))
-        except (struct.error, OverflowError) as error:
-            raise GgtokError(f"a number does not fit an array of {kind.name.lower()}: {error}") from None
-
-    def elements(self) -> list[bytes] | list[int] | list[float]:
-        """The elements of an array of strings or numbers."""
+    def elements(self) -> list[Any]:
+        """The elements of an array of strings, as bytes, or of numbers."""
         if self.type is Type.STRING:
             return list(self._texts())
         return list(struct.unpack(f"<{self.size}{FORMATS[self.type]}", self.data))
@@ -84,36 +78,13 @@ class Packed(NamedTuple):
 
     def replaced(self, new: Mapping[int, Any]) -> Packed:
         """The same array with other elements at some places."""
-        elements: list[Any] = list(self.elements())
+        elements = self.elements()
         for place, element in new.items():
             elements[place] = element
-        if self.type is Type.STRING:
-            return self.strings(elements)
-        return Packed(self.type, self.size, struct.pack(f"<{self.size}{FORMATS[self.type]}", *elements))
+        return self.of(self.type, elements)
 
     def __add__(self, other: Packed) -> Packed:  # type: ignore[override]
         return Packed(self.type, self.size + other.size, self.data + other.data)
-
-
-def packed(key: str, value: Typed | Packed, big_endian: bool) -> bytes:
-    """One key and its value, as they stand in a file."""
-    order = ">" if big_endian else "<"
-    name = to_bytes(key)
-    head = struct.pack(
-        f"{order}Q{len(name)}sI", len(name), name, value.type if isinstance(value, Typed) else Type.ARRAY
-    )
-    if isinstance(value, Typed):
-        if value.type is Type.STRING:
-            text = to_bytes(str(value.value))
-            return head + struct.pack(f"{order}Q", len(text)) + text
-        return head + struct.pack(order + FORMATS[value.type], value.value)
-    head += struct.pack(f"{order}IQ", value.type, value.size)
-    if not big_endian:
-        return head + value.data
-    if value.type is Type.STRING:
-        texts = [bytes(element) for element in value.elements()]  # type: ignore[arg-type]
-        return head + b"".join(struct.pack(">Q", len(text)) + text for text in texts)
-    return head + struct.pack(f">{value.size}{FORMATS[value.type]}", *value.elements())
 
 
 def gguf_bytes(entries: Mapping[str, Value]) -> bytes:
@@ -125,35 +96,40 @@ def gguf_bytes(entries: Mapping[str, Value]) -> bytes:
             strings, of `int32` or of `float32`, by its first element. `Typed` and `Packed` say the type themselves.
 
     Raises:
-        DependencyError: The package `gguf` is not installed.
         GgtokError: A number does not fit its type.
         TypeError: A value is of another type, or an empty list, which does not say what it is a list of.
     """
-    gguf = import_gguf()
-    types, states = gguf.GGUFValueType, gguf.gguf_writer.WriterState
+    return header(len(entries)) + b"".join(packed(key, _typed(key, value)) for key, value in entries.items())
 
-    class Writer(gguf.GGUFWriter):  # type: ignore[misc,name-defined]
-        def _pack_val(self, val: Any, vtype: Any, add_vtype: bool, sub_type: Any = None) -> Any:
-            if not isinstance(val, Packed):
-                return super()._pack_val(val, vtype, add_vtype, sub_type)
-            return struct.pack("<IIQ", types.ARRAY, val.type, val.size) + val.data
 
-    writer, file = Writer(None, ""), io.BytesIO()
-    writer.kv_data[0].clear()
-    for key, value in entries.items():
-        typed = _typed(key, value)
-        if isinstance(typed, Packed):
-            writer.add_key_value(to_bytes(key), typed, types.ARRAY)
-        else:
-            plain = to_bytes(typed.value) if isinstance(typed.value, str) else typed.value
-            writer.add_key_value(to_bytes(key), plain, types(typed.type))
-    writer.fout, writer.state = [file], states.EMPTY
-    writer.write_header_to_file()
+def header(num_keys: int, version: int = VERSION, num_tensors: int = 0, big_endian: bool = False) -> bytes:
+    """The start of a file."""
+    return struct.pack(f"{'>' if big_endian else '<'}4sIQQ", b"GGUF", version, num_tensors, num_keys)
+
+
+def packed(key: str, value: Typed | Packed, big_endian: bool = False) -> bytes:
+    """One key and its value, as they stand in a file. Raises `GgtokError` if a number does not fit its type."""
+    order = ">" if big_endian else "<"
+    name = _joined(Type.STRING, [key], order)
     try:
-        writer.write_kv_data_to_file()
+        if isinstance(value, Typed):
+            return name + struct.pack(f"{order}I", value.type) + _joined(value.type, [value.value], order)
+        data = _joined(value.type, value.elements(), order) if big_endian else value.data
+    except GgtokError as error:
+        raise GgtokError(f"{key}: {error}") from None
+    return name + struct.pack(f"{order}IIQ", Type.ARRAY, value.type, value.size) + data
+
+
+def _joined(kind: Type, elements: Sequence[Any], order: str) -> bytes:
+    """Strings with their lengths, or numbers, one after the other."""
+    if kind is Type.STRING:
+        length = struct.Struct(f"{order}Q").pack
+        texts = [to_bytes(text) if isinstance(text, str) else text for text in elements]
+        return b"".join([length(len(text)) + text for text in texts])
+    try:
+        return struct.pack(f"{order}{len(elements)}{FORMATS[kind]}", *elements)
     except (struct.error, OverflowError) as error:
-        raise GgtokError(f"a number does not fit its type: {error}") from None
-    return file.getvalue()
+        raise GgtokError(f"a number does not fit the type {kind.name.lower()}: {error}") from None
 
 
 def _typed(key: str, value: Any) -> Typed | Packed:
@@ -174,17 +150,7 @@ def _typed(key: str, value: Any) -> Typed | Packed:
         case [str() | bytes(), *_]:
             return Packed.strings(value)
         case [int(), *_]:
-            return Packed.numbers(Type.INT32, value)
+            return Packed.of(Type.INT32, value)
         case [float(), *_]:
-            return Packed.numbers(Type.FLOAT32, value)
+            return Packed.of(Type.FLOAT32, value)
     raise TypeError(f"the value of {key} must be str, int, float, bool, bytes or a list of them that is not empty")
-
-
-def import_gguf() -> ModuleType:
-    """The package `gguf`, which is optional."""
-    try:
-        import gguf
-        import gguf.gguf_writer
-    except ImportError:
-        raise DependencyError("GGUF files are written by the package gguf: pip install 'ggtok[gguf]'") from None
-    return gguf

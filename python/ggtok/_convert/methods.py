@@ -58,7 +58,6 @@ class ConvertMethods:
             The tokenizer of the new file.
 
         Raises:
-            DependencyError: The package `gguf` is not installed.
             VocabularyError: A token exists already, is given twice, or has no text; a special token is not in the
                 vocabulary; or the result is no sound vocabulary.
             TokenIndexError: The id of a special token is out of range.
@@ -141,7 +140,6 @@ class ConvertMethods:
             ConversionError: The file is damaged, or has a model type that llama.cpp does not have; or there are more
                 pieces than `vocab_size`.
             VocabularyError: The vocabulary is damaged: a piece occurs twice, for example.
-            DependencyError: The package `gguf` is not installed.
             OSError: The file cannot be read.
             TypeError: An argument has the wrong type.
 
@@ -250,7 +248,6 @@ class ConvertMethods:
                 then lists the names with the most similar patterns.
             UnsupportedError: ggtok does not know `pre`.
             VocabularyError: The vocabulary is damaged.
-            DependencyError: The package `gguf` is not installed.
             OSError: A file cannot be read.
             TypeError: An argument has the wrong type.
 
