@@ -17,7 +17,7 @@ use crate::error::VocabularyError;
 use crate::normalizer::unigram::UnigramNormalizer;
 use crate::sink::Sink;
 use crate::vocabulary::{Definition, Vocabulary};
-use cache::words::WordCache;
+use cache::WordCache;
 use lengths::Lengths;
 
 /// Buffers and caches that calls reuse: one value per thread.
@@ -122,13 +122,13 @@ pub(crate) struct Progress {
     has_begun: bool,
     /// Hybrid DNA: whether `<dna>` is open.
     in_dna: bool,
-    unigram: Option<Box<unigram::parts::Progress>>,
+    unigram: Option<Box<unigram::advance::Progress>>,
 }
 
 impl Progress {
     /// That of Unigram.
-    fn unigram(&mut self, normalizer: &UnigramNormalizer) -> &mut unigram::parts::Progress {
-        self.unigram.get_or_insert_with(|| Box::new(unigram::parts::Progress::new(normalizer)))
+    fn unigram(&mut self, normalizer: &UnigramNormalizer) -> &mut unigram::advance::Progress {
+        self.unigram.get_or_insert_with(|| Box::new(unigram::advance::Progress::new(normalizer)))
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::model::any::{AnyModel, AnyScratch};
-use crate::model::cache::words::DEFAULT_LIMIT;
+use crate::model::cache::DEFAULT_LIMIT;
 use crate::sink::TokenId;
 use crate::special;
 

@@ -30,7 +30,7 @@ macro_rules! models {
         }
 
         impl AnyScratch {
-            /// As [`WordCache::set_limit`](super::cache::words::WordCache::set_limit).
+            /// As [`WordCache::set_limit`](super::cache::WordCache::set_limit).
             pub(crate) fn set_cache_limit(&mut self, bytes: usize) {
                 let cache = match self {
                     Self::None => None,

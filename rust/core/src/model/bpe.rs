@@ -1,7 +1,7 @@
 //! Byte-pair encoding: the symbols of a piece merge pair by pair, lowest rank first, leftmost first among equal ranks.
 //!
 //! Two algorithms share the merge rules: [`pieces`] for vocabularies whose symbols start as bytes, spelled with GPT-2's
-//! characters, and [`characters`] for those whose symbols start as characters (Gemma 4, Sarvam, `whitespace`).
+//! characters, and [`character_tables`] for those whose symbols start as characters (Gemma 4, Sarvam, `whitespace`).
 //!
 //! Source: Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units" (2016); llama.cpp
 //! `src/llama-vocab.cpp`, `llm_tokenizer_bpe_session`.
@@ -10,20 +10,20 @@
 //! Deviations: (1) code points beyond U+10FFFF, on which llama.cpp aborts, become U+FFFD; (2) a piece with spaces in it
 //! (a `whitespace` pre-tokenizer without the `whitespace` model), on which llama.cpp aborts, merges like any other.
 
-mod characters;
+mod byte_tables;
+mod character_tables;
 pub(super) mod hybrid_dna;
 mod load;
-mod new_words;
+mod new_pieces;
 mod pieces;
-mod tables;
 pub(super) mod whitespace;
 mod whole_chars;
 mod whole_tokens;
 
 use std::sync::OnceLock;
 
+use super::cache::WordCache;
 use super::cache::queue::WordQueue;
-use super::cache::words::WordCache;
 use super::lengths::Lengths;
 use super::merging::Merging;
 use super::merging::pair_memo::PairMemo;
@@ -35,9 +35,9 @@ use crate::pretokenizer::{Family, LINES, Learned, SettledPieces, Splitter};
 use crate::sink::{Sink, TokenId};
 use crate::unicode::utf8::complete_len;
 use crate::vocabulary::{Definition, Vocabulary};
-use characters::Characters;
-use new_words::NewWords;
-use tables::Tables;
+use byte_tables::ByteTables;
+use character_tables::CharacterTables;
+use new_pieces::NewPieces;
 
 /// Byte-pair encoding with one vocabulary.
 #[derive(Debug)]
@@ -52,8 +52,8 @@ pub(crate) struct Bpe {
 /// What symbols start as.
 #[derive(Debug)]
 enum Symbols {
-    Bytes(Box<Tables>),
-    Characters(Box<Characters>),
+    Bytes(Box<ByteTables>),
+    Characters(Box<CharacterTables>),
 }
 
 /// Scratch space of [`Bpe`].
@@ -63,7 +63,7 @@ pub(crate) struct Scratch {
     /// Pieces, or segments of pieces, on their way through the cache.
     queue: WordQueue,
     merger: Merger,
-    new_words: NewWords,
+    new_pieces: NewPieces,
     /// The ids of a segment on their way into the cache.
     segment_ids: Vec<TokenId>,
 }
@@ -88,8 +88,8 @@ impl Model for Bpe {
         let Some(pre) = vocabulary.pre() else { return Err(VocabularyError::MissingMerges) };
         let family = pre.patterns();
         let symbols = match family.byte_encode {
-            true => Symbols::Bytes(Box::new(Tables::new(vocabulary, definition)?)),
-            false => Symbols::Characters(Box::new(Characters::new(vocabulary, definition, pre.is_gemma4())?)),
+            true => Symbols::Bytes(Box::new(ByteTables::new(vocabulary, definition)?)),
+            false => Symbols::Characters(Box::new(CharacterTables::new(vocabulary, definition, pre.is_gemma4())?)),
         };
         Ok(Self { splitter: Splitter::new(family), symbols, family, settled_pieces: OnceLock::new() })
     }
@@ -124,8 +124,8 @@ impl Model for Bpe {
     fn heap_bytes(&self) -> usize {
         let settled = self.settled_pieces.get().map_or(0, SettledPieces::heap_bytes);
         let symbols = match &self.symbols {
-            Symbols::Bytes(tables) => size_of::<Tables>() + tables.heap_bytes(),
-            Symbols::Characters(characters) => size_of::<Characters>() + characters.heap_bytes(),
+            Symbols::Bytes(tables) => size_of::<ByteTables>() + tables.heap_bytes(),
+            Symbols::Characters(characters) => size_of::<CharacterTables>() + characters.heap_bytes(),
         };
         self.splitter.heap_bytes() + symbols + settled
     }

@@ -28,8 +28,8 @@
 use std::sync::OnceLock;
 
 use super::adjacency::{Junctions, JunctionsBuilder};
+use super::cache::WordCache;
 use super::cache::queue::WordQueue;
-use super::cache::words::WordCache;
 use super::lengths::Lengths;
 use super::{Fragment, Model, ModelScratch};
 use crate::error::VocabularyError;

@@ -14,8 +14,8 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::adjacency::{Junctions, JunctionsBuilder};
+use super::cache::WordCache;
 use super::cache::queue::WordQueue;
-use super::cache::words::WordCache;
 use super::lengths::Lengths;
 use super::merging::pair_memo::PairMemo;
 use super::merging::sure_pairs::{SurePairs, TokenPairs};

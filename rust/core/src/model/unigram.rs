@@ -3,7 +3,7 @@
 //! A Viterbi search finds it ([`lattice`]). A character that is no token scores ten below the lowest token; adjacent
 //! unknown tokens become one. A text takes one of three ways, all with the same result:
 //!
-//! 1. With most vocabularies it is cut into segments that no token crosses, and their ids are cached ([`words`]).
+//! 1. With most vocabularies it is cut into segments that no token crosses, and their ids are cached ([`segments`]).
 //! 2. Where the vocabulary or the text rules out the first way, the whole text is normalized. If no token crosses the
 //!    start of a word (a space after anything but spaces), each word is searched by itself, starting with the sum of the
 //!    words before it: every addition and comparison is the same as over the whole text, and the lattice stays small.
@@ -16,16 +16,16 @@
 //! Time: O(n L) for n bytes and tokens of at most L bytes. Space: 4 bytes per byte of the longest text searched at
 //! once.
 
+pub(super) mod advance;
 mod lattice;
-pub(super) mod parts;
+mod segments;
 mod spans;
-mod words;
 
 use std::ops::Range;
 
 use crate::error::VocabularyError;
 use crate::interrupt::Ticker;
-use crate::model::cache::words::WordCache;
+use crate::model::cache::WordCache;
 use crate::model::{Fragment, Model, ModelScratch, Progress};
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::normalizer::unigram::UnigramNormalizer;
@@ -34,7 +34,7 @@ use crate::threads::join;
 use crate::trie::DoubleArray;
 use crate::vocabulary::{Definition, Vocabulary};
 use lattice::{Candidates, Lattice};
-use words::{Pass, Words, word_len};
+use segments::{Pass, Words, word_len};
 
 /// How much lower than any normal token an unknown character scores.
 const UNKNOWN_PENALTY: f32 = 10.0;
@@ -59,7 +59,7 @@ pub(crate) struct Unigram {
 pub(crate) struct UnigramScratch {
     normalized: Rewritten<'static>,
     lattice: Lattice,
-    words: words::Scratch,
+    words: segments::Scratch,
 }
 
 impl ModelScratch for UnigramScratch {
@@ -142,7 +142,7 @@ impl Model for Unigram {
         self.encode_whole(vocabulary, fragment, normalized, lattice, sink);
     }
 
-    /// The sum of scores goes on from part to part, see [`parts`].
+    /// The sum of scores goes on from part to part, see [`advance`].
     fn advance<S: Sink>(
         &self,
         vocabulary: &Vocabulary,

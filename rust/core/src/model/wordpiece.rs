@@ -18,7 +18,7 @@
 
 use std::ops::Range;
 
-use super::cache::words::{Probe, WordCache};
+use super::cache::{Probe, WordCache};
 use crate::error::VocabularyError;
 use crate::interrupt::Ticker;
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};

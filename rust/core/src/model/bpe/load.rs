@@ -3,7 +3,7 @@
 //! One pass over the texts of all tokens builds the tables that need no merge rules, on another thread while the rules
 //! are read. O(total length of the texts and the rules).
 
-use super::tables::Tables;
+use super::byte_tables::ByteTables;
 use super::whole_chars::{CharUses, WholeChars};
 use super::whole_tokens::WholeTokens;
 use crate::error::VocabularyError;
@@ -16,7 +16,7 @@ use crate::threads::join;
 use crate::vocabulary::spelling::byte_level;
 use crate::vocabulary::{Definition, Vocabulary};
 
-impl Tables {
+impl ByteTables {
     /// Builds all tables.
     ///
     /// # Errors

@@ -2,31 +2,31 @@
 //!
 //! 1. The pre-tokenizer cuts the text into pieces, which wait in a [`WordQueue`].
 //! 2. A full queue drains: cached pieces cost a look-up each, made together; short new ones are learned together
-//!    ([`NewWords`]).
+//!    ([`NewPieces`]).
 //! 3. Any other piece is encoded by itself: whole if it is a token that skips the merges, by counting if it repeats one
 //!    character, and else segment by segment between the places that no merge can cross.
 
 use std::ops::Range;
 
-use super::new_words::NewWords;
-use super::{Merger, Scratch, Tables};
+use super::new_pieces::NewPieces;
+use super::{ByteTables, Merger, Scratch};
 use crate::lookup::key::Key;
+use crate::model::cache::WordCache;
 use crate::model::cache::queue::{Batch, WordEncoder, WordQueue};
-use crate::model::cache::words::WordCache;
 use crate::normalizer::rewritten::{Rewritten, Traced};
 use crate::pretokenizer::Splitter;
 use crate::sink::{Sink, TokenId};
 
 /// Pushes the tokens of a text of canonical UTF-8.
 pub(super) fn encode<S: Sink>(
-    tables: &Tables,
+    tables: &ByteTables,
     splitter: &Splitter,
     text: &Rewritten<'_>,
-    Scratch { learned, queue, merger, new_words, segment_ids }: &mut Scratch,
+    Scratch { learned, queue, merger, new_pieces, segment_ids }: &mut Scratch,
     sink: &mut S,
 ) {
     let (bytes, sink) = (&text.text[..], &mut Traced { sink, text });
-    let mut encoder = PieceEncoder { tables, merger, new_words, segment_ids };
+    let mut encoder = PieceEncoder { tables, merger, new_pieces, segment_ids };
     if S::SPANS {
         return splitter.split(bytes, learned, |start, end| {
             encoder.encode_new(bytes, start..end, &mut queue.cache, sink);
@@ -48,9 +48,9 @@ fn drain<S: Sink>(queue: &mut WordQueue, text: &[u8], encoder: &mut PieceEncoder
 
 /// Encodes pieces that are not cached.
 struct PieceEncoder<'a> {
-    tables: &'a Tables,
+    tables: &'a ByteTables,
     merger: &'a mut Merger,
-    new_words: &'a mut NewWords,
+    new_pieces: &'a mut NewPieces,
     segment_ids: &'a mut Vec<TokenId>,
 }
 
@@ -98,7 +98,7 @@ impl PieceEncoder<'_> {
 
 impl WordEncoder for PieceEncoder<'_> {
     fn learn(&mut self, words: Batch<'_>, new: &[u32], cache: &mut WordCache) {
-        self.new_words.learn(self.tables, words, new, cache);
+        self.new_pieces.learn(self.tables, words, new, cache);
     }
 
     #[inline(never)]

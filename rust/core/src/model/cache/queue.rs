@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use super::words::{INLINE, Probe, WordCache};
+use super::{INLINE, Probe, WordCache};
 use crate::interrupt;
 use crate::model::adjacency::Junctions;
 use crate::sink::{Sink, TokenId};

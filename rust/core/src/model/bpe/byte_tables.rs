@@ -17,7 +17,7 @@ use crate::vocabulary::spelling::byte_level;
 
 /// Everything that is derived from a vocabulary whose symbols start as bytes.
 #[derive(Debug)]
-pub(super) struct Tables {
+pub(super) struct ByteTables {
     pub ranks: MergeRanks,
     /// The symbol of each byte.
     pub bytes: [Symbol; 256],
@@ -30,7 +30,7 @@ pub(super) struct Tables {
     pub spelled_bytes: [TokenId; 256],
 }
 
-impl Tables {
+impl ByteTables {
     /// The token of a piece that skips the merges, given the piece's key if it is short.
     #[inline]
     pub(super) fn whole_piece(&self, piece: &[u8], key: Option<Key>) -> Option<TokenId> {

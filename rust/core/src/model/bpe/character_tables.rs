@@ -29,7 +29,7 @@ use crate::vocabulary::{Definition, Vocabulary};
 
 /// The tables of a vocabulary whose symbols start as characters.
 #[derive(Debug)]
-pub(super) struct Characters {
+pub(super) struct CharacterTables {
     ranks: MergeRanks,
     /// The symbol of each ASCII character.
     ascii: [Symbol; 128],
@@ -42,7 +42,7 @@ pub(super) struct Characters {
     whole_newlines: bool,
 }
 
-impl Characters {
+impl CharacterTables {
     /// Builds all tables. O(total length of the texts and the rules).
     ///
     /// # Errors
@@ -146,7 +146,7 @@ impl Characters {
 
 /// One text on its way.
 struct Pass<'a> {
-    characters: &'a Characters,
+    characters: &'a CharacterTables,
     vocabulary: &'a Vocabulary,
     merger: &'a mut Merger,
 }

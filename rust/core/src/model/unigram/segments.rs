@@ -35,7 +35,7 @@ use crate::interrupt::{self, Ticker};
 use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
 use crate::memory::append_text;
 use crate::model::adjacency::{CharPairs, CharPairsBuilder};
-use crate::model::cache::words::{Probe, WordCache};
+use crate::model::cache::{Probe, WordCache};
 use crate::normalizer::charsmap::Characters;
 use crate::normalizer::rewritten::Rewritten;
 use crate::normalizer::unigram::{UnigramNormalizer, WHITESPACE};

@@ -4,16 +4,16 @@
 //! way. So first the look-ups of all new pieces as tokens start, for those that skip the merges. All other pieces merge
 //! side by side, in [`Lanes`].
 
-use super::Tables;
+use super::ByteTables;
 use crate::lookup::key::MAX_LEN;
+use crate::model::cache::WordCache;
 use crate::model::cache::queue::Batch;
-use crate::model::cache::words::WordCache;
 use crate::model::merging::lanes::{Lanes, MAX_SYMBOLS};
 use crate::sink::TokenId;
 
 /// Scratch space for the pieces of a batch.
 #[derive(Debug, Default)]
-pub(super) struct NewWords {
+pub(super) struct NewPieces {
     lanes: Lanes,
     /// The pieces in the lanes.
     merging: Vec<u32>,
@@ -21,16 +21,16 @@ pub(super) struct NewWords {
 
 /// Learns the pieces of one batch.
 struct Pass<'a> {
-    tables: &'a Tables,
+    tables: &'a ByteTables,
     words: Batch<'a>,
     cache: &'a mut WordCache,
 }
 
-impl NewWords {
+impl NewPieces {
     /// Encodes those of the new pieces of a batch that are short, and caches them, except those in which a byte is no
     /// token.
     #[inline(never)]
-    pub(super) fn learn(&mut self, tables: &Tables, words: Batch<'_>, new: &[u32], cache: &mut WordCache) {
+    pub(super) fn learn(&mut self, tables: &ByteTables, words: Batch<'_>, new: &[u32], cache: &mut WordCache) {
         let Self { lanes, merging } = self;
         let mut pass = Pass { tables, words, cache };
         if let Some(whole_tokens) = &tables.whole_tokens {
