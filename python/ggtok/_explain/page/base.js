@@ -105,6 +105,33 @@ function windowAround(middle, size, count) {
   return [start, Math.min(count, start + size)];
 }
 
-/** A box that scrolls sideways, and by keys. */
-const scroller = (name, ...children) =>
-  el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name }, ...children);
+/** A box that scrolls sideways, and by keys. `middle()` is what it begins with in the middle, in pixels. */
+function scroller(name, child, middle = null) {
+  const box = el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": name }, child);
+  if (middle) queueMicrotask(() => (box.scrollLeft = middle() - box.clientWidth / 2));
+  return box;
+}
+
+const mono = (text) => el("span", { class: "mono" }, label(text));
+const muted = (text) => el("p", { class: "muted" }, text);
+const panel = (title, ...children) => el("div", { class: "panel" }, el("h4", {}, title), ...children);
+
+/** Says which of many things are drawn, if not all are. */
+const partNote = (what, [from, to], count) =>
+  to - from < count
+    ? muted(`${what} ${from} to ${to - 1} of ${count.toLocaleString("en")}: those around this step.`)
+    : null;
+
+/** Shows `count` things, `size` at a time: `add(from, to)` shows some, and the button asks for more. */
+function inParts(count, size, noun, verb, add) {
+  let shown = 0;
+  const button = el("button", { type: "button", onclick: () => more() });
+  const more = () => {
+    const from = shown;
+    shown = Math.min(count, from + size);
+    add(from, shown);
+    button.hidden = shown === count;
+    button.textContent = `Show more: ${shown.toLocaleString("en")} of ${plural(count, noun)} are ${verb}`;
+  };
+  return { button, more, shown: () => shown };
+}

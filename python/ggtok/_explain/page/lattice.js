@@ -22,13 +22,13 @@ function drawLattice(text, places, arcs, at, name) {
   const order = { tried: 0, loses: 1, wins: 2, best: 3 };
   here.sort((one, other) => order[one.kind] - order[other.kind]);
   const curves = here.map((arc) => {
-    const height = (arc.b - arc.a) * rise + 14;
+    const top = base - ((arc.b - arc.a) * rise + 14) * 1.3;
     return svg(
       "g",
-      { class: `arc ${arc.kind}`, "data-token": arc.token },
+      { class: `arc ${arc.kind}` },
       svg("title", {}, `${label(arc.text)} ${arc.note ?? ""}`),
       svg("path", {
-        d: `M${x(arc.a) + 2} ${base}C${x(arc.a) + 6} ${base - height * 1.3} ${x(arc.b) - 6} ${base - height * 1.3} ${x(arc.b) - 2} ${base}`,
+        d: `M${x(arc.a) + 2} ${base}C${x(arc.a) + 6} ${top} ${x(arc.b) - 6} ${top} ${x(arc.b) - 2} ${base}`,
       }),
     );
   });
@@ -41,60 +41,112 @@ function drawLattice(text, places, arcs, at, name) {
         `${short(label(arc.text), 14)} ${arc.note}`,
       ),
     );
-  const cells = [];
-  const bytes = text;
-  for (let i = from; i < to; i++) {
-    cells.push(
-      svg(
-        "g",
-        { class: places[i] === at ? "cell now" : "cell" },
-        svg("rect", { x: x(i) + 2, y: base + 3, width: CELL - 4, height: 26, rx: 4 }),
-        svg(
-          "text",
-          { x: x(i) + CELL / 2, y: base + 21, class: "mono" },
-          short(label(bytes.subarray(places[i], places[i + 1])), 4),
-        ),
-        svg("text", { x: x(i) + 3, y: base + 43, class: "small left" }, String(places[i])),
-      ),
+  const cells = places.slice(from, to).map((place, i) => {
+    const left = x(from + i);
+    const character = short(label(text.subarray(place, places[from + i + 1])), 4);
+    return svg(
+      "g",
+      { class: place === at ? "cell now" : "cell" },
+      svg("rect", { x: left + 2, y: base + 3, width: CELL - 4, height: 26, rx: 4 }),
+      svg("text", { x: left + CELL / 2, y: base + 21, class: "mono" }, character),
+      svg("text", { x: left + 3, y: base + 43, class: "small left" }, String(place)),
     );
-  }
-  const box = scroller(name, drawing(name, x(to) + 90, base + 50, curves, names, cells));
-  queueMicrotask(() => {
-    box.scrollLeft = x(position(at)) - box.clientWidth / 2;
   });
-  const note =
-    to - from < places.length - 1
-      ? el(
-          "p",
-          { class: "muted" },
-          `Characters ${from} to ${to - 1} of ${(places.length - 1).toLocaleString("en")}: those around this step.`,
-        )
-      : null;
-  return [note, box];
+  const shape = drawing(name, x(to) + 90, base + 50, curves, names, cells);
+  return [partNote("Characters", [from, to], places.length - 1), scroller(name, shape, () => x(position(at)))];
 }
 
-/** Unigram: the steps are the positions, from left to right. */
-function unigramLattice(steps) {
-  const text = bytesOf(steps.normalized);
-  const places = [...steps.positions.map((position) => position.at), text.length];
-  const best = new Map(steps.best.map((row) => [row.at, row]));
-  const all = (position) => [...position.candidates, ...(position.unknown ? [position.unknown] : [])];
-
-  /** The best path to an offset. All tokens that end there start before it, so it is final once they were tried. */
-  const pathTo = (end) => {
-    const path = [];
-    for (let row = best.get(end); row && row.token != null && row.at > row.from; row = best.get(row.from))
-      path.push(row);
-    return path.reverse();
+/**
+ * The stages of a lattice: one position after the other, and then the path. `arcs(position)` are the tokens that start
+ * at a position, as `{from, to, text, total, wins}`, and `pathAt(position)` is the best path that is known then. The
+ * steps of `path` are `{from, to, name, token}`, where token is the place of the first token that a step makes.
+ */
+function latticeStages({ text, positions, arcs, pathAt, caption, panels, path, pathTitle, pathCaption }) {
+  const places = [...positions.map((position) => position.at), text.length].sort((a, b) => a - b);
+  const pathStep = (token) =>
+    Math.max(
+      0,
+      path.findIndex((step) => step.token === token),
+    );
+  const tokensOf = (step) => (step ? [step.token, step.token + 1] : null);
+  const lattice = {
+    title: "Lattice",
+    length: positions.length,
+    caption: (step) => caption(positions[step]),
+    draw(step) {
+      const position = positions[step];
+      const tried = positions.slice(Math.max(0, step - CELLS), step).flatMap(arcs);
+      const shown = [
+        ...tried.map((arc) => ({ ...arc, kind: "tried" })),
+        ...arcs(position).map((arc) => ({ ...arc, kind: arc.wins ? "wins" : "loses", note: number(arc.total) })),
+        ...pathAt(position).map((arc) => ({ ...arc, kind: "best" })),
+      ];
+      return [...drawLattice(text, places, shown, position.at, "Lattice"), panels(position)];
+    },
+    stepOf(token) {
+      const from = path[pathStep(token)]?.from;
+      return Math.max(
+        0,
+        positions.findIndex((position) => position.at === from),
+      );
+    },
+    tokensAt: (step) => tokensOf(path.find(({ from, to }) => from <= positions[step].at && positions[step].at < to)),
   };
-  const arc = (at, candidate, kind, note) => ({ from: at, to: candidate.end, text: candidate.text, kind, note });
+  const back = {
+    title: pathTitle,
+    length: path.length,
+    caption: pathCaption,
+    draw(step) {
+      const { from } = path[step];
+      const steps = path.slice(Math.max(0, step - CELLS), step + 1).map((each, i, all) => ({
+        ...each,
+        text: text.subarray(each.from, each.to),
+        kind: "best",
+        note: i === all.length - 1 ? each.name : null,
+      }));
+      return drawLattice(text, places, steps, from, "Best path");
+    },
+    stepOf: pathStep,
+    tokensAt: (step) => tokensOf(path[step]),
+  };
+  return [lattice, back].filter((stage) => stage.length);
+}
 
-  return {
-    length: steps.positions.length,
-    at: (step) => steps.positions[step].at,
-    caption(step) {
-      const position = steps.positions[step];
-      const candidates = all(position);
+/** A panel with the tokens that start at a position. */
+const startingTokens = (at, columns, candidates, cellsOf) =>
+  panel(
+    `Tokens that start at ${at}`,
+    table("Tokens that start here", columns, candidates, cellsOf, {
+      mark: ({ wins }) => ({ class: wins ? "new" : null }),
+    }),
+  );
+
+/** Unigram: the positions are from left to right. */
+function unigramStages(steps, fragment, first) {
+  const text = bytesOf(steps.normalized);
+  const best = new Map(steps.best.map((row) => [row.at, row]));
+  const candidatesOf = ({ candidates, unknown }) => [...candidates, ...(unknown ? [unknown] : [])];
+  // The path runs from the end to the start; of steps that join, one makes a token.
+  let token = first + steps.path.filter((step) => !step.joins_next).length;
+  const path = steps.path.map(({ from, to, token: id, joins_next: joins }) => {
+    if (!joins) token--;
+    return { from, to, name: String(id), joins, token };
+  });
+  const stages = latticeStages({
+    text,
+    positions: steps.positions,
+    path,
+    arcs: (position) =>
+      candidatesOf(position).map((each) => ({ ...each, from: position.at, to: each.end, total: each.score_sum })),
+    /** All tokens that end at a position start before it, so its best path is final once it is reached. */
+    pathAt(position) {
+      const found = [];
+      for (let row = best.get(position.at); row && row.token != null && row.at > row.from; row = best.get(row.from))
+        found.push({ from: row.from, to: row.at, text: text.subarray(row.from, row.at) });
+      return found.reverse();
+    },
+    caption(position) {
+      const candidates = candidatesOf(position);
       const wins = candidates.filter((candidate) => candidate.wins).length;
       const end = `the best way to ${wins > 1 ? "their ends" : "its end"} so far`;
       const sum =
@@ -106,169 +158,85 @@ function unigramLattice(steps) {
         `follow here; ${wins || "none"} ${wins > 1 ? "are" : "is"} ${end}.`
       );
     },
-    draw(step) {
-      const position = steps.positions[step];
-      const first = Math.max(0, step - CELLS);
-      const tried = steps.positions
-        .slice(first, step)
-        .flatMap((before) => all(before).map((candidate) => arc(before.at, candidate, "tried")));
-      const now = all(position).map((candidate) =>
-        arc(position.at, candidate, candidate.wins ? "wins" : "loses", number(candidate.score_sum)),
-      );
-      const path = pathTo(position.at).map((row) => ({
-        from: row.from,
-        to: row.at,
-        text: text.subarray(row.from, row.at),
-        kind: "best",
-      }));
-      const candidates = all(position);
+    panels(position) {
       const reached = steps.best.filter((row) => row.at <= position.at);
       const rows = table(
         "Best so far",
-        ["at", "token", "text", "from", "sum"],
-        reached.length,
-        (i) => [
-          String(reached[i].at),
-          number(reached[i].token),
-          ...(reached[i].token == null
-            ? ["", ""]
-            : [mono(text.subarray(reached[i].from, reached[i].at)), String(reached[i].from)]),
-          number(reached[i].score_sum),
-        ],
-        { numeric: [1, 1, 0, 1, 1] },
+        ["at#", "token#", "text", "from#", "sum#"],
+        reached,
+        ({ at, token, from, score_sum: sum }) =>
+          token == null ? [at, null, "", "", sum] : [at, token, mono(text.subarray(from, at)), from, sum],
+        { now: reached.length - 1 },
       );
-      queueMicrotask(() => rows.show(reached.length - 1));
-      return [
-        ...drawLattice(text, places, [...tried, ...now, ...path], position.at, "Lattice"),
-        el(
-          "div",
-          { class: "columns" },
-          panel(
-            `Tokens that start at ${position.at}`,
-            table(
-              "Tokens that start here",
-              ["token", "text", "score", "sum", "best before", "result"],
-              candidates.length,
-              (i) => [
-                number(candidates[i].token),
-                mono(candidates[i].text),
-                number(candidates[i].score),
-                number(candidates[i].score_sum),
-                candidates[i].champion == null ? "none" : number(candidates[i].champion),
-                candidates[i].wins ? "wins" : "",
-              ],
-              { mark: (i) => ({ class: candidates[i].wins ? "new" : null }), numeric: [1, 0, 1, 1, 1, 0] },
-            ),
-          ),
-          panel("Best so far", rows),
-        ),
-      ];
+      const tokens = startingTokens(
+        position.at,
+        ["token#", "text", "score#", "sum#", "best before#", "result"],
+        candidatesOf(position),
+        (each) => {
+          const { token, text, score, score_sum: sum, champion, wins } = each;
+          return [token, mono(text), score, sum, champion ?? "none", wins ? "wins" : ""];
+        },
+      );
+      return el("div", { class: "columns" }, tokens, panel("Best so far", rows));
     },
-    back: {
-      length: steps.path.length,
-      caption(step) {
-        const { from, to, token, joins_next: joins } = steps.path[step];
-        return (
-          `The way back from the end: token ${token}, ${quoted(text.subarray(from, to))}, leads from ${from} to ${to}.` +
-          (joins ? " It joins the unknown token after it." : "")
-        );
-      },
-      draw(step) {
-        const { from } = steps.path[step];
-        const path = steps.path.slice(Math.max(0, step - CELLS), step + 1).map((row, i, rows) => ({
-          from: row.from,
-          to: row.to,
-          text: text.subarray(row.from, row.to),
-          kind: "best",
-          note: i === rows.length - 1 ? String(row.token) : null,
-        }));
-        return drawLattice(text, places, path, from, "Best path");
-      },
+    pathTitle: "The way back",
+    pathCaption(step) {
+      const { from, to, name, joins } = path[step];
+      return (
+        `The way back from the end: token ${name}, ${quoted(text.subarray(from, to))}, leads from ${from} to ${to}.` +
+        (joins ? " It joins the unknown token after it." : "")
+      );
     },
-  };
+  });
+  const before = { title: "Normalizing", tokens: [first, first], ...normalization(steps, fragment) };
+  return steps.prefixes.length ? [before, ...stages] : stages;
 }
 
-/** PLaMo-2: the steps are the positions, from right to left. */
-function plamoLattice(steps) {
+/** PLaMo-2: the positions are from right to left. */
+function plamoStages(steps, _, first) {
   const text = bytesOf(steps.text);
-  const positions = steps.positions;
-  const places = [...positions.map((position) => position.at).reverse(), text.length];
-  const stepOf = new Map(positions.map((position, step) => [position.at, step]));
-  const end = (position, candidate) => position.at + bytesOf(candidate.text).length;
-  const winner = (position) => position.candidates.find((candidate) => candidate.wins);
-  const arc = (position, candidate, kind, note) => ({
-    from: position.at,
-    to: end(position, candidate),
-    text: candidate.text,
-    kind,
-    note,
+  const byOffset = new Map(steps.positions.map((position) => [position.at, position]));
+  const arcs = ({ at, candidates }) =>
+    candidates.map(({ text, total, wins }) => ({ from: at, to: at + bytesOf(text).length, text, total, wins }));
+  let next = first;
+  const path = steps.path.map(({ start: from, end: to, token: id, bytes }) => {
+    const token = next;
+    next += id == null ? bytes.length : 1;
+    return { from, to, name: String(id ?? "bytes"), id, bytes, token };
   });
-  return {
-    length: positions.length,
-    at: (step) => positions[step].at,
-    caption(step) {
-      const position = positions[step];
-      return (
-        `From ${position.at} to the end the lowest cost is ${number(position.cost)}, with ` +
-        `${quoted(winner(position)?.text ?? "")} first. ${plural(position.candidates.length, "candidate")}.`
-      );
-    },
-    draw(step) {
-      const position = positions[step];
-      const tried = positions
-        .slice(Math.max(0, step - CELLS), step)
-        .flatMap((after) => after.candidates.map((candidate) => arc(after, candidate, "tried")));
-      const now = position.candidates.map((candidate) =>
-        arc(position, candidate, candidate.wins ? "wins" : "loses", number(candidate.total)),
-      );
-      const path = [];
-      for (let at = position.at; stepOf.has(at) && path.length < CELLS; ) {
-        const from = positions[stepOf.get(at)];
-        const candidate = winner(from);
-        if (!candidate) break;
-        path.push(arc(from, candidate, "best"));
-        at = end(from, candidate);
+  return latticeStages({
+    text,
+    positions: steps.positions,
+    path,
+    arcs,
+    pathAt(position) {
+      const found = [];
+      for (let from = position; from && found.length < CELLS; from = byOffset.get(found.at(-1).to)) {
+        const arc = arcs(from).find((each) => each.wins);
+        if (!arc) break;
+        found.push(arc);
       }
-      return [
-        ...drawLattice(text, places, [...tried, ...now, ...path.slice(1)], position.at, "Lattice"),
-        panel(
-          `Tokens that start at ${position.at}`,
-          table(
-            "Tokens that start here",
-            ["token", "text", "cost", "cost to the end", "result"],
-            position.candidates.length,
-            (i) => {
-              const candidate = position.candidates[i];
-              return [
-                candidate.token == null ? "unknown" : number(candidate.token),
-                mono(candidate.text),
-                number(candidate.cost),
-                number(candidate.total),
-                candidate.wins ? "wins" : "",
-              ];
-            },
-            { mark: (i) => ({ class: position.candidates[i].wins ? "new" : null }), numeric: [1, 0, 1, 1, 0] },
-          ),
-        ),
-      ];
+      return found.slice(1);
     },
-    back: {
-      length: steps.path.length,
-      caption(step) {
-        const { start, end: stop, token, bytes } = steps.path[step];
-        const what = token == null ? `an unknown character, written as bytes: ${bytes.join(", ")}` : `token ${token}`;
-        return `From ${start} to ${stop}: ${quoted(text.subarray(start, stop))} is ${what}.`;
-      },
-      draw(step) {
-        const path = steps.path.slice(Math.max(0, step - CELLS), step + 1).map((row, i, rows) => ({
-          from: row.start,
-          to: row.end,
-          text: text.subarray(row.start, row.end),
-          kind: "best",
-          note: i === rows.length - 1 ? (row.token ?? "bytes") : null,
-        }));
-        return drawLattice(text, places, path, steps.path[step].start, "Best path");
-      },
+    caption({ at, cost, candidates }) {
+      const winner = candidates.find((candidate) => candidate.wins);
+      return (
+        `From ${at} to the end the lowest cost is ${number(cost)}, with ${quoted(winner?.text ?? "")} first. ` +
+        `${plural(candidates.length, "candidate")}.`
+      );
     },
-  };
+    panels: ({ at, candidates }) =>
+      startingTokens(
+        at,
+        ["token#", "text", "cost#", "cost to the end#", "result"],
+        candidates,
+        ({ token, text, cost, total, wins }) => [token ?? "unknown", mono(text), cost, total, wins ? "wins" : ""],
+      ),
+    pathTitle: "The way",
+    pathCaption(step) {
+      const { from, to, id, bytes } = path[step];
+      const what = id == null ? `an unknown character, written as bytes: ${bytes.join(", ")}` : `token ${id}`;
+      return `From ${from} to ${to}: ${quoted(text.subarray(from, to))} is ${what}.`;
+    },
+  });
 }

@@ -6,17 +6,18 @@ const data = JSON.parse(byId("data").textContent);
 function prepare(trace, why) {
   trace.bytes = bytesOf(trace.text);
   trace.reached = [];
-  let end = 0;
+  trace.end = 0;
   for (const token of trace.tokens) {
-    trace.reached.push(end);
-    end = Math.max(end, token.end);
+    trace.reached.push(trace.end);
+    trace.end = Math.max(trace.end, token.end);
   }
   trace.why = new Map(why.map(([left, reasons]) => [left, reasons]));
   return trace;
 }
 
-/** The slider: one number for the step of all stages. */
-function timeline(stages, onStage) {
+/** The slider: one number for the step of all stages. A stage without a length or a drawing is a step of words. */
+function timeline(given, onStage = () => {}) {
+  const stages = given.map((stage) => ({ draw: () => [], ...stage, length: Math.max(1, stage.length ?? 1) }));
   const first = [0];
   for (const stage of stages) first.push(first.at(-1) + stage.length);
   const total = first.at(-1);
@@ -33,12 +34,11 @@ function timeline(stages, onStage) {
     const stage = stages[index];
     const inside = step - first[index];
     slider.value = step;
-    const caption = stage.caption(inside);
     slider.setAttribute("aria-valuetext", `Step ${step + 1} of ${total}: ${stage.title}`);
     byId("count").textContent = `${(step + 1).toLocaleString("en")} / ${total.toLocaleString("en")}`;
     byId("unit").textContent =
       stage.length > 1 ? `${stage.title} (step ${inside + 1} of ${stage.length})` : stage.title;
-    byId("caption").textContent = caption;
+    byId("caption").textContent = stage.caption(inside);
     byId("stage").replaceChildren(...stage.draw(inside).filter((node) => node != null));
     onStage(stage, inside);
   };
@@ -83,13 +83,9 @@ function timeline(stages, onStage) {
   };
   document.onkeydown = (event) => {
     const action = keys[event.key];
-    const target = event.target;
     if (!action || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    if (
-      target.closest(".scroll, select, input:not([type=range])") ||
-      (event.key === " " && target.closest("button, summary"))
-    )
-      return;
+    const itsOwn = `.scroll, select, input:not([type=range])${action === "play" ? ", button, summary" : ""}`;
+    if (event.target.closest(itsOwn)) return;
     event.preventDefault();
     if (action !== "play") stop();
     go[action]();
@@ -97,98 +93,74 @@ function timeline(stages, onStage) {
   return {
     show,
     stop,
-    /** Goes to the last stage that makes a token, at the step that makes it. */
+    /** Goes to the first stage that makes a token, at the step that makes it. */
     showToken(token) {
-      for (let i = 0; i < stages.length; i++) {
-        const [from, to] = stages[i].tokens;
-        if (from <= token && token < to)
-          return show(first[i] + (stages[i].stepOf ? stages[i].stepOf(token) : stages[i].length - 1));
-      }
+      const i = stages.findIndex(({ tokens: [from, to] }) => from <= token && token < to);
+      if (i >= 0) show(first[i] + (stages[i].stepOf?.(token) ?? stages[i].length - 1));
     },
   };
 }
 
 const MANY_TABLES = 60;
 
-/** All sections as tables that open. Of many, those of one kind are shown together until asked for. */
+/** All sections as tables that open, some at a time. */
 function tablesPanel(sections, trace) {
-  const box = byId("tables");
   const cell = (value, kind) => {
-    if (value == null) return "";
+    if (value == null) return null;
     if (kind === "text") return mono(value);
-    if (kind === "texts")
-      return el(
-        "span",
-        {},
-        value.flatMap((text, i) => (i ? [" ", mono(text)] : [mono(text)])),
-      );
-    return typeof value === "number" ? number(value) : typeof value === "string" ? value : label(value);
+    return kind === "texts" ? el("span", {}, value.flatMap((text, i) => (i ? [" ", mono(text)] : mono(text)))) : value;
   };
-  const starts = trace
-    ? trace.tokens.map((token, at) => [token.start, token.end, at]).filter(([start, end]) => end > start)
-    : [];
+  // Tokens are in the order of the text: the last one that starts at or before `start`.
+  const starts = (trace?.tokens ?? [])
+    .map(({ start, end }, at) => ({ start, end, at }))
+    .filter(({ start, end }) => end > start);
   const tokenOf = (start, end) => {
-    // Tokens are in the order of the text: the first that ends after `start`.
     if (start == null || !starts.length) return null;
-    const at = starts[lastIndex(starts.length, (i) => starts[i][0] <= start)];
-    return at[0] < end && start < at[1] ? at[2] : null;
+    const one = starts[lastIndex(starts.length, (i) => starts[i].start <= start)];
+    return one.start < end && start < one.end ? one.at : null;
   };
-  const one = (section) =>
-    folded(section.title, section.about, section.rows.length, () =>
+  const one = ({ title, about, columns, rows }) =>
+    folded(title, about, rows.length, () =>
       table(
-        section.title,
-        section.columns.map(([name]) => name),
-        section.rows.length,
-        (i) => section.rows[i][0].map((value, j) => cell(value, section.columns[j][1])),
+        title,
+        columns.map(([name, kind]) => name + (kind === "number" ? "#" : "")),
+        rows,
+        ([cells]) => cells.map((value, j) => cell(value, columns[j][1])),
         {
-          mark: (i) => ({
-            class: { won: "new", lost: "lost" }[section.rows[i][3]] ?? null,
-            "data-token": tokenOf(section.rows[i][1], section.rows[i][2]),
+          mark: ([, start, end, mark]) => ({
+            class: { won: "new", lost: "lost" }[mark] ?? null,
+            "data-token": tokenOf(start, end),
           }),
-          numeric: section.columns.map(([, kind]) => kind === "number"),
         },
       ),
     );
-  let shown = 0;
-  const rest = el("button", { type: "button", onclick: () => more() });
-  box.replaceChildren(rest);
-  const more = () => {
-    rest.before(...sections.slice(shown, shown + MANY_TABLES).map(one));
-    shown = Math.min(sections.length, shown + MANY_TABLES);
-    rest.hidden = shown === sections.length;
-    rest.textContent = `Show more: ${shown} of ${plural(sections.length, "table")} are listed`;
-  };
+  const { button, more } = inParts(sections.length, MANY_TABLES, "table", "listed", (from, to) =>
+    button.before(...sections.slice(from, to).map(one)),
+  );
+  byId("tables").replaceChildren(button);
   more();
 }
 
 function themeButton() {
   const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  const button = byId("theme");
-  let theme = dark.matches ? "dark" : "light";
+  const chosen = document.documentElement.dataset;
+  const isDark = () => (chosen.theme ? chosen.theme === "dark" : dark.matches);
   const name = () => {
-    button.textContent = theme === "dark" ? "Light theme" : "Dark theme";
+    byId("theme").textContent = isDark() ? "Light theme" : "Dark theme";
   };
-  button.onclick = () => {
-    theme = theme === "dark" ? "light" : "dark";
-    document.documentElement.dataset.theme = theme;
+  byId("theme").onclick = () => {
+    chosen.theme = isDark() ? "light" : "dark";
     name();
   };
-  dark.onchange = () => {
-    if (document.documentElement.dataset.theme) return;
-    theme = dark.matches ? "dark" : "light";
-    name();
-  };
+  dark.onchange = name;
   name();
 }
 
 /** What a panel says about a trace besides its tokens. */
 function factsOf(trace) {
   const facts = [plural(trace.code_points.length, "character"), plural(trace.bytes.length, "byte")];
-  for (const [field, name] of [
-    ["parse_special", "special tokens read"],
-    ["continues", "continues an earlier text"],
-  ])
-    if (trace[field]) facts.push(name);
+  if (trace.parse_special) facts.push("special tokens read");
+  if (trace.continues) facts.push("continues an earlier text");
   if (!trace.add_special) facts.push("no BOS, EOS or SEP");
   return facts.join(" · ");
 }
@@ -204,8 +176,7 @@ function traceSide({ trace: given, why }, onSelect = () => {}) {
   });
   const start = () => {
     line = timeline(stagesOf(trace), (stage, step) => {
-      const [from, to] = stage.tokensAt?.(step) ?? stage.tokens;
-      panel.activate(from, to);
+      panel.activate(...(stage.tokensAt?.(step) ?? stage.tokens));
     });
     line.show(0);
   };

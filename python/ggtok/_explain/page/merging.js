@@ -15,30 +15,15 @@ function prepareMerging({ symbols, queue, pops }) {
   const popNodes = pops.map((pop, at) => {
     if (pop.stale) return null;
     const [left, right] = [top[place.get(pop.bigram.left)], top[place.get(pop.bigram.right)]];
-    const node = {
-      text: pop.bigram.text,
-      left,
-      right,
-      from: left.from,
-      to: right.to,
-      level: Math.max(left.level, right.level) + 1,
-      born: at,
-      bigram: pop.bigram,
-    };
+    const level = Math.max(left.level, right.level) + 1;
+    const { bigram } = pop;
+    const node = { text: bigram.text, left, right, from: left.from, to: right.to, level, born: at, bigram };
     left.parent = right.parent = node;
     top[node.from] = node;
     nodes.push(node);
     return node;
   });
-  return {
-    symbols,
-    pops,
-    nodes,
-    popNodes,
-    place,
-    entered: pops.map((pop) => entered.get(key(pop.bigram)) ?? -1),
-    steps: pops.length + 1,
-  };
+  return { symbols, pops, nodes, popNodes, place, entered: pops.map((pop) => entered.get(key(pop.bigram)) ?? -1) };
 }
 
 /** The symbols that are left after `step` pops, with their neighbours and texts. */
@@ -57,13 +42,7 @@ function symbolsAfter(merging, step) {
     if (next[right] >= 0) prev[place.get(next[right])] = symbols[left].index;
     topNode[left] = merging.popNodes[at];
   }
-  return symbols.map((symbol, at) => ({
-    ...symbol,
-    n: n[at],
-    prev: prev[at],
-    next: next[at],
-    node: n[at] ? topNode[at] : null,
-  }));
+  return symbols.map(({ index }, at) => ({ index, n: n[at], prev: prev[at], next: next[at], text: topNode[at].text }));
 }
 
 const priority = (bigram) => (bigram.rank != null ? `rank ${number(bigram.rank)}` : `score ${number(bigram.score)}`);
@@ -94,16 +73,20 @@ function mergingCaption(merging, step) {
 function mergeTree(merging, step, tokenOf) {
   const { symbols, nodes, popNodes, pops, place } = merging;
   const pop = pops[step - 1];
-  const [from, to] = windowAround(pop ? place.get(pop.bigram.left) : 0, LEAVES, symbols.length);
-  const here = nodes.filter((node) => node.born < step && node.to > from && node.from < to);
+  const current = pop ? place.get(pop.bigram.left) : 0;
+  const [from, to] = windowAround(current, LEAVES, symbols.length);
+  const isHere = (node) => node.to > from && node.from < to;
+  const here = nodes.filter((node) => node.born < step && isHere(node));
   const labels = new Map(here.map((node) => [node, short(label(node.text), 18)]));
+  const widthOfNode = (node) =>
+    Math.max(widthOf(labels.get(node)) * 8.5, node.bigram ? priority(node.bigram).length * 6 : 0);
 
   // Leaves are as wide as their text; a node that is wider than its leaves pushes them apart.
   const width = [];
   for (let leaf = from; leaf < to; leaf++) width.push(Math.max(26, widthOf(labels.get(nodes[leaf])) * 8.5 + 16));
   for (const node of here) {
     const [a, b] = [Math.max(node.from, from) - from, Math.min(node.to, to) - from];
-    const wanted = Math.max(widthOf(labels.get(node)) * 8.5, node.bigram ? priority(node.bigram).length * 6 : 0) + 16;
+    const wanted = widthOfNode(node) + 16;
     const has = width.slice(a, b).reduce((sum, w) => sum + w, 0);
     for (let leaf = a; leaf < b && has < wanted; leaf++) width[leaf] += (wanted - has) / (b - a);
   }
@@ -114,8 +97,7 @@ function mergeTree(merging, step, tokenOf) {
   const y = (node) => (levels - node.level) * 58 + 6;
 
   const boxes = here.map((node) => {
-    const line = labels.get(node);
-    const w = Math.max(widthOf(line) * 8.5, node.bigram ? priority(node.bigram).length * 6 : 0) + 10;
+    const w = widthOfNode(node) + 10;
     const isTop = !node.parent || node.parent.born >= step;
     const token = isTop && tokenOf ? tokenOf(node) : null;
     const state = pop && !pop.stale && node === popNodes[step - 1] ? " now" : "";
@@ -124,7 +106,7 @@ function mergeTree(merging, step, tokenOf) {
       { class: `node${state}${token != null ? ` token-${token % 4}` : ""}`, "data-token": token },
       node.bigram ? svg("title", {}, `${label(node.text)}, ${priority(node.bigram)}`) : null,
       svg("rect", { x: middle(node) - w / 2, y: y(node), width: w, height: node.bigram ? 38 : 24, rx: 5 }),
-      svg("text", { x: middle(node), y: y(node) + 17, class: "mono" }, line),
+      svg("text", { x: middle(node), y: y(node) + 17, class: "mono" }, labels.get(node)),
       node.bigram ? svg("text", { x: middle(node), y: y(node) + 32, class: "small" }, priority(node.bigram)) : null,
     );
   });
@@ -132,7 +114,7 @@ function mergeTree(merging, step, tokenOf) {
     .filter((node) => node.left)
     .flatMap((node) =>
       [node.left, node.right]
-        .filter((child) => child.to > from && child.from < to)
+        .filter(isHere)
         .map((child) =>
           svg("path", {
             class: "branch",
@@ -140,76 +122,44 @@ function mergeTree(merging, step, tokenOf) {
           }),
         ),
     );
-  const height = levels * 58 + 36;
-  const note =
-    to - from < symbols.length
-      ? el(
-          "p",
-          { class: "muted" },
-          `Symbols ${from} to ${to - 1} of ${symbols.length.toLocaleString("en")}: those around this step.`,
-        )
-      : null;
-  const box = scroller(
-    "Merge tree",
-    drawing(`Merge tree after ${plural(step, "step")}`, left.at(-1) + 8, height, lines, boxes),
-  );
-  queueMicrotask(() => {
-    if (pop) box.scrollLeft = left[place.get(pop.bigram.left) - from] - box.clientWidth / 2;
-  });
-  return [note, box];
+  const name = `Merge tree after ${plural(step, "step")}`;
+  const tree = drawing(name, left.at(-1) + 8, levels * 58 + 36, lines, boxes);
+  return [
+    partNote("Symbols", [from, to], symbols.length),
+    scroller("Merge tree", tree, pop && (() => left[current - from])),
+  ];
 }
 
 /** The queue before the next pop, in the order in which it will be emptied. */
-function queueTable(merging, step) {
-  const waiting = [];
-  let more = 0;
-  for (let at = step; at < merging.pops.length; at++) {
-    if (merging.entered[at] >= step) continue;
-    if (waiting.length < QUEUE) waiting.push(at);
-    else more++;
-  }
+function queueTable({ pops, entered }, step) {
+  const waiting = pops.map((_, at) => at).filter((at) => at >= step && entered[at] < step);
+  if (!waiting.length) return panel("Queue", muted("The queue is empty: no pair is left that can merge."));
   const rows = table(
     "Queue",
-    ["priority", "text", "left", "right", "token"],
-    waiting.length,
-    (i) => {
-      const { bigram } = merging.pops[waiting[i]];
-      return [priority(bigram), mono(bigram.text), String(bigram.left), String(bigram.right), number(bigram.token)];
+    ["priority", "text", "left#", "right#", "token#"],
+    waiting.slice(0, QUEUE),
+    (at) => {
+      const { bigram } = pops[at];
+      return [priority(bigram), mono(bigram.text), bigram.left, bigram.right, bigram.token];
     },
-    {
-      mark: (i) => ({ class: step > 0 && merging.entered[waiting[i]] === step - 1 ? "new" : null }),
-      numeric: [0, 0, 1, 1, 1],
-    },
+    { mark: (at) => ({ class: step > 0 && entered[at] === step - 1 ? "new" : null }) },
   );
-  return panel(
-    "Queue",
-    waiting.length
-      ? [rows, more ? el("p", { class: "muted" }, `and ${more.toLocaleString("en")} more`) : null]
-      : el("p", { class: "muted" }, "The queue is empty: no pair is left that can merge."),
-  );
+  const more = waiting.length - QUEUE;
+  return panel("Queue", rows, more > 0 ? muted(`and ${more.toLocaleString("en")} more`) : null);
 }
 
 function symbolTable(merging, step) {
-  const symbols = symbolsAfter(merging, step);
   const pop = merging.pops[step - 1];
   const rows = table(
     "Symbols",
-    ["symbol", "text", "n", "prev", "next"],
-    symbols.length,
-    (i) => {
-      const { index, n, prev, next, node } = symbols[i];
-      return n
-        ? [String(index), mono(node.text), String(n), number(prev), number(next)]
-        : [String(index), "merged", "0", "", ""];
-    },
+    ["symbol#", "text", "n#", "prev#", "next#"],
+    symbolsAfter(merging, step),
+    ({ index, n, prev, next, text }) => (n ? [index, mono(text), n, prev, next] : [index, "merged", 0, "", ""]),
     {
-      mark: (i) => ({
-        class: !symbols[i].n ? "gone" : pop && !pop.stale && symbols[i].index === pop.bigram.left ? "new" : null,
-      }),
-      numeric: [1, 0, 1, 1, 1],
+      now: pop ? merging.place.get(pop.bigram.left) : -1,
+      mark: ({ n }) => (n && !pop?.stale ? {} : { class: n ? null : "gone" }),
     },
   );
-  if (pop) queueMicrotask(() => rows.show(merging.place.get(pop.bigram.left)));
   return panel("Symbols", rows);
 }
 
@@ -221,6 +171,3 @@ function drawMerging(merging, step, tokenOf) {
     el("div", { class: "columns" }, queueTable(merging, step), symbolTable(merging, step)),
   ];
 }
-
-const mono = (text) => el("span", { class: "mono" }, label(text));
-const panel = (title, ...children) => el("div", { class: "panel" }, el("h4", {}, title), ...children);

@@ -12,34 +12,24 @@ function stagesOf(trace) {
     const tokens = [first, first + n];
     const where = trace.fragments.length > 1 ? `Fragment ${at + 1} of ${trace.fragments.length}: ` : "";
     if (!steps) {
-      const text = trace.tokens[first]?.text;
-      stages.push({
-        title: `${where}special token`,
-        length: 1,
-        tokens,
-        caption: () => `${quoted(text)} is the special token ${fragment.token}.`,
-        draw: () => [],
-      });
+      const caption = () => `${quoted(trace.tokens[first]?.text)} is the special token ${fragment.token}.`;
+      stages.push({ title: `${where}special token`, tokens, caption });
       return;
     }
     const bytes = trace.bytes.subarray(fragment.start, fragment.end);
-    const made = STAGES[steps.kind]?.(steps, bytes, first) ?? [];
+    const made = STAGES[steps.kind](steps, bytes, first);
     for (const stage of made) stages.push({ tokens, ...stage, title: where + stage.title });
   });
-  if (!stages.length)
-    stages.push({
-      title: "Nothing to do",
-      length: 1,
-      tokens: [0, 0],
-      caption: () => "The text is empty.",
-      draw: () => [],
-    });
-  return stages;
+  const nothing = { title: "Nothing to do", tokens: [0, 0], caption: () => "The text is empty." };
+  return stages.length ? stages : [nothing];
 }
 
+/** The title of a part of the text, such as a piece. */
+const titleOf = (what, at, all, text) => `${what} ${at + 1} of ${all.length}: ${short(label(text), 30)}`;
+
 function specialStage(trace) {
-  const found = trace.special;
-  const rows = [...found.map((match) => [match, true]), ...trace.unread.map((match) => [match, false])];
+  const rows = [...trace.special.map((match) => [match, true]), ...trace.unread.map((match) => [match, false])];
+  const kind = (match) => match.attribute.replace("_", "-");
   return {
     title: "Special tokens",
     length: rows.length + 1,
@@ -47,33 +37,18 @@ function specialStage(trace) {
     caption(step) {
       if (step === 0) return "Special tokens are searched in the text, the longest first.";
       const [match, read] = rows[step - 1];
-      return (
-        `${quoted(match.text)} (${match.token}, ${match.attribute.replace("_", "-")}) at ${match.start}: ` +
-        (read ? "read as a token, which cuts the text." : "not read, because parse_special is off.")
-      );
+      const result = read ? "read as a token, which cuts the text" : "not read, because parse_special is off";
+      return `${quoted(match.text)} (${match.token}, ${kind(match)}) at ${match.start}: ${result}.`;
     },
-    draw: (step) =>
-      step === 0
-        ? []
-        : [
-            table(
-              "Special tokens in the text",
-              ["text", "token", "kind", "start", "end", "result"],
-              step,
-              (i) => {
-                const [match, read] = rows[i];
-                return [
-                  mono(match.text),
-                  String(match.token),
-                  match.attribute.replace("_", "-"),
-                  String(match.start),
-                  String(match.end),
-                  read ? "read" : "not read",
-                ];
-              },
-              { mark: (i) => ({ class: i === step - 1 ? "new" : null }), numeric: [0, 1, 0, 1, 1, 0] },
-            ),
-          ],
+    draw(step) {
+      if (step === 0) return [];
+      const names = ["text", "token#", "kind", "start#", "end#", "result"];
+      const cellsOf = ([match, read]) => [
+        ...[mono(match.text), match.token, kind(match), match.start, match.end],
+        read ? "read" : "not read",
+      ];
+      return [table("Special tokens in the text", names, rows.slice(0, step), cellsOf, { now: step - 1 })];
+    },
   };
 }
 
@@ -107,7 +82,7 @@ function spmStages(steps, _, first) {
   return [
     {
       title: "Merging",
-      length: merging.steps,
+      length: merging.pops.length + 1,
       caption: (step) => mergingCaption(merging, step),
       draw: (step) =>
         drawMerging(merging, step, step === merging.pops.length ? (node) => first + tokenAt(starts[node.from]) : null),
@@ -117,26 +92,20 @@ function spmStages(steps, _, first) {
     },
     {
       title: "From symbols to tokens",
-      length: Math.max(1, steps.symbols.length),
+      length: steps.symbols.length,
       caption: (step) => (steps.symbols[step] ? `${symbolOutcome(steps.symbols[step])}.` : "No symbol is left."),
-      draw: (step) => {
-        const rows = table(
+      draw: (step) => [
+        table(
           "Symbols and their tokens",
-          ["symbol", "token", "bytes"],
-          step + 1,
-          (i) => {
-            const { text, token, bytes } = steps.symbols[i] ?? { text: "", bytes: [] };
-            return [
-              mono(text),
-              number(token),
-              bytes.map((byte) => `${label(byte.text)} ${byte.token ?? "none"}`).join(", "),
-            ];
-          },
-          { mark: (i) => ({ class: i === step ? "new" : null, "data-token": ownTokens[i]?.[0] }), numeric: [0, 1, 0] },
-        );
-        queueMicrotask(() => rows.show(step));
-        return [rows];
-      },
+          ["symbol", "token#", "bytes"],
+          steps.symbols.slice(0, step + 1),
+          ({ text, token, bytes }) => [
+            ...[mono(text), token],
+            bytes.map((byte) => `${label(byte.text)} ${byte.token ?? "none"}`).join(", "),
+          ],
+          { now: step, mark: (_, i) => ({ "data-token": ownTokens[i][0] }) },
+        ),
+      ],
       stepOf: (token) => lastIndex(ownTokens.length, (i) => ownTokens[i][0] <= token),
       tokensAt: (step) => ownTokens[step] ?? null,
     },
@@ -144,15 +113,22 @@ function spmStages(steps, _, first) {
 }
 
 const symbolTokens = (symbol) => (symbol.token != null ? 1 : symbol.bytes.filter((byte) => byte.token != null).length);
-const symbolOutcome = (symbol) =>
-  symbol.token != null
-    ? `${quoted(symbol.text)} is token ${symbol.token}`
-    : `${quoted(symbol.text)} is not a token; byte by byte it is ${symbol.bytes.map((byte) => byte.token ?? "dropped").join(" ")}`;
+
+function symbolOutcome({ text, token, bytes }) {
+  if (token != null) return `${quoted(text)} is token ${token}`;
+  return `${quoted(text)} is not a token; byte by byte it is ${bytes.map((byte) => byte.token ?? "dropped").join(" ")}`;
+}
+
 const REWRITTEN = {
   replaced: "bytes that are not UTF-8 were replaced",
   escaped: "spaces became ▁",
   lowercased: "capitals became small",
   whitespace_dropped: "whitespace was dropped",
+};
+const CUT_ON = {
+  code_points: "code points",
+  collapsed: "text in which each character beyond ASCII stands for its category",
+  code: "code points, by llama.cpp's own code",
 };
 
 /** The stages of byte-pair encoding: one for the patterns, and one for each piece. */
@@ -164,50 +140,29 @@ function bpeStages(steps, _, first) {
   const own = ranges(first, counts);
   const cutting = {
     title: "Cutting into pieces",
-    length: Math.max(1, steps.passes.length),
+    length: steps.passes.length,
     tokens: [first, first],
     caption(step) {
-      const rewritten = steps.rewritten.map((what) => ` First, ${REWRITTEN[what] ?? what}.`).join("");
+      const rewritten = steps.rewritten.map((what) => ` First, ${REWRITTEN[what]}.`).join("");
       const pass = steps.passes[step];
       if (!pass) return `The family ${steps.family} has no pattern.${rewritten}`;
-      const on = {
-        code_points: "code points",
-        collapsed: "text in which each character beyond ASCII stands for its category",
-        code: "code points, by code of its own",
-      };
       return (
-        `Pattern ${step + 1} of ${steps.passes.length} of the family ${steps.family}, on ${on[pass.applied_to] ?? pass.applied_to}: ${plural(pass.cuts.length, "piece")}.` +
-        (step ? "" : rewritten)
+        `Pattern ${step + 1} of ${steps.passes.length} of the family ${steps.family}, on ${CUT_ON[pass.applied_to]}: ` +
+        `${plural(pass.cuts.length, "piece")}.${step ? "" : rewritten}`
       );
     },
     draw(step) {
       const pass = steps.passes[step];
       if (!pass) return [];
+      const alternatives = pass.alternatives.map((one) => el("li", {}, el("code", {}, one)));
+      const whichOf = (at) => (at == null ? "between matches" : `${at + 1}: ${short(pass.alternatives[at], 40)}`);
       return [
-        panel(
-          "Pattern",
-          el(
-            "ol",
-            { class: "pattern" },
-            pass.alternatives.map((one) => el("li", {}, el("code", {}, one))),
-          ),
-        ),
+        panel("Pattern", el("ol", { class: "pattern" }, alternatives)),
         table(
           "Pieces after this pattern",
-          ["start", "end", "text", "alternative"],
-          pass.cuts.length,
-          (i) => {
-            const { start, end, alternative } = pass.cuts[i];
-            return [
-              String(start),
-              String(end),
-              mono(text.subarray(start, end)),
-              alternative == null
-                ? "between matches"
-                : `${alternative + 1}: ${short(pass.alternatives[alternative] ?? "", 40)}`,
-            ];
-          },
-          { numeric: [1, 1, 0, 0] },
+          ["start#", "end#", "text", "alternative"],
+          pass.cuts,
+          ({ start, end, alternative }) => [start, end, mono(text.subarray(start, end)), whichOf(alternative)],
         ),
       ];
     },
@@ -222,7 +177,7 @@ function bpeStages(steps, _, first) {
       return own[at][0] + piece.symbols.slice(0, before).reduce((sum, symbol) => sum + symbolTokens(symbol), 0);
     };
     return {
-      title: `Piece ${at + 1} of ${steps.pieces.length}: ${short(label(piece.text), 30)}`,
+      title: titleOf("Piece", at, steps.pieces, piece.text),
       tokens: own[at],
       length: piece.whole != null ? 1 : piece.merging.pops.length + 1,
       caption(step) {
@@ -246,93 +201,31 @@ function wordPieceStages(steps, fragment, first) {
   );
   const codePoints = {
     title: "Normalizing",
-    length: 1,
     tokens: [first, first],
     caption: () =>
-      `${plural(steps.code_points.length, "code point")} lose accents and capitals, and make ${plural(steps.words.length, "word")}.`,
+      `${plural(steps.code_points.length, "code point")} lose accents and capitals, and make ` +
+      `${plural(steps.words.length, "word")}.`,
     draw: () => [
       table(
         "Code points",
         ["text", "code point", "NFD", "lower case", "classes", "role"],
-        steps.code_points.length,
-        (i) => {
-          const one = steps.code_points[i];
-          return [
-            mono(fragment.subarray(one.start, one.end)),
-            codePoint(one.code_point),
-            codePoint(one.nfd),
-            codePoint(one.lowercase),
-            one.classes.join(" "),
-            one.role.replace("_", " "),
-          ];
-        },
+        steps.code_points,
+        ({ start, end, code_point: original, nfd, lowercase, classes, role }) => [
+          mono(fragment.subarray(start, end)),
+          ...[original, nfd, lowercase].map(codePoint),
+          ...[classes.join(" "), role.replace("_", " ")],
+        ],
       ),
     ],
   };
   return [
     codePoints,
     ...steps.words.map((word, at) => ({
-      title: `Word ${at + 1} of ${steps.words.length}: ${short(label(word.text), 30)}`,
+      title: titleOf("Word", at, steps.words, word.text),
       tokens: own[at],
       ...wordAttempts(word, own[at][0]),
     })),
   ];
-}
-
-/** The stages of a lattice: what comes before it, the lattice, and the path. */
-function latticeStages(lattice, title, ownSteps) {
-  const within = (token, steps) =>
-    Math.max(
-      0,
-      steps.findIndex((path) => path.token === token),
-    );
-  const tokenOf = (path) => (path.token == null ? null : [path.token, path.token + 1]);
-  const stages = [];
-  if (lattice.length) {
-    stages.push({
-      ...lattice,
-      title: "Lattice",
-      stepOf(token) {
-        const from = ownSteps[within(token, ownSteps)]?.from;
-        for (let step = 0; step < lattice.length; step++) if (lattice.at(step) === from) return step;
-        return 0;
-      },
-      tokensAt(step) {
-        const at = lattice.at(step);
-        const path = ownSteps.find((one) => one.from <= at && at < one.to);
-        return path ? tokenOf(path) : null;
-      },
-    });
-  }
-  if (lattice.back.length) {
-    stages.push({
-      ...lattice.back,
-      title,
-      stepOf: (token) => within(token, ownSteps),
-      tokensAt: (step) => tokenOf(ownSteps[step]),
-    });
-  }
-  return stages;
-}
-
-function unigramStages(steps, fragment, first) {
-  // The path runs from the end to the start; of steps that join, one writes a token.
-  let token = first + steps.path.filter((step) => !step.joins_next).length;
-  const own = steps.path.map((step) => ({ from: step.from, to: step.to, token: step.joins_next ? token : --token }));
-  const before = steps.prefixes.length
-    ? [{ ...normalization(steps, fragment), title: "Normalizing", tokens: [first, first] }]
-    : [];
-  return [...before, ...latticeStages(unigramLattice(steps), "The way back", own)];
-}
-
-function plamoStages(steps, _, first) {
-  let token = first;
-  const own = steps.path.map((step) => {
-    const path = { from: step.start, to: step.end, token };
-    token += step.token == null ? step.bytes.length : 1;
-    return path;
-  });
-  return latticeStages(plamoLattice(steps), "The way", own);
 }
 
 function dnaStages(steps, fragment, first) {
@@ -345,44 +238,34 @@ function dnaStages(steps, fragment, first) {
       token = made.at(-1).tokens[1];
       return made;
     }
-    token += stretch.tag != null ? 1 : stretch.kmers.length;
-    const { kmers } = stretch;
-    if (stretch.tag != null || !kmers.length) {
-      return [
-        {
-          title: `Tag ${label(text.subarray(stretch.start, stretch.end))}`,
-          length: 1,
-          tokens: [start, token],
-          caption: () => `Token ${stretch.tag}.`,
-          draw: () => [],
-        },
-      ];
+    const { tag, kmers } = stretch;
+    token += tag != null ? 1 : kmers.length;
+    const tokens = [start, token];
+    if (tag != null || !kmers.length) {
+      const title = `Tag ${label(text.subarray(stretch.start, stretch.end))}`;
+      return [{ title, tokens, caption: () => `Token ${tag}.` }];
     }
-    return [
-      {
-        title: "DNA",
-        length: kmers.length,
-        tokens: [start, token],
-        caption: (step) =>
-          `${quoted(kmers[step].text)} is ${kmers[step].is_known ? "" : "not in the vocabulary: "}token ${kmers[step].token}.`,
-        draw: (step) => [
-          cellRow(
-            "Six letters each",
-            kmers
-              .slice(0, step + 1)
-              .slice(-40)
-              .map((kmer) => ({
-                head: label(kmer.text),
-                lines: [`token ${kmer.token}`],
-                state: kmer.is_known ? "hit" : "miss",
-              })),
-            Math.min(step, 39),
-          ),
-        ],
-        stepOf: (one) => one - start,
-        tokensAt: (step) => [start + step, start + step + 1],
+    const cellOf = (kmer) => ({
+      head: label(kmer.text),
+      lines: [`token ${kmer.token}`],
+      state: kmer.is_known ? "hit" : "miss",
+    });
+    const dna = {
+      title: "DNA",
+      length: kmers.length,
+      tokens,
+      caption(step) {
+        const { text, is_known: isKnown, token } = kmers[step];
+        return `${quoted(text)} is ${isKnown ? "" : "not in the vocabulary: "}token ${token}.`;
       },
-    ];
+      draw(step) {
+        const shown = kmers.slice(Math.max(0, step - 39), step + 1);
+        return [cellRow("Six letters each", shown.map(cellOf), shown.length - 1)];
+      },
+      stepOf: (one) => one - start,
+      tokensAt: (step) => [start + step, start + step + 1],
+    };
+    return [dna];
   });
 }
 
@@ -390,12 +273,11 @@ function testStages({ groups }, fragment, first) {
   return [
     {
       title: "Hashing",
-      length: Math.max(1, groups.length),
-      caption: (step) =>
-        groups[step]
-          ? `${quoted(fragment.subarray(groups[step].start, groups[step].end))} is hashed to token ${groups[step].token}.`
-          : "",
-      draw: () => [],
+      length: groups.length,
+      caption(step) {
+        const { start, end, token } = groups[step];
+        return `${quoted(fragment.subarray(start, end))} is hashed to token ${token}.`;
+      },
       stepOf: (token) => token - first,
       tokensAt: (step) => [first + step, first + step + 1],
     },
@@ -412,7 +294,7 @@ const STAGES = {
   test: testStages,
   rwkv: (steps, fragment, first) =>
     steps.matches.map((match, at) => ({
-      title: `Match ${at + 1} of ${steps.matches.length}: ${short(label(fragment.subarray(match.start, match.end)), 30)}`,
+      title: titleOf("Match", at, steps.matches, fragment.subarray(match.start, match.end)),
       tokens: [first + at, first + at + 1],
       ...trieWalk(match, fragment),
     })),

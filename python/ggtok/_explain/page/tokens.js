@@ -26,47 +26,33 @@ const KINDS = {
 function tokensPanel(trace, select) {
   const list = el("div", { class: "tokens", role: "listbox", "aria-label": "Tokens over the text", dir: "auto" });
   const items = [];
-  let shown = 0;
   const focus = (at) => {
     if (at < 0 || at >= trace.tokens.length) return;
-    if (at >= shown) more();
+    if (at >= items.length) more();
     items[at].focus();
   };
   const gap = (from, to) => {
     if (to > from) list.append(el("span", { class: "gap-text" }, label(trace.bytes.subarray(from, to))));
   };
-  const more = () => {
-    const end = Math.min(trace.tokens.length, shown + MANY);
-    for (; shown < end; shown++) {
-      const { token, line, kind, inText, hasBreak } = tokenFace(trace, shown);
-      if (token.fragment != null) gap(trace.reached[shown], token.start);
-      const name = `${line}, token ${token.id}${kind ? `, ${KINDS[kind]}` : ""}`;
-      const item = el(
-        "span",
-        {
-          class: `token token-${shown % 4} ${kind}${inText ? "" : " absent"}`,
-          role: "option",
-          tabindex: shown ? -1 : 0,
-          "data-token": shown,
-          "aria-label": name,
-          "aria-selected": "false",
-        },
-        el("span", { class: "face" }, line),
-        el("span", { class: "id" }, String(token.id)),
-      );
-      items.push(item);
-      list.append(item);
-      if (hasBreak) list.append(el("br"));
+  const add = (from, to) => {
+    for (let at = from; at < to; at++) {
+      const { token, line, kind, inText, hasBreak } = tokenFace(trace, at);
+      if (token.fragment != null) gap(trace.reached[at], token.start);
+      const attributes = {
+        class: `token token-${at % 4} ${kind}${inText ? "" : " absent"}`,
+        role: "option",
+        tabindex: at ? -1 : 0,
+        "data-token": at,
+        "aria-label": `${line}, token ${token.id}${kind ? `, ${KINDS[kind]}` : ""}`,
+        "aria-selected": "false",
+      };
+      const faces = [el("span", { class: "face" }, line), el("span", { class: "id" }, String(token.id))];
+      items.push(el("span", attributes, faces));
+      list.append(items.at(-1), ...(hasBreak ? [el("br")] : []));
     }
-    rest.hidden = shown === trace.tokens.length;
-    rest.textContent = `Show more: ${shown.toLocaleString("en")} of ${plural(trace.tokens.length, "token")} are shown`;
-    if (rest.hidden)
-      gap(
-        trace.tokens.reduce((end, token) => Math.max(end, token.end), 0),
-        trace.bytes.length,
-      );
+    if (to === trace.tokens.length) gap(trace.end, trace.bytes.length);
   };
-  const rest = el("button", { type: "button", onclick: () => more() });
+  const { button: rest, more } = inParts(trace.tokens.length, MANY, "token", "shown", add);
   more();
   const placeOf = (event) => event.target.closest("[data-token]")?.dataset.token;
   list.addEventListener("click", (event) => placeOf(event) != null && select(Number(placeOf(event))));
@@ -84,16 +70,8 @@ function tokensPanel(trace, select) {
     event.target.setAttribute("tabindex", 0);
   });
 
-  const ids = el(
-    "label",
-    {},
-    el("input", {
-      type: "checkbox",
-      checked: true,
-      onchange: (event) => list.classList.toggle("no-ids", !event.target.checked),
-    }),
-    " ids",
-  );
+  const onchange = (event) => list.classList.toggle("no-ids", !event.target.checked);
+  const ids = el("label", {}, el("input", { type: "checkbox", checked: true, onchange }), " ids");
   const kinds = ["special", "added", "byte"].filter((kind) => items.some((item) => item.classList.contains(kind)));
   const legend = el(
     "p",
@@ -101,11 +79,8 @@ function tokensPanel(trace, select) {
     ids,
     kinds.map((kind) => el("span", { class: `token token-0 ${kind}` }, KINDS[kind])),
   );
-  const card = el(
-    "div",
-    { class: "card", "aria-live": "polite" },
-    el("p", { class: "muted" }, "Choose a token to see what it is and which steps made it."),
-  );
+  const hint = muted("Choose a token to see what it is and which steps made it.");
+  const card = el("div", { class: "card", "aria-live": "polite" }, hint);
 
   let chosen = null;
   let active = [];
@@ -114,7 +89,7 @@ function tokensPanel(trace, select) {
     /** Marks a token as selected and shows what it is. */
     choose(at) {
       chosen?.setAttribute("aria-selected", "false");
-      while (at >= shown) more();
+      while (at >= items.length) more();
       chosen = items[at];
       chosen.setAttribute("aria-selected", "true");
       chosen.focus({ preventScroll: true });
@@ -125,14 +100,10 @@ function tokensPanel(trace, select) {
       for (const item of active) item.classList.remove("active");
       active = items.slice(from, Math.min(to, from + 500));
       for (const item of active) item.classList.add("active");
-      const first = active[0];
-      if (
-        !first ||
-        (first.offsetTop >= list.scrollTop &&
-          first.offsetTop + first.offsetHeight <= list.scrollTop + list.clientHeight)
-      )
-        return;
-      list.scrollTop = first.offsetTop - list.clientHeight / 3;
+      if (!active.length) return;
+      const { offsetTop: top, offsetHeight: height } = active[0];
+      const isInSight = top >= list.scrollTop && top + height <= list.scrollTop + list.clientHeight;
+      if (!isInSight) list.scrollTop = top - list.clientHeight / 3;
     },
   };
 }
@@ -151,30 +122,14 @@ function tokenCard(trace, at, select) {
     .filter((left) => trace.why.has(left))
     .map((left) => {
       const other = left === at ? at + 1 : left;
-      const link = el(
-        "button",
-        { type: "button", class: "link mono", onclick: () => select(other) },
-        tokenFace(trace, other).line,
-      );
-      return el(
-        "div",
-        {},
-        el("h3", {}, `Why is it not one token with the ${left === at ? "next" : "previous"}, `, link, "?"),
-        el(
-          "ul",
-          {},
-          trace.why.get(left).reasons.map((reason) => el("li", {}, reason.message)),
-        ),
-      );
+      const attributes = { type: "button", class: "link mono", onclick: () => select(other) };
+      const link = el("button", attributes, tokenFace(trace, other).line);
+      const items = trace.why.get(left).reasons.map((reason) => el("li", {}, reason.message));
+      const question = `Why is it not one token with the ${left === at ? "next" : "previous"}, `;
+      return el("div", {}, el("h3", {}, question, link, "?"), el("ul", {}, items));
     });
-  return [
-    el(
-      "dl",
-      {},
-      facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))),
-    ),
-    ...reasons,
-  ];
+  const rows = facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
+  return [el("dl", {}, rows), ...reasons];
 }
 
 /** Marks a token wherever it is drawn while the pointer or the focus is on it. */

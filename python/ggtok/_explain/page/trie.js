@@ -4,6 +4,7 @@ const MAX_CELLS = 300; // of a large array, those around the step are drawn
 const MAX_NODES = 150;
 
 const byteName = (byte) => (byte == null ? "end" : printable(byte) || hex(byte));
+const byteTitle = (byte) => (byte == null ? "The end mark" : `Byte ${quoted(Uint8Array.of(byte))}`);
 
 /** The cells after the first `done` steps of an insertion: those before it, with what the steps changed. */
 function cellsAfter(before, insertion, done) {
@@ -49,35 +50,18 @@ function cellArray(cells, lit, middle) {
       el("th", { scope: "row" }, name),
       here.map((cell, i) => el("td", { class: columns[i] }, value(cell))),
     );
-  const box = scroller(
-    "Double array",
-    el(
-      "table",
-      { class: "array", "aria-label": "Double array" },
-      el(
-        "thead",
-        {},
-        el(
-          "tr",
-          {},
-          el("th", { scope: "col" }, "cell"),
-          here.map((cell, i) => el("th", { scope: "col", class: columns[i] }, String(cell.index))),
-        ),
-      ),
-      el(
-        "tbody",
-        {},
-        row("BASE", (cell) => (cell.text == null ? "·" : number(cell.base))),
-        row("CHECK", (cell) => (cell.text == null ? "·" : number(cell.check))),
-        row("text", (cell) => (cell.text == null ? "" : mono(cell.text))),
-      ),
-    ),
+  const heads = here.map((cell, i) => el("th", { scope: "col", class: columns[i] }, String(cell.index)));
+  const body = el(
+    "tbody",
+    {},
+    row("BASE", (cell) => (cell.text == null ? "·" : number(cell.base))),
+    row("CHECK", (cell) => (cell.text == null ? "·" : number(cell.check))),
+    row("text", (cell) => (cell.text == null ? "" : mono(cell.text))),
   );
-  queueMicrotask(() => {
-    const now = box.querySelectorAll("thead th")[here.findIndex((cell) => cell.index === middle) + 1];
-    if (now) box.scrollLeft = now.offsetLeft - box.clientWidth / 2;
-  });
-  return box;
+  const head = el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "cell"), heads));
+  const array = el("table", { class: "array", "aria-label": "Double array" }, head, body);
+  const now = heads[here.findIndex((cell) => cell.index === middle)];
+  return panel("Double array", scroller("Double array", array, now && (() => now.offsetLeft)));
 }
 
 /** The trie that the cells are: the root on the left, a row for each leaf. */
@@ -132,24 +116,21 @@ function insertionStage(trie, at) {
   const before = at ? trie.insertions[at - 1].cells : [{ index: 1, base: 0, check: 0, text: "" }];
   return {
     title: `Insert ${label(word)}`,
-    length: Math.max(1, insertion.steps.length),
+    length: insertion.steps.length,
     caption(step) {
       const one = insertion.steps[step];
       if (!one) return "The word is there already.";
       const base = one.new_base != null ? ` Node ${one.node} gets BASE ${one.new_base}.` : "";
-      const lead =
-        `${one.byte == null ? "The end mark" : `Byte ${quoted(Uint8Array.of(one.byte))}`} has the number ${one.code}.${base} ` +
-        `Cell ${one.cell} `;
+      const lead = `${byteTitle(one.byte)} has the number ${one.code}.${base} Cell ${one.cell} `;
       if (one.outcome === "followed") return `${lead}has CHECK ${one.node}: the child exists.`;
       if (one.outcome === "placed") return `${lead}is free: the child goes there.`;
-      const { relocation } = one;
+      const conflict = `${lead}is a conflict: its CHECK is ${one.check}.`;
+      if (!one.relocation) return conflict;
+      const { node, from_base: from, to_base: to, moves } = one.relocation;
+      const moved = moves.map((move) => `${byteName(move.byte)} from ${move.from} to ${move.to}`).join(", ");
       return (
-        `${lead}is a conflict: its CHECK is ${one.check}.` +
-        (relocation
-          ? ` Node ${relocation.node} moves its children from BASE ` +
-            `${relocation.from_base} to ${relocation.to_base}: ${relocation.moves.map((move) => `${byteName(move.byte)} from ${move.from} to ${move.to}`).join(", ")}.` +
-            ` The child goes to cell ${one.child}.`
-          : "")
+        `${conflict} Node ${node} moves its children from BASE ${from} to ${to}: ${moved}. ` +
+        `The child goes to cell ${one.child}.`
       );
     },
     draw(step) {
@@ -160,7 +141,7 @@ function insertionStage(trie, at) {
         for (const move of one.relocation?.moves ?? []) lit.set(move.from, "miss").set(move.to, "moved");
         lit.set(one.node, "from").set(one.child, "hit");
       }
-      return [trieTree(cells, lit), panel("Double array", cellArray(cells, lit, one?.child ?? 1))];
+      return [trieTree(cells, lit), cellArray(cells, lit, one?.child ?? 1)];
     },
   };
 }
@@ -168,44 +149,29 @@ function insertionStage(trie, at) {
 function packedStage({ xcda }) {
   return {
     title: "Packed as XCDA units",
-    length: Math.max(1, xcda.units.length),
+    length: xcda.units.length,
     caption(step) {
       const unit = xcda.units[step];
-      if (!unit) return "There are no units.";
-      if (unit.role === "value") return `Unit ${unit.index} is the value ${unit.value} of ${quoted(unit.text)}.`;
-      return (
-        `Unit ${unit.index} is ${unit.role === "root" ? "the root" : `the node of ${quoted(unit.text)}`}: its children are at ` +
-        `${unit.index} ⊕ ${unit.base} ⊕ byte.${unit.leaf ? " A word ends here: its value is in the child for byte 0." : ""}`
-      );
+      const { index, role, base, text } = unit;
+      if (role === "value") return `Unit ${index} is the value ${unit.value} of ${quoted(text)}.`;
+      const what = role === "root" ? "the root" : `the node of ${quoted(text)}`;
+      const end = unit.leaf ? " A word ends here: its value is in the child for byte 0." : "";
+      return `Unit ${index} is ${what}: its children are at ${index} ⊕ ${base} ⊕ byte.${end}`;
     },
     draw(step) {
       const unit = xcda.units[step];
-      if (!unit) return [];
+      const yes = (flag) => (flag ? "yes" : "");
       const rows = table(
         "Units",
-        ["unit", "text", "role", "BASE", "wide", "LEAF", "LCHECK", "value"],
-        xcda.units.length,
-        (i) => {
-          const one = xcda.units[i];
-          return [
-            String(one.index),
-            mono(one.text),
-            one.role,
-            number(one.base),
-            one.is_wide ? "yes" : "",
-            one.leaf ? "yes" : "",
-            one.lcheck == null ? "" : `${hex(one.lcheck & 0xff)} ${printable(one.lcheck & 0xff)}`,
-            number(one.value),
-          ];
+        ["unit#", "text", "role", "BASE#", "wide", "LEAF", "LCHECK", "value#"],
+        xcda.units,
+        ({ index, text, role, base, is_wide: isWide, leaf, lcheck, value }) => {
+          const check = lcheck == null ? "" : hexAndCharacter(lcheck & 0xff);
+          return [index, mono(text), role, base, yes(isWide), yes(leaf), check, value];
         },
-        { mark: (i) => ({ class: i === step ? "new" : null }), numeric: [1, 0, 0, 1, 0, 0, 0, 1] },
+        { now: step },
       );
-      queueMicrotask(() => rows.show(step));
-      return [
-        el("h4", {}, `Unit ${unit.index}: 0x${unit.unit.toString(16).padStart(8, "0")}`),
-        bitField(unit.unit, "Bits of the unit"),
-        panel(`Units in use, of ${xcda.num_units}`, rows),
-      ];
+      return [...bitField(unit.index, unit.unit), panel(`Units in use, of ${xcda.num_units}`, rows)];
     },
   };
 }
@@ -216,18 +182,17 @@ function lookupStages(trie, lookup) {
   const last = (steps, step) => step === steps.length - 1;
   const arrays = {
     title: `Look up ${name} in BASE and CHECK`,
-    length: Math.max(1, lookup.steps.length),
+    length: lookup.steps.length,
     caption(step) {
       const one = lookup.steps[step];
       if (!one) return result;
-      const byte = one.byte == null ? "The end mark" : `Byte ${quoted(Uint8Array.of(one.byte))}`;
-      const found =
-        one.code == null
-          ? "is in none of the words"
-          : one.cell == null
-            ? `cannot go on from node ${one.node}, which has no children`
-            : `leads from node ${one.node} to ${one.base} + ${one.code} = ${one.cell}, where CHECK is ${one.check ?? "beyond the array"}`;
-      return `${byte} ${found}: ${one.matched ? "a child." : "the walk ends."}${last(lookup.steps, step) ? ` ${result}` : ""}`;
+      const { node, base, code, cell } = one;
+      const check = one.check ?? "beyond the array";
+      let found = `leads from node ${node} to ${base} + ${code} = ${cell}, where CHECK is ${check}`;
+      if (code == null) found = "is in none of the words";
+      else if (cell == null) found = `cannot go on from node ${node}, which has no children`;
+      const end = last(lookup.steps, step) ? ` ${result}` : "";
+      return `${byteTitle(one.byte)} ${found}: ${one.matched ? "a child." : "the walk ends."}${end}`;
     },
     draw(step) {
       const lit = new Map();
@@ -236,10 +201,7 @@ function lookupStages(trie, lookup) {
         if (one.cell != null) lit.set(one.cell, one.matched ? "hit" : "miss");
       });
       const now = lookup.steps[step];
-      return [
-        trieTree(trie.cells, lit),
-        panel("Double array", cellArray(trie.cells, lit, now?.cell ?? now?.node ?? 1)),
-      ];
+      return [trieTree(trie.cells, lit), cellArray(trie.cells, lit, now?.cell ?? now?.node ?? 1)];
     },
   };
   const found =
@@ -248,7 +210,7 @@ function lookupStages(trie, lookup) {
       : `The longest word that it starts with is ${quoted(trie.words[lookup.longest_prefix])}.`;
   const packed = {
     title: `Look up ${name} in the XCDA`,
-    length: Math.max(1, lookup.xcda.length),
+    length: lookup.xcda.length,
     caption: (step) =>
       (lookup.xcda[step] ? xcdaCaption(lookup.xcda[step]) : "") +
       (last(lookup.xcda, step) || !lookup.xcda.length ? ` ${found}` : ""),
@@ -260,33 +222,19 @@ function lookupStages(trie, lookup) {
 function trieView() {
   const { trie } = data;
   byId("tokens-title").textContent = "Words";
-  byId("facts").textContent =
-    `${plural(trie.words.length, "word")} · ${plural(trie.cells.length, "cell")} · ${plural(trie.xcda.units.length, "unit")}`;
-  byId("tokens").append(
-    el(
-      "p",
-      { class: "legend" },
-      trie.words.map((word, at) =>
-        el(
-          "span",
-          { class: `token token-${at % 4}` },
-          el("span", { class: "face" }, label(word)),
-          el("span", { class: "id" }, String(at)),
-        ),
-      ),
-    ),
-    el(
-      "p",
-      {},
-      "Numbers of the bytes: ",
-      trie.codes.flatMap(({ byte, code }) => [el("span", { class: "mono" }, byteName(byte)), ` ${code} `]),
-    ),
-  );
+  const facts = [plural(trie.words.length, "word"), plural(trie.cells.length, "cell")];
+  byId("facts").textContent = [...facts, plural(trie.xcda.units.length, "unit")].join(" · ");
+  const words = trie.words.map((word, at) => {
+    const face = el("span", { class: "face" }, label(word));
+    return el("span", { class: `token token-${at % 4}` }, face, el("span", { class: "id" }, String(at)));
+  });
+  const codes = trie.codes.flatMap(({ byte, code }) => [mono(byteName(byte)), ` ${code} `]);
+  byId("tokens").append(el("p", { class: "legend" }, words), el("p", {}, "Numbers of the bytes: ", codes));
   const stages = [
     ...trie.insertions.map((_, at) => insertionStage(trie, at)),
     packedStage(trie),
     ...trie.lookups.flatMap((lookup) => lookupStages(trie, lookup)),
   ];
-  timeline(stages, () => {}).show(0);
+  timeline(stages).show(0);
   tablesPanel(data.sections, null);
 }

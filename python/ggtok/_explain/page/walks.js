@@ -1,6 +1,7 @@
 /* Walks, for WordPiece, character maps (XCDA) and RWKV: what is looked up, byte by byte or text by text. */
 
 const printable = (byte) => (byte > 0x20 && byte < 0x7f ? String.fromCharCode(byte) : byte === 0x20 ? "␣" : "");
+const hexAndCharacter = (byte) => `${hex(byte)} ${printable(byte)}`;
 
 /** A row of cells, of which those up to `step` have lit up. A cell is `{head, lines, state}`. */
 function cellRow(name, cells, step) {
@@ -15,85 +16,67 @@ function cellRow(name, cells, step) {
       cell.lines.map((line) => el("span", {}, line)),
     ),
   );
-  const box = scroller(name, el("ol", { class: "cells" }, shown));
-  queueMicrotask(() => {
-    const now = shown[Math.min(step, shown.length - 1)];
-    if (now) box.scrollLeft = now.offsetLeft - box.clientWidth / 2;
-  });
-  return box;
+  const now = shown[Math.min(step, shown.length - 1)];
+  return scroller(name, el("ol", { class: "cells" }, shown), now && (() => now.offsetLeft));
 }
 
-/** The 32 bits of an XCDA unit in its fields. */
-const XCDA_FIELDS = [
-  { name: "LCHECK flag", from: 31, to: 31, tone: 3 },
-  { name: "BASE", from: 30, to: 10, tone: 0 },
-  { name: "wide", from: 9, to: 9, tone: 1 },
-  { name: "LEAF", from: 8, to: 8, tone: 2 },
-  { name: "LCHECK", from: 7, to: 0, tone: 3 },
+/** The fields of an XCDA unit that is a node: name, first and last bit, colour. */
+const NODE_FIELDS = [
+  ["LCHECK flag", 31, 31, 3],
+  ["BASE", 30, 10, 0],
+  ["wide", 9, 9, 1],
+  ["LEAF", 8, 8, 2],
+  ["LCHECK", 7, 0, 3],
 ];
+/** The fields of a unit that is a value. */
 const VALUE_FIELDS = [
-  { name: "is a value", from: 31, to: 31, tone: 3 },
-  { name: "VALUE", from: 30, to: 0, tone: 1 },
+  ["is a value", 31, 31, 3],
+  ["VALUE", 30, 0, 1],
 ];
 
 /** A unit as bits, grouped and coloured by field. */
-function bitField(unit, name) {
-  const bits = (unit >>> 0).toString(2).padStart(32, "0");
-  const fields = unit >>> 31 ? VALUE_FIELDS : XCDA_FIELDS;
-  return scroller(
-    name,
+function bitField(index, unit) {
+  const bits = unit.toString(2).padStart(32, "0");
+  const groups = (unit >>> 31 ? VALUE_FIELDS : NODE_FIELDS).map(([name, from, to, tone]) =>
     el(
       "div",
-      { class: "bits" },
-      fields.map((field) =>
-        el(
-          "div",
-          { class: `bit-group token-${field.tone}` },
-          el("span", { class: "small" }, field.from === field.to ? String(field.from) : `${field.from}–${field.to}`),
-          el("code", {}, bits.slice(31 - field.from, 32 - field.to)),
-          el("span", { class: "small" }, field.name),
-        ),
-      ),
+      { class: `bit-group token-${tone}` },
+      el("span", { class: "small" }, from === to ? String(from) : `${from}–${to}`),
+      el("code", {}, bits.slice(31 - from, 32 - to)),
+      el("span", { class: "small" }, name),
     ),
   );
+  return [
+    el("h4", {}, `Unit ${index}: 0x${unit.toString(16).padStart(8, "0")}`),
+    scroller("Bits of the unit", el("div", { class: "bits" }, groups)),
+  ];
 }
 
-const xcdaCaption = (cell) =>
-  `Byte ${hex(cell.byte)} leads to node ${cell.node}, ` +
-  (cell.unit == null
-    ? "beyond the array: the walk ends."
-    : cell.unit >>> 31
-      ? "which is a value: the walk ends."
-      : `where LCHECK is ${hex(cell.lcheck & 0xff)}: ${cell.matched ? `the byte matches${cell.leaf ? ", and a key ends here" : ""}.` : "another byte, so the walk ends."}`);
+function xcdaCaption(cell) {
+  let what = `where LCHECK is ${hex(cell.lcheck & 0xff)}: another byte, so the walk ends.`;
+  if (cell.unit == null) what = "beyond the array: the walk ends.";
+  else if (cell.unit >>> 31) what = "which is a value: the walk ends.";
+  else if (cell.matched)
+    what = `where LCHECK is ${hex(cell.lcheck & 0xff)}: the byte matches${cell.leaf ? ", and a key ends here" : ""}.`;
+  return `Byte ${hex(cell.byte)} leads to node ${cell.node}, ${what}`;
+}
 
 /** A walk through an XCDA as far as a step, with the bits of its unit. */
 function xcdaWalk(walk, step, name) {
-  const cell = walk[step];
-  if (!cell) return [];
+  const now = walk[step];
+  if (!now) return [];
+  const linesOf = ({ unit, base, lcheck, leaf, value }) => {
+    if (unit == null) return ["beyond the array"];
+    if (unit >>> 31) return ["a value"];
+    const key = leaf ? `LEAF, value ${value ?? ""}` : "no LEAF";
+    return [`BASE ${base}`, `LCHECK ${hexAndCharacter(lcheck & 0xff)}`, key];
+  };
   const cells = walk.map((one) => ({
-    head: `${hex(one.byte)} ${printable(one.byte)}`,
-    lines:
-      one.unit == null
-        ? [`node ${one.node}`, "beyond the array"]
-        : one.unit >>> 31
-          ? [`node ${one.node}`, "a value"]
-          : [
-              `node ${one.node}`,
-              `BASE ${one.base}`,
-              `LCHECK ${hex(one.lcheck & 0xff)} ${printable(one.lcheck & 0xff)}`,
-              one.leaf ? `LEAF, value ${one.value ?? ""}` : "no LEAF",
-            ],
+    head: hexAndCharacter(one.byte),
+    lines: [`node ${one.node}`, ...linesOf(one)],
     state: one.matched ? "hit" : "miss",
   }));
-  return [
-    cellRow(name, cells, step),
-    ...(cell.unit == null
-      ? []
-      : [
-          el("h4", {}, `Unit ${cell.node}: 0x${cell.unit.toString(16).padStart(8, "0")}`),
-          bitField(cell.unit, "Bits of the unit"),
-        ]),
-  ];
+  return [cellRow(name, cells, step), now.unit == null ? null : bitField(now.node, now.unit)].flat();
 }
 
 const OUTCOMES = {
@@ -118,11 +101,10 @@ function normalization(steps, fragment) {
       const prefix = steps.prefixes[at];
       const cell = prefix.walk[walked];
       const what =
-        `${quoted(fragment.subarray(prefix.start, prefix.end))} ${OUTCOMES[prefix.outcome] ?? prefix.outcome}` +
+        `${quoted(fragment.subarray(prefix.start, prefix.end))} ${OUTCOMES[prefix.outcome]}` +
         (prefix.outcome === "replaced" ? ` as ${quoted(prefix.replacement)}.` : ".");
       if (!cell) return what;
-      const lead = xcdaCaption(cell);
-      return walked === prefix.walk.length - 1 ? `${lead} ${what}` : lead;
+      return xcdaCaption(cell) + (walked === prefix.walk.length - 1 ? ` ${what}` : "");
     },
     draw(step) {
       const [at, walked] = find(step);
@@ -149,7 +131,7 @@ function wordAttempts(word, first) {
       const token = first + hits.filter((hit) => hit < step).length;
       return hits.length ? [token, token + 1] : null;
     },
-    length: Math.max(1, word.attempts.length),
+    length: word.attempts.length,
     caption(step) {
       const attempt = word.attempts[step];
       if (!attempt) return `${quoted(word.text)} became ${word.tokens.join(", ") || "nothing"}.`;
@@ -180,14 +162,14 @@ function wordAttempts(word, first) {
             el("td", {}, attempt.token != null ? `token ${attempt.token}` : "not in the vocabulary"),
           ),
         );
-      const note = from ? el("p", { class: "muted" }, `Attempts ${from + 1} to ${step + 1}.`) : null;
+      const head = ["looked up", "found"].map((name) => el("th", { scope: "col" }, name));
       const lookups = el(
         "table",
         { class: "attempts", "aria-label": "Attempts" },
-        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "looked up"), el("th", { scope: "col" }, "found"))),
+        el("thead", {}, el("tr", {}, head)),
         el("tbody", {}, rows),
       );
-      return [note, scroller("Attempts", lookups)];
+      return [from ? muted(`Attempts ${from + 1} to ${step + 1}.`) : null, scroller("Attempts", lookups)];
     },
   };
 }
@@ -195,23 +177,24 @@ function wordAttempts(word, first) {
 /** RWKV: one walk through the trie of tokens. */
 function trieWalk(match, fragment) {
   return {
-    length: Math.max(1, match.walk.length),
+    length: match.walk.length,
     caption(step) {
       const cell = match.walk[step];
       const taken = match.is_unknown
         ? `No token matched: the unknown token ${match.token}.`
         : `Token ${match.token}, ${quoted(fragment.subarray(match.start, match.end))}, is the longest met.`;
       if (!cell) return taken;
-      const what = !cell.matched
-        ? `No token goes on with byte ${hex(cell.byte)}: the walk ends.`
-        : `Byte ${hex(cell.byte)}: ${cell.token != null ? `token ${cell.token} ends here.` : "no token ends here, but longer ones go on."}`;
+      const end = cell.token != null ? `token ${cell.token} ends here` : "no token ends here, but longer ones continue";
+      const what = cell.matched
+        ? `Byte ${hex(cell.byte)}: ${end}.`
+        : `No token continues with byte ${hex(cell.byte)}: the walk ends.`;
       return step === match.walk.length - 1 ? `${what} ${taken}` : what;
     },
     draw: (step) => [
       cellRow(
         "Walk through the trie",
         match.walk.map((cell, i) => ({
-          head: `${hex(cell.byte)} ${printable(cell.byte)}`,
+          head: hexAndCharacter(cell.byte),
           lines: [
             label(fragment.subarray(match.start, match.start + i + 1)),
             !cell.matched ? "no node" : cell.token != null ? `token ${cell.token}` : "no token",
