@@ -1,4 +1,4 @@
-"""Counts whose ids differ from llama.cpp's, for ggtok and its peers, and writes the tables of the README and the docs.
+"""Counts whose ids differ from llama.cpp's, for ggtok and its peers, and writes the tables of the README.
 
     python benches/exactness.py             # asks everybody: a quarter of an hour
     python benches/exactness.py --report    # writes the tables again from exactness.json
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 records: Any = import_module("oracles.conformance").records
 RESULTS = ROOT / "benches/results/exactness.json"
-PAGES = ("README.md", "docs/deviations.md")
+PAGE = "README.md"
 KINDS = {"bpe": "BPE", "spm": "SPM", "wpm": "WordPiece", "ugm": "Unigram", "rwkv": "RWKV", "plamo2": "PLaMo-2"}
 
 Cases = dict[str, dict[str, int]]
@@ -113,9 +113,8 @@ def main() -> None:
     if "--report" not in sys.argv[1:]:
         RESULTS.write_text(json.dumps(measure(), separators=(",", ":")) + "\n")
     data = json.loads(RESULTS.read_text())
-    for page in PAGES:
-        fill(ROOT / page, kinds(data["cases"]), "exactness")
-        fill(ROOT / page, peers(data["results"]), "peers")
+    fill(ROOT / PAGE, kinds(data["cases"]), "exactness")
+    fill(ROOT / PAGE, peers(data["results"]), "peers")
 
 
 if __name__ == "__main__":

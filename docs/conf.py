@@ -70,6 +70,7 @@ def import_annotated() -> Any:
 sys.path.insert(0, str(ROOT / "scripts"))
 GENERATED = {page: importlib.import_module(f"generate_{page}").part() for page in ("cli", "supported", "trace")}
 """What takes the place of the paragraph marked `<!-- generated -->`. Made before the stub is imported."""
+GENERATED["deviations"] = (ROOT / "README.md").read_text("utf-8").split("## How exact it is\n\n")[1].split("\n\n## ")[0]
 
 ggtok = import_annotated()
 
