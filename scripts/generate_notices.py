@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-CORE = ROOT / "rust" / "core"
+CRATES = [ROOT / "rust" / name for name in ("core", "train", "explain")]
+CORE = CRATES[0]
 TEXTS = ROOT / "scripts" / "licences"
 CHOICES = ("MIT", "BSD-2-Clause", "BSD-3-Clause", "Zlib", "Apache-2.0", "Unicode-3.0")
 FILES = {
@@ -178,7 +179,7 @@ def main(arguments: list[str]) -> int:
     wanted = {
         ROOT / "THIRD-PARTY-NOTICES.md": page(),
         CORE / "THIRD-PARTY-NOTICES.md": page_of_crate(),
-        CORE / "LICENSE": licence,
+        **{crate / "LICENSE": licence for crate in CRATES},
     }
     stale = [path for path, content in wanted.items() if not path.exists() or path.read_text("utf-8") != content]
     if f'license = "{expression()}"' not in (ROOT / "pyproject.toml").read_text(encoding="utf-8"):

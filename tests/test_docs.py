@@ -184,7 +184,7 @@ def test_guides_use_every_call() -> None:
 
 def test_rust_examples_are_those_of_the_crate() -> None:
     """`cargo test` runs them there."""
-    openings = [path.read_text(encoding="utf-8") for path in ROOT.glob("rust/core/src/*.rs")]
+    openings = [path.read_text(encoding="utf-8") for path in ROOT.glob("rust/*/src/*.rs")]
     lines = [line.removeprefix("//!").removeprefix(" ") for text in openings for line in text.splitlines()]
     tested = "\n".join(line for line in lines if not line.startswith("# "))
     shown = fenced("rust", (ROOT / "docs/rust.md").read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
 """The tables of the notes on WordPiece (002) and Unigram (000, 001), out of traces of the same models.
 
-The score table of Unigram needs a vocabulary made for it: `rust/core/src/explain/tests.rs` has it.
+The score table of Unigram needs a vocabulary made for it: `rust/explain/src/tests.rs` has it.
 """
 
 from __future__ import annotations

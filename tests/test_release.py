@@ -25,8 +25,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 notices: Any = importlib.import_module("generate_notices")
 release: Any = importlib.import_module("release_notes")
-CARGO = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]
-CORE = tomllib.loads((ROOT / "rust/core/Cargo.toml").read_text(encoding="utf-8"))["package"]
+WORKSPACE = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]
+CARGO = WORKSPACE["package"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 VERSION = release.version()
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
@@ -53,9 +53,11 @@ def built(pattern: str) -> list[Any]:
 
 def test_one_version() -> None:
     """It stands in Cargo.toml; maturin and the module take it from there."""
-    for crate in ("core", "python", "benches"):
+    for crate in ("core", "train", "explain", "python", "benches"):
         text = (ROOT / "rust" / crate / "Cargo.toml").read_text(encoding="utf-8")
         assert tomllib.loads(text)["package"]["version"] == {"workspace": True}
+    ours = [row for name, row in WORKSPACE["dependencies"].items() if name.startswith("ggtok-")]
+    assert {row["version"] for row in ours} == {f"={VERSION}"}
     assert PROJECT["dynamic"] == ["version"]
     lock = tomllib.loads((ROOT / "Cargo.lock").read_text(encoding="utf-8"))["package"]
     assert {crate["version"] for crate in lock if crate["name"].startswith("ggtok-")} == {VERSION}
@@ -84,7 +86,8 @@ def test_the_same_facts_for_python_and_rust() -> None:
 def test_the_oldest_rust_is_what_ci_builds_with() -> None:
     ci = (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
     assert f'toolchain: ["{CARGO["rust-version"]}", stable' in ci
-    assert f"Rust {CARGO['rust-version']} or newer" in (ROOT / "rust/core" / CORE["readme"]).read_text(encoding="utf-8")
+    for crate in notices.CRATES:
+        assert f"Rust {CARGO['rust-version']} or newer" in (crate / "README.md").read_text(encoding="utf-8")
 
 
 def test_notices_are_current() -> None:
@@ -150,7 +153,7 @@ def test_a_wheel(path: Path) -> None:
     assert contents[f"{info}/licenses/THIRD-PARTY-NOTICES.md"] == (ROOT / "THIRD-PARTY-NOTICES.md").read_bytes()
     # The SBOM has the crates of the wheel's platform, the notices those of all.
     listed = contents[f"{info}/sboms/ggtok-python.cyclonedx.json"].decode()
-    for crate in ("core", "python"):
+    for crate in ("core", "train", "explain", "python"):
         text = (ROOT / "rust" / crate / "Cargo.toml").read_text(encoding="utf-8")
         assert not [name for name in tomllib.loads(text)["dependencies"] if f'"{name}"' not in listed]
 
@@ -193,7 +196,7 @@ def test_the_source_distribution(path: Path) -> None:
     assert names >= needed | {f"python/{name}" for name in FILES}
     sources = {
         source.relative_to(ROOT).as_posix()
-        for folder in ("rust/core/src", "rust/python/src", "python/ggtok", "tests", "scripts")
+        for folder in ("rust/core/src", "rust/train/src", "rust/explain/src", "rust/python/src", "python/ggtok", "tests", "scripts")
         for source in (ROOT / folder).rglob("*")
         if source.is_file() and source.suffix in {".rs", ".py", ".pyi", ".gguf", ".txt", ".json"}
     }

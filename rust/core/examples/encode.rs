@@ -1,4 +1,4 @@
-//! Prints the ids of a text: `cargo run --example encode --features gguf -- model.gguf "What is LoRA?"`.
+//! Prints the ids of a text: `cargo run --example encode -- model.gguf "What is LoRA?"`.
 
 use std::error::Error;
 use std::fs::File;

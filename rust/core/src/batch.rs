@@ -133,7 +133,7 @@ impl Tokenizer {
 }
 
 /// Calls `work` on this thread and on `num_helpers` others, and returns all results in any order.
-pub(crate) fn with_helpers<T: Send>(num_helpers: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
+pub fn with_helpers<T: Send>(num_helpers: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     let is_stopped = Arc::new(AtomicBool::new(false));
     thread::scope(|scope| {
         let _guard = StopHelpers(&is_stopped);

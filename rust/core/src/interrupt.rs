@@ -86,7 +86,7 @@ fn set(question: Option<Question>) -> Option<Question> {
 
 /// Unwinds to the innermost [`interruptible`] if its caller wants to stop. To be called about every thousand steps.
 #[inline]
-pub(crate) fn check() {
+pub fn check() {
     if IS_ASKED.get() && cfg!(panic = "unwind") {
         ask();
     }
@@ -94,12 +94,12 @@ pub(crate) fn check() {
 
 /// Calls [`check`] every 1,024 steps.
 #[derive(Debug, Default)]
-pub(crate) struct Ticker(u32);
+pub struct Ticker(u32);
 
 impl Ticker {
     /// Takes one step.
     #[inline(always)]
-    pub(crate) fn tick(&mut self) {
+    pub fn tick(&mut self) {
         self.0 = self.0.wrapping_add(1);
         if self.0.is_multiple_of(1024) {
             check();
@@ -108,7 +108,7 @@ impl Ticker {
 }
 
 /// Sorts as the slice's method of this name does, and can be stopped.
-pub(crate) fn sort_unstable_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
+pub fn sort_unstable_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
     let mut ticker = Ticker::default();
     items.sort_unstable_by(|one, other| {
         ticker.tick();

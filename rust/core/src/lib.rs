@@ -24,13 +24,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The feature `gguf` opens files (`gguf::open`), and `explain` shows every step of an algorithm (`explain::Explainer`).
+//! [`gguf::open`] makes a tokenizer of a file's bytes. The crate `ggtok-explain` shows every step of an algorithm, and
+//! `ggtok-train` makes vocabularies.
 
-#[cfg(any(test, feature = "explain"))]
-pub mod explain;
-#[cfg(feature = "gguf")]
 pub mod gguf;
-pub mod train;
 pub mod trie;
 pub mod unicode;
 
@@ -89,6 +86,34 @@ pub use words::count_words;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// What `ggtok-train` and `ggtok-explain` need besides the public names. They depend on exactly this version of the
+/// crate, so anything in here may change in any version: do not use it.
+#[doc(hidden)]
+pub mod internals {
+    pub use crate::batch::with_helpers;
+    pub use crate::error::nearest::nearest;
+    pub use crate::lookup::hash::Seed;
+    pub use crate::model::Fragment;
+    pub use crate::normalizer::charsmap::{Charsmap, Unit};
+    pub use crate::normalizer::rewritten::Rewritten;
+    pub use crate::normalizer::wordpiece::{Class, WordPieceNormalizer, is_chinese};
+    pub use crate::pretokenizer::{Learned, Splitter};
+    pub use crate::vocabulary::{DNA_MARKER, c_string};
+
+    /// Long loops that can be stopped.
+    pub mod interrupt {
+        pub use crate::interrupt::{Ticker, check, sort_unstable_by};
+    }
+
+    /// How token texts spell bytes.
+    pub mod spelling {
+        pub use crate::vocabulary::spelling::byte_level;
+        pub use crate::vocabulary::spelling::{
+            ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT, byte_of, byte_text, escape_spaces, unescape_rwkv,
+        };
+    }
+}
 
 /// What the loader knows by name, for documentation and for checks against llama.cpp.
 pub mod tables {

@@ -134,7 +134,7 @@ impl Progress {
 
 /// The text between two special tokens.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Fragment<'a> {
+pub struct Fragment<'a> {
     /// The fragment's bytes; never empty.
     pub text: &'a [u8],
     /// Where `text` starts in the whole input, in bytes: the offset to add to its spans.

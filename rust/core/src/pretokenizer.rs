@@ -20,6 +20,6 @@ mod splitter;
 
 pub(crate) use families::LINES;
 pub use families::{FAMILIES, Family, PRE_TOKENIZERS, PreTokenizer};
-pub(crate) use joint::Learned;
+pub use joint::Learned;
 pub(crate) use settled::SettledPieces;
-pub(crate) use splitter::Splitter;
+pub use splitter::Splitter;

@@ -270,7 +270,10 @@ impl Tokenizer {
     }
 
     /// The tokens that are added before and after a text, if any are wanted.
-    pub(crate) fn added_if(&self, add_special: bool) -> Result<(Option<TokenId>, Option<TokenId>), EncodeError> {
+    ///
+    /// # Errors
+    /// [`EncodeError`]: there is no vocabulary, or a token that must be added is missing.
+    pub fn added_if(&self, add_special: bool) -> Result<(Option<TokenId>, Option<TokenId>), EncodeError> {
         match self.vocabulary.kind() {
             Kind::None => Err(EncodeError::NoVocabulary),
             _ if add_special => self.added(),

@@ -15,7 +15,7 @@ pub(crate) mod strings;
 mod texts;
 
 pub use attributes::Attributes;
-pub(crate) use declare::{DNA_MARKER, c_string};
+pub use declare::{DNA_MARKER, c_string};
 pub use definition::{Definition, FLAGS, Flag, escaped_name};
 pub(crate) use repairs::newline;
 pub use slots::{Given, SLOTS, Slot, SpecialIds, SpecialTokens};
@@ -163,8 +163,7 @@ impl Vocabulary {
     }
 
     /// A token's attributes before the vocabulary was repaired: llama.cpp builds some tables from them.
-    #[cfg(any(test, feature = "explain"))]
-    pub(crate) fn declared_attributes(&self, id: TokenId) -> Attributes {
+    pub fn declared_attributes(&self, id: TokenId) -> Attributes {
         self.declared.get(&id).copied().unwrap_or_else(|| self.attributes(id))
     }
 
@@ -208,7 +207,7 @@ impl Vocabulary {
     }
 
     /// The tokens that are cut out of a text first, in the order in which they are searched for.
-    pub(crate) fn special_order(&self) -> &[TokenId] {
+    pub fn special_order(&self) -> &[TokenId] {
         &self.special_order
     }
 

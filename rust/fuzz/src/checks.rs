@@ -4,14 +4,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arbitrary::{Result, Unstructured};
-use ggtok_core::explain::{ExplainError, Explainer};
-use ggtok_core::train::{
-    BpeSettings, BpeTrainer, NormalizationRules, Phase, SpmSettings, SpmTrainer, TrainError, Trained, UnigramSettings,
-    UnigramTrainer, WordPieceSettings, WordPieceTrainer, normalizer,
-};
 use ggtok_core::{
     Boundary, Count, DecodeOptions, EncodeOptions, FAMILIES, PRE_TOKENIZERS, Scratch, Segmentable, Spans, SplitOptions,
     StopStrings, StreamDecodeOptions, StreamDecoder, StreamEncoder, Text, TokenId, Tokenizer, Truncation, gguf,
+};
+use ggtok_explain::{ExplainError, Explainer};
+use ggtok_train::{
+    BpeSettings, BpeTrainer, NormalizationRules, Phase, SpmSettings, SpmTrainer, TrainError, Trained, UnigramSettings,
+    UnigramTrainer, WordPieceSettings, WordPieceTrainer, normalizer,
 };
 
 use super::texts;

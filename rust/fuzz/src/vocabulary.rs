@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arbitrary::{Result, Unstructured};
-use ggtok_core::explain::Explainer;
-use ggtok_core::train::{BYTE, CONTROL, NORMAL, NormalizationRules, Trained, UNKNOWN, UNUSED, USER_DEFINED};
 use ggtok_core::{Definition, PRE_TOKENIZERS, SpecialIds, StringIndex, Tokenizer};
+use ggtok_explain::Explainer;
+use ggtok_train::{BYTE, CONTROL, NORMAL, NormalizationRules, Trained, UNKNOWN, UNUSED, USER_DEFINED};
 
 use super::texts;
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use ggtok_core::explain::double_array::DoubleArrayTrace;
-use ggtok_core::explain::trace::Trace;
-use ggtok_core::explain::{ExplainError, Explainer};
 use ggtok_core::{EncodeOptions, TokenId};
+use ggtok_explain::double_array::DoubleArrayTrace;
+use ggtok_explain::trace::Trace;
+use ggtok_explain::{ExplainError, Explainer};
 use pyo3::prelude::*;
 
 use crate::arguments::{TextArgument, objects, text, texts};

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ggtok_core::explain::Explainer;
 use ggtok_core::{
     Count, DecodeOptions, EncodeError, EncodeOptions, SLOTS, Scratch, ScratchPool, Spans, Strings, TokenId,
 };
+use ggtok_explain::Explainer;
 use numpy::PyArray1;
 use pyo3::intern;
 use pyo3::prelude::*;

@@ -7,7 +7,7 @@
 const LISTED: usize = 3;
 
 /// The known names with the smallest Levenshtein distance to `name`, nearest first, ties in the order given.
-pub(crate) fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+pub fn nearest(name: &str, known: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
     let name: Vec<char> = name.chars().take(64).collect();
     let mut ranked: Vec<_> = known.map(|candidate| (distance(&name, candidate), candidate)).collect();
     ranked.sort_by_key(|&(distance, _)| distance);

@@ -19,7 +19,7 @@ static SEED: LazyLock<Seed> = LazyLock::new(|| {
 
 /// The two random words of every hash of this process.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seed(u64, u64);
+pub struct Seed(u64, u64);
 
 impl Default for Seed {
     fn default() -> Self {
@@ -30,7 +30,7 @@ impl Default for Seed {
 impl Seed {
     /// Hashes `bytes`.
     #[inline]
-    pub(crate) fn hash(self, bytes: &[u8]) -> u64 {
+    pub fn hash(self, bytes: &[u8]) -> u64 {
         match packed(bytes) {
             Some((low, high)) => self.hash_words(low, high),
             None => self.hash_long(bytes),

@@ -22,7 +22,7 @@ const UNIT_LEN: usize = size_of::<u32>();
 
 /// A character map.
 #[derive(Debug)]
-pub(crate) struct Charsmap {
+pub struct Charsmap {
     /// Unit 0 is the root. The children of every node that a walk can reach lie in a whole block of 256 units.
     units: Vec<Unit>,
     /// Zero-terminated texts; every offset that a walk can reach has a zero after it.
@@ -36,26 +36,26 @@ pub(crate) struct Charsmap {
 /// A node: the label in bits 0 to 7 and 31, whether a key ends here in bit 8, the base in bits 10 to 30, shifted left
 /// by eight bits if bit 9 is set.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Unit(pub(crate) u32);
+pub struct Unit(pub u32);
 
 impl Unit {
     /// What leads from the node to the place of its children, by exclusive or.
-    pub(crate) const fn base(self) -> usize {
+    pub const fn base(self) -> usize {
         ((self.0 >> 10) << ((self.0 & 1 << 9) >> 6)) as usize
     }
 
     /// The label: a byte, except in a unit that is no node.
-    pub(crate) const fn label(self) -> u32 {
+    pub const fn label(self) -> u32 {
         self.0 & (1 << 31 | 0xFF)
     }
 
     /// Whether a key ends at the node.
-    pub(crate) const fn is_leaf(self) -> bool {
+    pub const fn is_leaf(self) -> bool {
         self.0 >> 8 & 1 != 0
     }
 
     /// The offset of a replacement, in a unit that is no node.
-    pub(crate) const fn value(self) -> usize {
+    pub const fn value(self) -> usize {
         (self.0 & !(1 << 31)) as usize
     }
 }
@@ -69,7 +69,7 @@ impl Charsmap {
     /// - the map ends before its replacements start;
     /// - a walk can leave the array;
     /// - a replacement lies outside the map or has no end.
-    pub(crate) fn new(bytes: &[u8]) -> Result<Self, VocabularyError> {
+    pub fn new(bytes: &[u8]) -> Result<Self, VocabularyError> {
         let damaged = |offset, reason| VocabularyError::Charsmap { offset, reason };
         let (len, rest) = bytes.split_first_chunk().ok_or(damaged(0, "it is too short for the length of its array"))?;
         let (array, replacements) = usize::try_from(u32::from_le_bytes(*len))
@@ -227,7 +227,7 @@ impl Charsmap {
 
     /// The longest prefix of `text` that is a key: its length and its replacement.
     #[inline]
-    pub(crate) fn longest_prefix(&self, text: &[u8]) -> Option<(usize, &[u8])> {
+    pub fn longest_prefix(&self, text: &[u8]) -> Option<(usize, &[u8])> {
         let mut children = self.children(0);
         let mut found = None;
         for (at, &byte) in text.iter().enumerate() {

@@ -15,7 +15,8 @@ use crate::vocabulary::spelling::ESCAPED_SPACE;
 
 /// A rewritten text.
 #[derive(Debug, Default)]
-pub(crate) struct Rewritten<'a> {
+pub struct Rewritten<'a> {
+    /// Its bytes.
     pub text: Cow<'a, [u8]>,
     /// For each byte of the text the start and end of its origin; empty where nothing changed, or nobody asks. A text
     /// is shorter than 2³¹ bytes.
@@ -27,12 +28,12 @@ pub(crate) struct Rewritten<'a> {
 
 impl<'a> Rewritten<'a> {
     /// A text that stays as it is.
-    pub(crate) fn unchanged(text: &'a [u8], start: usize) -> Self {
+    pub fn unchanged(text: &'a [u8], start: usize) -> Self {
         Self { text: Cow::Borrowed(text), start, ..Self::default() }
     }
 
     /// An empty text, to be pushed to.
-    pub(crate) fn empty(start: usize, keeps_origins: bool) -> Self {
+    pub fn empty(start: usize, keeps_origins: bool) -> Self {
         Self { text: Cow::Owned(Vec::new()), keeps_origins, start, ..Self::default() }
     }
 
@@ -63,7 +64,7 @@ impl<'a> Rewritten<'a> {
     }
 
     /// `text` with its spaces escaped, after a further space where `is_prefixed`.
-    pub(crate) fn escaped(text: &[u8], start: usize, is_prefixed: bool, keeps_origins: bool) -> Self {
+    pub fn escaped(text: &[u8], start: usize, is_prefixed: bool, keeps_origins: bool) -> Self {
         let mut escaped = Self::empty(start, keeps_origins);
         if is_prefixed {
             escaped.push(ESCAPED_SPACE, 0..0);
@@ -88,7 +89,7 @@ impl<'a> Rewritten<'a> {
 
     /// Appends bytes that stand for `origin` as a whole.
     #[inline]
-    pub(crate) fn push(&mut self, bytes: &[u8], origin: Range<usize>) {
+    pub fn push(&mut self, bytes: &[u8], origin: Range<usize>) {
         self.append(bytes);
         if self.keeps_origins {
             let origin = (origin.start as u32, origin.end as u32);
@@ -98,7 +99,7 @@ impl<'a> Rewritten<'a> {
 
     /// Appends a code point that stands for `origin` as a whole.
     #[inline]
-    pub(crate) fn push_code_point(&mut self, code_point: u32, origin: Range<usize>) {
+    pub fn push_code_point(&mut self, code_point: u32, origin: Range<usize>) {
         let mut buffer = [0; 4];
         let len = utf8::encode(code_point, &mut buffer).len();
         // Copying four bytes is cheaper than copying their right number.
@@ -112,7 +113,7 @@ impl<'a> Rewritten<'a> {
 
     /// Appends bytes that stand for as many bytes of the original text at `at`, one for one.
     #[inline]
-    pub(crate) fn push_kept(&mut self, bytes: &[u8], at: usize) {
+    pub fn push_kept(&mut self, bytes: &[u8], at: usize) {
         self.append(bytes);
         if self.keeps_origins {
             self.origins.extend((at..at + bytes.len()).map(|at| (at as u32, at as u32 + 1)));
@@ -132,7 +133,7 @@ impl<'a> Rewritten<'a> {
 
     /// Appends a character that stands for `origin`: byte for byte if its length has not changed.
     #[inline]
-    pub(crate) fn push_char(&mut self, bytes: &[u8], origin: Range<usize>) {
+    pub fn push_char(&mut self, bytes: &[u8], origin: Range<usize>) {
         match bytes.len() == origin.len() {
             true => self.push_kept(bytes, origin.start),
             false => self.push(bytes, origin),
@@ -140,34 +141,12 @@ impl<'a> Rewritten<'a> {
     }
 
     /// The span of the whole input that a range of this text came from.
-    pub(crate) fn span(&self, range: Range<usize>) -> Range<usize> {
+    pub fn span(&self, range: Range<usize>) -> Range<usize> {
         let range = match (self.origins.get(range.start), self.origins.get(range.end.wrapping_sub(1))) {
             (Some(first), Some(last)) => first.0 as usize..last.1 as usize,
             _ => range,
         };
         range.start + self.start..range.end + self.start
-    }
-}
-
-#[cfg(any(test, feature = "explain"))]
-impl Rewritten<'_> {
-    /// The text in stretches that stand for bytes of the original text, one for one or as a whole.
-    pub(crate) fn stretches(&self) -> Vec<crate::explain::trace::Origin> {
-        use crate::explain::trace::Origin;
-        if self.origins.len() != self.text.len() {
-            return vec![Origin { start: 0, end: self.text.len(), from: 0, to: self.text.len() }];
-        }
-        let (mut stretches, mut at, mut was_kept): (Vec<Origin>, _, _) = (Vec::new(), 0, false);
-        for same in self.origins.chunk_by(PartialEq::eq) {
-            let (start, end, from, to) = (at, at + same.len(), same[0].0 as usize, same[0].1 as usize);
-            let is_kept = same.len() == 1 && to == from + 1;
-            match stretches.last_mut() {
-                Some(last) if was_kept && is_kept && last.to == from => (last.end, last.to) = (end, to),
-                _ => stretches.push(Origin { start, end, from, to }),
-            }
-            (at, was_kept) = (end, is_kept);
-        }
-        stretches
     }
 }
 

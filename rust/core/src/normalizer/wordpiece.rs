@@ -18,7 +18,7 @@ const TABLE_LEN: u32 = 0x10000;
 
 /// How a code point affects the word around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
+pub enum Class {
     /// It belongs to the word.
     Plain,
     /// It is removed from the word.
@@ -34,7 +34,7 @@ pub(crate) enum Class {
 /// A code point's class in the lowest three bits; above them the token for [`Class::Token`], otherwise the normalized
 /// code point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Character(u32);
+pub struct Character(u32);
 
 impl Character {
     const CLASS_BITS: u32 = 3;
@@ -44,7 +44,7 @@ impl Character {
     }
 
     #[inline(always)]
-    pub(crate) fn class(self) -> Class {
+    pub fn class(self) -> Class {
         match self.0 & ((1 << Self::CLASS_BITS) - 1) {
             0 => Class::Plain,
             1 => Class::Dropped,
@@ -62,14 +62,14 @@ impl Character {
 
     /// The bits above the class.
     #[inline(always)]
-    pub(crate) fn payload(self) -> u32 {
+    pub fn payload(self) -> u32 {
         self.0 >> Self::CLASS_BITS
     }
 }
 
 /// How a vocabulary changes code points.
 #[derive(Debug, Default)]
-pub(crate) struct WordPieceNormalizer {
+pub struct WordPieceNormalizer {
     lowercase: bool,
     strip_accents: bool,
     /// By code point; empty until it is filled.
@@ -78,12 +78,12 @@ pub(crate) struct WordPieceNormalizer {
 
 impl WordPieceNormalizer {
     /// A normalizer with an empty table: until [`WordPieceNormalizer::fill`], the Unicode tables are read each time.
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub fn new(settings: &Settings) -> Self {
         Self { lowercase: settings.lowercase, strip_accents: settings.strip_accents, table: Vec::new() }
     }
 
     /// Fills the table. `token` returns the token of a word that is one code point, if there is one.
-    pub(crate) fn fill(&mut self, mut token: impl FnMut(u32) -> Option<TokenId>) {
+    pub fn fill(&mut self, mut token: impl FnMut(u32) -> Option<TokenId>) {
         let character = |code_point| {
             let character = self.compute(code_point);
             let token = (code_point >= 0x80 && character.class() == Class::Single)
@@ -99,7 +99,7 @@ impl WordPieceNormalizer {
 
     /// The character at byte `at`, which is inside `text`, and its length in bytes.
     #[inline(always)]
-    pub(crate) fn character(&self, text: &[u8], at: usize) -> (Character, usize) {
+    pub fn character(&self, text: &[u8], at: usize) -> (Character, usize) {
         let (code_point, len) = match text[at] {
             byte @ 0..0x80 => (u32::from(byte), 1),
             _ => utf8::decode_lossy(text, at),
@@ -134,7 +134,7 @@ impl WordPieceNormalizer {
 }
 
 /// Whether a code point counts as Chinese. The gap before U+2B920 is in llama.cpp and in Hugging Face's tokenizers.
-pub(crate) fn is_chinese(code_point: u32) -> bool {
+pub fn is_chinese(code_point: u32) -> bool {
     matches!(code_point,
         0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF
         | 0x20000..=0x2A6DF | 0x2A700..=0x2B81F | 0x2B920..=0x2CEAF | 0x2F800..=0x2FA1F)

@@ -64,7 +64,7 @@ impl PreTokenizer {
     }
 
     /// Whether this is Gemma 4's family, which always adds BOS and looks up runs of newlines as a whole.
-    pub(crate) fn is_gemma4(&self) -> bool {
+    pub fn is_gemma4(&self) -> bool {
         self.family == "gemma4"
     }
 }

@@ -19,7 +19,7 @@ use super::digits::DigitGroups;
 use crate::interrupt::Ticker;
 use crate::scan::{BLOCK, gather, padded};
 use crate::unicode::utf8;
-pub(crate) use learned::Learned;
+pub use learned::Learned;
 use learned::{END, Entry};
 pub(super) use stage::Stage;
 

@@ -17,7 +17,7 @@ use crate::pretokenizer::PreTokenizer;
 use crate::sink::TokenId;
 
 /// The suffix that keeps a hybrid DNA vocabulary's k-mers apart from equal words. It is not part of the token's text.
-pub(crate) const DNA_MARKER: &[u8] = "\u{E000}".as_bytes();
+pub const DNA_MARKER: &[u8] = "\u{E000}".as_bytes();
 
 impl Vocabulary {
     /// Reads a definition as far as llama.cpp does before it sets up the algorithm: attributes are as declared, special
@@ -146,6 +146,6 @@ impl Vocabulary {
 }
 
 /// A string as llama.cpp reads it where it reads a C string: up to the first NUL byte.
-pub(crate) fn c_string(text: &[u8]) -> &[u8] {
+pub fn c_string(text: &[u8]) -> &[u8] {
     memchr::memchr(0, text).map_or(text, |end| &text[..end])
 }

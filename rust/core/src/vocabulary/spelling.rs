@@ -4,20 +4,20 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`: `llama_escape_whitespace`, `llama_unescape_whitespace`,
 //! `llama_vocab::impl::token_to_byte`, `llm_tokenizer_plamo2::build` and `llama_unescape_rwkv_token`. Deviations: none.
 
-pub(crate) mod byte_level;
+pub mod byte_level;
 
 use crate::unicode::utf8;
 
 /// `▁`, which stands for a space.
-pub(crate) const ESCAPED_SPACE: &[u8] = "▁".as_bytes();
+pub const ESCAPED_SPACE: &[u8] = "▁".as_bytes();
 /// The code point of [`ESCAPED_SPACE`].
-pub(crate) const ESCAPED_SPACE_CODE_POINT: u32 = 0x2581;
+pub const ESCAPED_SPACE_CODE_POINT: u32 = 0x2581;
 
 /// The lowest lead byte of a character that can be beyond U+10FFFF.
 pub(crate) const BEYOND_UNICODE_LEAD: u8 = 0xF4;
 
 /// Appends a text with its spaces escaped.
-pub(crate) fn escape_spaces(text: &[u8], out: &mut Vec<u8>) {
+pub fn escape_spaces(text: &[u8], out: &mut Vec<u8>) {
     for &byte in text {
         match byte {
             b' ' => out.extend_from_slice(ESCAPED_SPACE),
@@ -37,13 +37,13 @@ pub(crate) fn unescape_spaces(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// The text of the token for a byte: `<0xXX>`.
-pub(crate) fn byte_text(byte: u8) -> [u8; 6] {
+pub fn byte_text(byte: u8) -> [u8; 6] {
     let digit = |nibble: u8| b"0123456789ABCDEF"[usize::from(nibble)];
     [b'<', b'0', b'x', digit(byte >> 4), digit(byte & 15), b'>']
 }
 
 /// The byte that a text of the form `<0xXX>` spells, as PLaMo-2 reads it.
-pub(crate) fn byte_of(text: &[u8]) -> Option<u8> {
+pub fn byte_of(text: &[u8]) -> Option<u8> {
     let [b'<', b'0', b'x', high, low, b'>'] = *text else { return None };
     let digit = |byte| char::from(byte).to_digit(16);
     Some((digit(high)? << 4 | digit(low)?) as u8)
@@ -66,7 +66,7 @@ pub(crate) fn leading_byte_of(text: &[u8]) -> Option<u8> {
 
 /// Appends the bytes that an RWKV token's text spells: `\t`, `\n`, `\r`, `\xHH`, and a backslash before any other byte
 /// for that byte. An escape that the text cuts off spells nothing.
-pub(crate) fn unescape_rwkv(text: &[u8], out: &mut Vec<u8>) {
+pub fn unescape_rwkv(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text.iter();
     while let Some(&byte) = rest.next() {
         if byte != b'\\' {

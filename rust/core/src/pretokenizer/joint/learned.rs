@@ -90,7 +90,7 @@ impl Default for Ascii {
 
 /// What has been learned for one family. It belongs to the splitter with which it is first used.
 #[derive(Debug, Default)]
-pub(crate) struct Learned {
+pub struct Learned {
     table: Vec<Entry>,
     /// How far all stages have come in each state. State 0 is that at the start of a text.
     states: Vec<Vec<Progress>>,

@@ -39,7 +39,7 @@ const fn bytes() -> [u16; 0x144] {
 }
 
 /// The UTF-8 of the character that spells a byte, and its length (1 or 2).
-pub(crate) const fn spell(byte: u8) -> ([u8; 2], usize) {
+pub const fn spell(byte: u8) -> ([u8; 2], usize) {
     let code_point = SPELLED[byte as usize];
     if code_point < 0x80 {
         ([code_point as u8, 0], 1)
@@ -49,7 +49,7 @@ pub(crate) const fn spell(byte: u8) -> ([u8; 2], usize) {
 }
 
 /// The byte that a code point spells.
-pub(crate) fn unspell(code_point: u32) -> Option<u8> {
+pub fn unspell(code_point: u32) -> Option<u8> {
     let byte = *BYTES.get(code_point as usize)?;
     (byte != NO_BYTE).then_some(byte as u8)
 }

@@ -1,0 +1,215 @@
+//! Byte-pair encoding as llama.cpp has it: a text is cut into pieces, in which the pair with the lowest rank merges first.
+//!
+//! 1. The text is rewritten: bytes that are not UTF-8 become U+FFFD; some vocabularies have spaces as `▁`, or drop
+//!    whitespace and capitals.
+//! 2. Patterns cut the text into pieces, one pattern after the other ([`patterns`](super::patterns)).
+//! 3. Most families spell a piece with GPT-2's characters, one for each byte, so that merges never meet a space.
+//! 4. A piece that is a token may skip the merges: any for some vocabularies, runs of newlines for Gemma 4.
+//! 5. Each character of a piece is a symbol. Neighbours merge by rules, which name the texts of the two; the place of a
+//!    rule in the file is its rank. Of equal ranks the leftmost is first.
+//! 6. Each symbol that is left is the token with its text, or else its bytes are looked up one by one. Bytes that are
+//!    no tokens are dropped.
+//!
+//! Source: Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units" (2016); llama.cpp
+//! `src/llama-vocab.cpp`, `llm_tokenizer_bpe_session` and `llm_tokenizer_whitespace_session`.
+//! Complexity: that of the patterns, and O(n log n) for a piece of n characters.
+//!
+//! Deviations: those of `model/bpe.rs`: code points beyond U+10FFFF become U+FFFD, and a piece with spaces in it merges
+//! like any other; llama.cpp aborts on both.
+
+use std::collections::HashMap;
+
+use ggtok_core::internals::spelling::{ESCAPED_SPACE, byte_level, byte_text};
+use ggtok_core::internals::{Rewritten, c_string};
+use ggtok_core::unicode::{self, utf8};
+use ggtok_core::{Strings, Vocabulary};
+
+use super::limit::Limit;
+use super::merging::{Merge, characters, left_over, merge};
+use super::origins;
+use super::patterns::Patterns;
+use super::trace::{Bpe, ByteToken, Merging, Pass, Piece, Range, SymbolTokens};
+use super::{Bytes, ExplainError, Traced};
+
+/// Patterns and ranks of a vocabulary.
+#[derive(Debug)]
+pub(super) struct Tracer {
+    family: &'static str,
+    /// Whether a byte is spelled as a character.
+    is_spelled: bool,
+    /// Whether a run of newlines that is a token skips the merges.
+    whole_newlines: bool,
+    patterns: Patterns,
+    /// By the text of a rule without its space, and the length of its left part.
+    ranks: HashMap<(Vec<u8>, usize), usize>,
+}
+
+impl Tracer {
+    /// Reads merge rules, each `left right`. Of two for one pair the first counts; one without a space never applies.
+    pub(super) fn new(vocabulary: &Vocabulary, merges: Option<Strings<'_>>) -> Option<Self> {
+        let pre = vocabulary.pre()?;
+        let family = pre.patterns();
+        let mut ranks = HashMap::new();
+        for (rule, rank) in merges.iter().flat_map(Strings::iter).zip(0..) {
+            let rule = c_string(rule);
+            // The left part is never empty.
+            if let Some(space) = rule.iter().skip(1).position(|&byte| byte == b' ') {
+                let left = &rule[..=space];
+                ranks.entry(([left, &rule[space + 2..]].concat(), left.len())).or_insert(rank);
+            }
+        }
+        Some(Self {
+            family: family.name,
+            is_spelled: family.byte_encode,
+            whole_newlines: pre.is_gemma4(),
+            patterns: Patterns::new(family),
+            ranks,
+        })
+    }
+
+    /// Traces a text.
+    pub(super) fn trace(
+        &self,
+        vocabulary: &Vocabulary,
+        text: &[u8],
+        limit: &mut Limit,
+    ) -> Result<Traced<Bpe>, ExplainError> {
+        let Rewriting { text, rewritten, words } = Rewriting::new(vocabulary, text, limit)?;
+        let mut passes: Vec<Pass> = self.patterns.0.iter().map(Pass::from).collect();
+        for word in &words {
+            let shift = |at: usize| at + word.start;
+            for (pass, cuts) in passes.iter_mut().zip(self.patterns.passes(&text.text[word.start..word.end])?) {
+                for mut cut in cuts {
+                    limit.step(0)?;
+                    (cut.start, cut.end) = (shift(cut.start), shift(cut.end));
+                    pass.cuts.push(cut);
+                }
+            }
+        }
+        let cuts = passes.last().map(|pass| &pass.cuts[..]).unwrap_or_default();
+
+        let (mut pieces, mut tokens) = (Vec::new(), Vec::new());
+        for cut in cuts {
+            let traced = self.trace_piece(vocabulary, &text.text[cut.start..cut.end], cut.start, limit)?;
+            pieces.push(traced.steps);
+            tokens.extend(traced.tokens.into_iter().map(|(id, range)| (id, text.span(range))));
+        }
+        let (origins, text) = (origins::of(&text), Bytes::from(&text.text));
+        Ok(Traced { steps: Bpe { family: self.family, rewritten, text, origins, words, passes, pieces }, tokens })
+    }
+
+    /// Traces a piece that starts at byte `start` of the text. Its tokens have ranges in the text.
+    fn trace_piece(
+        &self,
+        vocabulary: &Vocabulary,
+        text: &[u8],
+        start: usize,
+        limit: &mut Limit,
+    ) -> Result<Traced<Piece>, ExplainError> {
+        limit.step(text.len())?;
+        let spelled = if self.is_spelled { spell(text) } else { text.to_vec() };
+        let is_whole =
+            vocabulary.settings().ignore_merges || self.whole_newlines && text.iter().all(|&byte| byte == b'\n');
+        let whole = vocabulary.id(&spelled).filter(|_| is_whole);
+        let piece = |merging, symbols| Piece {
+            start,
+            end: start + text.len(),
+            text: Bytes::from(text),
+            spelled: Bytes::from(&spelled),
+            whole,
+            merging,
+            symbols,
+        };
+        if whole.is_some() {
+            let symbol = SymbolTokens { text: Bytes::from(&spelled), token: whole, bytes: Vec::new() };
+            let tokens = whole.into_iter().map(|id| (id, start..start + text.len())).collect();
+            return Ok(Traced { steps: piece(Merging::default(), vec![symbol]), tokens });
+        }
+
+        let merging = merge(characters(&spelled, limit)?, limit, |left, right| {
+            let rule = ([left, right].concat(), left.len());
+            let rank = self.ranks.get(&rule).copied()?;
+            Some(Merge { score: None, rank: Some(rank), token: vocabulary.id(&rule.0) })
+        })?;
+
+        let (mut symbols, mut tokens) = (Vec::new(), Vec::new());
+        // Where each byte of the spelled piece is in the text.
+        let mut places = Vec::with_capacity(spelled.len() + 1);
+        for (&byte, at) in text.iter().zip(start..) {
+            let len = if self.is_spelled { byte_level::spell(byte).1 } else { 1 };
+            places.extend(std::iter::repeat_n(at, len));
+        }
+        places.push(start + text.len());
+        for (at, symbol) in left_over(&merging) {
+            limit.step(symbol.n)?;
+            let token = vocabulary.id(&symbol.text.0);
+            tokens.extend(token.map(|id| (id, places[at]..places[at + symbol.n])));
+            let mut bytes = Vec::new();
+            for (&byte, at) in symbol.text.0.iter().zip(at..).filter(|_| token.is_none()) {
+                limit.step(0)?;
+                let text = if self.is_spelled { Bytes(vec![byte]) } else { Bytes::from(&byte_text(byte)) };
+                let token = vocabulary.id(&text.0);
+                tokens.extend(token.map(|id| (id, places[at]..places[at] + 1)));
+                bytes.push(ByteToken { text, token });
+            }
+            symbols.push(SymbolTokens { text: symbol.text.clone(), token, bytes });
+        }
+        Ok(Traced { steps: piece(merging, symbols), tokens })
+    }
+}
+
+/// A text with GPT-2's characters for its bytes.
+pub(super) fn spell(text: &[u8]) -> Vec<u8> {
+    let spell = |&byte: &u8| {
+        let (spelled, len) = byte_level::spell(byte);
+        spelled.into_iter().take(len)
+    };
+    text.iter().flat_map(spell).collect()
+}
+
+/// A text as the patterns see it.
+struct Rewriting {
+    text: Rewritten<'static>,
+    rewritten: Vec<&'static str>,
+    words: Vec<Range>,
+}
+
+impl Rewriting {
+    fn new(vocabulary: &Vocabulary, text: &[u8], limit: &mut Limit) -> Result<Self, ExplainError> {
+        let settings = vocabulary.settings();
+        let drops_whitespace = vocabulary.model() == "whitespace";
+        let (mut out, mut words) = (Rewritten::empty(0, true), Vec::new());
+        let (mut replaced, mut escaped, mut lowercased, mut dropped) = (false, false, false, false);
+        let (mut at, mut word_start, mut buffer) = (0, 0, [0; 4]);
+        while at < text.len() {
+            limit.step(0)?;
+            let (code_point, len) = utf8::decode_lossy(text, at);
+            let origin = at..at + len;
+            at += len;
+            if settings.escape_whitespaces && code_point == u32::from(b' ') {
+                escaped = true;
+                out.push(ESCAPED_SPACE, origin);
+                continue;
+            }
+            if drops_whitespace && unicode::flags(code_point).is_whitespace() {
+                dropped = true;
+                words.push(Range { start: word_start, end: out.text.len() });
+                word_start = out.text.len();
+                continue;
+            }
+            let written = match code_point {
+                _ if drops_whitespace && settings.lowercase => unicode::lowercase(code_point),
+                _ => code_point,
+            };
+            lowercased |= written != code_point;
+            replaced |= utf8::encode(code_point, &mut buffer) != &text[origin.clone()];
+            out.push_char(utf8::encode(written, &mut buffer), origin);
+        }
+        words.push(Range { start: word_start, end: out.text.len() });
+        words.retain(|word| word.start < word.end);
+        let rewritten =
+            [(replaced, "replaced"), (escaped, "escaped"), (lowercased, "lowercased"), (dropped, "whitespace_dropped")];
+        let rewritten = rewritten.into_iter().filter(|(is_so, _)| *is_so).map(|(_, name)| name).collect();
+        Ok(Self { text: out, rewritten, words })
+    }
+}

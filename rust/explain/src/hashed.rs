@@ -1,0 +1,29 @@
+//! llama.cpp's test vocabulary: a hash of every five bytes, modulo the number of tokens.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::tokenize`, the case `LLAMA_VOCAB_TYPE_TEST`.
+//! Complexity: O(length of the text).
+
+use ggtok_core::internals::Fragment;
+use ggtok_core::{TokenId, Vocabulary};
+
+use super::limit::Limit;
+use super::trace::{HashedGroup, Test};
+use super::{ExplainError, Traced};
+
+/// Traces a fragment.
+pub(super) fn trace(
+    vocabulary: &Vocabulary,
+    fragment: Fragment<'_>,
+    limit: &mut Limit,
+) -> Result<Traced<Test>, ExplainError> {
+    let mut groups = Vec::new();
+    for (index, bytes) in fragment.text.chunks(5).enumerate() {
+        limit.step(bytes.len())?;
+        let start = 5 * index;
+        let hash = bytes.iter().fold(0, |hash, &byte| hash * 31 + u64::from(byte));
+        let token = (hash % vocabulary.len() as u64) as TokenId;
+        groups.push(HashedGroup { start, end: start + bytes.len(), hash, token });
+    }
+    let tokens = groups.iter().map(|group| (group.token, group.start..group.end)).collect();
+    Ok(Traced { steps: Test { groups }, tokens })
+}

@@ -1,0 +1,94 @@
+//! Hybrid DNA: byte-pair encoding, but between `<dna>` and `</dna>` every six letters are one token.
+//!
+//! The letters of such a k-mer are looked up as capitals; a shorter rest is filled up with A. A k-mer that is no token
+//! becomes `<oov>`. A vocabulary that lacks one of the three tags uses byte-pair encoding everywhere.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_hybriddna_session`. Complexity: O(n) for n bytes, and that of
+//! [`bpe`](super::bpe) for the text outside. Deviations: none.
+
+use memchr::memmem;
+
+use ggtok_core::internals::{DNA_MARKER, Rewritten};
+use ggtok_core::{TokenId, Vocabulary};
+
+use super::bpe::Tracer;
+use super::limit::Limit;
+use super::origins;
+use super::trace::{HybridDna, Kmer, Stretch};
+use super::{Bytes, ExplainError, Traced};
+
+/// Letters of a k-mer.
+const K: usize = 6;
+const OPEN: &[u8] = b"<dna>";
+const CLOSE: &[u8] = b"</dna>";
+
+/// Traces a text. Returns none where the vocabulary lacks a tag.
+pub(super) fn trace(
+    bpe: &Tracer,
+    vocabulary: &Vocabulary,
+    text: &[u8],
+    limit: &mut Limit,
+) -> Result<Option<Traced<HybridDna>>, ExplainError> {
+    let tags = [OPEN, CLOSE, b"<oov>"].map(|text| vocabulary.id(text));
+    let [Some(open), Some(close), Some(oov)] = tags else { return Ok(None) };
+    // llama.cpp escapes spaces before it looks for tags.
+    let escaped = match vocabulary.settings().escape_whitespaces {
+        true => Rewritten::escaped(text, 0, false, true),
+        false => Rewritten::unchanged(text, 0),
+    };
+
+    let (mut stretches, mut tokens) = (Vec::new(), Vec::new());
+    let (mut at, mut in_dna) = (0, false);
+    while at < escaped.text.len() {
+        let (tag, id) = if in_dna { (CLOSE, close) } else { (OPEN, open) };
+        let found = memmem::find(&escaped.text[at..], tag).map(|found| at + found);
+        let end = found.unwrap_or(escaped.text.len());
+        let stretch = Stretch { start: at, end, tag: None, kmers: Vec::new(), bpe: None };
+        let inside = &escaped.text[at..end];
+        if in_dna {
+            let kmers = kmers(vocabulary, inside, at, oov, limit)?;
+            tokens.extend(kmers.iter().map(|kmer| (kmer.token, escaped.span(kmer.start..kmer.end))));
+            stretches.push(Stretch { kmers, ..stretch });
+        } else if !inside.is_empty() {
+            let traced = bpe.trace(vocabulary, inside, limit)?;
+            let shifted = traced.tokens.into_iter().map(|(id, range)| (id, at + range.start..at + range.end));
+            tokens.extend(shifted.map(|(id, range)| (id, escaped.span(range))));
+            stretches.push(Stretch { bpe: Some(traced.steps), ..stretch });
+        }
+        at = end;
+        if let Some(start) = found {
+            limit.step(0)?;
+            at += tag.len();
+            tokens.push((id, escaped.span(start..at)));
+            stretches.push(Stretch { start, end: at, tag: Some(id), kmers: Vec::new(), bpe: None });
+            in_dna = !in_dna;
+        }
+    }
+    let steps = HybridDna { text: Bytes::from(&escaped.text), origins: origins::of(&escaped), stretches };
+    Ok(Some(Traced { steps, tokens }))
+}
+
+/// The k-mers of letters that start at byte `start` of the text.
+fn kmers(
+    vocabulary: &Vocabulary,
+    letters: &[u8],
+    start: usize,
+    oov: TokenId,
+    limit: &mut Limit,
+) -> Result<Vec<Kmer>, ExplainError> {
+    let mut kmers = Vec::new();
+    for (letters, start) in letters.chunks(K).zip((start..).step_by(K)) {
+        limit.step(K)?;
+        let mut text = letters.to_ascii_uppercase();
+        text.resize(K, b'A');
+        let known = vocabulary.id(&[&text[..], DNA_MARKER].concat());
+        kmers.push(Kmer {
+            start,
+            end: start + letters.len(),
+            text: Bytes(text),
+            token: known.unwrap_or(oov),
+            is_known: known.is_some(),
+        });
+    }
+    Ok(kmers)
+}

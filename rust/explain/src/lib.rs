@@ -1,0 +1,318 @@
+//! Every step of every algorithm, made visible: the reference implementations that a reader of this crate begins with.
+//!
+//! [`Explainer::explain`] encodes a text in the textbook way (queues, lattices, longest matches, one look-up at a time)
+//! and keeps every step in a [`Trace`]. Its ids are those of [`Tokenizer::encode`], which takes none of these steps
+//! itself: the two share the vocabulary and nothing else. One file per algorithm.
+
+pub mod bytes;
+pub mod double_array;
+pub mod trace;
+
+mod bpe;
+mod hashed;
+mod hybrid_dna;
+mod limit;
+mod merging;
+mod origins;
+mod patterns;
+mod plamo2;
+mod rwkv;
+mod special;
+mod spm;
+mod texts;
+mod unigram;
+mod why;
+mod wordpiece;
+mod xcda;
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use limit::Limit;
+use special::Item;
+use trace::{CodePoint, Fragment, Steps, Token, Trace};
+
+use ggtok_core::internals::Fragment as Input;
+use ggtok_core::unicode::utf8;
+use ggtok_core::{EncodeError, EncodeOptions, Kind, Strings, Text, TokenId, Tokenizer};
+
+/// The longest text that is explained, in bytes.
+const MAX_TEXT: usize = 1 << 20;
+/// The version of the schema.
+const SCHEMA: u32 = 1;
+
+/// What an algorithm did with a fragment, and its tokens, with their byte ranges in the fragment.
+pub(crate) struct Traced<S> {
+    /// The steps.
+    pub steps: S,
+    /// The tokens.
+    pub tokens: Vec<(TokenId, Range<usize>)>,
+}
+
+/// Encodes texts step by step with one tokenizer.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+///
+/// use ggtok_explain::Explainer;
+/// use ggtok_explain::trace::Steps;
+/// use ggtok_core::{Definition, EncodeOptions, StringIndex, Tokenizer};
+///
+/// let (tokens, index) = StringIndex::concatenate(&["a", "b", "c", "ab", "bc"])?;
+/// let (merges, rules) = StringIndex::concatenate(&["b c", "a b"])?;
+/// let merges = Some(rules.view(&merges));
+/// let definition =
+///     Definition { model: "gpt2", pre: Some("gpt-2"), tokens: Some(index.view(&tokens)), merges, ..Definition::default() };
+/// let explainer = Explainer::new(Arc::new(Tokenizer::new(&definition)?), merges);
+///
+/// let trace = explainer.explain("abc", EncodeOptions { add_special: false, ..EncodeOptions::default() })?;
+/// let ids: Vec<i32> = trace.tokens.iter().map(|token| token.id).collect();
+/// assert_eq!(ids, [0, 4]);
+/// let Some(Steps::Bpe(bpe)) = &trace.fragments[0].steps else { panic!("byte-pair encoding") };
+/// let queue: Vec<_> = bpe.pieces[0].merging.queue.iter().map(|bigram| (&bigram.text.0[..], bigram.rank)).collect();
+/// assert_eq!(queue, [(&b"bc"[..], Some(0)), (b"ab", Some(1))]);
+///
+/// let why = explainer.why(&trace, 0..2)?;
+/// assert_eq!(
+///     why.reasons[0].message,
+///     "“bc” merged first, with the rank 0, and took a part of “ab” away: “ab” has the rank 1."
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Explainer {
+    tokenizer: Arc<Tokenizer>,
+    tracer: Tracer,
+}
+
+/// What an algorithm prepares once per vocabulary.
+#[derive(Debug)]
+enum Tracer {
+    None,
+    Spm,
+    Bpe(bpe::Tracer),
+    WordPiece,
+    Unigram(unigram::Tracer),
+    Rwkv(rwkv::Tracer),
+    Plamo2(Box<plamo2::Tracer>),
+    Test,
+}
+
+/// Why a text cannot be explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExplainError {
+    /// The text cannot be encoded either.
+    Encode(EncodeError),
+    /// The text is longer than a trace of it would be useful.
+    TextTooLong {
+        /// Its length in bytes.
+        len: usize,
+    },
+    /// A word of a double array is empty.
+    EmptyWord {
+        /// Its place among the words.
+        word: usize,
+    },
+    /// A word of a double array has a zero byte, which stands for values in its packed form.
+    ZeroByte {
+        /// Its place among the words.
+        word: usize,
+        /// Where the byte is in it.
+        offset: usize,
+    },
+    /// The text takes more steps than a trace records.
+    TooManySteps {
+        /// The most steps of a trace.
+        limit: usize,
+    },
+    /// A pattern of the pre-tokenizer takes too long on this text in the textbook way.
+    PatternTooSlow,
+    /// A range is empty, ends before it starts, or ends beyond the text.
+    Range {
+        /// Its start.
+        start: usize,
+        /// Its end.
+        end: usize,
+        /// The length of the text.
+        len: usize,
+    },
+}
+
+impl fmt::Display for ExplainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Encode(error) => error.fmt(f),
+            Self::TextTooLong { len } => {
+                write!(f, "a text of {len} bytes is longer than the {MAX_TEXT} that can be explained")
+            }
+            Self::EmptyWord { word } => write!(f, "word {word} is empty"),
+            Self::ZeroByte { word, offset } => {
+                write!(f, "word {word} has a zero byte at offset {offset}, which no key of an XCDA may have")
+            }
+            Self::TooManySteps { limit } => {
+                write!(f, "the text takes more than the {limit} steps that a trace records")
+            }
+            Self::PatternTooSlow => f.write_str("a pattern of the pre-tokenizer takes too long on this text"),
+            Self::Range { start, end, len } => {
+                write!(f, "bytes {start} to {end} are not a part of a text of {len} bytes")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ExplainError {}
+
+impl From<EncodeError> for ExplainError {
+    fn from(error: EncodeError) -> Self {
+        Self::Encode(error)
+    }
+}
+
+impl From<patterns::TooHard> for ExplainError {
+    fn from(_: patterns::TooHard) -> Self {
+        Self::PatternTooSlow
+    }
+}
+
+impl Explainer {
+    /// Prepares to explain what a tokenizer does. `merges` are the rules of its [`Definition`](ggtok_core::Definition), which
+    /// a tokenizer does not keep as texts. O(total length of the rules).
+    pub fn new(tokenizer: Arc<Tokenizer>, merges: Option<Strings<'_>>) -> Self {
+        let vocabulary = tokenizer.vocabulary();
+        let tracer = match vocabulary.kind() {
+            Kind::None => Tracer::None,
+            Kind::Spm => Tracer::Spm,
+            Kind::Bpe => bpe::Tracer::new(vocabulary, merges).map_or(Tracer::None, Tracer::Bpe),
+            Kind::WordPiece => Tracer::WordPiece,
+            Kind::Unigram => Tracer::Unigram(unigram::Tracer::new(vocabulary)),
+            Kind::Rwkv => Tracer::Rwkv(rwkv::Tracer::new(vocabulary)),
+            Kind::Plamo2 => Tracer::Plamo2(Box::new(plamo2::Tracer::new(vocabulary))),
+            Kind::Test => Tracer::Test,
+        };
+        Self { tokenizer, tracer }
+    }
+
+    /// The tokenizer.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// Encodes a text and keeps every step. The time and memory of a trace are many times those of
+    /// [`Tokenizer::encode`]; both are bounded.
+    ///
+    /// # Errors
+    /// [`ExplainError`]: the text cannot be encoded, is longer than a mebibyte, or takes more than a million steps.
+    pub fn explain<'a>(&self, text: impl Into<Text<'a>>, options: EncodeOptions) -> Result<Trace, ExplainError> {
+        let text = text.into().as_bytes();
+        if text.len() > MAX_TEXT {
+            return Err(ExplainError::TextTooLong { len: text.len() });
+        }
+        let EncodeOptions { add_special, parse_special, continues } = options;
+        let vocabulary = self.tokenizer.vocabulary();
+        let (added_before, added_after) = self.tokenizer.added_if(add_special)?;
+        let added_before = added_before.filter(|_| !continues);
+        let mut limit = Limit::default();
+        let code_points = code_points(text, &mut limit)?;
+        let special::Partition { matches, items } = special::partition(vocabulary, text, parse_special, &mut limit)?;
+        let mut unread = Vec::new();
+        if !parse_special {
+            unread = special::partition(vocabulary, text, true, &mut limit)?.matches;
+            unread.retain(|found| found.attribute != "user_defined");
+        }
+
+        let (mut fragments, mut tokens) = (Vec::new(), Vec::new());
+        tokens.extend(added_before.map(|id| self.token(id, 0..0, None)));
+        let (mut after_special, mut continues_here) = (true, continues);
+        for item in items {
+            limit.step(0)?;
+            let (index, first_token) = (fragments.len(), tokens.len());
+            let (token, (start, end), steps, found) = match item {
+                Item::Match(place, start, end) => {
+                    let id = matches[place].token;
+                    (Some(id), (start, end), None, vec![(id, 0..end - start)])
+                }
+                Item::Text(start, end) => {
+                    let text = &text[start..end];
+                    let fragment = Input { text, start, after_special, continues: continues_here, is_utf8: false };
+                    let Traced { steps, tokens } = self.trace(fragment, &mut limit)?;
+                    (None, (start, end), Some(steps), tokens)
+                }
+            };
+            (after_special, continues_here) = (token.is_some(), false);
+            for (id, range) in found {
+                limit.step(0)?;
+                tokens.push(self.token(id, start + range.start..start + range.end, Some(index)));
+            }
+            fragments.push(Fragment { start, end, token, steps, first_token, num_tokens: tokens.len() - first_token });
+        }
+        tokens.extend(added_after.map(|id| self.token(id, text.len()..text.len(), None)));
+
+        Ok(Trace {
+            schema: SCHEMA,
+            algorithm: vocabulary.kind().name(),
+            text: Bytes::from(text),
+            add_special,
+            parse_special,
+            continues,
+            code_points,
+            unread,
+            special: matches,
+            fragments,
+            added_before,
+            added_after,
+            tokens,
+        })
+    }
+
+    /// What the vocabulary's algorithm does with a fragment.
+    fn trace(&self, fragment: Input<'_>, limit: &mut Limit) -> Result<Traced<Steps>, ExplainError> {
+        let vocabulary = self.tokenizer.vocabulary();
+        match &self.tracer {
+            Tracer::Bpe(bpe) => {
+                if vocabulary.model() == "hybriddna"
+                    && let Some(traced) = hybrid_dna::trace(bpe, vocabulary, fragment.text, limit)?
+                {
+                    return Ok(traced.map(Steps::HybridDna));
+                }
+                Ok(bpe.trace(vocabulary, fragment.text, limit)?.map(Steps::Bpe))
+            }
+            Tracer::Spm => Ok(spm::trace(vocabulary, fragment, limit)?.map(Steps::Spm)),
+            Tracer::WordPiece => Ok(wordpiece::trace(vocabulary, fragment, limit)?.map(Steps::WordPiece)),
+            Tracer::Unigram(unigram) => Ok(unigram.trace(vocabulary, fragment, limit)?.map(Steps::Unigram)),
+            Tracer::Rwkv(rwkv) => Ok(rwkv.trace(vocabulary, fragment, limit)?.map(Steps::Rwkv)),
+            Tracer::Plamo2(plamo2) => Ok(plamo2.trace(vocabulary, fragment, limit)?.map(Steps::Plamo2)),
+            Tracer::Test => Ok(hashed::trace(vocabulary, fragment, limit)?.map(Steps::Test)),
+            Tracer::None => Err(EncodeError::NoVocabulary.into()),
+        }
+    }
+
+    fn token(&self, id: TokenId, span: Range<usize>, fragment: Option<usize>) -> Token {
+        let text = Bytes::from(self.tokenizer.vocabulary().text(id));
+        let piece = Bytes::from(self.tokenizer.piece(id, true).unwrap_or_default());
+        Token { id, piece, text, start: span.start, end: span.end, fragment }
+    }
+}
+
+impl<S> Traced<S> {
+    fn map<T>(self, steps: impl FnOnce(S) -> T) -> Traced<T> {
+        Traced { steps: steps(self.steps), tokens: self.tokens }
+    }
+}
+
+fn code_points(text: &[u8], limit: &mut Limit) -> Result<Vec<CodePoint>, ExplainError> {
+    let (mut code_points, mut start) = (Vec::new(), 0);
+    while start < text.len() {
+        limit.step(0)?;
+        let (code_point, len) = utf8::decode_lossy(text, start);
+        code_points.push(CodePoint { start, end: start + len, code_point });
+        start += len;
+    }
+    Ok(code_points)
+}
+
+#[cfg(test)]
+mod tests;

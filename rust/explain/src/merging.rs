@@ -1,0 +1,158 @@
+//! Merging with a queue: the best pair of neighbouring symbols merges, until the queue is empty.
+//!
+//! Symbols form a list: a merge gives the left symbol the text of both, and takes the right one out. Pairs wait in a
+//! priority queue. A pair whose symbols have changed since it was added is *stale* and skipped when its turn comes.
+//! SPM and byte-pair encoding share all of this; they differ in which pairs can merge and which is best.
+//!
+//! Source: Sennrich, Haddow and Birch (2016) for the idea; llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_spm_session`
+//! and `llm_tokenizer_bpe_session`. Complexity: O(n log n) comparisons for n symbols, plus copies of texts.
+//!
+//! Deviations: none in the tokens. Of equal pairs at one place, of which one is stale, the one added first comes first.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use ggtok_core::TokenId;
+use ggtok_core::unicode::utf8;
+
+use super::limit::Limit;
+use super::trace::{Bigram, Merging, Pop, Symbol};
+use super::{Bytes, ExplainError};
+
+/// What makes a pair of symbols merge: SPM has a score, byte-pair encoding a rank.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Merge {
+    pub score: Option<f32>,
+    pub rank: Option<usize>,
+    /// The token with the text of both.
+    pub token: Option<TokenId>,
+}
+
+/// A pair in the queue. The greatest merges first.
+struct Queued {
+    bigram: Bigram,
+    number: usize,
+}
+
+impl Queued {
+    fn order(&self, other: &Self) -> Ordering {
+        let (this, that) = (&self.bigram, &other.bigram);
+        by_priority(this, that).then(self.number.cmp(&other.number)).reverse()
+    }
+}
+
+impl PartialEq for Queued {
+    fn eq(&self, other: &Self) -> bool {
+        self.order(other).is_eq()
+    }
+}
+
+impl Eq for Queued {}
+
+impl PartialOrd for Queued {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Queued {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order(other)
+    }
+}
+
+/// The lowest rank first, or the highest score, one that is not a number last; then the leftmost.
+pub(super) fn by_priority(this: &Bigram, that: &Bigram) -> Ordering {
+    let (score, other) = (this.score.unwrap_or_default(), that.score.unwrap_or_default());
+    let by_score = score.is_nan().cmp(&other.is_nan()).then(other.partial_cmp(&score).unwrap_or(Ordering::Equal));
+    this.rank.cmp(&that.rank).then(by_score).then(this.left.cmp(&that.left))
+}
+
+/// The characters of a text as symbols.
+pub(super) fn characters(text: &[u8], limit: &mut Limit) -> Result<Vec<Symbol>, ExplainError> {
+    let (mut symbols, mut at) = (Vec::new(), 0);
+    while at < text.len() {
+        let n = utf8::sequence_len(text[at]).min(text.len() - at);
+        // One here, and one after the last merge.
+        limit.step(n)?;
+        limit.step(n)?;
+        let (index, is_last) = (symbols.len(), at + n == text.len());
+        symbols.push(Symbol {
+            index,
+            prev: index as i64 - 1,
+            next: if is_last { -1 } else { index as i64 + 1 },
+            text: Bytes::from(&text[at..at + n]),
+            n,
+        });
+        at += n;
+    }
+    Ok(symbols)
+}
+
+/// Merges symbols. `merge_of` says of two texts whether they merge.
+pub(super) fn merge(
+    symbols: Vec<Symbol>,
+    limit: &mut Limit,
+    merge_of: impl Fn(&[u8], &[u8]) -> Option<Merge>,
+) -> Result<Merging, ExplainError> {
+    let bigram = |symbols: &[Symbol], left: i64, right: i64, limit: &mut Limit| -> Result<_, ExplainError> {
+        let (Ok(left), Ok(right)) = (usize::try_from(left), usize::try_from(right)) else { return Ok(None) };
+        let texts = [&symbols[left].text.0[..], &symbols[right].text.0[..]];
+        let Some(Merge { score, rank, token }) = merge_of(texts[0], texts[1]) else { return Ok(None) };
+        let text = Bytes(texts.concat());
+        // One in the queue, and one when it is taken from there.
+        limit.step(text.0.len())?;
+        limit.step(text.0.len())?;
+        Ok(Some(Bigram { left, right, size: text.0.len(), text, score, rank, token }))
+    };
+
+    let mut merged = symbols.clone();
+    let (mut queue, mut number) = (BinaryHeap::new(), 0);
+    for right in 1..symbols.len() as i64 {
+        if let Some(bigram) = bigram(&merged, right - 1, right, limit)? {
+            queue.push(Queued { bigram, number });
+            number += 1;
+        }
+    }
+    let mut seeded: Vec<Bigram> = queue.iter().map(|queued| queued.bigram.clone()).collect();
+    seeded.sort_by(by_priority);
+
+    let mut pops = Vec::new();
+    while let Some(Queued { bigram: best, .. }) = queue.pop() {
+        let (left, right) = (best.left, best.right);
+        let stale = match (merged[left].n, merged[right].n) {
+            (0, _) => Some("left_gone"),
+            (_, 0) => Some("right_gone"),
+            (left, right) => (left + right != best.size).then_some("text_changed"),
+        };
+        let mut added = Vec::new();
+        if stale.is_none() {
+            let text = std::mem::take(&mut merged[right].text);
+            let next = merged[right].next;
+            merged[right].n = 0;
+            merged[left].text.0.extend(text.0);
+            (merged[left].n, merged[left].next) = (best.size, next);
+            if let Ok(next) = usize::try_from(next) {
+                merged[next].prev = left as i64;
+            }
+            for (left, right) in [(merged[left].prev, left as i64), (left as i64, next)] {
+                added.extend(bigram(&merged, left, right, limit)?);
+            }
+            for bigram in &added {
+                queue.push(Queued { bigram: bigram.clone(), number });
+                number += 1;
+            }
+        }
+        pops.push(Pop { bigram: best, stale, added });
+    }
+    Ok(Merging { symbols, queue: seeded, pops, merged })
+}
+
+/// The symbols that are left, each with where it starts in the text.
+pub(super) fn left_over(merging: &Merging) -> impl Iterator<Item = (usize, &Symbol)> {
+    let mut at = 0;
+    merging.merged.iter().filter(|symbol| symbol.n > 0).map(move |symbol| {
+        at += symbol.n;
+        (at - symbol.n, symbol)
+    })
+}

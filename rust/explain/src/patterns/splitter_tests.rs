@@ -1,0 +1,145 @@
+//! The automata and masks of the core cut texts as the patterns do.
+
+use std::collections::HashSet;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use ggtok_core::internals::{Learned, Splitter};
+use ggtok_core::unicode::utf8;
+use ggtok_core::{FAMILIES, Family};
+use proptest::prelude::*;
+
+use super::Patterns;
+
+struct Case {
+    name: &'static str,
+    splitter: Splitter,
+    learned: Mutex<Learned>,
+    patterns: Patterns,
+}
+
+impl Case {
+    fn new(family: &Family) -> Self {
+        let (splitter, patterns) = (Splitter::new(family), Patterns::new(family));
+        Self { name: family.name, splitter, learned: Mutex::default(), patterns }
+    }
+
+    fn check(&self, text: &[u8]) {
+        let (mut pieces, mut learned) = (Vec::new(), self.learned.lock().unwrap_or_else(PoisonError::into_inner));
+        self.splitter.split(text, &mut learned, |start, end| pieces.push((start, end)));
+        assert_eq!(Ok(pieces), self.patterns.split(text), "{}: {:?}", self.name, String::from_utf8_lossy(text));
+    }
+}
+
+/// One family for each list of patterns.
+static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
+    let mut lists = HashSet::new();
+    let firsts = FAMILIES.iter().filter(|family| lists.insert(family.patterns));
+    firsts.map(Case::new).collect()
+});
+
+/// What patterns distinguish: letters, marks, numbers, punctuation, symbols, whitespace, the rest.
+#[rustfmt::skip]
+const ATOMS: &[&str] = &[
+    "a", "s", "z", "E", "Z", "é", "É", "Ж", "ж", "ß", "ǅ", "ʰ", "ª", "א", "か", "カ", "中", "一", "龥", "𠀀", "가", "ㄅ",
+    "ก", "\u{301}", "\u{93E}", "\u{20DD}", "1", "2", "٣", "²", "Ⅷ", "〇", "½", ".", "'", "’", "!", "-", "/", "(",
+    "_", "…", "，", "؟", "$", "+", "<", ">", "^", "`", "|", "~", "€", "😀", "´", " ", " ", "\t", "\n", "\r",
+    "\u{B}", "\u{C}", "\u{1C}", "\u{85}", "\u{A0}", "\u{2028}", "\u{3000}", "\0", "\u{7F}", "\u{AD}", "\u{378}",
+    "\u{E000}", "\u{10FFFF}", "'s", "'T", "'re", "'Ll", "'v", "    ", "\r\n", "<sentinel:12>", "<sentinel:",
+    "IMGIMG", "IMGIMGAZ", "IMGIMGIHGFZ", "ABCDEZ", "123456789",
+];
+
+/// The code points that patterns name, and their neighbours.
+static BOUNDS: LazyLock<Vec<u32>> = LazyLock::new(|| {
+    let named = FAMILIES.iter().flat_map(|family| family.patterns).flat_map(|pattern| pattern.chars());
+    let mut bounds: Vec<u32> = named.map(u32::from).flat_map(|bound| bound - 1..=bound + 1).collect();
+    bounds.sort_unstable();
+    bounds.dedup();
+    bounds
+});
+
+fn encode(code_points: &[u32]) -> Vec<u8> {
+    code_points.iter().flat_map(|&code_point| utf8::encode(code_point, &mut [0; 4]).to_vec()).collect()
+}
+
+/// One thing, repeated some times.
+fn run() -> impl Strategy<Value = Vec<u8>> {
+    let thing = prop_oneof![
+        12 => prop::sample::select(ATOMS).prop_map(|atom| atom.as_bytes().to_vec()),
+        2 => prop::sample::select(&BOUNDS[..]).prop_map(|code_point| encode(&[code_point])),
+        1 => (0..0x11_0000_u32).prop_map(|code_point| encode(&[code_point])),
+    ];
+    let times = prop_oneof![16 => 1..2_usize, 8 => 2..6_usize, 1 => 6..600_usize];
+    (thing, times).prop_map(|(thing, times)| thing.repeat(times))
+}
+
+/// All texts of up to `len` of these.
+fn check_all(alphabet: &[&str], len: u32) {
+    let count: usize = (0..=len).map(|len| alphabet.len().pow(len)).sum();
+    for case in CASES.iter() {
+        let mut text = Vec::new();
+        for number in 0..count {
+            text.clear();
+            let mut left = number;
+            while left > 0 {
+                left -= 1;
+                text.extend_from_slice(alphabet[left % alphabet.len()].as_bytes());
+                left /= alphabet.len();
+            }
+            case.check(&text);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_splits_as_by_the_patterns(runs in prop::collection::vec(run(), 0..40)) {
+        let text = runs.concat();
+        for case in CASES.iter() {
+            case.check(&text);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn long_texts_split_as_by_the_patterns(
+        words in prop::collection::vec("[a-eA-Z]{1,7}|[0-9 .,'\\n]|[ -~]{1,3}| {1,9}|'(s|T|ll|re)|é|[\r\n\t]{1,3}", 0..200),
+    ) {
+        let text = words.concat();
+        for case in CASES.iter() {
+            case.check(text.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn short_texts_of_every_class_split_as_by_the_patterns() {
+    check_all(&["a", "E", "é", "中", "1", "\u{301}", ".", "/", " ", "\t", "\n", "'", "s"], 4);
+}
+
+#[test]
+fn texts_of_words_and_spaces_split_as_by_the_patterns() {
+    check_all(&["a", " ", "\n", "\u{301}", "1", "."], 6);
+}
+
+#[test]
+fn contractions_split_as_by_the_patterns() {
+    // With the two letters whose other case is ASCII: the Kelvin sign and the long s.
+    let letters = || "dlmrestvDLMRESTVak\u{212A}ſ1 ".chars();
+    for (first, second) in letters().flat_map(|first| letters().map(move |second| (first, second))) {
+        for before in ["", "a", " ", "1", "é'"] {
+            let text = format!("{before}'{first}{second}a");
+            CASES.iter().for_each(|case| case.check(text.as_bytes()));
+        }
+    }
+}
+
+#[test]
+fn numbers_split_as_by_the_patterns() {
+    check_all(&["1", "²", "a", " "], 8);
+}
+
+#[test]
+fn image_tokens_split_as_by_the_patterns() {
+    check_all(&["IMG", "A", "Z", "<sentinel:", "7", ">"], 6);
+}

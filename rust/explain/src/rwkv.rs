@@ -1,0 +1,62 @@
+//! RWKV: the longest token at each position, from left to right, found by a walk through a trie of all tokens.
+//!
+//! The texts of tokens are written with escapes (`\n`, `\xff`); the trie has the bytes that they stand for.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llama_unescape_rwkv_token` and `llm_tokenizer_rwkv_session`.
+//! Complexity: O(n · m · log v) for n bytes of text, a longest token of m bytes and v tokens.
+//!
+//! Deviations: those of `model/rwkv.rs`: a byte that starts tokens, none of which the text completes, is unknown.
+
+use ggtok_core::internals::Fragment;
+use ggtok_core::internals::spelling::unescape_rwkv;
+use ggtok_core::{NULL_TOKEN, TokenId, Vocabulary};
+
+use super::limit::Limit;
+use super::texts::SortedTexts;
+use super::trace::{Match, Rwkv, TrieStep};
+use super::{ExplainError, Traced};
+
+/// The trie of all tokens.
+#[derive(Debug)]
+pub(super) struct Tracer(SortedTexts);
+
+impl Tracer {
+    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
+        let texts = (0..vocabulary.len() as TokenId).map(|id| {
+            let mut text = Vec::new();
+            unescape_rwkv(vocabulary.text(id), &mut text);
+            (text, id)
+        });
+        Self(SortedTexts::new(texts))
+    }
+
+    /// Traces a fragment.
+    pub(super) fn trace(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        limit: &mut Limit,
+    ) -> Result<Traced<Rwkv>, ExplainError> {
+        let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
+        let (mut matches, mut start) = (Vec::new(), 0);
+        while start < fragment.text.len() {
+            let (mut node, mut walk, mut longest) = (self.0.root(), Vec::new(), None);
+            for (&byte, end) in fragment.text[start..].iter().zip(start + 1..) {
+                limit.step(0)?;
+                let Some(child) = self.0.child(&node, byte) else {
+                    walk.push(TrieStep { byte, token: None, matched: false });
+                    break;
+                };
+                node = child;
+                let token = self.0.token(&node);
+                walk.push(TrieStep { byte, token, matched: true });
+                longest = token.map(|token| (token, end)).or(longest);
+            }
+            let (token, end) = longest.unwrap_or((unknown, start + 1));
+            matches.push(Match { start, end, walk, token, is_unknown: longest.is_none() });
+            start = end;
+        }
+        let tokens = matches.iter().map(|found| (found.token, found.start..found.end)).collect();
+        Ok(Traced { steps: Rwkv { matches }, tokens })
+    }
+}

@@ -1,0 +1,99 @@
+//! Special tokens the textbook way: each special text in turn is searched in what those before it leave of the text.
+//!
+//! The order is the vocabulary's: the longest special text first. Matches are thus neither leftmost first nor longest
+//! first at a place. A token may remove the whitespace around it.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `tokenizer_st_partition`. Complexity: O(n · s) for a text of n bytes and s
+//! special texts. Deviations: none.
+
+use memchr::memmem;
+
+use ggtok_core::{Attributes, Vocabulary};
+
+use super::limit::Limit;
+use super::trace::SpecialMatch;
+use super::{Bytes, ExplainError};
+
+/// What special tokens leave of a text.
+#[derive(Debug, Default)]
+pub(super) struct Partition {
+    /// The matches in the order of search.
+    pub matches: Vec<SpecialMatch>,
+    /// The text between them as byte ranges, and the tokens as indices of `matches`, in the order of the text.
+    pub items: Vec<Item>,
+}
+
+/// An item of a partitioned text.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Item {
+    /// A byte range of text; never empty.
+    Text(usize, usize),
+    /// An index of [`Partition::matches`], and where the token itself is.
+    Match(usize, usize, usize),
+}
+
+/// Partitions a text. Control and unknown tokens are only searched for with `parse_special`.
+pub(super) fn partition(
+    vocabulary: &Vocabulary,
+    text: &[u8],
+    parse_special: bool,
+    limit: &mut Limit,
+) -> Result<Partition, ExplainError> {
+    let mut partition = Partition::default();
+    if !text.is_empty() {
+        partition.items.push(Item::Text(0, text.len()));
+    }
+    for &id in vocabulary.special_order() {
+        let attributes = vocabulary.attributes(id);
+        let needle = vocabulary.text(id);
+        let is_control = attributes.is_control() || attributes.is_unknown();
+        if is_control && !parse_special || memmem::find(text, needle).is_none() {
+            continue;
+        }
+        let Partition { matches, items } = &mut partition;
+        for item in std::mem::take(items) {
+            let Item::Text(mut start, end) = item else {
+                items.push(item);
+                continue;
+            };
+            while let Some(found) = memmem::find(&text[start..end], needle) {
+                limit.step(needle.len())?;
+                let (token_start, token_end) = (start + found, start + found + needle.len());
+                let (before, after) = (&text[start..token_start], &text[token_end..end]);
+                let stripped = |strip: Attributes, spaces: usize| if attributes.contains(strip) { spaces } else { 0 };
+                let before =
+                    stripped(Attributes::LSTRIP, before.iter().rev().take_while(|byte| is_space(**byte)).count());
+                let after = stripped(Attributes::RSTRIP, after.iter().take_while(|byte| is_space(**byte)).count());
+                if start < token_start - before {
+                    items.push(Item::Text(start, token_start - before));
+                }
+                items.push(Item::Match(matches.len(), token_start, token_end));
+                matches.push(SpecialMatch {
+                    token: id,
+                    text: Bytes::from(needle),
+                    attribute: name(attributes),
+                    start: token_start - before,
+                    end: token_end + after,
+                });
+                start = token_end + after;
+            }
+            if start < end {
+                items.push(Item::Text(start, end));
+            }
+        }
+    }
+    Ok(partition)
+}
+
+fn name(attributes: Attributes) -> &'static str {
+    match (attributes.is_control(), attributes.is_unknown()) {
+        (true, _) => "control",
+        (_, true) => "unknown",
+        _ => "user_defined",
+    }
+}
+
+/// C's `isspace` in the "C" locale.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | 0x09..=0x0D)
+}

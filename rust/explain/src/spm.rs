@@ -1,0 +1,72 @@
+//! SentencePiece BPE as llama.cpp has it: characters merge into tokens, the pair with the highest score first.
+//!
+//! 1. A space is put before the text where the vocabulary says so, and each space becomes `▁`.
+//! 2. Each character is a symbol. Two neighbours can merge if the text of both is a token; its score says how soon. Of
+//!    equal scores the leftmost is first.
+//! 3. Each symbol that is left is the token with its text, or else one token for each of its bytes.
+//!
+//! Source: Kudo and Richardson, "SentencePiece" (2018); llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_spm_session`.
+//! Complexity: O(n log n) for n characters.
+//!
+//! Deviations: those of `model/spm.rs`: a byte that is no token, on which llama.cpp aborts, becomes the unknown token, or
+//! nothing where there is none; a score that is not a number counts as the lowest.
+
+use std::collections::BTreeMap;
+
+use ggtok_core::Vocabulary;
+use ggtok_core::internals::spelling::byte_text;
+use ggtok_core::internals::{Fragment, Rewritten};
+
+use super::limit::Limit;
+use super::merging::{Merge, characters, left_over, merge};
+use super::origins;
+use super::trace::{ByteToken, RevMerge, Spm, SymbolTokens};
+use super::{Bytes, ExplainError, Traced};
+
+/// Traces a fragment.
+pub(super) fn trace(
+    vocabulary: &Vocabulary,
+    fragment: Fragment<'_>,
+    limit: &mut Limit,
+) -> Result<Traced<Spm>, ExplainError> {
+    let space_prefix = vocabulary.settings().add_space_prefix && fragment.after_special && !fragment.continues;
+    let escaped = Rewritten::escaped(fragment.text, 0, space_prefix, true);
+
+    let merging = merge(characters(&escaped.text, limit)?, limit, |left, right| {
+        let token = vocabulary.id(&[left, right].concat())?;
+        Some(Merge { score: Some(vocabulary.score(token)), rank: None, token: Some(token) })
+    })?;
+
+    // The queue in the order of seeding, so that the last of equal texts counts.
+    let mut bigrams: Vec<_> = merging.queue.iter().collect();
+    bigrams.sort_by_key(|bigram| bigram.left);
+    bigrams.extend(merging.pops.iter().flat_map(|pop| &pop.added));
+    let rev_merge: BTreeMap<_, _> =
+        bigrams.iter().map(|bigram| (&bigram.text.0, (bigram.left, bigram.right))).collect();
+    let rev_merge = rev_merge.into_iter();
+    let rev_merge = rev_merge.map(|(text, (left, right))| RevMerge { text: Bytes::from(text), left, right }).collect();
+
+    let (mut tokens, mut symbols) = (Vec::new(), Vec::new());
+    for (start, symbol) in left_over(&merging) {
+        limit.step(symbol.n)?;
+        let token = vocabulary.id(&symbol.text.0);
+        let mut bytes = Vec::new();
+        match token {
+            Some(id) => tokens.push((id, escaped.span(start..start + symbol.n))),
+            None => {
+                for (&byte, at) in symbol.text.0.iter().zip(start..) {
+                    limit.step(0)?;
+                    let token = vocabulary.byte_token(byte).or(vocabulary.special().unk);
+                    bytes.push(ByteToken { text: Bytes::from(&byte_text(byte)), token });
+                    tokens.extend(token.map(|id| (id, escaped.span(at..at + 1))));
+                }
+            }
+        }
+        symbols.push(SymbolTokens { text: symbol.text.clone(), token, bytes });
+    }
+    let origins = origins::of(&escaped);
+    Ok(Traced {
+        steps: Spm { space_prefix, escaped: Bytes::from(&escaped.text), origins, merging, rev_merge, symbols },
+        tokens,
+    })
+}

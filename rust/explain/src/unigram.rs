@@ -1,0 +1,245 @@
+//! Unigram: the tokens with the highest sum of scores, found by a Viterbi search over all ways to cut the text.
+//!
+//! 1. The text is normalized from left to right: user-defined tokens stay, keys of the character map (see [`xcda`]) are
+//!    replaced, spaces are escaped and merged.
+//! 2. From each character of the result, left to right, every token that matches there is a candidate for the best way
+//!    to its end: it wins if the sum of scores with it is higher than that of the best way so far. A character that is
+//!    no token by itself may be unknown, for a score below that of all tokens.
+//! 3. The last tokens of the best ways lead back from the end to the start. Neighbouring unknown tokens become one.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_ugm` and `llm_tokenizer_ugm_session`; the algorithm is that
+//! of Kudo (2018), the search that of Viterbi (1967). Complexity: O(n · m) for n bytes of text, tokens of m.
+//!
+//! Deviations: none beyond those of `normalizer/charsmap.rs`.
+
+use std::ops::Range;
+
+use ggtok_core::internals::spelling::ESCAPED_SPACE;
+use ggtok_core::internals::{Fragment, Rewritten};
+use ggtok_core::unicode::utf8;
+use ggtok_core::{Attributes, NULL_TOKEN, Settings, TokenId, Vocabulary};
+
+use super::limit::Limit;
+use super::origins;
+use super::texts::SortedTexts;
+use super::trace::{Best, Candidate, LatticePosition, PathStep, Prefix, Unigram, XcdaStep};
+use super::xcda::Xcda;
+use super::{Bytes, ExplainError, Traced};
+
+/// How far below the lowest score of all normal tokens an unknown character is.
+const UNKNOWN_PENALTY: f32 = 10.0;
+/// The sum of scores at a place that no token has reached.
+const UNREACHED: f64 = f64::MIN;
+
+/// The tries of a vocabulary, as the file declares its tokens: llama.cpp builds them before it repairs attributes.
+#[derive(Debug)]
+pub(super) struct Tracer {
+    /// All tokens that can be found in a text.
+    tokens: SortedTexts,
+    user_defined: SortedTexts,
+    unknown: TokenId,
+    unknown_score: f32,
+}
+
+impl Tracer {
+    pub(super) fn new(vocabulary: &Vocabulary) -> Self {
+        let ids = || 0..vocabulary.len() as TokenId;
+        let trie = |accept: fn(Attributes) -> bool| {
+            let accepted = ids().filter(|&id| accept(vocabulary.declared_attributes(id)));
+            SortedTexts::new(accepted.map(|id| (vocabulary.text(id).to_vec(), id)))
+        };
+        let normal = ids().filter(|&id| vocabulary.declared_attributes(id).is_normal());
+        let lowest = normal.map(|id| vocabulary.score(id)).fold(f32::MAX, f32::min);
+        Self {
+            tokens: trie(|token| token.is_normal() || token.is_user_defined() || token.is_unused()),
+            user_defined: trie(|token| token.is_user_defined()),
+            unknown: vocabulary.special().unk.unwrap_or(NULL_TOKEN),
+            unknown_score: lowest - UNKNOWN_PENALTY,
+        }
+    }
+
+    /// Traces a fragment.
+    pub(super) fn trace(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        limit: &mut Limit,
+    ) -> Result<Traced<Unigram>, ExplainError> {
+        let charsmap = Xcda::new(vocabulary.charsmap());
+        let mut normalized = Rewritten::empty(0, true);
+        let prefixes = self.normalize(vocabulary.settings(), fragment, charsmap, &mut normalized, limit)?;
+        let (positions, best) = self.lattice(vocabulary, &normalized.text, limit)?;
+        let path = self.way_back(&best);
+        let tokens = joined(&path).map(|(token, range)| (token, normalized.span(range))).collect();
+        let steps = Unigram {
+            charsmap: charsmap.map(|charsmap| charsmap.header()),
+            prefixes,
+            origins: origins::of(&normalized),
+            normalized: Bytes(normalized.text.into_owned()),
+            unknown_score: self.unknown_score,
+            positions,
+            best,
+            path,
+        };
+        Ok(Traced { steps, tokens })
+    }
+
+    /// Replaces characters, and escapes, merges and adds spaces.
+    fn normalize(
+        &self,
+        settings: &Settings,
+        Fragment { text, continues, .. }: Fragment<'_>,
+        charsmap: Option<Xcda<'_>>,
+        out: &mut Rewritten<'_>,
+        limit: &mut Limit,
+    ) -> Result<Vec<Prefix>, ExplainError> {
+        let space = if settings.escape_whitespaces { ESCAPED_SPACE } else { b" " };
+        let is_suffix = settings.treat_whitespace_as_suffix;
+        let mut prepends_space = settings.add_space_prefix && !is_suffix && !continues;
+        let (mut prefixes, mut in_word) = (Vec::new(), continues);
+        // A space that is added stands for what was left out since the end of what came before it.
+        let (mut start, mut covered) = (0, 0);
+        while start < text.len() {
+            let Replaced { outcome, walk, replacement, end } = self.replace(text, start, charsmap, limit)?;
+            limit.step(replacement.len())?;
+            let appended_from = out.text.len();
+            for (&byte, at) in replacement.iter().zip(start..) {
+                let is_kept = matches!(outcome, "user_defined" | "copied");
+                let origin = if is_kept { at..at + 1 } else { start..end };
+                if byte == b' ' {
+                    in_word = false;
+                    if !settings.remove_extra_whitespaces {
+                        covered = origin.end;
+                        out.push(space, origin);
+                    }
+                    continue;
+                }
+                if !in_word && (prepends_space || settings.remove_extra_whitespaces) {
+                    let is_gap = covered <= origin.start;
+                    out.push(space, if is_gap { covered..origin.start } else { origin.clone() });
+                    prepends_space = false;
+                }
+                (in_word, covered) = (true, origin.end);
+                out.push(&[byte], origin);
+            }
+            let appended = Bytes::from(&out.text[appended_from..]);
+            prefixes.push(Prefix { start, end, outcome, walk, replacement: Bytes::from(replacement), appended });
+            start = end;
+        }
+        if settings.add_space_prefix && is_suffix {
+            out.push(space, covered..text.len());
+        }
+        Ok(prefixes)
+    }
+
+    /// What the text at `start` is replaced by.
+    fn replace<'t>(
+        &self,
+        text: &'t [u8],
+        start: usize,
+        charsmap: Option<Xcda<'t>>,
+        limit: &mut Limit,
+    ) -> Result<Replaced<'t>, ExplainError> {
+        let rest = &text[start..];
+        let kept = |outcome, walk, len| Replaced { outcome, walk, replacement: &rest[..len], end: start + len };
+        // As in llama.cpp, the start of a user-defined token is enough.
+        let mut node = self.user_defined.root();
+        let step = |byte: &&u8| self.user_defined.child(&node, **byte).map(|child| node = child).is_some();
+        let walked = rest.iter().take_while(step).count();
+        limit.step(walked)?;
+        if walked > 0 {
+            return Ok(kept("user_defined", Vec::new(), walked));
+        }
+        let mut walk = Vec::new();
+        let found = match charsmap {
+            Some(charsmap) => {
+                charsmap.walk(rest, &mut walk, limit)?.map(|(len, value)| (len, charsmap.replacement(value)))
+            }
+            None => None,
+        };
+        Ok(match (found, utf8::decode(rest, 0)) {
+            (Some((len, replacement)), _) => Replaced { outcome: "replaced", walk, replacement, end: start + len },
+            (None, Some((_, len))) => kept("copied", walk, len),
+            (None, None) => Replaced { outcome: "invalid", walk, replacement: "\u{FFFD}".as_bytes(), end: start + 1 },
+        })
+    }
+
+    /// Finds the best way to each place.
+    fn lattice(
+        &self,
+        vocabulary: &Vocabulary,
+        text: &[u8],
+        limit: &mut Limit,
+    ) -> Result<(Vec<LatticePosition>, Vec<Best>), ExplainError> {
+        let mut best: Vec<(f64, TokenId, usize)> = vec![(UNREACHED, self.unknown, 0); text.len() + 1];
+        best[0].0 = 0.0;
+        let (mut positions, mut start) = (Vec::new(), 0);
+        while start < text.len() {
+            let score_sum = best[start].0;
+            let mut offer = |token: TokenId, end: usize, score: f64| {
+                let champion = best[end].0;
+                let challenger = score_sum + score;
+                let wins = challenger > champion;
+                if wins {
+                    best[end] = (challenger, token, start);
+                }
+                let (score_sum, champion) = (reached(score_sum).map(|_| challenger), reached(champion));
+                Candidate { token, text: Bytes::from(&text[start..end]), end, score, score_sum, champion, wins }
+            };
+
+            let char_end = text.len().min(start + utf8::sequence_len(text[start]));
+            let (mut candidates, mut unknown, mut node) = (Vec::new(), None, self.tokens.root());
+            for (&byte, end) in text[start..].iter().zip(start + 1..) {
+                limit.step(0)?;
+                let Some(child) = self.tokens.child(&node, byte) else { break };
+                node = child;
+                let Some(token) = self.tokens.token(&node) else { continue };
+                limit.step(end - start)?;
+                let is_user_defined = vocabulary.attributes(token).is_user_defined();
+                candidates.push(offer(token, end, if is_user_defined { 0.0 } else { vocabulary.score(token).into() }));
+            }
+            if candidates.iter().all(|candidate| candidate.end != char_end) {
+                unknown = Some(offer(self.unknown, char_end, self.unknown_score.into()));
+            }
+            positions.push(LatticePosition { at: start, score_sum: reached(score_sum), candidates, unknown });
+            start = char_end;
+        }
+        let best = best.into_iter().enumerate().map(|(at, (score_sum, token, from))| {
+            let score_sum = reached(score_sum);
+            Best { at, token: score_sum.is_some().then_some(token), from, score_sum }
+        });
+        Ok((positions, best.collect()))
+    }
+
+    /// Follows the last tokens of the best ways back from the end.
+    fn way_back(&self, best: &[Best]) -> Vec<PathStep> {
+        let (mut path, mut to, mut is_next_unknown) = (Vec::new(), best.len() - 1, false);
+        while to > 0 {
+            let Best { token, from, .. } = best[to];
+            // A place that no token reaches counts as reached from the start by the unknown token.
+            let token = token.unwrap_or(self.unknown);
+            let is_unknown = token == self.unknown;
+            path.push(PathStep { from, to, token, joins_next: is_unknown && is_next_unknown });
+            (to, is_next_unknown) = (from, is_unknown);
+        }
+        path
+    }
+}
+
+/// A part of a text, and what it is replaced by.
+struct Replaced<'t> {
+    outcome: &'static str,
+    walk: Vec<XcdaStep>,
+    replacement: &'t [u8],
+    end: usize,
+}
+
+fn reached(score_sum: f64) -> Option<f64> {
+    (score_sum != UNREACHED).then_some(score_sum)
+}
+
+/// The tokens of a way back, from the start, with their ranges: neighbouring unknown ones joined.
+fn joined(path: &[PathStep]) -> impl Iterator<Item = (TokenId, Range<usize>)> {
+    let runs = path.chunk_by(|_, before| before.joins_next).rev();
+    runs.map(|run| (run[0].token, run[run.len() - 1].from..run[0].to))
+}

@@ -1,0 +1,374 @@
+//! Why characters did not become one token: what a trace says about the places where they were separated.
+//!
+//! Reasons are looked for in the order in which the steps come: special tokens, pieces or words, the vocabulary, and
+//! last the algorithm's own choice. The first one found is the most important.
+//! Complexity: O(steps of the fragment).
+
+mod choices;
+mod merges;
+
+use std::ops::Range;
+
+use ggtok_core::{TokenId, Tokenizer};
+
+use super::bytes::Bytes;
+use super::trace::{Bpe, Fragment, HybridDna, Origin, Reason, Steps, Trace, Why};
+use super::{ExplainError, Explainer};
+
+impl Explainer {
+    /// Why the bytes `range` of the text of a trace did not become one token, or that they did. A range that starts or
+    /// ends inside a character is widened.
+    ///
+    /// # Errors
+    /// [`ExplainError::Range`]: the range is empty or not inside the text.
+    pub fn why(&self, trace: &Trace, range: Range<usize>) -> Result<Why, ExplainError> {
+        let Range { start, end } = range;
+        if start >= end || end > trace.text.0.len() {
+            return Err(ExplainError::Range { start, end, len: trace.text.0.len() });
+        }
+        let inside = |point: &&super::trace::CodePoint| point.start < end && start < point.end;
+        let first = trace.code_points.iter().find(inside).map_or(start, |point| point.start);
+        let last = trace.code_points.iter().rfind(inside).map_or(end, |point| point.end);
+        let range = first..last;
+
+        let of_text = trace.tokens.iter().enumerate().filter(|(_, token)| token.fragment.is_some());
+        let overlapping = of_text.filter(|(_, token)| token.start < range.end && range.start < token.end);
+        let tokens: Vec<usize> = overlapping.map(|(index, _)| index).collect();
+        let mut asked = Asked { tokenizer: self.tokenizer(), trace, range, reasons: Vec::new() };
+        asked.find(&tokens);
+        Ok(Why { start: asked.range.start, end: asked.range.end, tokens, reasons: asked.reasons })
+    }
+}
+
+/// A question, and the reasons found so far.
+struct Asked<'a> {
+    tokenizer: &'a Tokenizer,
+    trace: &'a Trace,
+    /// The characters, in bytes of the whole text.
+    range: Range<usize>,
+    reasons: Vec<Reason>,
+}
+
+impl<'a> Asked<'a> {
+    fn add(&mut self, kind: &'static str, message: String, at: Option<usize>, token: Option<TokenId>) {
+        self.reasons.push(Reason { kind, message, at, token });
+    }
+
+    /// The characters as they are written.
+    fn text(&self) -> String {
+        quoted(&self.trace.text.0[self.range.clone()])
+    }
+
+    fn find(&mut self, tokens: &[usize]) {
+        let (trace, text) = (self.trace, self.text());
+        let unread = trace.unread.iter().filter(|found| found.start < self.range.end && self.range.start < found.end);
+        for found in unread.collect::<Vec<_>>() {
+            let message = format!(
+                "{} is the {} token {}, which is read only with parse_special.",
+                quoted(&found.text.0),
+                found.attribute.replace('_', "-"),
+                found.token
+            );
+            self.add("special_not_parsed", message, Some(found.start), Some(found.token));
+        }
+        if let &[index] = tokens {
+            // This answers the question, unless a special token was meant.
+            let token = &trace.tokens[index];
+            let shown = format!("token {} {}", token.id, name(&token.text));
+            let (span, start) = (token.start..token.end, Some(token.start));
+            let (kind, message) = match span.start <= self.range.start && self.range.end <= span.end {
+                true if span == self.range => ("one_token", format!("{text} is {shown}.")),
+                true => ("one_token", format!("{text} is a part of {shown}.")),
+                false => ("normalized", format!("{text} became {shown}; what it does not stand for is dropped.")),
+            };
+            return self.add(kind, message, start, Some(token.id));
+        }
+        if self.find_special() {
+            return;
+        }
+        let Some(fragment) = self.fragment() else { return };
+        let range = self.range.start - fragment.start..self.range.end - fragment.start;
+        let start = fragment.start;
+        match &fragment.steps {
+            None => {}
+            Some(_) if tokens.is_empty() => self.add_dropped(),
+            Some(Steps::Spm(spm)) => {
+                let origins = Origins { origins: &spm.origins, start };
+                let escaped = origins.forward(range);
+                self.find_merges(&spm.merging, &spm.escaped.0, escaped, &|at| origins.back(at));
+            }
+            Some(Steps::Bpe(bpe)) => self.find_bpe(bpe, range, start),
+            Some(Steps::HybridDna(dna)) => self.find_dna(dna, range, start),
+            Some(_) => self.find_choice(fragment, range),
+        }
+    }
+
+    fn add_dropped(&mut self) {
+        let message = format!("{} is dropped: no token stands for it.", self.text());
+        self.add("normalized", message, Some(self.range.start), None);
+    }
+
+    /// The fragment that holds all characters, if one does.
+    fn fragment(&self) -> Option<&'a Fragment> {
+        let (trace, Range { start, end }) = (self.trace, self.range.clone());
+        trace.fragments.iter().find(|fragment| fragment.start <= start && end <= fragment.end)
+    }
+
+    /// A special token that parts the characters, or takes some of them away.
+    fn find_special(&mut self) -> bool {
+        let Range { start, end } = self.range;
+        let trace = self.trace;
+        let Some(found) = trace.special.iter().find(|found| found.start < end && start < found.end) else {
+            return false;
+        };
+        let message = format!(
+            "{} is the special token {}, which is cut out of the text before anything else.",
+            quoted(&found.text.0),
+            found.token
+        );
+        self.add("special_boundary", message, Some(found.start.max(start)), Some(found.token));
+        true
+    }
+
+    /// `range` is in the text that the origins lead to; that text starts at byte `start` of the whole one.
+    fn find_bpe(&mut self, bpe: &Bpe, range: Range<usize>, start: usize) {
+        let origins = Origins { origins: &bpe.origins, start };
+        self.find_pieces(bpe, origins.forward(range), &|at| origins.back(at));
+    }
+
+    /// `range` is in the fragment, which starts at byte `start` of the text.
+    fn find_dna(&mut self, dna: &HybridDna, range: Range<usize>, start: usize) {
+        let origins = Origins { origins: &dna.origins, start };
+        let range = origins.forward(range);
+        let overlapping: Vec<_> =
+            dna.stretches.iter().filter(|stretch| stretch.start < range.end && range.start < stretch.end).collect();
+        match overlapping[..] {
+            [stretch] => match &stretch.bpe {
+                Some(bpe) => {
+                    let inner = Origins { origins: &bpe.origins, start: stretch.start };
+                    let range = inner.forward(range.start - stretch.start..range.end - stretch.start);
+                    self.find_pieces(bpe, range, &|at| origins.back(inner.back(at)));
+                }
+                None => {
+                    let boundary = stretch.kmers.iter().find(|kmer| kmer.start > range.start).map(|kmer| kmer.start);
+                    let message = "Between <dna> and </dna>, every six letters are one token.".to_owned();
+                    self.add("piece_boundary", message, boundary.map(|at| origins.back(at)), None);
+                }
+            },
+            _ => {
+                let tag = overlapping.iter().find_map(|stretch| Some((stretch, stretch.tag?)));
+                let Some((stretch, id)) = tag else { return };
+                let message =
+                    format!("{} is a token, and no other crosses it.", quoted(self.tokenizer.vocabulary().text(id)));
+                self.add("special_boundary", message, Some(origins.back(stretch.start)), Some(id));
+            }
+        }
+    }
+
+    fn add_unknown(&mut self, text: &[u8]) {
+        let (written, spelled) = (self.text(), quoted(text));
+        let message = match written == spelled {
+            true => format!("The vocabulary has no token {spelled}."),
+            false => format!("The vocabulary has no token for {written}, spelled {spelled}."),
+        };
+        self.add("not_in_vocabulary", message, None, None);
+    }
+
+    /// Whether a text is a token; if it is not, that is the reason.
+    fn find_token(&mut self, text: &[u8]) -> Option<TokenId> {
+        let id = self.tokenizer.vocabulary().id(text);
+        if id.is_none() {
+            self.add_unknown(text);
+        }
+        id
+    }
+}
+
+/// Where a rewritten text comes from: a text that starts at byte `start` of a larger one.
+struct Origins<'a> {
+    origins: &'a [Origin],
+    start: usize,
+}
+
+impl Origins<'_> {
+    /// The part of the rewritten text that stands for a range of the original.
+    fn forward(&self, range: Range<usize>) -> Range<usize> {
+        let mut found: Option<Range<usize>> = None;
+        for origin in self.origins.iter().filter(|origin| origin.from < range.end && range.start < origin.to) {
+            let is_kept = origin.end - origin.start == origin.to - origin.from;
+            let (skipped, left) = (range.start.saturating_sub(origin.from), origin.to.saturating_sub(range.end));
+            let (skipped, left) = if is_kept { (skipped, left) } else { (0, 0) };
+            let (start, end) = (origin.start + skipped, origin.end - left);
+            found = Some(found.map_or(start, |found| found.start)..end);
+        }
+        found.unwrap_or(0..0)
+    }
+
+    /// Where a place of the rewritten text is in the larger text.
+    fn back(&self, at: usize) -> usize {
+        let origin = self.origins.iter().find(|origin| origin.start <= at && at < origin.end);
+        self.start
+            + match origin {
+                Some(origin) if origin.end - origin.start == origin.to - origin.from => origin.from + at - origin.start,
+                Some(origin) => origin.from,
+                None => self.origins.last().map_or(0, |origin| origin.to),
+            }
+    }
+}
+
+/// A text in quotes.
+fn quoted(text: &[u8]) -> String {
+    format!(
+        "“{}”",
+        String::from_utf8_lossy(text)
+            .escape_debug()
+            .to_string()
+            .replace("\\'", "'")
+            .replace("\\\"", "\"")
+            .replace("\\\\", "\\")
+    )
+}
+
+/// A text of a trace in quotes.
+fn name(text: &Bytes) -> String {
+    quoted(&text.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+    use std::sync::Arc;
+
+    use ggtok_core::{Definition, EncodeOptions, StringIndex, Tokenizer};
+
+    use super::super::{Explainer, Trace};
+
+    type Tested = Result<(), Box<dyn Error>>;
+
+    /// An SPM vocabulary, without a space before texts.
+    fn spm(tokens: &[(&str, f32, i32)]) -> Result<Explainer, Box<dyn Error>> {
+        let texts: Vec<_> = tokens.iter().map(|token| token.0).collect();
+        let (data, index) = StringIndex::concatenate(&texts)?;
+        let (scores, types): (Vec<_>, Vec<_>) = tokens.iter().map(|token| (token.1, token.2)).unzip();
+        let definition = Definition {
+            model: "llama",
+            tokens: Some(index.view(&data)),
+            scores: Some(&scores),
+            token_types: Some(&types),
+            add_space_prefix: Some(false),
+            ..Definition::default()
+        };
+        Ok(Explainer::new(Arc::new(Tokenizer::new(&definition)?), None))
+    }
+
+    fn bpe(tokens: &[&str], merges: &[&str]) -> Result<Explainer, Box<dyn Error>> {
+        let (data, index) = StringIndex::concatenate(tokens)?;
+        let (merge_data, merge_index) = StringIndex::concatenate(merges)?;
+        let merges = Some(merge_index.view(&merge_data));
+        let definition = Definition {
+            model: "gpt2",
+            pre: Some("gpt-2"),
+            tokens: Some(index.view(&data)),
+            merges,
+            ..Definition::default()
+        };
+        Ok(Explainer::new(Arc::new(Tokenizer::new(&definition)?), merges))
+    }
+
+    fn explain(explainer: &Explainer, text: &str) -> Result<Trace, Box<dyn Error>> {
+        let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
+        let (trace, ids) = (explainer.explain(text, options)?, explainer.tokenizer().encode(text, options)?);
+        assert_eq!(trace.tokens.iter().map(|token| token.id).collect::<Vec<_>>(), ids);
+        Ok(trace)
+    }
+
+    /// The kinds and messages of the reasons.
+    fn why(explainer: &Explainer, text: &str, part: &str) -> Result<Vec<(&'static str, String)>, Box<dyn Error>> {
+        let start = text.find(part).ok_or("no such part")?;
+        let why = explainer.why(&explain(explainer, text)?, start..start + part.len())?;
+        Ok(why.reasons.into_iter().map(|reason| (reason.kind, reason.message)).collect())
+    }
+
+    const HEAD: [(&str, f32, i32); 3] = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3)];
+
+    #[test]
+    fn reasons_of_spm() -> Tested {
+        let words = [("a", 0.0, 1), ("b", 0.0, 1), ("c", 0.0, 1), ("ab", -2.0, 1), ("bc", -1.0, 1), ("▁", -9.0, 1)];
+        let explainer = spm(&[&HEAD[..], &words, &[("abcb", -3.0, 1), ("<u>", 0.0, 4)]].concat())?;
+        let cases = [
+            ("abc", "bc", "one_token", "“bc” is token 7 “bc”."),
+            ("abc", "b", "one_token", "“b” is a part of token 7 “bc”."),
+            (
+                "abc",
+                "ab",
+                "merge_lost",
+                "“bc” merged first, with the score -1, and took a part of “ab” away: “ab” has the score -2.",
+            ),
+            ("abc", "abc", "not_in_vocabulary", "The vocabulary has no token “abc”."),
+            ("abcb", "abcb", "merge_missing", "“abcb” is token 9, but no merge joins “a” and “bc”."),
+            (
+                "a<s>b",
+                "<s>",
+                "special_not_parsed",
+                "“<s>” is the control token 1, which is read only with parse_special.",
+            ),
+            (
+                "a<u>b",
+                "a<u>",
+                "special_boundary",
+                "“<u>” is the special token 10, which is cut out of the text before anything else.",
+            ),
+        ];
+        for (text, part, kind, message) in cases {
+            assert_eq!(why(&explainer, text, part)?.first(), Some(&(kind, message.to_owned())), "{text} {part}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn reasons_of_byte_pair_encoding() -> Tested {
+        let tokens = ["a", "b", "c", "Ġ", "ab", "bc", "abc", "Ġa", "é", "Ã", "©"];
+        let explainer = bpe(&tokens, &["b c", "a b", "Ġ a"])?;
+        let cases = [
+            (
+                "abc",
+                "ab",
+                "merge_lost",
+                "“bc” merged first, with the rank 0, and took a part of “ab” away: “ab” has the rank 1.",
+            ),
+            ("abc", "abc", "merge_missing", "“abc” is token 6, but no merge joins “a” and “bc”."),
+            (
+                "ab ab",
+                "b a",
+                "piece_boundary",
+                "“ab” and “ ab” are two pieces, which no merge joins: “ ?\\p{L}+” in pattern 1 matches the first.",
+            ),
+            ("cb", "cb", "not_in_vocabulary", "The vocabulary has no token “cb”."),
+            ("é", "é", "not_in_vocabulary", "The vocabulary has no token for “é”, spelled “Ã©”."),
+        ];
+        for (text, part, kind, message) in cases {
+            let reasons = why(&explainer, text, part)?;
+            let (found, said) = reasons.first().ok_or("no reason")?;
+            assert!(*found == kind && said.starts_with(message), "{text} {part}: {found} {said}");
+        }
+        // Half a character is asked about as a whole.
+        let trace = explain(&explainer, "aé")?;
+        let why = explainer.why(&trace, 2..3)?;
+        assert_eq!((why.start, why.end, why.tokens), (1, 3, vec![1, 2]));
+        for (start, end) in [(0, 0), (2, 1), (0, 4)] {
+            assert!(explainer.why(&trace, start..end).is_err());
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn traces_are_bounded() -> Tested {
+        let explainer = bpe(&["a"], &[])?;
+        let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
+        let too_long = explainer.explain(&*"a".repeat((1 << 20) + 1), options).map(|_| ());
+        assert_eq!(too_long, Err(super::ExplainError::TextTooLong { len: (1 << 20) + 1 }));
+        let too_many = explainer.explain(&*"a".repeat(1 << 20), options).map(|_| ());
+        assert_eq!(too_many, Err(super::ExplainError::TooManySteps { limit: super::super::limit::MAX_STEPS }));
+        Ok(())
+    }
+}

@@ -1,0 +1,120 @@
+//! Why an algorithm that does not merge chose other tokens: a longer match, a higher sum of scores, a lower cost.
+
+use std::ops::Range;
+
+use ggtok_core::internals::spelling::ESCAPED_SPACE;
+
+use super::{Asked, Origins, name, quoted};
+use crate::trace::{Candidate, Fragment, Plamo2, Rwkv, Steps, Test, Unigram, WordPiece};
+
+impl Asked<'_> {
+    /// `range` is in the fragment.
+    pub(super) fn find_choice(&mut self, fragment: &Fragment, range: Range<usize>) {
+        let start = fragment.start;
+        match &fragment.steps {
+            Some(Steps::WordPiece(steps)) => self.find_words(steps, range, start),
+            Some(Steps::Unigram(steps)) => self.find_lattice(steps, range, start),
+            Some(Steps::Rwkv(steps)) => self.find_matches(steps, range, start),
+            Some(Steps::Plamo2(steps)) => self.find_costs(steps, range, start),
+            Some(Steps::Test(Test { groups })) => {
+                let boundary = groups.iter().find(|group| group.start > range.start);
+                let message = "Every five bytes are one token.".to_owned();
+                self.add("piece_boundary", message, boundary.map(|group| start + group.start), None);
+            }
+            _ => {}
+        }
+    }
+
+    fn find_words(&mut self, steps: &WordPiece, range: Range<usize>, start: usize) {
+        let overlapping = steps.words.iter().filter(|word| word.start < range.end && range.start < word.end);
+        match overlapping.collect::<Vec<_>>()[..] {
+            [] => self.add_dropped(),
+            [word] if word.is_unknown => {
+                let message = format!("{} is one unknown word: tokens do not cover it to its end.", name(&word.text));
+                self.add("unknown_word", message, Some(start + word.start), word.tokens.first().copied());
+            }
+            [word] => {
+                let points = steps.code_points.iter().filter(|point| {
+                    point.role.starts_with("word") && range.start <= point.start && point.end <= range.end
+                });
+                let text: String = points.filter_map(|point| char::from_u32(point.lowercase)).collect();
+                let phantom = if range.start <= word.start { ESCAPED_SPACE } else { b"" };
+                let Some(token) = self.find_token(&[phantom, text.as_bytes()].concat()) else { return };
+                let taken = word.attempts.iter().filter(|attempt| attempt.token.is_some());
+                let taken: Vec<String> = taken.map(|attempt| name(&attempt.text)).collect();
+                let message = format!(
+                    "{} is token {token}, but the longest match is taken first, from left to right: {}.",
+                    quoted(text.as_bytes()),
+                    taken.join(", ")
+                );
+                self.add("longer_match", message, Some(start + range.start), Some(token));
+            }
+            [first, second, ..] => {
+                let message = format!("{} and {} are two words.", name(&first.text), name(&second.text));
+                self.add("word_boundary", message, Some(start + second.start), None);
+            }
+        }
+    }
+
+    fn find_lattice(&mut self, steps: &Unigram, range: Range<usize>, start: usize) {
+        let wanted = Origins { origins: &steps.origins, start }.forward(range.clone());
+        if wanted.is_empty() {
+            return self.add_dropped();
+        }
+        let Some(text) = steps.normalized.0.get(wanted.clone()) else { return };
+        let Some(token) = self.find_token(text) else { return };
+        let position = steps.positions.iter().find(|position| position.at == wanted.start);
+        let candidate = position.and_then(|position| position.candidates.iter().find(|found| found.end == wanted.end));
+        let best = steps.best.iter().find(|best| best.at == wanted.end).and_then(|best| best.score_sum);
+        let text = quoted(text);
+        let message = match (candidate, best) {
+            (Some(Candidate { score, score_sum: Some(sum), .. }), Some(best)) if best > *sum => format!(
+                "{text} has the score {score}, and the sum to its end is {sum}; other tokens reach {best} there."
+            ),
+            (Some(candidate), _) => format!(
+                "{text} has the score {}, but the highest sum of the whole text goes through other tokens.",
+                candidate.score
+            ),
+            (None, _) => format!("{text} is token {token}, but it is not searched for in a text."),
+        };
+        self.add("score_lost", message, Some(start + range.start), Some(token));
+    }
+
+    fn find_matches(&mut self, steps: &Rwkv, range: Range<usize>, start: usize) {
+        // Texts in the vocabulary are escaped; what tokens decode to is not.
+        let text = &self.trace.text.0[self.range.clone()];
+        let Some(token) = self.tokenizer.id_of_piece(text) else { return self.add_unknown(text) };
+        let Some(found) = steps.matches.iter().find(|found| found.start < range.end && range.start < found.end) else {
+            return;
+        };
+        let taken = &self.trace.text.0[start + found.start..start + found.end];
+        let message = format!(
+            "{} is token {token}, but the longest match is taken first, from left to right: {}.",
+            quoted(text),
+            quoted(taken)
+        );
+        self.add("longer_match", message, Some(start + found.start), Some(found.token));
+    }
+
+    fn find_costs(&mut self, steps: &Plamo2, range: Range<usize>, start: usize) {
+        let wanted = Origins { origins: &steps.origins, start }.forward(range.clone());
+        let Some(text) = steps.text.0.get(wanted.clone()) else { return };
+        let Some(token) = self.find_token(text) else { return };
+        let position = steps.positions.iter().find(|position| position.at == wanted.start);
+        let candidate =
+            position.and_then(|at| Some((at, at.candidates.iter().find(|found| found.token == Some(token))?)));
+        let text = quoted(text);
+        let message = match candidate {
+            Some((position, candidate)) if !candidate.wins => format!(
+                "{text} costs {}, or {} with the rest of the text; other tokens cost {} with it.",
+                candidate.cost, candidate.total, position.cost
+            ),
+            Some((_, candidate)) => format!(
+                "{text} costs {}, but the lowest cost of the whole text goes through other tokens.",
+                candidate.cost
+            ),
+            None => format!("{text} is token {token}, but it is not searched for in a text."),
+        };
+        self.add("score_lost", message, Some(start + range.start), Some(token));
+    }
+}

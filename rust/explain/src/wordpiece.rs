@@ -1,0 +1,146 @@
+//! WordPiece: words, and in each word the longest matching token, over and over, from left to right.
+//!
+//! 1. Accents go, letters become lower case, control characters are dropped. Whitespace ends a word; punctuation, ASCII
+//!    symbols and Chinese characters are words by themselves.
+//! 2. A word gets a `▁` before it. From its start the whole word is looked up, then the word without its last byte, and
+//!    so on until a token has this text; then the same from the end of that token.
+//! 3. Where no token starts, the whole word is one unknown token.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_wpm_session`; the algorithm is that of Wu et al. (2016) as
+//! BERT has it (Devlin et al., 2018). Complexity: O(m²) look-ups for a word of m bytes.
+//!
+//! Deviations: those of `model/wordpiece.rs`: a character beyond U+10FFFF counts as U+FFFD and is dropped.
+
+use std::ops::Range;
+
+use ggtok_core::internals::spelling::ESCAPED_SPACE;
+use ggtok_core::internals::{Fragment, Rewritten, is_chinese};
+use ggtok_core::unicode::{Flags, base_letter, flags, lowercase, utf8};
+use ggtok_core::{NULL_TOKEN, TokenId, Vocabulary};
+
+use super::limit::Limit;
+use super::trace::{Attempt, NormalizedCodePoint, Word, WordPiece};
+use super::{Bytes, ExplainError, Traced};
+
+/// Traces a fragment.
+pub(super) fn trace(
+    vocabulary: &Vocabulary,
+    fragment: Fragment<'_>,
+    limit: &mut Limit,
+) -> Result<Traced<WordPiece>, ExplainError> {
+    let code_points = normalize(vocabulary, fragment.text, limit)?;
+    let (mut words, mut tokens) = (Vec::new(), Vec::new());
+
+    // Where the letters of a word continue the text before the fragment, no `▁` is before them.
+    let mut is_continued = fragment.continues;
+    let ends_word = |before: &&NormalizedCodePoint, after: &&NormalizedCodePoint| {
+        [before, after].iter().any(|code_point| matches!(code_point.role, "space" | "word_alone"))
+    };
+    let kept: Vec<&NormalizedCodePoint> =
+        code_points.iter().filter(|code_point| code_point.role != "dropped").collect();
+    for characters in kept.chunk_by(|before, after| !ends_word(before, after)) {
+        let phantom = if is_continued && characters[0].role == "word" { &b""[..] } else { ESCAPED_SPACE };
+        is_continued = false;
+        if characters[0].role != "space" {
+            words.push(word(vocabulary, characters, phantom, &mut tokens, limit)?);
+        }
+    }
+    let steps = WordPiece { code_points, words, max_token_len: vocabulary.max_token_len() };
+    Ok(Traced { steps, tokens })
+}
+
+/// What becomes of each code point.
+fn normalize(
+    vocabulary: &Vocabulary,
+    text: &[u8],
+    limit: &mut Limit,
+) -> Result<Vec<NormalizedCodePoint>, ExplainError> {
+    let settings = vocabulary.settings();
+    let (mut code_points, mut start) = (Vec::new(), 0);
+    while start < text.len() {
+        limit.step(0)?;
+        let (code_point, len) = utf8::decode_lossy(text, start);
+        let nfd = if settings.strip_accents { base_letter(code_point) } else { code_point };
+        let flags = flags(nfd);
+        let is_invalid = nfd == 0 || nfd == utf8::REPLACEMENT;
+        let role = if flags.is_whitespace() {
+            "space"
+        } else if is_invalid || flags.is_control() || settings.strip_accents && flags.is_accent_mark() {
+            "dropped"
+        } else if flags.is_punctuation() || nfd < 0x7F && flags.is_symbol() || is_chinese(nfd) {
+            "word_alone"
+        } else {
+            "word"
+        };
+        let lowercase = if settings.lowercase { lowercase(nfd) } else { nfd };
+        let end = start + len;
+        code_points.push(NormalizedCodePoint { start, end, code_point, nfd, lowercase, classes: classes(flags), role });
+        start = end;
+    }
+    Ok(code_points)
+}
+
+/// Finds the tokens of a word.
+fn word(
+    vocabulary: &Vocabulary,
+    characters: &[&NormalizedCodePoint],
+    phantom: &[u8],
+    tokens: &mut Vec<(TokenId, Range<usize>)>,
+    limit: &mut Limit,
+) -> Result<Word, ExplainError> {
+    let mut letters = Rewritten::empty(0, true);
+    for character in characters {
+        letters.push_code_point(character.lowercase, character.start..character.end);
+    }
+    let text = [phantom, &letters.text].concat();
+
+    let (mut attempts, mut found, mut start) = (Vec::new(), Vec::new(), 0);
+    let mut is_unknown = false;
+    while start < text.len() && !is_unknown {
+        is_unknown = true;
+        for end in (start + 1..=text.len().min(start + vocabulary.max_token_len() + 1)).rev() {
+            let tried = &text[start..end];
+            limit.step(tried.len())?;
+            let token = vocabulary.id(tried);
+            attempts.push(Attempt { start, end, text: Bytes::from(tried), token });
+            if let Some(token) = token {
+                found.push((token, start..end));
+                (start, is_unknown) = (end, false);
+                break;
+            }
+        }
+    }
+    if is_unknown {
+        found = vec![(vocabulary.special().unk.unwrap_or(NULL_TOKEN), 0..text.len())];
+    }
+
+    // The `▁` stands for no bytes of the fragment: a token that is nothing else is empty.
+    let span = |range: &Range<usize>| {
+        let [start, end] = [range.start, range.end].map(|at| at.saturating_sub(phantom.len()));
+        let first = letters.span(start..end.max(start + 1));
+        if start < end { first } else { first.start..first.start }
+    };
+    tokens.extend(found.iter().map(|(token, range)| (*token, span(range))));
+    let found = found.iter().map(|&(token, _)| token).collect();
+    let Range { start, end } = letters.span(0..letters.text.len());
+    Ok(Word { text: Bytes(text), start, end, attempts, tokens: found, is_unknown })
+}
+
+/// The names of classes.
+fn classes(flags: Flags) -> Vec<&'static str> {
+    let names = [
+        (flags.is_undefined(), "undefined"),
+        (flags.is_number(), "number"),
+        (flags.is_letter(), "letter"),
+        (flags.is_separator(), "separator"),
+        (flags.is_accent_mark(), "accent_mark"),
+        (flags.is_punctuation(), "punctuation"),
+        (flags.is_symbol(), "symbol"),
+        (flags.is_control(), "control"),
+        (flags.is_whitespace(), "whitespace"),
+        (flags.is_lowercase(), "lowercase"),
+        (flags.is_uppercase(), "uppercase"),
+        (flags.is_nfd(), "nfd"),
+    ];
+    names.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name).collect()
+}

@@ -1,0 +1,345 @@
+//! Byte-level BPE: all 256 bytes are symbols, and the most frequent pair of neighbours becomes one, over and over.
+//!
+//! Ties are those of huggingface/tokenizers: of equally frequent pairs the one with the smaller left symbol, then with
+//! the smaller right one. Bytes are numbered in the order of their GPT-2 characters, and merges as they are made. A pair
+//! whose text is a token already (`ab` + `c` after `a` + `bc`) is a merge without a token of its own.
+//!
+//! SuperBPE (Liu et al. 2025): after `transition` tokens, merging goes on over pieces that are not cut at spaces. They
+//! are first encoded with the merges so far, as llama.cpp will do it. A pair whose text is a token of the first stage
+//! stays apart.
+//!
+//! With `whole_characters`, every character of the corpus is first made from its bytes, and pairs are counted after that.
+//! A merge of bytes cannot cross characters here, so an encoder that merges by rank does the same.
+//!
+//! Source: huggingface/tokenizers `src/models/bpe/trainer.rs` (`BpeTrainer::do_train`). For time see [`merges`].
+//!
+//! Differences: (1) A merge as long as `max_token_length` is made; there only shorter ones are. (2) Special tokens that
+//! are written in a text are not trained on.
+//!
+//! [`merges`]: super::merges
+
+use std::collections::{BTreeSet, HashMap};
+
+use ggtok_core::internals::interrupt::Ticker;
+use ggtok_core::internals::spelling::byte_level::{spell, unspell};
+use ggtok_core::internals::{Splitter, nearest};
+use ggtok_core::{Definition, EncodeOptions, PRE_TOKENIZERS, ScratchPool, StringIndex, Text, Tokenizer};
+
+use super::merges::{Cells, Merge, Merger, Rules};
+use super::split::{Kind, Split};
+use super::symbols::{Symbol, Symbols};
+use super::words::{WordCounter, Words};
+use super::{NORMAL, Progress, SpecialToken, TrainError, Trained, check_special};
+
+/// How to train byte-level BPE.
+#[derive(Debug, Clone)]
+pub struct BpeSettings {
+    /// How many tokens, special ones included.
+    pub vocab_size: usize,
+    /// The name of the pre-tokenizer: one of `PRE_TOKENIZERS`, with a family that merges bytes.
+    pub pre: String,
+    /// Special tokens.
+    pub special_tokens: Vec<SpecialToken>,
+    /// Whether their ids come before all others. Otherwise they are the last.
+    pub special_first: bool,
+    /// How often a pair must occur to be merged.
+    pub min_frequency: u64,
+    /// The length of the longest token in bytes; in characters if these are whole.
+    pub max_token_length: usize,
+    /// Whether every character of the corpus is a token, made from its bytes before pairs are counted.
+    pub whole_characters: bool,
+    /// For SuperBPE: after how many tokens merging goes on across words, and the pre-tokenizer until then.
+    pub transition: Option<(usize, String)>,
+    /// How many threads count.
+    pub threads: usize,
+}
+
+impl Default for BpeSettings {
+    fn default() -> Self {
+        Self {
+            vocab_size: 32_000,
+            pre: "qwen2".to_owned(),
+            special_tokens: Vec::new(),
+            special_first: false,
+            min_frequency: 2,
+            max_token_length: usize::MAX,
+            whole_characters: false,
+            transition: None,
+            threads: 1,
+        }
+    }
+}
+
+/// Trains byte-level BPE.
+#[derive(Debug)]
+pub struct BpeTrainer {
+    settings: BpeSettings,
+}
+
+/// Pairs by count, ties by their symbols.
+struct ByCount {
+    /// In bytes, or in characters if these are whole.
+    max_len: usize,
+    /// By symbol the length.
+    lens: Vec<usize>,
+}
+
+impl Rules for ByCount {
+    const BY_TEXT: bool = true;
+
+    fn allows(&self, _: &Symbols, left: Symbol, right: Symbol) -> bool {
+        self.lens[left as usize] + self.lens[right as usize] <= self.max_len
+    }
+
+    fn joined(&mut self, left: Symbol, right: Symbol) {
+        self.lens.push(self.lens[left as usize] + self.lens[right as usize]);
+    }
+}
+
+impl BpeTrainer {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// - [`TrainError::UnknownPreTokenizer`]: there is none of that name.
+    /// - [`TrainError::VocabTooSmall`]: special tokens and bytes need more tokens.
+    /// - [`TrainError::DuplicateToken`], [`TrainError::Setting`]: two special tokens are equal, one is empty, a limit is
+    ///   0, the pre-tokenizer is for merges of characters, or the transition is no size of a part of the vocabulary.
+    pub fn new(settings: BpeSettings) -> Result<Self, TrainError> {
+        check_special(&settings.special_tokens)?;
+        splitter(&settings.pre)?;
+        let special = settings.special_tokens.len();
+        if settings.vocab_size < special + 256 {
+            return Err(TrainError::VocabTooSmall { size: settings.vocab_size, special, alphabet: 256 });
+        }
+        if let Some((size, pre)) = &settings.transition {
+            splitter(pre)?;
+            if !(special + 256..=settings.vocab_size).contains(size) {
+                let expected = "a number of tokens between those of the alphabet and all";
+                return Err(TrainError::Setting { name: "transition", value: size.to_string(), expected });
+            }
+        }
+        if settings.max_token_length == 0 {
+            let expected = "at least 1";
+            return Err(TrainError::Setting { name: "max_token_length", value: "0".to_owned(), expected });
+        }
+        Ok(Self { settings })
+    }
+
+    /// Counts the words of the corpus: pieces of the pre-tokenizer, for SuperBPE those of the first one.
+    ///
+    /// # Errors
+    /// [`TrainError::TooLarge`]: there are too many special tokens.
+    pub fn counter<'a>(&self) -> Result<WordCounter<'a>, TrainError> {
+        self.counter_of(self.settings.transition.as_ref().map_or(&self.settings.pre, |(_, pre)| pre))
+    }
+
+    /// For SuperBPE, counts the pieces of the corpus after the transition.
+    ///
+    /// # Errors
+    /// [`TrainError::TooLarge`]: there are too many special tokens.
+    pub fn second_counter<'a>(&self) -> Result<Option<WordCounter<'a>>, TrainError> {
+        self.settings.transition.as_ref().map(|_| self.counter_of(&self.settings.pre)).transpose()
+    }
+
+    fn counter_of<'a>(&self, pre: &str) -> Result<WordCounter<'a>, TrainError> {
+        let special: Vec<&[u8]> = self.settings.special_tokens.iter().map(|token| token.text.as_bytes()).collect();
+        Ok(WordCounter::new(Split::new(Kind::Pieces(splitter(pre)?), &special)?, self.settings.threads))
+    }
+
+    /// Trains on counted words, and on those of the second counter if there is one.
+    ///
+    /// # Errors
+    /// - [`TrainError::VocabTooSmall`]: special tokens, bytes and whole characters need more tokens.
+    /// - [`TrainError::VocabTooLarge`]: the words have too few pairs that occur often enough.
+    /// - [`TrainError::DuplicateToken`]: a special token is spelled like another token.
+    /// - [`TrainError::TooLarge`]: the words have more than 2³² bytes.
+    /// - [`TrainError::Stopped`]: `progress` said so.
+    pub fn train(
+        &self,
+        words: &Words,
+        second: Option<&Words>,
+        progress: &mut Progress<'_>,
+    ) -> Result<Trained, TrainError> {
+        let settings = &self.settings;
+        let mut numbers = [0; 256];
+        let mut symbols = Symbols::default();
+        for byte in
+            (0..=u8::MAX).map(char::from).chain('\u{100}'..'\u{144}').filter_map(|spelled| unspell(spelled.into()))
+        {
+            numbers[usize::from(byte)] = symbols.add(&[byte]);
+        }
+
+        let mut merges = Vec::new();
+        let mut characters = HashMap::new();
+        if settings.whole_characters {
+            characters = whole_characters(words, &numbers, &mut symbols, &mut merges);
+            let (size, special) = (settings.vocab_size, settings.special_tokens.len());
+            if size < special + symbols.len() {
+                return Err(TrainError::VocabTooSmall { size, special, alphabet: symbols.len() });
+            }
+            symbols.flatten();
+        }
+
+        let num_symbols = settings.vocab_size - settings.special_tokens.len();
+        let first_size = match (&settings.transition, second) {
+            (Some((size, _)), Some(_)) => size - settings.special_tokens.len(),
+            _ => num_symbols,
+        };
+        let word_symbols = |word: &[u8]| match std::str::from_utf8(word) {
+            Ok(word) if settings.whole_characters => word.chars().map(|character| characters[&character]).collect(),
+            _ => word.iter().map(|&byte| numbers[usize::from(byte)]).collect::<Vec<_>>(),
+        };
+        let (mut symbols, further) = self.merge(symbols, words, first_size, progress, |texts| {
+            Ok(texts.iter().map(|text| word_symbols(text)).collect())
+        })?;
+        merges.extend(further);
+        if let (Some(second), true) = (second, first_size < num_symbols) {
+            let encoder = encoder(&symbols, &merges, &settings.pre)?;
+            symbols.flatten();
+            let (after, further) =
+                self.merge(symbols, second, num_symbols, progress, |texts| encode(&encoder, texts, settings.threads))?;
+            symbols = after;
+            merges.extend(further);
+        }
+        self.trained(&symbols, &merges)
+    }
+
+    /// Merges words whose symbols `encode` finds, several texts at a time, until there are `num_symbols` symbols.
+    fn merge(
+        &self,
+        symbols: Symbols,
+        words: &Words,
+        num_symbols: usize,
+        progress: &mut Progress<'_>,
+        encode: impl Fn(&[&[u8]]) -> Result<Vec<Vec<Symbol>>, TrainError>,
+    ) -> Result<(Symbols, Vec<Merge>), TrainError> {
+        const BATCH: usize = 1 << 12;
+        let (mut cells, mut weights) = (Cells::default(), Vec::with_capacity(words.len()));
+        let all: Vec<(&[u8], u64)> = words.iter().collect();
+        for batch in all.chunks(BATCH) {
+            let texts: Vec<&[u8]> = batch.iter().map(|(word, _)| *word).collect();
+            for word in encode(&texts)? {
+                cells.push(word.into_iter().map(Some))?;
+            }
+            weights.extend(batch.iter().map(|(_, count)| count));
+        }
+        let lens = (0..symbols.len() as Symbol).map(|symbol| self.len(symbols.text(symbol))).collect();
+        let rules = ByCount { max_len: self.settings.max_token_length, lens };
+        let mut merger =
+            Merger::new(rules, symbols, cells, &weights, self.settings.min_frequency, self.settings.threads);
+        merger.run(num_symbols, progress)?;
+        Ok((merger.symbols, merger.merges))
+    }
+
+    /// The length of a token, as `max_token_length` means it.
+    fn len(&self, text: &[u8]) -> usize {
+        if self.settings.whole_characters { String::from_utf8_lossy(text).chars().count() } else { text.len() }
+    }
+
+    /// Spells the result.
+    fn trained(&self, symbols: &Symbols, merges: &[Merge]) -> Result<Trained, TrainError> {
+        let mut trained = Trained::default();
+        if self.settings.special_first {
+            trained.push_all(&self.settings.special_tokens);
+        }
+        for symbol in 0..symbols.len() as Symbol {
+            trained.push(&spelled(symbols.text(symbol)), NORMAL);
+        }
+        if !self.settings.special_first {
+            trained.push_all(&self.settings.special_tokens);
+        }
+        trained.merges = spelled_merges(symbols, merges);
+        trained.checked(self.settings.vocab_size)
+    }
+}
+
+/// The splitter of a pre-tokenizer whose vocabularies merge bytes.
+fn splitter(pre: &str) -> Result<Splitter, TrainError> {
+    let row = PRE_TOKENIZERS.iter().find(|row| row.name == pre).ok_or_else(|| TrainError::UnknownPreTokenizer {
+        name: pre.to_owned(),
+        nearest: nearest(pre, PRE_TOKENIZERS.iter().map(|row| row.name)),
+    })?;
+    if !row.patterns().byte_encode {
+        let expected = "a pre-tokenizer of byte-level vocabularies";
+        return Err(TrainError::Setting { name: "pre", value: format!("{pre:?}"), expected });
+    }
+    Ok(Splitter::new(row.patterns()))
+}
+
+/// Adds the characters of the words as symbols, in the order of code points, and the merges that make them from their
+/// bytes. Characters with the same first bytes share merges.
+fn whole_characters(
+    words: &Words,
+    bytes: &[Symbol; 256],
+    symbols: &mut Symbols,
+    merges: &mut Vec<Merge>,
+) -> HashMap<char, Symbol> {
+    let mut ticker = Ticker::default();
+    let texts = words.iter().inspect(|_| ticker.tick()).filter_map(|(word, _)| std::str::from_utf8(word).ok());
+    let characters: BTreeSet<char> = texts.flat_map(str::chars).collect();
+    let symbol_of = |character: char| {
+        let (mut buffer, mut symbol) = ([0; 4], None);
+        let encoded = character.encode_utf8(&mut buffer).as_bytes();
+        for (at, &byte) in encoded.iter().enumerate() {
+            let right = bytes[usize::from(byte)];
+            symbol = Some(symbol.map_or(right, |left| {
+                symbols.find(&encoded[..=at]).unwrap_or_else(|| {
+                    let joined = symbols.join(left, right);
+                    merges.push(Merge { left, right, joined, count: 0 });
+                    joined
+                })
+            }));
+        }
+        symbol.map(|symbol| (character, symbol))
+    };
+    characters.into_iter().filter_map(symbol_of).collect()
+}
+
+/// Bytes as GPT-2's characters.
+fn spelled(bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(2 * bytes.len());
+    for &byte in bytes {
+        let (character, len) = spell(byte);
+        text.extend_from_slice(&character[..len]);
+    }
+    text
+}
+
+/// Merges as a file has them. Of equal ones the last counts, as in tokenizers: a pair that was merged before is merged
+/// again when a later merge brings it about.
+fn spelled_merges(symbols: &Symbols, merges: &[Merge]) -> Vec<Vec<u8>> {
+    let last: HashMap<_, _> = merges.iter().enumerate().map(|(at, merge)| ((merge.left, merge.right), at)).collect();
+    let is_last = |(at, merge): &(usize, &Merge)| last[&(merge.left, merge.right)] == *at;
+    let lines = merges
+        .iter()
+        .enumerate()
+        .filter(is_last)
+        .map(|(_, merge)| [merge.left, merge.right].map(|side| spelled(symbols.text(side))).join(&b' '));
+    lines.collect()
+}
+
+/// The encoder of the tokens so far. Its ids are symbols.
+fn encoder(symbols: &Symbols, merges: &[Merge], pre: &str) -> Result<Tokenizer, TrainError> {
+    let tokens: Vec<_> = (0..symbols.len() as Symbol).map(|symbol| spelled(symbols.text(symbol))).collect();
+    let merges = spelled_merges(symbols, merges);
+    let too_large = |_| TrainError::TooLarge { symbols: tokens.len() };
+    let (token_data, token_index) = StringIndex::concatenate(&tokens).map_err(too_large)?;
+    let (merge_data, merge_index) = StringIndex::concatenate(&merges).map_err(too_large)?;
+    let definition = Definition {
+        model: "gpt2",
+        pre: Some(pre),
+        tokens: Some(token_index.view(&token_data)),
+        merges: Some(merge_index.view(&merge_data)),
+        ..Definition::default()
+    };
+    Tokenizer::new(&definition).map_err(|_| TrainError::TooLarge { symbols: tokens.len() })
+}
+
+fn encode(encoder: &Tokenizer, texts: &[&[u8]], threads: usize) -> Result<Vec<Vec<Symbol>>, TrainError> {
+    let texts: Vec<Text<'_>> = texts.iter().map(|text| Text::Bytes(text)).collect();
+    let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
+    let batch = encoder.encode_batch(&texts, options, threads, &ScratchPool::default());
+    let batch = batch.map_err(|(text, _)| TrainError::TooLarge { symbols: texts[text].as_bytes().len() })?;
+    let rows = batch.offsets.windows(2).map(|ends| &batch.ids[ends[0] as usize..ends[1] as usize]);
+    Ok(rows.map(|ids| ids.iter().map(|&id| id as Symbol).collect()).collect())
+}

@@ -1,0 +1,259 @@
+//! Training: a corpus in, the tokens of a new vocabulary out, in the order and spelling of GGUF.
+//!
+//! 1. [`WordCounter`] cuts texts into words and counts them (`words`, `split`); what does not fit into memory goes to a
+//!    file (`spill`).
+//! 2. A trainer turns the words into symbols and merges them (`merges`): [`BpeTrainer`], [`SpmTrainer`],
+//!    [`WordPieceTrainer`]. [`UnigramTrainer`] starts with many pieces instead, and drops most of them.
+//! 3. [`Trained`] has tokens, token types, scores and merges as a file's metadata has them.
+//!
+//! The result depends on the corpus and the settings, not on the number of threads; and on the memory only where it is
+//! too small for all different words, see [`LeftOut`].
+
+mod bpe;
+mod charsmap;
+mod merges;
+mod pairs;
+mod queue;
+mod scripts;
+mod spill;
+mod split;
+mod spm;
+mod symbols;
+mod table;
+mod unigram;
+mod wordpiece;
+mod words;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::ControlFlow;
+
+pub use bpe::{BpeSettings, BpeTrainer};
+pub use charsmap::{NormalizationRules, RulesError, normalizer};
+pub use spill::Spill;
+pub use split::Normalize;
+pub use spm::{SpmSettings, SpmTrainer};
+pub use unigram::{UnigramSettings, UnigramTrainer};
+pub use wordpiece::{Likelihood, WordPieceSettings, WordPieceTrainer};
+pub use words::{LeftOut, WordCounter, Words};
+
+/// The example of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+/// Is told how far training is: the phase, how much is done, and of how much (0 where that is unknown). Called often;
+/// [`ControlFlow::Break`] ends the training.
+pub type Progress<'a> = dyn FnMut(Phase, u64, u64) -> ControlFlow<()> + 'a;
+
+/// What training is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Words are counted; done are bytes of text.
+    Counting,
+    /// Pairs are merged; done and total are tokens.
+    Merging,
+    /// Pieces of Unigram are weighed and dropped; done and total are the pieces to drop.
+    Dropping,
+}
+
+impl Phase {
+    /// The phase in one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Counting => "counting",
+            Self::Merging => "merging",
+            Self::Dropping => "dropping",
+        }
+    }
+}
+
+/// A special token to be part of the vocabulary.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpecialToken {
+    /// Its text.
+    pub text: String,
+    /// `tokenizer.ggml.token_type`: [`CONTROL`], [`USER_DEFINED`], [`UNKNOWN`] or [`UNUSED`].
+    pub kind: i32,
+}
+
+/// The token type of ordinary tokens.
+pub const NORMAL: i32 = 1;
+/// The token type of the unknown token.
+pub const UNKNOWN: i32 = 2;
+/// The token type of tokens that text is only read as where the caller allows it.
+pub const CONTROL: i32 = 3;
+/// The token type of tokens that text is always read as.
+pub const USER_DEFINED: i32 = 4;
+/// The token type of tokens that are reserved for later.
+pub const UNUSED: i32 = 5;
+/// The token type of bytes in SPM.
+pub const BYTE: i32 = 6;
+
+/// A trained vocabulary, as a GGUF file has it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Trained {
+    /// `tokenizer.ggml.tokens`.
+    pub tokens: Vec<Vec<u8>>,
+    /// `tokenizer.ggml.token_type`.
+    pub types: Vec<i32>,
+    /// `tokenizer.ggml.scores`; empty where the kind has none.
+    pub scores: Vec<f32>,
+    /// `tokenizer.ggml.merges`; empty where the kind has none.
+    pub merges: Vec<Vec<u8>>,
+}
+
+impl Trained {
+    fn push(&mut self, text: &[u8], kind: i32) {
+        self.tokens.push(text.to_vec());
+        self.types.push(kind);
+    }
+
+    fn push_all(&mut self, special: &[SpecialToken]) {
+        special.iter().for_each(|token| self.push(token.text.as_bytes(), token.kind));
+    }
+
+    /// Checks that there are as many tokens as were asked for, and no two are equal.
+    fn checked(self, size: usize) -> Result<Self, TrainError> {
+        let mut ids = HashMap::with_capacity(self.tokens.len());
+        for (id, text) in self.tokens.iter().enumerate() {
+            if let Some(first) = ids.insert(text, id) {
+                return Err(TrainError::DuplicateToken { text: lossy(text), first, second: id });
+            }
+        }
+        if self.tokens.len() < size {
+            return Err(TrainError::VocabTooLarge { size, most: self.tokens.len() });
+        }
+        Ok(self)
+    }
+}
+
+/// Why a vocabulary cannot be trained.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// The corpus has no word.
+    EmptyCorpus,
+    /// More symbols than places can be numbered.
+    TooLarge {
+        /// How many.
+        symbols: usize,
+    },
+    /// The vocabulary has no room for special tokens and alphabet.
+    VocabTooSmall {
+        /// The size asked for.
+        size: usize,
+        /// How many of its tokens are special.
+        special: usize,
+        /// How many are bytes or characters.
+        alphabet: usize,
+    },
+    /// The corpus has too few pairs for a vocabulary of this size.
+    VocabTooLarge {
+        /// The size asked for.
+        size: usize,
+        /// The largest possible size.
+        most: usize,
+    },
+    /// Two tokens have the same text.
+    DuplicateToken {
+        /// The text.
+        text: String,
+        /// The id of the first.
+        first: usize,
+        /// The id of the second.
+        second: usize,
+    },
+    /// A setting has a value that it must not have.
+    Setting {
+        /// The setting.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What it may be.
+        expected: &'static str,
+    },
+    /// A pre-tokenizer that llama.cpp does not have.
+    UnknownPreTokenizer {
+        /// The name as given.
+        name: String,
+        /// Known names, nearest first.
+        nearest: Vec<&'static str>,
+    },
+    /// The most frequent words do not fit into the memory for counted words.
+    Memory {
+        /// How much memory words may take, in bytes.
+        memory: u64,
+        /// How much all different words take.
+        needed: u64,
+    },
+    /// The file for what does not fit into memory cannot be used.
+    Spill(std::io::Error),
+    /// `progress` ended the training.
+    Stopped,
+}
+
+impl fmt::Display for TrainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EmptyCorpus => f.write_str("the corpus has no words to train on"),
+            Self::TooLarge { symbols } => {
+                write!(f, "{symbols} symbols in all different words together are more than 32-bit places can number")
+            }
+            Self::VocabTooSmall { size, special, alphabet } => write!(
+                f,
+                "vocab_size {size} is too small: {special} special tokens and {alphabet} of the alphabet need {}",
+                special + alphabet
+            ),
+            Self::VocabTooLarge { size, most } => {
+                write!(f, "vocab_size {size} is too large: this corpus gives {most} tokens")
+            }
+            Self::DuplicateToken { text, first, second } => {
+                write!(f, "tokens {first} and {second} would share the text {text:?}")
+            }
+            Self::Setting { name, value, expected } => write!(f, "{name} must be {expected}, not {value}"),
+            Self::UnknownPreTokenizer { name, nearest } => {
+                write!(f, "unknown pre-tokenizer {name:?}; the nearest known are {}", nearest.join(", "))
+            }
+            Self::Memory { memory, needed } => {
+                write!(f, "{memory} bytes of memory have no room for the most frequent words; all words take {needed}")
+            }
+            Self::Spill(error) => write!(f, "the file for words that do not fit into memory cannot be used: {error}"),
+            Self::Stopped => f.write_str("the training was stopped"),
+        }
+    }
+}
+
+impl std::error::Error for TrainError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        if let Self::Spill(error) = self { Some(error) } else { None }
+    }
+}
+
+impl From<std::io::Error> for TrainError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Spill(error)
+    }
+}
+
+/// Checks the texts of special tokens by themselves.
+fn check_special(special: &[SpecialToken]) -> Result<(), TrainError> {
+    let mut ids = HashMap::new();
+    for (second, SpecialToken { text, .. }) in special.iter().enumerate() {
+        if text.is_empty() {
+            let expected = "texts that are not empty";
+            return Err(TrainError::Setting { name: "special_tokens", value: "\"\"".to_owned(), expected });
+        }
+        if let Some(first) = ids.insert(text, second) {
+            return Err(TrainError::DuplicateToken { text: text.clone(), first, second });
+        }
+    }
+    Ok(())
+}
+
+fn lossy(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,396 @@
+//! The loop that all trainers by merges share: the best pair of neighbouring symbols becomes a symbol, again and again.
+//!
+//! 1. Words are one flat array of cells. A symbol of several cells is in its first and its last one, so both neighbours
+//!    of a symbol are one load away, and a merge writes two cells and moves nothing.
+//! 2. Each pair has a list of the places where it was when it was found. Nothing removes a place when a merge takes one
+//!    of its symbols away; a place is checked when it is used.
+//! 3. A queue holds the pairs by a priority that may be too high, never too low. The first pair is counted again by its
+//!    places. If it is still the first, it is merged; otherwise it goes back. So a pair is only counted when it matters.
+//! 4. The neighbours of the places merged form the new pairs. They are sorted, which groups them without a hash table.
+//!
+//! What differs between vocabularies is in [`Rules`]: which pairs may merge, priorities, ties, and whether equal texts
+//! are one symbol.
+//!
+//! Source: Sennrich et al. 2016 (byte pair encoding); huggingface/tokenizers `bpe/trainer.rs` and sentencepiece
+//! `bpe_model_trainer.cc` for what the rules have to reproduce. Time: O(n log n) for n cells in all practice; a pair's
+//! places may be counted again once for each time it comes first. Space: 8 bytes per cell, at most 4 per place, and two
+//! places per merge of two cells.
+
+use std::cmp::{Ordering, Reverse};
+use std::ops::ControlFlow;
+
+use ggtok_core::internals::interrupt::{self, Ticker};
+
+use super::pairs::{BREAK, Cell, Counted, INSIDE, count_pairs};
+use super::queue::Queue;
+use super::symbols::{Symbol, Symbols};
+use super::{Phase, Progress, TrainError};
+
+/// More places than this take long to sort; fewer are sorted faster without looking up.
+const MANY: usize = 1 << 18;
+
+/// How a kind of vocabulary merges.
+pub(super) trait Rules: Sync {
+    /// Whether a merge whose text is that of a symbol is that symbol. Otherwise such a pair stays apart.
+    const BY_TEXT: bool;
+    /// Whether [`Rules::priority`] depends on how often each side occurs.
+    const BY_PARTS: bool = false;
+
+    /// Whether a pair may become a symbol.
+    fn allows(&self, symbols: &Symbols, left: Symbol, right: Symbol) -> bool;
+
+    /// What a pair is chosen by, highest first; 0 for never. For the same sides it grows with the count.
+    fn priority(&self, count: u64, _sides: [u64; 2]) -> u64 {
+        count
+    }
+
+    /// Decides between pairs of the same priority, lowest first.
+    fn tie(&self, _symbols: &Symbols, left: Symbol, right: Symbol) -> u64 {
+        u64::from(left) << 32 | u64::from(right)
+    }
+
+    /// Decides between pairs of the same tie.
+    fn compare(&self, _symbols: &Symbols, one: (Symbol, Symbol), other: (Symbol, Symbol)) -> Ordering {
+        one.cmp(&other)
+    }
+
+    /// A new symbol was made.
+    fn joined(&mut self, _left: Symbol, _right: Symbol) {}
+}
+
+/// A merge, in the order in which they were made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Merge {
+    pub(super) left: Symbol,
+    pub(super) right: Symbol,
+    /// Their symbol.
+    pub(super) joined: Symbol,
+    /// How often the pair occurred.
+    pub(super) count: u64,
+}
+
+/// A pair that was found.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    left: Symbol,
+    right: Symbol,
+    /// At least how often it occurs.
+    count: u64,
+    /// What `count` had reached when the pair was merged, if it was.
+    merged: u64,
+    /// The priority of its entry in the queue; 0 if it has none.
+    priority: u64,
+    /// The range of its places.
+    start: usize,
+    len: usize,
+}
+
+/// An entry of the queue.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    priority: u64,
+    tie: u64,
+    pair: u32,
+}
+
+/// The words of a corpus, and all that is known of them.
+pub(super) struct Merger<'a, R> {
+    pub(super) rules: R,
+    pub(super) symbols: Symbols,
+    cells: Vec<Cell>,
+    /// How often each word occurs.
+    weights: &'a [u64],
+    /// The places of all pairs.
+    places: Vec<u32>,
+    pairs: Vec<Pair>,
+    queue: Queue<Entry>,
+    /// By symbol the pairs it is a side of, where the rules need them.
+    touching: Vec<Vec<u32>>,
+    /// By symbol how often it occurs, where the rules need it.
+    totals: Vec<u64>,
+    least_count: u64,
+    pub(super) merges: Vec<Merge>,
+}
+
+/// Words as cells: symbols, one per cell, with breaks between.
+#[derive(Debug)]
+pub(super) struct Cells(Vec<Cell>, u32, Ticker);
+
+impl Default for Cells {
+    fn default() -> Self {
+        Self(vec![Cell { symbol: BREAK, word: 0 }], 0, Ticker::default())
+    }
+}
+
+impl Cells {
+    /// Adds a word by its symbols. `None` stands for what no symbol takes part in: nothing merges across it.
+    pub(super) fn push(&mut self, word: impl Iterator<Item = Option<Symbol>>) -> Result<(), TrainError> {
+        let (number, ticker) = (self.1, &mut self.2);
+        self.0.extend(word.chain([None]).map(|symbol| {
+            ticker.tick();
+            Cell { symbol: symbol.unwrap_or(BREAK), word: number }
+        }));
+        self.1 += 1;
+        // Places are 32-bit numbers.
+        if self.0.len() > INSIDE as usize { Err(TrainError::TooLarge { symbols: self.0.len() }) } else { Ok(()) }
+    }
+}
+
+impl<'a, R: Rules> Merger<'a, R> {
+    /// Prepares words for merging; `weights` are their counts. Pairs that occur less than `least_count` times stay.
+    pub(super) fn new(
+        rules: R,
+        symbols: Symbols,
+        cells: Cells,
+        weights: &'a [u64],
+        least_count: u64,
+        threads: usize,
+    ) -> Self {
+        let cells = cells.0;
+        let (counted, places) =
+            count_pairs(&cells, weights, threads, |left, right| rules.allows(&symbols, left, right));
+        let num_lists = if R::BY_TEXT || R::BY_PARTS { symbols.len() } else { 0 };
+        let mut totals = vec![0; if R::BY_PARTS { symbols.len() } else { 0 }];
+        let mut ticker = Ticker::default();
+        if R::BY_PARTS {
+            for cell in cells.iter().filter(|cell| cell.symbol != BREAK) {
+                ticker.tick();
+                totals[cell.symbol as usize] += weights[cell.word as usize];
+            }
+        }
+        let mut merger = Self {
+            rules,
+            symbols,
+            cells,
+            weights,
+            places,
+            pairs: Vec::new(),
+            queue: Queue::default(),
+            touching: vec![Vec::new(); num_lists],
+            totals,
+            least_count: least_count.max(1),
+            merges: Vec::new(),
+        };
+        for pair in counted {
+            ticker.tick();
+            merger.add(pair);
+        }
+        merger
+    }
+
+    /// Merges until there are `num_symbols` symbols or nothing is left to merge.
+    pub(super) fn run(&mut self, num_symbols: usize, progress: &mut Progress<'_>) -> Result<(), TrainError> {
+        let first = self.symbols.len();
+        let mut places = Vec::new();
+        while self.symbols.len() < num_symbols {
+            interrupt::check();
+            let (done, total) = (self.symbols.len() - first, num_symbols - first);
+            if progress(Phase::Merging, done as u64, total as u64) == ControlFlow::Break(()) {
+                return Err(TrainError::Stopped);
+            }
+            let Some(pair) = self.best() else { break };
+            self.merge(pair, &mut places);
+        }
+        Ok(())
+    }
+
+    /// Adds a pair with its places, or further places of a pair that was merged into the same text before.
+    fn add(&mut self, counted: Counted) {
+        let Counted { left, right, count, start, len } = counted;
+        let index = self.pairs.len() as u32;
+        self.pairs.push(Pair { left, right, count, merged: 0, priority: 0, start, len });
+        if !self.touching.is_empty() {
+            self.touching[left as usize].push(index);
+            if left != right {
+                self.touching[right as usize].push(index);
+            }
+        }
+        self.enqueue(index);
+    }
+
+    /// Puts a pair into the queue by what its priority is now.
+    fn enqueue(&mut self, index: u32) {
+        let Pair { left, right, count, .. } = self.pairs[index as usize];
+        let sides = if R::BY_PARTS { [left, right].map(|side| self.totals[side as usize]) } else { [0; 2] };
+        let priority = if count < self.least_count { 0 } else { self.rules.priority(count, sides) };
+        if std::mem::replace(&mut self.pairs[index as usize].priority, priority) != priority && priority != 0 {
+            let tie = self.rules.tie(&self.symbols, left, right);
+            let (rules, symbols, pairs) = (&self.rules, &self.symbols, &self.pairs);
+            self.queue.push(Entry { priority, tie, pair: index }, before(rules, symbols, pairs));
+        }
+    }
+
+    /// Takes the pair to merge next out of the queue.
+    fn best(&mut self) -> Option<u32> {
+        let mut ticker = Ticker::default();
+        loop {
+            ticker.tick();
+            let entry = self.queue.pop(before(&self.rules, &self.symbols, &self.pairs))?;
+            let pair = self.pairs[entry.pair as usize];
+            if entry.priority != pair.priority {
+                continue;
+            }
+            let count = pair.merged + self.recount(entry.pair);
+            if count == pair.count {
+                self.pairs[entry.pair as usize].priority = 0;
+                return Some(entry.pair);
+            }
+            self.pairs[entry.pair as usize].count = count;
+            self.pairs[entry.pair as usize].priority = 0;
+            self.enqueue(entry.pair);
+        }
+    }
+
+    /// Drops the places where a pair is no more, and counts the others.
+    fn recount(&mut self, index: u32) -> u64 {
+        let Pair { left, right, start, len, .. } = self.pairs[index as usize];
+        let (cells, left_cells) = (&self.cells, self.symbols.cells(left));
+        let places = &mut self.places[start..start + len];
+        let (mut kept, mut count, mut ticker) = (0, 0, Ticker::default());
+        for from in 0..places.len() {
+            ticker.tick();
+            let at = places[from] as usize;
+            if cells[at].symbol == left && cells[at + left_cells].symbol == right {
+                count += self.weights[cells[at].word as usize];
+                places[kept] = at as u32;
+                kept += 1;
+            }
+        }
+        self.pairs[index as usize].len = kept;
+        count
+    }
+
+    /// Merges a pair wherever it is.
+    fn merge(&mut self, index: u32, found: &mut Vec<u64>) {
+        let Pair { left, right, count, start, len, .. } = self.pairs[index as usize];
+        let pair = &mut self.pairs[index as usize];
+        (pair.merged, pair.len) = (count, 0);
+        let existing = self.symbols.find_joined(left, right);
+        // Words that are spelled in tokens have the same text in different numbers of cells; a symbol has one number.
+        let cells = self.symbols.cells(left) + self.symbols.cells(right);
+        if existing.is_some_and(|existing| !R::BY_TEXT || self.symbols.cells(existing) != cells) {
+            return;
+        }
+        let joined = existing.unwrap_or_else(|| {
+            self.rules.joined(left, right);
+            self.symbols.join(left, right)
+        });
+        self.merges.push(Merge { left, right, joined, count });
+        if existing.is_none() && !self.touching.is_empty() {
+            self.touching.push(Vec::new());
+        }
+        if existing.is_none() && R::BY_PARTS {
+            self.totals.push(0);
+        }
+
+        // Where both symbols are the same, a place may overlap the one before, which is merged.
+        let left_cells = self.symbols.cells(left);
+        let (mut kept, mut weight, mut ticker) = (start, 0, Ticker::default());
+        for from in start..start + len {
+            ticker.tick();
+            let at = self.places[from] as usize;
+            if self.cells[at].symbol != left || self.cells[at + left_cells].symbol != right {
+                continue;
+            }
+            self.cells[at + left_cells].symbol = INSIDE;
+            self.cells[at].symbol = joined;
+            self.cells[at + cells - 1].symbol = joined;
+            weight += self.weights[self.cells[at].word as usize];
+            self.places[kept] = at as u32;
+            kept += 1;
+        }
+
+        if R::BY_PARTS {
+            self.totals[joined as usize] += weight;
+            self.totals[left as usize] -= weight;
+            self.totals[right as usize] -= weight;
+        }
+
+        // The pairs with the symbol before, then those with the symbol after, which include twice the new one.
+        for is_right in [false, true] {
+            found.clear();
+            for &at in &self.places[start..kept] {
+                ticker.tick();
+                let (before, after) = (self.cells[at as usize - 1].symbol, self.cells[at as usize + cells].symbol);
+                if is_right && after != BREAK {
+                    found.push(u64::from(after) << 32 | u64::from(at));
+                } else if !is_right && before != BREAK && before != joined {
+                    let start = at as usize - self.symbols.cells(before);
+                    found.push(u64::from(before) << 32 | start as u64);
+                }
+            }
+            if found.len() < MANY {
+                found.sort_unstable();
+            } else {
+                interrupt::sort_unstable_by(found, u64::cmp);
+            }
+            for group in found.chunk_by(|one, other| one >> 32 == other >> 32) {
+                let other = (group[0] >> 32) as Symbol;
+                let (left, right) = if is_right { (joined, other) } else { (other, joined) };
+                if self.rules.allows(&self.symbols, left, right) {
+                    self.add_group(left, right, group, existing.is_some());
+                }
+            }
+        }
+        if R::BY_PARTS {
+            [left, right, joined].into_iter().for_each(|side| self.enqueue_touching(side));
+        }
+    }
+
+    /// Adds a pair whose places are the lower halves of `group`.
+    fn add_group(&mut self, left: Symbol, right: Symbol, group: &[u64], may_exist: bool) {
+        let (places, mut ticker) = (|| group.iter().map(|&place| place as u32), Ticker::default());
+        let weight = |at| {
+            ticker.tick();
+            self.weights[self.cells[at as usize].word as usize]
+        };
+        let count = places().map(weight).sum();
+        let (start, len) = (self.places.len(), group.len());
+        let known = if may_exist { self.find(left, right) } else { None };
+        if let Some(index) = known {
+            // The pair's old places first, then the new ones.
+            let old = self.pairs[index as usize];
+            self.places.extend_from_within(old.start..old.start + old.len);
+            self.places.extend(places());
+            let pair = &mut self.pairs[index as usize];
+            (pair.start, pair.len, pair.count) = (start, old.len + len, old.count + count);
+            self.enqueue(index);
+        } else {
+            self.places.extend(places());
+            self.add(Counted { left, right, count, start, len });
+        }
+    }
+
+    /// The pair of two symbols, if it was found before.
+    fn find(&self, left: Symbol, right: Symbol) -> Option<u32> {
+        let lists = [left, right].map(|side| &self.touching[side as usize]);
+        let shorter = if lists[0].len() < lists[1].len() { lists[0] } else { lists[1] };
+        let is_pair = |pair: &Pair| (pair.left, pair.right) == (left, right);
+        shorter.iter().copied().find(|&index| is_pair(&self.pairs[index as usize]))
+    }
+
+    /// Puts the pairs of a symbol into the queue again: how often it occurs has changed.
+    fn enqueue_touching(&mut self, side: Symbol) {
+        let mut ticker = Ticker::default();
+        for at in 0..self.touching[side as usize].len() {
+            ticker.tick();
+            let index = self.touching[side as usize][at];
+            if self.pairs[index as usize].len > 0 {
+                self.enqueue(index);
+            }
+        }
+    }
+}
+
+/// The order of the queue.
+fn before<R: Rules>(rules: &R, symbols: &Symbols, pairs: &[Pair]) -> impl Fn(&Entry, &Entry) -> bool {
+    move |one, other| {
+        let key = |entry: &Entry| (Reverse(entry.priority), entry.tie);
+        let sides = |entry: &Entry| {
+            let pair = &pairs[entry.pair as usize];
+            (pair.left, pair.right)
+        };
+        let order = key(one).cmp(&key(other));
+        order.then_with(|| rules.compare(symbols, sides(one), sides(other))).is_lt()
+    }
+}

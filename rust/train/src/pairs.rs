@@ -1,0 +1,135 @@
+//! The pairs of neighbouring symbols before any merge: how often each occurs, and where.
+//!
+//! Each thread counts the pairs of some of the words in a table of its own. Then every pair gets a range of one array
+//! for its places, and the places are dealt out in order. O(cells), with one look-up of a pair for each.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ggtok_core::internals::interrupt::{self, Ticker};
+use ggtok_core::internals::{Seed, with_helpers};
+
+use super::symbols::Symbol;
+
+/// A symbol with the word it belongs to. A symbol of several cells is in its first and its last one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cell {
+    /// The symbol, or [`BREAK`], or [`INSIDE`].
+    pub(super) symbol: Symbol,
+    /// The index of the word, whose count is the cell's weight.
+    pub(super) word: u32,
+}
+
+/// The symbol of a cell between two words. There is one before the first word and one after the last.
+pub(super) const BREAK: Symbol = u32::MAX;
+/// The symbol of a cell inside a symbol where another one started before.
+pub(super) const INSIDE: Symbol = u32::MAX - 1;
+
+/// A pair with its count and the range of its places.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counted {
+    pub(super) left: Symbol,
+    pub(super) right: Symbol,
+    pub(super) count: u64,
+    /// The range of its places in the array.
+    pub(super) start: usize,
+    pub(super) len: usize,
+}
+
+/// Hashes a pair of symbols that is one number.
+#[derive(Default)]
+struct PairHasher(u64);
+
+impl Hasher for PairHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = Seed::default().hash(bytes);
+    }
+
+    fn write_u64(&mut self, pair: u64) {
+        self.0 = pair.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+/// Pairs of a stretch of cells: count and number of places by pair.
+type Table = HashMap<u64, (u64, usize), BuildHasherDefault<PairHasher>>;
+
+fn key(left: Symbol, right: Symbol) -> u64 {
+    u64::from(left) << 32 | u64::from(right)
+}
+
+/// Calls `found` with the place, left and right symbol of every pair that starts in `range`.
+fn each_pair(cells: &[Cell], range: std::ops::Range<usize>, mut found: impl FnMut(usize, u64)) {
+    let mut ticker = Ticker::default();
+    for at in range {
+        ticker.tick();
+        let (left, right) = (cells[at].symbol, cells[at + 1].symbol);
+        if left != BREAK && right != BREAK {
+            found(at, key(left, right));
+        }
+    }
+}
+
+/// Counts the pairs that `allows` accepts and returns them, ordered by their symbols, with the array of their places.
+pub(super) fn count_pairs(
+    cells: &[Cell],
+    weights: &[u64],
+    threads: usize,
+    allows: impl Fn(Symbol, Symbol) -> bool + Sync,
+) -> (Vec<Counted>, Vec<u32>) {
+    const RUN: usize = 1 << 18;
+    let last = cells.len().saturating_sub(1);
+    let next = AtomicUsize::new(0);
+    let tables = with_helpers(threads.min(last.div_ceil(RUN)).saturating_sub(1), || {
+        let mut table = Table::default();
+        loop {
+            let start = next.fetch_add(RUN, Ordering::Relaxed);
+            if start >= last {
+                return table;
+            }
+            each_pair(cells, start..last.min(start + RUN), |at, pair| {
+                let entry = table.entry(pair).or_default();
+                *entry = (entry.0 + weights[cells[at].word as usize], entry.1 + 1);
+            });
+        }
+    });
+    let mut tables = tables.into_iter();
+    let mut all = tables.next().unwrap_or_default();
+    let mut ticker = Ticker::default();
+    for (pair, (count, len)) in tables.flatten() {
+        ticker.tick();
+        let entry = all.entry(pair).or_default();
+        *entry = (entry.0 + count, entry.1 + len);
+    }
+
+    let mut pairs: Vec<Counted> = Vec::with_capacity(all.len());
+    for (&pair, &(count, len)) in &all {
+        ticker.tick();
+        let (left, right) = ((pair >> 32) as u32, pair as u32);
+        if allows(left, right) {
+            pairs.push(Counted { left, right, count, start: 0, len });
+        }
+    }
+    interrupt::sort_unstable_by(&mut pairs, |a, b| (a.left, a.right).cmp(&(b.left, b.right)));
+    let mut end = 0;
+    // From now on the table has where the next place of a pair goes.
+    all.values_mut().for_each(|entry| entry.1 = usize::MAX);
+    for pair in &mut pairs {
+        ticker.tick();
+        pair.start = end;
+        end += pair.len;
+        all.insert(key(pair.left, pair.right), (0, pair.start));
+    }
+    let mut places = vec![0; end];
+    each_pair(cells, 0..last, |at, pair| {
+        if let Some((_, next)) = all.get_mut(&pair).filter(|(_, next)| *next != usize::MAX) {
+            places[*next] = at as u32;
+            *next += 1;
+        }
+    });
+    (pairs, places)
+}

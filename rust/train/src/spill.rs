@@ -1,0 +1,191 @@
+//! Sorted runs of counted words in a file, and the merge of all of them.
+//!
+//! A run is a table of words, ordered by their bytes; each is its length and count as LEB128 numbers and its bytes. Runs
+//! follow each other in the file. Reading them together takes 64 KiB of memory for each.
+//!
+//! O(n log n) for n bytes of words, O(n log r) to merge r runs.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use ggtok_core::internals::interrupt;
+
+use super::table::WordTable;
+
+/// Where words go that do not fit into memory: a temporary file.
+pub trait Spill: Read + Write + Seek + Send {}
+
+impl<T: Read + Write + Seek + Send> Spill for T {}
+
+/// Bytes of a run that are read at once, or written.
+const BUFFER: usize = 1 << 16;
+
+/// The runs of a file.
+pub(super) struct Runs<'a> {
+    file: Box<dyn Spill + 'a>,
+    /// Where each run ends.
+    ends: Vec<u64>,
+}
+
+impl<'a> Runs<'a> {
+    pub(super) fn new(file: Box<dyn Spill + 'a>) -> Self {
+        Self { file, ends: Vec::new() }
+    }
+
+    /// Whether nothing was written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Writes the words of a table as a run.
+    pub(super) fn write(&mut self, table: &WordTable) -> io::Result<()> {
+        let mut end = self.ends.last().copied().unwrap_or_default();
+        self.file.seek(SeekFrom::Start(end))?;
+        let mut buffer = Vec::with_capacity(2 * BUFFER);
+        for index in table.sorted() {
+            let word = table.word(index as usize);
+            put_number(&mut buffer, word.len() as u64);
+            put_number(&mut buffer, table.count(index as usize));
+            buffer.extend_from_slice(word);
+            if buffer.len() >= BUFFER {
+                interrupt::check();
+                self.file.write_all(&buffer)?;
+                end += buffer.len() as u64;
+                buffer.clear();
+            }
+        }
+        self.file.write_all(&buffer)?;
+        self.ends.push(end + buffer.len() as u64);
+        Ok(())
+    }
+
+    /// Calls `found` with every word and its count over all runs, ordered by their bytes.
+    pub(super) fn merge(&mut self, mut found: impl FnMut(&[u8], u64)) -> io::Result<()> {
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        let ranges = starts.zip(self.ends.iter().copied());
+        let mut runs: Vec<Run> = ranges.map(|(at, end)| Run { at, end, buffer: Vec::new(), used: 0 }).collect();
+        let mut heap = BinaryHeap::new();
+        for (number, run) in runs.iter_mut().enumerate() {
+            heap.extend(run.next(&mut self.file)?.map(|(word, count)| Reverse((word, number, count))));
+        }
+        let (mut current, mut total): (Option<Vec<u8>>, u64) = (None, 0);
+        while let Some(Reverse((word, number, count))) = heap.pop() {
+            interrupt::check();
+            heap.extend(runs[number].next(&mut self.file)?.map(|(word, count)| Reverse((word, number, count))));
+            if let Some(done) = current.as_ref().filter(|current| **current != word) {
+                found(done, std::mem::take(&mut total));
+            }
+            total += count;
+            current = Some(word);
+        }
+        if let Some(word) = current {
+            found(&word, total);
+        }
+        Ok(())
+    }
+}
+
+/// A run that is being read.
+struct Run {
+    /// What is not read yet.
+    at: u64,
+    end: u64,
+    buffer: Vec<u8>,
+    /// How much of the buffer was returned.
+    used: usize,
+}
+
+impl Run {
+    /// The next word and its count.
+    fn next(&mut self, file: &mut dyn Spill) -> io::Result<Option<(Vec<u8>, u64)>> {
+        if self.used == self.buffer.len() && self.at == self.end {
+            return Ok(None);
+        }
+        let len = self.number(file)?;
+        let count = self.number(file)?;
+        self.need(file, len as usize)?;
+        let word = self.buffer[self.used..][..len as usize].to_vec();
+        self.used += word.len();
+        Ok(Some((word, count)))
+    }
+
+    /// Reads a number of seven bits per byte, lowest first.
+    fn number(&mut self, file: &mut dyn Spill) -> io::Result<u64> {
+        let (mut number, mut shift) = (0, 0);
+        loop {
+            self.need(file, 1)?;
+            let byte = self.buffer[self.used];
+            self.used += 1;
+            number |= u64::from(byte & 0x7F) << shift;
+            shift += 7;
+            if byte < 0x80 || shift > 63 {
+                return Ok(number);
+            }
+        }
+    }
+
+    /// Reads until the buffer has `len` bytes more.
+    fn need(&mut self, file: &mut dyn Spill, len: usize) -> io::Result<()> {
+        if self.buffer.len() - self.used >= len {
+            return Ok(());
+        }
+        self.buffer.drain(..self.used);
+        self.used = 0;
+        let (have, left) = (self.buffer.len(), (self.end - self.at) as usize);
+        let wanted = len.max(BUFFER).min(have + left);
+        if wanted < len {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        file.seek(SeekFrom::Start(self.at))?;
+        self.buffer.resize(wanted, 0);
+        file.read_exact(&mut self.buffer[have..])?;
+        self.at += (wanted - have) as u64;
+        Ok(())
+    }
+}
+
+fn put_number(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::Cursor;
+
+    use proptest::prelude::*;
+
+    use super::Runs;
+    use crate::table::WordTable;
+
+    /// Some words are longer than the buffer.
+    fn word() -> impl Strategy<Value = String> {
+        prop_oneof![9 => "[abc]{0,4}", 1 => Just("x".repeat(70_000))]
+    }
+
+    proptest! {
+        #[test]
+        fn runs_merge_into_all_words(
+            tables in prop::collection::vec(prop::collection::vec((word(), 1..1_000_000_u64), 0..30), 0..5),
+        ) {
+            let mut expected = BTreeMap::new();
+            let mut runs = Runs::new(Box::new(Cursor::new(Vec::new())));
+            for words in &tables {
+                let mut table = WordTable::default();
+                for (word, count) in words {
+                    table.add(word.as_bytes(), *count);
+                    *expected.entry(word.clone().into_bytes()).or_insert(0) += *count;
+                }
+                runs.write(&table).unwrap();
+            }
+            let mut found = Vec::new();
+            runs.merge(|word, count| found.push((word.to_vec(), count))).unwrap();
+            prop_assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! How a text becomes words for each kind of vocabulary, as its encoder will see them.
+//!
+//! | kind | words |
+//! |---|---|
+//! | BPE | pieces of the pre-tokenizer |
+//! | SPM | spaces are `▁`, and a word starts at each, or at each run of them |
+//! | WordPiece | words of BERT's normalization, with `▁` in front |
+//!
+//! No word reaches into a special token that is written in the text: the encoder cuts texts there first.
+//!
+//! Source: llama.cpp as in `pretokenizer` and `normalizer`; sentencepiece `src/normalizer.cc` (`Normalize`) and
+//! `src/model_interface.cc` (`SplitIntoWords`). O(length of the text).
+
+use ggtok_core::internals::interrupt::Ticker;
+use ggtok_core::internals::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT, escape_spaces};
+use ggtok_core::internals::{Class, Learned, Splitter, WordPieceNormalizer};
+use ggtok_core::trie::DoubleArray;
+use ggtok_core::unicode::utf8;
+
+use super::TrainError;
+
+/// Changes a text before its spaces are escaped: writes to an empty buffer what it becomes.
+pub type Normalize = dyn Fn(&str, &mut Vec<u8>) + Send + Sync;
+
+/// How SPM treats spaces.
+pub(super) struct Spaces {
+    pub(super) normalize: Option<Box<Normalize>>,
+    /// A space is put before each text.
+    pub(super) add_prefix: bool,
+    /// Spaces at both ends go, and of several in a row one stays.
+    pub(super) remove_extra: bool,
+    /// Words start at spaces. Otherwise a text is one word.
+    pub(super) split: bool,
+    /// A run of spaces belongs to one word.
+    pub(super) keep_runs: bool,
+}
+
+/// The way from a text to words.
+pub(super) struct Split {
+    kind: Kind,
+    special: Cuts,
+}
+
+/// What differs between vocabularies.
+pub(super) enum Kind {
+    Pieces(Splitter),
+    Spaces(Spaces),
+    WordPiece(WordPieceNormalizer),
+}
+
+/// Buffers that a thread reuses.
+#[derive(Debug, Default)]
+pub(super) struct SplitScratch {
+    learned: Learned,
+    text: Vec<u8>,
+    escaped: Vec<u8>,
+}
+
+impl Split {
+    /// No word contains any of the texts in `special`.
+    pub(super) fn new(kind: Kind, special: &[&[u8]]) -> Result<Self, TrainError> {
+        Ok(Self { kind, special: Cuts::new(special)? })
+    }
+
+    /// Whether the lines of a file are texts of their own.
+    pub(super) fn is_by_line(&self) -> bool {
+        matches!(self.kind, Kind::Spaces(_))
+    }
+
+    /// Calls `word` with each word of a text.
+    pub(super) fn split(&self, text: &str, scratch: &mut SplitScratch, mut word: impl FnMut(&[u8])) {
+        let SplitScratch { learned, text: buffer, escaped } = scratch;
+        match &self.kind {
+            Kind::Pieces(splitter) => self.special.each_part(text.as_bytes(), |part| {
+                splitter.split(part, learned, |start, end| word(&part[start..end]));
+            }),
+            Kind::Spaces(spaces) => {
+                spaces.escape(text, buffer, escaped);
+                self.special.each_part(escaped, |part| match spaces.split {
+                    true => spaces.split(part, &mut word),
+                    false => word(part),
+                });
+            }
+            Kind::WordPiece(normalizer) => self.special.each_part(text.as_bytes(), |part| {
+                wordpiece_words(normalizer, part, buffer, &mut word);
+            }),
+        }
+    }
+}
+
+impl Spaces {
+    /// Normalizes a text, and writes `▁` for its spaces.
+    fn escape(&self, text: &str, normalized: &mut Vec<u8>, out: &mut Vec<u8>) {
+        out.clear();
+        normalized.clear();
+        match &self.normalize {
+            Some(normalize) => normalize(text, normalized),
+            None => normalized.extend_from_slice(text.as_bytes()),
+        }
+        if self.remove_extra {
+            let mut ticker = Ticker::default();
+            normalized.dedup_by(|next, before| {
+                ticker.tick();
+                (*next, *before) == (b' ', b' ')
+            });
+        }
+        let text = if self.remove_extra { normalized.trim_ascii_spaces() } else { normalized };
+        if !text.is_empty() {
+            if self.add_prefix {
+                out.extend_from_slice(ESCAPED_SPACE);
+            }
+            escape_spaces(text, out);
+        }
+    }
+
+    /// Calls `word` with each word of an escaped text.
+    fn split(&self, text: &[u8], word: &mut impl FnMut(&[u8])) {
+        let (mut start, mut at, mut in_run, mut ticker) = (0, 0, true, Ticker::default());
+        while at < text.len() {
+            ticker.tick();
+            let is_space = text[at..].starts_with(ESCAPED_SPACE);
+            if is_space && at > start && !(in_run && self.keep_runs) {
+                word(&text[start..at]);
+                start = at;
+            }
+            in_run = is_space;
+            at += utf8::sequence_len(text[at]);
+        }
+        if start < text.len() {
+            word(&text[start..]);
+        }
+    }
+}
+
+/// Only U+0020, which is all that `▁` stands for.
+trait TrimSpaces {
+    fn trim_ascii_spaces(&self) -> &[u8];
+}
+
+impl TrimSpaces for Vec<u8> {
+    fn trim_ascii_spaces(&self) -> &[u8] {
+        let start = self.iter().position(|&byte| byte != b' ').unwrap_or(self.len());
+        let end = self.iter().rposition(|&byte| byte != b' ').map_or(start, |last| last + 1);
+        &self[start..end]
+    }
+}
+
+/// Calls `word` with each normalized word. A `▁` of the text ends words: in a vocabulary it starts them.
+fn wordpiece_words(normalizer: &WordPieceNormalizer, text: &[u8], buffer: &mut Vec<u8>, word: &mut impl FnMut(&[u8])) {
+    let mut finish = |buffer: &mut Vec<u8>| {
+        if buffer.len() > ESCAPED_SPACE.len() {
+            word(buffer);
+        }
+        buffer.truncate(ESCAPED_SPACE.len());
+    };
+    buffer.clear();
+    buffer.extend_from_slice(ESCAPED_SPACE);
+    let (mut at, mut ticker) = (0, Ticker::default());
+    while at < text.len() {
+        ticker.tick();
+        let (character, len) = normalizer.character(text, at);
+        at += len;
+        match character.class() {
+            _ if character.payload() == ESCAPED_SPACE_CODE_POINT => finish(buffer),
+            Class::Plain => buffer.extend_from_slice(utf8::encode(character.payload(), &mut [0; 4])),
+            Class::Dropped => {}
+            Class::Space => finish(buffer),
+            Class::Single | Class::Token => {
+                finish(buffer);
+                buffer.extend_from_slice(utf8::encode(character.payload(), &mut [0; 4]));
+                finish(buffer);
+            }
+        }
+    }
+    finish(buffer);
+}
+
+/// The texts at which others are cut: the leftmost one first, of those the longest.
+struct Cuts {
+    texts: DoubleArray,
+    /// Whether one of them starts with a byte.
+    first: [bool; 256],
+}
+
+impl Cuts {
+    fn new(texts: &[&[u8]]) -> Result<Self, TrainError> {
+        let mut first = [false; 256];
+        texts.iter().filter_map(|text| text.first()).for_each(|&byte| first[usize::from(byte)] = true);
+        let keys = texts.iter().filter(|text| !text.is_empty()).map(|&text| (text, 0));
+        let texts = DoubleArray::build(keys).map_err(|_| TrainError::TooLarge { symbols: texts.len() })?;
+        Ok(Self { texts, first })
+    }
+
+    /// Calls `part` with what is between the texts.
+    fn each_part(&self, text: &[u8], mut part: impl FnMut(&[u8])) {
+        let (mut start, mut at, mut ticker) = (0, 0, Ticker::default());
+        if !self.texts.is_empty() {
+            while let Some(next) = text[at..].iter().position(|&byte| self.first[usize::from(byte)]) {
+                ticker.tick();
+                at += next;
+                match self.texts.longest_match(&text[at..]) {
+                    Some((len, _)) => {
+                        part(&text[start..at]);
+                        at += len;
+                        start = at;
+                    }
+                    None => at += 1,
+                }
+            }
+        }
+        part(&text[start..]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ggtok_core::Settings;
+    use ggtok_core::internals::WordPieceNormalizer;
+
+    use super::{Cuts, Kind, Spaces, Split, SplitScratch};
+
+    fn words(kind: Kind, special: &[&str], text: &str) -> Vec<String> {
+        let special: Vec<_> = special.iter().map(|text| text.as_bytes()).collect();
+        let split = Split::new(kind, &special).unwrap();
+        let mut words = Vec::new();
+        split.split(text, &mut SplitScratch::default(), |word| words.push(String::from_utf8(word.to_vec()).unwrap()));
+        words
+    }
+
+    fn spaces(remove_extra: bool, keep_runs: bool) -> Kind {
+        Kind::Spaces(Spaces { normalize: None, add_prefix: true, remove_extra, split: true, keep_runs })
+    }
+
+    #[test]
+    fn words_of_spm_start_at_spaces() {
+        assert_eq!(words(spaces(true, false), &[], "  a  b\tc "), ["▁a", "▁b\tc"]);
+        assert_eq!(words(spaces(false, false), &[], " a  b"), ["▁", "▁a", "▁", "▁b"]);
+        assert_eq!(words(spaces(false, true), &[], " a  b"), ["▁▁a", "▁▁b"]);
+        assert_eq!(words(spaces(true, false), &[], "   "), [""; 0]);
+        assert_eq!(words(spaces(true, false), &["<s>"], "a<s>b<s"), ["▁a", "b<s"]);
+    }
+
+    #[test]
+    fn words_of_wordpiece_are_normalized() {
+        let settings = Settings { lowercase: true, strip_accents: true, ..Settings::default() };
+        let kind = || Kind::WordPiece(WordPieceNormalizer::new(&settings));
+        assert_eq!(
+            words(kind(), &["[SEP]"], "Ål, don't[SEP]中文 x▁y"),
+            ["▁al", "▁,", "▁don", "▁'", "▁t", "▁中", "▁文", "▁x", "▁y"]
+        );
+    }
+
+    #[test]
+    fn texts_are_cut_at_the_leftmost_longest() {
+        let cuts = Cuts::new(&[b"ab", b"abc", b"bcd"]).unwrap();
+        let mut parts = Vec::new();
+        cuts.each_part(b"xabcdab", |part| parts.push(part.to_vec()));
+        assert_eq!(parts, [b"x".to_vec(), b"d".to_vec(), b"".to_vec()]);
+    }
+}

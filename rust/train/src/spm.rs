@@ -1,0 +1,318 @@
+//! SPM training: characters are symbols, and the most frequent pair becomes a piece; pieces keep to rules of spaces,
+//! digits and scripts.
+//!
+//! The vocabulary is, in this order: special tokens, the 256 byte tokens, pieces as they are merged, characters by how
+//! often they occur. Scores count down from 0 over pieces and characters. Of equally frequent pairs the one with fewer
+//! characters is merged first, then the one whose text comes first. A pair whose text is a piece already stays as it
+//! is.
+//!
+//! Source: sentencepiece 0.2.3 `src/bpe_model_trainer.cc` (`Trainer::Train`) and `src/trainer_interface.cc`
+//! (`IsValidSentencePiece`, `LoadSentences`, `InitMetaPieces`). For time see [`merges`].
+//!
+//! Differences: (1) No pair that occurs nowhere any more becomes a piece; there some do at the end of a small corpus.
+//! (2) Long lines, and lines with U+2585, are not skipped. (3) Scripts are those of Unicode as `unicode-script` has
+//! them.
+//!
+//! [`merges`]: super::merges
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::HashMap;
+
+use ggtok_core::internals::interrupt::Ticker;
+use ggtok_core::internals::spelling::byte_text;
+
+use super::merges::{Cells, Merger, Rules};
+use super::scripts::{Script, is_digit, script};
+use super::split::{Kind, Normalize, Spaces, Split};
+use super::symbols::{Symbol, Symbols};
+use super::words::{WordCounter, Words};
+use super::{BYTE, NORMAL, Progress, SpecialToken, TrainError, Trained, check_special};
+
+/// Marks spaces.
+const SPACE: char = '▁';
+/// The boundary of words that sentencepiece uses inside itself, which no piece contains.
+const BOUNDARY: char = '\u{1F}';
+
+/// How to train SPM. What is not said here is as in sentencepiece's option of that name.
+#[derive(Debug, Clone)]
+pub struct SpmSettings {
+    /// How many tokens, all included.
+    pub vocab_size: usize,
+    /// Special tokens; they get the first ids.
+    pub special_tokens: Vec<SpecialToken>,
+    /// Whether there are 256 tokens for bytes, which spell what no piece covers.
+    pub byte_fallback: bool,
+    /// The share of all characters of the corpus that become tokens, most frequent first: above 0 and at most 1.
+    pub character_coverage: f32,
+    /// The length of the longest piece in characters.
+    pub max_piece_length: usize,
+    /// No piece has a space except at its start.
+    pub split_by_whitespace: bool,
+    /// No piece has characters of two scripts; Kana counts as Han.
+    pub split_by_unicode_script: bool,
+    /// Digits count as a script.
+    pub split_by_number: bool,
+    /// Each digit is a piece by itself.
+    pub split_digits: bool,
+    /// Pieces may be runs of spaces.
+    pub allow_whitespace_only_pieces: bool,
+    /// Whether a space is put before each text.
+    pub add_dummy_prefix: bool,
+    /// Whether spaces at both ends go, and of several in a row one stays.
+    pub remove_extra_whitespaces: bool,
+    /// How often a pair must occur to be merged.
+    pub min_frequency: u64,
+    /// How many threads count.
+    pub threads: usize,
+}
+
+impl Default for SpmSettings {
+    fn default() -> Self {
+        let special = [("<unk>", super::UNKNOWN), ("<s>", super::CONTROL), ("</s>", super::CONTROL)];
+        Self {
+            vocab_size: 32_000,
+            special_tokens: special.map(|(text, kind)| SpecialToken { text: text.to_owned(), kind }).to_vec(),
+            byte_fallback: true,
+            character_coverage: 0.9995,
+            max_piece_length: 16,
+            split_by_whitespace: true,
+            split_by_unicode_script: true,
+            split_by_number: true,
+            split_digits: true,
+            allow_whitespace_only_pieces: true,
+            add_dummy_prefix: true,
+            remove_extra_whitespaces: false,
+            min_frequency: 1,
+            threads: 1,
+        }
+    }
+}
+
+/// Trains SPM.
+#[derive(Debug)]
+pub struct SpmTrainer {
+    settings: SpmSettings,
+}
+
+/// What the rules of pieces have to know about a symbol.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    /// In characters.
+    len: usize,
+    /// The script of its first character that has one of its own.
+    first: Option<Script>,
+    /// The script that its last characters have, or are taken to have.
+    last: Option<Script>,
+    /// It has no script, so that the one before it holds on.
+    is_neutral: bool,
+    starts_with_space: bool,
+    ends_with_space: bool,
+    is_space: bool,
+    has_digit: bool,
+}
+
+/// Which pairs may become pieces, and in which order.
+struct Pieces<'a> {
+    settings: &'a SpmSettings,
+    /// By symbol.
+    shapes: Vec<Shape>,
+}
+
+impl Pieces<'_> {
+    /// The shape of a character.
+    fn shape(&self, character: char) -> Shape {
+        let (script, is_digit, is_space) = (script(character), is_digit(character), character == SPACE);
+        let has_none = is_space || is_digit && !self.settings.split_by_number;
+        let own = script.filter(|_| !has_none);
+        Shape {
+            len: 1,
+            first: own,
+            last: own,
+            // A digit without a script ends the one before it.
+            is_neutral: is_space || script.is_none(),
+            starts_with_space: is_space,
+            ends_with_space: is_space,
+            is_space,
+            has_digit: is_digit,
+        }
+    }
+
+    fn join(left: Shape, right: Shape) -> Shape {
+        Shape {
+            len: left.len + right.len,
+            first: if left.is_neutral { right.first } else { left.first },
+            last: if right.is_neutral { left.last } else { right.last },
+            is_neutral: left.is_neutral && right.is_neutral,
+            starts_with_space: left.starts_with_space,
+            ends_with_space: right.ends_with_space,
+            is_space: left.is_space && right.is_space,
+            has_digit: left.has_digit || right.has_digit,
+        }
+    }
+}
+
+impl Rules for Pieces<'_> {
+    const BY_TEXT: bool = false;
+
+    fn allows(&self, _: &Symbols, left: Symbol, right: Symbol) -> bool {
+        let [left, right] = [left, right].map(|side| self.shapes[side as usize]);
+        let settings = self.settings;
+        let is_run = settings.allow_whitespace_only_pieces && left.is_space && right.is_space;
+        // Where words are not split at spaces, only the last character must be none; otherwise all after the first.
+        let bad_space = match settings.split_by_whitespace {
+            true => right.starts_with_space || left.is_space && left.len > 1,
+            false => right.ends_with_space,
+        };
+        let two_scripts = matches!((left.last, right.first), (Some(one), Some(other)) if one != other);
+        left.len + right.len <= settings.max_piece_length
+            && (is_run || !bad_space)
+            && !(settings.split_digits && (left.has_digit || right.has_digit))
+            && !(settings.split_by_unicode_script && two_scripts)
+    }
+
+    /// The length in characters, and the first bytes of the text.
+    fn tie(&self, symbols: &Symbols, left: Symbol, right: Symbol) -> u64 {
+        let len = self.shapes[left as usize].len + self.shapes[right as usize].len;
+        let bytes = symbols.joined_bytes((left, right)).chain([0; 7]).take(7);
+        bytes.fold(len.min(255) as u64, |tie, byte| tie << 8 | u64::from(byte))
+    }
+
+    fn compare(&self, symbols: &Symbols, one: (Symbol, Symbol), other: (Symbol, Symbol)) -> Ordering {
+        let len = |(left, right)| self.shapes[left as usize].len + self.shapes[right as usize].len;
+        let order = len(one).cmp(&len(other));
+        let order = order.then_with(|| symbols.joined_bytes(one).cmp(symbols.joined_bytes(other)));
+        order.then_with(|| one.cmp(&other))
+    }
+
+    fn joined(&mut self, left: Symbol, right: Symbol) {
+        let shape = Self::join(self.shapes[left as usize], self.shapes[right as usize]);
+        self.shapes.push(shape);
+    }
+}
+
+impl SpmTrainer {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// - [`TrainError::VocabTooSmall`]: special tokens and byte tokens need more tokens.
+    /// - [`TrainError::DuplicateToken`], [`TrainError::Setting`]: two special tokens are equal, one is empty or spelled
+    ///   like a byte token, or a number is out of range.
+    pub fn new(settings: SpmSettings) -> Result<Self, TrainError> {
+        check_special(&settings.special_tokens)?;
+        let setting = |name, value: String, expected| Err(TrainError::Setting { name, value, expected });
+        if !(settings.character_coverage > 0.0 && settings.character_coverage <= 1.0) {
+            let value = settings.character_coverage.to_string();
+            return setting("character_coverage", value, "above 0 and at most 1");
+        }
+        if settings.max_piece_length == 0 {
+            return setting("max_piece_length", "0".to_owned(), "at least 1");
+        }
+        let trainer = Self { settings };
+        trainer.start().checked(0)?;
+        trainer.check_size(0)?;
+        Ok(trainer)
+    }
+
+    /// Special tokens and byte tokens.
+    pub(super) fn start(&self) -> Trained {
+        let mut trained = Trained::default();
+        trained.push_all(&self.settings.special_tokens);
+        if self.settings.byte_fallback {
+            (0..=u8::MAX).for_each(|byte| trained.push(&byte_text(byte), BYTE));
+        }
+        trained
+    }
+
+    pub(super) fn check_size(&self, num_characters: usize) -> Result<(), TrainError> {
+        let (size, special) = (self.settings.vocab_size, self.settings.special_tokens.len());
+        let alphabet = num_characters + if self.settings.byte_fallback { 256 } else { 0 };
+        if size < special + alphabet { Err(TrainError::VocabTooSmall { size, special, alphabet }) } else { Ok(()) }
+    }
+
+    /// Counts the words of the corpus. Each text is normalized first, if there is a function for it.
+    ///
+    /// # Errors
+    /// [`TrainError::TooLarge`]: there are too many special tokens.
+    pub fn counter<'a>(&self, normalize: Option<Box<Normalize>>) -> Result<WordCounter<'a>, TrainError> {
+        let settings = &self.settings;
+        let spaces = Spaces {
+            normalize,
+            add_prefix: settings.add_dummy_prefix,
+            remove_extra: settings.remove_extra_whitespaces,
+            split: settings.split_by_whitespace,
+            keep_runs: settings.allow_whitespace_only_pieces,
+        };
+        let special = self.start().tokens;
+        let special: Vec<&[u8]> = special.iter().map(Vec::as_slice).collect();
+        Ok(WordCounter::new(Split::new(Kind::Spaces(spaces), &special)?, settings.threads))
+    }
+
+    /// Trains on counted words.
+    ///
+    /// # Errors
+    /// - [`TrainError::VocabTooSmall`]: special tokens, byte tokens and characters need more tokens.
+    /// - [`TrainError::VocabTooLarge`]: the words have too few pairs that occur often enough.
+    /// - [`TrainError::DuplicateToken`]: a special token is a piece too.
+    /// - [`TrainError::TooLarge`]: the words have more than 2³² characters.
+    /// - [`TrainError::Stopped`]: `progress` said so.
+    pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained, TrainError> {
+        let characters = covered(words, self.settings.character_coverage)?;
+        self.check_size(characters.len())?;
+
+        let mut symbols = Symbols::default();
+        let mut rules = Pieces { settings: &self.settings, shapes: Vec::new() };
+        let mut numbers = HashMap::new();
+        for &character in &characters {
+            numbers.insert(character, symbols.add(character.encode_utf8(&mut [0; 4]).as_bytes()));
+            rules.shapes.push(rules.shape(character));
+        }
+        let (mut cells, mut weights) = (Cells::default(), Vec::with_capacity(words.len()));
+        for (word, count) in words.iter() {
+            cells.push(text(word).chars().map(|character| numbers.get(&character).copied()))?;
+            weights.push(count);
+        }
+
+        let mut trained = self.start();
+        let num_symbols = self.settings.vocab_size - trained.tokens.len();
+        let mut merger =
+            Merger::new(rules, symbols, cells, &weights, self.settings.min_frequency, self.settings.threads);
+        merger.run(num_symbols, progress)?;
+        trained.scores = vec![0.0; trained.tokens.len()];
+        let order = (characters.len()..merger.symbols.len()).chain(0..characters.len());
+        for (rank, symbol) in order.enumerate() {
+            trained.push(merger.symbols.text(symbol as Symbol), NORMAL);
+            trained.scores.push(-(rank as f32));
+        }
+        trained.checked(self.settings.vocab_size)
+    }
+}
+
+/// Words are cut from texts at whole characters.
+pub(super) fn text(word: &[u8]) -> &str {
+    std::str::from_utf8(word).unwrap_or_default()
+}
+
+/// The most frequent characters that make up this share of all, most frequent first.
+pub(super) fn covered(words: &Words, coverage: f32) -> Result<Vec<char>, TrainError> {
+    let (mut counts, mut ticker): (HashMap<char, u64>, _) = (HashMap::new(), Ticker::default());
+    for (word, count) in words.iter() {
+        for character in text(word).chars().filter(|&character| character != '\0' && character != BOUNDARY) {
+            ticker.tick();
+            *counts.entry(character).or_default() += count;
+        }
+    }
+    let all: u64 = counts.values().sum();
+    let mut characters: Vec<(char, u64)> = counts.into_iter().collect();
+    characters.sort_unstable_by_key(|&(character, count)| (Reverse(count), character));
+    let mut before = 0;
+    let num_covered = characters.iter().position(|&(_, count)| {
+        let share = (before as f64 / all as f64) as f32;
+        before += count;
+        share >= coverage
+    });
+    characters.truncate(num_covered.unwrap_or(characters.len()));
+    if characters.is_empty() {
+        return Err(TrainError::EmptyCorpus);
+    }
+    Ok(characters.into_iter().map(|(character, _)| character).collect())
+}

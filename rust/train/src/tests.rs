@@ -1,0 +1,447 @@
+//! The loop of merges against a naive one, for every kind of rules, and the notes' small corpora step by step.
+
+use std::collections::{HashMap, HashSet};
+use std::io::Cursor;
+use std::ops::ControlFlow;
+
+use ggtok_core::{Interrupted, interruptible};
+use proptest::prelude::*;
+
+use super::{
+    BpeSettings, BpeTrainer, Likelihood, Phase, SpecialToken, SpmSettings, SpmTrainer, TrainError, Trained,
+    WordCounter, WordPieceSettings, WordPieceTrainer, Words,
+};
+
+fn go_on(_: Phase, _: u64, _: u64) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn count(mut counter: WordCounter<'_>, texts: &[&str]) -> Result<Words, TrainError> {
+    counter.push(texts, &mut go_on)?;
+    counter.finish()
+}
+
+fn bpe(settings: BpeSettings, texts: &[&str]) -> Result<Trained, TrainError> {
+    let trainer = BpeTrainer::new(settings)?;
+    let second = trainer.second_counter()?.map(|counter| count(counter, texts)).transpose()?;
+    trainer.train(&count(trainer.counter()?, texts)?, second.as_ref(), &mut go_on)
+}
+
+fn spm(settings: SpmSettings, texts: &[&str]) -> Result<Trained, TrainError> {
+    let trainer = SpmTrainer::new(settings)?;
+    trainer.train(&count(trainer.counter(None)?, texts)?, &mut go_on)
+}
+
+fn wordpiece(settings: WordPieceSettings, texts: &[&str]) -> Result<Trained, TrainError> {
+    let trainer = WordPieceTrainer::new(settings)?;
+    trainer.train(&count(trainer.counter()?, texts)?, &mut go_on)
+}
+
+fn strings(texts: &[Vec<u8>]) -> Vec<String> {
+    texts.iter().map(|text| String::from_utf8(text.clone()).unwrap()).collect()
+}
+
+/// What a naive trainer knows: how often each symbol occurs, and the number of each, letters first.
+#[derive(Default)]
+struct Seen {
+    totals: HashMap<String, u64>,
+    numbers: HashMap<String, usize>,
+}
+
+/// Merges by counting all pairs again each time, until there are `num_symbols`. `key` is lowest for the pair to merge
+/// and `None` for one that must not. Returns the sides and the count of each merge.
+fn naive<K: Ord>(
+    words: &[(Vec<String>, u64)],
+    alphabet: &[String],
+    num_symbols: usize,
+    key: impl Fn((&str, &str), u64, &Seen) -> Option<K>,
+) -> Vec<(String, String, u64)> {
+    let (mut words, mut merges) = (words.to_vec(), Vec::<(String, String, u64)>::new());
+    let mut seen = Seen { numbers: alphabet.iter().cloned().zip(0..).collect(), ..Seen::default() };
+    while seen.numbers.len() < num_symbols {
+        let mut pairs: HashMap<(&String, &String), u64> = HashMap::new();
+        seen.totals.clear();
+        for (symbols, count) in &words {
+            for symbol in symbols {
+                *seen.totals.entry(symbol.clone()).or_insert(0) += count;
+            }
+            for two in symbols.windows(2) {
+                *pairs.entry((&two[0], &two[1])).or_insert(0) += count;
+            }
+        }
+        // A pair that was merged before is merged again at once.
+        let is_new = |left: &String, right: &String| !merges.iter().any(|(l, r, _)| (l, r) == (left, right));
+        let keyed = pairs.iter().filter_map(|(&(left, right), &count)| {
+            key((left, right), count, &seen).map(|key| ((is_new(left, right), key), left, right, count))
+        });
+        let Some((_, left, right, count)) = keyed.min_by(|one, other| one.0.cmp(&other.0)) else { break };
+        let (left, right, number) = (left.clone(), right.clone(), seen.numbers.len());
+        for (symbols, _) in &mut words {
+            let mut at = 0;
+            while at + 1 < symbols.len() {
+                if symbols[at] == left && symbols[at + 1] == right {
+                    symbols[at] = format!("{left}{right}");
+                    symbols.remove(at + 1);
+                }
+                at += 1;
+            }
+        }
+        seen.numbers.entry(format!("{left}{right}")).or_insert(number);
+        merges.push((left, right, count));
+    }
+    merges
+}
+
+/// By count, then by the numbers of the symbols.
+fn by_numbers((left, right): (&str, &str), count: u64, key: u64, seen: &Seen) -> Option<(u64, usize, usize)> {
+    (count >= 2).then_some((u64::MAX - key, seen.numbers[left], seen.numbers[right]))
+}
+
+/// The texts that merges make, each once.
+fn made(merges: &[(String, String, u64)]) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let texts = merges.iter().map(|(left, right, _)| format!("{left}{right}"));
+    texts.filter(|text| seen.insert(text.clone())).collect()
+}
+
+/// The words as symbols.
+fn words_of(words: &Words, symbols: impl Fn(&str) -> Vec<String>) -> Vec<(Vec<String>, u64)> {
+    words.iter().map(|(word, count)| (symbols(std::str::from_utf8(word).unwrap()), count)).collect()
+}
+
+/// The words themselves, in order.
+fn sorted(words: Words) -> Vec<(String, u64)> {
+    let mut all: Vec<_> =
+        words.iter().map(|(word, count)| (String::from_utf8(word.to_vec()).unwrap(), count)).collect();
+    all.sort();
+    all
+}
+
+fn letters(word: &str) -> Vec<String> {
+    word.chars().map(String::from).collect()
+}
+
+proptest! {
+    #[test]
+    fn bpe_merges_as_a_naive_one(texts in prop::collection::vec("[abc]{0,9}( [abc]{1,4}){0,3}", 1..9), wanted in 4..30_usize) {
+        let settings = |vocab_size| BpeSettings { vocab_size, pre: "gpt-2".into(), threads: 2, ..BpeSettings::default() };
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let Ok(words) = count(BpeTrainer::new(settings(256)).unwrap().counter().unwrap(), &texts) else { return Ok(()) };
+        let words = words_of(&words, |word| letters(&word.replace(' ', "Ġ")));
+        let merges = naive(&words, &["a", "b", "c", "Ġ"].map(String::from), wanted, |pair, count, seen| {
+            by_numbers(pair, count, count, seen)
+        });
+        // Of equal lines the last one counts.
+        let mut lines: Vec<String> = merges.iter().map(|(left, right, _)| format!("{left} {right}")).collect();
+        let mut seen = HashSet::new();
+        lines.reverse();
+        lines.retain(|line| seen.insert(line.clone()));
+        lines.reverse();
+        let trained = bpe(settings(256 + made(&merges).len()), &texts).unwrap();
+        prop_assert_eq!(strings(&trained.merges), lines);
+        prop_assert_eq!(&strings(&trained.tokens)[256..], made(&merges));
+    }
+
+    #[test]
+    fn wordpiece_merges_as_a_naive_one(
+        texts in prop::collection::vec("[abc]{1,9}( [abc]{1,4}){0,3}", 1..9),
+        wanted in 0..30_usize,
+        by_gain: bool,
+    ) {
+        let settings = |vocab_size| WordPieceSettings {
+            vocab_size,
+            special_tokens: Vec::new(),
+            by: if by_gain { Likelihood::Gain } else { Likelihood::Frequency },
+            ..WordPieceSettings::default()
+        };
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let words = count(WordPieceTrainer::new(settings(0)).unwrap().counter().unwrap(), &texts).unwrap();
+        let words = words_of(&words, |word| {
+            let mut letters = letters(word.trim_start_matches('▁'));
+            letters[0].insert(0, '▁');
+            letters
+        });
+        let mut alphabet: Vec<String> = words.iter().flat_map(|(word, _)| word.clone()).collect();
+        alphabet.sort_by_key(|letter| (!letter.starts_with('▁'), letter.clone()));
+        alphabet.dedup();
+        let merges = naive(&words, &alphabet, wanted, |(left, right), count, seen| {
+            let gain = count as f64 / (seen.totals[left] as f64 * seen.totals[right] as f64);
+            by_numbers((left, right), count, if by_gain { gain.to_bits() } else { count }, seen)
+        });
+        let trained = wordpiece(settings(alphabet.len() + made(&merges).len()), &texts).unwrap();
+        prop_assert_eq!(strings(&trained.tokens), [alphabet, made(&merges)].concat());
+    }
+
+    #[test]
+    fn spm_merges_as_a_naive_one(texts in prop::collection::vec("[abя]{0,9}( [ab]{1,4}){0,3}", 1..9), wanted in 0..30_usize) {
+        let settings = |vocab_size| SpmSettings {
+            vocab_size,
+            special_tokens: Vec::new(),
+            byte_fallback: false,
+            character_coverage: 1.0,
+            split_by_unicode_script: false,
+            allow_whitespace_only_pieces: false,
+            max_piece_length: 5,
+            min_frequency: 2,
+            ..SpmSettings::default()
+        };
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let Ok(words) = count(SpmTrainer::new(settings(0)).unwrap().counter(None).unwrap(), &texts) else { return Ok(()) };
+        let words = words_of(&words, letters);
+        let alphabet: HashSet<&String> = words.iter().flat_map(|(word, _)| word).collect();
+        let merges = naive(&words, &[], wanted, |(left, right), count, seen| {
+            let text = format!("{left}{right}");
+            let len = text.chars().count();
+            let is_allowed = count >= 2 && len <= 5 && !right.starts_with('▁') && !seen.numbers.contains_key(&text);
+            is_allowed.then_some((u64::MAX - count, len, text))
+        });
+        let trained = spm(settings(alphabet.len() + merges.len()), &texts).unwrap();
+        prop_assert_eq!(&strings(&trained.tokens)[..merges.len()], made(&merges));
+    }
+
+    #[test]
+    fn threads_and_memory_change_nothing(
+        texts in prop::collection::vec("[a-e ]{0,40}", 1..12),
+        // Less than the smallest table takes, and enough for all words.
+        memory in 6000..8000_usize,
+    ) {
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let counted = |threads, memory: Option<usize>| {
+            let trainer = SpmTrainer::new(SpmSettings { threads, ..SpmSettings::default() }).unwrap();
+            let mut counter = trainer.counter(None).unwrap();
+            if let Some(memory) = memory {
+                counter = counter.with_spill(memory, Cursor::new(Vec::new()));
+            }
+            for batch in texts.chunks(7) {
+                counter.push(batch, &mut go_on).unwrap();
+            }
+            counter.finish().map(sorted).ok()
+        };
+        let expected = counted(1, None);
+        prop_assert_eq!(counted(3, None), expected.clone());
+        prop_assert_eq!(counted(2, Some(memory)), expected);
+    }
+
+    #[test]
+    fn a_file_is_the_same_in_any_blocks(text in "([a-c ]{0,30}\r?\n){0,20}[a-c]{0,3}", cut in 1..200_usize) {
+        let trainer = SpmTrainer::new(SpmSettings::default()).unwrap();
+        let words = |len: usize| {
+            let mut counter = trainer.counter(None).unwrap();
+            let (mut from, mut to) = (0, 0);
+            loop {
+                to = text.len().min(to + len);
+                let is_last = to == text.len();
+                // Blocks smaller than a line are cut inside it.
+                let last_line = text[from..to].rfind('\n').is_some() || is_last;
+                if last_line {
+                    from += counter.push_file(&text[from..to], is_last, &mut go_on).unwrap();
+                }
+                if is_last && from == to {
+                    break;
+                }
+            }
+            counter.finish().map(sorted).ok()
+        };
+        let lines: Vec<&str> = text.lines().collect();
+        let expected = count(trainer.counter(None).unwrap(), &lines).map(sorted).ok();
+        prop_assert_eq!(words(cut), expected.clone());
+        prop_assert_eq!(words(text.len().max(1)), expected);
+    }
+}
+
+/// The note on BPE: a vocabulary starts with the characters of its corpus, and the most frequent pair is merged first.
+#[test]
+fn hello_world_merges_step_by_step() {
+    let corpus = ["Hello World!"];
+    let trainer = BpeTrainer::new(BpeSettings { pre: "gpt-2".into(), ..BpeSettings::default() }).unwrap();
+    let words = sorted(count(trainer.counter().unwrap(), &corpus).unwrap());
+    assert_eq!(words, [(" World".to_owned(), 1), ("!".to_owned(), 1), ("Hello".to_owned(), 1)]);
+
+    // Every pair occurs once, so the numbers of the symbols decide, left ones first: H, W, d, e, l, o, r, Ġ, He, ...
+    let settings = |num_merges: usize, min_frequency| BpeSettings {
+        vocab_size: 256 + num_merges,
+        pre: "gpt-2".into(),
+        min_frequency,
+        ..BpeSettings::default()
+    };
+    let steps = ["H e", "W o", "l d", "l l", "r ld", "Ġ Wo", "He ll", "ĠWo rld", "Hell o"];
+    for num_merges in 0..=steps.len() {
+        let trained = bpe(settings(num_merges, 1), &corpus).unwrap();
+        assert_eq!(strings(&trained.merges), steps[..num_merges]);
+        assert_eq!(trained.tokens.len(), 256 + num_merges);
+    }
+    let error = bpe(settings(10, 1), &corpus).unwrap_err();
+    assert!(matches!(error, TrainError::VocabTooLarge { size: 266, most: 265 }), "{error}");
+    let error = bpe(settings(1, 2), &corpus).unwrap_err();
+    assert!(matches!(error, TrainError::VocabTooLarge { size: 257, most: 256 }), "{error}");
+}
+
+/// The note on SentencePiece: two sentences, the counts of their pairs, and the pieces that come of them.
+#[test]
+fn the_quick_brown_fox_merges_step_by_step() {
+    let corpus = ["The quick brown fox jumps over the lazy dog.", "A quick brown dog jumps over the lazy fox."];
+    let settings = |vocab_size| SpmSettings { vocab_size, byte_fallback: false, ..SpmSettings::default() };
+    let trainer = SpmTrainer::new(settings(60)).unwrap();
+    let words = words_of(&count(trainer.counter(None).unwrap(), &corpus).unwrap(), letters);
+    assert_eq!(words.iter().map(|(_, count)| count).sum::<u64>(), 18);
+
+    let steps = naive(&words, &[], 27, |(left, right), count, seen| {
+        let text = format!("{left}{right}");
+        (!seen.numbers.contains_key(&text)).then_some((u64::MAX - count, text.chars().count(), text))
+    });
+    let steps: Vec<_> = steps.iter().map(|(left, right, count)| (left.as_str(), right.as_str(), *count)).collect();
+    assert_eq!(steps[..4], [("h", "e", 3), ("a", "z", 2), ("b", "r", 2), ("c", "k", 2)]);
+    assert_eq!(steps[24..], [("▁", "dog", 2), ("▁", "fox", 2), ("▁t", "he", 2)]);
+    let pieces: Vec<String> = steps.iter().map(|(left, right, _)| format!("{left}{right}")).collect();
+    let trained = spm(settings(60), &corpus).unwrap();
+    let tokens = strings(&trained.tokens);
+    assert_eq!(tokens[..3], ["<unk>", "<s>", "</s>"]);
+    assert_eq!(tokens[3..30], pieces);
+    assert_eq!(tokens[30..], letters("▁oeruh.abcdfgijklmnpqstvwxyzAT"));
+    assert_eq!((trained.scores[2], trained.scores[3], trained.scores[4], trained.scores[59]), (0.0, 0.0, -1.0, -56.0));
+}
+
+#[test]
+fn pieces_keep_to_the_rules_of_spm() {
+    let corpus = ["  ab12 ab12 あ漢ー あ漢ー яab яab é\u{301}é\u{301} a１b a１b"; 3];
+    let pieces = |settings: SpmSettings| {
+        let most = match spm(SpmSettings { vocab_size: 1000, ..settings.clone() }, &corpus) {
+            Err(TrainError::VocabTooLarge { most, .. }) => most,
+            other => panic!("{other:?}"),
+        };
+        strings(&spm(SpmSettings { vocab_size: most, ..settings }, &corpus).unwrap().tokens)
+    };
+    let has = |pieces: &[String], text: &str| pieces.iter().any(|piece| piece == text);
+    let usual = pieces(SpmSettings::default());
+    assert!(has(&usual, "▁ab") && has(&usual, "▁あ漢ー") && has(&usual, "▁▁") && has(&usual, "<0x00>"));
+    assert!(has(&usual, "é\u{301}é\u{301}") || has(&usual, "▁é\u{301}é\u{301}"));
+    assert!(!usual.iter().any(|piece| piece.ends_with("12") || piece.contains("яa") || piece.starts_with("▁▁a")));
+    let digits = pieces(SpmSettings { split_digits: false, ..SpmSettings::default() });
+    assert!(has(&digits, "12") && !has(&digits, "▁ab12") && !has(&digits, "a１"));
+    let numbers = pieces(SpmSettings { split_digits: false, split_by_number: false, ..SpmSettings::default() });
+    assert!(has(&numbers, "▁ab12") && has(&numbers, "▁a１b"));
+    let scripts = pieces(SpmSettings { split_by_unicode_script: false, ..SpmSettings::default() });
+    assert!(has(&scripts, "▁яab"));
+    let whole = pieces(SpmSettings { split_by_whitespace: false, byte_fallback: false, ..SpmSettings::default() });
+    assert!(!has(&whole, "<0x00>") && !whole.iter().any(|piece| piece.ends_with("b▁")));
+    assert!(whole.iter().any(|piece| piece.trim_start_matches('▁').contains('▁')));
+    let short = pieces(SpmSettings { max_piece_length: 2, ..SpmSettings::default() });
+    assert!(short.iter().all(|piece| piece.chars().count() <= 2 || piece.starts_with('<')));
+}
+
+#[test]
+fn rare_characters_are_not_covered() {
+    let corpus = ["aaaaaaaaab", "a▁a"];
+    let settings = SpmSettings { vocab_size: 3 + 4, byte_fallback: false, ..SpmSettings::default() };
+    let error = spm(SpmSettings { vocab_size: 5, ..settings.clone() }, &corpus).unwrap_err();
+    assert!(matches!(error, TrainError::VocabTooSmall { size: 5, special: 3, alphabet: 3 }), "{error}");
+    let trained = spm(SpmSettings { character_coverage: 0.7, ..settings }, &corpus).unwrap();
+    assert_eq!(strings(&trained.tokens)[3..], ["aa", "aaaa", "aaaaa", "a"]);
+}
+
+#[test]
+fn special_tokens_are_not_trained_on() {
+    let special = |kind| vec![SpecialToken { text: "<|x|>".into(), kind }];
+    let settings =
+        BpeSettings { vocab_size: 259, special_tokens: special(3), pre: "gpt-2".into(), ..Default::default() };
+    let corpus = ["ab<|x|>ab<|x|>cd<|x|>cd<|x|>cd"];
+    let trained = bpe(settings.clone(), &corpus).unwrap();
+    assert_eq!(strings(&trained.tokens)[256..], ["cd", "ab", "<|x|>"]);
+    assert_eq!(trained.types[255..], [1, 1, 1, 3]);
+    let trained = bpe(BpeSettings { special_first: true, ..settings.clone() }, &corpus).unwrap();
+    assert_eq!((strings(&trained.tokens)[0].as_str(), trained.types[0]), ("<|x|>", 3));
+    let error = bpe(BpeSettings { vocab_size: 256, ..settings.clone() }, &corpus).unwrap_err();
+    assert!(matches!(error, TrainError::VocabTooSmall { size: 256, special: 1, alphabet: 256 }), "{error}");
+    let like_a_byte = vec![SpecialToken { text: "a".into(), kind: 4 }];
+    let error = bpe(BpeSettings { special_tokens: like_a_byte, vocab_size: 257, ..settings }, &["xy"]).unwrap_err();
+    assert!(matches!(&error, TrainError::DuplicateToken { text, second: 256, .. } if text == "a"), "{error}");
+}
+
+#[test]
+fn whole_characters_are_made_from_their_bytes_first() {
+    let settings =
+        BpeSettings { vocab_size: 256 + 5, pre: "gpt-2".into(), whole_characters: true, ..BpeSettings::default() };
+    // ä is c3 a4, ö is c3 b6, 한 is ed 95 9c.
+    let trained = bpe(settings.clone(), &["ä한ö ä한"]).unwrap();
+    assert_eq!(strings(&trained.merges), ["Ã ¤", "Ã ¶", "í ķ", "íķ ľ", "Ã¤ íķľ"]);
+    let short = BpeSettings { max_token_length: 1, ..settings.clone() };
+    assert!(matches!(bpe(short, &["ä€ ä€"]), Err(TrainError::VocabTooLarge { .. })));
+    let small = BpeSettings { vocab_size: 256 + 3, ..settings };
+    let error = bpe(small, &["äö€"]).unwrap_err();
+    assert!(matches!(error, TrainError::VocabTooSmall { size: 259, special: 0, alphabet: 260 }), "{error}");
+}
+
+#[test]
+fn superbpe_merges_across_words_after_the_transition() {
+    let settings = BpeSettings {
+        vocab_size: 266,
+        pre: "superbpe".into(),
+        transition: Some((264, "gpt-2".into())),
+        ..BpeSettings::default()
+    };
+    let trained = bpe(settings, &["by the way by the way by the way 12"]).unwrap();
+    let merges = strings(&trained.merges);
+    assert_eq!(merges.len(), 10);
+    assert!(merges[..8].iter().all(|merge| !merge.trim_start_matches('Ġ').contains('Ġ')), "{merges:?}");
+    assert!(merges[8..].iter().any(|merge| merge.trim_start_matches('Ġ').contains('Ġ')), "{merges:?}");
+}
+
+#[test]
+fn settings_are_checked() {
+    let named = |error: TrainError| match error {
+        TrainError::Setting { name, .. } => name,
+        other => panic!("{other}"),
+    };
+    let bpe = |change: fn(&mut BpeSettings)| {
+        let mut settings = BpeSettings::default();
+        change(&mut settings);
+        BpeTrainer::new(settings).map(drop).unwrap_err()
+    };
+    assert_eq!(named(bpe(|settings| settings.pre = "gemma4".into())), "pre");
+    assert_eq!(named(bpe(|settings| settings.max_token_length = 0)), "max_token_length");
+    assert_eq!(named(bpe(|settings| settings.transition = Some((7, "gpt-2".into())))), "transition");
+    let error = bpe(|settings| settings.pre = "gpt-3".into());
+    assert!(matches!(&error, TrainError::UnknownPreTokenizer { nearest, .. } if nearest[0] == "gpt-2"), "{error}");
+    let token = |text: &str| SpecialToken { text: text.into(), kind: 3 };
+    let special = |tokens: &[&str]| {
+        let special_tokens = tokens.iter().map(|text| token(text)).collect();
+        SpmTrainer::new(SpmSettings { special_tokens, ..SpmSettings::default() }).map(drop).unwrap_err()
+    };
+    assert_eq!(named(special(&[""])), "special_tokens");
+    for (tokens, id) in [(&["<s>", "<s>"], 0), (&["<s>", "<0x0A>"], 1)] {
+        assert!(matches!(special(tokens), TrainError::DuplicateToken { first, .. } if first == id));
+    }
+    for coverage in [0.0, f32::NAN, 1.5] {
+        let settings = SpmSettings { character_coverage: coverage, ..SpmSettings::default() };
+        assert_eq!(named(SpmTrainer::new(settings).map(drop).unwrap_err()), "character_coverage");
+    }
+    for corpus in [&[][..], &[""], &["\0"]] {
+        let error = spm(SpmSettings { add_dummy_prefix: false, ..SpmSettings::default() }, corpus).unwrap_err();
+        assert!(matches!(error, TrainError::EmptyCorpus), "{error}");
+    }
+    assert!(matches!(wordpiece(WordPieceSettings::default(), &[" \n"]), Err(TrainError::EmptyCorpus)));
+    let error = wordpiece(WordPieceSettings { vocab_size: 6, ..WordPieceSettings::default() }, &["ab"]).unwrap_err();
+    assert!(matches!(error, TrainError::VocabTooSmall { size: 6, special: 5, alphabet: 2 }), "{error}");
+}
+
+#[test]
+fn training_stops_when_told() {
+    let texts: Vec<String> = (0..5000).map(|number| format!("{number} {}", number * 7919)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let trainer =
+        BpeTrainer::new(BpeSettings { vocab_size: 400, pre: "gpt-2".into(), ..BpeSettings::default() }).unwrap();
+    let words = count(trainer.counter().unwrap(), &texts).unwrap();
+    let mut calls = 0;
+    let mut stop = |phase: Phase, done: u64, total: u64| {
+        assert_eq!((phase.name(), done, total), ("merging", calls, 144));
+        calls += 1;
+        if calls == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    assert!(matches!(trainer.train(&words, None, &mut stop), Err(TrainError::Stopped)));
+    assert_eq!(calls, 3);
+    let mut counter = trainer.counter().unwrap();
+    let stopped = counter.push(&texts, &mut |_, _, _| ControlFlow::Break(()));
+    assert!(matches!(stopped, Err(TrainError::Stopped)));
+    let interrupted = interruptible(|| true, || trainer.train(&words, None, &mut go_on).map(drop).unwrap());
+    assert_eq!(interrupted, Err(Interrupted));
+}

@@ -1,0 +1,141 @@
+//! The lattice of one segment: every way to write it as pieces, and three questions about them.
+//!
+//! 1. How often is each piece expected, and how likely is the segment? Forward sums in log space give, at each place,
+//!    the probability of the text before it; going back, each edge takes its share of the visits to its end. The shares
+//!    are ratios of forward sums, so a backward pass over sums is not needed.
+//! 2. Which way is the most likely one (Viterbi)?
+//! 3. Which one is, without a given edge?
+//!
+//! Source: Kudo, "Subword Regularization" (2018); sentencepiece's `Lattice` (unigram_model.cc).
+//! Complexity: O(n L) time and space for n characters and pieces of at most L characters.
+
+use ggtok_core::unicode::utf8;
+
+use super::math::{exp, ln};
+use super::pieces::Pieces;
+
+/// A character without a piece is an edge too, and this stands for the piece.
+pub(super) const UNKNOWN: u32 = u32::MAX;
+
+/// One piece at one place.
+#[derive(Debug, Clone, Copy)]
+struct Edge {
+    start: u32,
+    end: u32,
+    /// The piece, or [`UNKNOWN`].
+    piece: u32,
+    score: f64,
+}
+
+/// The lattice of one segment, with memory that the next one reuses.
+#[derive(Debug, Default)]
+pub(super) struct Lattice {
+    /// In order of their starts.
+    edges: Vec<Edge>,
+    /// For each place the logarithm of the sum over all ways there, as a maximum and a sum of exponentials.
+    forward: Vec<(f64, f64)>,
+    /// For each place the probability that a way leads through it.
+    visits: Vec<f64>,
+    /// For each place the highest score of a way there, and its last edge.
+    best: Vec<(f64, u32)>,
+}
+
+impl Lattice {
+    /// Puts all pieces in `text`, which is valid UTF-8, into the lattice.
+    pub(super) fn fill(&mut self, pieces: &Pieces<'_>, text: &[u8]) {
+        self.edges.clear();
+        let mut start = 0;
+        while start < text.len() {
+            let character = utf8::sequence_len(text[start]);
+            let mut is_known = false;
+            for (len, piece) in pieces.starting(&text[start..]) {
+                let score = pieces.score(piece);
+                if score > f64::NEG_INFINITY {
+                    is_known |= len == character;
+                    self.edges.push(Edge { start: start as u32, end: (start + len) as u32, piece, score });
+                }
+            }
+            if !is_known {
+                let (end, score) = ((start + character) as u32, pieces.unknown_score());
+                self.edges.push(Edge { start: start as u32, end, piece: UNKNOWN, score });
+            }
+            start += character;
+        }
+        let places = text.len() + 1;
+        self.forward.clear();
+        self.forward.resize(places, (f64::NEG_INFINITY, 0.0));
+        self.visits.clear();
+        self.visits.resize(places, 0.0);
+        self.best.clear();
+        self.best.resize(places, (f64::NEG_INFINITY, 0));
+    }
+
+    /// The logarithm of the segment's probability. Passes each edge's piece and probability to `expect`.
+    pub(super) fn marginals(&mut self, mut expect: impl FnMut(u32, f64)) -> f64 {
+        let Self { edges, forward, visits, .. } = self;
+        forward[0] = (0.0, 1.0);
+        for edge in edges.iter() {
+            let start = settle(&mut forward[edge.start as usize]);
+            let log = start + edge.score;
+            let (highest, sum) = &mut forward[edge.end as usize];
+            if log <= *highest {
+                *sum += exp(log - *highest);
+            } else {
+                *sum = *sum * exp(*highest - log) + 1.0;
+                *highest = log;
+            }
+        }
+
+        let whole = forward.last_mut().map_or(0.0, settle);
+        if let Some(last) = visits.last_mut() {
+            *last = 1.0;
+        }
+        for edge in edges.iter().rev() {
+            let share = exp(forward[edge.start as usize].0 + edge.score - forward[edge.end as usize].0);
+            let visits_of_edge = visits[edge.end as usize] * share;
+            visits[edge.start as usize] += visits_of_edge;
+            if edge.piece != UNKNOWN {
+                expect(edge.piece, visits_of_edge);
+            }
+        }
+        whole
+    }
+
+    /// The score of the best way, which [`Lattice::best_way`] then lists. Without the edge from start to end of the
+    /// whole segment if `is_split`: minus infinity where no other way is left.
+    pub(super) fn search(&mut self, is_split: bool) -> f64 {
+        let Self { edges, best, .. } = self;
+        let len = best.len() as u32 - 1;
+        best.fill((f64::NEG_INFINITY, 0));
+        best[0].0 = 0.0;
+        for (index, edge) in edges.iter().enumerate() {
+            if is_split && edge.start == 0 && edge.end == len {
+                continue;
+            }
+            let score = best[edge.start as usize].0 + edge.score;
+            if score > best[edge.end as usize].0 {
+                best[edge.end as usize] = (score, index as u32);
+            }
+        }
+        best[len as usize].0
+    }
+
+    /// The pieces of the best way, last to first, after a [`Lattice::search`] that found one.
+    pub(super) fn best_way(&self) -> impl Iterator<Item = u32> {
+        let mut place = self.best.len() - 1;
+        std::iter::from_fn(move || {
+            let edge = (place > 0).then(|| &self.edges[self.best[place].1 as usize])?;
+            place = edge.start as usize;
+            Some(edge.piece)
+        })
+    }
+}
+
+/// Turns maximum and sum into the logarithm of the whole sum.
+fn settle((highest, sum): &mut (f64, f64)) -> f64 {
+    if *sum != 1.0 {
+        *highest += ln(*sum);
+        *sum = 1.0;
+    }
+    *highest
+}

@@ -1,0 +1,101 @@
+//! The pieces of a Unigram model while it is trained: where their texts are, their scores, and a trie to find them.
+
+use ggtok_core::trie::DoubleArray;
+
+use super::lattice::Lattice;
+use super::segments::Segments;
+use crate::TrainError;
+
+/// How much lower than any piece a character without a piece scores.
+const UNKNOWN_PENALTY: f64 = 10.0;
+
+/// A piece: a stretch of the segments' text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub start: u32,
+    pub len: u32,
+}
+
+/// Pieces with their scores.
+#[derive(Debug)]
+pub(super) struct Pieces<'a> {
+    segments: &'a Segments,
+    /// In the order of their texts.
+    pieces: Vec<Piece>,
+    /// For each piece the logarithm of its probability; minus infinity for a piece that is out of use.
+    scores: Vec<f64>,
+    unknown_score: f64,
+    trie: DoubleArray,
+}
+
+impl<'a> Pieces<'a> {
+    /// Pieces in the order of their texts.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::TooLarge`]: a trie cannot hold them.
+    pub(super) fn new(segments: &'a Segments, pieces: Vec<Piece>, scores: Vec<f64>) -> Result<Self, TrainError> {
+        let texts = pieces.iter().map(|&piece| segments.piece(piece));
+        let trie = DoubleArray::build(texts.zip(0..)).map_err(|_| TrainError::TooLarge { symbols: pieces.len() })?;
+        let mut pieces = Self { segments, pieces, scores: Vec::new(), unknown_score: 0.0, trie };
+        pieces.set_scores(scores);
+        Ok(pieces)
+    }
+
+    /// Gives each piece a score.
+    pub(super) fn set_scores(&mut self, scores: Vec<f64>) {
+        self.scores = scores;
+        self.unknown_score = self.lowest_score() - UNKNOWN_PENALTY;
+    }
+
+    /// Only those pieces for which `keeps` holds, with their scores.
+    pub(super) fn retain(self, keeps: &[bool]) -> Result<Self, TrainError> {
+        let kept = |index: &usize| keeps[*index];
+        let pieces = (0..self.pieces.len()).filter(kept).map(|index| self.pieces[index]).collect();
+        let scores = (0..self.pieces.len()).filter(kept).map(|index| self.scores[index]).collect();
+        Self::new(self.segments, pieces, scores)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// The number of pieces in use.
+    pub(super) fn num_live(&self) -> usize {
+        self.scores.iter().filter(|&&score| score > f64::NEG_INFINITY).count()
+    }
+
+    pub(super) fn text(&self, piece: u32) -> &'a [u8] {
+        self.segments.piece(self.pieces[piece as usize])
+    }
+
+    #[inline(always)]
+    pub(super) fn score(&self, piece: u32) -> f64 {
+        self.scores[piece as usize]
+    }
+
+    pub(super) fn unknown_score(&self) -> f64 {
+        self.unknown_score
+    }
+
+    /// The lowest score of a piece in use.
+    pub(super) fn lowest_score(&self) -> f64 {
+        let live = self.scores.iter().copied().filter(|&score| score > f64::NEG_INFINITY);
+        live.reduce(f64::min).unwrap_or(0.0)
+    }
+
+    /// Length and number of each piece that `text` starts with, shortest first.
+    #[inline(always)]
+    pub(super) fn starting<'b>(&'b self, text: &'b [u8]) -> impl Iterator<Item = (usize, u32)> + 'b {
+        self.trie.common_prefix_matches(text)
+    }
+
+    /// Fills the lattice of a piece's own text, and says by how much the piece scores more than the best other way;
+    /// `None` where there is no other way without an unknown character.
+    pub(super) fn lead(&self, piece: u32, lattice: &mut Lattice) -> Option<f64> {
+        lattice.fill(self, self.text(piece));
+        let other = lattice.search(true);
+        let is_known = other > f64::NEG_INFINITY && lattice.best_way().all(|piece| piece != super::lattice::UNKNOWN);
+        is_known.then(|| self.score(piece) - other)
+    }
+}

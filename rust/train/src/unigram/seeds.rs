@@ -1,0 +1,196 @@
+//! The first pieces: all characters, and the stretches of text that are long and frequent.
+//!
+//! The starts of all stretches are sorted by what follows them: a suffix array of the segments. Stretches that always
+//! go on in the same way are never more useful than what they go on to, so only the longest of them counts: those where
+//! the text branches, or a segment or a piece must end. They are the inner nodes and the leaves of the suffix tree,
+//! which one pass over neighbours in the array lists with their counts. The best by count times length are kept.
+//!
+//! No piece is longer than some 16 characters, so suffixes are sorted only that far, which makes a comparison short
+//! whatever the text. They are sorted in groups by their first two bytes: each group fits a cache, groups go to several
+//! threads, and no more than one group per thread is in memory.
+//!
+//! Source: Abouelhoda et al., "Replacing suffix trees with enhanced suffix arrays" (2004); sentencepiece's
+//! `MakeSeedSentencePieces` (unigram_model_trainer.cc).
+//!
+//! Differences:
+//! 1. A word counts here with its number of occurrences instead of being written so often; sentencepiece sorts the
+//!    whole corpus.
+//! 2. Stretches are found too if the character after them is always the same one and no piece may have it there, such
+//!    as the space after a word. There, the longest stretch includes that character, is no piece, and is lost.
+//! 3. Text branches between characters. There, it branches between bytes, so a stretch is lost if the characters after
+//!    it all start with the same byte, as those of most scripts other than Latin do.
+//! 4. Stretches are cut off at the length of the longest piece. There, those that go on in the same way beyond it are
+//!    lost.
+//!
+//! Complexity: O(n log n) comparisons of at most L bytes for n characters and pieces of at most L bytes.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use ggtok_core::internals::interrupt::{self, Ticker};
+use ggtok_core::unicode::utf8;
+
+use super::pieces::{Piece, Pieces};
+use super::segments::Segments;
+use super::{UnigramSettings, work};
+use crate::TrainError;
+
+/// Suffixes in a group, at least; a group has all suffixes that share their first two bytes.
+const GROUP: usize = 1 << 18;
+
+/// A suffix of a segment.
+#[derive(Debug, Clone, Copy)]
+struct Suffix {
+    /// Its first eight bytes, the first one highest, padded with zeros.
+    head: u64,
+    start: u32,
+    /// Its length, no more than that of the longest piece.
+    len: u32,
+    segment: u32,
+}
+
+/// A piece and its count times its length.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    piece: Piece,
+    weight: u64,
+}
+
+/// The first model.
+pub(super) fn seeds<'a>(segments: &'a Segments, settings: &UnigramSettings) -> Result<Pieces<'a>, TrainError> {
+    let (max_len, len) = (settings.spm.max_piece_length, settings.seed_size);
+    let groups = groups(segments, max_len);
+    let in_groups = work(settings.spm.threads, groups.len(), Vec::new, |found, index| {
+        found.extend(candidates(segments, groups[index].clone(), max_len));
+        keep_best(segments, found, len);
+    });
+    let mut seeds: Vec<Candidate> = in_groups.concat();
+    keep_best(segments, &mut seeds, len);
+    seeds.extend(characters(segments));
+    interrupt::sort_unstable_by(&mut seeds, |a, b| segments.piece(a.piece).cmp(segments.piece(b.piece)));
+
+    let total: f64 = seeds.iter().map(|seed| seed.weight as f64).sum();
+    let scores = seeds.iter().map(|seed| super::math::ln(seed.weight as f64 / total)).collect();
+    Pieces::new(segments, seeds.iter().map(|seed| seed.piece).collect(), scores)
+}
+
+/// Keeps the `len` candidates of the highest weights; ties go to the longer text, then to the first in their order.
+fn keep_best(segments: &Segments, candidates: &mut Vec<Candidate>, len: usize) {
+    if candidates.len() > len {
+        let key = |seed: &Candidate| (Reverse((seed.weight, seed.piece.len)), segments.piece(seed.piece));
+        let mut ticker = Ticker::default();
+        candidates.select_nth_unstable_by(len, |a, b| {
+            ticker.tick();
+            key(a).cmp(&key(b))
+        });
+        candidates.truncate(len);
+    }
+}
+
+/// Every character that occurs in a segment.
+fn characters(segments: &Segments) -> Vec<Candidate> {
+    let (mut found, mut ticker) = (vec![None; char::MAX as usize + 1], Ticker::default());
+    for index in 0..segments.len() {
+        let (text, count) = segments.get(index);
+        let mut at = 0;
+        while let Some((character, len)) = utf8::decode(text, at) {
+            ticker.tick();
+            let piece = Piece { start: segments.start(index) + at as u32, len: len as u32 };
+            found[character as usize].get_or_insert(Candidate { piece, weight: 0 }).weight += count;
+            at += len;
+        }
+    }
+    found.into_iter().flatten().collect()
+}
+
+/// Calls `visit` for each suffix of at least two characters with its first two bytes.
+fn each_suffix(segments: &Segments, max_len: usize, mut visit: impl FnMut(u16, &[u8], u32, usize)) {
+    if max_len < 2 {
+        return;
+    }
+    let (mut ends, mut ticker) = (Vec::new(), Ticker::default());
+    for index in 0..segments.len() {
+        let (text, _) = segments.get(index);
+        ends.clear();
+        ends.extend((0..=text.len()).filter(|&at| text.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)));
+        for (number, &start) in ends.iter().enumerate().take(ends.len().saturating_sub(2)) {
+            ticker.tick();
+            let suffix = &text[start..ends[(number.saturating_add(max_len)).min(ends.len() - 1)]];
+            visit(u16::from_be_bytes([suffix[0], suffix[1]]), suffix, segments.start(index) + start as u32, index);
+        }
+    }
+}
+
+/// Groups of suffixes, as ranges of their first two bytes.
+fn groups(segments: &Segments, max_len: usize) -> Vec<Range<u32>> {
+    let mut sizes = vec![0; 1 << 16];
+    each_suffix(segments, max_len, |prefix, _, _, _| sizes[usize::from(prefix)] += 1);
+    let (mut groups, mut start, mut size) = (Vec::new(), 0, 0);
+    for (prefix, &more) in (0..).zip(&sizes) {
+        size += more;
+        if size >= GROUP || prefix == u32::from(u16::MAX) && size > 0 {
+            groups.push(start..prefix + 1);
+            (start, size) = (prefix + 1, 0);
+        }
+    }
+    groups
+}
+
+/// All candidates that start with the given pairs of bytes.
+fn candidates(segments: &Segments, prefixes: Range<u32>, max_len: usize) -> Vec<Candidate> {
+    let mut suffixes = Vec::new();
+    each_suffix(segments, max_len, |prefix, suffix, start, segment| {
+        if prefixes.contains(&prefix.into()) {
+            let mut head = [0; 8];
+            let len = suffix.len().min(8);
+            head[..len].copy_from_slice(&suffix[..len]);
+            let (head, len) = (u64::from_be_bytes(head), suffix.len() as u32);
+            suffixes.push(Suffix { head, start, len, segment: segment as u32 });
+        }
+    });
+    let text = |suffix: &Suffix| segments.piece(Piece { start: suffix.start, len: suffix.len });
+    interrupt::sort_unstable_by(&mut suffixes, |a, b| {
+        a.head.cmp(&b.head).then_with(|| text(a).cmp(text(b))).then(a.start.cmp(&b.start))
+    });
+
+    let (mut found, mut ticker) = (Vec::new(), Ticker::default());
+    // A stretch of `len` bytes with its count, where shorter ones of `parent` bytes branch.
+    let mut add = |suffix: &Suffix, len: usize, parent: usize, count: u64| {
+        let len = segments.longest_piece(&text(suffix)[..len]);
+        let piece = Piece { start: suffix.start, len: len as u32 };
+        let num_characters = segments.piece(piece).iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u64;
+        if len > parent && count >= 2 && num_characters >= 2 {
+            found.push(Candidate { piece, weight: count.saturating_mul(num_characters) });
+        }
+    };
+    // The stretches that the last suffix starts with and that others share, shortest first: lengths and counts.
+    let mut open: Vec<(usize, u64)> = Vec::new();
+    let mut shared_before = 0;
+    for (index, suffix) in suffixes.iter().enumerate() {
+        ticker.tick();
+        let shared_after = suffixes.get(index + 1).map_or(0, |next| common_characters(text(suffix), text(next)));
+        let mut count = segments.get(suffix.segment as usize).1;
+        add(suffix, text(suffix).len(), shared_before.max(shared_after), count);
+        while let Some(&(len, before)) = open.last().filter(|(len, _)| *len > shared_after) {
+            open.pop();
+            count += before;
+            add(suffix, len, open.last().map_or(0, |(len, _)| *len).max(shared_after), count);
+        }
+        match open.last_mut() {
+            Some((len, before)) if *len == shared_after => *before += count,
+            _ if shared_after > 0 => open.push((shared_after, count)),
+            _ => {}
+        }
+        shared_before = shared_after;
+    }
+    found
+}
+
+/// The length of the characters that both texts start with.
+fn common_characters(a: &[u8], b: &[u8]) -> usize {
+    let mut len = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    while a.get(len).is_some_and(|byte| byte & 0xC0 == 0x80) {
+        len -= 1;
+    }
+    len
+}

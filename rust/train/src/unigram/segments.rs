@@ -1,0 +1,197 @@
+//! The corpus as the trainer sees it: words, cut into segments that no piece can span, each distinct one once.
+//!
+//! Segments of a word are independent of each other: the probability of the word is their product. There are fewer
+//! different segments than words, because punctuation and digits come apart, and every stretch of one that is short
+//! enough may be a piece. So rules about pieces are checked here once and not in the lattices.
+//!
+//! A character that the coverage leaves out is in no segment. It is one unknown token in every segmentation, so it
+//! changes nothing for the others.
+//!
+//! Source: sentencepiece's `IsValidSentencePiece` and `LoadSentences` (trainer_interface.cc).
+//! Differences:
+//! 1. A combining mark belongs to the script of the character before it, also at the start of a piece.
+//! 2. No piece spans the cuts in segments of more than 4 KiB; sentencepiece skips lines as long as that.
+//!
+//! Complexity: O(n log n) for n bytes of different words.
+
+use ggtok_core::internals::interrupt::{self, Ticker};
+use ggtok_core::internals::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT};
+
+use super::pieces::Piece;
+use crate::scripts::{Script, is_digit, script};
+use crate::spm::{SpmSettings, text};
+use crate::{TrainError, Words};
+
+/// A segment of more bytes is cut, so that its lattice stays small.
+const MAX_LEN: usize = 1 << 12;
+
+/// Segments with their counts.
+#[derive(Debug)]
+pub(super) struct Segments {
+    /// All segments, one after the other, in order.
+    text: Vec<u8>,
+    /// For each segment its start, and the end of the last one.
+    starts: Vec<u32>,
+    counts: Vec<u64>,
+    /// How many characters all occurrences have.
+    pub(super) num_characters: u64,
+    splits_at_spaces: bool,
+    has_runs_of_spaces: bool,
+}
+
+impl Segments {
+    /// Cuts words into segments of characters of the alphabet.
+    ///
+    /// # Errors
+    /// [`TrainError::TooLarge`]: the different segments together have 2³² bytes or more.
+    pub(super) fn new(words: &Words, alphabet: &[char], settings: &SpmSettings) -> Result<Self, TrainError> {
+        let mut is_known = vec![false; char::MAX as usize + 1];
+        for &character in alphabet {
+            is_known[character as usize] = true;
+        }
+
+        let mut all: Vec<(&[u8], u64)> = Vec::new();
+        let mut ticker = Ticker::default();
+        for (word, count) in words.iter() {
+            ticker.tick();
+            let mut start = 0;
+            let mut before = Class::Barrier;
+            let word = text(word);
+            for (at, character) in word.char_indices() {
+                let class = match is_known[character as usize] {
+                    true => Class::of(character, before, settings),
+                    false => Class::Barrier,
+                };
+                if before.parts_from(class, settings) || at - start >= MAX_LEN {
+                    if start < at {
+                        all.push((&word.as_bytes()[start..at], count));
+                    }
+                    start = at;
+                }
+                if class == Class::Barrier {
+                    start = at + character.len_utf8();
+                }
+                before = class;
+            }
+            if start < word.len() {
+                all.push((&word.as_bytes()[start..], count));
+            }
+        }
+        interrupt::sort_unstable_by(&mut all, |a, b| a.0.cmp(b.0));
+
+        let (mut text, mut starts, mut counts, mut num_characters) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        for alike in all.chunk_by(|a, b| a.0 == b.0) {
+            ticker.tick();
+            starts.push(text.len() as u32);
+            text.extend_from_slice(alike[0].0);
+            let count = alike.iter().map(|(_, count)| count).sum();
+            counts.push(count);
+            num_characters += count * alike[0].0.iter().filter(|&&byte| byte & 0xC0 != 0x80).count() as u64;
+        }
+        starts.push(u32::try_from(text.len()).map_err(|_| TrainError::TooLarge { symbols: text.len() })?);
+        Ok(Self {
+            text,
+            starts,
+            counts,
+            num_characters,
+            splits_at_spaces: settings.split_by_whitespace,
+            has_runs_of_spaces: settings.allow_whitespace_only_pieces,
+        })
+    }
+
+    /// The number of different segments.
+    pub(super) fn len(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// The text and the count of a segment.
+    pub(super) fn get(&self, index: usize) -> (&[u8], u64) {
+        (&self.text[self.starts[index] as usize..self.starts[index + 1] as usize], self.counts[index])
+    }
+
+    /// Where a segment starts in the text of all.
+    pub(super) fn start(&self, index: usize) -> u32 {
+        self.starts[index]
+    }
+
+    /// The text of a piece.
+    #[inline(always)]
+    pub(super) fn piece(&self, piece: Piece) -> &[u8] {
+        &self.text[piece.start as usize..][..piece.len as usize]
+    }
+
+    /// The length of the longest piece that a stretch of a segment starts with.
+    pub(super) fn longest_piece(&self, stretch: &[u8]) -> usize {
+        let mut len = stretch.len();
+        let space = ESCAPED_SPACE.len();
+        let leading = stretch.chunks(space).take_while(|chunk| *chunk == ESCAPED_SPACE).count() * space;
+        if leading <= space && !stretch[space.min(len)..].ends_with(ESCAPED_SPACE) {
+            return len;
+        }
+        if self.has_runs_of_spaces && (self.splits_at_spaces || leading == len) {
+            return leading;
+        }
+        while len > space && stretch[..len].ends_with(ESCAPED_SPACE) {
+            len -= space;
+        }
+        len
+    }
+
+    /// Cuts the segments into runs of about `len` bytes, as ranges of their numbers.
+    pub(super) fn runs(&self, len: u32) -> Vec<std::ops::Range<usize>> {
+        let mut runs = Vec::new();
+        let mut start = 0;
+        for end in 1..=self.len() {
+            if self.starts[end] - self.starts[start] >= len || end == self.len() {
+                runs.push(start..end);
+                start = end;
+            }
+        }
+        runs
+    }
+}
+
+/// What decides whether a piece may go on from one character to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// Where nothing goes on: the start of a word, and characters that are not in the alphabet.
+    Barrier,
+    Space,
+    /// A digit that stays alone.
+    Digit,
+    /// A character that goes with all others.
+    Any,
+    Script(Script),
+}
+
+impl Class {
+    /// The class of a character after one of class `before`.
+    fn of(character: char, before: Self, settings: &SpmSettings) -> Self {
+        if character as u32 == ESCAPED_SPACE_CODE_POINT {
+            return Self::Space;
+        }
+        let is_digit = is_digit(character);
+        if is_digit && settings.split_digits {
+            return Self::Digit;
+        }
+        if !settings.split_by_unicode_script || is_digit && !settings.split_by_number {
+            return Self::Any;
+        }
+        match (script(character), before) {
+            (Some(script), _) => Self::Script(script),
+            (None, Self::Script(_)) => before,
+            (None, _) => Self::Any,
+        }
+    }
+
+    /// Whether no piece goes on from this class to `next`.
+    fn parts_from(self, next: Self, settings: &SpmSettings) -> bool {
+        match (self, next) {
+            (Self::Barrier | Self::Digit, _) | (_, Self::Barrier | Self::Digit) => true,
+            (Self::Space, Self::Space) => settings.split_by_whitespace && !settings.allow_whitespace_only_pieces,
+            (_, Self::Space) => settings.split_by_whitespace,
+            (Self::Script(script), Self::Script(next)) => script != next,
+            _ => false,
+        }
+    }
+}

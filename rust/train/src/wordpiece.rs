@@ -1,0 +1,195 @@
+//! WordPiece training: letters are symbols, and a letter that starts a word is a different symbol from the same
+//! letter inside one; pairs become symbols by likelihood or by frequency.
+//!
+//! By likelihood the pair is merged whose merge makes the words most likely if symbols are drawn independently: the one
+//! with the highest count(ab) / (count(a) · count(b)). That prefers rare letters that are always together, so it needs
+//! a minimal frequency. By frequency it is the most frequent pair, as huggingface/tokenizers does. Ties go to the pair
+//! with the smaller left symbol, then the smaller right one; letters are numbered at the start of words first, then
+//! inside them, in the order of their code points.
+//!
+//! Tokens are spelled as llama.cpp has them: `▁` starts words, other tokens have no `##`. Letters that occur only inside
+//! words, and words of one character such as punctuation, are tokens in the form in which they occur.
+//!
+//! Source: Schuster & Nakajima 2012 (likelihood); huggingface/tokenizers `src/models/wordpiece/trainer.rs` (frequency).
+//! For time see [`merges`]; by likelihood each merge also visits all pairs of its two symbols.
+//!
+//! [`merges`]: super::merges
+
+use std::collections::BTreeSet;
+
+use ggtok_core::Settings;
+use ggtok_core::internals::WordPieceNormalizer;
+use ggtok_core::internals::interrupt::Ticker;
+use ggtok_core::internals::spelling::ESCAPED_SPACE;
+
+use super::merges::{Cells, Merger, Rules};
+use super::split::{Kind, Split};
+use super::symbols::{Symbol, Symbols};
+use super::words::{WordCounter, Words};
+use super::{NORMAL, Progress, SpecialToken, TrainError, Trained, check_special};
+
+/// How to train WordPiece.
+#[derive(Debug, Clone)]
+pub struct WordPieceSettings {
+    /// How many tokens, special ones included.
+    pub vocab_size: usize,
+    /// Special tokens; they get the first ids.
+    pub special_tokens: Vec<SpecialToken>,
+    /// By what pairs are chosen.
+    pub by: Likelihood,
+    /// How often a pair must occur to be merged.
+    pub min_frequency: u64,
+    /// The length of the longest token in characters, without `▁`.
+    pub max_token_length: usize,
+    /// Whether letters become lowercase, as the encoder will do it.
+    pub lowercase: bool,
+    /// Whether accents are dropped.
+    pub strip_accents: bool,
+    /// How many threads count.
+    pub threads: usize,
+}
+
+/// What pairs of a WordPiece vocabulary are chosen by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Likelihood {
+    /// How often the pair occurs.
+    Frequency,
+    /// That, divided by how often each of its symbols does.
+    Gain,
+}
+
+impl Default for WordPieceSettings {
+    fn default() -> Self {
+        let special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
+        Self {
+            vocab_size: 30_522,
+            special_tokens: special.map(|text| SpecialToken { text: text.to_owned(), kind: super::CONTROL }).to_vec(),
+            by: Likelihood::Frequency,
+            min_frequency: 2,
+            max_token_length: usize::MAX,
+            lowercase: true,
+            strip_accents: true,
+            threads: 1,
+        }
+    }
+}
+
+/// Trains WordPiece.
+#[derive(Debug)]
+pub struct WordPieceTrainer {
+    settings: WordPieceSettings,
+}
+
+/// Pairs by frequency, or by gain where `BY_GAIN`.
+struct Pairs<const BY_GAIN: bool> {
+    max_len: usize,
+}
+
+impl<const BY_GAIN: bool> Rules for Pairs<BY_GAIN> {
+    const BY_TEXT: bool = true;
+    const BY_PARTS: bool = BY_GAIN;
+
+    fn allows(&self, symbols: &Symbols, left: Symbol, right: Symbol) -> bool {
+        symbols.cells(left) + symbols.cells(right) <= self.max_len
+    }
+
+    /// Positive floats are ordered as their bits are.
+    fn priority(&self, count: u64, [left, right]: [u64; 2]) -> u64 {
+        match BY_GAIN {
+            true if left == 0 || right == 0 => 0,
+            true => (count as f64 / (left as f64 * right as f64)).to_bits(),
+            false => count,
+        }
+    }
+}
+
+impl WordPieceTrainer {
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// - [`TrainError::VocabTooSmall`]: the special tokens need more tokens.
+    /// - [`TrainError::DuplicateToken`], [`TrainError::Setting`]: two special tokens are equal, or one is empty.
+    pub fn new(settings: WordPieceSettings) -> Result<Self, TrainError> {
+        check_special(&settings.special_tokens)?;
+        let (size, special) = (settings.vocab_size, settings.special_tokens.len());
+        if size < special {
+            Err(TrainError::VocabTooSmall { size, special, alphabet: 0 })
+        } else {
+            Ok(Self { settings })
+        }
+    }
+
+    /// Counts the words of the corpus.
+    ///
+    /// # Errors
+    /// [`TrainError::TooLarge`]: there are too many special tokens.
+    pub fn counter<'a>(&self) -> Result<WordCounter<'a>, TrainError> {
+        let WordPieceSettings { lowercase, strip_accents, .. } = self.settings;
+        let mut normalizer = WordPieceNormalizer::new(&Settings { lowercase, strip_accents, ..Settings::default() });
+        normalizer.fill(|_| None);
+        let special: Vec<&[u8]> = self.settings.special_tokens.iter().map(|token| token.text.as_bytes()).collect();
+        Ok(WordCounter::new(Split::new(Kind::WordPiece(normalizer), &special)?, self.settings.threads))
+    }
+
+    /// Trains on counted words.
+    ///
+    /// # Errors
+    /// - [`TrainError::VocabTooSmall`]: special tokens and letters need more tokens.
+    /// - [`TrainError::VocabTooLarge`]: the words have too few pairs that occur often enough.
+    /// - [`TrainError::DuplicateToken`]: a special token is spelled like another token.
+    /// - [`TrainError::TooLarge`]: the words have more than 2³² letters.
+    /// - [`TrainError::Stopped`]: `progress` said so.
+    pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained, TrainError> {
+        match self.settings.by {
+            Likelihood::Frequency => self.train_by::<false>(words, progress),
+            Likelihood::Gain => self.train_by::<true>(words, progress),
+        }
+    }
+
+    fn train_by<const BY_GAIN: bool>(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained, TrainError> {
+        // In byte order, which is that of code points. What starts words is before what does not.
+        let (mut alphabet, mut ticker) = ([BTreeSet::new(), BTreeSet::new()], Ticker::default());
+        for (word, _) in words.iter() {
+            letters(word).for_each(|letter| {
+                ticker.tick();
+                alphabet[usize::from(!letter.starts_with(ESCAPED_SPACE))].insert(letter);
+            });
+        }
+        let (size, special) = (self.settings.vocab_size, self.settings.special_tokens.len());
+        let num_letters = alphabet.iter().map(BTreeSet::len).sum();
+        if size < special + num_letters {
+            return Err(TrainError::VocabTooSmall { size, special, alphabet: num_letters });
+        }
+
+        let mut symbols = Symbols::default();
+        alphabet.iter().flatten().for_each(|letter| {
+            symbols.add(letter);
+        });
+        let (mut cells, mut weights) = (Cells::default(), Vec::with_capacity(words.len()));
+        for (word, count) in words.iter() {
+            cells.push(letters(word).map(|letter| symbols.find(letter)))?;
+            weights.push(count);
+        }
+
+        let WordPieceSettings { max_token_length: max_len, min_frequency, threads, .. } = self.settings;
+        let mut merger = Merger::new(Pairs::<BY_GAIN> { max_len }, symbols, cells, &weights, min_frequency, threads);
+        merger.run(size - special, progress)?;
+        let mut trained = Trained::default();
+        trained.push_all(&self.settings.special_tokens);
+        for symbol in 0..merger.symbols.len() as Symbol {
+            trained.push(merger.symbols.text(symbol), NORMAL);
+        }
+        trained.checked(size)
+    }
+}
+
+/// The characters of a word, the first one with the `▁` before it.
+fn letters(word: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let is_start = |&at: &usize| at == word.len() || at > ESCAPED_SPACE.len() && word[at] & 0xC0 != 0x80;
+    let mut start = 0;
+    (ESCAPED_SPACE.len() + 1..=word.len()).filter(move |at| is_start(at)).map(move |end| {
+        let letter = &word[start..end];
+        start = end;
+        letter
+    })
+}
