@@ -27,6 +27,7 @@ notices: Any = importlib.import_module("generate_notices")
 release: Any = importlib.import_module("release_notes")
 WORKSPACE = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]
 CARGO = WORKSPACE["package"]
+CRATES = ("core", "train", "explain", "python")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 VERSION = release.version()
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
@@ -53,7 +54,7 @@ def built(pattern: str) -> list[Any]:
 
 def test_one_version() -> None:
     """It stands in Cargo.toml; maturin and the module take it from there."""
-    for crate in ("core", "train", "explain", "python", "benches"):
+    for crate in (*CRATES, "benches"):
         text = (ROOT / "rust" / crate / "Cargo.toml").read_text(encoding="utf-8")
         assert tomllib.loads(text)["package"]["version"] == {"workspace": True}
     ours = [row for name, row in WORKSPACE["dependencies"].items() if name.startswith("ggtok-")]
@@ -153,7 +154,7 @@ def test_a_wheel(path: Path) -> None:
     assert contents[f"{info}/licenses/THIRD-PARTY-NOTICES.md"] == (ROOT / "THIRD-PARTY-NOTICES.md").read_bytes()
     # The SBOM has the crates of the wheel's platform, the notices those of all.
     listed = contents[f"{info}/sboms/ggtok-python.cyclonedx.json"].decode()
-    for crate in ("core", "train", "explain", "python"):
+    for crate in CRATES:
         text = (ROOT / "rust" / crate / "Cargo.toml").read_text(encoding="utf-8")
         assert not [name for name in tomllib.loads(text)["dependencies"] if f'"{name}"' not in listed]
 
@@ -196,7 +197,7 @@ def test_the_source_distribution(path: Path) -> None:
     assert names >= needed | {f"python/{name}" for name in FILES}
     sources = {
         source.relative_to(ROOT).as_posix()
-        for folder in ("rust/core/src", "rust/train/src", "rust/explain/src", "rust/python/src", "python/ggtok", "tests", "scripts")
+        for folder in (*(f"rust/{crate}/src" for crate in CRATES), "python/ggtok", "tests", "scripts")
         for source in (ROOT / folder).rglob("*")
         if source.is_file() and source.suffix in {".rs", ".py", ".pyi", ".gguf", ".txt", ".json"}
     }
