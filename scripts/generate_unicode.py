@@ -13,8 +13,8 @@ Categories and decompositions come from the package `unicodedata2`. It has no ca
 without the ones whose partner 15.1 does not have: Unicode never removes a mapping. Hangul syllables are not in the map;
 `unicode.rs` computes them.
 
-A table is an index of pages of 32 code points, and equal pages are stored once. It ends after the last page that is not
-the empty one.
+The tables are written for a diff to be readable, and the compiler expands them into indexes of pages of 32 code points:
+see `unicode.rs`.
 
     pip install unicodedata2==15.1.0
     python scripts/generate_unicode.py
@@ -23,6 +23,7 @@ the empty one.
 from __future__ import annotations
 
 import importlib
+import itertools
 import sys
 import unicodedata
 from collections.abc import Iterable
@@ -47,8 +48,8 @@ WHITESPACE, LOWERCASE, UPPERCASE, NFD = 0x100, 0x200, 0x400, 0x800
 PAGE = 32
 # The class table ends here, after the last dense plane; the few ranges beyond are listed one by one.
 PAGED_END = 0x40000
-# Code points per row of a written table.
-ROW = 32
+# Columns of the written file.
+WIDTH = 120
 
 ucd = importlib.import_module("unicodedata2")
 
@@ -72,36 +73,50 @@ def changes(mapping: Iterable[tuple[str, str]]) -> dict[int, int]:
     }
 
 
-def paged(values: list[int]) -> tuple[list[int], list[list[int]]]:
-    """The page number of each page, and the distinct pages in order of appearance."""
+def paged(values: list[int]) -> tuple[list[int], list[int]]:
+    """The page number of each page, and the distinct pages in order of appearance, end to end."""
     numbers: dict[tuple[int, ...], int] = {}
     index = [numbers.setdefault(tuple(values[at : at + PAGE]), len(numbers)) for at in range(0, len(values), PAGE)]
-    return index, [list(page) for page in numbers]
+    return index, [value for page in numbers for value in page]
 
 
-def paged_map(mapping: dict[int, int]) -> tuple[list[int], list[list[int]]]:
-    """As `paged` for a map; 0 stands for a code point that maps to itself."""
-    end = (max(mapping) // PAGE + 1) * PAGE
-    return paged([mapping.get(code_point, 0) for code_point in range(end)])
+def lines(items: Iterable[str], indent: str, end: str = "") -> str:
+    """Items in lines of the source."""
+    rows, width = [""], 0
+    for item in items:
+        columns = sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in item)
+        if width + columns > WIDTH - len(indent) - len(end):
+            rows.append("")
+            width = 0
+        rows[-1] += item
+        width += columns
+    return "".join(f"{indent}{row.rstrip()}{end}\n" for row in rows)
 
 
-def rows(values: list[int], form: str) -> str:
-    """Numbers in lines of the source."""
-    return "".join(
-        "    " + " ".join(f"{value:{form}}," for value in values[at : at + ROW]) + "\n"
-        for at in range(0, len(values), ROW)
-    )
+def text(characters: Iterable[str]) -> str:
+    """A string literal."""
+    return '"\\\n' + lines(characters, "    ", "\\").removesuffix("\\\n") + '"'
 
 
-def array(name: str, kind: str, values: list[int], doc: str, form: str = "") -> str:
-    """A table as Rust."""
-    return f"/// {doc}\npub(super) static {name}: [{kind}; {len(values)}] = [\n{rows(values, form)}];\n"
+def array(name: str, kind: str, values: list[int], doc: str) -> str:
+    """A table of numbers as Rust."""
+    body = lines((f"{value:#x}, " for value in values), "    ")
+    return f"/// {doc}\npub(super) static {name}: [{kind}; {len(values)}] = [\n{body}];\n"
 
 
-def pages(name: str, kind: str, values: list[list[int]], doc: str, form: str = "") -> str:
-    """A table of pages as Rust."""
-    body = "".join(f"    [{', '.join(f'{value:{form}}' for value in page)}],\n" for page in values)
-    return f"/// {doc}\npub(super) static {name}: [[{kind}; {PAGE}]; {len(values)}] = [\n{body}];\n"
+def visible(code_point: int) -> str:
+    """A character inside a literal; escaped if it combines with its neighbour or looks like another character."""
+    char = chr(code_point)
+    is_plain = ucd.category(char)[0] in "LNS" and ucd.normalize("NFC", char) == char and char not in '"\\'
+    return char if is_plain else f"\\u{{{code_point:x}}}"
+
+
+def code_point_map(name: str, mapping: dict[int, int], doc: str) -> str:
+    """A map as Rust: a text of pairs."""
+    num_pages = 1 + len({code_point // PAGE for code_point in mapping})
+    kind = f"Map<{max(mapping) // PAGE + 1}, {num_pages}>"
+    pairs = text(visible(code_point) + visible(target) for code_point, target in sorted(mapping.items()))
+    return f"/// {doc}\npub(super) static {name}: {kind} = Map::from_pairs({pairs});\n"
 
 
 def tables() -> str:
@@ -133,25 +148,26 @@ def tables() -> str:
             high.append([code_point, code_point, flags[code_point]])
     high_rows = "".join(f"    ({first:#x}, {last:#x}, {value:#x}),\n" for first, last, value in high)
 
-    lower_index, lower_pages = paged_map(lowercase)
-    base_index, base_pages = paged_map({c: target for c, target in base.items() if c not in HANGUL_SYLLABLES})
+    index_runs = ((page, len(list(run))) for page, run in itertools.groupby(class_index))
+    index = lines((f"({page}, {count}), " for page, count in index_runs), "    ")
+    letters = text(chr(ord("A") + place) for place in class_pages)
+    hangul_is_computed = {c: target for c, target in base.items() if c not in HANGUL_SYLLABLES}
 
-    page = f"The distinct pages of {PAGE} code points"
-    number = f"For each {PAGE} code points"
     return "\n".join(
         (
             "//! Generated from the Unicode Character Database "
             + f"{UNICODE_VERSION} by `python scripts/generate_unicode.py`. DO NOT EDIT.\n",
-            array("FLAGS", "u16", distinct, "The combinations of flags that occur.", "#x"),
-            array("ASCII_FLAGS", "u16", flags[:0x80], "The flags of ASCII.", "#x"),
-            array("CLASS_INDEX", "u16", class_index, f"{number} below {PAGED_END:#x} the number of a page."),
-            pages("CLASS_PAGES", "u8", class_pages, f"{page}: places in `FLAGS`."),
+            "use super::{Map, PAGE, letters, unrun};\n",
+            array("FLAGS", "u16", distinct, "The combinations of flags that occur."),
+            array("ASCII_FLAGS", "u16", flags[:0x80], "The flags of ASCII."),
+            f"/// The page of each {PAGE} code points below {PAGED_END:#x}. Written as runs: page, count.\n"
+            + f"pub(super) static CLASS_INDEX: [u16; {len(class_index)}] = unrun(&[\n{index}]);\n",
+            f"/// The distinct pages of {PAGE} code points: places in `FLAGS`. Written as letters: `A` is place 0.\n"
+            + f"pub(super) static CLASS_PAGES: [[u8; PAGE]; {len(class_pages) // PAGE}] = letters({letters});\n",
             f"/// First, last and flags of what is defined from {PAGED_END:#x} on.\n"
             + f"pub(super) static HIGH_RANGES: [(u32, u32, u16); {len(high)}] = [\n{high_rows}];\n",
-            array("LOWERCASE_INDEX", "u8", lower_index, f"{number} the number of a page; beyond, nothing changes."),
-            pages("LOWERCASE_PAGES", "u32", lower_pages, f"{page}: the lowercase code point, 0 for itself.", "#x"),
-            array("BASE_INDEX", "u8", base_index, f"{number} the number of a page; beyond, nothing changes."),
-            pages("BASE_PAGES", "u32", base_pages, f"{page}: the base letter, 0 for itself.", "#x"),
+            code_point_map("LOWERCASE", lowercase, "Pairs of a code point and its lowercase partner."),
+            code_point_map("BASE", hangul_is_computed, "Pairs of a code point and its base letter."),
         )
     )
 

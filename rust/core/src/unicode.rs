@@ -14,8 +14,8 @@ pub(crate) mod rows;
 mod tables;
 pub mod utf8;
 
-/// The code points of a page differ in this many low bits.
-const PAGE_BITS: u32 = 5;
+/// Code points per page.
+const PAGE: usize = 32;
 /// Precomposed Hangul: each leading consonant, starting with U+1100, has 588 consecutive syllables.
 const HANGUL_SYLLABLES: std::ops::RangeInclusive<u32> = 0xAC00..=0xD7A3;
 const SYLLABLES_PER_CONSONANT: u32 = 588;
@@ -38,76 +38,57 @@ impl Flags {
     pub const fn bits(self) -> u16 {
         self.0
     }
+}
+
+macro_rules! classes {
+    ($($(#[$doc:meta])* $is:ident = $bit:literal,)*) => {
+        impl Flags {
+            $(
+                $(#[$doc])*
+                #[inline]
+                pub const fn $is(self) -> bool {
+                    self.0 & $bit != 0
+                }
+            )*
+        }
+    };
+}
+
+classes! {
     /// Not assigned: general category `Cn`, or beyond U+10FFFF.
-    #[inline]
-    pub const fn is_undefined(self) -> bool {
-        self.0 & 0x001 != 0
-    }
+    is_undefined = 0x001,
     /// General category `N*`.
-    #[inline]
-    pub const fn is_number(self) -> bool {
-        self.0 & 0x002 != 0
-    }
+    is_number = 0x002,
     /// General category `L*`.
-    #[inline]
-    pub const fn is_letter(self) -> bool {
-        self.0 & 0x004 != 0
-    }
+    is_letter = 0x004,
     /// General category `Z*`.
-    #[inline]
-    pub const fn is_separator(self) -> bool {
-        self.0 & 0x008 != 0
-    }
+    is_separator = 0x008,
     /// General category `M*`.
-    #[inline]
-    pub const fn is_accent_mark(self) -> bool {
-        self.0 & 0x010 != 0
-    }
+    is_accent_mark = 0x010,
     /// General category `P*`.
-    #[inline]
-    pub const fn is_punctuation(self) -> bool {
-        self.0 & 0x020 != 0
-    }
+    is_punctuation = 0x020,
     /// General category `S*`.
-    #[inline]
-    pub const fn is_symbol(self) -> bool {
-        self.0 & 0x040 != 0
-    }
+    is_symbol = 0x040,
     /// General category `Cc`, `Cf`, `Co` or `Cs`.
-    #[inline]
-    pub const fn is_control(self) -> bool {
-        self.0 & 0x080 != 0
-    }
+    is_control = 0x080,
     /// Property `White_Space`.
-    #[inline]
-    pub const fn is_whitespace(self) -> bool {
-        self.0 & 0x100 != 0
-    }
+    is_whitespace = 0x100,
     /// The lowercase partner of some code point; a letter without a partner is neither lower nor upper case.
-    #[inline]
-    pub const fn is_lowercase(self) -> bool {
-        self.0 & 0x200 != 0
-    }
+    is_lowercase = 0x200,
     /// The uppercase partner of some code point.
-    #[inline]
-    pub const fn is_uppercase(self) -> bool {
-        self.0 & 0x400 != 0
-    }
+    is_uppercase = 0x400,
     /// The base letter of some other code point, or U+0000.
-    #[inline]
-    pub const fn is_nfd(self) -> bool {
-        self.0 & 0x800 != 0
-    }
+    is_nfd = 0x800,
 }
 
 /// The classes of a code point.
 #[inline]
 pub const fn flags(code_point: u32) -> Flags {
-    let (at, page) = (code_point as usize, (code_point >> PAGE_BITS) as usize);
+    let at = code_point as usize;
     if at < tables::ASCII_FLAGS.len() {
         Flags(tables::ASCII_FLAGS[at])
-    } else if page < tables::CLASS_INDEX.len() {
-        let class = tables::CLASS_PAGES[tables::CLASS_INDEX[page] as usize][in_page(code_point)];
+    } else if at / PAGE < tables::CLASS_INDEX.len() {
+        let class = tables::CLASS_PAGES[tables::CLASS_INDEX[at / PAGE] as usize][at % PAGE];
         Flags(tables::FLAGS[class as usize])
     } else {
         high_flags(code_point)
@@ -139,7 +120,7 @@ pub(crate) fn is_han(code_point: u32) -> bool {
 /// The simple lowercase mapping, or the code point itself.
 #[inline]
 pub fn lowercase(code_point: u32) -> u32 {
-    mapped(&tables::LOWERCASE_INDEX, &tables::LOWERCASE_PAGES, code_point)
+    tables::LOWERCASE.get(code_point)
 }
 
 /// The first code point of the canonical decomposition, or the code point itself: "e" for "é", the leading consonant
@@ -149,20 +130,80 @@ pub fn base_letter(code_point: u32) -> u32 {
     if HANGUL_SYLLABLES.contains(&code_point) {
         return 0x1100 + (code_point - HANGUL_SYLLABLES.start()) / SYLLABLES_PER_CONSONANT;
     }
-    mapped(&tables::BASE_INDEX, &tables::BASE_PAGES, code_point)
+    tables::BASE.get(code_point)
 }
 
-#[inline]
-fn mapped(index: &[u8], pages: &[[u32; 1 << PAGE_BITS]], code_point: u32) -> u32 {
-    match index.get((code_point >> PAGE_BITS) as usize).map(|&page| pages[usize::from(page)][in_page(code_point)]) {
-        None | Some(0) => code_point,
-        Some(other) => other,
+/// A map of code points. Page 0 is empty, for every range of code points without an entry.
+struct Map<const INDEX: usize, const PAGES: usize> {
+    index: [u8; INDEX],
+    /// The targets; 0 for a code point that maps to itself.
+    pages: [[u32; PAGE]; PAGES],
+}
+
+impl<const INDEX: usize, const PAGES: usize> Map<INDEX, PAGES> {
+    /// Each code point is followed by its target.
+    const fn from_pairs(pairs: &str) -> Self {
+        let mut map = Self { index: [0; INDEX], pages: [[0; PAGE]; PAGES] };
+        let (mut rest, mut num_pages) = (pairs.as_bytes(), 1);
+        while let Some((code_point, after)) = split_first_char(rest)
+            && let Some((target, after)) = split_first_char(after)
+        {
+            let page = &mut map.index[code_point as usize / PAGE];
+            if *page == 0 {
+                *page = num_pages;
+                num_pages += 1;
+            }
+            map.pages[*page as usize][code_point as usize % PAGE] = target;
+            rest = after;
+        }
+        map
+    }
+
+    #[inline]
+    fn get(&self, code_point: u32) -> u32 {
+        let at = code_point as usize;
+        match self.index.get(at / PAGE).map(|&page| self.pages[usize::from(page)][at % PAGE]) {
+            None | Some(0) => code_point,
+            Some(target) => target,
+        }
     }
 }
 
-#[inline]
-const fn in_page(code_point: u32) -> usize {
-    (code_point & ((1 << PAGE_BITS) - 1)) as usize
+/// The first code point of valid UTF-8, and the bytes after it; [`utf8::decode`] for constants.
+const fn split_first_char(text: &[u8]) -> Option<(u32, &[u8])> {
+    let Some((&lead, mut rest)) = text.split_first() else { return None };
+    let mut code_point = if lead < 0x80 { lead } else { lead & (0x7F >> lead.leading_ones()) } as u32;
+    while let Some((&byte, after)) = rest.split_first()
+        && byte & 0xC0 == 0x80
+    {
+        code_point = code_point << 6 | (byte & 0x3F) as u32;
+        rest = after;
+    }
+    Some((code_point, rest))
+}
+
+/// Expands runs of a value and a count.
+const fn unrun<const N: usize>(runs: &[(u16, usize)]) -> [u16; N] {
+    let (mut values, mut at, mut run) = ([0; N], 0, 0);
+    while run < runs.len() {
+        let end = at + runs[run].1;
+        while at < end {
+            values[at] = runs[run].0;
+            at += 1;
+        }
+        run += 1;
+    }
+    values
+}
+
+/// Pages of numbers, each written as a letter; `A` is 0.
+const fn letters<const N: usize>(letters: &str) -> [[u8; PAGE]; N] {
+    let (mut pages, mut at) = ([[0; PAGE]; N], 0);
+    while at < N * PAGE {
+        pages[at / PAGE][at % PAGE] = letters.as_bytes()[at] - b'A';
+        at += 1;
+    }
+    pages
 }
 
 #[cfg(test)]
