@@ -82,7 +82,7 @@ pub enum VocabularyError {
         /// Byte offset inside the map.
         offset: usize,
         /// What is wrong there.
-        reason: &'static str,
+        damage: CharsmapDamage,
     },
     /// A structure is too large for its 32-bit offsets.
     TooLarge {
@@ -118,13 +118,41 @@ impl fmt::Display for VocabularyError {
             Self::MissingByteToken { byte } => write!(f, "there is no token for the byte 0x{byte:02X}"),
             Self::MissingToken { text } => write!(f, "there is no token with the text {text:?}"),
             Self::MissingNewline => f.write_str("the vocabulary has no token for a newline"),
-            Self::Charsmap { offset, reason } => write!(f, "the character map is damaged at byte {offset}: {reason}"),
+            Self::Charsmap { offset, damage } => write!(f, "the character map is damaged at byte {offset}: {damage}"),
             Self::TooLarge { what } => write!(f, "too large: {what}"),
         }
     }
 }
 
 impl std::error::Error for VocabularyError {}
+
+/// What is wrong with a precompiled character map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum CharsmapDamage {
+    Empty,
+    /// It is too short for the length of its array.
+    NoLength,
+    /// It ends before its replacements start.
+    NoReplacements,
+    /// A unit's children are outside the array.
+    ChildrenOutside,
+    ReplacementOutside,
+    EndlessReplacement,
+}
+
+impl fmt::Display for CharsmapDamage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "it is empty",
+            Self::NoLength => "it is too short for the length of its array",
+            Self::NoReplacements => "it ends before its replacements start",
+            Self::ChildrenOutside => "a unit's children are outside the array",
+            Self::ReplacementOutside => "a replacement is outside the map",
+            Self::EndlessReplacement => "a replacement has no end",
+        })
+    }
+}
 
 /// A name in quotes, escaped except for backslashes: bytes that are not UTF-8 come with one (see `Definition`).
 fn quoted(name: &str) -> String {

@@ -1,9 +1,9 @@
 //! Text to tokens and back, exactly as llama.cpp does.
 //!
-//! A text is first cut at its `special` tokens. Each fragment then goes through its vocabulary's `normalizer` or
-//! `pretokenizer` and one of the algorithms in `model`. `detokenizer` turns ids back into text, and `tokenizer` puts all
-//! of this together. Everything derived from a vocabulary is built once, immutable and shared; working memory lives in a
-//! [`Scratch`] that calls reuse.
+//! A text is first split at its `special` tokens. Each fragment then goes through its vocabulary's `normalizer` or
+//! `pretokenizer` and one of the algorithms in `model`. `detokenizer` turns ids back into text, and `tokenizer` puts
+//! all of this together. Everything derived from a vocabulary is built once, immutable and shared; working memory lives
+//! in a [`Scratch`] that calls reuse.
 //!
 //! # Examples
 //! ```
@@ -64,7 +64,7 @@ pub use chunks::truncate::Truncation;
 pub use chunks::{BudgetError, Chunk, Segmentable, SplitOptions};
 pub use detokenizer::DecodeOptions;
 pub use diff::{Parting, first_parting};
-pub use error::{EncodeError, TokenIndexError, VocabularyError};
+pub use error::{CharsmapDamage, EncodeError, TokenIndexError, VocabularyError};
 pub use interrupt::{Interrupted, interruptible};
 pub use memory::OutOfMemory;
 pub use parts::Parts;
@@ -77,8 +77,8 @@ pub use stream::stop::{EmptyStopString, StopStrings};
 pub use tokenizer::{EncodeOptions, Text, Tokenizer};
 pub use vocabulary::strings::{StringIndex, Strings, StringsError};
 pub use vocabulary::{
-    Attributes, Definition, FLAGS, Flag, Given, Kind, SLOTS, Settings, Slot, SpecialIds, SpecialTokens, Vocabulary,
-    escaped_name,
+    Attributes, Definition, FLAGS, Flag, Given, Kind, Repair, SLOTS, Settings, Slot, SpecialIds, SpecialTokens,
+    Vocabulary, escaped_name,
 };
 pub use words::count_words;
 
@@ -115,7 +115,7 @@ pub mod internals {
     }
 }
 
-/// What the loader knows by name, for documentation and for checks against llama.cpp.
+/// The names and texts that the loader knows, for documentation and for checks against llama.cpp.
 pub mod tables {
     use crate::vocabulary::{Kind, SLOTS, defaults, repairs};
 
@@ -124,7 +124,7 @@ pub mod tables {
         defaults::MODELS.iter().map(|row| (row.name, row.kind))
     }
 
-    /// The texts that special tokens are found by, per slot: `eot` … `fim_sep`, `eog` and `user_defined`.
+    /// The texts that identify special tokens, per slot: `eot` … `fim_sep`, `eog` and `user_defined`.
     pub fn loader_texts() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
         let found = SLOTS.iter().filter(|slot| !slot.texts.is_empty()).map(|slot| (slot.name, slot.texts));
         found.chain([("eog", repairs::END_OF_GENERATION), ("user_defined", repairs::USER_DEFINED)])

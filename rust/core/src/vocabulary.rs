@@ -17,6 +17,7 @@ mod texts;
 pub use attributes::Attributes;
 pub use declare::{DNA_MARKER, c_string};
 pub use definition::{Definition, FLAGS, Flag, escaped_name};
+pub use repairs::Repair;
 pub(crate) use repairs::newline;
 pub use slots::{Given, SLOTS, Slot, SpecialIds, SpecialTokens};
 pub(crate) use texts::Texts;
@@ -116,7 +117,7 @@ pub struct Vocabulary {
     special_order: Vec<TokenId>,
     charsmap: Vec<u8>,
     max_token_len: usize,
-    repairs: Vec<String>,
+    repairs: Vec<Repair>,
 }
 
 impl Vocabulary {
@@ -221,8 +222,8 @@ impl Vocabulary {
         self.max_token_len
     }
 
-    /// What was repaired at load, one sentence each.
-    pub fn repairs(&self) -> &[String] {
+    /// What was repaired at load.
+    pub fn repairs(&self) -> &[Repair] {
         &self.repairs
     }
 

@@ -361,8 +361,8 @@ impl Tokenizer {
 
     #[doc = doc!(Tokenizer.repairs)]
     #[getter]
-    fn repairs(&self) -> Vec<&str> {
-        self.core.vocabulary().repairs().iter().map(String::as_str).collect()
+    fn repairs(&self) -> Vec<String> {
+        self.core.vocabulary().repairs().iter().map(ToString::to_string).collect()
     }
 
     #[doc = doc!(Tokenizer.heap_bytes)]

@@ -14,7 +14,7 @@
 //!
 //! Time: reading is linear in the size of the map; a look-up is linear in the longest start of a key that matches.
 
-use crate::error::VocabularyError;
+use crate::error::{CharsmapDamage, VocabularyError};
 use crate::unicode::utf8;
 
 /// Bytes of the length, and of a unit.
@@ -70,13 +70,13 @@ impl Charsmap {
     /// - a walk can leave the array;
     /// - a replacement lies outside the map or has no end.
     pub fn new(bytes: &[u8]) -> Result<Self, VocabularyError> {
-        let damaged = |offset, reason| VocabularyError::Charsmap { offset, reason };
-        let (len, rest) = bytes.split_first_chunk().ok_or(damaged(0, "it is too short for the length of its array"))?;
+        let damaged = |offset, damage| VocabularyError::Charsmap { offset, damage };
+        let (len, rest) = bytes.split_first_chunk().ok_or(damaged(0, CharsmapDamage::NoLength))?;
         let (array, replacements) = usize::try_from(u32::from_le_bytes(*len))
             .ok()
             .and_then(|len| rest.split_at_checked(len))
             .filter(|(_, replacements)| !replacements.is_empty())
-            .ok_or(damaged(0, "it ends before its replacements start"))?;
+            .ok_or(damaged(0, CharsmapDamage::NoReplacements))?;
         let units = array.as_chunks().0.iter().map(|unit| Unit(u32::from_le_bytes(*unit))).collect();
         let writes_utf8 = std::str::from_utf8(replacements).is_ok();
         let map = Self { units, replacements: replacements.to_vec(), has_inner_space: false, writes_utf8 };
@@ -84,13 +84,13 @@ impl Charsmap {
             Ok((has_inner_space, starts_inside_char)) => {
                 Ok(Self { has_inner_space, writes_utf8: writes_utf8 && !starts_inside_char, ..map })
             }
-            Err((unit, reason)) => Err(damaged(UNIT_LEN * (unit + 1), reason)),
+            Err((unit, damage)) => Err(damaged(UNIT_LEN * (unit + 1), damage)),
         }
     }
 
     /// Walks every path. Returns whether one has ASCII whitespace after its first byte, and whether a replacement
     /// starts with a continuation byte; as an error the damaged unit.
-    fn check(&self) -> Result<(bool, bool), (usize, &'static str)> {
+    fn check(&self) -> Result<(bool, bool), (usize, CharsmapDamage)> {
         // Linked lists of children: the first one by the place of a node's children, the next one by child.
         let mut first_child = vec![usize::MAX; self.units.len().next_multiple_of(256)];
         let mut next_child = vec![usize::MAX; self.units.len()];
@@ -108,7 +108,7 @@ impl Charsmap {
         while let Some(node) = nodes.pop() {
             let children = self.children(node);
             if children | 0xFF >= self.units.len() {
-                return Err((node, "a unit's children lie outside the array"));
+                return Err((node, CharsmapDamage::ChildrenOutside));
             }
             let mut child = first_child[children];
             while let Some(unit) = self.units.get(child) {
@@ -117,10 +117,10 @@ impl Charsmap {
                     if unit.is_leaf() {
                         let value = self.units.get(self.children(child)).map(|unit| unit.value());
                         if value.is_none_or(|value| value >= self.replacements.len()) {
-                            return Err((child, "a replacement lies outside the map"));
+                            return Err((child, CharsmapDamage::ReplacementOutside));
                         }
                         if value > last_zero {
-                            return Err((child, "a replacement has no end"));
+                            return Err((child, CharsmapDamage::EndlessReplacement));
                         }
                         let first = value.and_then(|value| self.replacements.get(value));
                         starts_inside_char |= first.is_some_and(|first| first & 0xC0 == 0x80);
@@ -380,9 +380,9 @@ mod tests {
 
     const LEAF: u32 = b'a' as u32 | 1 << 8 | 1 << 10;
 
-    fn error(bytes: &[u8]) -> (usize, &'static str) {
+    fn error(bytes: &[u8]) -> (usize, CharsmapDamage) {
         match Charsmap::new(bytes) {
-            Err(VocabularyError::Charsmap { offset, reason }) => (offset, reason),
+            Err(VocabularyError::Charsmap { offset, damage }) => (offset, damage),
             other => panic!("{other:?}"),
         }
     }
@@ -412,16 +412,13 @@ mod tests {
     #[test]
     fn damaged_maps_are_refused() {
         let child = UNIT_LEN * (1 + (256 ^ usize::from(b'a')));
-        assert_eq!(error(&[]), (0, "it is too short for the length of its array"));
-        assert_eq!(error(&[1, 0, 0, 0, 0]), (0, "it ends before its replacements start"));
-        assert_eq!(error(&[255, 255, 255, 255, 0]), (0, "it ends before its replacements start"));
-        assert_eq!(error(&[4, 0, 0, 0, 0, 0, 0, 0, 0]), (4, "a unit's children lie outside the array"));
-        assert_eq!(error(&map(LEAF | 1 << 20, END, b"\0")), (child, "a replacement lies outside the map"));
-        assert_eq!(error(&map(LEAF, END | 1, b"\0")), (child, "a replacement lies outside the map"));
-        assert_eq!(error(&map(LEAF, END | 2, b"-\0xy")), (child, "a replacement has no end"));
-        assert_eq!(
-            error(&map(LEAF & !(1 << 8) | 1 << 20, END, b"\0")),
-            (child, "a unit's children lie outside the array")
-        );
+        assert_eq!(error(&[]), (0, CharsmapDamage::NoLength));
+        assert_eq!(error(&[1, 0, 0, 0, 0]), (0, CharsmapDamage::NoReplacements));
+        assert_eq!(error(&[255, 255, 255, 255, 0]), (0, CharsmapDamage::NoReplacements));
+        assert_eq!(error(&[4, 0, 0, 0, 0, 0, 0, 0, 0]), (4, CharsmapDamage::ChildrenOutside));
+        assert_eq!(error(&map(LEAF | 1 << 20, END, b"\0")), (child, CharsmapDamage::ReplacementOutside));
+        assert_eq!(error(&map(LEAF, END | 1, b"\0")), (child, CharsmapDamage::ReplacementOutside));
+        assert_eq!(error(&map(LEAF, END | 2, b"-\0xy")), (child, CharsmapDamage::EndlessReplacement));
+        assert_eq!(error(&map(LEAF & !(1 << 8) | 1 << 20, END, b"\0")), (child, CharsmapDamage::ChildrenOutside));
     }
 }

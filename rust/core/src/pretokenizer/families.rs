@@ -5,6 +5,7 @@
 
 use crate::error::VocabularyError;
 use crate::error::nearest::nearest;
+use crate::vocabulary::Repair;
 
 /// One value of `tokenizer.ggml.pre` with the flags it sets.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,13 +38,13 @@ impl PreTokenizer {
     pub(crate) fn select(
         model: &str,
         name: Option<&str>,
-        repairs: &mut Vec<String>,
+        repairs: &mut Vec<Repair>,
     ) -> Result<&'static Self, VocabularyError> {
         let name = match name.filter(|name| !name.is_empty()) {
             _ if model == "gemma4" => "gemma4",
             Some(name) => name,
             None => {
-                repairs.push("the file names no pre-tokenizer: default used".to_owned());
+                repairs.push(Repair::DefaultPreTokenizer);
                 "default"
             }
         };

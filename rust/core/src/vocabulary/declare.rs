@@ -8,9 +8,9 @@
 
 use std::collections::HashMap;
 
-use super::repairs::declared;
+use super::repairs::{Repair, declared};
 use super::{Attributes, Definition, Kind, Texts, Vocabulary, defaults};
-use crate::error::VocabularyError;
+use crate::error::{CharsmapDamage, VocabularyError};
 use crate::lookup::hash::Seed;
 use crate::lookup::index::{Index, TOGETHER};
 use crate::pretokenizer::PreTokenizer;
@@ -47,7 +47,7 @@ impl Vocabulary {
             return Err(VocabularyError::TooManyTokens { count: size });
         }
         if row.kind == Kind::Unigram && definition.charsmap.is_some_and(<[u8]>::is_empty) {
-            return Err(VocabularyError::Charsmap { offset: 0, reason: "it is empty" });
+            return Err(VocabularyError::Charsmap { offset: 0, damage: CharsmapDamage::Empty });
         }
         let mut vocabulary = Self {
             kind: row.kind,
@@ -108,7 +108,7 @@ impl Vocabulary {
             for (id, text) in tokens.iter().map(c_string).enumerate() {
                 if text.is_empty() {
                     self.texts.push(format!("[EMPTY_{id}]").as_bytes())?;
-                    self.repairs.push(format!("token {id} has no text: named [EMPTY_{id}]"));
+                    self.repairs.push(Repair::Empty { id: id as TokenId });
                 } else {
                     self.texts.push(text)?;
                 }
@@ -145,7 +145,7 @@ impl Vocabulary {
     }
 }
 
-/// A string as llama.cpp reads it where it reads a C string: up to the first NUL byte.
+/// A string read as a C string, as llama.cpp reads some: up to the first NUL byte.
 pub fn c_string(text: &[u8]) -> &[u8] {
     memchr::memchr(0, text).map_or(text, |end| &text[..end])
 }

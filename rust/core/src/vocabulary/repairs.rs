@@ -8,36 +8,99 @@
 //! Deviations: (1) a text that llama.cpp looks up unchecked and does not find is a typed error.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use super::stdlib_order::{first_in_iteration_order, introsort_by};
 use super::{Attributes, Definition, Kind, SLOTS, SpecialIds, Vocabulary};
 use crate::error::VocabularyError;
 use crate::sink::{NULL_TOKEN, TokenId};
 
+/// A change to a vocabulary at load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs)]
+#[non_exhaustive]
+pub enum Repair {
+    /// The file does not name a pre-tokenizer, so `default` is used.
+    DefaultPreTokenizer,
+    /// A token without a text is named `[EMPTY_<id>]`.
+    Empty {
+        id: TokenId,
+    },
+    /// A default id that no token has is dropped.
+    DefaultOutOfRange {
+        name: &'static str,
+        id: TokenId,
+    },
+    /// An id in the file that no token has is ignored.
+    OutOfRange {
+        name: &'static str,
+        id: u32,
+    },
+    /// Gemma 4 always adds BOS.
+    AddBos,
+    FoundByText {
+        name: &'static str,
+        id: TokenId,
+        text: String,
+    },
+    /// A special token is marked as a control token.
+    Control {
+        id: TokenId,
+        text: String,
+    },
+    /// A token is marked as user-defined, so it is always shown.
+    UserDefined {
+        id: TokenId,
+        text: &'static str,
+    },
+    /// A token is taken out of those that end generation.
+    NotEnd {
+        id: TokenId,
+        text: String,
+    },
+    /// Phi-3's special tokens take the whitespace after them.
+    StripsRight,
+    /// A mask token takes the whitespace before it.
+    StripsLeft {
+        id: TokenId,
+        text: &'static str,
+    },
+    MissingMask {
+        text: &'static str,
+    },
+}
+
+impl fmt::Display for Repair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DefaultPreTokenizer => f.write_str("the file names no pre-tokenizer: default used"),
+            Self::Empty { id } => write!(f, "token {id} has no text: named [EMPTY_{id}]"),
+            Self::DefaultOutOfRange { name, id } => {
+                write!(f, "the default {name} id {id} is out of range: there is none")
+            }
+            Self::OutOfRange { name, id } => write!(f, "the {name} id {id} is out of range: ignored"),
+            Self::AddBos => f.write_str("add_bos set: Gemma 4 needs it"),
+            Self::FoundByText { name, id, text } => write!(f, "{name} is token {id}, found by its text {text:?}"),
+            Self::Control { id, text } => {
+                write!(f, "token {id} {text:?} looks like a control token: marked as one")
+            }
+            Self::UserDefined { id, text } => {
+                write!(f, "token {id} {text:?} is always shown: marked as user-defined")
+            }
+            Self::NotEnd { id, text } => write!(f, "token {id} {text:?} does not end generation in this vocabulary"),
+            Self::StripsRight => f.write_str("Phi-3: special tokens take the whitespace after them"),
+            Self::StripsLeft { id, text } => write!(f, "token {id} {text:?} takes the whitespace before it"),
+            Self::MissingMask { text } => write!(f, "there is no mask token {text:?}"),
+        }
+    }
+}
+
 /// Texts that end generation.
+#[rustfmt::skip]
 pub(crate) const END_OF_GENERATION: &[&str] = &[
-    "<|eot_id|>",
-    "<|im_end|>",
-    "<|end|>",
-    "<|return|>",
-    "<|call|>",
-    "<|flush|>",
-    "<|calls|>",
-    "<end_of_turn>",
-    "<|endoftext|>",
-    "</s>",
-    "<|eom_id|>",
-    "<EOT>",
-    "_<EOT>",
-    "[EOT]",
-    "[EOS]",
-    "<|end_of_text|>",
-    "<end_of_utterance>",
-    "<eos>",
-    "<turn|>",
-    "<|tool_response>",
-    "<｜end▁of▁sentence｜>",
-    "[e~[",
+    "<|eot_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<|flush|>", "<|calls|>", "<end_of_turn>",
+    "<|endoftext|>", "</s>", "<|eom_id|>", "<EOT>", "_<EOT>", "[EOT]", "[EOS]", "<|end_of_text|>",
+    "<end_of_utterance>", "<eos>", "<turn|>", "<|tool_response>", "<｜end▁of▁sentence｜>", "[e~[",
 ];
 
 /// Texts that are always shown, whatever their declared type.
@@ -47,7 +110,7 @@ impl Vocabulary {
     /// Turns a vocabulary as its file declares it into the one that llama.cpp works with.
     ///
     /// # Errors
-    /// [`VocabularyError::MissingToken`] where a model's rule needs a token that is not there.
+    /// [`VocabularyError::MissingToken`] if a model's rule needs a token that does not exist.
     pub(crate) fn repair(&mut self, definition: &Definition<'_>) -> Result<(), VocabularyError> {
         if self.kind == Kind::None {
             return Ok(());
@@ -68,11 +131,11 @@ impl Vocabulary {
                 let name = given.name;
                 if let Some(default) = id.filter(|&id| id as usize >= self.size) {
                     *id = None;
-                    self.repairs.push(format!("the default {name} id {default} is out of range: there is none"));
+                    self.repairs.push(Repair::DefaultOutOfRange { name, id: default });
                 }
                 match (given.id)(ids) {
                     Some(given) if (given as usize) < self.size => *id = Some(given as TokenId),
-                    Some(given) => self.repairs.push(format!("the {name} id {given} is out of range: ignored")),
+                    Some(id) => self.repairs.push(Repair::OutOfRange { name, id }),
                     None => {}
                 }
             }
@@ -87,7 +150,7 @@ impl Vocabulary {
         read(&mut settings.add_sep, definition.add_sep);
         if self.pre.is_some_and(|pre| pre.is_gemma4()) && !settings.add_bos {
             settings.add_bos = true;
-            self.repairs.push("add_bos set: Gemma 4 needs it".to_owned());
+            self.repairs.push(Repair::AddBos);
         }
         read(&mut settings.lowercase, definition.lowercase);
         settings.strip_accents = settings.lowercase;
@@ -107,7 +170,7 @@ impl Vocabulary {
             };
             let Some(id) = first else { continue };
             *(slot.id_mut)(&mut self.special) = Some(id);
-            self.repairs.push(format!("{} is token {id}, found by its text {:?}", slot.name, self.shown(id)));
+            self.repairs.push(Repair::FoundByText { name: slot.name, id, text: self.shown(id) });
             self.mark_control(id);
         }
     }
@@ -115,7 +178,7 @@ impl Vocabulary {
     fn mark_control(&mut self, id: TokenId) {
         if !self.attributes(id).is_control() {
             self.set_attributes(id, self.attributes(id).with(Attributes::CONTROL));
-            self.repairs.push(format!("token {id} {:?} looks like a control token: marked as one", self.shown(id)));
+            self.repairs.push(Repair::Control { id, text: self.shown(id) });
         }
     }
 
@@ -140,7 +203,7 @@ impl Vocabulary {
         for text in USER_DEFINED {
             if let Some(id) = self.id(text.as_bytes()) {
                 self.set_attributes(id, Attributes::USER_DEFINED);
-                self.repairs.push(format!("token {id} {text:?} is always shown: marked as user-defined"));
+                self.repairs.push(Repair::UserDefined { id, text });
             }
         }
         eog.extend([special.eos, special.eot, special.eom].into_iter().flatten());
@@ -156,8 +219,7 @@ impl Vocabulary {
             if let Some(id) = id {
                 eog.remove(&id);
                 self.set_attributes(id, attributes);
-                self.repairs
-                    .push(format!("token {id} {:?} does not end generation in this vocabulary", self.shown(id)));
+                self.repairs.push(Repair::NotEnd { id, text: self.shown(id) });
             }
         }
         self.eog = eog.into_iter().collect();
@@ -193,20 +255,20 @@ impl Vocabulary {
             for id in keep {
                 self.set_attributes(id, self.attributes(id).without(Attributes::RSTRIP));
             }
-            self.repairs.push("Phi-3: special tokens take the whitespace after them".to_owned());
+            self.repairs.push(Repair::StripsRight);
         } else if contains_any(&name, &["modern-bert"]) {
             self.strip_left("[MASK]");
         }
         Ok(())
     }
 
-    fn strip_left(&mut self, text: &str) {
+    fn strip_left(&mut self, text: &'static str) {
         match self.id(text.as_bytes()) {
             Some(id) => {
                 self.set_attributes(id, self.attributes(id).with(Attributes::LSTRIP));
-                self.repairs.push(format!("token {id} {text:?} takes the whitespace before it"));
+                self.repairs.push(Repair::StripsLeft { id, text });
             }
-            None => self.repairs.push(format!("there is no mask token {text:?}")),
+            None => self.repairs.push(Repair::MissingMask { text }),
         }
     }
 
@@ -236,7 +298,7 @@ pub(super) fn declared(token_type: i32) -> Attributes {
 /// The newline token of a vocabulary as declared; `encoded` is the first token that its algorithm encodes `"\n"` to.
 ///
 /// # Errors
-/// [`VocabularyError::MissingNewline`] for RWKV without one, where llama.cpp aborts.
+/// [`VocabularyError::MissingNewline`] for RWKV without one; llama.cpp aborts.
 pub(crate) fn newline(vocabulary: &Vocabulary, encoded: Option<TokenId>) -> Result<Option<TokenId>, VocabularyError> {
     let pad = vocabulary.special.pad;
     let id = match vocabulary.kind {
