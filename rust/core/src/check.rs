@@ -1,7 +1,7 @@
-//! What is odd about a vocabulary: tokens that no merge makes, and merges that make no token.
+//! Problems with merges: tokens that no merge makes, and merges that do not make a token.
 //!
-//! Time: O(total length of tokens and merges) for merge rules. For SPM, where any two tokens may merge, each token of up
-//! to [`MAX_LEN`] bytes is tried at each of its characters, and longer ones are not looked at.
+//! Time: O(total length of tokens and merges) for merge rules. In SPM any two tokens may merge, so each token of up to
+//! [`MAX_LEN`] bytes is split at each of its characters; longer ones are ignored.
 
 use std::collections::HashSet;
 
@@ -11,15 +11,15 @@ use crate::unicode::utf8;
 use crate::vocabulary::strings::Strings;
 use crate::vocabulary::{Kind, Vocabulary};
 
-/// Far longer than almost all tokens; trying a token at all its characters costs the square of its length.
+/// Far longer than almost all tokens. Splitting a token at every character takes time quadratic in its length.
 const MAX_LEN: usize = 128;
 
 /// The normal tokens of more than one character that no merge makes, in ascending order.
 ///
-/// For byte-pair encoding, those that are not the two sides of any rule put together. For SPM, those that are not two
-/// texts put together each of which is a character or a token that merges make. Other kinds do not merge: none.
+/// For byte-pair encoding, tokens that are not the joined sides of any rule. For SPM, tokens that are not two texts
+/// joined, each a character or a token that merges make. Other kinds do not merge, so there are none.
 ///
-/// `ignore_merges` lets a byte-pair vocabulary find whole words that no merge makes, and then such tokens are no flaw.
+/// With `ignore_merges`, a byte-pair vocabulary finds whole words that no merge makes, so such tokens are fine.
 pub fn tokens_without_merge(vocabulary: &Vocabulary, merges: Option<Strings<'_>>) -> Vec<TokenId> {
     let mut ticker = Ticker::default();
     let ids = 0..vocabulary.len() as TokenId;
@@ -51,8 +51,8 @@ pub fn tokens_without_merge(vocabulary: &Vocabulary, merges: Option<Strings<'_>>
     }
 }
 
-/// The ranks of the merge rules whose two sides put together are no token, in ascending order. Rules without a space
-/// are among them: they never apply.
+/// The ranks of the merge rules whose joined sides are not a token, in ascending order. They include rules without a
+/// space, which never apply.
 pub fn merges_without_token(vocabulary: &Vocabulary, merges: Strings<'_>) -> Vec<usize> {
     let mut ticker = Ticker::default();
     let makes_token = |rule| sides(rule).is_some_and(|(left, right)| vocabulary.id(&[left, right].concat()).is_some());
@@ -114,7 +114,7 @@ mod tests {
     fn spm_tokens_are_made_of_two_others() {
         let tokens = ["<unk>", "<s>", "</s>", "▁", "a", "ab", "abc", "▁abc", "cdef", "ef", "xyz", "éü"];
         let (tokens, merges) = found("llama", &tokens, &[]);
-        // `ef` is two characters, `cdef` has no part of three or two that is made; nor has `xyz`.
+        // `ef` is two characters. No half of `cdef` or `xyz` is made.
         assert_eq!((tokens, merges), (vec![0, 1, 2, 8, 10], vec![]));
     }
 

@@ -1,10 +1,10 @@
-//! A text in parts, of which each says whether control tokens that are written in it are tokens.
+//! A text in parts. Each part says whether control tokens written in it are tokens.
 //!
-//! The parts are put together and encoded as one text: words, merges and user-defined tokens go on across their
-//! borders. Only the search for control and unknown tokens is limited to the parts that allow it. Parts that allow it
-//! and follow each other count as one.
+//! The parts are joined and encoded as one text: words, merges and user-defined tokens cross their borders. Only the
+//! search for control and unknown tokens is limited to the parts that allow it. Consecutive parts that allow it count
+//! as one.
 //!
-//! O(total length of the parts), plus what encoding the text takes.
+//! O(total length of the parts), plus encoding the text.
 
 use std::ops::Range;
 
@@ -35,25 +35,25 @@ use crate::tokenizer::{EncodeOptions, MAX_TEXT, Text, Tokenizer};
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Parts {
-    /// All parts end to end; empty if they are too long for one call.
+    /// All parts joined; empty if they are too long for one call.
     bytes: Vec<u8>,
-    /// The length of all parts together.
+    /// The total length of the parts.
     len: usize,
-    /// Where control tokens are parsed: ascending, without empty ranges or two that touch.
+    /// Where control tokens are parsed: ascending ranges that are not empty and do not touch.
     allowed: Vec<Range<usize>>,
-    /// Whether a part may be no UTF-8.
+    /// Whether a part may not be UTF-8.
     has_bytes: bool,
 }
 
 impl Parts {
-    /// Appends a part. `parse_special` says whether control tokens that are written in it are read as tokens.
+    /// Appends a part. `parse_special` says whether control tokens written in it are read as tokens.
     pub fn push(&mut self, text: Text<'_>, parse_special: bool) {
         let bytes = text.as_bytes();
         let start = self.len;
         self.len = start.saturating_add(bytes.len());
         self.has_bytes |= matches!(text, Text::Bytes(_));
         if self.len > MAX_TEXT {
-            // It cannot be encoded, so it need not be held.
+            // It cannot be encoded, so there is no need to keep it.
             self.bytes = Vec::new();
             return;
         }
@@ -66,20 +66,20 @@ impl Parts {
         }
     }
 
-    /// The length of all parts together, in bytes.
+    /// The total length of the parts in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is no byte in any part.
+    /// Whether all parts are empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// All parts end to end.
+    /// All parts joined.
     ///
     /// # Errors
-    /// [`EncodeError::TextTooLong`]: they are longer than one call takes.
+    /// [`EncodeError::TextTooLong`]: they are too long for one call.
     pub fn text(&self) -> Result<Text<'_>, EncodeError> {
         if self.len > MAX_TEXT {
             return Err(EncodeError::TextTooLong { len: self.len });
@@ -92,8 +92,8 @@ impl Parts {
 }
 
 impl Tokenizer {
-    /// The tokens of a text in parts. Where its parts say nothing else they are those of the whole text, encoded with
-    /// `parse_special`. The options' own `parse_special` is not read.
+    /// The tokens of a text in parts: those of the whole text, with control tokens only where a part allows them.
+    /// `options.parse_special` is ignored.
     ///
     /// # Errors
     /// As [`Tokenizer::encode`], for all parts together.
@@ -116,7 +116,7 @@ impl Tokenizer {
         Ok(count.0)
     }
 
-    /// The tokens of a text in parts, each with its byte range in all parts end to end.
+    /// The tokens of a text in parts, with their byte ranges in the joined text.
     ///
     /// # Errors
     /// As [`Tokenizer::encode_parts`].
@@ -139,7 +139,7 @@ impl Tokenizer {
     ) -> Result<(), EncodeError> {
         let text = parts.text()?;
         let options = EncodeOptions { parse_special: !parts.allowed.is_empty(), ..options };
-        // Ranges are searched only where they part the text.
+        // One range that covers everything needs no special treatment.
         let is_whole = matches!(&parts.allowed[..], [range] if range.len() == parts.len);
         let allowed = Some(&parts.allowed[..]).filter(|_| options.parse_special && !is_whole);
         self.encode_within(text, allowed, options, scratch, sink)

@@ -1,7 +1,7 @@
-//! Scratch spaces: the memory that calls write to and reuse, caches included.
+//! Scratch spaces: the memory that calls write to and reuse, including caches.
 //!
-//! A call needs one for itself, so each thread has its own, and no call waits for another. The caches take most of the
-//! memory, so they have a limit. A [`ScratchPool`] holds spaces for threads that come and go.
+//! A call needs exclusive use of one, so each thread has its own and no call waits for another. The caches take most of
+//! the memory, so they have a limit. A [`ScratchPool`] keeps spaces for threads that come and go.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,17 +11,17 @@ use crate::model::cache::DEFAULT_LIMIT;
 use crate::sink::TokenId;
 use crate::special;
 
-/// The memory that calls write to and reuse, caches included: one per thread.
+/// The memory that calls write to and reuse, including caches: one per thread.
 ///
-/// Any tokenizer can use it. What is cached belongs to the latest one, so a space that goes from one tokenizer to
-/// another and back starts with an empty cache each time.
+/// Any tokenizer can use it. The caches belong to the last one that did, so alternating between two tokenizers starts
+/// with an empty cache each time.
 #[derive(Debug)]
 pub struct Scratch {
     special: special::Scratch,
-    /// The ids of a fragment whose spans are still to be found.
+    /// The ids of a fragment before their spans are computed.
     ids: Vec<TokenId>,
     cache_limit: usize,
-    /// The number of the latest tokenizer, and the space of its model.
+    /// The number of the last tokenizer, and the scratch of its model.
     model: Option<(u64, AnyScratch)>,
 }
 
@@ -32,15 +32,15 @@ impl Default for Scratch {
 }
 
 impl Scratch {
-    /// How much memory the caches take at most unless something else is asked for, in bytes: 64 MiB.
+    /// The default limit for the memory of the caches, in bytes: 64 MiB.
     pub const DEFAULT_CACHE_LIMIT: usize = DEFAULT_LIMIT;
 
-    /// An empty space whose caches take at most `bytes` of memory. Nothing is allocated before the first text.
+    /// An empty space whose caches take at most `bytes` of memory. Nothing is allocated until the first text.
     pub fn with_cache_limit(bytes: usize) -> Self {
         Self { special: special::Scratch::default(), ids: Vec::new(), cache_limit: bytes, model: None }
     }
 
-    /// Changes how much memory the caches take at most, in bytes. A cache that takes more is emptied.
+    /// Sets the limit for the memory of the caches, in bytes. A cache above the limit is emptied.
     pub fn set_cache_limit(&mut self, bytes: usize) {
         if std::mem::replace(&mut self.cache_limit, bytes) != bytes
             && let Some((_, model)) = &mut self.model
@@ -49,7 +49,7 @@ impl Scratch {
         }
     }
 
-    /// Releases all memory but that of the caches.
+    /// Frees all memory except the caches.
     pub(crate) fn release_buffers(&mut self) {
         (self.special, self.ids) = (special::Scratch::default(), Vec::new());
         if let Some((_, model)) = &mut self.model {
@@ -57,7 +57,7 @@ impl Scratch {
         }
     }
 
-    /// The spaces for special tokens, for ids, and for this model, which is that of the tokenizer with this number.
+    /// The scratch for special tokens, for ids, and for `model`, the model of the tokenizer with this number.
     #[inline]
     pub(crate) fn of(
         &mut self,
@@ -77,7 +77,8 @@ impl Scratch {
     }
 }
 
-/// Scratch spaces for threads that come and go, such as those of a batch. It holds as many as were in use at a time.
+/// Scratch spaces for threads that come and go, such as those of a batch. It grows to as many as are in use at the same
+/// time.
 #[derive(Debug)]
 pub struct ScratchPool {
     spaces: Mutex<Vec<Scratch>>,
@@ -91,25 +92,25 @@ impl Default for ScratchPool {
 }
 
 impl ScratchPool {
-    /// Changes how much memory the caches of each space take at most, in bytes, from the next time it is used.
+    /// Sets the limit for the caches of each space, in bytes, from its next use.
     pub fn set_cache_limit(&self, bytes: usize) {
         self.cache_limit.store(bytes, Ordering::Relaxed);
     }
 
-    /// Takes a space out, or makes one.
+    /// Takes a space, or makes one if there is none.
     pub(crate) fn take(&self) -> Scratch {
         let mut scratch = self.lock().pop().unwrap_or_default();
         scratch.set_cache_limit(self.cache_limit.load(Ordering::Relaxed));
         scratch
     }
 
-    /// Puts a space back.
+    /// Returns a space.
     pub(crate) fn put(&self, scratch: Scratch) {
         self.lock().push(scratch);
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Scratch>> {
-        // The lock is held for a push or a pop only, so a panic elsewhere leaves the list whole.
+        // The lock is held only for a push or a pop, so a panic elsewhere leaves the list intact.
         self.spaces.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
 //! Sinks: the output side of every algorithm.
 //!
-//! Algorithms are generic over [`Sink`]. The compiler makes three instances of the same code: one writes ids, one
-//! counts them, one records spans. None of them pays for the other two.
+//! Algorithms are generic over [`Sink`]. The compiler makes three instances: one writes ids, one counts them, one
+//! records spans. None pays for the others.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::memory::reserve;
 
 /// A token's index in its vocabulary, or [`NULL_TOKEN`].
 ///
-/// Signed like llama.cpp's `llama_token`: where a vocabulary has no unknown token, unknown text becomes the null token.
+/// Signed like llama.cpp's `llama_token`: without an unknown token, unknown text becomes the null token.
 pub type TokenId = i32;
 
 /// llama.cpp's `LLAMA_TOKEN_NULL`.
@@ -17,17 +17,17 @@ pub const NULL_TOKEN: TokenId = -1;
 
 /// Receives the tokens of a text in order.
 pub trait Sink {
-    /// Whether [`Sink::push`] uses its span. Where this is false, an algorithm may pass an empty span, and may use
-    /// caches that have ids but no spans.
+    /// Whether [`Sink::push`] uses its span. If not, an algorithm may pass an empty span, and may use caches that hold
+    /// ids without spans.
     const SPANS: bool;
 
     /// Takes the next token and its byte range in the input.
     fn push(&mut self, id: TokenId, span: Range<usize>);
 
-    /// Prepares for this many tokens more.
+    /// Makes room for this many more tokens.
     fn reserve(&mut self, _additional: usize) {}
 
-    /// Takes several tokens at once, without spans. Only called where [`Sink::SPANS`] is false.
+    /// Takes several tokens at once, without spans. Only called if [`Sink::SPANS`] is false.
     #[inline(always)]
     fn push_all(&mut self, ids: &[TokenId]) {
         ids.iter().for_each(|&id| self.push(id, 0..0));
@@ -79,16 +79,16 @@ impl Sink for Count {
 pub struct Spans {
     /// One id per token.
     pub ids: Vec<TokenId>,
-    /// For each token its byte range in the input.
+    /// The byte range of each token in the input.
     pub spans: Vec<Range<usize>>,
 }
 
 impl Spans {
-    /// Room for the tokens that a text of this many bytes is likely to have, up to a million.
+    /// Room for as many tokens as a text of this length in bytes is likely to have, up to a million.
     pub fn with_room_for(num_bytes: usize) -> Self {
         let num_tokens = (num_bytes / 3).min(1 << 20) + 8;
         let mut spans = Self::default();
-        // Fewer tokens may still fit in memory that is not enough for as many.
+        // If this much memory is not available, a smaller buffer may still be enough.
         let _ = spans.ids.try_reserve_exact(num_tokens);
         let _ = spans.spans.try_reserve_exact(num_tokens);
         spans

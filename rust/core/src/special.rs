@@ -1,17 +1,17 @@
-//! A multi-pattern search in two passes: the text is partitioned into special tokens and the fragments between them.
+//! A multi-pattern search in two passes that partitions a text into special tokens and the fragments between them.
 //!
-//! Special texts are searched one by one, the longest first, each in the fragments that those before it leave. So
-//! matches are neither leftmost first nor longest first at a place. A token may remove the whitespace around it. To
-//! search only for what is there, a first pass with a double array finds the special texts that occur at all.
+//! Special texts are searched one by one, longest first, each in the fragments that the earlier ones left. So matches
+//! are neither leftmost nor longest at a position. A token may remove the whitespace around it. A first pass with a
+//! double array finds which special texts occur at all, so only those are searched.
 //!
-//! A text may be in parts, of which only some allow control and unknown tokens. These are then searched in the ranges
-//! that allow them, each token wholly inside one; everything else is as in the whole text.
+//! In a text made of parts, only some parts may allow control and unknown tokens. Such a token must lie wholly inside
+//! one allowed range; everything else works as in a whole text.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `tokenizer_st_partition`.
 //! Complexity: O(n) for a text of n bytes without special tokens, however many the vocabulary has; O(n · k) for a text
 //! with k different ones, O((n + r) · k) in r ranges.
 //!
-//! Deviations: none; llama.cpp knows no parts.
+//! Deviations: none; llama.cpp has no parts.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -37,13 +37,13 @@ pub(crate) enum Item {
     Token(TokenId, usize, usize),
 }
 
-/// Buffers of a call, for the next one to reuse.
+/// Buffers, reused from call to call.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     items: Vec<Item>,
     /// The items before the latest search.
     searched: Vec<Item>,
-    /// For each special text whether it occurs; empty if none does.
+    /// Whether each special text occurs; empty if none does.
     present: Vec<bool>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Scratch {
 struct Special {
     id: TokenId,
     finder: memmem::Finder<'static>,
-    /// Whether it is a token only where control tokens are parsed.
+    /// Whether it is a token only if control tokens are parsed.
     is_control: bool,
     /// Whether it removes the whitespace before it.
     strips_before: bool,
@@ -60,10 +60,10 @@ struct Special {
     strips_after: bool,
 }
 
-/// The special texts that are searched with one setting of `parse_special`.
+/// The special texts for one setting of `parse_special`.
 #[derive(Debug)]
 pub(crate) struct Specials {
-    /// In the order of search.
+    /// In search order.
     order: Vec<Special>,
     /// The place of each special text in `order`.
     trie: DoubleArray,
@@ -71,12 +71,12 @@ pub(crate) struct Specials {
     is_first: Box<[bool; 256]>,
     /// The bytes that special texts start with, if there are three or fewer.
     few_first: Option<Vec<u8>>,
-    /// The places in `order` of tokens that share a text, the first one before each other.
+    /// The places in `order` of tokens with the same text: the first one, then another.
     twins: Vec<(u32, u32)>,
 }
 
 impl Specials {
-    /// The special texts of a vocabulary. Without `parse_special`, control and unknown tokens stay text.
+    /// The special texts of a vocabulary. Without `parse_special`, control and unknown tokens are left as text.
     ///
     /// # Errors
     /// [`VocabularyError::TooLarge`] if the texts do not fit into a double array.
@@ -104,10 +104,10 @@ impl Specials {
         }
         let first_bytes: Vec<u8> = (0..=255).filter(|&byte| is_first[usize::from(byte)]).collect();
 
-        // Two tokens of hybrid DNA can have one text. The first in order of search finds it.
+        // In hybrid DNA, two tokens can have the same text. The first in search order gets it.
         let mut firsts = HashMap::new();
         let mut twins = Vec::new();
-        // Only parts ask for the others, and they are searched with all tokens.
+        // The others matter only for parts, which are searched with all tokens.
         for (special, place) in order.iter().zip(0..).filter(|_| parse_special) {
             match firsts.entry(special.finder.needle()) {
                 Entry::Occupied(first) => twins.push((*first.get(), place)),
@@ -124,8 +124,8 @@ impl Specials {
         })
     }
 
-    /// Partitions `text` into items, in the order of the text. Control and unknown tokens are only found inside
-    /// the ranges `allowed`, which ascend and do not touch; `None` allows them everywhere.
+    /// Partitions `text` into items, in text order. Control and unknown tokens are found only inside the ranges
+    /// `allowed`, which are ascending and do not touch; `None` allows them everywhere.
     pub(crate) fn partition<'s>(
         &self,
         text: &[u8],
@@ -141,7 +141,7 @@ impl Specials {
 
         self.find_present(text, present);
         if allowed.is_some() && !present.is_empty() {
-            // Where the first of two tokens with one text is not allowed, the second may be.
+            // If the first of two tokens with the same text is not allowed, the second may be.
             for pair in self.twins.iter() {
                 present[pair.1 as usize] |= present[pair.0 as usize];
             }
@@ -206,7 +206,7 @@ impl Special {
         self.cut_where(text, start, end, items, |from| Some(from + self.finder.find(&text[from..end])?));
     }
 
-    /// The same for the occurrences that are wholly inside one of the ranges `allowed`.
+    /// The same for the occurrences wholly inside one of the ranges `allowed`.
     fn cut_within(&self, text: &[u8], start: usize, end: usize, allowed: &[Range<usize>], items: &mut Vec<Item>) {
         let mut ticker = Ticker::default();
         let mut rest = &allowed[allowed.partition_point(|range| range.end <= start)..];
@@ -227,8 +227,8 @@ impl Special {
         });
     }
 
-    /// Cuts `text[start..end]` at every occurrence that `find` returns, given where to search from, and appends the
-    /// items.
+    /// Cuts `text[start..end]` at every occurrence that `find` returns and appends the items. `find` receives the place
+    /// to search from.
     #[inline(always)]
     fn cut_where(
         &self,
@@ -295,8 +295,8 @@ mod tests {
         Ok(vocabulary)
     }
 
-    /// `tokenizer_st_partition` literally: every special text in turn, in every fragment that is still text, where the
-    /// bytes of control and unknown tokens must all be allowed.
+    /// `tokenizer_st_partition` literally: every special text in turn, in every remaining fragment. All bytes of
+    /// control and unknown tokens must be allowed.
     fn naive(order: &[Special], text: &[u8], is_allowed: &[bool]) -> Vec<Item> {
         let is_space = |at: usize| b" \t\n\x0B\x0C\r".contains(&text[at]);
         let mut items = vec![Item::Text(0, text.len())];
@@ -391,9 +391,9 @@ mod tests {
 
     #[test]
     fn the_longest_text_is_first_wherever_it_is() -> Result<(), Box<dyn Error>> {
-        // At the first letter "ab" would match; "bcd" is longer and takes its letters first.
+        // "ab" matches at the first letter, but "bcd" is longer and is searched first.
         assert_eq!(shown(&[("ab", 4), ("bcd", 4)], false, "abcdab")?, ["a", "[bcd]", "[ab]"]);
-        // One inside the other, and one that overlaps itself.
+        // One inside another, and one that overlaps itself.
         assert_eq!(shown(&[("<a>", 4), ("a", 4)], false, "a<a>a")?, ["[a]", "[<a>]", "[a]"]);
         assert_eq!(shown(&[("aa", 4)], false, "aaaaa")?, ["[aa]", "[aa]", "a"]);
         Ok(())
@@ -411,7 +411,7 @@ mod tests {
     #[test]
     fn text_without_special_tokens_costs_one_pass_however_many_there_are() -> Result<(), Box<dyn Error>> {
         let texts: Vec<String> = (0..5000).map(|number| format!("<|{number}|>")).collect();
-        // One first byte, or too many for a search by first bytes.
+        // A single first byte, then too many for a search by first bytes.
         for others in [&[][..], &[("a#", 4), ("b#", 4), ("c#", 4)]] {
             let mut specials: Vec<(&str, i32)> = texts.iter().map(|text| (text.as_str(), 4)).collect();
             specials.extend(others);
@@ -423,7 +423,7 @@ mod tests {
                     let mut scratch = Scratch::default();
                     assert_eq!(specials.partition(text.as_bytes(), None, &mut scratch), [Item::Text(0, text.len())]);
                 });
-                // A search for each of them would take 5000 steps per byte.
+                // Searching for each one would take 5000 steps per byte.
                 assert!((repeats..=text.len()).contains(&steps), "{steps} steps for {} bytes", text.len());
             }
         }

@@ -1,10 +1,9 @@
-//! How far the partition of an unfinished text is certain.
+//! How far the partition of an unfinished text is settled.
 //!
-//! At a place that no occurrence of any special text crosses, what is left of it and what is right of it are searched
-//! independently: each search, longest text first, finds the same occurrences on both sides as in the whole. White
-//! space that a token removes must not reach the place either, so where a vocabulary has such tokens, neither side of
-//! it is white space. An occurrence that the known text does not complete counts as crossing every place after its
-//! start.
+//! If no occurrence of any special text crosses a place, the two sides can be searched independently: every search
+//! finds the same occurrences as in the whole text. A token that removes whitespace must not reach across the place
+//! either, so if the vocabulary has such tokens, neither side may be whitespace. An occurrence that the text so far
+//! does not complete counts as crossing every place after its start.
 //!
 //! Complexity: O(n) steps and one walk through the trie for each byte that starts a special text.
 
@@ -12,8 +11,8 @@ use super::{Specials, is_space};
 use crate::interrupt::Ticker;
 
 impl Specials {
-    /// The last place of `text` up to which its partition is the same whatever follows, and after which it does not
-    /// depend on what is before.
+    /// The last place in `text` at which the partition is settled: the part before it does not depend on what follows,
+    /// nor the part after it on what is before.
     pub(crate) fn settled(&self, text: &[u8]) -> usize {
         if self.order.is_empty() {
             return text.len();
@@ -24,7 +23,7 @@ impl Specials {
             (from.max(1)..=to).rev().find(|&at| is_free(at))
         };
 
-        // No occurrence that starts before a place from `reach` on, and is known so far, crosses it.
+        // No occurrence found so far that starts before `reach` extends beyond it.
         let (mut settled, mut reach, mut ticker) = (0, 0, Ticker::default());
         for (at, &byte) in text.iter().enumerate() {
             if !self.is_first[usize::from(byte)] {
