@@ -1,8 +1,8 @@
-//! Spans in characters instead of bytes.
+//! Converts spans from bytes to characters.
 //!
-//! A byte that does not continue a UTF-8 sequence starts a character. A cursor has these bytes of a block as one mask, so
-//! a place in the block costs a count of bits. Spans ascend, so it walks over the text once. O(length of the text +
-//! number of spans).
+//! A byte that does not continue a UTF-8 sequence starts a character. A cursor keeps these bytes of a block as one
+//! mask, so a position in the block costs one population count. Spans ascend, so the cursor walks over the text once.
+//! O(length of the text + number of spans).
 
 use crate::interrupt::Ticker;
 use crate::scan::BLOCK;
@@ -12,11 +12,11 @@ use crate::sink::Spans;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
 impl Spans {
-    /// Changes byte ranges of `text` into ranges of its characters. A token that is part of a character has the range of
-    /// the whole character.
+    /// Converts byte ranges of `text` to character ranges. A token that is part of a character gets the range of the
+    /// whole character.
     ///
-    /// `text` is the one that was encoded. It must be UTF-8, or come from a string that was encoded with its lone
-    /// surrogates: otherwise nothing says what its characters are, and any byte but 0x80 to 0xBF starts one.
+    /// `text` is the text that was encoded. It should be UTF-8, possibly with lone surrogates; in other bytes, every
+    /// byte except 0x80 to 0xBF counts as the start of a character.
     ///
     /// # Examples
     /// ```
@@ -31,12 +31,12 @@ impl Spans {
             return;
         }
         let (mut starts, mut ends) = (Cursor::new(text), Cursor::new(text));
-        // The end of the span before, and its characters.
+        // The end of the previous span in bytes and characters.
         let mut last = (0, 0);
         let mut ticker = Ticker::default();
         for span in &mut self.spans {
             ticker.tick();
-            // Most tokens start where the one before ends.
+            // Most tokens start where the previous one ends.
             let before = if span.start == last.0 { last.1 } else { starts.characters_before(span.start) };
             let is_inside = text.get(span.start).is_some_and(|&byte| byte & 0xC0 == 0x80);
             last = (span.end, ends.characters_before(span.end));
@@ -51,7 +51,7 @@ struct Cursor<'a> {
     text: &'a [u8],
     /// Where the block starts.
     start: usize,
-    /// Which bytes of the block start a character, and how many do so before the block.
+    /// Which bytes of the block start a character, and how many characters start before the block.
     firsts: u64,
     num_before: usize,
 }
@@ -68,7 +68,7 @@ impl<'a> Cursor<'a> {
             self.advance(at);
         }
         let len = at - self.start;
-        // Counting bits takes longer than a branch that is mostly foreseen.
+        // Counting bits takes longer than a branch that is mostly predicted.
         let num_firsts =
             if self.firsts == u64::MAX { len } else { (self.firsts & !(u64::MAX << len)).count_ones() as usize };
         self.num_before + num_firsts
@@ -78,7 +78,7 @@ impl<'a> Cursor<'a> {
     #[inline(never)]
     fn advance(&mut self, at: usize) {
         if at < self.start {
-            // Spans that descend are not ours, but must not go wrong.
+            // Our spans never descend, but the result must be right if others' do.
             *self = Self::new(self.text);
         }
         while at - self.start >= BLOCK {
@@ -104,8 +104,8 @@ fn firsts(text: &[u8], start: usize) -> u64 {
     let mut firsts = 0;
     for (at, &word) in block.as_chunks().0.iter().enumerate() {
         let word = u64::from_le_bytes(word);
-        // A byte that continues a character has its highest bit set and not the next one. The product puts the highest
-        // bits of all bytes side by side.
+        // A continuation byte has its highest bit set and the next one clear. The product gathers the highest bits of
+        // all bytes.
         let highest = (!word | word << 1) & HIGH_BITS;
         firsts |= (highest >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56 << (8 * at);
     }

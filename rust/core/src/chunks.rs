@@ -1,12 +1,12 @@
-//! Cuts a text into chunks of a limited number of tokens, at paragraphs, lines, sentences and words where it can.
+//! Splits a text into chunks of a limited number of tokens, at paragraphs, lines, sentences and words where possible.
 //!
-//! The whole text is encoded once, with spans. The place where the budget of a chunk ends is read off the spans, the
-//! chunk ends at the best boundary before it, and its tokens are counted by encoding the chunk by itself: ids of a text
-//! that is cut out are not always a slice of the ids of the whole. Where the count is over the budget, an earlier
-//! boundary is tried; where there is room, the next one. A coarse boundary counts only if it fills half of the budget.
-//! A character, as a reader sees it, is cut between its code points only if it is over the budget by itself.
+//! The whole text is encoded once, with spans. The spans show where a chunk's budget ends, and the chunk ends at the
+//! best boundary before that. Its tokens are then counted by encoding the chunk alone, because the ids of a slice are
+//! not always a slice of the ids. If the count is over the budget, an earlier boundary is tried; if there is room, the
+//! next one. A coarse boundary is used only if it fills half of the budget. A user-perceived character is split between
+//! its code points only if it exceeds the budget by itself.
 //!
-//! O(n) for a text of n bytes, of which each is encoded about three times.
+//! O(n) for a text of n bytes; each byte is encoded about three times.
 
 pub mod boundaries;
 pub mod truncate;
@@ -22,55 +22,55 @@ use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
 use crate::unicode::utf8;
 use boundaries::Boundary;
 
-/// How many boundaries are tried at their places before the end of the search moves faster.
+/// How many boundaries are tried one by one before the search takes larger steps.
 const TRIES: usize = 4;
-/// How often the end of a chunk moves on.
+/// How many times the end of a chunk moves to a later boundary.
 const MAX_EXTENSIONS: usize = 16;
 
-/// A part of a text, by its bytes.
+/// A part of a text, as a byte range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
     /// Where it starts.
     pub start: usize,
     /// Where it ends.
     pub end: usize,
-    /// How many tokens it has when it is encoded by itself.
+    /// Its number of tokens when encoded alone.
     pub count: usize,
 }
 
-/// How a text is cut into chunks.
+/// How a text is split into chunks.
 #[derive(Debug, Clone)]
 pub struct SplitOptions {
-    /// The most tokens of a chunk, those that are added included.
+    /// The maximum number of tokens of a chunk, including added ones.
     pub max_tokens: usize,
-    /// The most tokens, without those that are added, of the text that a chunk repeats from the one before it.
+    /// The maximum number of tokens, not counting added ones, that a chunk repeats from the one before it.
     pub overlap: usize,
-    /// Where to cut, coarsest first. Between characters is always allowed, as the last resort.
+    /// Where to cut, coarsest first. Cutting between characters is always allowed as a last resort.
     pub boundaries: Vec<Boundary>,
 }
 
 impl SplitOptions {
-    /// The kinds of boundaries in the order in which they are tried, each with how far the search goes: all kinds up to
-    /// `half` of the budget, and then the finest one up to `all` of it.
+    /// The kinds of boundaries in the order in which they are tried, with how far each search goes: all kinds down to
+    /// `half` of the budget, then the finest one down to `all` of it.
     fn kinds(&self, half: usize, all: usize) -> impl Iterator<Item = (Boundary, usize)> {
         let last_resorts = self.boundaries.last().copied().into_iter().chain([Boundary::Character]);
         self.boundaries.iter().map(move |&kind| (kind, half)).chain(last_resorts.map(move |kind| (kind, all)))
     }
 }
 
-/// Why a text cannot be cut to a budget.
+/// Why a text cannot be split or truncated to a budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BudgetError {
-    /// As for encoding.
+    /// The text cannot be encoded.
     Encode(EncodeError),
-    /// The budget is 0, or not greater than the number of tokens that are added to every text.
+    /// The budget is 0, or leaves no room beside the tokens added to every text.
     TooSmall {
         /// The budget.
         max_tokens: usize,
-        /// The number of tokens that are added.
+        /// The number of added tokens.
         num_added: usize,
     },
-    /// The overlap is not less than the tokens that the budget leaves for text.
+    /// The overlap is not smaller than what the budget leaves for text.
     Overlap {
         /// The overlap.
         overlap: usize,
@@ -81,7 +81,7 @@ pub enum BudgetError {
     Character {
         /// Where it starts, in bytes.
         at: usize,
-        /// How many tokens it has, those that are added included.
+        /// Its number of tokens, including added ones.
         count: usize,
         /// The budget.
         max_tokens: usize,
@@ -117,8 +117,8 @@ impl From<EncodeError> for BudgetError {
 }
 
 impl Tokenizer {
-    /// Cuts a text into chunks. Each is a slice of the text that has at most `max_tokens` tokens when it is encoded by
-    /// itself with `options`; together they cover the text. An empty text has none.
+    /// Splits a text into chunks. Each is a slice with at most `max_tokens` tokens when encoded alone with `options`;
+    /// together they cover the text. An empty text has none.
     ///
     /// # Errors
     /// [`BudgetError`]: the text cannot be encoded, the budget or the overlap is out of range, or one code point
@@ -151,13 +151,13 @@ impl Tokenizer {
     }
 }
 
-/// A text to cut: what is encoded, and what Unicode's rules see of it.
+/// A text to split: the bytes to encode, and the text that Unicode's rules see.
 #[derive(Debug, Clone, Copy)]
 pub struct Segmentable<'a> {
-    /// What is encoded.
+    /// The bytes to encode.
     bytes: &'a [u8],
     is_utf8: bool,
-    /// The same, where a surrogate is U+FFFD, which is as long.
+    /// The same with U+FFFD for each surrogate, which has the same length.
     segmented: &'a str,
 }
 
@@ -167,8 +167,8 @@ impl<'a> Segmentable<'a> {
         Self { bytes: text.as_bytes(), is_utf8: true, segmented: text }
     }
 
-    /// A text with lone surrogates: `segmented` has another code point of three bytes in the place of each. `None` if
-    /// the two are not equally long.
+    /// A text with lone surrogates: `segmented` has another code point of three bytes in place of each. `None` if the
+    /// lengths differ.
     pub fn with_surrogates(bytes: &'a [u8], segmented: &'a str) -> Option<Self> {
         (bytes.len() == segmented.len()).then_some(Self { bytes, is_utf8: false, segmented })
     }
@@ -187,7 +187,7 @@ struct Measure<'a, 's> {
     max_tokens: usize,
     /// How many tokens are added to every text.
     num_added: usize,
-    /// The tokens of the whole text without those that are added.
+    /// The spans of the whole text's tokens, without added ones.
     ids: Vec<TokenId>,
     spans: Vec<Range<usize>>,
 }
@@ -219,7 +219,7 @@ impl<'a, 's> Measure<'a, 's> {
         self.text.bytes.len()
     }
 
-    /// The tokens of a part when it is encoded by itself, those that are added included.
+    /// The number of tokens of a part encoded alone, including added ones.
     fn count(&mut self, range: Range<usize>) -> Result<usize, EncodeError> {
         self.count_text(self.text.text(range), self.options)
     }
@@ -230,17 +230,17 @@ impl<'a, 's> Measure<'a, 's> {
         Ok(count.0)
     }
 
-    /// The start of the code point at `at`, or the end of the text.
+    /// The start of the code point that contains `at`, or the end of the text.
     fn floor(&self, at: usize) -> usize {
         utf8::floor(self.text.bytes, at)
     }
 
-    /// The number of tokens of the whole text that end at `at` or before it.
+    /// How many tokens of the whole text end at or before `at`.
     fn tokens_before(&self, at: usize) -> usize {
         self.spans.partition_point(|span| span.end <= at)
     }
 
-    /// The code point at which the `number`-th token of the whole text ends.
+    /// The start of the code point in which the `number`-th token of the whole text ends.
     fn token_end(&self, number: usize) -> usize {
         match number.checked_sub(1).map(|last| self.spans.get(last)) {
             Some(Some(span)) => self.floor(span.end),
@@ -249,7 +249,7 @@ impl<'a, 's> Measure<'a, 's> {
         }
     }
 
-    /// A place that is in no special token: the start of the one that `at` is inside of.
+    /// `at`, or if it is inside a special token, the start of that token.
     fn outside_special(&self, at: usize) -> usize {
         let number = self.tokens_before(at);
         match (self.spans.get(number), self.ids.get(number)) {
@@ -258,13 +258,13 @@ impl<'a, 's> Measure<'a, 's> {
         }
     }
 
-    /// Whether a token is written in a text as one, and cut out of it before everything else.
+    /// Whether a token is written in the text as a special token.
     fn is_special(&self, id: TokenId) -> bool {
         let attributes = self.tokenizer.vocabulary().attributes(id);
         attributes.is_user_defined() || self.options.parse_special && attributes.is_control()
     }
 
-    /// The chunk that starts at `start` and ends after `after`, which is `start` or the end of the chunk before.
+    /// The chunk that starts at `start` and ends after `after`, which is `start` or the end of the previous chunk.
     fn chunk(&mut self, start: usize, after: usize, split: &SplitOptions) -> Result<Chunk, BudgetError> {
         let room = self.max_tokens - self.num_added;
         let first = self.tokens_before(start);
@@ -316,8 +316,8 @@ impl<'a, 's> Measure<'a, 's> {
         Ok(chunk)
     }
 
-    /// The chunk where no boundary fits: with the next character, as a reader sees it, or if that is over the budget,
-    /// with those of its code points that are not.
+    /// The chunk if no boundary fits: up to the next user-perceived character, or if that exceeds the budget, as many
+    /// of its code points as fit.
     fn shortest(&mut self, start: usize, after: usize) -> Result<Chunk, BudgetError> {
         let text = self.text.segmented;
         let one = after + text[after..].chars().next().map_or(0, char::len_utf8);
@@ -335,10 +335,10 @@ impl<'a, 's> Measure<'a, 's> {
         Err(BudgetError::Character { at: after, count, max_tokens: self.max_tokens })
     }
 
-    /// Where the chunk after this one starts, so that it repeats at most `overlap` tokens.
+    /// Where the next chunk starts, so that it repeats at most `overlap` tokens.
     fn overlap_start(&mut self, chunk: &Chunk, split: &SplitOptions) -> Result<usize, EncodeError> {
         let number = self.tokens_before(chunk.end);
-        // A boundary may be at the very place where the overlap is full.
+        // A boundary may be exactly where the overlap is full.
         let full = self.token_end(number.saturating_sub(split.overlap));
         let low = self.floor(full.saturating_sub(1)).max(chunk.start);
         let half = self.token_end(number.saturating_sub(split.overlap / 2)).max(chunk.start);

@@ -1,13 +1,13 @@
-//! Ids back to text: the pieces of the tokens end to end ([`pieces`]), without the space that encoding put in front.
+//! Ids back to text: the joined [`pieces`] of the tokens, without the space that encoding put in front.
 //!
-//! With [`DecodeOptions::clean_spaces`], vocabularies that ask for it then lose the spaces before English punctuation,
-//! in three passes, each over the output of the last one.
+//! With [`DecodeOptions::clean_spaces`], if the vocabulary asks for it, three passes then remove spaces before English
+//! punctuation, each from the output of the previous one.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::detokenize`. Time and space: O(ids + length of the
 //! output).
 //!
-//! Deviations: (1) without `clean_spaces`, no spaces are cleaned up, because code would not come back as it was; (2) nor
-//! does the space that encoding put in front stay after a BOS; and those of [`pieces`].
+//! Deviations: (1) without `clean_spaces`, no spaces are cleaned up, so that code comes back unchanged; (2) nor is the
+//! space that encoding put in front kept after a BOS; and those of [`pieces`].
 
 mod order;
 mod pieces;
@@ -21,10 +21,10 @@ use crate::error::TokenIndexError;
 use crate::sink::{NULL_TOKEN, TokenId};
 use crate::vocabulary::Vocabulary;
 
-/// What a decoded text keeps.
+/// What a decoded text contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DecodeOptions {
-    /// Remove BOS and EOS where encoding adds them.
+    /// Remove BOS and EOS if encoding adds them.
     pub remove_special: bool,
     /// Write control and unknown tokens out.
     pub unparse_special: bool,
@@ -45,11 +45,11 @@ pub fn detokenize(
 ) -> Result<Vec<u8>, TokenIndexError> {
     let (settings, special) = (vocabulary.settings(), vocabulary.special());
     let DecodeOptions { remove_special, unparse_special, clean_spaces } = options;
-    // As in llama.cpp, the null token is the BOS of a vocabulary that has none.
+    // As in llama.cpp, without a BOS the null token stands for it.
     let has_bos = ids.first() == Some(&special.bos.unwrap_or(NULL_TOKEN));
     let removes_bos = has_bos && remove_special && settings.add_bos;
     let writes_bos = has_bos && !removes_bos && !pieces.piece(ids[0], unparse_special)?.is_empty();
-    // The id whose first space encoding may have added.
+    // The id whose leading space encoding may have added.
     let first = if has_bos && !clean_spaces && !writes_bos { ids.get(1) } else { ids.first().filter(|_| !removes_bos) };
 
     if removes_bos {
@@ -85,7 +85,7 @@ pub(crate) fn clean_spaces(text: &mut Vec<u8>) {
     }
 
     let mut spaces = Vec::new();
-    // The space before an apostrophe below this place is already removed, as the one after an earlier apostrophe.
+    // Below this place, the space before an apostrophe has already been removed as the one after an earlier apostrophe.
     let mut next = 0;
     for at in memchr_iter(b'\'', text) {
         if at >= next && space_before(text, at) && text.get(at + 1) == Some(&b' ') {
@@ -181,7 +181,7 @@ mod tests {
         Ok(())
     }
 
-    /// llama.cpp's three passes, byte by byte. A byte is compared with the one before it in the input of the pass.
+    /// llama.cpp's three passes, byte by byte. Each byte is compared with the previous one in the pass's input.
     fn naive_clean_spaces(text: &[u8]) -> Vec<u8> {
         let pass = |text: Vec<u8>, step: fn(&[u8], usize) -> (bool, bool)| {
             let (mut out, mut before, mut at) = (Vec::new(), b'\0', 0);

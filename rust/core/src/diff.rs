@@ -11,14 +11,14 @@ use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
 pub struct Parting {
     /// How many ids are equal before it.
     pub index: usize,
-    /// The token there of each tokenizer, with its byte range in the text; `None` where its list ends.
+    /// Each tokenizer's token there, with its byte range in the text; `None` if its list ends.
     pub tokens: [Option<(TokenId, Range<usize>)>; 2],
 }
 
-/// The first place where the tokens of a text differ, or `None` where they are equal.
+/// The first place where the tokens of a text differ, or `None` if they are equal.
 ///
 /// # Errors
-/// Which of the tokenizers, 0 or 1, cannot encode the text, and why.
+/// Which tokenizer, 0 or 1, cannot encode the text, and why.
 ///
 /// # Examples
 /// ```

@@ -1,4 +1,4 @@
-//! The errors of the crate: of loading a vocabulary, of encoding a text, of decoding ids.
+//! The errors of loading a vocabulary, encoding a text and decoding ids.
 
 pub(crate) mod nearest;
 
@@ -10,14 +10,14 @@ use crate::sink::TokenId;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VocabularyError {
-    /// `tokenizer.ggml.model` names no algorithm that llama.cpp has.
+    /// `tokenizer.ggml.model` is not an algorithm that llama.cpp has.
     UnknownModel {
         /// The name as given.
         name: String,
         /// Known names, nearest first.
         nearest: Vec<&'static str>,
     },
-    /// `tokenizer.ggml.pre` names no pre-tokenizer that llama.cpp has.
+    /// `tokenizer.ggml.pre` is not a pre-tokenizer that llama.cpp has.
     UnknownPreTokenizer {
         /// The name as given.
         name: String,
@@ -28,9 +28,9 @@ pub enum VocabularyError {
     MissingTokens,
     /// A byte-pair vocabulary has no list of merges.
     MissingMerges,
-    /// More tokens than ids: an id is a positive 32-bit integer.
+    /// There are more tokens than ids, which are positive 32-bit integers.
     TooManyTokens {
-        /// How many there are.
+        /// The number of tokens.
         count: usize,
     },
     /// Two ids share one text.
@@ -58,7 +58,7 @@ pub enum VocabularyError {
         /// Its text.
         text: Vec<u8>,
     },
-    /// A token text that is read as characters has one beyond U+10FFFF.
+    /// A token's text, if read as characters, has one beyond U+10FFFF.
     BeyondUnicode {
         /// The token.
         id: TokenId,
@@ -70,7 +70,7 @@ pub enum VocabularyError {
         /// The byte without one.
         byte: u8,
     },
-    /// There is no token with a text that llama.cpp looks up without checking.
+    /// No token has a text that llama.cpp looks up without checking.
     MissingToken {
         /// The text looked for.
         text: &'static str,
@@ -154,7 +154,7 @@ impl fmt::Display for CharsmapDamage {
     }
 }
 
-/// A name in quotes, escaped except for backslashes: bytes that are not UTF-8 come with one (see `Definition`).
+/// A name in quotes, escaped except for backslashes: those come from bytes that are not UTF-8 (see `Definition`).
 fn quoted(name: &str) -> String {
     let escaped: Vec<String> = name.split('\\').map(|text| text.escape_debug().to_string()).collect();
     format!("\"{}\"", escaped.join("\\"))
@@ -166,12 +166,12 @@ fn quoted(name: &str) -> String {
 pub enum EncodeError {
     /// The file has no vocabulary (`tokenizer.ggml.model` is `none`).
     NoVocabulary,
-    /// A special token has to be added and the vocabulary has none.
+    /// A special token must be added and the vocabulary has none.
     MissingSpecial {
         /// `"BOS"`, `"EOS"` or `"SEP"`.
         what: &'static str,
     },
-    /// The text is longer than a 32-bit length, llama.cpp's limit too.
+    /// The text's length does not fit in 32 bits, llama.cpp's limit too.
     TextTooLong {
         /// Its length in bytes.
         len: usize,

@@ -1,11 +1,11 @@
 //! A tokenizer from the bytes of a GGUF file.
 //!
-//! [`open`] is all that most callers need. [`Metadata`] reads single keys and replaces values before it opens a
+//! [`open`] is all that most callers need. [`Metadata`] reads single keys, and can replace values before it opens a
 //! tokenizer, as llama.cpp's `--override-kv` does. Only the metadata at the start of a file is read: the bytes may end
-//! after it ([`read_header`] loads just enough), or be a memory map of the whole model.
+//! there ([`read_header`] loads just enough) or be a memory map of the whole model.
 //!
-//! Nothing in a file is trusted: every count and length is checked against the bytes left before anything of that size
-//! is allocated, and a damaged file is an error that says which key, where, what was expected and what was found.
+//! Nothing in a file is trusted: every count and length is checked against the remaining bytes before anything of that
+//! size is allocated. The error for a damaged file says which key, where, what was expected and what was found.
 //!
 //! # Examples
 //! ```no_run
@@ -34,7 +34,7 @@ use crate::tokenizer::Tokenizer;
 /// The tokenizer of a GGUF file: `bytes` from the first byte of the file to the end of its metadata or beyond.
 ///
 /// # Errors
-/// - [`OpenError::Gguf`] if the bytes are no sound GGUF, or a key that the tokenizer needs has a wrong type.
+/// - [`OpenError::Gguf`] if the bytes are not valid GGUF, or a key that the tokenizer needs has the wrong type.
 /// - [`OpenError::Vocabulary`] if the vocabulary is unknown, incomplete or damaged.
 ///
 /// # Examples

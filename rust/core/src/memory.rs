@@ -1,8 +1,8 @@
-//! Buffers that grow with a text, where memory may end.
+//! Buffers that grow with a text, and how they fail when memory runs out.
 //!
-//! Rust ends the process if an allocation fails. The functions here try instead, and unwind with [`OutOfMemory`] as
+//! Rust aborts the process if an allocation fails. The functions here unwind with [`OutOfMemory`] instead, as
 //! [`interrupt`](crate::interrupt) does: no panic hook runs, nothing is printed, and no function in between has to
-//! return an error. What the work wrote to is half done, as after an interruption.
+//! return an error. Anything the work was writing to is left incomplete, as after an interruption.
 
 use std::collections::BinaryHeap;
 use std::fmt;
@@ -10,10 +10,10 @@ use std::panic::resume_unwind;
 
 use crate::interrupt::{self, Ticker};
 
-/// Bytes between two questions whether to stop.
+/// Bytes between two checks for an interrupt.
 const BYTES_AT_ONCE: usize = 1 << 20;
 
-/// Memory was not enough for a buffer. The payload of an unwinding that comes out of a call of this crate.
+/// There was not enough memory for a buffer. This is the payload of a panic that a call of this crate unwinds with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutOfMemory;
 
@@ -25,7 +25,7 @@ impl fmt::Display for OutOfMemory {
 
 impl std::error::Error for OutOfMemory {}
 
-/// Makes room for `additional` items more, at least as much again as there is.
+/// Makes room for `additional` more items, at least doubling the capacity.
 #[inline(always)]
 pub(crate) fn reserve<T>(buffer: &mut Vec<T>, additional: usize) {
     if additional > buffer.capacity() - buffer.len() {
@@ -43,7 +43,7 @@ fn grow<T>(buffer: &mut Vec<T>, additional: usize) {
 
 #[cold]
 fn out_of_memory() -> ! {
-    // A zero-sized payload takes no memory.
+    // Boxing a zero-sized payload does not allocate.
     resume_unwind(Box::new(OutOfMemory))
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn append<T: Copy>(buffer: &mut Vec<T>, items: &[T]) {
     buffer.extend_from_slice(items);
 }
 
-/// Appends a long text, and can be stopped meanwhile.
+/// Appends a long text, interruptibly.
 #[inline]
 pub(crate) fn append_text(buffer: &mut Vec<u8>, bytes: &[u8]) {
     reserve(buffer, bytes.len());
@@ -88,7 +88,7 @@ pub(crate) fn append_text(buffer: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Makes a buffer at least `len` items long, and can be stopped meanwhile.
+/// Makes a buffer at least `len` items long, interruptibly.
 pub(crate) fn fill<T: Copy>(buffer: &mut Vec<T>, len: usize, value: T) {
     if buffer.try_reserve_exact(len.saturating_sub(buffer.len())).is_err() {
         out_of_memory();

@@ -1,4 +1,4 @@
-//! Streams: text that arrives, or is wanted, part by part. However it is cut, the parts together are the whole.
+//! Streams: text that arrives or is produced part by part. However it is cut, the joined result is the same.
 
 mod characters;
 pub(crate) mod decoder;

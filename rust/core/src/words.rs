@@ -1,5 +1,5 @@
-//! Words of a text, counted by the rules of Unicode's Annex 29: what stands between two word boundaries and has a letter
-//! or digit. A Han character is a word, and so is an English word with its apostrophe. Time: O(n).
+//! Counts the words of a text by the rules of Unicode's Annex 29: anything between two word boundaries with a letter or
+//! digit in it. A Han character is a word, and so is an English word with its apostrophe. Time: O(n).
 
 use unicode_segmentation::UnicodeSegmentation;
 

@@ -1,4 +1,4 @@
-//! Several rows of ids back to text, end to end. O(ids + length of the output).
+//! Decodes several rows of ids. O(ids + length of the output).
 
 use crate::batch::rows::Rows;
 use crate::detokenizer::DecodeOptions;
@@ -7,7 +7,7 @@ use crate::interrupt;
 use crate::memory;
 use crate::tokenizer::Tokenizer;
 
-/// Rows whose texts are made before the caller is asked whether to stop.
+/// How many rows are decoded between two checks for an interrupt.
 const ROWS_AT_ONCE: usize = 64;
 
 /// The texts of several rows, end to end.
@@ -35,7 +35,7 @@ impl Tokenizer {
     /// Decodes every row as [`Tokenizer::decode`] does.
     ///
     /// # Errors
-    /// The first row with an id that the vocabulary does not have, and the error.
+    /// The first row with an unknown id, and the error.
     pub fn decode_batch(
         &self,
         rows: Rows<'_>,

@@ -1,6 +1,6 @@
-//! The rows of a batch: flat ids with offsets, one row per text. Selecting rows, and padding them to one length.
+//! The rows of a batch: flat ids with offsets, one row per text. Rows can be selected and padded to one length.
 //!
-//! Selecting is O(rows + ids of them); padding is O(rows * length).
+//! Selecting is O(rows + their ids); padding is O(rows * length).
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use crate::interrupt::Ticker;
 use crate::memory::{append, push};
 use crate::sink::TokenId;
 
-/// The longest length of padded rows that no row needs: more is a mistake, and would fill the memory.
+/// The greatest padded length beyond what the rows need: anything longer is a mistake and would fill the memory.
 const MAX_SPARE_LEN: usize = 1 << 24;
 
 /// Ids of several texts, borrowed: row `i` is `ids[offsets[i]..offsets[i + 1]]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rows<'a> {
     ids: &'a [TokenId],
-    /// From 0 to the number of ids, never descending; at least one.
+    /// Ascending from 0 to the number of ids, so never empty.
     offsets: &'a [i64],
 }
 
@@ -24,7 +24,7 @@ impl Batch {
     /// The rows.
     ///
     /// # Panics
-    /// Where `offsets` were changed so that they are no offsets into `ids`.
+    /// If `offsets` were changed and no longer fit `ids`.
     pub fn rows(&self) -> Rows<'_> {
         Rows::new(&self.ids, &self.offsets).expect("the offsets of a batch fit its ids")
     }
@@ -43,7 +43,7 @@ impl<'a> Rows<'a> {
         self.offsets.len() - 1
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -60,7 +60,7 @@ impl<'a> Rows<'a> {
         offsets.windows(2).map(move |pair| ids.get(pair[0] as usize..pair[1] as usize).unwrap_or_default())
     }
 
-    /// Copies some rows; those that do not exist are empty.
+    /// Copies some rows; a row that does not exist is empty.
     pub fn select(&self, indices: impl Iterator<Item = usize>) -> Batch {
         let mut batch = Batch { ids: Vec::new(), offsets: vec![0] };
         let mut ticker = Ticker::default();
@@ -78,11 +78,11 @@ impl<'a> Rows<'a> {
         self.iter().map(<[TokenId]>::len).max().unwrap_or_default()
     }
 
-    /// Fills all rows up to one length.
+    /// Pads all rows to one length.
     ///
     /// # Errors
-    /// [`PaddingError`]: a row is longer than the length asked for; or the result does not fit into memory, or is
-    /// longer than 2^24 ids a row without need.
+    /// [`PaddingError`]: a row is longer than the requested length, or the result does not fit into memory or
+    /// needlessly has more than 2^24 ids per row.
     ///
     /// # Examples
     /// ```
@@ -138,16 +138,16 @@ pub enum Side {
     Right,
 }
 
-/// How rows are filled up.
+/// How rows are padded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Padding {
-    /// The id that is filled in.
+    /// The id to pad with.
     pub value: TokenId,
-    /// Where.
+    /// Which side.
     pub side: Side,
-    /// The length of every row, at least that of the longest; that of the longest where it is `None`.
+    /// The length of every row, at least that of the longest row; `None` for that of the longest.
     pub length: Option<usize>,
-    /// The length is rounded up to a multiple of this; 0 is read as 1.
+    /// The length is rounded up to a multiple of this; 0 means 1.
     pub multiple_of: usize,
 }
 
@@ -156,7 +156,7 @@ pub struct Padding {
 pub struct Padded {
     /// `length` ids per row.
     pub ids: Vec<TokenId>,
-    /// For each of them whether it comes from a text.
+    /// Whether each id comes from a text.
     pub mask: Vec<bool>,
     /// Ids per row.
     pub length: usize,
@@ -166,13 +166,13 @@ pub struct Padded {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PaddingError {
-    /// A row is longer than the length asked for.
+    /// A row is longer than the requested length.
     TooLong {
         /// The first such row.
         row: usize,
         /// How many ids it has.
         len: usize,
-        /// How many there is room for.
+        /// The requested length.
         length: usize,
     },
     /// The result does not fit into memory, or is far longer than any row.

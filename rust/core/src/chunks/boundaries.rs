@@ -1,14 +1,14 @@
-//! Where a text may be cut: paragraphs, lines, sentences, words and characters.
+//! Finds boundaries of a text: paragraphs, lines, sentences, words and characters.
 //!
-//! Sentences, words and characters (extended grapheme clusters) are those of Unicode Standard Annex #29, found by the
-//! crate `unicode-segmentation`. A cut comes after the white space between two units, so that the next unit starts with
-//! its first character. A search looks at a window of the text only, so it takes O(window).
+//! Sentences, words and characters (extended grapheme clusters) follow Unicode Standard Annex #29, as implemented by
+//! the crate `unicode-segmentation`. A cut goes after the whitespace between two units, so the next unit starts with
+//! its first character. A search looks only at a window of the text, so it takes O(window).
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use crate::unicode::utf8::floor;
 
-/// The kinds of places at which a text may be cut, coarsest first.
+/// The kinds of boundaries, coarsest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Boundary {
     /// After a blank line.
@@ -19,13 +19,13 @@ pub enum Boundary {
     Sentence,
     /// Before a word.
     Word,
-    /// Between two characters, as a reader sees them.
+    /// Between two user-perceived characters.
     Character,
 }
 
-/// Text past the end of a window that still decides what is a boundary in it, in bytes.
+/// How far text beyond a window can affect its boundaries, in bytes.
 const AHEAD: usize = 256;
-/// The longest stretch in which a word or a character is looked for, in bytes.
+/// The longest stretch to search for a word or a character, in bytes.
 const LOCAL: usize = 1024;
 
 impl Boundary {
@@ -38,7 +38,7 @@ impl Boundary {
         ("character", Self::Character),
     ];
 
-    /// The last boundary after `low` and not after `high`, which lie on code points of `text`.
+    /// The last boundary after `low` and not after `high`; both are code point boundaries of `text`.
     pub(super) fn last(self, text: &str, low: usize, high: usize) -> Option<usize> {
         if self <= Self::Line {
             return newlines(text, low, high).rev().find(|&at| self == Self::Line || is_paragraph(text, at));
@@ -57,7 +57,7 @@ impl Boundary {
         self.starts(text, low, high).find(|&at| at <= high)
     }
 
-    /// The sentences, words or characters that start after `low`, and not far after `high`.
+    /// The starts of sentences, words or characters after `low` and not far beyond `high`.
     fn starts(self, text: &str, low: usize, high: usize) -> Box<dyn Iterator<Item = usize> + '_> {
         let window = &text[low..floor(text.as_bytes(), high + AHEAD)];
         let units: Box<dyn Iterator<Item = (usize, &str)>> = match self {
@@ -68,7 +68,7 @@ impl Boundary {
         let is_start = move |&(at, unit): &(usize, &str)| match self {
             _ if at == 0 => false,
             Self::Character => true,
-            // Punctuation goes with the word before it.
+            // Punctuation belongs to the word before it.
             Self::Word if !window[..at].ends_with(char::is_whitespace) => unit.starts_with(char::is_alphanumeric),
             _ => !unit.starts_with(char::is_whitespace),
         };
@@ -76,12 +76,12 @@ impl Boundary {
     }
 }
 
-/// The places after the newlines of a text that are after `low` and not after `high`.
+/// The places after newlines that are after `low` and not after `high`.
 fn newlines(text: &str, low: usize, high: usize) -> impl DoubleEndedIterator<Item = usize> {
     memchr::memchr_iter(b'\n', &text.as_bytes()[low..high]).map(move |at| low + at + 1)
 }
 
-/// Whether a place after a newline is after a blank line and not before another one.
+/// Whether a place after a newline follows a blank line and does not precede another one.
 fn is_paragraph(text: &str, at: usize) -> bool {
     let is_blank = |byte: &&u8| !matches!(byte, b' ' | b'\t' | b'\r');
     let (before, after) = text.as_bytes().split_at(at);

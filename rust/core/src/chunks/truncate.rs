@@ -1,10 +1,10 @@
-//! Cuts a text to a budget of tokens: its start, its end, or both are kept.
+//! Truncates a text to a budget of tokens: its start, its end, or both are kept.
 //!
-//! The number of tokens of a text grows with the text, but not with every character: one more can complete a token. So
-//! the search begins a little beyond the place where the budget ends in the whole text, moves back one code point at a
-//! time, and encodes what is kept each time. If that does not end soon, it goes on by halves.
+//! The number of tokens grows with the text, but not monotonically: one more character can complete a token. So the
+//! search starts a little beyond where the budget ends in the whole text, moves back one code point at a time, and
+//! encodes what is kept each time. If that takes too long, it becomes a binary search.
 //!
-//! O(n) for a text of n bytes that is kept, times the characters of about two tokens.
+//! O(n) for n kept bytes, times the characters of about two tokens.
 
 use std::ops::Range;
 
@@ -13,29 +13,29 @@ use crate::interrupt;
 use crate::scratch::Scratch;
 use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
 
-/// How many tokens and code points beyond the budget the search begins.
+/// How far beyond the budget the search starts, in tokens and code points.
 const TOKENS_BEYOND: usize = 2;
 const CODE_POINTS_BEYOND: usize = 64;
-/// How many code points the search moves one at a time.
+/// How many single steps precede the binary search.
 const SINGLE_STEPS: usize = 2 * CODE_POINTS_BEYOND;
 
-/// Where a text loses what is over the budget.
+/// Which side of a text is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Truncation {
     /// The start is kept.
     Right,
     /// The end is kept.
     Left,
-    /// A start of half of the budget is kept, and with it as much of the end as fits.
+    /// The start is kept up to half of the budget, and then as much of the end as fits.
     Middle,
 }
 
 impl Tokenizer {
-    /// The longest text that has at most `max_tokens` tokens, those that are added included: `text[..start]` followed by
-    /// `text[end..]` for the range `start..end` that is returned, which is empty where the whole text fits.
+    /// The longest text with at most `max_tokens` tokens, including added ones: `text[..start]` followed by
+    /// `text[end..]` for the returned range `start..end`, which is empty if the whole text fits.
     ///
     /// # Errors
-    /// [`BudgetError`]: the text cannot be encoded, or the budget is 0 or less than the number of tokens that are added.
+    /// [`BudgetError`]: the text cannot be encoded, or the budget is 0 or less than the number of added tokens.
     pub fn truncate(
         &self,
         text: &Segmentable<'_>,
@@ -76,7 +76,7 @@ impl Measure<'_, '_> {
         self.search(from, 0, |measure, at| Ok(measure.count(0..at)? <= budget))
     }
 
-    /// The start of the longest end of the text that fits after `text[..start]`; about `num_tokens` do.
+    /// The start of the longest end of the text that fits after `text[..start]`, about `num_tokens` long.
     fn longest_end(&mut self, start: usize, num_tokens: usize) -> Result<usize, BudgetError> {
         let (len, max_tokens, num) = (self.len(), self.max_tokens, self.spans.len());
         let mut from = self.token_end(num - num_tokens).max(start);
@@ -87,7 +87,7 @@ impl Measure<'_, '_> {
         self.search(from, len, |measure, at| Ok(measure.count_joined(start, at)? <= max_tokens))
     }
 
-    /// The first place from `from` to `to` that fits; `to` does.
+    /// The first place from `from` to `to` that fits; `to` always fits.
     fn search(
         &mut self,
         mut from: usize,
@@ -113,7 +113,7 @@ impl Measure<'_, '_> {
         }
     }
 
-    /// The tokens of two parts of the text as one text.
+    /// The number of tokens of `text[..start]` and `text[end..]` joined.
     fn count_joined(&mut self, start: usize, end: usize) -> Result<usize, BudgetError> {
         if start == 0 || end == self.len() {
             return Ok(self.count(if start == 0 { end..self.len() } else { 0..start })?);

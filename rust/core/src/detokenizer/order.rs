@@ -1,4 +1,4 @@
-//! Tokens sorted by their pieces, to look a token up by its bytes or by a prefix of them.
+//! Tokens sorted by piece, for looking tokens up by their bytes or a prefix of them.
 //!
 //! A sorted list of ids: 4 bytes per token, O(n log n) comparisons to build, O(log n) to search.
 
@@ -10,7 +10,7 @@ use crate::sink::TokenId;
 pub struct PieceOrder(Box<[TokenId]>);
 
 impl PieceOrder {
-    /// Sorts the tokens of a vocabulary of `num_tokens` tokens.
+    /// Sorts `num_tokens` tokens by their pieces.
     pub fn new(pieces: &TokenPieces, num_tokens: usize) -> Self {
         let mut ids: Box<[TokenId]> = (0..num_tokens as TokenId).collect();
         // Stable, so that equal pieces stay in the order of their ids.
@@ -21,7 +21,7 @@ impl PieceOrder {
     /// The lowest id with exactly this piece.
     pub fn find(&self, pieces: &TokenPieces, piece: &[u8]) -> Option<TokenId> {
         let first = *self.with_prefix(pieces, piece).first()?;
-        // A piece sorts before all longer ones that start with it.
+        // A piece sorts before all longer ones that it starts.
         (bytes(pieces, first) == piece).then_some(first)
     }
 
@@ -39,7 +39,7 @@ impl PieceOrder {
 }
 
 fn bytes(pieces: &TokenPieces, id: TokenId) -> &[u8] {
-    // Every id is one of the vocabulary's.
+    // Every id exists.
     pieces.piece(id, true).unwrap_or_default()
 }
 

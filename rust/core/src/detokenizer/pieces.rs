@@ -1,17 +1,17 @@
-//! What each token stands for: all token pieces of a vocabulary end to end, and the place of each.
+//! The bytes that each token stands for: all token pieces of a vocabulary end to end, with an index.
 //!
 //! Joining pieces takes two passes: the first adds up their lengths, the second copies. A piece of up to [`BLOCK`]
-//! bytes is copied as a whole block, because a copy whose length the compiler knows is a load and a store.
+//! bytes is copied as a whole block, because a copy of constant length is just a load and a store.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::token_to_piece`, `token_to_byte` and
 //! `llama_decode_text`. Time: O(total length of the texts) to build, O(ids + length of the output) to join. The worst
-//! case to build is a text of many characters that spell no byte: the description of each has the whole text, so the
-//! length of the piece is the square of the text's. [`MAX_BYTES`] bounds it. Space: the pieces, and 8 bytes per token.
+//! case to build is a text of many characters that do not spell bytes: the description of each contains the whole text,
+//! so the piece grows quadratically. [`MAX_BYTES`] bounds it. Space: the pieces, and 8 bytes per token.
 //!
 //! Deviations:
 //! 1. An id that does not exist is an error; llama.cpp ends the process.
-//! 2. A byte token in a WordPiece vocabulary is an error; llama.cpp aborts. Elsewhere a byte token whose text is too
-//!    short is an error in both.
+//! 2. A byte token in a WordPiece vocabulary is an error; llama.cpp aborts. In other vocabularies a byte token whose
+//!    text is too short is an error in both.
 
 use std::io::Write;
 
@@ -26,10 +26,10 @@ use crate::vocabulary::spelling::{
 };
 use crate::vocabulary::{Kind, Vocabulary};
 
-/// Bytes that are copied at once for a short piece.
+/// A short piece is copied as this many bytes.
 const BLOCK: usize = 16;
 
-/// The most bytes of all pieces together, far more than any real vocabulary has.
+/// The maximum total length of the pieces, far more than any real vocabulary has.
 const MAX_BYTES: usize = 1 << 28;
 
 /// The piece of every token in a vocabulary.
@@ -41,7 +41,7 @@ pub struct TokenPieces {
     places: Vec<Place>,
 }
 
-/// Where a piece is in [`TokenPieces::bytes`], and whether it is shown only on request.
+/// Where a piece is in [`TokenPieces::bytes`], and whether it is shown only if asked for.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     start: u32,
@@ -50,7 +50,7 @@ struct Place {
 }
 
 impl Place {
-    /// The length of what is shown: 0 for a control or unknown token unless `special`.
+    /// The number of bytes shown: 0 for a control or unknown token unless `special`.
     fn len(self, special: bool) -> usize {
         if !special && self.len_and_special & 1 == 1 { 0 } else { (self.len_and_special >> 1) as usize }
     }
@@ -63,7 +63,7 @@ impl TokenPieces {
     /// - [`VocabularyError::ByteToken`]: a byte token's text is too short to name its byte, or the vocabulary is
     ///   WordPiece.
     /// - [`VocabularyError::BeyondUnicode`]: a byte-level text has a character beyond U+10FFFF.
-    /// - [`VocabularyError::TooLarge`]: the pieces together are larger than 256 MiB.
+    /// - [`VocabularyError::TooLarge`]: the pieces exceed 256 MiB in total.
     pub fn new(vocabulary: &Vocabulary) -> Result<Self, VocabularyError> {
         let mut bytes = Vec::with_capacity(vocabulary.len() * 8 + BLOCK);
         let mut places = Vec::with_capacity(vocabulary.len());
@@ -81,12 +81,12 @@ impl TokenPieces {
         Ok(Self { bytes, places })
     }
 
-    /// Whether [`TokenPieces::new`] is sure to succeed, judged by the lengths and bytes of the texts. Where this
-    /// returns false it may still succeed.
+    /// Whether [`TokenPieces::new`] is sure to succeed, judged by the lengths and bytes of the texts. If this is false,
+    /// it may still succeed.
     pub fn are_sure(vocabulary: &Vocabulary) -> bool {
         let texts = vocabulary.texts();
         let is_byte_level = is_byte_level(vocabulary);
-        // At worst each byte is a character whose description has the whole text, or the piece is the id.
+        // At worst each byte is a character whose description contains the whole text, or the piece is the id.
         let max_bytes_per_byte = |text: &[u8]| if is_byte_level { text.len() + 32 } else { 1 };
         let max_bytes = |text: &[u8]| text.len().saturating_mul(max_bytes_per_byte(text)) + 8;
         let is_small = texts.iter().map(max_bytes).fold(0, usize::saturating_add) <= MAX_BYTES;
@@ -102,7 +102,7 @@ impl TokenPieces {
     /// The piece of a token; empty for control and unknown tokens unless `special`.
     ///
     /// # Errors
-    /// [`TokenIndexError`]: there is no such token.
+    /// [`TokenIndexError`]: the token does not exist.
     pub fn piece(&self, id: TokenId, special: bool) -> Result<&[u8], TokenIndexError> {
         let place = self.place(id)?;
         Ok(&self.bytes[place.start as usize..][..place.len(special)])
@@ -148,7 +148,7 @@ impl TokenPieces {
     }
 }
 
-/// Whether normal tokens spell their bytes as GPT-2's characters.
+/// Whether normal tokens spell bytes as GPT-2's characters.
 fn is_byte_level(vocabulary: &Vocabulary) -> bool {
     vocabulary.kind() == Kind::Bpe && !vocabulary.settings().escape_whitespaces
 }
@@ -187,8 +187,8 @@ fn append_piece(vocabulary: &Vocabulary, id: TokenId, out: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
-/// Appends the bytes that a byte-level text spells. A character that spells none is replaced by a description, which
-/// has the whole text.
+/// Appends the bytes that a byte-level text spells. A character that spells none becomes a description that contains
+/// the whole text.
 fn append_unspelled(text: &[u8], out: &mut Vec<u8>) -> Result<(), VocabularyError> {
     let mut at = 0;
     while at < text.len() {

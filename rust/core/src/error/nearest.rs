@@ -1,7 +1,7 @@
 //! The known names nearest to an unknown one by edit distance, for error messages.
 //!
-//! Source: Wagner and Fischer (1974). Complexity: the length of the name times the total length of the known names;
-//! only the first 64 characters of the name count.
+//! Source: Wagner and Fischer (1974). Time: the length of the name times the total length of the known names. Only the
+//! first 64 characters of the name are compared.
 
 /// How many names a message lists.
 const LISTED: usize = 3;

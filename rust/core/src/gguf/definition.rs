@@ -1,4 +1,4 @@
-//! From the keys of a file to the definition of its vocabulary: which keys are read, and as what.
+//! Builds the definition of a vocabulary from the keys of a file: which keys are read, and as what type.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::load`. The keys of special tokens and flags are those
 //! of [`SLOTS`] and [`FLAGS`]. Deviations: none.
@@ -14,7 +14,7 @@ impl<D: AsRef<[u8]>> Metadata<D> {
     /// Opens the tokenizer that the metadata defines.
     ///
     /// # Errors
-    /// - [`OpenError::Gguf`] if the file names no tokenizer, or a key that is needed has a wrong type.
+    /// - [`OpenError::Gguf`] if the file does not name a tokenizer, or a required key has the wrong type.
     /// - [`OpenError::Vocabulary`] if the vocabulary is unknown, incomplete or damaged.
     pub fn tokenizer(&self) -> Result<Tokenizer, OpenError> {
         let key = |rest: &str| format!("{PREFIX}{rest}");
@@ -33,7 +33,7 @@ impl<D: AsRef<[u8]>> Metadata<D> {
             architecture: &architecture,
             ..Definition::default()
         };
-        // An unknown model is the core's to refuse, after the keys that all models have.
+        // `Tokenizer::new` refuses an unknown model, after the keys that all models have are read.
         let kind = defaults::model(&model).map(|row| row.kind).ok();
         if kind == Some(Kind::None) {
             return Ok(Tokenizer::new(&definition)?);

@@ -6,17 +6,17 @@ use super::metadata::Type;
 use super::walk::{MAX_ARRAY_LEN, MAX_BYTES, MAX_NESTING, MAX_STRING_LEN};
 use crate::error::VocabularyError;
 
-/// A file is not GGUF or is damaged, or a key has a wrong type.
+/// A file is not GGUF or is damaged, or a key has the wrong type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GgufError {
     /// What is wrong.
     pub problem: Problem,
-    /// The key in whose entry it is wrong. Bytes that are not UTF-8 are written `\xff`.
+    /// The key whose entry is wrong. Bytes that are not UTF-8 are written `\xff`.
     pub key: Option<String>,
     /// Where, in bytes from the start of the file.
     pub offset: Option<usize>,
-    /// How many bytes of the file are needed at least to read on, if it may have that many.
+    /// The minimum number of bytes of the file needed to continue, if the file may have that many.
     pub needed: Option<usize>,
 }
 
@@ -25,12 +25,12 @@ pub struct GgufError {
 #[allow(missing_docs)]
 #[non_exhaustive]
 pub enum Problem {
-    /// Other bytes than `GGUF` at the start.
+    /// The file does not start with `GGUF`.
     Magic([u8; 4]),
     /// A version other than 2 and 3.
     Version(u32),
     NegativeTensors(i64),
-    /// The keys cannot fit in the bytes left.
+    /// The keys cannot fit in the remaining bytes.
     TooManyKeys {
         keys: u64,
         left: usize,
@@ -64,7 +64,7 @@ pub enum Problem {
     NestedTooDeeply,
     /// An alignment that is not a power of two.
     Alignment(u32),
-    /// The type of a value, and that of its elements if it is an array.
+    /// `found` is the type of the value, and of its elements if it is an array.
     WrongType {
         expected: Expected,
         found: (Type, Option<Type>),
@@ -106,7 +106,7 @@ pub enum Expected {
 }
 
 impl GgufError {
-    /// What a sound file has there.
+    /// What a valid file has there.
     pub fn expected(&self) -> String {
         match self.problem {
             Problem::Magic(_) => "b'GGUF'".to_owned(),
@@ -130,7 +130,7 @@ impl GgufError {
         }
     }
 
-    /// What this one has.
+    /// What this file has there.
     pub fn found(&self) -> Option<String> {
         Some(match self.problem {
             Problem::Magic(bytes) => format!("b'{}'", bytes.escape_ascii()),
@@ -213,9 +213,9 @@ impl std::error::Error for GgufError {}
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The file is not sound.
+    /// The file is not valid.
     Gguf(GgufError),
-    /// The file is sound, but its vocabulary cannot be used.
+    /// The file is valid, but its vocabulary cannot be used.
     Vocabulary(VocabularyError),
 }
 

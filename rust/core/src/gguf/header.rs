@@ -1,4 +1,4 @@
-//! The first bytes of a file, as many as its metadata needs.
+//! Reads as much of a file as its metadata needs.
 //!
 //! The file is read, not mapped, because a mapped file that shrinks kills the process. Each read doubles the buffer
 //! unless the walk asks for more, so the walks together take O(size of the metadata).
@@ -8,12 +8,12 @@ use std::io::{self, Read};
 use super::metadata::Layout;
 use super::walk::MAX_BYTES;
 
-/// Larger than nearly all metadata, and read in a few milliseconds.
+/// Larger than nearly all metadata, and takes a few milliseconds to read.
 const FIRST_READ: usize = 1 << 24;
 
-/// Reads a file until its metadata is there, and not much further: never the weights.
+/// Reads a file up to the end of its metadata and little more; never the weights.
 ///
-/// A damaged file is no error here: what [`open`](super::open) says of the bytes is what is wrong with it.
+/// A damaged file is not an error here: [`open`](super::open) says what is wrong with the bytes.
 ///
 /// # Errors
 /// Those of the reader.
@@ -77,7 +77,7 @@ mod tests {
         }
         let mut endless = b"GGUX".chain(io::repeat(0));
         assert_eq!(read_in_steps(&mut endless, 10)?.len(), 10);
-        // More keys than a file of 4 GiB can have.
+        // More keys than fit in 4 GiB.
         let mut endless = Cursor::new([b"GGUF\x03\0\0\0", &[0; 8][..], &[255; 8]].concat()).chain(io::repeat(0));
         assert_eq!(read_in_steps(&mut endless, 24)?.len(), 24);
         Ok(())

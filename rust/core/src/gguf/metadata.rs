@@ -14,7 +14,8 @@ use crate::interrupt;
 use crate::vocabulary::strings::{StringIndex, Strings};
 use crate::vocabulary::{c_string, escaped_name};
 
-/// The least bytes of a key with its value: the length of the key, one byte of it, its type, one byte of a value.
+/// The minimum size of a key with its value in bytes: the length of the key, one byte of it, its type, one byte of a
+/// value.
 const LEAST_ENTRY: u64 = 8 + 1 + 4 + 1;
 
 /// Bytes of a file.
@@ -47,7 +48,7 @@ macro_rules! types {
                 }
             }
 
-            /// The least bytes of a value: all of a number, the length of an empty string or array.
+            /// The minimum size of a value in bytes: a number, or the length of an empty string or array.
             pub(super) const fn least_size(self) -> u64 {
                 match self {
                     $(Self::$name => $size,)*
@@ -86,7 +87,7 @@ pub enum Value<'a> {
     Int32(i32),
     Float32(f32),
     Bool(bool),
-    /// Mostly UTF-8, but no file has to keep to that.
+    /// Usually UTF-8, but not necessarily.
     String(&'a [u8]),
     Array(Array<'a>),
     Uint64(u64),
@@ -122,7 +123,7 @@ pub struct Array<'a> {
     len: usize,
     bytes: &'a [u8],
     is_big_endian: bool,
-    /// Of an array of strings: the strings.
+    /// The strings, in an array of strings.
     strings: Option<Strings<'a>>,
 }
 
@@ -207,13 +208,12 @@ pub struct Layout {
     size: usize,
     /// In the order of the file.
     entries: Vec<Entry>,
-    /// By key the index of its entry.
+    /// The index of each key's entry.
     places: HashMap<Box<[u8]>, usize>,
 }
 
 impl Layout {
-    /// Finds the metadata at the start of a file of `total` bytes, of which the first are given. If it is not known how
-    /// long the file is, `total` is `usize::MAX`.
+    /// Finds the metadata in the first bytes of a file of `total` bytes, or `usize::MAX` if its length is unknown.
     ///
     /// # Errors
     /// [`GgufError`] if the bytes are not GGUF of version 2 or 3, end too early, or contradict themselves. If more bytes
@@ -281,7 +281,7 @@ impl Layout {
         Ok(())
     }
 
-    /// The metadata, given the bytes in which it was found, or any that begin with it.
+    /// The metadata, given the bytes in which it was found, or longer ones.
     ///
     /// # Panics
     /// If there are fewer than [`Layout::size`] bytes.
@@ -295,7 +295,7 @@ impl Layout {
         self.size
     }
 
-    /// Whether numbers have their highest byte first.
+    /// Whether numbers are big-endian.
     pub fn is_big_endian(&self) -> bool {
         self.is_big_endian
     }
@@ -389,7 +389,7 @@ impl<D: AsRef<[u8]>> Metadata<D> {
         self.entry(key.as_ref()).map(|entry| entry.value.value(self.data.as_ref(), self.layout.is_big_endian))
     }
 
-    /// A key and its value as they stand in the file.
+    /// A key and its value as in the file.
     pub fn raw(&self, key: impl AsRef<[u8]>) -> Option<&[u8]> {
         let place = *self.layout.places.get(key.as_ref())?;
         let start = |entry: &Entry| entry.key.start - 8;
@@ -401,8 +401,8 @@ impl<D: AsRef<[u8]>> Metadata<D> {
         self.layout.places.get(key).map(|&place| &self.layout.entries[place])
     }
 
-    /// Replaces or adds a value, as llama.cpp's `--override-kv` does: one of another type than the tokenizer reads is
-    /// ignored, and so is that of an array.
+    /// Replaces or adds a value, as llama.cpp's `--override-kv` does. A value of a type that the tokenizer does not
+    /// read is ignored, and so is one for an array.
     pub fn set(&mut self, key: impl AsRef<[u8]>, value: Override) {
         self.overrides.insert(key.as_ref().into(), value);
     }
@@ -419,7 +419,7 @@ impl<D: AsRef<[u8]>> Metadata<D> {
         })
     }
 
-    /// A 32-bit number. An override of another range is converted as in C.
+    /// A 32-bit number. An override out of range is converted as in C.
     pub(super) fn number(&self, key: impl AsRef<[u8]>) -> Result<Option<u32>, GgufError> {
         if let Some(Override::Int(number)) = self.overrides.get(key.as_ref()) {
             return Ok(Some(*number as u32));
@@ -449,7 +449,7 @@ impl<D: AsRef<[u8]>> Metadata<D> {
         })
     }
 
-    /// The value of a key if there is one, as what `read` makes of it.
+    /// The value of a key, if there is one, converted by `read`.
     fn read_as<'a, T>(
         &'a self,
         key: impl AsRef<[u8]>,

@@ -1,10 +1,10 @@
-//! A cursor over the metadata of a GGUF file: one value after the other, nothing skipped unchecked.
+//! A cursor over the metadata of a GGUF file: value by value, with every byte checked.
 //!
 //! Source: the GGUF specification (`docs/gguf.md` of ggml) and llama.cpp's `ggml/src/gguf.cpp`
-//! (`gguf_init_from_reader`) for what is refused. Time: O(1) per number, O(n) per array of n strings.
+//! (`gguf_init_from_reader`) for what is rejected. Time: O(1) per number, O(n) per array of n strings.
 //!
-//! Deviations: (1) big-endian files are read on every machine. (2) Arrays of arrays are read, up to 32 levels.
-//! (3) Metadata is at most 4 GiB, as much as the 32-bit starts of a `StringIndex` address.
+//! Deviations: (1) big-endian files are read on every machine. (2) Arrays of arrays are read, up to 32 levels. (3)
+//! Metadata is at most 4 GiB, which is what the 32-bit starts of a `StringIndex` can address.
 
 use super::error::{GgufError, Part, Problem};
 use super::metadata::{Place, Span, Type, Value};
@@ -14,14 +14,14 @@ use crate::vocabulary::strings::{StringIndex, StringsError};
 /// llama.cpp's `GGUF_MAX_STRING_LENGTH` and `GGUF_MAX_ARRAY_ELEMENTS`.
 pub(super) const MAX_STRING_LEN: u64 = 1 << 30;
 pub(super) const MAX_ARRAY_LEN: u64 = 1 << 30;
-/// Arrays inside arrays: far more than any file needs, and no strain on the stack.
+/// The maximum nesting of arrays: far more than any file needs, and harmless to the stack.
 pub(super) const MAX_NESTING: usize = 32;
 /// The most bytes that a `StringIndex` can address.
 pub(super) const MAX_BYTES: usize = u32::MAX as usize - 8;
 
 type Result<T> = std::result::Result<T, GgufError>;
 
-/// Where a walk through the metadata has come to.
+/// The position of a walk through the metadata.
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
     /// The file as far as it can be read.
@@ -51,7 +51,7 @@ impl<'a> Walk<'a> {
         self.total - self.at
     }
 
-    /// An error because `size` bytes from here on are not there.
+    /// The error that the next `size` bytes are missing.
     pub(super) fn missing(&self, problem: Problem, size: u64) -> GgufError {
         let end = usize::try_from(size).ok().and_then(|size| self.at.checked_add(size));
         let needed = end.filter(|&end| end <= self.total && end <= MAX_BYTES);
@@ -109,7 +109,7 @@ impl<'a> Walk<'a> {
         Type::from_number(number).ok_or_else(|| self.error(Problem::UnknownType { part, number }, self.at - 4))
     }
 
-    /// Where a value of a type is, or what it is.
+    /// A value of a type, or where it is.
     pub(super) fn value(&mut self, kind: Type) -> Result<Place> {
         let part = Part::Value;
         Ok(Place::Value(match kind {
@@ -129,7 +129,7 @@ impl<'a> Walk<'a> {
         }))
     }
 
-    /// An array: its element type, its length and its elements, which are checked and not copied.
+    /// An array: its element type, its length and its elements, which are checked but not copied.
     fn array(&mut self, nesting: usize) -> Result<Place> {
         if nesting == MAX_NESTING {
             return Err(self.error(Problem::NestedTooDeeply, self.at));

@@ -1,7 +1,7 @@
-//! A seeded hash of byte strings: the halves of a 128-bit product, folded, as in wyhash.
+//! A seeded hash of byte strings: 128-bit products with their halves folded, as in wyhash.
 //!
-//! It takes a handful of instructions for strings as short as tokens. The seed is drawn once per process, so nobody can
-//! make a file whose tokens collide on purpose. No result of ggtok depends on it.
+//! It takes a handful of instructions for strings as short as tokens. The seed is drawn once per process, so no file
+//! can be crafted to make its tokens collide. No result of ggtok depends on it.
 //!
 //! Source: wyhash (Wang Yi, 2019). Complexity: linear in the length.
 
@@ -17,7 +17,7 @@ static SEED: LazyLock<Seed> = LazyLock::new(|| {
     Seed(state.hash_one(1_u8) | 1, state.hash_one(2_u8) | 1)
 });
 
-/// The two random words of every hash of this process.
+/// The two random words behind every hash of this process.
 #[derive(Debug, Clone, Copy)]
 pub struct Seed(u64, u64);
 
@@ -47,7 +47,7 @@ impl Seed {
         // The last block overlaps the one before it; the first state depends on the length.
         let last = if rest.is_empty() { None } else { bytes.last_chunk::<16>() };
         let state = last.map_or(state, |last| self.mix(state, *last));
-        // Strings that differ only in their last digits would crowd the low bits of one product.
+        // With one product, strings that differ only in their last digits would cluster in its low bits.
         fold(state, SPREAD)
     }
 
@@ -71,11 +71,11 @@ impl Seed {
     }
 }
 
-/// The longest string that [`packed`] takes: one of 16 bytes is for the length.
+/// The longest string that [`packed`] takes: one of the 16 bytes holds the length.
 pub(crate) const MAX_PACKED: usize = 15;
 
-/// Up to 15 bytes as two numbers: the bytes, zeros, and the length in the last byte. The bytes are read in two parts,
-/// one from either end, which overlap.
+/// Up to 15 bytes as two numbers: the bytes, zeros, and the length in the last byte. Two overlapping reads, one from
+/// either end, get the bytes.
 #[inline]
 pub(crate) fn packed(bytes: &[u8]) -> Option<(u64, u64)> {
     let len = bytes.len();

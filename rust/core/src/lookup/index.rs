@@ -1,11 +1,11 @@
 //! A hash table of numbers: open addressing, four bytes per slot. The numbered values are stored elsewhere.
 //!
-//! A slot holds a number and, in the bits that numbers do not need, a tag: some bits of the hash, so that few values
-//! are compared in vain. At most half of the slots are taken. Complexity: constant expected time per look-up.
+//! A slot holds a number and, in the spare bits, a tag: some bits of the hash, which avoid most comparisons of
+//! different values. At most half of the slots are taken. Complexity: constant expected time per look-up.
 
 use crate::lookup::prefetch::prefetch;
 
-/// How many look-ups are worth a prefetch together.
+/// How many look-ups to prefetch together.
 pub(crate) const TOGETHER: usize = 16;
 
 /// A hash table of numbers. The caller knows the value of each number and compares it.
@@ -22,7 +22,7 @@ impl Index {
         Self::with_slots((len * 2).next_power_of_two().max(16), len)
     }
 
-    /// An empty table with this many slots, a power of two, for numbers below `len`. The caller has to replace it by a
+    /// An empty table with this many slots, a power of two, for numbers below `len`. The caller must replace it with a
     /// larger one before it is full.
     pub(crate) fn with_slots(num_slots: usize, len: usize) -> Self {
         Self { slots: vec![0; num_slots], number_mask: ((len + 1).next_power_of_two() - 1) as u32 }
@@ -33,7 +33,7 @@ impl Index {
         self.find_or_insert(hash, number, |_| false);
     }
 
-    /// The number whose value is the `same`; if there is none, inserts `number` and returns `None`.
+    /// The number for which `same` is true; if there is none, inserts `number` and returns `None`.
     #[inline]
     pub(crate) fn find_or_insert(&mut self, hash: u64, number: usize, same: impl Fn(usize) -> bool) -> Option<usize> {
         let (mask, tag) = (self.slots.len() - 1, self.tag(hash));
@@ -52,7 +52,7 @@ impl Index {
         }
     }
 
-    /// The number whose value is the `same`.
+    /// The number for which `same` is true.
     #[inline(always)]
     pub(crate) fn find(&self, hash: u64, same: impl Fn(usize) -> bool) -> Option<usize> {
         let mask = self.slots.len().wrapping_sub(1);
@@ -70,9 +70,9 @@ impl Index {
         }
     }
 
-    /// A guess at the number that [`Index::find`] would return: that of the first slot, or of the second if the first
-    /// one has another tag. The guess is arbitrary if the value is not in the table. Guesses for several hashes do not
-    /// wait for each other's reads of memory.
+    /// A guess at the number that [`Index::find`] would return: the one in the first slot, or in the second if the
+    /// first has another tag. It is arbitrary if the value is not in the table. Guesses for several hashes do not wait
+    /// for each other's memory reads.
     #[inline(always)]
     pub(crate) fn likely(&self, hash: u64) -> usize {
         let mask = self.slots.len().wrapping_sub(1);
@@ -84,8 +84,7 @@ impl Index {
         (slot & self.number_mask).wrapping_sub(1) as usize
     }
 
-    /// Starts to load the slots of several hashes. Look-ups one after the other would wait for each read of memory;
-    /// these reads overlap.
+    /// Prefetches the slots of several hashes. Separate look-ups would wait for each memory read; these reads overlap.
     #[inline]
     pub(crate) fn prefetch(&self, hashes: &[u64]) {
         hashes.iter().for_each(|&hash| prefetch(&self.slots, hash as usize & self.slots.len().wrapping_sub(1)));
@@ -108,7 +107,7 @@ mod tests {
 
     #[test]
     fn numbers_are_found_by_their_values() {
-        // Hashes that share their slots, and some their tags too.
+        // Hashes that share slots, and in some cases tags too.
         let hashes: Vec<u64> = (0..1000_u64).map(|number| (number % 7) | ((number % 50) << 60)).collect();
         let mut index = Index::with_capacity(hashes.len());
         assert_eq!(index.find(hashes[3], |_| true), None);
@@ -126,7 +125,7 @@ mod tests {
         let mut index = Index::with_capacity(16);
         let hashes = [5, 5 | 1 << 60, 6];
         hashes.iter().zip(0..).for_each(|(&hash, number)| index.insert(hash, number));
-        // The third one's first slot is the second one's second.
+        // The third hash's first slot is the second one's second.
         assert_eq!([index.likely(hashes[0]), index.likely(hashes[1])], [0, 1]);
         index.prefetch(&hashes);
     }

@@ -1,4 +1,4 @@
-//! Keys: words of up to 15 bytes packed into two 64-bit numbers, which are compared and hashed in a few instructions.
+//! Keys: words of up to 15 bytes packed into two 64-bit numbers, so that comparing and hashing take a few instructions.
 
 use crate::lookup::hash::{MAX_PACKED, Seed, packed};
 
@@ -7,16 +7,16 @@ pub(crate) const MAX_LEN: usize = MAX_PACKED;
 /// How many bytes are read to make a key.
 pub(crate) const KEY_LEN: usize = 16;
 
-/// A bit of the last byte, beside the length.
+/// A bit of the last byte, next to the length.
 const MARK: u64 = 1 << 63;
 const IS_LONG: u64 = 1 << 62;
-/// The longest word that [`Key::of_long`] takes, in bytes: as long as a string of a file can be.
+/// The longest word that [`Key::of_long`] takes, in bytes: as long as a string in a file can be.
 const MAX_LONG: u64 = (1 << 30) - 1;
 
 /// The bytes of a short word in both numbers.
 const TEXT: u128 = u128::MAX >> 8;
 
-/// For each length the mask of a word's bytes.
+/// The mask of a word's bytes, by its length.
 const MASKS: [(u64, u64); MAX_LEN + 1] = {
     let mut masks = [(0, 0); MAX_LEN + 1];
     let mut len = 1;
@@ -28,12 +28,12 @@ const MASKS: [(u64, u64); MAX_LEN + 1] = {
     masks
 };
 
-/// A packed word: its bytes, zeros, and its length in the last byte. The default is the key of no word.
+/// A packed word: its bytes, zeros, and its length in the last byte. The default is the null key, which no word has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Key(u64, u64);
 
 impl Key {
-    /// The key of `text[start..end]`, if that is short enough and not empty.
+    /// The key of `text[start..end]`, if it is short enough and not empty.
     #[inline(always)]
     pub(crate) fn new(text: &[u8], start: usize, end: usize) -> Option<Self> {
         let len = end - start;
@@ -46,22 +46,22 @@ impl Key {
         })
     }
 
-    /// The key of the first `len` of these bytes; `len` is 1 to [`MAX_LEN`], or 0 for the key of no word.
+    /// The key of the first `len` of these bytes; `len` is 1 to [`MAX_LEN`], or 0 for the null key.
     #[inline(always)]
     pub(crate) fn of(bytes: &[u8; KEY_LEN], len: usize) -> Self {
         let (bytes, (low, high)) = (u128::from_le_bytes(*bytes), MASKS[len % MASKS.len()]);
         Self(bytes as u64 & low, (bytes >> 64) as u64 & high | (len as u64) << 56)
     }
 
-    /// The key of a short word with too few bytes after it to read 16.
+    /// The key of a short word so close to the end that 16 bytes cannot be read.
     #[cold]
     #[inline(never)]
     fn of_last(word: &[u8]) -> Self {
         packed(word).map_or_else(Self::default, |(low, high)| Self(low, high))
     }
 
-    /// The two texts around the first place after the first byte where this text differs from `whole`, if it has a
-    /// space there and is otherwise equal. Without a branch except for the result.
+    /// If this text is `whole` with a space inserted after its first byte or later, the texts before and after that
+    /// space. Branchless except for the result.
     #[inline(always)]
     pub(crate) fn parted(self, whole: Self) -> Option<(Self, Self)> {
         let [text, other] = [self, whole].map(|key| (u128::from(key.1) << 64 | u128::from(key.0)) & TEXT);
@@ -74,24 +74,24 @@ impl Key {
         is_parted.then(|| (Self::of(&text.to_le_bytes(), at), Self::of(&rest.to_le_bytes(), len - at - 1)))
     }
 
-    /// The key of a long word: its hash, and the place and the length of its bytes.
+    /// The key of a long word: its hash, and the position and length of its bytes.
     pub(crate) fn of_long(hash: u64, place: usize, len: usize) -> Self {
         Self(hash, IS_LONG | (len as u64 & MAX_LONG) << 32 | place as u64 & 0xFFFF_FFFF)
     }
 
-    /// Hash, place and length, if this is the key of a long word.
+    /// The hash, position and length, if this is the key of a long word.
     #[inline(always)]
     pub(crate) fn long(self) -> Option<(u64, usize, usize)> {
         let is_long = self.1 & IS_LONG != 0;
         is_long.then_some((self.0, self.1 as u32 as usize, (self.1 >> 32 & MAX_LONG) as usize))
     }
 
-    /// The key, unless it is that of no word.
+    /// The key, unless it is the null key.
     pub(crate) fn some(self) -> Option<Self> {
         (self != Self::default()).then_some(self)
     }
 
-    /// A key that differs from the word's own: the word inside a longer one, or after a space.
+    /// A variant of the key, for the word inside a longer one or after a space.
     #[inline(always)]
     pub(crate) fn marked(self, is_marked: bool) -> Self {
         Self(self.0, self.1 | if is_marked { MARK } else { 0 })

@@ -1,15 +1,15 @@
 //! Prefetching: a hint that memory will be read soon.
 //!
-//! A plain read would do it too, but the processor keeps every instruction after an unfinished read waiting to retire,
-//! so only a few reads would overlap. A prefetch retires at once.
+//! A plain read would do too, but no later instruction can retire until the read finishes, so only a few reads would
+//! overlap. A prefetch retires at once.
 
-/// Starts to load `slice[at]` into the processor's cache. Does nothing where there is no such element.
+/// Starts to load `slice[at]` into the processor's cache. Does nothing if there is no such element.
 #[inline(always)]
 pub(crate) fn prefetch<T>(slice: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing that the program sees, and no address makes it fault.
+        // SAFETY: a prefetch has no visible effect, and no address makes it fault.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(at).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -1,7 +1,7 @@
-//! Bytes to characters, part by part: what is not UTF-8 becomes U+FFFD, an incomplete character at the end is held back.
+//! Decodes UTF-8 part by part: invalid bytes become U+FFFD, and an incomplete character at the end is held back.
 //!
-//! Each maximal prefix of a character that is not continued becomes one U+FFFD, as in Python's
-//! `bytes.decode(errors="replace")` and in `String::from_utf8_lossy`. Time: O(bytes), however they are cut.
+//! Each maximal prefix of an unfinished character becomes one U+FFFD, as in Python's `bytes.decode(errors="replace")`
+//! and in `String::from_utf8_lossy`. Time: O(bytes), however they are cut.
 
 use std::str::from_utf8;
 
@@ -10,16 +10,16 @@ use crate::memory::append;
 /// U+FFFD in UTF-8.
 pub(super) const REPLACEMENT: &[u8] = "\u{FFFD}".as_bytes();
 
-/// The incomplete character at the end of what was pushed.
+/// The incomplete character at the end of the input so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Characters {
-    /// The character's bytes so far, at most three, in the first `len` places.
+    /// Its bytes so far, at most three: the first `len` of these.
     held: [u8; 4],
     len: usize,
 }
 
 impl Characters {
-    /// Takes more bytes and appends the characters that are complete.
+    /// Takes more bytes and appends the complete characters.
     #[inline]
     pub(super) fn push(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) {
         while self.len > 0 {
@@ -31,7 +31,7 @@ impl Characters {
                     self.len = 0;
                 }
                 Err(error) if error.error_len().is_none() => self.len += 1,
-                // The bytes before this one are no character; this one may start the next.
+                // The bytes before this one are not a character; this one may start the next.
                 Err(_) => {
                     self.flush(out);
                     continue;
@@ -93,7 +93,7 @@ mod tests {
             let (mut characters, mut out) = (Characters::default(), Vec::new());
             for (index, part) in parts.iter().enumerate() {
                 characters.push(part, &mut out);
-                // Exactly the incomplete character is held back.
+                // Only the incomplete character is held back.
                 let so_far = parts[..=index].concat();
                 let held = std::str::from_utf8(&so_far[so_far.len() - characters.len..]);
                 prop_assert!(characters.len == 0 || held.is_err_and(|error| error.error_len().is_none()));

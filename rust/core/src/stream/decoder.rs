@@ -1,17 +1,18 @@
-//! Ids back to text, token by token: each id goes through the stages below once, and nothing is decoded again.
+//! Ids back to text, token by token. Each id goes through these stages once, and nothing is decoded again:
 //!
-//! 1. Ids: BOS at the start and EOS at the end are removed if so wished. An EOS is held back until another id follows.
-//! 2. Bytes: the piece of the token, the first after BOS without the space that encoding has added.
-//! 3. [`Spaces`]: with `clean_spaces`, spaces that may still go are held back.
-//! 4. [`Characters`]: an incomplete character is held back. A decoder of bytes leaves this stage out.
-//! 5. [`Search`]: what may become a stop string is held back.
+//! 1. Ids: BOS at the start and EOS at the end are removed if requested. An EOS is held back until another id follows.
+//! 2. Bytes: the piece of the token. The first one after BOS loses the space that encoding added.
+//! 3. [`Spaces`]: with `clean_spaces`, spaces that may still be removed are held back.
+//! 4. [`Characters`]: an incomplete character is held back. A decoder of bytes skips this stage.
+//! 5. [`Search`]: anything that may become a stop string is held back.
 //!
-//! What comes out, flush included, is what [`Tokenizer::decode`] returns for all ids, up to the first stop string.
+//! The whole output, including the flush, is what [`Tokenizer::decode`] returns for all ids, up to the first stop
+//! string.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::detokenize`, part by part. Time: O(ids + length of the
-//! output). Space: what is held back.
+//! output). Space: the bytes held back.
 //!
-//! Deviations: those of the detokenizer. -1 is an id that does not exist, also where a vocabulary has no BOS.
+//! Deviations: those of the detokenizer. -1 is an invalid id even if the vocabulary has no BOS.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -27,15 +28,15 @@ use crate::memory::append;
 use crate::sink::TokenId;
 use crate::tokenizer::Tokenizer;
 
-/// What a [`StreamDecoder`] gives out.
+/// What a [`StreamDecoder`] outputs.
 #[derive(Debug, Clone, Default)]
 pub struct StreamDecodeOptions {
-    /// What the text keeps.
+    /// What the text contains.
     pub decode: DecodeOptions,
-    /// Give out complete characters, with U+FFFD for what is not UTF-8. The output is valid UTF-8 then. Otherwise bytes
-    /// come out as they are.
+    /// Output complete characters, with U+FFFD for invalid bytes, so that the output is valid UTF-8. Otherwise bytes
+    /// are output as they are.
     pub is_text: bool,
-    /// Strings that end the output, searched for in what comes out.
+    /// Strings that end the output, searched for in the output.
     pub stop: Arc<StopStrings>,
 }
 
@@ -44,7 +45,7 @@ pub struct StreamDecodeOptions {
 pub enum PrimeError {
     /// An id is not in the vocabulary.
     TokenIndex(TokenIndexError),
-    /// Ids have been decoded already.
+    /// Some ids have been decoded already.
     Late,
 }
 
@@ -65,7 +66,7 @@ impl From<TokenIndexError> for PrimeError {
     }
 }
 
-/// Decodes ids as they arrive. Cloning one is cheap: it has no memory but what is held back.
+/// Decodes ids as they arrive. Cloning one is cheap: it holds little more than the bytes held back.
 ///
 /// # Examples
 /// ```
@@ -102,24 +103,24 @@ pub struct StreamDecoder<T> {
     tokenizer: T,
     options: StreamDecodeOptions,
     progress: Progress,
-    /// The EOS that was the latest id, if it may have to be removed.
+    /// The EOS just pushed, if it may have to be removed.
     held_eos: Option<TokenId>,
-    /// `None` if no spaces are cleaned up.
+    /// `None` if spaces are not cleaned up.
     spaces: Option<Spaces>,
     characters: Characters,
     search: Search,
-    /// Whether an id was pushed that is not of the prompt.
+    /// Whether an id after the prompt was pushed.
     has_begun: bool,
 }
 
-/// How far the ids have come.
+/// Which rules of the start still apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// No id yet: the next may be the BOS.
+    /// No id yet: the next one may be BOS.
     Start,
-    /// The next id's piece loses the space at its start.
+    /// The next piece loses its leading space.
     AtSpace,
-    /// No rule of the start holds any more.
+    /// No rule of the start applies any more.
     Going,
 }
 
@@ -139,11 +140,11 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
         }
     }
 
-    /// Takes ids that come before those to decode. Nothing of them comes out, but what follows comes out as after them:
+    /// Takes ids that come before those to decode. They are not output, but what follows is decoded as a continuation:
     /// its first space stays, unless the prompt is BOS alone, and no BOS is removed.
     ///
-    /// Where the prompt ends inside a character, the bytes that complete it are not UTF-8 by themselves: a decoder of
-    /// bytes gives them out as they are, one of text replaces them. Stop strings do not begin in the prompt.
+    /// If the prompt ends inside a character, the bytes that complete it are not UTF-8 by themselves: a decoder of
+    /// bytes outputs them as they are, one of text replaces them. Stop strings do not begin in the prompt.
     ///
     /// # Errors
     /// - [`PrimeError::TokenIndex`]: an id is not in the vocabulary. None was taken.
@@ -161,7 +162,7 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
         Ok(())
     }
 
-    /// Takes ids and appends what is certain of their text. After a stop string nothing comes out any more.
+    /// Takes ids and appends the settled part of their text. After a stop string nothing more is output.
     ///
     /// # Errors
     /// [`TokenIndexError`]: an id is not in the vocabulary. None was taken.
@@ -207,7 +208,7 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
         ids.iter().try_for_each(|&id| self.tokenizer.borrow().check_id(id))
     }
 
-    /// Ends the prompt. An EOS at its end is not at the end of the text, and may be removed no more.
+    /// Ends the prompt. An EOS at its end is not the end of the text, so it is no longer removed.
     #[cold]
     fn begin(&mut self) {
         self.has_begun = true;
@@ -252,7 +253,7 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
     #[inline]
     fn spell<const IS_PROMPT: bool>(&mut self, id: TokenId, out: &mut Vec<u8>) {
         let pieces = self.tokenizer.borrow().pieces();
-        // Every id was checked.
+        // All ids have been checked.
         let mut bytes = pieces.piece(id, self.options.decode.unparse_special).unwrap_or_default();
         if self.progress == Progress::AtSpace {
             self.progress = Progress::Going;

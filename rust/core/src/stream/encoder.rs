@@ -1,17 +1,17 @@
-//! Text to ids, part by part: ids come out as soon as no text that may follow can change them.
+//! Text to ids, part by part: ids are output as soon as nothing that follows can change them.
 //!
-//! 1. Bytes wait until it is certain which of them are special tokens ([`Specials::settled`]).
-//! 2. The text between special tokens waits until its tokens are certain. Each algorithm knows the places after which
-//!    it starts anew ([`Model::settled`]): the end of a piece, a place that no merge crosses, the end of a word.
-//! 3. At the end, what waits is encoded as the end of a text.
+//! 1. Bytes wait until it is settled which of them are special tokens ([`Specials::settled`]).
+//! 2. The text between special tokens waits until its tokens are settled. Each algorithm knows the places after which
+//!    it starts afresh ([`Model::settled`]): the end of a piece, a place that no merge crosses, the end of a word.
+//! 3. At the end, the waiting text is encoded as the end of a text.
 //!
-//! Each of the two stages looks at its text again when that has doubled, so a stretch that stays undecided costs no
-//! more than twice its length in all, however small the parts are.
+//! Both stages look at their text again only once it has doubled, so an unsettled stretch costs at most twice its
+//! length in total, however small the parts are.
 //!
-//! Time: that of encoding the whole text, and one more pass to find the places. Space: the longest stretch that is
-//! undecided, and a constant.
+//! Time: encoding the whole text, and one more pass to find the places. Space: the longest unsettled stretch, and a
+//! constant.
 //!
-//! Deviations: none. A text may be longer than llama.cpp's 2 GiB; an undecided stretch may not.
+//! Deviations: none. A text may be longer than llama.cpp's 2 GiB; an unsettled stretch may not.
 //!
 //! [`Specials::settled`]: crate::special::Specials::settled
 //! [`Model::settled`]: crate::model::Model::settled
@@ -28,12 +28,12 @@ use crate::sink::{Sink, TokenId};
 use crate::special::Item;
 use crate::tokenizer::{EncodeOptions, MAX_TEXT, Tokenizer};
 
-/// Bytes that are taken at once from a long part.
+/// How many bytes of a long part are taken at once.
 const STEP: usize = 1 << 18;
-/// A stage looks at its text when at least this many bytes have been added, except that it looks at the first at once.
+/// A stage looks at the first bytes at once, and then again only after at least this many more.
 const FEW: usize = 64;
 
-/// Text that waits, and how long it has to be before it is looked at again.
+/// Waiting text, and the length at which it is looked at again.
 #[derive(Debug, Clone, Default)]
 struct Waiting {
     text: Vec<u8>,
@@ -79,14 +79,14 @@ impl Waiting {
 pub struct StreamEncoder<T> {
     tokenizer: T,
     parse_special: bool,
-    /// The token before the text, if it is still to come, and the one after it.
+    /// The token before the text, if it is not yet pushed, and the one after it.
     bos: Option<TokenId>,
     eos: Option<TokenId>,
-    /// What may still become a special token, or has not been looked at.
+    /// Text that may still become a special token, or has not been looked at.
     input: Waiting,
-    /// What is left of the fragment so far.
+    /// The unsettled rest of the current fragment.
     fragment: Waiting,
-    /// How far the fragment has come; `None` if none has begun since the last special token.
+    /// The progress of the current fragment; `None` if none has begun since the last special token.
     progress: Option<Progress>,
 }
 
@@ -102,11 +102,11 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
         Ok(Self { tokenizer, parse_special, bos, eos, input, fragment, progress: None })
     }
 
-    /// Takes more of the text, cut anywhere, even inside a character, and pushes the tokens that are certain, without
-    /// spans. Reuses the scratch space of earlier calls, also of other encoders.
+    /// Takes more of the text, cut anywhere, even inside a character, and pushes the settled tokens without spans. Any
+    /// scratch space will do, also one that other encoders use.
     ///
     /// # Errors
-    /// [`EncodeError::TextTooLong`]: more than 2 GiB are undecided.
+    /// [`EncodeError::TextTooLong`]: more than 2 GiB are unsettled.
     pub fn push<S: Sink>(&mut self, text: &[u8], scratch: &mut Scratch, sink: &mut S) -> Result<(), EncodeError> {
         const { assert!(!S::SPANS, "a stream has no spans") };
         if let Some(bos) = self.bos.take() {
@@ -126,7 +126,7 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
         Ok(())
     }
 
-    /// Ends the text and pushes the tokens of what waits.
+    /// Ends the text and pushes the tokens of the waiting text.
     ///
     /// # Errors
     /// As [`StreamEncoder::push`].
@@ -144,12 +144,12 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
         Ok(())
     }
 
-    /// The bytes that wait for what follows.
+    /// The number of waiting bytes.
     pub fn num_waiting(&self) -> usize {
         self.input.text.len() + self.fragment.text.len()
     }
 
-    /// Cuts special tokens out of the input as far as they are certain, and passes on what is between them.
+    /// Cuts the settled special tokens out of the input and passes on the text between them.
     fn partition<S: Sink>(&mut self, is_end: bool, scratch: &mut Scratch, sink: &mut S) {
         let Self { input, fragment, progress, .. } = self;
         let tokenizer = self.tokenizer.borrow();
@@ -191,7 +191,7 @@ fn end_fragment<S: Sink>(
     fragment.goal = 0;
 }
 
-/// Pushes the tokens that are certain of a fragment so far, or all at its end. Returns how many bytes that takes.
+/// Pushes the settled tokens of the current fragment, or all at its end. Returns how many bytes they take.
 fn encode_part<S: Sink>(
     tokenizer: &Tokenizer,
     text: &[u8],

@@ -1,23 +1,23 @@
-//! The clean-up of spaces, part by part: llama.cpp's three passes as three small machines, each feeding the next.
+//! Cleans up spaces part by part: llama.cpp's three passes as three small state machines, each feeding the next.
 //!
-//! A pass decides about a space when it knows at most three bytes after it. Until then it holds the space and these
-//! bytes back. Bytes of a prompt take part and come out nowhere.
+//! A pass needs at most three bytes after a space to decide about it. Until then it holds the space and these bytes
+//! back. Bytes of a prompt take part but are not output.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::detokenize`; `detokenizer.rs` has the passes over a
-//! whole text. Time: O(1) a byte. Space: at most six bytes are held back.
+//! whole text. Time: O(1) per byte. Space: at most six bytes are held back.
 //!
 //! Deviations: none.
 
 use crate::memory::push;
 
-/// A byte of the text, and whether it is of the prompt.
+/// A byte of the text, and whether it belongs to the prompt.
 #[derive(Debug, Clone, Copy, Default)]
 struct Byte {
     value: u8,
     is_prompt: bool,
 }
 
-/// The bytes that a pass holds back; the first of them is a space.
+/// The bytes that a pass holds back; the first one is a space.
 #[derive(Debug, Clone, Default)]
 struct Held {
     bytes: [Byte; 3],
@@ -38,16 +38,16 @@ impl Held {
 /// The state of the three passes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spaces {
-    /// What the first pass holds back, which removes a space before `.`, `,`, `!` and `?`.
+    /// Held back by the first pass, which removes a space before `.`, `,`, `!` and `?`.
     before_mark: Option<Byte>,
-    /// What the second pass holds back, which removes the spaces around a lone apostrophe.
+    /// Held back by the second pass, which removes the spaces around a lone apostrophe.
     around_apostrophe: Held,
-    /// What the third pass holds back, which removes a space before `'s`, `'m`, `'re` and `'ve`.
+    /// Held back by the third pass, which removes a space before `'s`, `'m`, `'re` and `'ve`.
     before_contraction: Held,
 }
 
 impl Spaces {
-    /// Takes more bytes and appends what stays of the text, except bytes of the prompt.
+    /// Takes more bytes and appends those that stay, except bytes of the prompt.
     pub(super) fn push(&mut self, bytes: &[u8], is_prompt: bool, out: &mut Vec<u8>) {
         for &value in bytes {
             self.marks(Byte { value, is_prompt }, out);
@@ -55,15 +55,16 @@ impl Spaces {
         self.settle(out);
     }
 
-    /// Gives out what a later pass holds back although an earlier one already knows that it stays: a space that the
-    /// first pass holds back reaches the others as a space or not at all, and then a mark follows.
+    /// Releases what a later pass holds back although an earlier one implies that it stays: a space held back by the
+    /// first pass reaches the later ones as a space, or is removed and a mark follows.
     fn settle(&mut self, out: &mut Vec<u8>) {
         let is_before_apostrophe = self.around_apostrophe.len == 1;
         if is_before_apostrophe && self.before_mark.is_some() {
             let [space, ..] = std::mem::take(&mut self.around_apostrophe).bytes;
             self.contractions(space, out);
         }
-        // A space of an earlier pass comes next, or a mark or an apostrophe in its place: no letter of a contraction.
+        // Next comes a space from an earlier pass, or a mark or apostrophe in its place, but never a letter of a
+        // contraction.
         let comes_space = self.around_apostrophe.len > 0 || self.before_mark.is_some();
         if comes_space && self.before_contraction.len > 1 {
             let held = std::mem::take(&mut self.before_contraction);
@@ -71,7 +72,7 @@ impl Spaces {
         }
     }
 
-    /// Ends the text: all that is held back stays.
+    /// Ends the text: everything held back stays.
     pub(super) fn flush(&mut self, out: &mut Vec<u8>) {
         if let Some(space) = self.before_mark.take() {
             self.apostrophes(space, out);
@@ -169,7 +170,7 @@ mod tests {
             let (mut spaces, mut out) = (Spaces::default(), String::new());
             for at in 0..text.len() {
                 out += &pushed(&mut spaces, &text[at..=at], false);
-                // What came out is what all continuations share, and no less.
+                // The output is exactly what all continuations share.
                 let ends = ["", "x", ".", "' ", "' s", " ", " s", "'", "s", "e", "'x", " x", "' x", "'s", "'re", " ' s"];
                 let wholes: Vec<String> = ends.iter().map(|end| cleaned(&format!("{}{end}", &text[..=at]))).collect();
                 let shared = (0..).take_while(|&n| {
@@ -189,11 +190,11 @@ mod tests {
             let mut out = pushed(&mut spaces, &text, false).into_bytes();
             spaces.flush(&mut out);
             let out = String::from_utf8(out).expect("ASCII");
-            // Only spaces are removed, so what comes out is `text` with some removed, the end of the whole text.
+            // Only spaces are removed, so the output is the end of the whole text: `text` without some of its spaces.
             let whole = cleaned(&format!("{prompt}{text}"));
             prop_assert!(whole.ends_with(&out));
             prop_assert_eq!(out.replace(' ', ""), text.replace(' ', ""));
-            // Nothing before the first letter of the text can tell whose space it was; after it all are the text's.
+            // Before the first letter of the text, a space may belong to either; after it, all belong to the text.
             if let Some(first) = text.find(|letter| letter != ' ') {
                 let from = |text: &str| text[text.find(|letter| letter != ' ').unwrap_or(0)..].to_owned();
                 prop_assert!(whole.ends_with(&from(&out)));

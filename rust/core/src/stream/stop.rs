@@ -1,23 +1,23 @@
-//! Stop strings: a search for several strings in a text that arrives part by part, which holds back exactly what may
-//! still become one of them.
+//! Stop strings: searches for several strings in a text that arrives part by part, and holds back only what may still
+//! become one of them.
 //!
-//! An Aho-Corasick automaton over bytes. Its state is the longest end of the text that begins a stop string: what is
-//! held back. A state's text is the start of a stop string, so nothing has to be stored but the state.
+//! An Aho-Corasick automaton over bytes. Its state stands for the longest end of the text that begins a stop string,
+//! which is held back. The state alone identifies these bytes, so they need not be stored.
 //!
-//! The occurrence that begins first counts, and among those the one that ends first. One that is complete is found once
-//! no other that begins before it can be completed: with `abcd` and `bc`, that is after `abc` only if no `d` follows.
+//! The match that starts first wins, and among those the one that ends first. A complete match is reported once no
+//! earlier one can still be completed: with `abcd` and `bc`, after `abc` only if no `d` follows.
 //!
-//! Source: Aho and Corasick 1975. Time: O(length of the strings) to build, amortized O(1) a byte to search. Space: about
-//! 30 bytes for each byte of the strings.
+//! Source: Aho and Corasick 1975. Time: O(length of the strings) to build, amortized O(1) per byte to search. Space:
+//! about 30 bytes per byte of the strings.
 
 use crate::memory::{append, push};
 
-/// No state, no stop string.
+/// Marks the absence of a state or a stop string.
 const NONE: u32 = u32::MAX;
 /// The state in which no stop string has begun.
 const ROOT: u32 = 0;
 
-/// A stop string may not be empty: it would be everywhere.
+/// A stop string may not be empty: it would match everywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmptyStopString {
     /// Its place among the stop strings.
@@ -37,15 +37,15 @@ impl std::error::Error for EmptyStopString {}
 struct State {
     /// The last byte of its text.
     byte: u8,
-    /// The first of the states that are one byte longer, and the next of those that share all but the last byte.
+    /// The first state that is one byte longer, and the next state that differs only in the last byte.
     child: u32,
     sibling: u32,
-    /// The state of the longest proper end of its text.
+    /// The state of the longest proper suffix of its text.
     fallback: u32,
     /// The length of its text, and a stop string that starts with it.
     len: u32,
     string: u32,
-    /// The longest stop string that its text ends with, or [`NONE`].
+    /// The longest stop string that is a suffix of its text, or [`NONE`].
     stop: u32,
 }
 
@@ -54,7 +54,7 @@ struct State {
 pub struct StopStrings {
     strings: Vec<Box<[u8]>>,
     states: Vec<State>,
-    /// The states of one byte, [`ROOT`] where no string starts with it.
+    /// The states of one byte; [`ROOT`] if no string starts with it.
     first: Box<[u32; 256]>,
 }
 
@@ -70,7 +70,7 @@ impl StopStrings {
     /// Prepares the search for `strings`.
     ///
     /// # Errors
-    /// [`EmptyStopString`]: one of them is empty.
+    /// [`EmptyStopString`]: a string is empty.
     pub fn new<S: AsRef<[u8]>>(strings: impl IntoIterator<Item = S>) -> Result<Self, EmptyStopString> {
         let mut stops = Self::default();
         for (index, string) in strings.into_iter().enumerate() {
@@ -107,7 +107,7 @@ impl StopStrings {
         *stop = index.min(*stop);
     }
 
-    /// Sets the fallbacks and the stops that they lead to, the shortest texts first.
+    /// Sets the fallbacks and the stops that they lead to, shortest texts first.
     fn link(&mut self) {
         let mut queue = Vec::with_capacity(self.states.len());
         queue.push(ROOT);
@@ -189,7 +189,7 @@ impl Search {
         self.stopped.map(|index| index as usize)
     }
 
-    /// Takes more of the text and appends what is no part of a stop string.
+    /// Takes more of the text and appends what is not part of a stop string.
     pub(super) fn push(&mut self, stops: &StopStrings, text: &[u8], out: &mut Vec<u8>) {
         if self.stopped.is_some() {
             return;
@@ -198,7 +198,7 @@ impl Search {
             let old = self.state;
             self.state = stops.step(old, *byte);
             let (old_len, len) = (stops.len(old), stops.len(self.state));
-            // The bytes of the old state's text and this one that no longer begin a stop string.
+            // The bytes of the old state's text, and this one, that no longer begin a stop string.
             let mut released = old_len + 1 - len;
 
             let stop = stops.states[self.state as usize].stop;
@@ -219,7 +219,7 @@ impl Search {
         }
     }
 
-    /// Gives out what cannot become a stop string because the text goes on with one of `nexts`, whole or in part.
+    /// Releases what cannot become a stop string given that the text continues with one of `nexts`, whole or in part.
     pub(super) fn expect(&mut self, stops: &StopStrings, nexts: [&[u8]; 2], out: &mut Vec<u8>) {
         if self.stopped.is_some() || self.state == ROOT {
             return;
@@ -238,8 +238,8 @@ impl Search {
         append(out, &stops.text(old)[..released]);
     }
 
-    /// Takes note that this many bytes no longer begin a stop string. Returns how many of them come out: those before
-    /// the stop string that was found, if it begins among them.
+    /// Records that this many bytes no longer begin a stop string. Returns how many of them are output: those before
+    /// the match, if it starts among them.
     #[inline(always)]
     fn release(&mut self, released: usize) -> usize {
         match self.found {
@@ -273,7 +273,7 @@ mod tests {
 
     use super::{EmptyStopString, Search, StopStrings};
 
-    /// Where the first occurrence starts, and the string: the shortest, then the first given.
+    /// Where the first match starts, and the string: the shortest one, then the first one given.
     fn naive(strings: &[String], text: &str) -> Option<(usize, usize)> {
         let starts = strings.iter().enumerate().filter_map(|(index, string)| Some((text.find(string)?, string, index)));
         starts
@@ -295,11 +295,11 @@ mod tests {
                 search.push(&stops, &text.as_bytes()[at..=at], &mut out);
                 let so_far = &text[..=at];
                 if search.stopped().is_none() {
-                    // Exactly the longest end that begins a stop string is held back.
+                    // Only the longest end that begins a stop string is held back.
                     let held = (0..=so_far.len()).find(|&from| strings.iter().any(|s| s.starts_with(&so_far[from..])));
                     let held = held.unwrap_or(so_far.len());
                     prop_assert_eq!(&out[..], &so_far.as_bytes()[..held]);
-                    // A complete one can wait only for one that begins before it.
+                    // A complete match can wait only for one that starts earlier.
                     prop_assert!(naive(&strings, so_far).is_none_or(|(start, _)| start > held));
                 }
             }
