@@ -1,4 +1,4 @@
-//! Normalizers: how a text is rewritten before its tokens are found.
+//! Normalizers rewrite a text before it is tokenized.
 
 pub(crate) mod charsmap;
 pub(crate) mod rewritten;

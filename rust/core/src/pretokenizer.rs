@@ -1,12 +1,12 @@
-//! Pre-tokenizers: a text is cut into pieces, and no merge crosses the boundary between two of them.
+//! Pre-tokenizers cut a text into pieces. No merge crosses the boundary between two pieces.
 //!
 //! [`families`] is the table: names, flags and patterns. [`splitter`] applies a family's patterns in one of two ways.
-//! The general way is a pass over the text with all of them at once: each pattern is parsed (`automaton/pattern`), its
-//! sets of characters are reduced to a small alphabet (`automaton/alphabet`) and it is compiled to an [`automaton`];
-//! [`joint`] runs the automata of a family together and remembers in a table what they do. The fast way finds boundaries
-//! 64 bytes at a time: [`blocks`] for every list of patterns that has a [`shape`], and [`lines`]. [`digits`] is for
-//! three patterns that llama.cpp has code for and no pattern describes.
-//! [`settled`] says how far the pieces of a text that goes on are certain.
+//! The general way runs all of them in one pass over the text: each pattern is parsed (`automaton/pattern`), its sets
+//! of characters are reduced to a small alphabet (`automaton/alphabet`), and it is compiled to an [`automaton`];
+//! [`joint`] runs the automata of a family together and caches what they do in a table. The fast way finds boundaries
+//! 64 bytes at a time: [`blocks`] for every list of patterns that has a [`shape`], and [`lines`]. [`digits`] handles
+//! three cases of llama.cpp's code that no pattern describes. [`settled`] says how far the pieces of an unfinished text
+//! are settled.
 
 mod automaton;
 mod blocks;

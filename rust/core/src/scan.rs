@@ -1,4 +1,4 @@
-//! Blocks of 64 bytes: their classes as bits ([`masks`]), and walks over such bits.
+//! Blocks of 64 bytes: their classes as bits ([`masks`]), and iteration over such bits.
 
 pub(crate) mod masks;
 
@@ -18,7 +18,7 @@ pub(crate) fn padded<'a, const N: usize>(text: &'a [u8], buffer: &'a mut [u8; N]
     }
 }
 
-/// The places of a mask's bits, lowest first.
+/// The positions of a mask's bits, lowest first.
 #[inline(always)]
 pub(crate) fn places(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -31,7 +31,7 @@ pub(crate) fn places(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The mask of a block that `classify` computes for eight bytes at a time, in the lowest bit of each.
+/// The mask of a block. `classify` computes it for eight bytes at a time, in the lowest bit of each.
 #[inline(always)]
 pub(crate) fn gather(block: &[u8; BLOCK], classify: impl Fn(u64) -> u64) -> u64 {
     let mut mask = 0;

@@ -1,11 +1,11 @@
-//! A double-array trie over bytes: every look-up by prefix in this crate walks one.
+//! A double-array trie over bytes, used for every look-up by prefix.
 //!
 //! The child of a node for a byte is in slot `base ^ byte`, if the label there is that byte. So all children of a node
-//! are in one block of 256 slots, and no two nodes may share a base. Keys may hold any bytes, 0 included: labels have
-//! nine bits, and the ninth marks slots that are nobody's child (free ones and the root).
+//! are in one block of 256 slots, and no two nodes may share a base. Keys may hold any bytes, including 0: labels have
+//! nine bits, and the ninth marks slots that are not children (free ones and the root).
 //!
-//! A node is one 64-bit word of label, base and value, and a [`Node`] is that word and not its index: a step is one
-//! load and one comparison, and reading the value takes no load at all.
+//! A node is one 64-bit word of label, base and value, and [`Node`] is that word rather than an index: a step takes one
+//! load and one comparison, and reading the value takes no load.
 //!
 //! Source: Aoki's double array (1989) with the exclusive-or addressing of Darts-clone and of Kanda's XCDA (2018).
 //! Complexity: a look-up is linear in the length of the key. Building sorts n keys in O(n log n) and is then linear in
@@ -48,10 +48,10 @@ pub struct Node(u64);
 impl Node {
     const BASE_SHIFT: u32 = 9;
     const VALUE_SHIFT: u32 = 36;
-    /// The label of slots that are nobody's child; no byte equals it.
+    /// The label of slots that are not children; no byte equals it.
     const NO_LABEL: u64 = 0x1FF;
     const MAX_BASE: usize = (1 << (Self::VALUE_SHIFT - Self::BASE_SHIFT)) - 1;
-    /// The base of a node without children; the builder assigns it to no other.
+    /// The base of a node without children; the builder gives it to no other node.
     const NO_CHILDREN: usize = 0;
     /// The value of a node at which no key ends.
     const NO_VALUE: u32 = (1 << (u64::BITS - Self::VALUE_SHIFT)) - 1;
@@ -83,7 +83,7 @@ impl DoubleArray {
     /// The lowest number that is too large for a value.
     pub const MAX_VALUE: u32 = Node::NO_VALUE;
 
-    /// Builds the trie of `keys`, which may be in any order. The last of equal keys counts.
+    /// Builds the trie of `keys`, in any order. Of equal keys, the last one wins.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl DoubleArray {
         builder::build(keys.into_iter())
     }
 
-    /// Where every walk starts.
+    /// The start of every walk.
     #[inline]
     pub fn root(&self) -> Node {
         self.nodes[0]
@@ -160,7 +160,7 @@ impl DoubleArray {
         self.len
     }
 
-    /// Whether there is no key.
+    /// Whether there are no keys.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -291,7 +291,7 @@ mod tests {
         }
     }
 
-    /// Few different bytes make prefixes and equal keys likely; 0 and 255 are the ends of what a label can be.
+    /// Few different bytes make prefixes and equal keys likely; 0 and 255 are the extreme labels.
     fn key() -> impl Strategy<Value = Vec<u8>> {
         prop_oneof![
             vec(any::<u8>(), 0..6),

@@ -1,7 +1,7 @@
 //! Page tables of Unicode properties: character classes, the lowercase map and the map that strips accents.
 //!
-//! An index leads to pages of 32 code points, and equal pages are stored once. ASCII has a table of its own. The tables
-//! take 79 KB and need no set-up.
+//! An index leads to pages of 32 code points, and equal pages are stored once. ASCII has its own table. The tables take
+//! 79 KB and need no set-up.
 //!
 //! Source: the Unicode Character Database 15.1 as llama.cpp reads it (`src/unicode.cpp`: `unicode_cpt_flags_from_cpt`,
 //! `unicode_tolower`, `unicode_cpts_normalize_nfd`); `scripts/generate_unicode.py` writes the tables.
@@ -211,7 +211,8 @@ mod tests {
     use super::{base_letter, flags, lowercase};
     use std::path::PathBuf;
 
-    /// The rows of a table of llama.cpp's results, in hexadecimal. If the table is missing, says so and returns `None`.
+    /// The rows of a table of llama.cpp's results, in hexadecimal. If the table is missing, prints a note and returns
+    /// `None`.
     fn reference(name: &str) -> Option<Vec<Vec<u32>>> {
         let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
         let shared = root.join(std::env::var("GGTOK_SHARED").unwrap_or_else(|_| "../shared".into()));

@@ -1,10 +1,9 @@
-//! The normalizer of Unigram vocabularies: characters are replaced and whitespace is merged, except in user-defined
-//! tokens.
+//! The normalizer of Unigram vocabularies: replaces characters and merges whitespace, except in user-defined tokens.
 //!
-//! The input is read in chunks, each the first of these that applies: bytes that start a user-defined token, even if
-//! the rest of the token is missing; the longest prefix that is in the [`Charsmap`], which is replaced; one well-formed
-//! UTF-8 sequence; one byte, which is replaced by U+FFFD. Characters that neither of the first two can affect are read
-//! in one chunk, without looking them up.
+//! The input is read in chunks. Each is the first of these that applies: bytes that start a user-defined token, even if
+//! the rest of the token is missing; the longest prefix in the [`Charsmap`], which is replaced; one well-formed UTF-8
+//! sequence; one byte, which is replaced with U+FFFD. A run of characters that neither of the first two can affect is
+//! one chunk, without look-ups.
 //!
 //! Source: llama.cpp's `llm_tokenizer_ugm_session::normalize` and `normalize_prefix` (llama-vocab.cpp).
 //!
@@ -27,7 +26,7 @@ use crate::vocabulary::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT};
 /// The characters that separate words in a text.
 pub(crate) const WHITESPACE: [u8; 4] = *b" \t\n\r";
 
-/// The most bytes that are read at once, about: it can be stopped after each chunk.
+/// About the most bytes that are read at once. Each chunk ends with a check for an interrupt.
 const KEPT_AT_ONCE: usize = if cfg!(test) { 3 } else { 1 << 16 };
 
 const REPLACEMENT_CHARACTER: &[u8] = "\u{FFFD}".as_bytes();
@@ -38,9 +37,9 @@ pub(crate) struct UnigramNormalizer {
     /// Texts of the user-defined tokens.
     user_defined: DoubleArray,
     charsmap: Option<Charsmap>,
-    /// The characters that the map keeps, except `▁`; `None` if the map has keys that are not whole characters.
+    /// The characters that the map keeps, except `▁`; `None` if some keys are not whole characters.
     characters: Option<Characters>,
-    /// For each byte whether it is ASCII, and kept before ASCII and at the end.
+    /// Whether each byte is ASCII and kept, both before ASCII and at the end.
     kept: [bool; 256],
     /// The bytes that replace a space.
     space: &'static [u8],
@@ -49,28 +48,28 @@ pub(crate) struct UnigramNormalizer {
     merge_spaces: bool,
 }
 
-/// How far an input has come.
+/// The position in an input, and what the next chunk needs to know.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NormalizerProgress {
     in_word: bool,
-    /// Whether the first word is still to come, and gets a space before it.
+    /// Whether the first word is yet to come and gets a space before it.
     prepend_space: bool,
-    /// The end of the input that the output stands for so far: an added space stands for what was left out before it.
+    /// The end of the input that the output stands for so far. An added space stands for what was dropped before it.
     covered: usize,
 }
 
-/// A stretch of the input that is read at once.
+/// A stretch of the input.
 struct Chunk<'a> {
-    /// Its normal form, except that whitespace is neither merged nor escaped yet.
+    /// Its normal form, with whitespace not yet merged or escaped.
     bytes: &'a [u8],
     /// Its place in the input.
     origin: Range<usize>,
-    /// Whether `bytes` stands for the chunk as a whole and not byte for byte.
+    /// Whether `bytes` stands for the chunk as a whole rather than byte for byte.
     is_replaced: bool,
 }
 
 impl Chunk<'_> {
-    /// The place in the input that some of `bytes` stand for.
+    /// The place in the input that a range of `bytes` stands for.
     fn origin(&self, bytes: Range<usize>) -> Range<usize> {
         if self.is_replaced {
             self.origin.clone()
@@ -124,16 +123,16 @@ impl UnigramNormalizer {
             + self.characters.as_ref().map_or(0, Characters::heap_bytes)
     }
 
-    /// The characters that the map keeps, except `▁`; `None` if the map has keys that are not whole characters.
+    /// The characters that the map keeps, except `▁`; `None` if some keys are not whole characters.
     pub(crate) fn characters(&self) -> Option<&Characters> {
         self.characters.as_ref()
     }
 
     /// Whether the normal form of each word is the same as if the word were alone:
     /// - valid UTF-8 stays valid;
-    /// - spaces are escaped and merged, with one before each word, and no other character becomes an escaped one;
-    /// - the four characters of [`WHITESPACE`] become spaces, and the other printable ASCII characters are kept, where
-    ///   characters of these two kinds are around them.
+    /// - spaces are escaped and merged, with one before each word, and no other character becomes an escaped space;
+    /// - among these, the four characters of [`WHITESPACE`] become spaces and the other printable ASCII characters are
+    ///   kept.
     pub(crate) fn normalizes_words_alone(&self) -> bool {
         let is_space = |byte: u8| self.charsmap.as_ref().map_or(byte == b' ', |charsmap| charsmap.is_space(byte));
         self.user_defined.is_empty()
@@ -157,8 +156,8 @@ impl UnigramNormalizer {
         at + replaced.map_or_else(|| utf8::decode(rest, 0).map_or(1, |character| character.1), |(len, _)| len)
     }
 
-    /// Appends the normal form of `input` to `out`. `in_word` is whether the input continues a word or an earlier text:
-    /// then no space is put before it.
+    /// Appends the normal form of `input` to `out`. If `in_word`, the input continues a word or an earlier text and
+    /// gets no space in front.
     pub(crate) fn normalize(&self, input: &[u8], in_word: bool, out: &mut Rewritten<'_>) {
         let prepend_space = self.prepend_space && !in_word;
         let mut progress = NormalizerProgress { in_word, prepend_space, ..self.start() };
@@ -173,17 +172,16 @@ impl UnigramNormalizer {
         }
     }
 
-    /// The state in which an input starts.
+    /// The state at the start of an input.
     pub(crate) fn start(&self) -> NormalizerProgress {
         NormalizerProgress { in_word: false, prepend_space: self.prepend_space, covered: 0 }
     }
 
-    /// Appends what is certain of the normal form of an input that goes on, without origins. Returns how much of the
-    /// input that takes, in bytes.
+    /// Appends the settled part of an unfinished input's normal form, without origins. Returns how many bytes of the
+    /// input it took.
     ///
-    /// A chunk is certain if no key of the map and no user-defined token goes on at the end of what is known. The last
-    /// character may be the start of a key with what follows, so it waits; the characters before it are kept or not by
-    /// what is known.
+    /// A chunk is settled if no key of the map and no user-defined token can continue beyond the known input. The last
+    /// character may start a key, so it waits; whether the characters before it are kept is already decided.
     pub(crate) fn normalize_settled(
         &self,
         input: &[u8],
@@ -200,7 +198,7 @@ impl UnigramNormalizer {
                 break;
             }
             let mut chunk = self.chunk(input, at);
-            // A run of kept characters may be cut anywhere between two of them.
+            // A run of kept characters may be cut between any two of them.
             if walked == 0 && !chunk.is_replaced && chunk.origin.end > last {
                 chunk.origin.end = last;
                 chunk.bytes = &rest[..last - at];
@@ -361,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_user_defined_token_may_be_incomplete() {
-        // The first two bytes of U+2581 are kept as the start of the token, and the third is malformed by itself.
+        // The first two bytes of U+2581 are kept as the start of the token; the third alone is malformed.
         let normalizer = normalizer(&["\u{2591}x"]);
         check(&normalizer, "\u{2581}".as_bytes(), b"\xE2\x96\xEF\xBF\xBD", &[0..1, 1..2, 2..3, 2..3, 2..3]);
     }

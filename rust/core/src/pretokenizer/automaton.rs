@@ -2,12 +2,12 @@
 //!
 //! Thompson's construction orders states by priority, and the subset construction keeps that order (as in Cox, "Regular
 //! Expression Matching: the Virtual Machine Approach", and Rust's regex-automata), so the first alternative that leads
-//! to a match wins, as in ECMAScript. A match is reported one symbol late, on the transition out of its end. This makes
-//! looking one symbol ahead (`(?!\S)`, `$`) part of the table.
+//! to a match wins, as in ECMAScript. A match is reported one symbol late, on the transition out of its end, so that
+//! looking one symbol ahead (`(?!\S)`, `$`) is part of the table.
 //!
 //! Source: `std::regex` in ECMAScript mode as llama.cpp uses it (`src/unicode.cpp`, `unicode_regex_split_stl`).
-//! Complexity: linear in the text for all patterns of the table. An attempt may run far past its match, or to no match
-//! at all, and the next attempt would run over the same text again; so the run and the state it stayed in are recorded
+//! Complexity: linear in the text for all patterns of the table. An attempt may run far past its match, or not match at
+//! all, and the next attempt would run over the same text again. So the run and the state it stayed in are recorded
 //! ([`FailedRun`]), and later attempts stop there.
 //!
 //! Deviations: (1) no recursion. `std::regex` recurses per character and overflows its stack on long runs.
@@ -23,7 +23,7 @@ use crate::unicode::utf8;
 use alphabet::{Alphabet, ClassSet};
 use pattern::{Node, PatternError, Set, is_collapsed, parse};
 
-/// The state from which nothing matches any more.
+/// The dead state: nothing matches any more.
 const DEAD: usize = 0;
 /// The state in which an attempt starts.
 const START: usize = 1;
@@ -38,12 +38,12 @@ pub(crate) struct Automaton {
     /// of a state is its number times `stride`.
     table: Vec<u32>,
     stride: usize,
-    /// Whether a match may start with this byte.
+    /// Whether a match may start with each byte.
     may_start: Box<[bool; 256]>,
 }
 
-/// A run of bytes that an attempt spent in one state without a match after it: any attempt that is in the state with
-/// this row at a byte of `start..=end` fails in the same way.
+/// A run of bytes that an attempt spent in one state without matching afterwards: any attempt that is in the state with
+/// this row at a byte in `start..=end` fails in the same way.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FailedRun {
     row: usize,
@@ -112,7 +112,7 @@ impl Automaton {
         }
     }
 
-    /// The row of the state from which nothing matches any more.
+    /// The row of the dead state.
     pub(super) const DEAD_ROW: usize = DEAD;
 
     /// The row of the state in which an attempt starts.
@@ -144,7 +144,8 @@ impl Automaton {
         (0..=self.end_class()).all(|class| self.next(row, class).1)
     }
 
-    /// The end of the piece that starts at `start`: that of a match, or if none starts there, the start of the next.
+    /// The end of the piece that starts at `start`: the end of a match, or if none starts there, the start of the next
+    /// one.
     pub(crate) fn piece_end(&self, text: &[u8], start: usize, end: usize) -> usize {
         self.next_piece_end(text, start, end, &mut FailedRun::default())
     }
@@ -166,7 +167,7 @@ impl Automaton {
     fn match_end(&self, text: &[u8], start: usize, end: usize, failed: &mut FailedRun) -> Option<usize> {
         let (mut row, mut at) = (START * self.stride, start);
         let mut matched = None;
-        // Most attempts are over before checking for a failed run would pay.
+        // Most attempts end before checking for a failed run would pay.
         let near = &text[..end.min(start + LONG_RUN)];
         while at < near.len() {
             let (next, ends_here, len) = self.step(near, text, row, at);
@@ -269,7 +270,7 @@ fn collect_sets<'a>(node: &'a Node, sets: &mut Vec<&'a Set>) {
 enum State {
     /// Takes a symbol of one of these classes.
     One(ClassSet, usize),
-    /// Continues without taking the next symbol if that is of one of these classes.
+    /// Continues without taking the next symbol if it is in one of these classes.
     Look(ClassSet, usize),
     /// Continues with either state, preferring the first.
     Split(usize, usize),

@@ -1,24 +1,24 @@
-//! Patterns matched 64 bytes at a time: where pieces start is computed as bits, by shifting and combining masks.
+//! Matches patterns 64 bytes at a time: the starts of pieces are bits, computed by shifting and combining masks.
 //!
 //! This is fairly complex and not obviously correct. The essence of it is:
 //!
 //! 1. Every byte of a block has one class: letter, digit, blank, newline, isolated or other. Each class is a 64-bit
 //!    mask ([`Bits`]); the bytes of a character beyond ASCII all have its class.
-//! 2. Whether a piece starts at a character mostly follows from its class and that of the character before it: "a
+//! 2. Whether a piece starts at a character usually follows from its class and that of the character before it: "a
 //!    letter starts a piece unless a letter or a space is before it" is `letter & !(letter << 1 | space << 1)`.
 //! 3. A few rules ask how a *run* of one class ends: a blank after a newline starts a piece unless another newline ends
 //!    the run of blanks. Adding a run's first bit to the run's mask carries it to the byte after the run, for all runs
 //!    of a block in one addition.
-//! 4. Some boundaries depend on bytes that the block does not have, or on a character whose class only its context
-//!    decides. The first such place is the block's *limit*: boundaries below it are certain, others are dropped.
+//! 4. Some boundaries depend on bytes outside the block, or on a character whose class depends on its context. The
+//!    first such place is the block's *limit*: boundaries below it are settled, others are dropped.
 //! 5. The next block starts where a piece starts, which makes it independent of everything before it. The exception is
 //!    a block that ends inside a run of letters or of isolated characters: then the next one starts right after it, and
 //!    only the run is carried over ([`OpenRun`]).
-//! 6. A block that finds no boundary leaves one piece to [`Cuts`], which asks the automaton.
+//! 6. If a block finds no boundary, [`Cuts`] finds the end of one piece with the automaton.
 //!
 //! Source: the patterns themselves (see `families`); the automata are the oracle. Complexity: linear in the text, about
-//! one instruction per byte and mask, where an automaton mispredicts a branch per piece. The worst case is text whose
-//! pieces are all undecided: each costs a block and the automaton's run through it.
+//! one instruction per byte and mask, whereas an automaton mispredicts a branch per piece. The worst case is text in
+//! which no boundary is settled: each piece costs a block and a run of the automaton.
 
 mod bits;
 mod cuts;
@@ -31,7 +31,7 @@ use bits::{Bits, Block, OpenRun, after, below, bit_of_bytes, highest, last_bit};
 use cuts::Cuts;
 use rules::{Boundaries, slashes};
 
-/// How far the boundaries of a block are certain.
+/// How far the boundaries of a block are settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Certain {
     /// Up to this byte of the block.
@@ -104,21 +104,21 @@ impl Shape {
         }
     }
 
-    /// The length of the run that the block starts in the middle of, if the piece certainly ends with it.
+    /// The length of the run that the block starts inside of, if the piece is sure to end with it.
     #[inline(always)]
     fn open_run_len(self, block: Block<'_>, limit: u32) -> Option<u32> {
         let Block { bits, inside, .. } = block;
         let is_isolated = inside == Some(OpenRun::Isolated);
         let run = if is_isolated { bits.isolated } else { bits.letter };
         let len = run.trailing_ones();
-        // Nothing is known of the first character, except that it does not belong to the run.
+        // All that is known about the first character is that it does not belong to the run.
         let is_over = bits.end == 0 && !self.words.may_continue(is_isolated);
         let may_have_suffix = || self.contractions == Contractions::Suffixes && bits.apostrophe >> len & 1 != 0;
         (len < limit && !may_have_suffix() || is_over).then_some(len)
     }
 
     /// The bytes of a block at which pieces start, not counting a piece that starts with the block, and how far they
-    /// are certain.
+    /// are settled.
     #[inline(always)]
     fn boundaries(self, block: Block<'_>) -> (u64, Certain) {
         let Block { bits, inside, .. } = block;
@@ -149,7 +149,7 @@ impl Shape {
             found.add_case_changes(block);
         }
 
-        // 4. Contractions change what steps 1 and 3 have found around apostrophes.
+        // 4. Contractions correct what steps 1 and 3 found around apostrophes.
         self.contractions(block, other_starts, &mut found);
 
         let certain = match found.limit == end {
@@ -163,15 +163,15 @@ impl Shape {
         (found.starts & !u64::from(inside.is_none()) & below(found.limit), certain)
     }
 
-    /// The last of several whitespace characters, where the pattern sees something else after it. The end of an open
-    /// block does not show what follows, so whitespace there lowers the limit.
+    /// The last of several whitespace characters, if the pattern sees something else after it. What follows an open
+    /// block is unknown, so whitespace at its end lowers the limit.
     #[inline(always)]
     fn last_white(self, bits: Bits, found: &mut Boundaries) -> u64 {
         let white = bits.blank | bits.newline;
         if !bits.is_closed && white & last_bit(bits.end) != 0 {
             found.doubt(bits.end - 1);
         }
-        // What is cut out before the pattern sees the text ends it as the end of the text does.
+        // To the pattern, what is cut out beforehand ends the text.
         let cut_digits = if self.digits_first { bits.digit } else { 0 };
         let cut_isolated = if self.words.isolates_first() { bits.isolated } else { 0 };
         white & after(white) & (below(bits.end) & !(white | cut_digits | cut_isolated)) >> 1
@@ -187,7 +187,7 @@ impl Shape {
         found.starts |= white & !after(white) | last_white;
     }
 
-    /// cl100k's: letters go with a blank before them, or with another character that has no other before it.
+    /// cl100k's: letters go with a blank before them, or with a character of class other that has no other before it.
     #[inline(always)]
     fn cl100k_words(self, block: Block<'_>, other_starts: u64, found: &mut Boundaries) {
         let Bits { letter, blank, inner, end, .. } = block.bits;
@@ -210,7 +210,7 @@ impl Shape {
         }
     }
 
-    /// cl100k's: whitespace that has newlines ends with the last one of them.
+    /// cl100k's: whitespace with newlines ends with the last newline.
     #[inline(always)]
     fn cl100k_whitespace(self, block: Block<'_>, other: u64, tail: u64, found: &mut Boundaries) {
         let Bits { blank, newline, end, is_closed, .. } = block.bits;
@@ -219,8 +219,8 @@ impl Shape {
         let takes_newline = if self.tail == Tail::None { white } else { white | other };
         found.starts |= newline & !after(takes_newline) & !tail;
 
-        // A blank after a newline starts a piece if that newline is the last one of the whitespace. It is not if the
-        // run of blanks ends with a newline (essence, 3), and that is undecided if the block ends first.
+        // A blank after a newline starts a piece if that newline is the last one in the whitespace. It is not if a
+        // newline ends the run of blanks (essence, 3), and that is undecided if the block ends first.
         let after_newline = blank & after(newline);
         let (sum, overflow) = blank.overflowing_add(after_newline);
         let ends = sum & !blank;

@@ -1,7 +1,7 @@
-//! Digits in groups of three from the right: a run is counted to its end, then cut from its start.
+//! Cuts digits into groups of three from the right: a run is counted to its end, then cut from its start.
 //!
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split_custom_afmoe` (AfMoE and Tiny Aya) and SuperBPE's pattern
-//! `(?=(\d{3})+(?!\d))`. Complexity: linear in the text; a digit is looked at twice.
+//! `(?=(\d{3})+(?!\d))`. Complexity: linear in the text; each digit is read twice.
 //!
 //! Deviations: (1) no recursion. `std::regex` overflows its stack on long runs for SuperBPE.
 
@@ -10,9 +10,9 @@ use crate::unicode::{self, utf8};
 /// Where groups of digits are cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DigitGroups {
-    /// After every group of any script's digits; the first group keeps the text before it.
+    /// After every group of any script's digits; the first group stays with the text before it.
     After,
-    /// Before every full group of ASCII digits; a shorter first group keeps the text before it.
+    /// Before every full group of ASCII digits; a shorter first group stays with the text before it.
     Before,
 }
 

@@ -1,13 +1,13 @@
 //! All patterns of a family in one pass over the text.
 //!
-//! The patterns cut in sequence, each the pieces that the one before it leaves. Here they walk through the text
-//! together ([`stage`]), and a table remembers what they do ([`learned`]): one look-up per character instead of one per
-//! character and pattern. Nothing is known of the patterns but their automata, so this serves any list of them.
+//! Patterns apply in sequence, each to the pieces left by the one before it. Here they walk through the text together
+//! ([`stage`]), and a table caches what they do ([`learned`]): one look-up per character instead of one per character
+//! and pattern. This works for any list of patterns.
 //!
-//! What the table cannot say is split slowly, pattern by pattern: text for which more than 64 characters would have to
-//! be held until it is certain where a piece ends, such as an indentation of 70 spaces, and text that asks for more of
-//! the table than it may learn. The slow way starts at the latest character from which on the text splits as if it
-//! started there, and ends with a piece of the first pattern, after which that is true again.
+//! Text that the table cannot handle is split slowly, pattern by pattern: text in which more than 64 characters would
+//! have to be held before a piece is settled, such as an indentation of 70 spaces, and text that needs more entries
+//! than it may learn. The slow way starts at the latest character from which the text splits as if it started there,
+//! and ends with a piece of the first pattern, after which the same holds again.
 //!
 //! Complexity: linear in the text, each byte once in the fast way and at most once in the slow one.
 
@@ -29,7 +29,7 @@ pub(crate) struct Joint {
     stages: Vec<Stage>,
 }
 
-/// More ends of pieces than a block and the characters held before it have, a power of two.
+/// More than the ends of pieces in a block and the characters held before it; a power of two.
 const MAX_ENDS: usize = 256;
 
 /// A place in the text.
@@ -38,7 +38,7 @@ struct Place {
     at: usize,
     /// The row of the state there.
     row: usize,
-    /// The latest place from which on the text splits as if it started there.
+    /// The latest place from which the text splits as if it started there.
     restart: usize,
     /// Where the open piece starts.
     piece_start: usize,
@@ -82,7 +82,7 @@ impl Joint {
         learned.learn(&self.stages, place.row, class)
     }
 
-    /// Splits some text pattern by pattern, at least up to and including the next character.
+    /// Splits some text pattern by pattern, at least through the next character.
     #[inline(never)]
     fn split_slowly(
         &self,
@@ -114,7 +114,7 @@ impl Joint {
     }
 }
 
-/// Takes the characters of a block, up to one of which it is not known what follows. Returns whether there is none.
+/// Takes the characters of a block up to one without a known entry. Returns whether there is none.
 #[inline(always)]
 fn walk(text: &[u8], learned: &mut Learned, place: &mut Place, ends: &mut Ends) -> bool {
     let start = place.at;
@@ -128,7 +128,7 @@ fn walk(text: &[u8], learned: &mut Learned, place: &mut Place, ends: &mut Ends) 
             learned.earn(place.at - start);
             return true;
         }
-        // A character beyond ASCII, one with several ends of pieces or with none known, or the end of the text.
+        // A character beyond ASCII, one with several ends of pieces or without a known entry, or the end of the text.
         #[cfg(test)]
         crate::steps::count(1);
         let (class, len) = match text.get(place.at) {
@@ -155,7 +155,7 @@ fn walk(text: &[u8], learned: &mut Learned, place: &mut Place, ends: &mut Ends) 
     }
 }
 
-/// The lowest bit of each of eight bytes that is one of the letters `a` to `z`.
+/// The lowest bit of each of eight bytes: whether it is a letter from `a` to `z`.
 #[inline(always)]
 fn lower_case(eight: u64) -> u64 {
     let each = |byte: u8| u64::from_ne_bytes([byte; 8]);
@@ -166,8 +166,8 @@ fn lower_case(eight: u64) -> u64 {
     (at_least_a & !above_z & !eight) >> 7
 }
 
-/// Takes characters up to the end of the block, or one that is beyond ASCII or not simple. This is all that most text
-/// needs, and few enough variables for a processor's registers. `letters` are those from `a` to `z`.
+/// Takes characters up to the end of the block, or up to one that is beyond ASCII or not simple. Most text needs no
+/// more, and the variables fit in registers. `letters` marks `a` to `z`.
 #[inline(always)]
 fn walk_ascii(block: &[u8], start: usize, letters: u64, learned: &Learned, place: &mut Place, ends: &mut Ends) {
     let mut here = *place;
@@ -211,7 +211,7 @@ impl Ends {
         self.len += usize::from(is_end);
     }
 
-    /// Adds the ends at these distances before `at`, in characters, furthest first.
+    /// Adds the ends at these distances in characters before `at`, furthest first.
     #[inline]
     fn push_before(&mut self, text: &[u8], at: usize, distances: &[usize]) {
         let furthest = distances.first().copied().unwrap_or_default();

@@ -1,17 +1,17 @@
-//! How far the pieces of an unfinished text are certain.
+//! How far the pieces of an unfinished text are settled.
 //!
-//! 1. A pattern is tried at one place after the other, and an attempt sees only what follows its place. One that ends
-//!    before the known text does is certain. The first that does not is undecided, and so is the piece it is in: a match
+//! 1. A pattern is tried at one place after another, and an attempt sees only what follows. An attempt that ends before
+//!    the known text does is settled. The first one that does not is undecided, and so is the piece it is in: a match
 //!    that may become longer, or the text since the last match, which ends where the next one starts.
-//! 2. The next pattern gets that piece too, as far as it is known: up to the undecided attempt. There it may end or go
-//!    on, so an attempt of this pattern that comes so far is undecided as well.
-//! 3. The boundaries that are certain after the last pattern stay where they are. A text that is cut at one of them goes
-//!    on as the whole does: every pattern has an attempt there, at the end of a match, or where none has matched yet.
-//! 4. What is before the cut must split as in the whole too, although its end is the end of a text now. Patterns ask for
-//!    the end, or for what follows, only after whitespace; so a cut has none before it. Groups of digits are counted from
-//!    their right end, and one that is cut off has three digits or a multiple.
+//! 2. The next pattern gets that piece too, up to the undecided attempt. The piece may end or continue there, so an
+//!    attempt of this pattern that gets that far is undecided as well.
+//! 3. The boundaries that are settled after the last pattern stay. A text cut at one of them continues as the whole
+//!    does: every pattern has an attempt there, either at the end of a match or without a match so far.
+//! 4. The text before the cut must also split as in the whole, although it now ends at the cut. Patterns look at the
+//!    end, or at what follows, only after whitespace, so a cut never comes after whitespace. Groups of digits are
+//!    counted from the right, so a cut-off run has a multiple of three digits.
 //!
-//! The boundaries are found with plain automata instead of shapes, because those do not say how far they have looked.
+//! The boundaries are found with plain automata, because shapes do not say how far they have looked.
 //!
 //! Complexity: linear in the text for each pattern.
 
@@ -36,15 +36,15 @@ impl SettledPieces {
         if family.patterns == [LINES] {
             return Self::Lines;
         }
-        // llama.cpp's code for a single pattern can differ from the pattern; a shape has the one that agrees.
+        // llama.cpp's code for a single pattern can differ from it; a shape has the pattern that agrees with the code.
         Self::Stages(match (family.patterns, Shape::of(family.patterns)) {
             ([_], Some((_, pattern))) => vec![stage(pattern)],
             (patterns, _) => patterns.iter().map(|pattern| stage(pattern)).collect(),
         })
     }
 
-    /// The last boundary of `text` at which it can be cut, whatever follows; 0 if there is none. `text` is canonical
-    /// UTF-8, and starts at such a boundary or is the start of a fragment.
+    /// The last settled boundary of `text`; 0 if there is none. `text` is canonical UTF-8, and starts at such a
+    /// boundary or at the start of a fragment.
     pub(crate) fn last_cut(&self, text: &[u8]) -> usize {
         let mut undecided = Undecided { text, start: 0, end: text.len(), cut: 0 };
         let Self::Stages(stages) = self else { return undecided.lines_cut() };
@@ -66,12 +66,12 @@ impl SettledPieces {
     }
 }
 
-/// The piece that may go on.
+/// The piece that may continue.
 struct Undecided<'a> {
     text: &'a [u8],
     /// Where it starts.
     start: usize,
-    /// Up to where it is known not to end.
+    /// How far it is known not to end.
     end: usize,
     /// The last boundary with no whitespace before it.
     cut: usize,
@@ -108,7 +108,7 @@ impl Undecided<'_> {
         self.end = run_start;
     }
 
-    /// The line, or the run of newlines, is undecided to its start. No line depends on what follows its end.
+    /// The line, or the run of newlines, is undecided from its start. No line depends on what follows it.
     fn lines_cut(&self) -> usize {
         let is_newline = |at: usize| self.text[at] == b'\n';
         let run = (self.start..self.end).rev().take_while(|&at| is_newline(at) == is_newline(self.end - 1)).last();

@@ -4,7 +4,7 @@
 //! how digits are grouped, which characters make words, what happens to contractions. A [`Shape`] is one set of such
 //! choices, and [`Shape::of`] maps lists of patterns to shapes. Patterns without a shape are left to their automata.
 //!
-//! Source: the patterns themselves (see `families`), which the tests of `blocks` compare with each shape.
+//! Source: the patterns themselves (see `families`); the tests of `blocks` compare each shape with them.
 
 use super::families::{
     BAILINGMOE, CASED, CASED_3, DEEPSEEK3, GPT2, GPT4O, GRANITE, HAN, KANJI_KANA, LLAMA3, MINICPM5, NUMBER, NUMBERS,
@@ -15,17 +15,17 @@ use crate::unicode;
 /// The pattern that llama.cpp's code for `\p{Han}+` matches: the whole of Kimi K2's.
 pub(super) const KIMI_K2: &str = r"\p{Han}+|[^\r\n\p{L}\p{N}]?\p{L-Han}+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
-/// A pattern that can be matched by blocks, or several that are matched as one.
+/// A pattern that blocks can match, or several that are matched as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Whether the pattern descends from cl100k's: a word takes any one character before it, and whitespace ends with
     /// its last newline. Otherwise it descends from GPT-2's: a space goes with what follows it.
     pub cl100k: bool,
     pub digits: Digits,
-    /// Whether a pattern of their own cuts out digits before this one sees the text between them.
+    /// Whether a separate pattern cuts out digits before this one sees the text between them.
     pub digits_first: bool,
     pub words: WordChars,
-    /// Whether a word ends where one of `A` to `Z` follows another letter than these.
+    /// Whether a word ends between any other letter and one of `A` to `Z`.
     pub cased: bool,
     pub contractions: Contractions,
     pub tail: Tail,
@@ -34,13 +34,13 @@ pub(crate) struct Shape {
 /// How digits are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Digits {
-    /// Each by itself.
+    /// Each digit by itself.
     Single,
-    /// By threes from the left.
+    /// Threes from the left.
     Threes,
     /// Whole runs, with a space before them.
     Runs,
-    /// Falcon's: whole runs with a space before them, from which three ASCII digits at a time are then cut out.
+    /// Falcon's: whole runs with a space before them, then split into three ASCII digits at a time.
     RunsThenThrees,
 }
 
@@ -51,17 +51,16 @@ pub(crate) enum WordChars {
     Letters,
     /// Letters and marks.
     LettersAndMarks,
-    /// Letters. A mark continues a word after a letter and other characters after one of them, so it is undecided.
+    /// Letters. A mark continues a word after a letter, and a run of others after an other, so it is undecided.
     MarksByContext,
-    /// DeepSeek V3's: letters and marks, of which those of kanji and kana are isolated. Of other characters only
-    /// punctuation and symbols are decided. A word takes only an ASCII character before it, and then only ASCII
-    /// letters.
+    /// DeepSeek V3's: letters and marks; those of kanji and kana are isolated. Of other characters only punctuation and
+    /// symbols are decided. A word takes only an ASCII character before it, and then only ASCII letters.
     DeepSeek,
-    /// Kimi K2's: letters, of which those of Han are isolated. Whatever else is Han is undecided.
+    /// Kimi K2's: letters; those of Han are isolated. Anything else in Han is undecided.
     KimiK2,
     /// Falcon's: letters. Punctuation and ASCII symbols are isolated.
     Falcon,
-    /// The default's: as Falcon's, but a backquote is not isolated.
+    /// The default: as Falcon's, but a backquote is not isolated.
     Default,
 }
 
@@ -78,7 +77,7 @@ pub(crate) enum Contractions {
     Suffixes,
 }
 
-/// What goes with a run of characters that are not letters, digits or whitespace.
+/// What joins a run of characters that are not letters, digits or whitespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tail {
     /// Nothing.
@@ -108,7 +107,8 @@ impl Shape {
     };
     pub(crate) const QWEN2: Self = Self { digits: Digits::Single, ..Self::CL100K };
     const O200K: Self = Self { cased: true, contractions: Contractions::Suffixes, tail: Tail::Slashes, ..Self::CL100K };
-    /// Patterns that distinguish case by Unicode categories. llama.cpp does not: all its letters are in all of them.
+    /// Patterns that distinguish case by Unicode categories. llama.cpp does not: to it, every letter is in each of
+    /// them.
     const CASED: Self = Self { words: WordChars::MarksByContext, cased: false, ..Self::O200K };
     const DEEPSEEK3: Self =
         Self { words: WordChars::DeepSeek, digits_first: true, contractions: Contractions::None, ..Self::CL100K };
@@ -122,12 +122,12 @@ impl Shape {
     /// Numbers lose the space before them.
     const DEFAULT: Self = Self { words: WordChars::Default, digits: Digits::Threes, ..Self::FALCON };
 
-    /// The shape of these patterns together, if they have one, and the pattern among them that its automaton matches.
+    /// The shape of these patterns together, if they have one, and which of them the automaton matches.
     pub(super) fn of<'a>(patterns: &[&'a str]) -> Option<(Self, &'a str)> {
         Some(match *patterns {
             [pattern @ LLAMA3] => (Self::CL100K, pattern),
-            // BAILINGMOE asks for one newline where the others ask for any number. It makes no difference: `\s*` before
-            // it takes the others.
+            // BAILINGMOE asks for one newline and the others for any number. It makes no difference: `\s*` before it
+            // takes the rest.
             [pattern @ (QWEN2 | BAILINGMOE)] => (Self::QWEN2, pattern),
             [pattern @ QWEN35] => (Self { words: WordChars::LettersAndMarks, ..Self::QWEN2 }, pattern),
             [pattern @ SEED_CODER] => (Self { tail: Tail::None, ..Self::QWEN2 }, pattern),
@@ -158,13 +158,14 @@ impl WordChars {
         matches!(self, Self::DeepSeek | Self::Falcon | Self::Default)
     }
 
-    /// Whether an undecided character may continue a run of isolated characters, or else one of letters.
+    /// Whether an undecided character may continue a run of isolated characters; otherwise it may continue one of
+    /// letters.
     #[inline(always)]
     pub(super) fn may_continue(self, is_isolated: bool) -> bool {
         if is_isolated { self == Self::KimiK2 } else { self == Self::MarksByContext }
     }
 
-    /// Whether a character is isolated, or undecided: the pattern may cut it out of such a run again.
+    /// Whether a character is isolated, or undecided because the pattern may cut it out of such a run again.
     #[inline(always)]
     pub(super) fn isolates(self, code_point: u32) -> bool {
         let is_ascii_symbol = || u8::try_from(code_point).is_ok_and(|byte| byte.is_ascii_punctuation());

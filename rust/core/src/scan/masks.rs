@@ -1,7 +1,7 @@
-//! The class of every byte of a block, as one mask per class: two table look-ups for 64 bytes at once.
+//! Classifies every byte of a block, with one mask per class: two table look-ups for 64 bytes at once.
 //!
-//! The two halves of a byte select an entry each of two 16-entry tables, and the bits that both entries have are the
-//! byte's classes. With AVX2 one shuffle looks up 32 bytes; elsewhere one table of 256 entries does it byte by byte.
+//! The two halves of a byte each select an entry of a 16-entry table, and the bits that both entries share are the
+//! byte's classes. With AVX2, one shuffle looks up 32 bytes; without it, a table of 256 entries is read byte by byte.
 //!
 //! Source: the technique is described by Muła and Lemire, "Faster Base64 Encoding and Decoding Using AVX2 Instructions"
 //! (2018). Complexity: one to two instructions per byte with AVX2.
@@ -24,18 +24,19 @@ pub(crate) struct Masks {
     pub newline: u64,
     /// The apostrophe.
     pub apostrophe: u64,
-    /// The first bytes of characters beyond ASCII.
+    /// The lead bytes of characters beyond ASCII.
     pub lead: u64,
-    /// Those of `lead` whose characters are letters, whatever follows: most of Han and Hangul.
+    /// Lead bytes that always start a letter: most of Han and Hangul.
     pub letter_lead: u64,
-    /// The bytes of a character beyond ASCII after its first.
+    /// The continuation bytes of characters beyond ASCII.
     pub inner: u64,
 }
 
 /// The classes of [`Masks::ascii_classes`].
 pub(crate) const NUM_ASCII_CLASSES: usize = 5;
 
-/// The coarser classes by which WordPiece and Unigram find words. Bit `i` of each mask is about byte `i` of the block.
+/// The coarser classes with which WordPiece and Unigram find words. Bit `i` of each mask is about byte `i` of the
+/// block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WordClasses {
     /// ASCII letters.
@@ -185,23 +186,23 @@ impl WordClasses {
 
     fn portable(block: &[u8; BLOCK]) -> Self {
         let Masks { letter, digit, space, blank, newline, lead, inner, .. } = Masks::portable(block);
-        // Of the blanks 9, 11 and 12 only the horizontal tab is odd and has no second bit.
+        // Of the blanks 9, 11 and 12, only the horizontal tab is odd and has bit 1 clear.
         let tab = blank & gather(block, |eight| eight & !(eight >> 1));
         let space = space | newline | tab;
         Self { letter, digit, space, other: (controls(block) | lead | inner) & !space }
     }
 }
 
-/// ASCII's control characters, whitespace among them.
+/// ASCII control characters, including whitespace.
 pub(crate) fn controls(block: &[u8; BLOCK]) -> u64 {
     gather(block, |eight| {
-        // One more than DEL has the highest bit of a byte.
+        // DEL plus one sets the highest bit of a byte.
         let is_del = ((eight & 0x7F7F_7F7F_7F7F_7F7F) + 0x0101_0101_0101_0101) & !eight;
         !(eight >> 5 | eight >> 6 | eight >> 7) | is_del >> 7
     })
 }
 
-/// A block in two registers. This is worth its `unsafe`: encoding English gains a third.
+/// A block in two registers. This is worth its `unsafe`: English is encoded a third faster.
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use super::{APOSTROPHE, BLANK, BLOCK, DIGIT, FEED, HIGH, LETTER_HIGH, LETTER_LOW, LOW, Masks, SPACE, WordClasses};
@@ -250,7 +251,7 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     fn detected_word_classes(block: &[u8; BLOCK]) -> WordClasses {
         let lanes = Lanes::new(block);
-        // One more than DEL is a negative number, as are bytes beyond ASCII.
+        // DEL plus one is negative, as are bytes beyond ASCII.
         let [first, second] = lanes.bytes.map(|bytes| {
             _mm256_cmpgt_epi8(_mm256_set1_epi8(b' ' as i8 + 1), _mm256_add_epi8(bytes, _mm256_set1_epi8(1)))
         });
@@ -275,8 +276,8 @@ mod avx2 {
         #[inline]
         #[target_feature(enable = "avx2")]
         fn new(block: &[u8; BLOCK]) -> Self {
-            // SAFETY: each pointer is to an array of at least the 16 or 32 bytes that are read, and unaligned loads
-            // take any address. `both_paths_agree` compares every byte value in every place.
+            // SAFETY: each pointer is to an array of at least the 16 or 32 bytes read, and unaligned loads take any
+            // address. `both_paths_agree` compares every byte value in every position.
             let (low_half, high_half, bytes) = unsafe {
                 (
                     _mm256_broadcastsi128_si256(_mm_loadu_si128(LOW.as_ptr().cast())),

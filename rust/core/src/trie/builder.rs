@@ -1,14 +1,14 @@
 //! Builds a double array from sorted keys in one pass: children before parents, first fit in blocks.
 //!
-//! Between one key and the next, all nodes below their common prefix are complete. A complete node gets its base at
+//! Between one key and the next, all nodes below their common prefix become complete. A complete node gets its base at
 //! once, so every slot is written once. Besides the array there are only two stacks: the open nodes on the path of the
-//! current key, and the complete nodes below them. The end of a key that it shares with no other key never enters them;
-//! it is placed from its last byte upwards.
+//! current key, and the complete nodes below them. The suffix of a key that no other key shares bypasses both; it is
+//! placed from its last byte upwards.
 //!
-//! A node with several children tries the newest block only, 64 bases at a time by bit masks, and leaves holes. Only
-//! children, two of three nodes in a natural vocabulary, fill these, starting in the oldest block. Trying eight blocks
-//! instead of one saved 0.3 % of space. Trying one base after the other was a fifth slower, and giving up after a few
-//! tries took up to four times the space.
+//! A node with several children tries only the newest block, 64 bases at a time with bit masks, and leaves holes. Only
+//! children, which are two thirds of the nodes of a natural vocabulary, fill these holes, starting in the oldest block.
+//! Trying eight blocks instead of one saved 0.3 % of space. Trying bases one by one was a fifth slower, and giving up
+//! after a few tries took up to four times the space.
 //!
 //! Source: the order of construction is that of minimal automata from sorted words (Daciuk et al., 2000).
 //! Complexity: O(n log n) to sort n keys, then linear in the number of nodes. For a quarter of a million keys with
@@ -74,7 +74,7 @@ pub(super) fn build<'a>(pairs: impl Iterator<Item = (&'a [u8], u32)>) -> Result<
 struct Open {
     label: u8,
     value: u32,
-    /// The place of its first child among the complete nodes. Its children end where those of the next open node start.
+    /// The index of its first child among the complete nodes. Its children end where those of the next open node start.
     first_child: usize,
 }
 
@@ -82,7 +82,7 @@ struct Open {
 struct Array {
     slots: Vec<Node>,
     blocks: Vec<Block>,
-    /// The oldest block that may have a place for a node without siblings.
+    /// The oldest block that may have room for an only child.
     oldest: usize,
 }
 
@@ -96,7 +96,7 @@ impl Array {
         Ok(array)
     }
 
-    /// Puts `children` into slots that have a common base, and returns that.
+    /// Puts `children` into slots with a common base, and returns the base.
     fn place(&mut self, children: &[Node]) -> Result<usize, TrieError> {
         match children {
             [] => return Ok(Node::NO_CHILDREN),
@@ -122,7 +122,7 @@ impl Array {
         Ok(start + base)
     }
 
-    /// Puts an only child into the first slot that has a free base for it, and returns that base.
+    /// Puts an only child into the first slot with a free base for it, and returns the base.
     #[inline(always)]
     fn place_one(&mut self, child: Node) -> Result<usize, TrieError> {
         loop {
@@ -164,7 +164,7 @@ impl Array {
 struct Block {
     /// Slots without a node.
     free: [u64; 4],
-    /// Bases that no node has.
+    /// Unused bases.
     unused: [u64; 4],
 }
 
@@ -186,7 +186,7 @@ impl Block {
         let (first, others) = children.split_first()?;
         let first = first.label() as usize;
         for word in 0..4 {
-            // The slots for the first child that leave the slots of the others free.
+            // Slots for the first child for which the slots of the others are free too.
             let mut slots = self.free[word];
             for other in others {
                 let distance = first ^ other.label() as usize;
@@ -209,7 +209,7 @@ impl Block {
 
 /// The word whose bit `i` is bit `i ^ distance` of `word`.
 fn exchange(word: u64, distance: usize) -> u64 {
-    /// For each bit of a distance the positions that do not have it.
+    /// For each bit of a distance, the positions without that bit.
     const LOWER: [u64; 6] = [
         0x5555_5555_5555_5555,
         0x3333_3333_3333_3333,

@@ -15,12 +15,12 @@ const HEAD_LEN: usize = 15;
 /// A key and its value, in the order of the keys.
 #[derive(Clone, Copy)]
 pub(super) struct SortedKey<'a> {
-    /// The first [`HEAD_LEN`] bytes, the first one highest, padded with zeros, and a last byte with the length, or one
-    /// more than [`HEAD_LEN`] if the key is longer: heads compare as keys do. In two halves because of the alignment.
+    /// The first [`HEAD_LEN`] bytes in big-endian order, padded with zeros, and a last byte with the length, or
+    /// [`HEAD_LEN`] plus one for a longer key: heads compare as keys do. Two halves, for the sake of alignment.
     head: [u64; 2],
     key: &'a [u8],
     pub(super) value: u32,
-    /// The number of pairs before this one, which says which of equal keys is the last.
+    /// The index of the pair, which says which of equal keys is the last.
     index: u32,
 }
 

@@ -1,8 +1,8 @@
-//! A bitmap of the letters and marks of the basic plane. A row has 64 code points, whose UTF-8 differs in its last
-//! byte.
+//! A bitmap of the letters and marks of the Basic Multilingual Plane. The 64 code points of a row differ only in the
+//! last byte of their UTF-8.
 //!
-//! [`flags`] takes three dependent reads. Here the bytes of a character are the place of its bit, so there is one, and
-//! most texts use few rows. The compiler computes the 24 KB. Complexity: constant time per character.
+//! [`flags`] takes three dependent reads. Here the bytes of a character give the position of its bit, so there is one
+//! read, and most texts use few rows. The compiler computes the 24 KB. Complexity: constant time per character.
 
 use super::flags;
 
@@ -13,7 +13,7 @@ pub(crate) struct Row {
     pub letter: u64,
     /// General category `M*`.
     pub mark: u64,
-    /// Neither of these, a number nor whitespace.
+    /// Neither of these, nor a number or whitespace.
     pub other: u64,
 }
 

@@ -7,12 +7,12 @@
 //!
 //! Deviations:
 //! 1. [`decode_lossy`] returns U+FFFD for a code point beyond U+10FFFF, and [`encode`] writes U+FFFD for it: llama.cpp
-//!    keeps the number, and its process ends when it writes it.
+//!    keeps the number, and aborts when it writes it.
 
-/// U+FFFD, the replacement for bytes that cannot be decoded.
+/// U+FFFD, which replaces bytes that cannot be decoded.
 pub const REPLACEMENT: u32 = 0xFFFD;
 
-/// The bytes of the longest character.
+/// The length of the longest character in bytes.
 pub(crate) const MAX_LEN: usize = 4;
 
 const LAST_CODE_POINT: u32 = 0x10FFFF;
@@ -60,7 +60,7 @@ fn append<const N: usize>(lead_bits: u32, continuation: &[u8; N]) -> Option<u32>
     })
 }
 
-/// Like [`decode`], but returns U+FFFD of length 1 for a byte that starts no code point, and U+FFFD of length 4 for a
+/// Like [`decode`], but returns U+FFFD of length 1 for a byte that does not start a code point, and of length 4 for a
 /// code point beyond U+10FFFF.
 #[inline]
 pub fn decode_lossy(text: &[u8], at: usize) -> (u32, usize) {
@@ -99,7 +99,7 @@ pub fn encode(code_point: u32, out: &mut [u8; 4]) -> &[u8] {
     }
 }
 
-/// The length of a text without a sequence at its end that more bytes may complete.
+/// The length of a text without a final sequence that more bytes may complete.
 pub fn complete_len(text: &[u8]) -> usize {
     for (back, &byte) in (1..4).zip(text.iter().rev()) {
         if byte & 0xC0 != 0x80 {
@@ -109,8 +109,8 @@ pub fn complete_len(text: &[u8]) -> usize {
     text.len()
 }
 
-/// The stretches of a text that are valid UTF-8, where characters start at the same places whether or not a lead byte
-/// before them takes bytes that do not continue it.
+/// The stretches of a text that are valid UTF-8, and in which characters start at the same places even if an invalid
+/// lead byte before them swallows bytes.
 pub(crate) fn sure_stretches(text: &[u8]) -> Vec<std::ops::Range<usize>> {
     let (mut stretches, mut at) = (Vec::new(), 0);
     for chunk in text.utf8_chunks() {
@@ -128,7 +128,7 @@ pub(crate) fn sure_stretches(text: &[u8]) -> Vec<std::ops::Range<usize>> {
     stretches
 }
 
-/// The start of the character at byte `at`, or the end of the text if it ends before.
+/// The start of the character at byte `at`, or the end of the text if that is earlier.
 pub fn floor(text: &[u8], at: usize) -> usize {
     let mut start = at.min(text.len());
     while start > 0 && !is_boundary(text, start) {

@@ -11,9 +11,9 @@ impl Attributes {
     pub const UNUSED: Self = Self(2);
     /// An ordinary token.
     pub const NORMAL: Self = Self(4);
-    /// A control token: found in a text only where special tokens are parsed.
+    /// A control token: found in a text only if special tokens are parsed.
     pub const CONTROL: Self = Self(8);
-    /// A token that is always found in a text, before all others.
+    /// A token that is always searched for in a text, before any other step.
     pub const USER_DEFINED: Self = Self(16);
     /// A token that stands for one byte.
     pub const BYTE: Self = Self(32);

@@ -102,7 +102,7 @@ impl Vocabulary {
         for text in tokens.iter() {
             self.texts.push(text)?;
         }
-        // One search through all texts is faster than a search through each.
+        // One search through all texts is faster than one search per text.
         if self.texts.contains(0) || tokens.iter().any(<[u8]>::is_empty) {
             self.texts.clear();
             for (id, text) in tokens.iter().map(c_string).enumerate() {

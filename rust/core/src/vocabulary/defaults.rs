@@ -41,7 +41,7 @@ pub(crate) const MODELS: &[ModelRow] = &[
 /// The row of a model name.
 ///
 /// # Errors
-/// [`VocabularyError::UnknownModel`] where there is none.
+/// [`VocabularyError::UnknownModel`] if there is none.
 pub(crate) fn model(name: &str) -> Result<&'static ModelRow, VocabularyError> {
     MODELS.iter().find(|row| row.name == name).ok_or_else(|| VocabularyError::UnknownModel {
         name: name.to_owned(),

@@ -7,8 +7,8 @@ use super::strings::Strings;
 
 /// A vocabulary as a file declares it. A field that is `None` takes llama.cpp's default for the model.
 ///
-/// `model`, `pre`, `name` and `architecture` are only compared with known ASCII names. Where a file has bytes there
-/// that are not UTF-8, anything that no known name contains may stand for them, such as an escape sequence.
+/// `model`, `pre`, `name` and `architecture` are only compared with known ASCII names. Bytes that are not UTF-8 may be
+/// given as anything that no known name contains, such as an escape sequence.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Definition<'a> {
     /// The algorithm: `tokenizer.ggml.model`, for example `llama`, `gpt2`, `bert` or `t5`.
@@ -43,13 +43,13 @@ pub struct Definition<'a> {
     pub lowercase: Option<bool>,
     /// Whether accents are removed (WordPiece). Default: as `lowercase`.
     pub strip_accents: Option<bool>,
-    /// The model's name, `general.name`: some models get token attributes by it.
+    /// The model's name, `general.name`, which determines some token attributes.
     pub name: &'a str,
-    /// The model's architecture, `general.architecture`, for the same reason.
+    /// The model's architecture, `general.architecture`, which does too.
     pub architecture: &'a str,
 }
 
-/// A name of a file as text, with bytes that are not UTF-8 written `\xFF`: no name that ggtok knows has such.
+/// A name in a file as text. Bytes that are not UTF-8 are written `\xFF`, which no known name contains.
 pub fn escaped_name(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(name) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(name);
@@ -65,7 +65,7 @@ pub struct Flag {
     pub name: &'static str,
     /// The key, without `tokenizer.ggml.` at its start.
     pub key: &'static str,
-    /// The flag, to be set.
+    /// The flag, for setting it.
     pub value_mut: for<'a, 'b> fn(&'a mut Definition<'b>) -> &'a mut Option<bool>,
 }
 

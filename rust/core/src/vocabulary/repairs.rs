@@ -1,8 +1,8 @@
 //! The repairs that llama.cpp's loader makes to a vocabulary: special tokens found by their text, control attributes,
 //! the set that ends generation, and token attributes that depend on the model's name.
 //!
-//! Source: llama.cpp `src/llama-vocab.cpp`, the second half of `llama_vocab::impl::load`. Where several tokens could
-//! fill one slot, llama.cpp takes the first in the iteration order of its hash map, and so does this file, through
+//! Source: llama.cpp `src/llama-vocab.cpp`, the second half of `llama_vocab::impl::load`. If several tokens could fill
+//! a slot, llama.cpp takes the first one in the iteration order of its hash map, and so does
 //! [`first_in_iteration_order`].
 //!
 //! Deviations: (1) a text that llama.cpp looks up unchecked and does not find is a typed error.
@@ -225,7 +225,7 @@ impl Vocabulary {
         self.eog = eog.into_iter().collect();
     }
 
-    /// Lists the tokens that are cut out of a text first, in the order in which they are searched for.
+    /// Lists the special tokens in the order in which a text is searched for them.
     fn order_special_tokens(&mut self) {
         let cut_out = |attributes: &Attributes| {
             attributes.is_control() || attributes.is_user_defined() || attributes.is_unknown()
@@ -282,7 +282,7 @@ impl Vocabulary {
     }
 }
 
-/// The attributes of a token type as files declare them.
+/// The attributes of a token type in a file.
 pub(super) fn declared(token_type: i32) -> Attributes {
     match token_type {
         1 => Attributes::NORMAL,
@@ -295,7 +295,7 @@ pub(super) fn declared(token_type: i32) -> Attributes {
     }
 }
 
-/// The newline token of a vocabulary as declared; `encoded` is the first token that its algorithm encodes `"\n"` to.
+/// The newline token of a vocabulary as declared. `encoded` is the first token of `"\n"`.
 ///
 /// # Errors
 /// [`VocabularyError::MissingNewline`] for RWKV without one; llama.cpp aborts.

@@ -1,7 +1,7 @@
-//! The table of special tokens: one row per slot, with the names of its id in a file and the texts it is found by.
+//! The table of special tokens: one row per slot, with the keys that give its id and the texts that identify it.
 //!
-//! The row is written once. [`SpecialIds`] (what a file gives), [`SpecialTokens`] (what the loader ends up with) and
-//! [`SLOTS`] (for loops over both) come from it.
+//! [`SpecialIds`] (what a file gives), [`SpecialTokens`] (what the loader makes of it) and [`SLOTS`] (for loops over
+//! both) are generated from the rows.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `special_token_types` and the searches by text in
 //! `llama_vocab::impl::load`, and `src/llama-arch.cpp` for the keys. Deviations: none.
@@ -13,13 +13,13 @@ use crate::sink::TokenId;
 pub struct Slot {
     /// Its name, as in [`SpecialTokens`].
     pub name: &'static str,
-    /// Where a file can give its id, in the order of reading: the last one that is in range wins.
+    /// The keys that can give its id, in reading order: the last id in range wins.
     pub given: &'static [Given],
-    /// The texts that it is found by where the file gives no id.
+    /// The texts that identify it if the file gives no id.
     pub texts: &'static [&'static str],
     /// Its id.
     pub id: fn(&SpecialTokens) -> Option<TokenId>,
-    /// Its id, to be set.
+    /// Its id, for setting it.
     pub id_mut: fn(&mut SpecialTokens) -> &mut Option<TokenId>,
 }
 
@@ -32,7 +32,7 @@ pub struct Given {
     pub key: &'static str,
     /// The id.
     pub id: fn(&SpecialIds) -> Option<u32>,
-    /// The id, to be set.
+    /// The id, for setting it.
     pub id_mut: fn(&mut SpecialIds) -> &mut Option<u32>,
 }
 
@@ -73,7 +73,7 @@ macro_rules! slots {
     };
 }
 
-// GGUF spells "seperator" so. No key gives the newline: the loader encodes one.
+// "seperator" is GGUF's spelling. No key gives the newline: the loader encodes one.
 slots! {
     bos: [bos = "bos_token_id"] []
     eos: [eos = "eos_token_id"] []

@@ -1,14 +1,14 @@
-//! GNU's introsort, and the iteration order of GNU's hash table: two orders that reach the users of llama.cpp.
+//! GNU's introsort, and the iteration order of GNU's hash table: two orders that show in llama.cpp's results.
 //!
-//! The C++ standard leaves open where `std::sort` puts equal elements and how a `std::unordered_map<std::string, T>` is
-//! iterated, and the results of llama.cpp's loader depend on both. No hash table is built here: the order follows from
-//! the bucket of each key (see [`iteration_order`]).
+//! The C++ standard does not define where `std::sort` puts equal elements, nor the iteration order of a
+//! `std::unordered_map<std::string, T>`, and llama.cpp's loader depends on both. No hash table is built here: the order
+//! follows from the bucket of each key (see [`iteration_order`]).
 //!
-//! Source: libstdc++ on 64-bit machines, the library that llama.cpp is commonly built with. Its sort is Musser's
-//! introsort (1997), its string hash is Appleby's MurmurHash64A.
+//! Source: libstdc++ on 64-bit machines, with which llama.cpp is commonly built. Its sort is Musser's introsort (1997),
+//! its string hash is Appleby's MurmurHash64A.
 //!
-//! Time: O(n log n) comparisons for the sort, also in the worst case; all keys are hashed for the iteration order,
-//! which then takes O(n) steps for a few of them. Space: O(n).
+//! Time: O(n log n) comparisons for the sort, even in the worst case. The iteration order needs the hash of every key,
+//! and then O(n) steps for a few of them. Space: O(n).
 //!
 //! Deviations: none in the orders.
 
@@ -49,8 +49,8 @@ fn introsort_loop<T: Copy>(mut items: &mut [T], mut max_depth: u32, less: &impl 
     }
 }
 
-/// Partitions items around the median of the second, the middle and the last one, which moves to the front. Returns
-/// where the right side starts.
+/// Partitions items around the median of the second, the middle and the last one; the median moves to the front.
+/// Returns the start of the right side.
 fn partition<T: Copy>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) -> usize {
     let (second, middle, last) = (1, items.len() / 2, items.len() - 1);
     let below = |left: usize, right: usize| less(&items[left], &items[right]);
@@ -106,14 +106,14 @@ fn fill_hole<T: Copy>(heap: &mut [T], top: usize, item: T, less: &impl Fn(&T, &T
     heap[hole] = item;
 }
 
-/// The numbers of buckets of a table as it grows. It grows when there would be more elements than buckets.
+/// The bucket counts of a growing table. It grows when it would have more elements than buckets.
 const BUCKETS: [u64; 28] = [
     13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85229, 172933, 351061, 712697, 1447153, 2938679,
     5967347, 12117689, 24607243, 49969847, 101473717, 206062531, 418451333, 849749479, 1725587117, 3504151727,
 ];
 
-/// The first of some candidates that comes up when a `std::unordered_map<std::string, T>` is iterated. All `keys`,
-/// distinct and fewer than 2^31, were inserted one by one; candidates are numbers of keys.
+/// The candidate that comes first in the iteration of a `std::unordered_map<std::string, T>` into which `keys` were
+/// inserted one by one. Keys are distinct and fewer than 2^31; candidates are indices of keys.
 pub(crate) fn first_in_iteration_order<'a>(
     keys: impl Iterator<Item = &'a [u8]>,
     candidates: &[TokenId],
@@ -123,23 +123,23 @@ pub(crate) fn first_in_iteration_order<'a>(
     iteration_order(&hashes, &wanted, sizes_for(hashes.len())).first().map(|&id| id as TokenId)
 }
 
-/// The numbers of buckets that a table has had by the time it holds `num_elements`.
+/// The bucket counts that a table has had by the time it holds `num_elements`.
 fn sizes_for(num_elements: usize) -> &'static [u64] {
     let num_smaller = BUCKETS.partition_point(|&buckets| buckets < num_elements as u64);
     &BUCKETS[..BUCKETS.len().min(num_smaller + 1)]
 }
 
-/// The `wanted` elements in the order of iteration over a table that has grown through these `sizes`, and holds as many
-/// of the elements as fit.
+/// The `wanted` elements in the iteration order of a table that has grown through these `sizes` and holds as many of
+/// the elements as fit.
 ///
-/// Elements are in one list, and those of one bucket are adjacent. A new element goes before the others of its bucket,
-/// or before all elements if its bucket is empty. Growth inserts all elements again, in the order of the list. So take
-/// the elements in the order of insertion since the last growth, those of the old list first, and group them by bucket:
-/// the new list has the groups in reverse order of their first elements, and the elements of each group in reverse too.
+/// All elements are in one list, in which those of a bucket are adjacent. A new element goes before the others of its
+/// bucket, or to the front of the list if its bucket is empty. Growth reinserts all elements in list order. So take the
+/// elements in order of insertion since the last growth, starting with the old list, and group them by bucket: the new
+/// list has the groups in reverse order of their first elements, and the elements of each group in reverse order too.
 ///
-/// The place of an element depends only on the elements that share its bucket, the places of these only on those that
-/// shared their buckets before the growth. Each smaller table has twice as many such elements for every wanted one, but
-/// half the size.
+/// The place of an element depends only on the elements of its bucket, and their places only on those that shared their
+/// buckets before the growth. Each smaller table has twice as many such elements for every wanted one, but is half as
+/// large.
 fn iteration_order(hashes: &[u64], wanted: &[u32], sizes: &[u64]) -> Vec<u32> {
     let Some((&num_buckets, smaller)) = sizes.split_last() else { return Vec::new() };
     let divisor = Divisor::new(num_buckets);
@@ -162,7 +162,7 @@ fn iteration_order(hashes: &[u64], wanted: &[u32], sizes: &[u64]) -> Vec<u32> {
     elements.into_iter().rev().map(|(_, _, element)| element).filter(|element| wanted.contains(element)).collect()
 }
 
-/// Division by multiplication (Barrett), for a divisor that the compiler does not know.
+/// Division by multiplication (Barrett), for a divisor known only at run time.
 struct Divisor {
     divisor: u64,
     /// 2^64 / divisor, rounded down.
@@ -207,7 +207,7 @@ fn hash(key: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// The digest of an order. A C++ program compiled with GCC 12 printed those that are expected below.
+    /// The digest of an order. The expected values below were printed by a C++ program compiled with GCC 12.
     fn digest(order: impl IntoIterator<Item = u32>) -> u64 {
         order.into_iter().fold(0, |digest: u64, number| digest.wrapping_mul(31).wrapping_add(number.into()))
     }

@@ -1,20 +1,20 @@
 //! Byte strings inside a larger buffer: an index with one 32-bit start for each.
 //!
 //! In a GGUF array, each string follows its 64-bit length, so finding the last string means stepping over all others.
-//! [`StringIndex`] does that once; [`Strings`] is the pair of buffer and index. Strings without lengths in between, end
-//! to end, are indexed in the same way.
+//! [`StringIndex`] does that once; [`Strings`] is the pair of buffer and index. Concatenated strings without lengths
+//! are indexed in the same way.
 //!
 //! Source: the GGUF specification (`docs/gguf.md` of ggml) and llama.cpp's `ggml/src/gguf.cpp`, `gguf_reader::read`.
 //!
 //! Time: O(n) for n strings, whatever their lengths. Space: 4 (n + 1) bytes, allocated only after n has been checked
-//! against the bytes that are left.
+//! against the remaining bytes.
 //!
-//! Deviations: (1) a buffer is at most 4 GiB, as much as 32-bit starts can address.
+//! Deviations: (1) a buffer is at most 4 GiB, which is what 32-bit starts can address.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Bytes before each string in a GGUF array, which are its length.
+/// The size of the length before each string in a GGUF array.
 const PREFIX: usize = 8;
 
 /// llama.cpp's limit for the length of one string, `GGUF_MAX_STRING_LENGTH`.
@@ -23,7 +23,7 @@ const MAX_LEN: u64 = 1 << 30;
 /// Where each string of a sequence starts in its buffer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StringIndex {
-    /// String `i` is `starts[i]..starts[i + 1] - gap`: one more start than there are strings, or no start at all.
+    /// String `i` is `starts[i]..starts[i + 1] - gap`: one more start than strings, or none at all.
     starts: Box<[u32]>,
     /// Bytes between two strings: 0 or [`PREFIX`].
     gap: u32,
@@ -73,10 +73,10 @@ impl StringIndex {
         Ok(Self { starts: starts.into_boxed_slice(), gap: PREFIX as u32 })
     }
 
-    /// Copies strings end to end into a new buffer, and indexes it.
+    /// Concatenates strings into a new buffer, and indexes it.
     ///
     /// # Errors
-    /// [`StringsError::TooLarge`] if they are larger than 4 GiB together.
+    /// [`StringsError::TooLarge`] if they exceed 4 GiB in total.
     pub fn concatenate<T: AsRef<[u8]>>(strings: &[T]) -> Result<(Vec<u8>, Self), StringsError> {
         let len = strings.iter().fold(0usize, |sum, string| sum.saturating_add(string.as_ref().len()));
         fits(len)?;
@@ -95,12 +95,12 @@ impl StringIndex {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Whether there is no string.
+    /// Whether there are no strings.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The byte offset after the last string; 0 if there is no string.
+    /// The byte offset after the last string; 0 without strings.
     pub fn end(&self) -> usize {
         self.starts.last().map_or(0, |&end| (end - self.gap) as usize)
     }
@@ -116,7 +116,7 @@ impl StringIndex {
     }
 }
 
-/// Byte strings: a buffer, and the place of each string in it.
+/// Byte strings: a buffer, and the position of each string in it.
 #[derive(Debug, Clone, Copy)]
 pub struct Strings<'a> {
     data: &'a [u8],
@@ -129,7 +129,7 @@ impl<'a> Strings<'a> {
         self.index.len()
     }
 
-    /// Whether there is no string.
+    /// Whether there are no strings.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
@@ -177,11 +177,11 @@ pub enum StringsError {
     Truncated {
         /// The string that is cut off, or 0 if the buffer is too short for the lengths alone.
         index: usize,
-        /// Byte offset of the missing bytes: those of a length, or of a string.
+        /// Byte offset of the missing bytes, which belong to a length or a string.
         offset: usize,
         /// How many bytes are needed there.
         needed: u64,
-        /// How many there are.
+        /// How many are left.
         left: usize,
     },
     /// A string is longer than llama.cpp allows.

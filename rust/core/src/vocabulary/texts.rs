@@ -1,6 +1,6 @@
-//! A list of byte strings: all bytes end to end in one array, and where each string ends in another.
+//! A list of byte strings: one array with all bytes, and one with the end of each string.
 //!
-//! O(1) for a look-up by number; 4 bytes per string besides its own.
+//! O(1) for a look-up by number; 4 bytes of overhead per string.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! The alphabet of a pattern: a map from code points to a few classes that no set of the pattern distinguishes.
 //!
-//! ASCII has a table of its own. Other code points are looked up by category if the pattern is matched over collapsed
-//! text, and otherwise in a table of pages of 128 code points. Complexity: constant time per code point.
+//! ASCII has its own table. Other code points are looked up by category if the pattern is matched over collapsed text,
+//! and otherwise in pages of 128 code points. Complexity: constant time per code point.
 
 use std::collections::HashMap;
 
@@ -23,14 +23,15 @@ pub(crate) struct Alphabet {
 
 #[derive(Debug)]
 enum Beyond {
-    /// By the low nine bits of the flags (category and whitespace), and whether it is Han if the pattern asks.
+    /// Indexed by the low nine bits of the flags (category and whitespace), and whether the character is Han if the
+    /// pattern asks.
     Collapsed { by_flags: Box<[u8; 512]>, han_letter: u8, han_other: u8, has_han: bool },
     /// By code point `c`: `entries[pages[c / PAGE] * PAGE + c % PAGE]`.
     Wide { pages: Vec<u16>, entries: Vec<u8> },
 }
 
 impl Alphabet {
-    /// The coarsest classes that the sets allow, and the classes of each set.
+    /// The coarsest classes that distinguish the sets, and the classes of each set.
     pub(crate) fn new(sets: &[&Set], is_collapsed: bool) -> (Self, Vec<ClassSet>) {
         let mut bounds: Vec<u32> = sets.iter().flat_map(|set| set.ranges()).flat_map(|&(a, b)| [a, b + 1]).collect();
         bounds.push(0);
@@ -135,7 +136,7 @@ fn collapse(flags: Flags) -> u32 {
     }
 }
 
-/// Pages for patterns that see code points as they are, except whitespace. Equal pages are stored once.
+/// Pages for patterns that see every code point except whitespace as it is. Equal pages are stored once.
 fn wide(bounds: &[u32], class_of: impl Fn(u32) -> u8) -> Beyond {
     let mut known: HashMap<Vec<u8>, u16> = HashMap::new();
     let mut entries = Vec::new();

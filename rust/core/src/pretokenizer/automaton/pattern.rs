@@ -1,8 +1,8 @@
-//! A recursive-descent parser for patterns: the part of ECMAScript's grammar that llama.cpp's patterns use.
+//! A recursive-descent parser for patterns, for the part of ECMAScript's grammar that llama.cpp's patterns use.
 //!
 //! Sets contain *symbols*. If a pattern names a Unicode category, llama.cpp matches it over collapsed text, in which
 //! one byte per category replaces every non-ASCII code point. Otherwise symbols are code points, with a vertical tab
-//! for all non-ASCII whitespace. Either way `\s`, `\d` and ranges are ASCII only.
+//! for all non-ASCII whitespace. Either way, `\s`, `\d` and ranges are ASCII only.
 //!
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split` and `unicode_regex_split_stl`; the grammar is ECMA-262 as
 //! `std::regex` reads it.
@@ -88,13 +88,13 @@ pub(crate) enum Node {
     End,
     /// All of them in order.
     Sequence(Vec<Node>),
-    /// The first of them that leads to a match.
+    /// The first one that leads to a match.
     Alternatives(Vec<Node>),
     /// As many repetitions as possible within the bounds.
     Repeat(Box<Node>, u32, Option<u32>),
 }
 
-/// Why a pattern cannot be parsed. Tests parse every row of the table, so no user meets it.
+/// Why a pattern cannot be parsed. Tests parse every row of the table, so users never see it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PatternError {
     /// The offset of the error, in characters.

@@ -1,12 +1,12 @@
-//! Attempts in an unfinished text: the first one whose result depends on what follows.
+//! Finds the first attempt in an unfinished text whose result depends on what follows.
 
 use super::{Automaton, DEAD, FailedRun, START};
 use crate::interrupt::Ticker;
 use crate::unicode::utf8;
 
 impl Automaton {
-    /// Calls `matched` with every match in `text[start..end]` that is certain whatever follows `end`, and returns where
-    /// the first attempt starts that is not.
+    /// Calls `matched` with every settled match in `text[start..end]`, and returns the start of the first attempt that
+    /// is not settled.
     pub(crate) fn undecided(
         &self,
         text: &[u8],
@@ -37,7 +37,7 @@ impl Automaton {
     fn decided_end(&self, text: &[u8], start: usize, end: usize, failed: &mut FailedRun) -> Option<usize> {
         let (mut row, mut at) = (START * self.stride, start);
         let mut matched = start;
-        // Where the attempt entered its state or last matched.
+        // Where the attempt entered its current state or last matched.
         let mut since = at;
         while at < end {
             if since == at && row == failed.row && (failed.start..=failed.end).contains(&at) {

@@ -1,8 +1,8 @@
 //! The classes of a block's characters as bits: one 64-bit mask per class, bit `i` for byte `i`.
 //!
-//! ASCII is classified for the whole block at once ([`Masks`]). Characters beyond it are looked up one by one, except
-//! those whose lead byte says enough, and every byte of a character is given its class. A character that no rule of the
-//! pattern decides ends the block's known bytes.
+//! ASCII is classified for the whole block at once ([`Masks`]). Characters beyond ASCII are looked up one by one,
+//! unless the lead byte says enough, and every byte of a character gets its class. A character that no rule of the
+//! pattern decides ends the known part of the block.
 
 use crate::pretokenizer::shape::WordChars;
 use crate::scan::masks::{Masks, controls};
@@ -10,7 +10,7 @@ use crate::scan::{BLOCK, gather, places};
 use crate::unicode::rows::{self, Row};
 use crate::unicode::{self, utf8};
 
-/// The bytes after those of `mask`; there is none before the first.
+/// The bytes after those of `mask`. Nothing comes before the first.
 #[inline(always)]
 pub(super) fn after(mask: u64) -> u64 {
     mask << 1
@@ -28,7 +28,7 @@ pub(super) fn last_bit(len: u32) -> u64 {
     if len == 0 { 0 } else { 1 << (len - 1) }
 }
 
-/// The place of the highest bit, or 0.
+/// The position of the highest bit, or 0.
 pub(super) fn highest(mask: u64) -> u32 {
     mask.checked_ilog2().unwrap_or(0)
 }
@@ -106,7 +106,7 @@ fn bytes_equal<const BYTE: u8>(block: &[u8; BLOCK]) -> u64 {
     gather(block, |eight| equal(eight, BYTE))
 }
 
-/// The bytes of eight that are `byte`: their lowest bits are set. Other bits are arbitrary, as [`gather`] allows.
+/// Which of eight bytes are `byte`: their lowest bits are set. Other bits are arbitrary, as [`gather`] allows.
 #[inline(always)]
 fn equal(eight: u64, byte: u8) -> u64 {
     const LOW: u64 = 0x7F7F_7F7F_7F7F_7F7F;
@@ -129,9 +129,9 @@ pub(super) struct Bits {
     pub isolated: u64,
     pub other: u64,
     pub apostrophe: u64,
-    /// Bytes of a character after its first.
+    /// Continuation bytes of characters.
     pub inner: u64,
-    /// The end of what is known. No mask has a bit from here upwards.
+    /// The end of the known part. No mask has a bit from here upwards.
     pub end: u32,
     /// Whether the text ends there too.
     pub is_closed: bool,
@@ -165,8 +165,8 @@ impl Bits {
         bits
     }
 
-    /// Adds the characters beyond ASCII, which start at `leads`; those at `letter` are letters by their lead bytes.
-    /// The first undecided character, or one that the block cuts, ends what is known.
+    /// Adds the characters beyond ASCII, which start at `leads`; the lead bytes at `letter` always start letters. The
+    /// first undecided character, or one cut off by the block, ends the known part.
     #[inline(always)]
     fn add_beyond_ascii(&mut self, block: &[u8; BLOCK], leads: u64, mut letter: u64, words: WordChars) {
         let mut padded = [0; BLOCK + 4];
@@ -199,7 +199,7 @@ impl Bits {
         }
     }
 
-    /// Ends what is known at byte `end`.
+    /// Ends the known part at byte `end`.
     fn truncate(&mut self, end: u32) {
         let known = below(end);
         for mask in [
@@ -219,12 +219,12 @@ impl Bits {
     }
 }
 
-/// A block and what is known of it before its boundaries are.
+/// A block and what is known about it before its boundaries are found.
 #[derive(Clone, Copy)]
 pub(super) struct Block<'a> {
     pub bytes: &'a [u8; BLOCK],
     pub bits: Bits,
-    /// The run that the block starts in the middle of; if none, a piece starts at its first byte.
+    /// The run that the block starts inside of; if none, a piece starts at its first byte.
     pub inside: Option<OpenRun>,
 }
 

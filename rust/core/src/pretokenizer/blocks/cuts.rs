@@ -1,10 +1,10 @@
-//! Pieces one at a time: where a piece ends that the masks of a block do not decide.
+//! Finds one piece at a time, if the masks of a block do not decide where it ends.
 //!
-//! An automaton matches the last pattern of a shape. The patterns before it cut out numbers and runs of isolated
-//! characters first, so the automaton must not look past the next such cut. A pattern after it cuts numbers again; they
-//! are cut here directly, or the automaton would run through a whole number for each of its pieces.
+//! An automaton matches the last pattern of a shape. The patterns before it have cut out numbers and runs of isolated
+//! characters, so the automaton must not look past the next such cut. A pattern after it cuts numbers again; they are
+//! cut here directly, so that the automaton does not run through a whole number for each of its pieces.
 //!
-//! Complexity: linear in the text for all calls together, whose starts ascend: both look-aheads only move forward.
+//! Complexity: linear in the text for all calls in total. Their starts ascend, so both look-aheads only move forward.
 
 use crate::pretokenizer::automaton::Automaton;
 use crate::pretokenizer::shape::{Digits, Shape};
@@ -17,7 +17,7 @@ enum Cut {
     Isolated,
 }
 
-/// The cuts of a text, as far as they have been looked for.
+/// The cuts of a text found so far.
 pub(super) struct Cuts<'a> {
     shape: Shape,
     automaton: &'a Automaton,
@@ -65,7 +65,7 @@ impl<'a> Cuts<'a> {
         self.next
     }
 
-    /// The end of the run of isolated characters that the one at `start` is in.
+    /// The end of the run of isolated characters around `start`.
     fn run_end(&mut self, start: usize) -> usize {
         self.run_end = self.run_end.max(start);
         while let Some((Cut::Isolated, len)) = self.cut_at(self.run_end) {
@@ -101,8 +101,8 @@ impl<'a> Cuts<'a> {
         }
     }
 
-    /// The end of the piece that starts at `start`, if that is a number, or a space before one, that is cut after the
-    /// pattern has matched it; `end` is the next cut.
+    /// The end of the piece that starts at `start`, if it is a number, or a space before one, that is cut after the
+    /// pattern has matched it. `end` is the next cut.
     fn number_end(&self, start: usize, end: usize) -> Option<usize> {
         let text = &self.text[..end];
         let number_len = |at| {
@@ -120,7 +120,7 @@ impl<'a> Cuts<'a> {
             return None;
         }
 
-        // The space stays with a number only if that does not begin with three ASCII digits, for Falcon.
+        // For Falcon, the space stays with a number only if that does not start with three ASCII digits.
         let keeps_space = self.shape.digits == Digits::RunsThenThrees;
         if has_space && (!keeps_space || has_three(at)) {
             return Some(at);

@@ -11,9 +11,9 @@ use crate::scan::{BLOCK, places};
 pub(super) struct Boundaries {
     /// The bytes at which pieces start.
     pub starts: u64,
-    /// Boundaries below this byte are certain.
+    /// Boundaries below this byte are settled.
     pub limit: u32,
-    /// Whether the word at the end of the block takes no letters but those of ASCII.
+    /// Whether the word at the end of the block takes only ASCII letters.
     pub is_ascii_word: bool,
 }
 
@@ -24,7 +24,7 @@ impl Boundaries {
         self.limit = self.limit.min(at);
     }
 
-    /// A word ends before an upper-case ASCII letter after a lower-case one. After a letter beyond ASCII that depends
+    /// A word ends before an upper-case ASCII letter after a lower-case one. After a letter beyond ASCII, that depends
     /// on more of the text.
     #[inline(always)]
     pub(super) fn add_case_changes(&mut self, block: Block<'_>) {
@@ -78,7 +78,7 @@ fn short_run_starts(digit: u64, space: u64) -> u64 {
 }
 
 impl Shape {
-    /// Contractions are pieces, or the ends of words.
+    /// Makes contractions pieces, or the ends of words.
     #[inline(always)]
     pub(super) fn contractions(self, block: Block<'_>, other_starts: u64, found: &mut Boundaries) {
         let Bits { letter, apostrophe, end, is_closed, .. } = block.bits;
@@ -95,7 +95,7 @@ impl Shape {
         }
     }
 
-    /// Corrects the boundaries around those of the apostrophes `candidates` that start a contraction.
+    /// Corrects the boundaries around the apostrophes in `candidates` that start a contraction.
     fn contract(self, block: Block<'_>, candidates: u64, found: &mut Boundaries) {
         let is_suffix = self.contractions == Contractions::Suffixes;
         let mut last_end = 0;
@@ -106,7 +106,7 @@ impl Shape {
                 return found.doubt(certain);
             }
             let len = contraction_len(&block.bytes[at as usize + 1..], self.contractions != Contractions::Lower);
-            // A word has one suffix.
+            // A word has only one suffix.
             let Some(len) = len.filter(|_| !is_suffix || at == 0 || at != last_end) else { continue };
             last_end = at + len;
             if last_end == block.bits.end && !block.bits.is_closed {
@@ -118,7 +118,7 @@ impl Shape {
     }
 }
 
-/// The length of a contraction with its apostrophe, if one is followed by this text.
+/// The length of a contraction with its apostrophe, if this text follows one.
 fn contraction_len(text: &[u8], any_case: bool) -> Option<u32> {
     let fold = |byte: u8| if any_case { byte.to_ascii_lowercase() } else { byte };
     match *text {

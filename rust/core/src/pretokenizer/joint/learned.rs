@@ -1,14 +1,14 @@
-//! The table of joint states, built as texts need it.
+//! The table of joint states, filled in as texts need it.
 //!
 //! A *joint class* is a list of classes, one in each stage; a *joint state* is how far all stages have come
-//! ([`Progress`]). What a state does with a class is worked out when a text first asks for it, and kept: one entry of
-//! the table says where pieces end and which state is next. So a text is split with one look-up per character, however
-//! many stages there are.
+//! ([`Progress`]). What a state does with a class is computed when a text first needs it, and cached: one entry says
+//! where pieces end and which state is next. So a text is split with one look-up per character, however many stages
+//! there are.
 //!
-//! Complexity: a look-up is O(1). Learning takes up to some ten thousand steps an entry, so every byte of text pays for
-//! a part of an entry, and what is not paid for is not learned. Ordinary text makes 10 to 300 states, with less than a
-//! thousand entries. Memory: at most [`MAX_STATES`] rows of 256 bytes and what the stages hold in those states, less
-//! than 2 MiB together, mostly some 50 KiB.
+//! Complexity: a look-up is O(1). Learning an entry may take some ten thousand steps, so every byte of text earns a
+//! fraction of an entry, and no more is learned than has been earned. Ordinary text makes 10 to 300 states with less
+//! than a thousand entries. Memory: at most [`MAX_STATES`] rows of 256 bytes and what the stages hold in those states,
+//! less than 2 MiB in total, usually about 50 KiB.
 
 use std::collections::HashMap;
 
@@ -18,16 +18,16 @@ use super::stage::{Event, MAX_HELD, Progress, Stage, Walk};
 pub(super) const STRIDE: usize = 64;
 /// The class of the end of the text.
 pub(super) const END: u8 = 62;
-/// The class of characters that have none yet.
+/// The class of characters without one so far.
 const NO_CLASS: u8 = 63;
-/// The most states. If a text has more, all are forgotten before a later one.
+/// The most states. If a text needs more, all are dropped before a later text.
 const MAX_STATES: usize = 1024;
 /// Characters per page.
 const PAGE: usize = 128;
 const NUM_PAGES: usize = 0x11_0000 / PAGE;
-/// How many bytes of text pay for an entry.
+/// How many bytes of text earn an entry.
 const ENTRY_COST: usize = 512;
-/// What is paid before the first text, and can be saved up.
+/// How many are granted before the first text, and the most that can be saved up.
 const MAX_CREDIT: usize = 2048 * ENTRY_COST;
 
 /// An entry of the table.
@@ -41,12 +41,12 @@ pub(super) struct Entry(u32);
 impl Entry {
     const SPECIAL: u32 = 0x1FF << 3;
     const NOT_LEARNED: Self = Self(Self::SPECIAL);
-    /// Too much would have to be held.
+    /// Too many characters would have to be held.
     const GIVEN_UP: Self = Self(Self::SPECIAL - 8);
-    /// More than the numbers of lists of ends. List 0 stands for none.
+    /// Greater than the number of any list of ends. List 0 stands for none.
     const MAX_LISTS: usize = 0x1FE;
 
-    /// Whether bit 0 does not say all about the ends of pieces.
+    /// Whether bit 0 is not enough to say where pieces end.
     #[inline(always)]
     pub(super) fn is_special(self) -> bool {
         self.0 & Self::SPECIAL != 0
@@ -88,7 +88,7 @@ impl Default for Ascii {
     }
 }
 
-/// What has been learned for one family. It belongs to the splitter with which it is first used.
+/// What has been learned for one family. It belongs to the splitter it is first used with.
 #[derive(Debug, Default)]
 pub struct Learned {
     table: Vec<Entry>,
@@ -97,7 +97,7 @@ pub struct Learned {
     /// Whether a state stays the same, and no piece ends, at any of the letters `a` to `z`.
     loops: Vec<bool>,
     numbers: HashMap<Vec<Progress>, usize>,
-    /// Where pieces end, in characters before the end of the latest one, furthest first.
+    /// Where pieces end, counted in characters back from the end of the latest one, furthest first.
     lists: Vec<Vec<usize>>,
     list_numbers: HashMap<Vec<usize>, usize>,
     /// For each joint class, the class in each stage.
@@ -105,7 +105,8 @@ pub struct Learned {
     ascii: Ascii,
     /// The classes of the letters `a` to `z`.
     letters: Vec<u8>,
-    /// By code point `c`: `page_classes[pages[c / PAGE] * PAGE + c % PAGE]`. Page 0 stands for those not asked for yet.
+    /// The class of code point `c` is `page_classes[pages[c / PAGE] * PAGE + c % PAGE]`. Page 0 stands for those not
+    /// needed so far.
     pages: Vec<u16>,
     page_classes: Vec<u8>,
     credit: usize,
@@ -114,7 +115,7 @@ pub struct Learned {
 }
 
 impl Learned {
-    /// Uses up what has been paid.
+    /// Spends what has been earned.
     #[cfg(test)]
     pub(crate) fn spend(&mut self) {
         self.credit = 0;
@@ -166,14 +167,14 @@ impl Learned {
         self.table[row + usize::from(class)]
     }
 
-    /// Where pieces end, in characters before the end of the latest one, furthest first.
-    /// `None` if that is not learned.
+    /// Where pieces end, counted in characters back from the end of the latest one, furthest first. `None` if that is
+    /// not learned.
     #[inline(always)]
     pub(super) fn ends(&self, entry: Entry) -> Option<&[usize]> {
         self.lists.get(entry.list()).map(Vec::as_slice)
     }
 
-    /// The class of a character beyond ASCII that may have none yet.
+    /// The class of a character beyond ASCII, which may not have one yet.
     pub(super) fn learn_class(&mut self, stages: &[Stage], code_point: u32) -> u8 {
         let page = code_point as usize / PAGE;
         if self.pages.get(page) == Some(&0) {
@@ -187,7 +188,7 @@ impl Learned {
         self.class(code_point)
     }
 
-    /// The joint class of a code point. Where there are too many, some characters have none.
+    /// The joint class of a code point. If there are too many classes, some characters have none.
     fn class_of(&mut self, stages: &[Stage], code_point: u32) -> u8 {
         let classes: Vec<u8> = stages.iter().map(|stage| stage.class(code_point)).collect();
         match self.classes.iter().position(|known| *known == classes) {
@@ -200,7 +201,7 @@ impl Learned {
         }
     }
 
-    /// Learns the entry for a state and a class. Returns whether it is known now.
+    /// Learns the entry for a state and a class. Returns whether it is now known.
     pub(super) fn learn(&mut self, stages: &[Stage], row: usize, class: u8) -> bool {
         let known = self.entry(row, class);
         if known != Entry::NOT_LEARNED || class == NO_CLASS || self.credit < ENTRY_COST {
@@ -229,7 +230,7 @@ impl Learned {
         true
     }
 
-    /// What an event makes of a state, and where pieces end; `None` if too much would have to be held.
+    /// The state after an event, and where pieces end; `None` if too many characters would have to be held.
     fn take(&self, stages: &[Stage], mut progress: Vec<Progress>, event: Event) -> Option<(Vec<Progress>, Vec<usize>)> {
         let mut walk =
             Walk { stages, classes: &self.classes, progress: &mut progress, num_passed: 0, ends: Vec::new() };
@@ -268,7 +269,7 @@ impl Learned {
         number
     }
 
-    /// Forgets all states but the first.
+    /// Drops all states except the first.
     fn forget(&mut self, stages: &[Stage]) {
         self.is_full = false;
         self.table.clear();

@@ -1,16 +1,16 @@
 //! The stages of a family, each taking characters one at a time and passing them on as pieces.
 //!
-//! A stage passes a character on as soon as it is certain whether a piece ends before it, and holds it until then: an
-//! attempt of an automaton holds the characters that the next attempt would begin with if this one ended now. The next
-//! stage takes what the one before passes on, so all of them walk through the text together.
+//! A stage holds a character until it is settled whether a piece ends before it: an attempt of an automaton holds the
+//! characters that the next attempt would start with if this one ended now. Each stage takes what the previous one
+//! passes on, so all of them walk through the text together.
 //!
-//! Complexity: an attempt that fails is repeated from the next character, so taking one character may take as many
-//! steps as the square of those held, at most [`MAX_HELD`].
+//! Complexity: an attempt that fails is repeated from the next character, so taking one character may take quadratic
+//! time in the characters held, of which there are at most [`MAX_HELD`].
 
 use crate::pretokenizer::automaton::Automaton;
 use crate::pretokenizer::digits::DigitGroups;
 
-/// The most characters that the stages hold together.
+/// The most characters that the stages hold in total.
 pub(super) const MAX_HELD: usize = 64;
 
 /// One step of the sequence.
@@ -51,7 +51,7 @@ pub(super) enum Event {
 pub(super) struct Progress {
     /// The row of the automaton's state.
     row: usize,
-    /// Whether characters of a piece have been passed on, and not its end.
+    /// Whether characters of a piece have been passed on, but not its end.
     is_open: bool,
     /// Whether those are a match of the current attempt, which may become longer.
     has_matched: bool,
@@ -81,7 +81,7 @@ pub(super) struct Walk<'a> {
     /// For each joint class, the class in each stage.
     pub classes: &'a [Vec<u8>],
     pub progress: &'a mut [Progress],
-    /// How many characters the last stage has passed on, and before how many of them pieces end.
+    /// How many characters the last stage has passed on, and where among them pieces end.
     pub num_passed: usize,
     pub ends: Vec<usize>,
 }
@@ -109,7 +109,7 @@ impl Walk<'_> {
             Event::End => automaton.end_class(),
         };
         let (next, ends_here) = automaton.next(self.progress[at].row, class);
-        // A match without characters is none.
+        // An empty match does not count.
         if ends_here && !self.progress[at].held.is_empty() {
             self.pass_match(at);
         }
@@ -140,7 +140,7 @@ impl Walk<'_> {
         self.take(at, event);
     }
 
-    /// Passes on the characters held, which are a match or make the match longer.
+    /// Passes on the characters held, which are a match or extend it.
     fn pass_match(&mut self, at: usize) {
         if !std::mem::replace(&mut self.progress[at].has_matched, true) {
             self.pass(at, Event::End);
@@ -170,7 +170,7 @@ impl Walk<'_> {
         self.pass(at, event);
     }
 
-    /// Gives an event to the next stage. The end of a piece without characters is none.
+    /// Gives an event to the next stage. The end of an empty piece is dropped.
     fn pass(&mut self, at: usize, event: Event) {
         let was_open = std::mem::replace(&mut self.progress[at].is_open, event != Event::End);
         if was_open || event != Event::End {

@@ -1,11 +1,11 @@
-//! GPT-2's spelling of bytes: each byte is one printable character, so that merges never meet a space or a control.
+//! GPT-2's spelling of bytes: each byte is one printable character, so merges never see spaces or control characters.
 //!
 //! Source: `bytes_to_unicode` of OpenAI's gpt-2, as llama.cpp has it (`src/unicode.cpp`, `unicode_byte_to_utf8_map`):
 //! the 188 printable bytes of Latin-1 are themselves, the other 68 are U+0100 to U+0143 in order. Deviations: none.
 
-/// For each byte the code point that spells it.
+/// The code point that spells each byte.
 const SPELLED: [u16; 256] = spelled();
-/// For each code point below U+0144 the byte that it spells, or `NO_BYTE`.
+/// The byte that each code point below U+0144 spells, or `NO_BYTE`.
 const BYTES: [u16; 0x144] = bytes();
 const NO_BYTE: u16 = u16::MAX;
 
@@ -54,14 +54,14 @@ pub fn unspell(code_point: u32) -> Option<u8> {
     (byte != NO_BYTE).then_some(byte as u8)
 }
 
-/// Appends the bytes that `text` spells, or appends nothing and answers false where it has another character.
+/// Appends the bytes that `text` spells. If it has any other character, appends nothing and returns false.
 pub(crate) fn unspell_all(text: &[u8], out: &mut Vec<u8>) -> bool {
     let start = out.len();
     let mut at = 0;
     while let Some(&lead) = text.get(at) {
         let (code_point, len) = match (lead, text.get(at + 1)) {
             (0..0x80, _) => (u32::from(lead), 1),
-            // Two bytes reach U+07FF; what is spelled ends at U+0143.
+            // Two bytes reach U+07FF; the spelling ends at U+0143.
             (0xC2..=0xC5, Some(&next @ 0x80..=0xBF)) => (u32::from(lead & 0x1F) << 6 | u32::from(next & 0x3F), 2),
             _ => (u32::MAX, 1),
         };
