@@ -1,18 +1,19 @@
-//! Byte-pair encoding as llama.cpp has it: a text is cut into pieces, in which the pair with the lowest rank merges first.
+//! Byte-pair encoding as in llama.cpp: a text is cut into pieces, and in each the pair with the lowest rank merges
+//! first.
 //!
-//! 1. The text is rewritten: bytes that are not UTF-8 become U+FFFD; some vocabularies have spaces as `▁`, or drop
+//! 1. The text is rewritten: bytes that are not UTF-8 become U+FFFD; some vocabularies write spaces as `▁`, or drop
 //!    whitespace and capitals.
 //! 2. Patterns cut the text into pieces, one pattern after the other ([`patterns`](super::patterns)).
-//! 3. Most families spell a piece with GPT-2's characters, one for each byte, so that merges never meet a space.
-//! 4. A piece that is a token may skip the merges: any for some vocabularies, runs of newlines for Gemma 4.
-//! 5. Each character of a piece is a symbol. Neighbours merge by rules, which name the texts of the two; the place of a
-//!    rule in the file is its rank. Of equal ranks the leftmost is first.
-//! 6. Each symbol that is left is the token with its text, or else its bytes are looked up one by one. Bytes that are
-//!    no tokens are dropped.
+//! 3. Most families spell a piece with GPT-2's characters, one per byte, so merges never see a space.
+//! 4. A piece that is a token may skip the merges: any piece in some vocabularies, runs of newlines in Gemma 4.
+//! 5. Each character of a piece is a symbol. Neighbours merge by rules, which name the two texts; a rule's position in
+//!    the file is its rank. Of equal ranks, the leftmost pair is first.
+//! 6. Each remaining symbol is the token with its text, or else its bytes are looked up one by one. Bytes that are not
+//!    tokens are dropped.
 //!
 //! Source: Sennrich, Haddow and Birch, "Neural Machine Translation of Rare Words with Subword Units" (2016); llama.cpp
-//! `src/llama-vocab.cpp`, `llm_tokenizer_bpe_session` and `llm_tokenizer_whitespace_session`.
-//! Complexity: that of the patterns, and O(n log n) for a piece of n characters.
+//! `src/llama-vocab.cpp`, `llm_tokenizer_bpe_session` and `llm_tokenizer_whitespace_session`. Complexity: the patterns,
+//! plus O(n log n) for a piece of n characters.
 //!
 //! Deviations: those of `model/bpe.rs`: code points beyond U+10FFFF become U+FFFD, and a piece with spaces in it merges
 //! like any other; llama.cpp aborts on both.
@@ -40,12 +41,13 @@ pub(super) struct Tracer {
     /// Whether a run of newlines that is a token skips the merges.
     whole_newlines: bool,
     patterns: Patterns,
-    /// By the text of a rule without its space, and the length of its left part.
+    /// Keyed by the text of a rule without its space, and the length of its left part.
     ranks: HashMap<(Vec<u8>, usize), usize>,
 }
 
 impl Tracer {
-    /// Reads merge rules, each `left right`. Of two for one pair the first counts; one without a space never applies.
+    /// Reads merge rules, each `left right`. Of two rules for a pair the first one wins; a rule without a space never
+    /// applies.
     pub(super) fn new(vocabulary: &Vocabulary, merges: Option<Strings<'_>>) -> Option<Self> {
         let pre = vocabulary.pre()?;
         let family = pre.patterns();

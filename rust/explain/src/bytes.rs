@@ -1,10 +1,10 @@
-//! Bytes that are usually text: a string in JSON, or `{"base64": "..."}` where they are not UTF-8.
+//! Bytes that are usually text: a string in JSON, or `{"base64": "..."}` if they are not UTF-8.
 
 use std::fmt;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// Bytes that are text in most cases.
+/// Bytes that are usually text.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Bytes(pub Vec<u8>);
 

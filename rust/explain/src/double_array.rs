@@ -1,4 +1,4 @@
-//! A double array of a few words, built word by word, walked, and packed as the XCDA of a character map.
+//! Builds a double array of a few words step by step, walks it, and packs it as the XCDA of a character map.
 //!
 //! A trie in two arrays, BASE and CHECK. A node is a cell; its child for a character with the number `code` is the cell
 //! BASE + `code`, if CHECK of that cell names the node. A word ends with an end mark, whose cell has the word's value.
@@ -23,13 +23,13 @@ use insert::DoubleArray;
 /// A cell, node or unit is named by its place in its array. The value of a word is its place in `words`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DoubleArrayTrace {
-    /// The version of this schema; it grows when a field changes its meaning or goes.
+    /// The version of this schema. It increases if a field is removed or changes its meaning.
     pub schema: u32,
     /// The words, in the order in which they are inserted.
     pub words: Vec<Bytes>,
-    /// The words by their first byte: what a first step of a walk narrows the search down to.
+    /// The words by their first byte: what is left after the first step of a walk.
     pub by_first_byte: Vec<FirstByte>,
-    /// The numbers of the bytes that the words have, and of the end mark.
+    /// The numbers of the bytes in the words, and of the end mark.
     pub codes: Vec<Code>,
     /// One per word.
     pub insertions: Vec<Insertion>,
@@ -64,7 +64,8 @@ pub struct Code {
 pub struct Cell {
     /// Its place; the root is cell 1.
     pub index: usize,
-    /// BASE: where its children count from; -1 - v for the end of the word with the value v; 0 for none.
+    /// BASE, from which the cells of its children are counted; -1 - v at the end of the word with the value v; 0 for
+    /// none.
     pub base: i64,
     /// CHECK: its parent; 0 for the root and for free cells.
     pub check: usize,
@@ -92,7 +93,7 @@ pub struct InsertionStep {
     pub byte: Option<u8>,
     /// Its number.
     pub code: usize,
-    /// BASE of the node, if it has no child yet and so gets one now.
+    /// BASE of the node, if this is its first child and sets it.
     pub new_base: Option<usize>,
     /// BASE of the node and the number.
     pub cell: usize,
@@ -112,13 +113,13 @@ pub struct InsertionStep {
 pub struct Relocation {
     /// How many children the node of the step has, with the new one.
     pub num_own: usize,
-    /// How many children the node has that the cell belongs to. If these are more, the other node's children move.
+    /// How many children the owner of the cell's parent has. The node with fewer children moves them.
     pub num_others: usize,
     /// The node whose children move.
     pub node: usize,
     /// Its BASE before.
     pub from_base: usize,
-    /// Its BASE after: the lowest with a free cell for each child.
+    /// Its BASE afterwards: the lowest with a free cell for each child.
     pub to_base: usize,
     /// The children.
     pub moves: Vec<Move>,
@@ -144,7 +145,7 @@ pub struct Move {
 pub struct PackedXcda {
     /// The length of the array: whole blocks of 256 units, so that no walk leaves it.
     pub num_units: usize,
-    /// The units in use; all others are 0.
+    /// The units in use; the others are 0.
     pub units: Vec<PackedUnit>,
 }
 
@@ -159,8 +160,8 @@ pub struct PackedUnit {
     pub role: &'static str,
     /// All 32 bits.
     pub unit: u32,
-    /// Bits 10 to 30, BASE: what leads from the node to the place of its children, by exclusive or. Eight bits further
-    /// left if `is_wide`. None in a value.
+    /// Bits 10 to 30, BASE: the place of the children is the node's place XOR this. Shifted left by eight bits if
+    /// `is_wide`. None in a value.
     pub base: Option<u32>,
     /// Bit 9: whether BASE is shifted. None in a value.
     pub is_wide: Option<bool>,
@@ -179,11 +180,11 @@ pub struct Lookup {
     pub text: Bytes,
     /// The walk through BASE and CHECK.
     pub steps: Vec<LookupStep>,
-    /// The value of the word; none if the text is none of the words. The last step says why.
+    /// The value of the word; none if the text is not a word. The last step says why.
     pub value: Option<usize>,
     /// The walk through the XCDA.
     pub xcda: Vec<XcdaStep>,
-    /// The longest word that the text starts with, which the walk through the XCDA finds.
+    /// The longest word that the text starts with, as found by the walk through the XCDA.
     pub longest_prefix: Option<usize>,
 }
 
@@ -202,13 +203,13 @@ pub struct LookupStep {
     pub cell: Option<usize>,
     /// CHECK of that cell; none beyond the end of the array.
     pub check: Option<usize>,
-    /// Whether CHECK names the node. The walk ends where it does not.
+    /// Whether CHECK names the node. If not, the walk ends.
     pub matched: bool,
 }
 
 impl DoubleArrayTrace {
-    /// Builds the double array of `words`, inserting one after the other, packs it, and looks `queries` up in both
-    /// forms. A word that is there already changes nothing.
+    /// Builds the double array of `words` one by one, packs it, and looks up `queries` in both forms. Inserting a word
+    /// again changes nothing.
     ///
     /// # Errors
     /// [`ExplainError`]:

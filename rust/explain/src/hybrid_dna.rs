@@ -1,9 +1,9 @@
 //! Hybrid DNA: byte-pair encoding, but between `<dna>` and `</dna>` every six letters are one token.
 //!
-//! The letters of such a k-mer are looked up as capitals; a shorter rest is filled up with A. A k-mer that is no token
-//! becomes `<oov>`. A vocabulary that lacks one of the three tags uses byte-pair encoding everywhere.
+//! The letters of such a k-mer are looked up as capitals; a shorter remainder is padded with A. A k-mer that is not a
+//! token becomes `<oov>`. A vocabulary without one of the three tags uses byte-pair encoding everywhere.
 //!
-//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_hybriddna_session`. Complexity: O(n) for n bytes, and that of
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_hybriddna_session`. Complexity: O(n) for n bytes, plus
 //! [`bpe`](super::bpe) for the text outside. Deviations: none.
 
 use memchr::memmem;
@@ -22,7 +22,7 @@ const K: usize = 6;
 const OPEN: &[u8] = b"<dna>";
 const CLOSE: &[u8] = b"</dna>";
 
-/// Traces a text. Returns none where the vocabulary lacks a tag.
+/// Traces a text. Returns `None` if the vocabulary lacks a tag.
 pub(super) fn trace(
     bpe: &Tracer,
     vocabulary: &Vocabulary,

@@ -1,18 +1,18 @@
-//! How much a trace may record, so that no text can fill the memory.
+//! Limits what a trace records, so that no text can exhaust the memory.
 
 use ggtok_core::internals::interrupt;
 
 use super::ExplainError;
 
-/// The most steps that a trace records. Each takes about 200 bytes here and some times more in Python.
+/// The most steps that a trace records. Each takes about 200 bytes here and several times as much in Python.
 pub(super) const MAX_STEPS: usize = 1_000_000;
 /// Bytes of a text that count as a step.
 const BYTES_PER_STEP: usize = 64;
 
-/// The caller is asked whether to stop once in so many steps.
+/// How many steps pass between two checks for an interrupt.
 const STEPS_PER_CHECK: usize = 1024;
 
-/// Counts what a trace records, and asks from time to time whether to stop.
+/// Counts what a trace records, and regularly checks for an interrupt.
 #[derive(Debug)]
 pub(super) struct Limit {
     left: usize,
@@ -32,7 +32,7 @@ impl Limit {
     pub(super) fn step(&mut self, len: usize) -> Result<(), ExplainError> {
         let steps = 1 + len / BYTES_PER_STEP;
         let left = self.left.checked_sub(steps).ok_or(ExplainError::TooManySteps { limit: MAX_STEPS })?;
-        // Long texts take as long as many short ones.
+        // A long text counts as many short ones.
         if self.left / STEPS_PER_CHECK != left / STEPS_PER_CHECK {
             interrupt::check();
         }

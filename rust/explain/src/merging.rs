@@ -1,13 +1,13 @@
 //! Merging with a queue: the best pair of neighbouring symbols merges, until the queue is empty.
 //!
-//! Symbols form a list: a merge gives the left symbol the text of both, and takes the right one out. Pairs wait in a
-//! priority queue. A pair whose symbols have changed since it was added is *stale* and skipped when its turn comes.
-//! SPM and byte-pair encoding share all of this; they differ in which pairs can merge and which is best.
+//! Symbols form a list: a merge gives the left symbol the text of both, and removes the right one. Pairs wait in a
+//! priority queue. A pair whose symbols have changed since it was added is *stale* and skipped when its turn comes. SPM
+//! and byte-pair encoding share all of this; they differ in which pairs can merge and which is best.
 //!
 //! Source: Sennrich, Haddow and Birch (2016) for the idea; llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_spm_session`
 //! and `llm_tokenizer_bpe_session`. Complexity: O(n log n) comparisons for n symbols, plus copies of texts.
 //!
-//! Deviations: none in the tokens. Of equal pairs at one place, of which one is stale, the one added first comes first.
+//! Deviations: none in the tokens. Of equal pairs at one place, one of which is stale, the one added first comes first.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -28,7 +28,7 @@ pub(super) struct Merge {
     pub token: Option<TokenId>,
 }
 
-/// A pair in the queue. The greatest merges first.
+/// A pair in the queue. The greatest one merges first.
 struct Queued {
     bigram: Bigram,
     number: usize,
@@ -61,7 +61,7 @@ impl Ord for Queued {
     }
 }
 
-/// The lowest rank first, or the highest score, one that is not a number last; then the leftmost.
+/// The lowest rank first, or the highest score with NaN last; then the leftmost.
 pub(super) fn by_priority(this: &Bigram, that: &Bigram) -> Ordering {
     let (score, other) = (this.score.unwrap_or_default(), that.score.unwrap_or_default());
     let by_score = score.is_nan().cmp(&other.is_nan()).then(other.partial_cmp(&score).unwrap_or(Ordering::Equal));
@@ -73,7 +73,7 @@ pub(super) fn characters(text: &[u8], limit: &mut Limit) -> Result<Vec<Symbol>, 
     let (mut symbols, mut at) = (Vec::new(), 0);
     while at < text.len() {
         let n = utf8::sequence_len(text[at]).min(text.len() - at);
-        // One here, and one after the last merge.
+        // Counted once here and once after the last merge.
         limit.step(n)?;
         limit.step(n)?;
         let (index, is_last) = (symbols.len(), at + n == text.len());
@@ -89,7 +89,7 @@ pub(super) fn characters(text: &[u8], limit: &mut Limit) -> Result<Vec<Symbol>, 
     Ok(symbols)
 }
 
-/// Merges symbols. `merge_of` says of two texts whether they merge.
+/// Merges symbols. `merge_of` says whether two texts merge.
 pub(super) fn merge(
     symbols: Vec<Symbol>,
     limit: &mut Limit,
@@ -100,7 +100,7 @@ pub(super) fn merge(
         let texts = [&symbols[left].text.0[..], &symbols[right].text.0[..]];
         let Some(Merge { score, rank, token }) = merge_of(texts[0], texts[1]) else { return Ok(None) };
         let text = Bytes(texts.concat());
-        // One in the queue, and one when it is taken from there.
+        // Counted once in the queue and once when it is taken.
         limit.step(text.0.len())?;
         limit.step(text.0.len())?;
         Ok(Some(Bigram { left, right, size: text.0.len(), text, score, rank, token }))
@@ -148,7 +148,7 @@ pub(super) fn merge(
     Ok(Merging { symbols, queue: seeded, pops, merged })
 }
 
-/// The symbols that are left, each with where it starts in the text.
+/// The remaining symbols, each with its start in the text.
 pub(super) fn left_over(merging: &Merging) -> impl Iterator<Item = (usize, &Symbol)> {
     let mut at = 0;
     merging.merged.iter().filter(|symbol| symbol.n > 0).map(move |symbol| {

@@ -1,14 +1,14 @@
-//! Pre-tokenizer patterns through a regex engine: what cuts where, and by which alternative.
+//! Applies pre-tokenizer patterns with a regex engine, and records what each cuts and by which alternative.
 //!
-//! A family's patterns apply in sequence, each to every piece that the one before it leaves. What a pattern does not
+//! A family's patterns apply in sequence, each to every piece left by the one before it. Text that a pattern does not
 //! match stays a piece. A pattern that names a category sees *collapsed* text: each code point beyond ASCII becomes one
 //! character that stands for its category. Any other pattern sees code points, but all whitespace beyond ASCII as one
-//! character. For some patterns llama.cpp has [`code`] of its own, which goes before the pattern.
+//! character. For some patterns llama.cpp has hand-written [`code`], which takes precedence.
 //!
-//! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split`. The table is the one that the splitter is compiled from,
-//! whose tests compare with this. Time: that of a backtracking engine, quadratic for some patterns and texts.
+//! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split`. The splitter is compiled from the same table, and its
+//! tests compare it with this. Time: that of a backtracking engine, quadratic for some patterns and texts.
 //!
-//! Deviations: none in the tokens. Empty pieces, which have none, are left out; where the engine gives up, so does this.
+//! Deviations: none in the tokens. Empty pieces, which have none, are left out; if the engine gives up, so does this.
 
 mod code;
 #[cfg(test)]
@@ -22,10 +22,10 @@ use ggtok_core::{FAMILIES, Family};
 use super::trace::{Cut, Pass};
 use code::View;
 
-/// The most steps back of one match. An engine that needs more has met a text for which its time is not linear.
+/// The backtracking limit of one match. Only a text on which the engine's time is not linear needs more.
 const MAX_STEPS_BACK: usize = 20_000_000;
 
-/// The regex engine gave up: a match takes too many steps.
+/// The regex engine gave up because a match takes too many steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooHard;
 
@@ -38,13 +38,13 @@ pub(crate) struct Patterns(pub Vec<Pattern>);
 pub(crate) struct Pattern {
     /// As written in llama.cpp.
     pub text: &'static str,
-    /// The parts between the bars that stand inside of nothing.
+    /// The parts between top-level bars.
     pub alternatives: Vec<&'static str>,
     is_collapsed: bool,
     code: Option<Code>,
-    /// None where only code can say what the pattern means.
+    /// `None` if only code can say what the pattern means.
     regex: Option<Regex>,
-    /// Each alternative by itself, to match at a given place only.
+    /// Each alternative by itself, anchored to a given place.
     alternative_regexes: Vec<Regex>,
 }
 
@@ -62,7 +62,7 @@ impl Patterns {
         Self(family.patterns.iter().copied().map(Pattern::new).collect())
     }
 
-    /// The pieces that each pattern leaves of a text, and which of its alternatives matched them.
+    /// The pieces after each pattern, and which of its alternatives matched them.
     pub(crate) fn passes(&self, text: &[u8]) -> Result<Vec<Vec<Cut>>, TooHard> {
         self.cut(text, true)
     }
@@ -150,7 +150,7 @@ impl Pattern {
             Some(char) if char.is_ascii() => char,
             _ if flags.is_whitespace() => '\u{B}',
             Some(char) if !self.is_collapsed => char,
-            // A surrogate is not a `char`: another code point that no pattern names stands for it.
+            // A surrogate is not a `char`, so another code point that no pattern names stands for it.
             None if !self.is_collapsed => '\u{E000}',
             _ if flags.is_number() => '\u{D1}',
             _ if flags.is_letter() => '\u{D2}',
@@ -161,7 +161,7 @@ impl Pattern {
         }
     }
 
-    /// The lengths of the pieces of a piece, in code points, given what the pattern sees of it.
+    /// The lengths of the pieces into which the pattern cuts a piece, in code points, given what it sees.
     fn split(&self, piece: &[u32], seen: &str) -> Result<Vec<usize>, TooHard> {
         let (mut lens, mut done, mut ticker) = (Vec::new(), 0, Ticker::default());
         match (&self.code, &self.regex) {
@@ -212,7 +212,7 @@ fn compile(pattern: &str) -> Option<Regex> {
     RegexBuilder::new(pattern).backtrack_limit(MAX_STEPS_BACK).build().ok()
 }
 
-/// The parts of a pattern between the bars that are not inside of brackets or parentheses.
+/// The parts of a pattern between the bars outside brackets and parentheses.
 fn alternatives(pattern: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth, mut in_class, mut is_escaped) = (Vec::new(), 0, 0, false, false);
     for (at, char) in pattern.char_indices() {
@@ -235,7 +235,7 @@ fn alternatives(pattern: &str) -> Vec<&str> {
     parts
 }
 
-/// A pattern with its categories and ASCII classes written out; none where a regex cannot say what it means.
+/// A pattern with its categories and ASCII classes written out; `None` if a regex cannot say what it means.
 fn rewrite(pattern: &str) -> Option<String> {
     let (mut rewritten, mut inside) = (String::new(), false);
     let mut chars = pattern.chars();
@@ -332,7 +332,7 @@ mod tests {
         );
         let found = patterns.passes("it's é1".as_bytes())?;
         assert_eq!(found[0], [cut(0, 7, None), cut(7, 8, Some(0))]);
-        // The space before a space that is no match is llama.cpp's own.
+        // Cutting before a space that does not match is a quirk of llama.cpp's code.
         assert_eq!(found[1], [cut(0, 2, Some(7)), cut(2, 4, Some(0)), cut(4, 7, Some(7)), cut(7, 8, Some(8)),]);
         let [found] = &self::patterns("bloom").passes(b"a, b")?[..] else { panic!("one pattern") };
         assert_eq!(found[..], [cut(0, 1, Some(0)), cut(1, 2, None), cut(2, 4, Some(0))]);
@@ -348,7 +348,7 @@ mod tests {
                     let starts: Vec<_> = [0].into_iter().chain(ends).take(cuts.len()).collect();
                     prop_assert_eq!(cuts.iter().map(|cut| cut.start).collect::<Vec<_>>(), starts);
                     prop_assert_eq!(cuts.last().map_or(0, |cut| cut.end), text.len());
-                    // Of two stretches without a match side by side, one would be part of the other.
+                    // Two adjacent stretches without a match would be one.
                     let unmatched = |pair: &[Cut]| pair.iter().all(|cut| cut.alternative.is_none());
                     let is_sure = pattern.code.is_none() && family.patterns.len() == 1;
                     prop_assert!(!is_sure || !cuts.windows(2).any(unmatched), "{}: {:?}", family.name, cuts);

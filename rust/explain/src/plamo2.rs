@@ -1,13 +1,13 @@
 //! PLaMo-2: the tokens with the lowest sum of costs, by dynamic programming from the end of the text to its start.
 //!
-//! 1. An automaton reads the text backwards. Its state is the longest text that starts at the place and that a token
-//!    ends with, so that the token itself may still come. (That is the automaton of Aho and Corasick, 1975.)
-//! 2. The tokens that the state starts with, and the character as an unknown one, are the candidates. The one with the
-//!    lowest cost together with the best of the text after it is taken, of equal ones the longest.
-//! 3. Forwards from the start, the taken ones are the tokens. An unknown character becomes the tokens of its bytes.
+//! 1. An automaton (Aho and Corasick, 1975) reads the text backwards. Its state is the longest text from the current
+//!    place that is a suffix of a token, so the token may still be completed.
+//! 2. The candidates are the tokens that are prefixes of the state, and the character as an unknown one. The one with
+//!    the lowest total cost, including the best for the text after it, is taken; of equal ones the longest.
+//! 3. From the start, the taken candidates are the tokens. An unknown character becomes the tokens of its bytes.
 //!
-//! In llama.cpp's table a row with the cost of an unknown character ends the list of candidates. A token may have that
-//! very cost, and then hides what comes after it.
+//! In llama.cpp's table, a row with the cost of an unknown character ends the list of candidates. A token with exactly
+//! that cost hides the candidates after it.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_plamo2`. Complexity: O(n · m²) for n bytes of text and a
 //! longest token of m bytes.
@@ -29,7 +29,7 @@ use super::{Bytes, ExplainError, Traced};
 
 /// The cost of an unknown character. Costs are scores times -10,000.
 const UNKNOWN_COST: i64 = 10_000_000;
-/// A token of this or a higher cost is never taken.
+/// A token of this cost or higher is never taken.
 const LOWEST_UNUSED_COST: i64 = 20_000_000;
 const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 
@@ -93,7 +93,7 @@ impl Tracer {
         Ok(Traced { steps: Plamo2 { skipped_bom, text, origins, positions, path }, tokens })
     }
 
-    /// The best at each place, from the end to `start`.
+    /// The best way from each place, from the end to `start`.
     fn positions(
         &self,
         vocabulary: &Vocabulary,
@@ -124,7 +124,7 @@ impl Tracer {
                 candidates.push(candidate(None, &text[at..end], UNKNOWN_COST, costs[end]));
             }
 
-            // Of equal ones the first.
+            // The first of equals.
             let best = candidates.iter_mut().min_by_key(|candidate| candidate.total);
             costs[at] = best.map_or(0, |best| {
                 best.wins = true;
@@ -137,10 +137,10 @@ impl Tracer {
         Ok(positions)
     }
 
-    /// Where the state at `at` ends, given that of the place after it.
+    /// Where the state at `at` ends, given the state at the place after it.
     ///
     /// llama.cpp looks through the rows of that state: the states that it starts with, longest first, up to one with
-    /// the cost of an unknown character. The character before one of them makes the next state.
+    /// the cost of an unknown character. One of them, with the character before it, makes the next state.
     fn next_state(
         &self,
         vocabulary: &Vocabulary,
@@ -182,12 +182,12 @@ fn candidate(token: Option<TokenId>, text: &[u8], cost: i64, cost_after: i64) ->
 /// taken.
 fn cost(score: f32) -> i64 {
     let cost = -(f64::from(score) * 1e4).round();
-    // In llama.cpp a score that is too large for 32 bits wraps to the lowest number.
+    // In llama.cpp, a score too large for 32 bits wraps to the lowest number.
     if cost > f64::from(i32::MIN) && cost < LOWEST_UNUSED_COST as f64 { cost as i64 } else { LOWEST_UNUSED_COST }
 }
 
 /// A text with U+FFFD for each byte that is not UTF-8, and each character in its shortest form; numbers beyond U+10FFFF
-/// stay as they are.
+/// are unchanged.
 fn canonical(text: &[u8]) -> Rewritten<'_> {
     let (mut out, mut at) = (Rewritten::empty(0, true), 0);
     while at < text.len() {

@@ -1,11 +1,11 @@
 //! RWKV: the longest token at each position, from left to right, found by a walk through a trie of all tokens.
 //!
-//! The texts of tokens are written with escapes (`\n`, `\xff`); the trie has the bytes that they stand for.
+//! Token texts are written with escapes (`\n`, `\xff`); the trie has the bytes that they stand for.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_unescape_rwkv_token` and `llm_tokenizer_rwkv_session`.
 //! Complexity: O(n · m · log v) for n bytes of text, a longest token of m bytes and v tokens.
 //!
-//! Deviations: those of `model/rwkv.rs`: a byte that starts tokens, none of which the text completes, is unknown.
+//! Deviations: those of `model/rwkv.rs`: a byte that starts tokens but completes none is unknown.
 
 use ggtok_core::internals::Fragment;
 use ggtok_core::internals::spelling::unescape_rwkv;

@@ -1,7 +1,7 @@
-//! Special tokens the textbook way: each special text in turn is searched in what those before it leave of the text.
+//! Special tokens the textbook way: each special text in turn is searched for in what the earlier ones left.
 //!
-//! The order is the vocabulary's: the longest special text first. Matches are thus neither leftmost first nor longest
-//! first at a place. A token may remove the whitespace around it.
+//! The order is the vocabulary's: longest special text first. So matches are neither leftmost nor longest at a
+//! position. A token may remove the whitespace around it.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `tokenizer_st_partition`. Complexity: O(n · s) for a text of n bytes and s
 //! special texts. Deviations: none.
@@ -14,7 +14,7 @@ use super::limit::Limit;
 use super::trace::SpecialMatch;
 use super::{Bytes, ExplainError};
 
-/// What special tokens leave of a text.
+/// A text partitioned by its special tokens.
 #[derive(Debug, Default)]
 pub(super) struct Partition {
     /// The matches in the order of search.
@@ -32,7 +32,7 @@ pub(super) enum Item {
     Match(usize, usize, usize),
 }
 
-/// Partitions a text. Control and unknown tokens are only searched for with `parse_special`.
+/// Partitions a text. Control and unknown tokens are searched for only with `parse_special`.
 pub(super) fn partition(
     vocabulary: &Vocabulary,
     text: &[u8],

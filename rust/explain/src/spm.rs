@@ -1,15 +1,15 @@
-//! SentencePiece BPE as llama.cpp has it: characters merge into tokens, the pair with the highest score first.
+//! SentencePiece BPE as in llama.cpp: characters merge into tokens, the pair with the highest score first.
 //!
-//! 1. A space is put before the text where the vocabulary says so, and each space becomes `▁`.
-//! 2. Each character is a symbol. Two neighbours can merge if the text of both is a token; its score says how soon. Of
-//!    equal scores the leftmost is first.
-//! 3. Each symbol that is left is the token with its text, or else one token for each of its bytes.
+//! 1. A space goes before the text if the vocabulary says so, and each space becomes `▁`.
+//! 2. Each character is a symbol. Two neighbours can merge if their joined text is a token; its score says how soon. Of
+//!    equal scores, the leftmost pair is first.
+//! 3. Each remaining symbol is the token with its text, or else one token for each of its bytes.
 //!
 //! Source: Kudo and Richardson, "SentencePiece" (2018); llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_spm_session`.
 //! Complexity: O(n log n) for n characters.
 //!
-//! Deviations: those of `model/spm.rs`: a byte that is no token, on which llama.cpp aborts, becomes the unknown token, or
-//! nothing where there is none; a score that is not a number counts as the lowest.
+//! Deviations: those of `model/spm.rs`: a byte that is not a token, on which llama.cpp aborts, becomes the unknown
+//! token, or nothing if there is none; a score of NaN counts as the lowest.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub(super) fn trace(
         Some(Merge { score: Some(vocabulary.score(token)), rank: None, token: Some(token) })
     })?;
 
-    // The queue in the order of seeding, so that the last of equal texts counts.
+    // The queue in the order of seeding, so that the last of equal texts wins.
     let mut bigrams: Vec<_> = merging.queue.iter().collect();
     bigrams.sort_by_key(|bigram| bigram.left);
     bigrams.extend(merging.pops.iter().flat_map(|pop| &pop.added));

@@ -1,5 +1,5 @@
-//! Traces end in the tokens and spans of the algorithms in `model`, for any vocabulary and any bytes; and the tables of
-//! notes on them whose vocabularies can be constructed.
+//! Checks that traces end in the tokens and spans of the algorithms in `model`, for any vocabulary and any bytes, and
+//! reproduces the tables of published notes whose vocabularies can be constructed.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ fn check(tokenizer: &Arc<Tokenizer>, text: &[u8]) -> Result<(), TestCaseError> {
     check_merges(tokenizer, None, text)
 }
 
-/// The same with merge rules. Whatever short part of the text is asked about, there is an answer.
+/// The same with merge rules. `why` has an answer for every short part of the text.
 fn check_merges(tokenizer: &Arc<Tokenizer>, merges: Option<Strings<'_>>, text: &[u8]) -> Result<(), TestCaseError> {
     let explainer = Explainer::new(Arc::clone(tokenizer), merges);
     for continues in [false, true] {
@@ -57,7 +57,7 @@ fn check_merges(tokenizer: &Arc<Tokenizer>, merges: Option<Strings<'_>>, text: &
     Ok(())
 }
 
-/// Different texts with scores of few different values, so that many ways are equally good.
+/// Different texts with few distinct scores, so that many ways are equally good.
 fn tokens(pattern: &'static str) -> impl Strategy<Value = Vec<Token>> {
     let score = prop::sample::select(&[-1000.0_f32, -3.0, -2.0, -1.5, -1.0, -0.5, 0.25, -2500.0, f32::NAN][..]);
     let kind = prop::sample::select(&[NORMAL, NORMAL, NORMAL, USER_DEFINED, CONTROL, 5][..]);
@@ -65,7 +65,7 @@ fn tokens(pattern: &'static str) -> impl Strategy<Value = Vec<Token>> {
     texts.prop_map(|all| all.into_iter().map(|(text, (score, kind))| (text.into_bytes(), score, kind)).collect())
 }
 
-/// Letters, characters with a meaning of their own, and bytes that are not UTF-8.
+/// Letters, characters with a special meaning, and bytes that are not UTF-8.
 fn texts() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         "[abéÅ ]{1,4}".prop_map(String::into_bytes),
@@ -75,7 +75,7 @@ fn texts() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(part, 0..10).prop_map(|parts| parts.concat())
 }
 
-/// Rules between texts: `picks` are the places of two of all texts so far.
+/// Rules between texts: `picks` are pairs of indices of the texts so far.
 fn rules(texts: &[&[u8]], picks: &[(usize, usize)]) -> (Vec<Token>, Vec<Vec<u8>>) {
     let mut known = Vec::from_iter(texts.iter().map(|text| text.to_vec()));
     let mut merges = Vec::new();
@@ -89,7 +89,7 @@ fn rules(texts: &[&[u8]], picks: &[(usize, usize)]) -> (Vec<Token>, Vec<Vec<u8>>
             }
         }
     }
-    // Some are no tokens.
+    // Some are not tokens.
     let tokens = known.into_iter().enumerate().filter(|(place, _)| place % 7 != 5);
     (tokens.map(|(_, text)| (text, 0.0, NORMAL)).collect(), merges)
 }
@@ -188,7 +188,7 @@ proptest! {
     }
 }
 
-/// What `tokenizer` does with a text, without special tokens.
+/// The trace of a text, without special tokens.
 fn explained(tokenizer: &Arc<Tokenizer>, text: &[u8]) -> Result<Trace, ExplainError> {
     let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
     Explainer::new(Arc::clone(tokenizer), None).explain(text, options)
@@ -257,7 +257,7 @@ fn the_score_table_of_the_note_on_unigram() {
         }
     }
 
-    // From the start the note finds `▁`, `▁W` and `▁What`, and from byte 3 `W`, which does not win.
+    // From the start, the note finds `▁`, `▁W` and `▁What`, and from byte 3 `W`, which does not win.
     let candidates = |place: usize| {
         let position = &steps.positions[place];
         let found = position.candidates.iter().map(|candidate| (candidate.token, candidate.wins));
@@ -274,7 +274,7 @@ fn the_score_table_of_the_note_on_unigram() {
 
 #[test]
 fn a_huge_token_makes_no_huge_trace() {
-    // Short enough for its characters to be listed, and long enough for a quadratic number of steps.
+    // Short enough to list its characters, and long enough for a quadratic number of steps.
     let huge = vec![b'a'; 1 << 16];
     let unknown = (b"<unk>".to_vec(), 0.0, UNKNOWN);
     let newline = (b"\\n".to_vec(), -1.0, NORMAL);

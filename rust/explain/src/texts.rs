@@ -1,5 +1,5 @@
-//! The simplest trie: a sorted list of texts. All texts that start alike stand side by side, so a node is a range of
-//! the list, and its child for a byte is a part of that range.
+//! The simplest trie: a sorted list of texts. Texts with a common prefix are adjacent, so a node is a range of the
+//! list, and its child for a byte is a part of that range.
 //!
 //! Complexity: O(log n) per step of a walk through n texts. Space: the texts.
 
@@ -19,7 +19,7 @@ pub(super) struct Node {
 }
 
 impl SortedTexts {
-    /// Sorts texts. Of equal ones the last counts.
+    /// Sorts texts. Of equal ones the last one wins.
     pub(super) fn new(texts: impl Iterator<Item = (Vec<u8>, TokenId)>) -> Self {
         let mut texts = Vec::from_iter(texts);
         texts.reverse();
@@ -28,14 +28,14 @@ impl SortedTexts {
         Self(texts)
     }
 
-    /// The node at which every walk starts.
+    /// The root, where every walk starts.
     pub(super) fn root(&self) -> Node {
         Node { range: 0..self.0.len(), depth: 0 }
     }
 
     /// The child of a node for a byte.
     pub(super) fn child(&self, node: &Node, byte: u8) -> Option<Node> {
-        // The text that ends at the node has no further byte, and comes first.
+        // The text that ends at the node has no further byte, so it comes first.
         let texts = &self.0[node.range.clone()];
         let start = texts.partition_point(|(text, _)| text.get(node.depth) < Some(&byte));
         let end = texts.partition_point(|(text, _)| text.get(node.depth) <= Some(&byte));

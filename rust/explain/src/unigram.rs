@@ -1,10 +1,10 @@
-//! Unigram: the tokens with the highest sum of scores, found by a Viterbi search over all ways to cut the text.
+//! Unigram: the tokens with the highest sum of scores, found by a Viterbi search over all ways to split the text.
 //!
-//! 1. The text is normalized from left to right: user-defined tokens stay, keys of the character map (see [`xcda`]) are
-//!    replaced, spaces are escaped and merged.
-//! 2. From each character of the result, left to right, every token that matches there is a candidate for the best way
-//!    to its end: it wins if the sum of scores with it is higher than that of the best way so far. A character that is
-//!    no token by itself may be unknown, for a score below that of all tokens.
+//! 1. The text is normalized from left to right: user-defined tokens are kept, keys of the character map (see [`xcda`])
+//!    are replaced, spaces are escaped and merged.
+//! 2. At each character of the result, left to right, every matching token is a candidate for the best way to its end:
+//!    it wins if its sum of scores is higher than the best so far. A character that is not a token may be unknown, with
+//!    a score below that of all tokens.
 //! 3. The last tokens of the best ways lead back from the end to the start. Neighbouring unknown tokens become one.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_ugm` and `llm_tokenizer_ugm_session`; the algorithm is that
@@ -28,7 +28,7 @@ use super::{Bytes, ExplainError, Traced};
 
 /// How far below the lowest score of all normal tokens an unknown character is.
 const UNKNOWN_PENALTY: f32 = 10.0;
-/// The sum of scores at a place that no token has reached.
+/// The sum of scores at a place not reached by any token.
 const UNREACHED: f64 = f64::MIN;
 
 /// The tries of a vocabulary, as the file declares its tokens: llama.cpp builds them before it repairs attributes.
@@ -97,7 +97,7 @@ impl Tracer {
         let is_suffix = settings.treat_whitespace_as_suffix;
         let mut prepends_space = settings.add_space_prefix && !is_suffix && !continues;
         let (mut prefixes, mut in_word) = (Vec::new(), continues);
-        // A space that is added stands for what was left out since the end of what came before it.
+        // An added space stands for what was dropped since the end of the previous chunk.
         let (mut start, mut covered) = (0, 0);
         while start < text.len() {
             let Replaced { outcome, walk, replacement, end } = self.replace(text, start, charsmap, limit)?;
@@ -132,7 +132,7 @@ impl Tracer {
         Ok(prefixes)
     }
 
-    /// What the text at `start` is replaced by.
+    /// What the text at `start` is replaced with.
     fn replace<'t>(
         &self,
         text: &'t [u8],
@@ -211,12 +211,12 @@ impl Tracer {
         Ok((positions, best.collect()))
     }
 
-    /// Follows the last tokens of the best ways back from the end.
+    /// Follows the best ways back from the end.
     fn way_back(&self, best: &[Best]) -> Vec<PathStep> {
         let (mut path, mut to, mut is_next_unknown) = (Vec::new(), best.len() - 1, false);
         while to > 0 {
             let Best { token, from, .. } = best[to];
-            // A place that no token reaches counts as reached from the start by the unknown token.
+            // A place that no token reaches counts as reached from the start by an unknown token.
             let token = token.unwrap_or(self.unknown);
             let is_unknown = token == self.unknown;
             path.push(PathStep { from, to, token, joins_next: is_unknown && is_next_unknown });
@@ -226,7 +226,7 @@ impl Tracer {
     }
 }
 
-/// A part of a text, and what it is replaced by.
+/// A part of a text, and what it is replaced with.
 struct Replaced<'t> {
     outcome: &'static str,
     walk: Vec<XcdaStep>,
@@ -238,7 +238,7 @@ fn reached(score_sum: f64) -> Option<f64> {
     (score_sum != UNREACHED).then_some(score_sum)
 }
 
-/// The tokens of a way back, from the start, with their ranges: neighbouring unknown ones joined.
+/// The tokens of a way back, in text order, with their ranges: neighbouring unknown ones are joined.
 fn joined(path: &[PathStep]) -> impl Iterator<Item = (TokenId, Range<usize>)> {
     let runs = path.chunk_by(|_, before| before.joins_next).rev();
     runs.map(|run| (run[0].token, run[run.len() - 1].from..run[0].to))

@@ -1,8 +1,7 @@
-//! Why characters did not become one token: what a trace says about the places where they were separated.
+//! Explains why characters did not become one token, from what a trace says about the places where they were separated.
 //!
-//! Reasons are looked for in the order in which the steps come: special tokens, pieces or words, the vocabulary, and
-//! last the algorithm's own choice. The first one found is the most important.
-//! Complexity: O(steps of the fragment).
+//! Reasons are checked in the order of the steps: special tokens, pieces or words, the vocabulary, and finally the
+//! algorithm's choice. The first one found is the most important. Complexity: O(steps of the fragment).
 
 mod choices;
 mod merges;
@@ -16,8 +15,8 @@ use super::trace::{Bpe, Fragment, HybridDna, Origin, Reason, Steps, Trace, Why};
 use super::{ExplainError, Explainer};
 
 impl Explainer {
-    /// Why the bytes `range` of the text of a trace did not become one token, or that they did. A range that starts or
-    /// ends inside a character is widened.
+    /// Why the bytes `range` of a trace's text did not become one token, or that they did. A range that starts or ends
+    /// inside a character is widened.
     ///
     /// # Errors
     /// [`ExplainError::Range`]: the range is empty or not inside the text.
@@ -114,7 +113,7 @@ impl<'a> Asked<'a> {
         trace.fragments.iter().find(|fragment| fragment.start <= start && end <= fragment.end)
     }
 
-    /// A special token that parts the characters, or takes some of them away.
+    /// A special token that separates the characters or includes some of them.
     fn find_special(&mut self) -> bool {
         let Range { start, end } = self.range;
         let trace = self.trace;
@@ -130,7 +129,7 @@ impl<'a> Asked<'a> {
         true
     }
 
-    /// `range` is in the text that the origins lead to; that text starts at byte `start` of the whole one.
+    /// `range` is in the text that the origins refer to, which starts at byte `start` of the whole text.
     fn find_bpe(&mut self, bpe: &Bpe, range: Range<usize>, start: usize) {
         let origins = Origins { origins: &bpe.origins, start };
         self.find_pieces(bpe, origins.forward(range), &|at| origins.back(at));
@@ -184,7 +183,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Where a rewritten text comes from: a text that starts at byte `start` of a larger one.
+/// The origin of a rewritten text: a text that starts at byte `start` of a larger one.
 struct Origins<'a> {
     origins: &'a [Origin],
     start: usize,
@@ -351,7 +350,7 @@ mod tests {
             let (found, said) = reasons.first().ok_or("no reason")?;
             assert!(*found == kind && said.starts_with(message), "{text} {part}: {found} {said}");
         }
-        // Half a character is asked about as a whole.
+        // Half a character is widened to the whole.
         let trace = explain(&explainer, "aé")?;
         let why = explainer.why(&trace, 2..3)?;
         assert_eq!((why.start, why.end, why.tokens), (1, 3, vec![1, 2]));

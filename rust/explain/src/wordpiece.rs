@@ -1,10 +1,10 @@
-//! WordPiece: words, and in each word the longest matching token, over and over, from left to right.
+//! WordPiece: splits a text into words, and each word into the longest matching tokens from left to right.
 //!
-//! 1. Accents go, letters become lower case, control characters are dropped. Whitespace ends a word; punctuation, ASCII
-//!    symbols and Chinese characters are words by themselves.
-//! 2. A word gets a `▁` before it. From its start the whole word is looked up, then the word without its last byte, and
-//!    so on until a token has this text; then the same from the end of that token.
-//! 3. Where no token starts, the whole word is one unknown token.
+//! 1. Accents are removed, letters become lower case, control characters are dropped. Whitespace ends a word;
+//!    punctuation, ASCII symbols and Chinese characters are words by themselves.
+//! 2. A word gets a `▁` in front. The whole word is looked up, then the word without its last byte, and so on until a
+//!    token has this text; then the same from the end of that token.
+//! 3. If no token matches at some place, the whole word is one unknown token.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_wpm_session`; the algorithm is that of Wu et al. (2016) as
 //! BERT has it (Devlin et al., 2018). Complexity: O(m²) look-ups for a word of m bytes.
@@ -31,7 +31,7 @@ pub(super) fn trace(
     let code_points = normalize(vocabulary, fragment.text, limit)?;
     let (mut words, mut tokens) = (Vec::new(), Vec::new());
 
-    // Where the letters of a word continue the text before the fragment, no `▁` is before them.
+    // If the letters of a word continue the text before the fragment, they get no `▁`.
     let mut is_continued = fragment.continues;
     let ends_word = |before: &&NormalizedCodePoint, after: &&NormalizedCodePoint| {
         [before, after].iter().any(|code_point| matches!(code_point.role, "space" | "word_alone"))
@@ -49,7 +49,7 @@ pub(super) fn trace(
     Ok(Traced { steps, tokens })
 }
 
-/// What becomes of each code point.
+/// What happens to each code point.
 fn normalize(
     vocabulary: &Vocabulary,
     text: &[u8],
@@ -114,7 +114,7 @@ fn word(
         found = vec![(vocabulary.special().unk.unwrap_or(NULL_TOKEN), 0..text.len())];
     }
 
-    // The `▁` stands for no bytes of the fragment: a token that is nothing else is empty.
+    // The `▁` stands for no bytes of the fragment, so a token that is only `▁` has an empty range.
     let span = |range: &Range<usize>| {
         let [start, end] = [range.start, range.end].map(|at| at.saturating_sub(phantom.len()));
         let first = letters.span(start..end.max(start + 1));
@@ -126,7 +126,7 @@ fn word(
     Ok(Word { text: Bytes(text), start, end, attempts, tokens: found, is_unknown })
 }
 
-/// The names of classes.
+/// The names of the classes.
 fn classes(flags: Flags) -> Vec<&'static str> {
     let names = [
         (flags.is_undefined(), "undefined"),

@@ -1,8 +1,8 @@
 //! The XCDA of a character map: a trie of the texts that a Unigram vocabulary replaces, in an array of 32-bit units.
 //!
-//! A walk starts with BASE of the root, unit 0. For each byte: the exclusive or of BASE and the byte is the place of
-//! the child. The child is the right one if its LCHECK is the byte. Where LEAF is set, a key ends, and the unit at BASE
-//! of this node has the place of the replacement. The longest key counts.
+//! A walk starts with BASE of the root, unit 0. For each byte, the child is at BASE XOR the byte, and exists if its
+//! LCHECK is the byte. If LEAF is set, a key ends, and the unit at this node's BASE has the place of the replacement.
+//! The longest key wins.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_ugm_session::normalize_prefix` and `xcda_array_view`; the
 //! array is that of Kanda (2018), which builds on the double array of Aoe (1989).
@@ -49,7 +49,7 @@ impl<'a> Xcda<'a> {
         rest.split(|&byte| byte == 0).next().unwrap_or_default()
     }
 
-    /// Walks along a text as far as a key goes on. Appends the steps, and returns the length and the value of the
+    /// Walks along a text as long as keys continue. Appends the steps, and returns the length and the value of the
     /// longest key.
     pub(super) fn walk(
         &self,

@@ -1,20 +1,21 @@
-//! Byte-level BPE: all 256 bytes are symbols, and the most frequent pair of neighbours becomes one, over and over.
+//! Byte-level BPE training: all 256 bytes are symbols, and the most frequent pair of neighbours becomes one, over and
+//! over.
 //!
-//! Ties are those of huggingface/tokenizers: of equally frequent pairs the one with the smaller left symbol, then with
-//! the smaller right one. Bytes are numbered in the order of their GPT-2 characters, and merges as they are made. A pair
-//! whose text is a token already (`ab` + `c` after `a` + `bc`) is a merge without a token of its own.
+//! Ties are broken as in huggingface/tokenizers: by the smaller left symbol, then the smaller right one. Bytes are
+//! numbered in the order of their GPT-2 characters, then merges as they are made. A pair whose text is already a token
+//! (`ab` + `c` after `a` + `bc`) becomes a merge without a new token.
 //!
-//! SuperBPE (Liu et al. 2025): after `transition` tokens, merging goes on over pieces that are not cut at spaces. They
-//! are first encoded with the merges so far, as llama.cpp will do it. A pair whose text is a token of the first stage
-//! stays apart.
+//! SuperBPE (Liu et al. 2025): after `transition` tokens, merging continues on pieces that are not cut at spaces. They
+//! are first encoded with the merges so far, as llama.cpp will do. A pair whose text is a token of the first stage does
+//! not merge.
 //!
-//! With `whole_characters`, every character of the corpus is first made from its bytes, and pairs are counted after that.
-//! A merge of bytes cannot cross characters here, so an encoder that merges by rank does the same.
+//! With `whole_characters`, every character of the corpus is first made from its bytes, and pairs are counted after
+//! that. These merges of bytes do not cross characters, so an encoder that merges by rank does the same.
 //!
 //! Source: huggingface/tokenizers `src/models/bpe/trainer.rs` (`BpeTrainer::do_train`). For time see [`merges`].
 //!
-//! Differences: (1) A merge as long as `max_token_length` is made; there only shorter ones are. (2) Special tokens that
-//! are written in a text are not trained on.
+//! Differences: (1) A merge of exactly `max_token_length` is made; huggingface makes only shorter ones. (2) Special
+//! tokens written in a text are not trained on.
 //!
 //! [`merges`]: super::merges
 
@@ -34,23 +35,23 @@ use super::{NORMAL, Progress, SpecialToken, TrainError, Trained, check_special};
 /// How to train byte-level BPE.
 #[derive(Debug, Clone)]
 pub struct BpeSettings {
-    /// How many tokens, special ones included.
+    /// The number of tokens, including special ones.
     pub vocab_size: usize,
     /// The name of the pre-tokenizer: one of `PRE_TOKENIZERS`, with a family that merges bytes.
     pub pre: String,
     /// Special tokens.
     pub special_tokens: Vec<SpecialToken>,
-    /// Whether their ids come before all others. Otherwise they are the last.
+    /// Whether their ids come first. Otherwise they come last.
     pub special_first: bool,
     /// How often a pair must occur to be merged.
     pub min_frequency: u64,
-    /// The length of the longest token in bytes; in characters if these are whole.
+    /// The length of the longest token in bytes; in characters with `whole_characters`.
     pub max_token_length: usize,
     /// Whether every character of the corpus is a token, made from its bytes before pairs are counted.
     pub whole_characters: bool,
-    /// For SuperBPE: after how many tokens merging goes on across words, and the pre-tokenizer until then.
+    /// For SuperBPE: the number of tokens after which merging continues across words, and the pre-tokenizer until then.
     pub transition: Option<(usize, String)>,
-    /// How many threads count.
+    /// The number of threads for counting.
     pub threads: usize,
 }
 
@@ -78,9 +79,9 @@ pub struct BpeTrainer {
 
 /// Pairs by count, ties by their symbols.
 struct ByCount {
-    /// In bytes, or in characters if these are whole.
+    /// In bytes, or in characters with `whole_characters`.
     max_len: usize,
-    /// By symbol the length.
+    /// The length of each symbol.
     lens: Vec<usize>,
 }
 
@@ -100,10 +101,10 @@ impl BpeTrainer {
     /// Checks the settings.
     ///
     /// # Errors
-    /// - [`TrainError::UnknownPreTokenizer`]: there is none of that name.
+    /// - [`TrainError::UnknownPreTokenizer`]: the name is unknown.
     /// - [`TrainError::VocabTooSmall`]: special tokens and bytes need more tokens.
-    /// - [`TrainError::DuplicateToken`], [`TrainError::Setting`]: two special tokens are equal, one is empty, a limit is
-    ///   0, the pre-tokenizer is for merges of characters, or the transition is no size of a part of the vocabulary.
+    /// - [`TrainError::DuplicateToken`], [`TrainError::Setting`]: two special tokens are equal, one is empty, a limit
+    ///   is 0, the pre-tokenizer is for merges of characters, or the transition is not within the vocabulary's size.
     pub fn new(settings: BpeSettings) -> Result<Self, TrainError> {
         check_special(&settings.special_tokens)?;
         splitter(&settings.pre)?;
@@ -125,7 +126,7 @@ impl BpeTrainer {
         Ok(Self { settings })
     }
 
-    /// Counts the words of the corpus: pieces of the pre-tokenizer, for SuperBPE those of the first one.
+    /// Counts the words of the corpus: pieces of the pre-tokenizer; for SuperBPE, of the first one.
     ///
     /// # Errors
     /// [`TrainError::TooLarge`]: there are too many special tokens.
@@ -153,7 +154,7 @@ impl BpeTrainer {
     /// - [`TrainError::VocabTooLarge`]: the words have too few pairs that occur often enough.
     /// - [`TrainError::DuplicateToken`]: a special token is spelled like another token.
     /// - [`TrainError::TooLarge`]: the words have more than 2³² bytes.
-    /// - [`TrainError::Stopped`]: `progress` said so.
+    /// - [`TrainError::Stopped`]: `progress` returned [`ControlFlow::Break`].
     pub fn train(
         &self,
         words: &Words,
@@ -204,7 +205,7 @@ impl BpeTrainer {
         self.trained(&symbols, &merges)
     }
 
-    /// Merges words whose symbols `encode` finds, several texts at a time, until there are `num_symbols` symbols.
+    /// Merges words until there are `num_symbols` symbols. `encode` finds the symbols of several texts at a time.
     fn merge(
         &self,
         symbols: Symbols,
@@ -231,12 +232,12 @@ impl BpeTrainer {
         Ok((merger.symbols, merger.merges))
     }
 
-    /// The length of a token, as `max_token_length` means it.
+    /// The length of a token in the unit of `max_token_length`.
     fn len(&self, text: &[u8]) -> usize {
         if self.settings.whole_characters { String::from_utf8_lossy(text).chars().count() } else { text.len() }
     }
 
-    /// Spells the result.
+    /// Spells the result as a vocabulary.
     fn trained(&self, symbols: &Symbols, merges: &[Merge]) -> Result<Trained, TrainError> {
         let mut trained = Trained::default();
         if self.settings.special_first {
@@ -266,7 +267,7 @@ fn splitter(pre: &str) -> Result<Splitter, TrainError> {
     Ok(Splitter::new(row.patterns()))
 }
 
-/// Adds the characters of the words as symbols, in the order of code points, and the merges that make them from their
+/// Adds the characters of the words as symbols, in the order of code points, with the merges that make them from their
 /// bytes. Characters with the same first bytes share merges.
 fn whole_characters(
     words: &Words,
@@ -305,8 +306,8 @@ fn spelled(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Merges as a file has them. Of equal ones the last counts, as in tokenizers: a pair that was merged before is merged
-/// again when a later merge brings it about.
+/// Merges as in a file. Of equal ones the last one wins, as in tokenizers: a pair that has merged before merges again
+/// when a later merge recreates it.
 fn spelled_merges(symbols: &Symbols, merges: &[Merge]) -> Vec<Vec<u8>> {
     let last: HashMap<_, _> = merges.iter().enumerate().map(|(at, merge)| ((merge.left, merge.right), at)).collect();
     let is_last = |(at, merge): &(usize, &Merge)| last[&(merge.left, merge.right)] == *at;

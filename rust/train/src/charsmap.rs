@@ -1,9 +1,9 @@
-//! Normalization rules, and their compilation into the character map that a Unigram vocabulary carries.
+//! Normalization rules, and their compilation into a Unigram vocabulary's character map.
 //!
-//! A rule replaces a sequence of characters by another one, or by nothing. In a text, the longest sequence that a rule
-//! has is replaced first, from left to right, and what was replaced is not looked at again. The named rules come from
-//! Unicode's data (`unicode`); others are read from lines of code points. A compiled map is a double array over the
-//! bytes of the sequences (`array`), and the replacements.
+//! A rule replaces a sequence of characters with another one, or with nothing. A text is replaced from left to right,
+//! the longest matching sequence first, and replacements are not replaced again. The named rules come from Unicode's
+//! data (`unicode`); others are read from lines of code points. A compiled map is a double array over the bytes of the
+//! sequences (`array`), followed by the replacements.
 //!
 //! Source: sentencepiece's `Builder` (builder.cc); [`Charsmap`] has the form.
 //! Complexity: O(n log n) for n bytes of rules.
@@ -20,10 +20,10 @@ use ggtok_core::internals::interrupt::Ticker;
 
 use super::Normalize;
 
-/// The most bytes in the sequence of a rule.
+/// The longest sequence of a rule, in bytes.
 const MAX_LEN: usize = 255;
 
-/// Rules: sequences of characters and what replaces each.
+/// Rules: sequences of characters with their replacements.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NormalizationRules {
     rules: BTreeMap<String, String>,
@@ -38,7 +38,7 @@ pub enum RulesError {
         /// The name.
         name: String,
     },
-    /// A line has a word that is no code point.
+    /// A line has a word that is not a code point.
     CodePoint {
         /// The line, counted from 1.
         line: usize,
@@ -122,8 +122,8 @@ impl NormalizationRules {
         Ok(Self { rules })
     }
 
-    /// Reads rules, one a line: code points in hexadecimal with spaces between them, a tab, and the code points that
-    /// replace them, if any. After a second tab comes what nobody reads. Empty lines are left out.
+    /// Reads rules, one per line: code points in hexadecimal with spaces between them, a tab, and the code points that
+    /// replace them, if any. Anything after a second tab is ignored, and so are empty lines.
     ///
     /// # Errors
     /// [`RulesError::CodePoint`], [`RulesError::Empty`], [`RulesError::Duplicate`] and [`RulesError::TooLong`].
@@ -163,12 +163,12 @@ impl NormalizationRules {
         Ok(Self { rules })
     }
 
-    /// Each sequence with its replacement, in the order of their bytes.
+    /// Each sequence with its replacement, ordered by the bytes of the sequences.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.rules.iter().map(|(sequence, replacement)| (sequence.as_str(), replacement.as_str()))
     }
 
-    /// The map, as `tokenizer.ggml.precompiled_charsmap` has it: empty for no rules.
+    /// The map as `tokenizer.ggml.precompiled_charsmap`: empty for no rules.
     ///
     /// # Errors
     /// [`RulesError::TooLarge`]: the array would have more than 2²¹ units.

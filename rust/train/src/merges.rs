@@ -1,20 +1,21 @@
-//! The loop that all trainers by merges share: the best pair of neighbouring symbols becomes a symbol, again and again.
+//! The loop shared by all merging trainers: the best pair of neighbouring symbols becomes a symbol, over and over.
 //!
-//! 1. Words are one flat array of cells. A symbol of several cells is in its first and its last one, so both neighbours
-//!    of a symbol are one load away, and a merge writes two cells and moves nothing.
-//! 2. Each pair has a list of the places where it was when it was found. Nothing removes a place when a merge takes one
-//!    of its symbols away; a place is checked when it is used.
-//! 3. A queue holds the pairs by a priority that may be too high, never too low. The first pair is counted again by its
-//!    places. If it is still the first, it is merged; otherwise it goes back. So a pair is only counted when it matters.
-//! 4. The neighbours of the places merged form the new pairs. They are sorted, which groups them without a hash table.
+//! 1. Words are one flat array of cells. A symbol of several cells is stored in the first and the last one, so both
+//!    neighbours of a symbol are one load away, and a merge writes two cells and moves nothing.
+//! 2. Each pair has a list of the places where it was found. A place is not removed when a merge takes one of its
+//!    symbols; it is checked when it is used.
+//! 3. A queue holds the pairs by a priority that may be too high but never too low. The first pair is recounted from
+//!    its places. If it is still first, it is merged; otherwise it goes back. So a pair is only counted when it
+//!    matters.
+//! 4. The neighbours of the merged places form the new pairs. They are sorted, which groups them without a hash table.
 //!
-//! What differs between vocabularies is in [`Rules`]: which pairs may merge, priorities, ties, and whether equal texts
+//! [`Rules`] holds what differs between vocabularies: which pairs may merge, priorities, ties, and whether equal texts
 //! are one symbol.
 //!
 //! Source: Sennrich et al. 2016 (byte pair encoding); huggingface/tokenizers `bpe/trainer.rs` and sentencepiece
-//! `bpe_model_trainer.cc` for what the rules have to reproduce. Time: O(n log n) for n cells in all practice; a pair's
-//! places may be counted again once for each time it comes first. Space: 8 bytes per cell, at most 4 per place, and two
-//! places per merge of two cells.
+//! `bpe_model_trainer.cc` for what the rules reproduce. Time: O(n log n) for n cells in practice; a pair's places are
+//! recounted each time it comes first. Space: 8 bytes per cell, at most 4 per place, and two places per merge of two
+//! cells.
 
 use std::cmp::{Ordering, Reverse};
 use std::ops::ControlFlow;
@@ -26,12 +27,12 @@ use super::queue::Queue;
 use super::symbols::{Symbol, Symbols};
 use super::{Phase, Progress, TrainError};
 
-/// More places than this take long to sort; fewer are sorted faster without looking up.
+/// Above this many places, look-ups are faster than sorting.
 const MANY: usize = 1 << 18;
 
 /// How a kind of vocabulary merges.
 pub(super) trait Rules: Sync {
-    /// Whether a merge whose text is that of a symbol is that symbol. Otherwise such a pair stays apart.
+    /// Whether a merge whose text is that of a symbol becomes that symbol. Otherwise such a pair does not merge.
     const BY_TEXT: bool;
     /// Whether [`Rules::priority`] depends on how often each side occurs.
     const BY_PARTS: bool = false;
@@ -39,17 +40,17 @@ pub(super) trait Rules: Sync {
     /// Whether a pair may become a symbol.
     fn allows(&self, symbols: &Symbols, left: Symbol, right: Symbol) -> bool;
 
-    /// What a pair is chosen by, highest first; 0 for never. For the same sides it grows with the count.
+    /// The priority of a pair, highest first; 0 for never. For the same sides it grows with the count.
     fn priority(&self, count: u64, _sides: [u64; 2]) -> u64 {
         count
     }
 
-    /// Decides between pairs of the same priority, lowest first.
+    /// Breaks ties between pairs of the same priority, lowest first.
     fn tie(&self, _symbols: &Symbols, left: Symbol, right: Symbol) -> u64 {
         u64::from(left) << 32 | u64::from(right)
     }
 
-    /// Decides between pairs of the same tie.
+    /// Breaks ties that remain.
     fn compare(&self, _symbols: &Symbols, one: (Symbol, Symbol), other: (Symbol, Symbol)) -> Ordering {
         one.cmp(&other)
     }
@@ -74,11 +75,11 @@ pub(super) struct Merge {
 struct Pair {
     left: Symbol,
     right: Symbol,
-    /// At least how often it occurs.
+    /// The minimum count of a pair.
     count: u64,
-    /// What `count` had reached when the pair was merged, if it was.
+    /// The `count` at which the pair was merged, if it was.
     merged: u64,
-    /// The priority of its entry in the queue; 0 if it has none.
+    /// The priority of its queue entry; 0 if it has none.
     priority: u64,
     /// The range of its places.
     start: usize,
@@ -93,7 +94,7 @@ struct Entry {
     pair: u32,
 }
 
-/// The words of a corpus, and all that is known of them.
+/// The words of a corpus, and everything known about them.
 pub(super) struct Merger<'a, R> {
     pub(super) rules: R,
     pub(super) symbols: Symbols,
@@ -104,9 +105,9 @@ pub(super) struct Merger<'a, R> {
     places: Vec<u32>,
     pairs: Vec<Pair>,
     queue: Queue<Entry>,
-    /// By symbol the pairs it is a side of, where the rules need them.
+    /// The pairs that each symbol is a side of, if the rules need them.
     touching: Vec<Vec<u32>>,
-    /// By symbol how often it occurs, where the rules need it.
+    /// How often each symbol occurs, if the rules need it.
     totals: Vec<u64>,
     least_count: u64,
     pub(super) merges: Vec<Merge>,
@@ -123,7 +124,7 @@ impl Default for Cells {
 }
 
 impl Cells {
-    /// Adds a word by its symbols. `None` stands for what no symbol takes part in: nothing merges across it.
+    /// Adds a word by its symbols. `None` stands for something without a symbol: nothing merges across it.
     pub(super) fn push(&mut self, word: impl Iterator<Item = Option<Symbol>>) -> Result<(), TrainError> {
         let (number, ticker) = (self.1, &mut self.2);
         self.0.extend(word.chain([None]).map(|symbol| {
@@ -137,7 +138,8 @@ impl Cells {
 }
 
 impl<'a, R: Rules> Merger<'a, R> {
-    /// Prepares words for merging; `weights` are their counts. Pairs that occur less than `least_count` times stay.
+    /// Prepares words for merging; `weights` are their counts. Pairs that occur less than `least_count` times are not
+    /// merged.
     pub(super) fn new(
         rules: R,
         symbols: Symbols,
@@ -194,7 +196,7 @@ impl<'a, R: Rules> Merger<'a, R> {
         Ok(())
     }
 
-    /// Adds a pair with its places, or further places of a pair that was merged into the same text before.
+    /// Adds a pair with its places, or adds places to a pair that was merged before.
     fn add(&mut self, counted: Counted) {
         let Counted { left, right, count, start, len } = counted;
         let index = self.pairs.len() as u32;
@@ -208,7 +210,7 @@ impl<'a, R: Rules> Merger<'a, R> {
         self.enqueue(index);
     }
 
-    /// Puts a pair into the queue by what its priority is now.
+    /// Puts a pair into the queue with its current priority.
     fn enqueue(&mut self, index: u32) {
         let Pair { left, right, count, .. } = self.pairs[index as usize];
         let sides = if R::BY_PARTS { [left, right].map(|side| self.totals[side as usize]) } else { [0; 2] };
@@ -241,7 +243,7 @@ impl<'a, R: Rules> Merger<'a, R> {
         }
     }
 
-    /// Drops the places where a pair is no more, and counts the others.
+    /// Drops the places where a pair no longer is, and counts the others.
     fn recount(&mut self, index: u32) -> u64 {
         let Pair { left, right, start, len, .. } = self.pairs[index as usize];
         let (cells, left_cells) = (&self.cells, self.symbols.cells(left));
@@ -260,13 +262,14 @@ impl<'a, R: Rules> Merger<'a, R> {
         count
     }
 
-    /// Merges a pair wherever it is.
+    /// Merges a pair everywhere.
     fn merge(&mut self, index: u32, found: &mut Vec<u64>) {
         let Pair { left, right, count, start, len, .. } = self.pairs[index as usize];
         let pair = &mut self.pairs[index as usize];
         (pair.merged, pair.len) = (count, 0);
         let existing = self.symbols.find_joined(left, right);
-        // Words that are spelled in tokens have the same text in different numbers of cells; a symbol has one number.
+        // In words spelled in tokens, equal texts may have different numbers of cells, but a symbol has only one
+        // number.
         let cells = self.symbols.cells(left) + self.symbols.cells(right);
         if existing.is_some_and(|existing| !R::BY_TEXT || self.symbols.cells(existing) != cells) {
             return;
@@ -283,7 +286,7 @@ impl<'a, R: Rules> Merger<'a, R> {
             self.totals.push(0);
         }
 
-        // Where both symbols are the same, a place may overlap the one before, which is merged.
+        // If both symbols are the same, a place may overlap the previous one, which has merged.
         let left_cells = self.symbols.cells(left);
         let (mut kept, mut weight, mut ticker) = (start, 0, Ticker::default());
         for from in start..start + len {
@@ -306,7 +309,7 @@ impl<'a, R: Rules> Merger<'a, R> {
             self.totals[right as usize] -= weight;
         }
 
-        // The pairs with the symbol before, then those with the symbol after, which include twice the new one.
+        // The pairs with the symbol before, then those with the symbol after, including the new symbol twice in a row.
         for is_right in [false, true] {
             found.clear();
             for &at in &self.places[start..kept] {
@@ -369,7 +372,7 @@ impl<'a, R: Rules> Merger<'a, R> {
         shorter.iter().copied().find(|&index| is_pair(&self.pairs[index as usize]))
     }
 
-    /// Puts the pairs of a symbol into the queue again: how often it occurs has changed.
+    /// Puts the pairs of a symbol into the queue again, because its count has changed.
     fn enqueue_touching(&mut self, side: Symbol) {
         let mut ticker = Ticker::default();
         for at in 0..self.touching[side as usize].len() {

@@ -1,7 +1,7 @@
-//! The pairs of neighbouring symbols before any merge: how often each occurs, and where.
+//! Finds all pairs of neighbouring symbols before the first merge: how often each occurs, and where.
 //!
-//! Each thread counts the pairs of some of the words in a table of its own. Then every pair gets a range of one array
-//! for its places, and the places are dealt out in order. O(cells), with one look-up of a pair for each.
+//! Each thread counts the pairs of some words in its own table. Then every pair gets a range of one array for its
+//! places, which is filled in order. O(cells), with one look-up of a pair for each.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -12,7 +12,7 @@ use ggtok_core::internals::{Seed, with_helpers};
 
 use super::symbols::Symbol;
 
-/// A symbol with the word it belongs to. A symbol of several cells is in its first and its last one.
+/// A symbol with the word it belongs to. A symbol of several cells is in the first and the last one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cell {
     /// The symbol, or [`BREAK`], or [`INSIDE`].
@@ -21,9 +21,9 @@ pub(super) struct Cell {
     pub(super) word: u32,
 }
 
-/// The symbol of a cell between two words. There is one before the first word and one after the last.
+/// Marks a cell between two words. There is one before the first word and one after the last.
 pub(super) const BREAK: Symbol = u32::MAX;
-/// The symbol of a cell inside a symbol where another one started before.
+/// Marks a cell inside a merged symbol.
 pub(super) const INSIDE: Symbol = u32::MAX - 1;
 
 /// A pair with its count and the range of its places.
@@ -37,7 +37,7 @@ pub(super) struct Counted {
     pub(super) len: usize,
 }
 
-/// Hashes a pair of symbols that is one number.
+/// Hashes a pair of symbols packed into one number.
 #[derive(Default)]
 struct PairHasher(u64);
 
@@ -55,7 +55,7 @@ impl Hasher for PairHasher {
     }
 }
 
-/// Pairs of a stretch of cells: count and number of places by pair.
+/// The pairs of a stretch of cells, each with its count and number of places.
 type Table = HashMap<u64, (u64, usize), BuildHasherDefault<PairHasher>>;
 
 fn key(left: Symbol, right: Symbol) -> u64 {
@@ -116,7 +116,7 @@ pub(super) fn count_pairs(
     }
     interrupt::sort_unstable_by(&mut pairs, |a, b| (a.left, a.right).cmp(&(b.left, b.right)));
     let mut end = 0;
-    // From now on the table has where the next place of a pair goes.
+    // From here on, the table holds the position for a pair's next place.
     all.values_mut().for_each(|entry| entry.1 = usize::MAX);
     for pair in &mut pairs {
         ticker.tick();

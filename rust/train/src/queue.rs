@@ -2,7 +2,7 @@
 //!
 //! O(log n) to push and to pop; a push compares twice on average.
 
-/// Entries, the first of which comes before all others.
+/// Entries; the first one comes before all others.
 #[derive(Debug)]
 pub(super) struct Queue<T>(Vec<T>);
 
@@ -32,7 +32,8 @@ impl<T: Copy> Queue<T> {
     pub(super) fn pop(&mut self, before: impl Fn(&T, &T) -> bool) -> Option<T> {
         let last = self.0.pop()?;
         let Some(&first) = self.0.first() else { return Some(last) };
-        // Down to a leaf along the better children, then up again to where the last entry belongs: it mostly is a leaf.
+        // Down to a leaf along the better children, then up to where the last entry belongs, which is usually near a
+        // leaf.
         let mut at = 0;
         while 2 * at + 1 < self.0.len() {
             let mut child = 2 * at + 1;

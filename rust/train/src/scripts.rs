@@ -1,4 +1,4 @@
-//! Which script a character counts as when pieces keep to one.
+//! The script of a character, for pieces that must not mix scripts.
 //!
 //! Source: sentencepiece's `IsValidSentencePiece` and `unicode_script::GetScript` (trainer_interface.cc,
 //! unicode_script.cc).
@@ -6,7 +6,7 @@
 pub(super) use unicode_script::Script;
 use unicode_script::UnicodeScript;
 
-/// The script of a character; `None` for marks, which have that of the character before them.
+/// The script of a character; `None` for marks, which take that of the character before them.
 ///
 /// Japanese writes Han and the two Kana, with their long vowel mark, in one word, so they count as one.
 pub(super) fn script(character: char) -> Option<Script> {

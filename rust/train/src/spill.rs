@@ -1,7 +1,7 @@
-//! Sorted runs of counted words in a file, and the merge of all of them.
+//! Sorted runs of counted words in a temporary file, and their merge.
 //!
-//! A run is a table of words, ordered by their bytes; each is its length and count as LEB128 numbers and its bytes. Runs
-//! follow each other in the file. Reading them together takes 64 KiB of memory for each.
+//! A run is a table of words ordered by their bytes; each is stored as its length and count in LEB128, and its bytes.
+//! Runs follow each other in the file. Merging takes a buffer of 64 KiB per run.
 //!
 //! O(n log n) for n bytes of words, O(n log r) to merge r runs.
 
@@ -13,12 +13,12 @@ use ggtok_core::internals::interrupt;
 
 use super::table::WordTable;
 
-/// Where words go that do not fit into memory: a temporary file.
+/// The temporary file for words that do not fit into memory.
 pub trait Spill: Read + Write + Seek + Send {}
 
 impl<T: Read + Write + Seek + Send> Spill for T {}
 
-/// Bytes of a run that are read at once, or written.
+/// How many bytes of a run are read or written at a time.
 const BUFFER: usize = 1 << 16;
 
 /// The runs of a file.
@@ -60,7 +60,7 @@ impl<'a> Runs<'a> {
         Ok(())
     }
 
-    /// Calls `found` with every word and its count over all runs, ordered by their bytes.
+    /// Calls `found` with every word and its total count, ordered by their bytes.
     pub(super) fn merge(&mut self, mut found: impl FnMut(&[u8], u64)) -> io::Result<()> {
         let starts = [0].into_iter().chain(self.ends.iter().copied());
         let ranges = starts.zip(self.ends.iter().copied());
@@ -86,13 +86,13 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// A run that is being read.
+/// A run being read.
 struct Run {
-    /// What is not read yet.
+    /// The part not yet read.
     at: u64,
     end: u64,
     buffer: Vec<u8>,
-    /// How much of the buffer was returned.
+    /// How much of the buffer has been consumed.
     used: usize,
 }
 
@@ -110,7 +110,7 @@ impl Run {
         Ok(Some((word, count)))
     }
 
-    /// Reads a number of seven bits per byte, lowest first.
+    /// Reads a LEB128 number.
     fn number(&mut self, file: &mut dyn Spill) -> io::Result<u64> {
         let (mut number, mut shift) = (0, 0);
         loop {

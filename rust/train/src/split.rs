@@ -1,4 +1,4 @@
-//! How a text becomes words for each kind of vocabulary, as its encoder will see them.
+//! Splits a text into words for each kind of vocabulary, as its encoder will see them.
 //!
 //! | kind | words |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | SPM | spaces are `▁`, and a word starts at each, or at each run of them |
 //! | WordPiece | words of BERT's normalization, with `▁` in front |
 //!
-//! No word reaches into a special token that is written in the text: the encoder cuts texts there first.
+//! No word overlaps a special token written in the text, because the encoder cuts texts there first.
 //!
 //! Source: llama.cpp as in `pretokenizer` and `normalizer`; sentencepiece `src/normalizer.cc` (`Normalize`) and
 //! `src/model_interface.cc` (`SplitIntoWords`). O(length of the text).
@@ -19,29 +19,29 @@ use ggtok_core::unicode::utf8;
 
 use super::TrainError;
 
-/// Changes a text before its spaces are escaped: writes to an empty buffer what it becomes.
+/// Normalizes a text before its spaces are escaped; the result goes to an empty buffer.
 pub type Normalize = dyn Fn(&str, &mut Vec<u8>) + Send + Sync;
 
 /// How SPM treats spaces.
 pub(super) struct Spaces {
     pub(super) normalize: Option<Box<Normalize>>,
-    /// A space is put before each text.
+    /// A space goes before each text.
     pub(super) add_prefix: bool,
-    /// Spaces at both ends go, and of several in a row one stays.
+    /// Spaces at both ends are removed, and a run of spaces becomes one.
     pub(super) remove_extra: bool,
     /// Words start at spaces. Otherwise a text is one word.
     pub(super) split: bool,
-    /// A run of spaces belongs to one word.
+    /// A run of spaces belongs to a single word.
     pub(super) keep_runs: bool,
 }
 
-/// The way from a text to words.
+/// Splits texts into words.
 pub(super) struct Split {
     kind: Kind,
     special: Cuts,
 }
 
-/// What differs between vocabularies.
+/// How each kind of vocabulary splits.
 pub(super) enum Kind {
     Pieces(Splitter),
     Spaces(Spaces),
@@ -57,12 +57,12 @@ pub(super) struct SplitScratch {
 }
 
 impl Split {
-    /// No word contains any of the texts in `special`.
+    /// Words do not contain any of the texts in `special`.
     pub(super) fn new(kind: Kind, special: &[&[u8]]) -> Result<Self, TrainError> {
         Ok(Self { kind, special: Cuts::new(special)? })
     }
 
-    /// Whether the lines of a file are texts of their own.
+    /// Whether each line of a file is a separate text.
     pub(super) fn is_by_line(&self) -> bool {
         matches!(self.kind, Kind::Spaces(_))
     }
@@ -132,7 +132,7 @@ impl Spaces {
     }
 }
 
-/// Only U+0020, which is all that `▁` stands for.
+/// Only U+0020, because `▁` stands for nothing else.
 trait TrimSpaces {
     fn trim_ascii_spaces(&self) -> &[u8];
 }
@@ -145,7 +145,7 @@ impl TrimSpaces for Vec<u8> {
     }
 }
 
-/// Calls `word` with each normalized word. A `▁` of the text ends words: in a vocabulary it starts them.
+/// Calls `word` with each normalized word. A `▁` in the text ends a word, because in a vocabulary it starts one.
 fn wordpiece_words(normalizer: &WordPieceNormalizer, text: &[u8], buffer: &mut Vec<u8>, word: &mut impl FnMut(&[u8])) {
     let mut finish = |buffer: &mut Vec<u8>| {
         if buffer.len() > ESCAPED_SPACE.len() {
@@ -175,10 +175,10 @@ fn wordpiece_words(normalizer: &WordPieceNormalizer, text: &[u8], buffer: &mut V
     finish(buffer);
 }
 
-/// The texts at which others are cut: the leftmost one first, of those the longest.
+/// The texts at which others are cut: the leftmost match, and the longest one there.
 struct Cuts {
     texts: DoubleArray,
-    /// Whether one of them starts with a byte.
+    /// Whether one of them starts with each byte.
     first: [bool; 256],
 }
 
@@ -191,7 +191,7 @@ impl Cuts {
         Ok(Self { texts, first })
     }
 
-    /// Calls `part` with what is between the texts.
+    /// Calls `part` with the stretches between the texts.
     fn each_part(&self, text: &[u8], mut part: impl FnMut(&[u8])) {
         let (mut start, mut at, mut ticker) = (0, 0, Ticker::default());
         if !self.texts.is_empty() {

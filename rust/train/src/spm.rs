@@ -1,17 +1,15 @@
-//! SPM training: characters are symbols, and the most frequent pair becomes a piece; pieces keep to rules of spaces,
+//! SPM training: characters are symbols, and the most frequent pair becomes a piece; pieces follow rules about spaces,
 //! digits and scripts.
 //!
-//! The vocabulary is, in this order: special tokens, the 256 byte tokens, pieces as they are merged, characters by how
-//! often they occur. Scores count down from 0 over pieces and characters. Of equally frequent pairs the one with fewer
-//! characters is merged first, then the one whose text comes first. A pair whose text is a piece already stays as it
-//! is.
+//! The vocabulary is, in this order: special tokens, the 256 byte tokens, pieces as they are merged, characters by
+//! frequency. Scores count down from 0 over pieces and characters. Of equally frequent pairs the one with fewer
+//! characters merges first, then the one whose text comes first. A pair whose text is already a piece does not merge.
 //!
 //! Source: sentencepiece 0.2.3 `src/bpe_model_trainer.cc` (`Trainer::Train`) and `src/trainer_interface.cc`
 //! (`IsValidSentencePiece`, `LoadSentences`, `InitMetaPieces`). For time see [`merges`].
 //!
-//! Differences: (1) No pair that occurs nowhere any more becomes a piece; there some do at the end of a small corpus.
-//! (2) Long lines, and lines with U+2585, are not skipped. (3) Scripts are those of Unicode as `unicode-script` has
-//! them.
+//! Differences: (1) A pair that no longer occurs never becomes a piece; in sentencepiece some do at the end of a small
+//! corpus. (2) Long lines, and lines with U+2585, are not skipped. (3) Scripts are Unicode's, as in `unicode-script`.
 //!
 //! [`merges`]: super::merges
 
@@ -30,39 +28,39 @@ use super::{BYTE, NORMAL, Progress, SpecialToken, TrainError, Trained, check_spe
 
 /// Marks spaces.
 const SPACE: char = '▁';
-/// The boundary of words that sentencepiece uses inside itself, which no piece contains.
+/// sentencepiece's internal word boundary, which no piece contains.
 const BOUNDARY: char = '\u{1F}';
 
-/// How to train SPM. What is not said here is as in sentencepiece's option of that name.
+/// How to train SPM. Each field works like sentencepiece's option of that name, unless noted.
 #[derive(Debug, Clone)]
 pub struct SpmSettings {
-    /// How many tokens, all included.
+    /// The total number of tokens.
     pub vocab_size: usize,
     /// Special tokens; they get the first ids.
     pub special_tokens: Vec<SpecialToken>,
-    /// Whether there are 256 tokens for bytes, which spell what no piece covers.
+    /// Whether there are 256 byte tokens, which spell what no piece covers.
     pub byte_fallback: bool,
-    /// The share of all characters of the corpus that become tokens, most frequent first: above 0 and at most 1.
+    /// The share of the corpus's characters to cover with tokens, most frequent first: above 0 and at most 1.
     pub character_coverage: f32,
     /// The length of the longest piece in characters.
     pub max_piece_length: usize,
-    /// No piece has a space except at its start.
+    /// Pieces have spaces only at their start.
     pub split_by_whitespace: bool,
-    /// No piece has characters of two scripts; Kana counts as Han.
+    /// Pieces do not mix scripts; Kana counts as Han.
     pub split_by_unicode_script: bool,
     /// Digits count as a script.
     pub split_by_number: bool,
-    /// Each digit is a piece by itself.
+    /// Each digit is its own piece.
     pub split_digits: bool,
     /// Pieces may be runs of spaces.
     pub allow_whitespace_only_pieces: bool,
-    /// Whether a space is put before each text.
+    /// Whether a space goes before each text.
     pub add_dummy_prefix: bool,
-    /// Whether spaces at both ends go, and of several in a row one stays.
+    /// Whether spaces at both ends are removed, and runs of spaces become one.
     pub remove_extra_whitespaces: bool,
     /// How often a pair must occur to be merged.
     pub min_frequency: u64,
-    /// How many threads count.
+    /// The number of threads for counting.
     pub threads: usize,
 }
 
@@ -94,16 +92,16 @@ pub struct SpmTrainer {
     settings: SpmSettings,
 }
 
-/// What the rules of pieces have to know about a symbol.
+/// What the rules about pieces need to know about a symbol.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     /// In characters.
     len: usize,
-    /// The script of its first character that has one of its own.
+    /// The script of its first character that has one.
     first: Option<Script>,
-    /// The script that its last characters have, or are taken to have.
+    /// The script of its last characters, known or inherited.
     last: Option<Script>,
-    /// It has no script, so that the one before it holds on.
+    /// It has no script and inherits the previous one.
     is_neutral: bool,
     starts_with_space: bool,
     ends_with_space: bool,
@@ -114,7 +112,7 @@ struct Shape {
 /// Which pairs may become pieces, and in which order.
 struct Pieces<'a> {
     settings: &'a SpmSettings,
-    /// By symbol.
+    /// Indexed by symbol.
     shapes: Vec<Shape>,
 }
 
@@ -128,7 +126,7 @@ impl Pieces<'_> {
             len: 1,
             first: own,
             last: own,
-            // A digit without a script ends the one before it.
+            // A digit without a script ends the previous one.
             is_neutral: is_space || script.is_none(),
             starts_with_space: is_space,
             ends_with_space: is_space,
@@ -158,7 +156,7 @@ impl Rules for Pieces<'_> {
         let [left, right] = [left, right].map(|side| self.shapes[side as usize]);
         let settings = self.settings;
         let is_run = settings.allow_whitespace_only_pieces && left.is_space && right.is_space;
-        // Where words are not split at spaces, only the last character must be none; otherwise all after the first.
+        // If words are not split at spaces, only the last character must not be one; otherwise all after the first.
         let bad_space = match settings.split_by_whitespace {
             true => right.starts_with_space || left.is_space && left.len > 1,
             false => right.ends_with_space,
@@ -254,7 +252,7 @@ impl SpmTrainer {
     /// - [`TrainError::VocabTooLarge`]: the words have too few pairs that occur often enough.
     /// - [`TrainError::DuplicateToken`]: a special token is a piece too.
     /// - [`TrainError::TooLarge`]: the words have more than 2³² characters.
-    /// - [`TrainError::Stopped`]: `progress` said so.
+    /// - [`TrainError::Stopped`]: `progress` returned [`ControlFlow::Break`].
     pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained, TrainError> {
         let characters = covered(words, self.settings.character_coverage)?;
         self.check_size(characters.len())?;
@@ -287,12 +285,12 @@ impl SpmTrainer {
     }
 }
 
-/// Words are cut from texts at whole characters.
+/// Words are always whole characters.
 pub(super) fn text(word: &[u8]) -> &str {
     std::str::from_utf8(word).unwrap_or_default()
 }
 
-/// The most frequent characters that make up this share of all, most frequent first.
+/// The most frequent characters that make up this share of all, in descending order.
 pub(super) fn covered(words: &Words, coverage: f32) -> Result<Vec<char>, TrainError> {
     let (mut counts, mut ticker): (HashMap<char, u64>, _) = (HashMap::new(), Ticker::default());
     for (word, count) in words.iter() {

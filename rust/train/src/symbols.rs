@@ -1,18 +1,18 @@
-//! The symbols of a training run: their texts end to end in one array, and how many cells of the words each covers.
+//! The symbols of a training run: their concatenated texts, and how many cells of the words each covers.
 
 use std::collections::HashMap;
 
-/// A symbol's number: characters or bytes first, in the order that decides ties, then merges as they are made.
+/// A symbol's number: characters or bytes first, in the order that breaks ties, then merges as they are made.
 pub(super) type Symbol = u32;
 
 /// All symbols so far.
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
-    /// The texts, end to end.
+    /// The texts, concatenated.
     bytes: Vec<u8>,
     /// Where each text ends in `bytes`.
     ends: Vec<usize>,
-    /// How many cells each covers: a merge covers those of both its sides.
+    /// How many cells each covers. A merge covers those of both sides.
     cells: Vec<u32>,
     /// The first symbol with each text.
     by_text: HashMap<Box<[u8]>, Symbol>,
@@ -35,7 +35,7 @@ impl Symbols {
         self.push(cells as u32)
     }
 
-    /// Lets all symbols cover one cell, for words that are spelled in them.
+    /// Makes every symbol cover one cell, for words spelled in symbols.
     pub(super) fn flatten(&mut self) {
         self.cells.fill(1);
     }
@@ -49,7 +49,7 @@ impl Symbols {
         symbol
     }
 
-    /// How many there are.
+    /// The number of symbols.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -66,7 +66,7 @@ impl Symbols {
         &self.bytes[self.range(symbol)]
     }
 
-    /// The bytes of both texts, one after the other.
+    /// The bytes of both texts, joined.
     pub(super) fn joined_bytes(&self, (left, right): (Symbol, Symbol)) -> impl Iterator<Item = u8> + '_ {
         self.text(left).iter().chain(self.text(right)).copied()
     }
@@ -76,7 +76,7 @@ impl Symbols {
         self.by_text.get(text).copied()
     }
 
-    /// The symbol whose text is that of both, one after the other.
+    /// The symbol whose text is the two texts joined.
     pub(super) fn find_joined(&self, left: Symbol, right: Symbol) -> Option<Symbol> {
         self.find(&[self.text(left), self.text(right)].concat())
     }

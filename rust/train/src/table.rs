@@ -1,6 +1,6 @@
-//! A hash table from words to counts: the words end to end in one array, and an open-addressing index into it.
+//! A hash table from words to counts: the concatenated words, and an open-addressing index into them.
 //!
-//! A word costs its bytes and 20 more, and no allocation of its own. O(length) to count one.
+//! A word costs its bytes and 20 more, without a separate allocation. O(length) to count one.
 
 use ggtok_core::internals::Seed;
 use ggtok_core::internals::interrupt::{self, Ticker};
@@ -18,13 +18,13 @@ struct Entry {
 pub(super) struct WordTable {
     bytes: Vec<u8>,
     entries: Vec<Entry>,
-    /// The upper half of a word's hash, and its index + 1; 0 for an empty slot. A power of two of them.
+    /// The upper half of a word's hash, and its index + 1; 0 for an empty slot. The number of slots is a power of two.
     slots: Vec<(u32, u32)>,
     seed: Seed,
 }
 
 impl WordTable {
-    /// How many words there are.
+    /// The number of words.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -36,12 +36,12 @@ impl WordTable {
             + self.slots.capacity() * size_of::<(u32, u32)>()
     }
 
-    /// What a word takes in bytes, without the index.
+    /// The size of a word in bytes, without the index.
     pub(super) fn bytes_of(word: &[u8]) -> u64 {
         (word.len() + size_of::<Entry>()) as u64
     }
 
-    /// Counts a word `count` times more.
+    /// Counts a word `count` more times.
     #[inline]
     pub(super) fn add(&mut self, word: &[u8], count: u64) {
         if self.entries.len() * 2 >= self.slots.len() {
@@ -66,7 +66,7 @@ impl WordTable {
         }
     }
 
-    /// Adds a word that is new; from then on [`WordTable::add`] must not be called.
+    /// Adds a new word. After that, [`WordTable::add`] must not be called.
     pub(super) fn push(&mut self, word: &[u8], count: u64) {
         self.entries.push(Entry { start: self.bytes.len(), count });
         self.bytes.extend_from_slice(word);
@@ -84,7 +84,7 @@ impl WordTable {
         self.entries[index].count
     }
 
-    /// All words with their counts, in the order in which they were first counted.
+    /// All words with their counts, in the order of their first occurrence.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&[u8], u64)> {
         (0..self.len()).map(|index| (self.word(index), self.count(index)))
     }

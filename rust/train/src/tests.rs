@@ -1,4 +1,5 @@
-//! The loop of merges against a naive one, for every kind of rules, and the notes' small corpora step by step.
+//! Compares the merging loop with a naive one for every kind of rules, and follows the small corpora of published notes
+//! step by step.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Cursor;
@@ -41,15 +42,15 @@ fn strings(texts: &[Vec<u8>]) -> Vec<String> {
     texts.iter().map(|text| String::from_utf8(text.clone()).unwrap()).collect()
 }
 
-/// What a naive trainer knows: how often each symbol occurs, and the number of each, letters first.
+/// The state of a naive trainer: how often each symbol occurs, and its number, letters first.
 #[derive(Default)]
 struct Seen {
     totals: HashMap<String, u64>,
     numbers: HashMap<String, usize>,
 }
 
-/// Merges by counting all pairs again each time, until there are `num_symbols`. `key` is lowest for the pair to merge
-/// and `None` for one that must not. Returns the sides and the count of each merge.
+/// Merges by recounting all pairs each time, until there are `num_symbols`. `key` is lowest for the pair to merge, and
+/// `None` for one that must not merge. Returns the sides and the count of each merge.
 fn naive<K: Ord>(
     words: &[(Vec<String>, u64)],
     alphabet: &[String],
@@ -69,7 +70,7 @@ fn naive<K: Ord>(
                 *pairs.entry((&two[0], &two[1])).or_insert(0) += count;
             }
         }
-        // A pair that was merged before is merged again at once.
+        // A pair that has merged before merges again at once.
         let is_new = |left: &String, right: &String| !merges.iter().any(|(l, r, _)| (l, r) == (left, right));
         let keyed = pairs.iter().filter_map(|(&(left, right), &count)| {
             key((left, right), count, &seen).map(|key| ((is_new(left, right), key), left, right, count))
@@ -131,7 +132,7 @@ proptest! {
         let merges = naive(&words, &["a", "b", "c", "Ġ"].map(String::from), wanted, |pair, count, seen| {
             by_numbers(pair, count, count, seen)
         });
-        // Of equal lines the last one counts.
+        // Of equal lines the last one wins.
         let mut lines: Vec<String> = merges.iter().map(|(left, right, _)| format!("{left} {right}")).collect();
         let mut seen = HashSet::new();
         lines.reverse();
@@ -202,7 +203,7 @@ proptest! {
     #[test]
     fn threads_and_memory_change_nothing(
         texts in prop::collection::vec("[a-e ]{0,40}", 1..12),
-        // Less than the smallest table takes, and enough for all words.
+        // Less than the smallest table takes, then enough for all words.
         memory in 6000..8000_usize,
     ) {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -231,7 +232,7 @@ proptest! {
             loop {
                 to = text.len().min(to + len);
                 let is_last = to == text.len();
-                // Blocks smaller than a line are cut inside it.
+                // Blocks smaller than a line split it.
                 let last_line = text[from..to].rfind('\n').is_some() || is_last;
                 if last_line {
                     from += counter.push_file(&text[from..to], is_last, &mut go_on).unwrap();
@@ -257,7 +258,7 @@ fn hello_world_merges_step_by_step() {
     let words = sorted(count(trainer.counter().unwrap(), &corpus).unwrap());
     assert_eq!(words, [(" World".to_owned(), 1), ("!".to_owned(), 1), ("Hello".to_owned(), 1)]);
 
-    // Every pair occurs once, so the numbers of the symbols decide, left ones first: H, W, d, e, l, o, r, Ġ, He, ...
+    // Every pair occurs once, so the numbers of the symbols decide, left one first: H, W, d, e, l, o, r, Ġ, He, ...
     let settings = |num_merges: usize, min_frequency| BpeSettings {
         vocab_size: 256 + num_merges,
         pre: "gpt-2".into(),
@@ -276,7 +277,7 @@ fn hello_world_merges_step_by_step() {
     assert!(matches!(error, TrainError::VocabTooLarge { size: 257, most: 256 }), "{error}");
 }
 
-/// The note on SentencePiece: two sentences, the counts of their pairs, and the pieces that come of them.
+/// The note on SentencePiece: two sentences, the counts of their pairs, and the resulting pieces.
 #[test]
 fn the_quick_brown_fox_merges_step_by_step() {
     let corpus = ["The quick brown fox jumps over the lazy dog.", "A quick brown dog jumps over the lazy fox."];

@@ -1,11 +1,11 @@
-//! Training of a Unigram vocabulary: many pieces at first, of which the least useful are dropped round by round.
+//! Unigram training: starts with many pieces and drops the least useful ones round by round.
 //!
 //! 1. Words are cut into [`segments`] that no piece can span.
 //! 2. The [`seeds`] are all characters and the most promising stretches of text.
 //! 3. Expectation maximization ([`em`]) fits the probability of each piece to the corpus, twice.
-//! 4. A quarter of the pieces is dropped: those without which the corpus loses the least likelihood.
-//! 5. Steps 3 and 4 repeat until a tenth more pieces are left than asked for.
-//! 6. Characters that went missing come back with a low score, and the pieces of the highest scores remain.
+//! 4. A quarter of the pieces is dropped: those whose loss costs the corpus the least likelihood.
+//! 5. Steps 3 and 4 repeat until there are a tenth more pieces than requested.
+//! 6. Characters that were dropped come back with a low score, and the pieces with the highest scores remain.
 //!
 //! Source: Kudo, "Subword Regularization" (2018); sentencepiece's unigram_model_trainer.cc (0.2.3).
 //!
@@ -13,11 +13,11 @@
 //! 1. Those of [`segments`] and [`seeds`].
 //! 2. Sums are exact or in double precision and do not depend on the number of threads; sentencepiece adds floats in
 //!    the order of its threads.
-//! 3. A character whose piece went out of use stays one unknown character in an alternative; a piece that has no other
+//! 3. In an alternative, a character whose piece was dropped is one unknown character; a piece without any other
 //!    alternative is kept.
 //!
-//! Complexity: each round takes O(n L) time for n characters of different segments and pieces of at most L characters,
-//! and rounds have geometrically fewer pieces. Space: the segments, about 40 bytes per seed, and 8 bytes per seed and
+//! Complexity: each round takes O(n L) time for n characters of distinct segments and pieces of at most L characters,
+//! and the number of pieces falls geometrically. Space: the segments, about 40 bytes per seed, and 8 bytes per seed and
 //! thread.
 
 mod em;
@@ -39,21 +39,21 @@ use lattice::Lattice;
 use pieces::Pieces;
 use segments::Segments;
 
-/// How many more pieces than asked for are left to choose the last ones from.
+/// How many more pieces than requested are left for the final choice.
 const SURPLUS: f64 = 1.1;
-/// The most seeds: a trie numbers no more.
+/// The maximum number of seeds, as many as a trie can number.
 const MOST_SEEDS: usize = 100_000_000;
-/// How much higher each character that went missing scores than the one before.
+/// How much higher each restored character scores than the one before.
 const MISSING_STEP: f64 = 0.0001;
 
 /// How to train Unigram.
 #[derive(Debug, Clone)]
 pub struct UnigramSettings {
-    /// What SPM has too. No frequency is asked of a pair here, because there are no pairs.
+    /// The settings shared with SPM. The minimum frequency of a pair does not apply, because there are no pairs.
     pub spm: SpmSettings,
     /// How many pieces to start with, not counting single characters.
     pub seed_size: usize,
-    /// What share of the pieces a round leaves: at least a half, and less than 1.
+    /// The share of pieces that a round keeps: at least a half, and less than 1.
     pub shrinking_factor: f64,
     /// How often the scores are fitted in a round.
     pub num_sub_iterations: usize,
@@ -94,7 +94,7 @@ impl Default for UnigramSettings {
 #[derive(Debug)]
 pub struct UnigramTrainer {
     settings: UnigramSettings,
-    /// For what both kinds have in common: special tokens, words, the alphabet.
+    /// Does what both kinds have in common: special tokens, words, the alphabet.
     spm: SpmTrainer,
 }
 
@@ -133,7 +133,7 @@ impl UnigramTrainer {
     /// - [`TrainError::VocabTooLarge`]: the corpus has too few pieces.
     /// - [`TrainError::DuplicateToken`]: a special token is a piece too.
     /// - [`TrainError::TooLarge`]: the different words have 2³² bytes or more.
-    /// - [`TrainError::Stopped`]: `progress` said so.
+    /// - [`TrainError::Stopped`]: `progress` returned [`ControlFlow::Break`].
     pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained, TrainError> {
         let UnigramSettings { spm, shrinking_factor, num_sub_iterations, .. } = &self.settings;
         let alphabet = covered(words, spm.character_coverage)?;
@@ -159,7 +159,7 @@ impl UnigramTrainer {
             let len = goal.max((shrinking_factor * before as f64) as usize);
             let keeps = em::prune(&segments, &pieces, len, spm.threads);
             pieces = pieces.retain(&keeps)?;
-            // No more can be dropped where every piece left is the only way to write its text.
+            // No more can be dropped if every remaining piece is the only way to write its text.
             if pieces.len() <= goal || pieces.len() == before {
                 break;
             }
@@ -172,13 +172,13 @@ impl UnigramTrainer {
     }
 }
 
-/// The pieces of the highest scores, and all characters that must be there.
+/// The pieces with the highest scores, and all required characters.
 fn finish(pieces: &Pieces<'_>, alphabet: &[char], wanted: usize) -> Vec<(Vec<u8>, f64)> {
     let mut lattice = Lattice::default();
     let mut scores: HashMap<&[u8], f64> = HashMap::new();
     for piece in 0..pieces.len() as u32 {
         interrupt::check();
-        // A piece is of no use if its text has a better segmentation.
+        // A piece is useless if its text has a better segmentation.
         if pieces.lead(piece, &mut lattice).is_none_or(|lead| lead >= 0.0) {
             scores.insert(pieces.text(piece), pieces.score(piece));
         }
@@ -201,7 +201,7 @@ fn finish(pieces: &Pieces<'_>, alphabet: &[char], wanted: usize) -> Vec<(Vec<u8>
     learned
 }
 
-/// Calls `step` for every number below `len`, on several threads, each with a state of its own. Returns the states.
+/// Calls `step` for every number below `len`, on several threads, each with its own state. Returns the states.
 fn work<S: Send>(
     threads: usize,
     len: usize,

@@ -1,17 +1,17 @@
-//! WordPiece training: letters are symbols, and a letter that starts a word is a different symbol from the same
-//! letter inside one; pairs become symbols by likelihood or by frequency.
+//! WordPiece training: letters are symbols, with different symbols for a letter at the start of a word and inside one,
+//! and pairs become symbols by likelihood or by frequency.
 //!
-//! By likelihood the pair is merged whose merge makes the words most likely if symbols are drawn independently: the one
-//! with the highest count(ab) / (count(a) · count(b)). That prefers rare letters that are always together, so it needs
-//! a minimal frequency. By frequency it is the most frequent pair, as huggingface/tokenizers does. Ties go to the pair
-//! with the smaller left symbol, then the smaller right one; letters are numbered at the start of words first, then
-//! inside them, in the order of their code points.
+//! Likelihood picks the pair whose merge makes the words most likely if symbols are drawn independently: the one with
+//! the highest count(ab) / (count(a) · count(b)). That favours rare letters that are always together, so it needs a
+//! minimum frequency. Frequency picks the most frequent pair, as huggingface/tokenizers does. Ties go to the pair with
+//! the smaller left symbol, then the smaller right one. Letters at the start of words have lower numbers than letters
+//! inside them, each in the order of code points.
 //!
-//! Tokens are spelled as llama.cpp has them: `▁` starts words, other tokens have no `##`. Letters that occur only inside
+//! Tokens are spelled as in llama.cpp: `▁` starts words, and other tokens have no `##`. Letters that occur only inside
 //! words, and words of one character such as punctuation, are tokens in the form in which they occur.
 //!
 //! Source: Schuster & Nakajima 2012 (likelihood); huggingface/tokenizers `src/models/wordpiece/trainer.rs` (frequency).
-//! For time see [`merges`]; by likelihood each merge also visits all pairs of its two symbols.
+//! For time see [`merges`]; with likelihood, each merge also visits all pairs of its two symbols.
 //!
 //! [`merges`]: super::merges
 
@@ -35,26 +35,26 @@ pub struct WordPieceSettings {
     pub vocab_size: usize,
     /// Special tokens; they get the first ids.
     pub special_tokens: Vec<SpecialToken>,
-    /// By what pairs are chosen.
+    /// How pairs are chosen.
     pub by: Likelihood,
     /// How often a pair must occur to be merged.
     pub min_frequency: u64,
     /// The length of the longest token in characters, without `▁`.
     pub max_token_length: usize,
-    /// Whether letters become lowercase, as the encoder will do it.
+    /// Whether letters become lowercase, as in the encoder.
     pub lowercase: bool,
     /// Whether accents are dropped.
     pub strip_accents: bool,
-    /// How many threads count.
+    /// The number of threads for counting.
     pub threads: usize,
 }
 
-/// What pairs of a WordPiece vocabulary are chosen by.
+/// How pairs of a WordPiece vocabulary are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Likelihood {
-    /// How often the pair occurs.
+    /// By how often the pair occurs.
     Frequency,
-    /// That, divided by how often each of its symbols does.
+    /// By that, divided by how often each of its symbols occurs.
     Gain,
 }
 
@@ -80,7 +80,7 @@ pub struct WordPieceTrainer {
     settings: WordPieceSettings,
 }
 
-/// Pairs by frequency, or by gain where `BY_GAIN`.
+/// Pairs by frequency, or by gain if `BY_GAIN`.
 struct Pairs<const BY_GAIN: bool> {
     max_len: usize,
 }
@@ -93,7 +93,7 @@ impl<const BY_GAIN: bool> Rules for Pairs<BY_GAIN> {
         symbols.cells(left) + symbols.cells(right) <= self.max_len
     }
 
-    /// Positive floats are ordered as their bits are.
+    /// Positive floats have the order of their bits.
     fn priority(&self, count: u64, [left, right]: [u64; 2]) -> u64 {
         match BY_GAIN {
             true if left == 0 || right == 0 => 0,
@@ -138,7 +138,7 @@ impl WordPieceTrainer {
     /// - [`TrainError::VocabTooLarge`]: the words have too few pairs that occur often enough.
     /// - [`TrainError::DuplicateToken`]: a special token is spelled like another token.
     /// - [`TrainError::TooLarge`]: the words have more than 2³² letters.
-    /// - [`TrainError::Stopped`]: `progress` said so.
+    /// - [`TrainError::Stopped`]: `progress` returned [`ControlFlow::Break`].
     pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained, TrainError> {
         match self.settings.by {
             Likelihood::Frequency => self.train_by::<false>(words, progress),
@@ -147,7 +147,7 @@ impl WordPieceTrainer {
     }
 
     fn train_by<const BY_GAIN: bool>(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained, TrainError> {
-        // In byte order, which is that of code points. What starts words is before what does not.
+        // In byte order, which is that of code points. Letters that start words come first.
         let (mut alphabet, mut ticker) = ([BTreeSet::new(), BTreeSet::new()], Ticker::default());
         for (word, _) in words.iter() {
             letters(word).for_each(|letter| {
@@ -183,7 +183,7 @@ impl WordPieceTrainer {
     }
 }
 
-/// The characters of a word, the first one with the `▁` before it.
+/// The characters of a word, the first one with its `▁`.
 fn letters(word: &[u8]) -> impl Iterator<Item = &[u8]> {
     let is_start = |&at: &usize| at == word.len() || at > ESCAPED_SPACE.len() && word[at] & 0xC0 != 0x80;
     let mut start = 0;

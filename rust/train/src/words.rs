@@ -1,12 +1,13 @@
-//! Counting words: texts come in, words with their counts go out, and the texts are not kept.
+//! Counts the words of texts. The texts are not kept.
 //!
-//! 1. A batch of texts is dealt to threads, each of which cuts its texts into words and counts them in its own table.
-//! 2. When the tables outgrow the memory they may take, each is written to a file as a sorted run and emptied.
-//! 3. In the end the tables are added up, or the runs are merged. If all different words together do not fit either,
-//!    only the most frequent ones are kept: a second pass over the runs takes those that occur at least as often as the
-//!    first pass found to fit.
+//! 1. A batch of texts is shared out among threads, each of which splits its texts into words and counts them in its
+//!    own table.
+//! 2. When the tables exceed their memory, each is written to a file as a sorted run and emptied.
+//! 3. At the end the tables are added up, or the runs are merged. If the distinct words still do not fit, only the most
+//!    frequent ones are kept: a first pass over the runs finds the lowest count for which they fit, and a second one
+//!    collects them.
 //!
-//! O(length of the texts), and the sorting of what is spilled. The words do not depend on the number of threads.
+//! O(length of the texts), plus sorting what is spilled. The words do not depend on the number of threads.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,30 +24,30 @@ use super::split::{Split, SplitScratch};
 use super::table::WordTable;
 use super::{Phase, Progress, TrainError};
 
-/// Bytes of a file that a thread takes at a time. Not smaller, because a stretch ends at a line.
+/// Bytes of a file that a thread takes at a time. Large, because a stretch ends at a line.
 const STRETCH: usize = 1 << 16;
 
-/// Bytes of texts that are counted before the memory is looked at again.
+/// Bytes of text counted between two checks of the memory.
 const BATCH: usize = 8 << 20;
 
 /// Words and how often each occurs.
 #[derive(Debug, Default)]
 pub struct Words(pub(super) WordTable, Option<LeftOut>);
 
-/// The rarest words of a corpus, which did not fit into memory.
+/// The rarest words of a corpus, left out because they did not fit into memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
-    /// How much memory words may take, in bytes.
+    /// The memory available for words, in bytes.
     pub memory: u64,
-    /// How much all different words take.
+    /// The memory that all distinct words need.
     pub needed: u64,
-    /// The words that occur less often than this were left out.
+    /// Words that occur less often than this were left out.
     pub least_count: u64,
-    /// How many of the different words were left out.
+    /// How many distinct words were left out.
     pub num_words: u64,
-    /// How often they occur, all together.
+    /// How often they occur in total.
     pub num_occurrences: u64,
-    /// How many words the corpus has, left out or not.
+    /// The total number of words in the corpus.
     pub all_occurrences: u64,
 }
 
@@ -70,23 +71,23 @@ impl Words {
         self.0.iter()
     }
 
-    /// How many different words there are.
+    /// The number of distinct words.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether the corpus had no word.
+    /// Whether the corpus had no words.
     pub fn is_empty(&self) -> bool {
         self.0.len() == 0
     }
 
-    /// What did not fit into the memory that [`WordCounter::with_spill`] was given.
+    /// The words that did not fit into the memory given to [`WordCounter::with_spill`].
     pub fn left_out(&self) -> Option<&LeftOut> {
         self.1.as_ref()
     }
 }
 
-/// What a thread needs to count.
+/// A thread's state.
 #[derive(Debug, Default)]
 struct Worker {
     table: WordTable,
@@ -97,7 +98,7 @@ struct Worker {
 pub struct WordCounter<'a> {
     split: Split,
     threads: usize,
-    /// Bytes that the tables may take, and the runs of what they could not.
+    /// The memory for the tables, and the file for what exceeds it.
     spill: Option<(usize, Runs<'a>)>,
     workers: Mutex<Vec<Worker>>,
     num_bytes: u64,
@@ -108,18 +109,18 @@ impl<'a> WordCounter<'a> {
         Self { split, threads, spill: None, workers: Mutex::default(), num_bytes: 0 }
     }
 
-    /// Lets counted words take about `memory` bytes; `file` takes the rest. If all different words together take more,
+    /// Limits counted words to about `memory` bytes; `file` takes the rest. If the distinct words need more in the end,
     /// the rarest are left out, and [`Words::left_out`] says so. A text is always counted as a whole.
     pub fn with_spill(mut self, memory: usize, file: impl Spill + 'a) -> Self {
         self.spill = Some((memory, Runs::new(Box::new(file))));
         self
     }
 
-    /// Counts the words of some texts. No word goes from one text into the next.
+    /// Counts the words of some texts. No word spans two texts.
     ///
     /// # Errors
-    /// - [`TrainError::Spill`]: the file for what does not fit into memory cannot be written.
-    /// - [`TrainError::Stopped`]: `progress` said so.
+    /// - [`TrainError::Spill`]: the file cannot be written.
+    /// - [`TrainError::Stopped`]: `progress` returned [`ControlFlow::Break`].
     pub fn push(&mut self, texts: &[&str], progress: &mut Progress<'_>) -> Result<(), TrainError> {
         let mut rest = texts;
         while !rest.is_empty() {
@@ -164,11 +165,11 @@ impl<'a> WordCounter<'a> {
         Ok(())
     }
 
-    /// Counts the words of a block of a file, and returns how many of its bytes it took. What is left belongs before the
-    /// next block; `is_last` says that there is none.
+    /// Counts the words of a block of a file, and returns how many of its bytes it took. The rest belongs before the
+    /// next block; `is_last` says that there is no next one.
     ///
-    /// A text for SPM is a line, without the end of the line. For the others it is a stretch of lines that ends where
-    /// the next one starts with a letter, say, and not with whitespace: so pieces of line ends and indentation are whole.
+    /// For SPM, a text is a line without its line end. For the others, it is a stretch of lines, and the next stretch
+    /// does not start with whitespace, so that pieces of line ends and indentation stay whole.
     ///
     /// # Errors
     /// As [`WordCounter::push`].
@@ -191,8 +192,8 @@ impl<'a> WordCounter<'a> {
     ///
     /// # Errors
     /// - [`TrainError::EmptyCorpus`]: there are no words.
-    /// - [`TrainError::Memory`]: there is no room for any word.
-    /// - [`TrainError::Spill`]: the file for what does not fit into memory cannot be read.
+    /// - [`TrainError::Memory`]: no word fits into the memory.
+    /// - [`TrainError::Spill`]: the file cannot be read.
     pub fn finish(self) -> Result<Words, TrainError> {
         let workers = self.workers.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut tables = workers.into_iter().map(|worker| worker.table);
@@ -216,10 +217,11 @@ impl<'a> WordCounter<'a> {
     }
 }
 
-/// The words of all runs, or the most frequent ones that fit into `memory`. Words that occur equally often stay together.
+/// The words of all runs, or the most frequent ones that fit into `memory`. Words with the same count are kept or
+/// dropped together.
 fn merged(runs: &mut Runs<'_>, memory: u64) -> Result<Words, TrainError> {
     let mut words = WordTable::default();
-    // By count, how many words have it, and how much they take.
+    // For each count, how many words have it, and how much memory they need.
     let mut by_count: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
     let mut needed = 0;
     runs.merge(|word, count| {
@@ -268,7 +270,7 @@ fn first_line(text: &str) -> (&str, usize) {
     (line.strip_suffix('\r').unwrap_or(line), len)
 }
 
-/// At least [`STRETCH`] bytes of lines, after which comes no whitespace, and their length.
+/// At least [`STRETCH`] bytes of lines not followed by whitespace, and their length.
 fn first_stretch(text: &str) -> (&str, usize) {
     let from = utf8::floor(text.as_bytes(), STRETCH);
     let ends = memchr::memchr_iter(b'\n', &text.as_bytes()[from..]).map(|at| from + at + 1);
@@ -301,7 +303,7 @@ mod tests {
     }
 
     proptest! {
-        /// Those words stay that occur most often, as many as fit; words that occur equally often stay together or go.
+        /// The most frequent words that fit are kept; words with the same count are kept or dropped together.
         #[test]
         fn the_rarest_words_are_left_out(
             texts in prop::collection::vec("[ab]{1,4}( [ab]{1,4}){0,9}", 1..40),

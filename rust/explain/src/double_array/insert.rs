@@ -1,10 +1,10 @@
 //! Insertion into a double array, and look-up.
 //!
 //! 1. A word is followed as far as its nodes exist.
-//! 2. Where the cell of the next child is free, the child is placed there. The first child of a node chooses its BASE:
-//!    the lowest with which the cell is free.
-//! 3. Where the cell belongs to another node, one of the two gets a new BASE, the one with fewer children, and its
-//!    children move, the other's BASE staying.
+//! 2. If the cell of the next child is free, the child goes there. The first child of a node chooses its BASE: the
+//!    lowest for which the cell is free.
+//! 3. If the cell belongs to another node, the parent with fewer children gets a new BASE and its children move; the
+//!    other's BASE stays.
 //!
 //! Source: Aoe (1989), without tails. Complexity: O(cells · children) to find a BASE.
 
@@ -30,12 +30,12 @@ struct Slot {
 pub(super) struct DoubleArray {
     /// Cell 0 is not used.
     slots: Vec<Slot>,
-    /// The bytes of the words, in order; the first one has the number after the end mark's.
+    /// The bytes of the words, in order; the first one's number follows the end mark's.
     bytes: Vec<u8>,
 }
 
 impl DoubleArray {
-    /// An empty array for words that have the bytes of `words`.
+    /// An empty array for the bytes that occur in `words`.
     pub(super) fn new(words: &[&[u8]]) -> Self {
         let mut bytes = words.concat();
         bytes.sort_unstable();
@@ -75,7 +75,7 @@ impl DoubleArray {
         Ok(Insertion { word, steps, cells })
     }
 
-    /// Goes from a node to its child for a byte, which comes into being where it does not exist.
+    /// Goes from a node to its child for a byte, creating the child if it does not exist.
     fn step(&mut self, mut node: usize, byte: Option<u8>, limit: &mut Limit) -> Result<InsertionStep, ExplainError> {
         limit.step(0)?;
         // Every byte of the words has a number.
@@ -111,7 +111,7 @@ impl DoubleArray {
             let (moved, fitted) = if own.len() < others.len() { (node, &own) } else { (check, &others) };
             let base = self.free_base(fitted, limit)?;
             let (from_base, moves) = (self.base(moved), self.relocate(moved, base));
-            // The node itself may be one of those that moved.
+            // The node itself may have moved.
             node = moves.iter().find(|step| step.from == node).map_or(node, |step| step.to);
             let (num_own, num_others) = (own.len(), others.len());
             step.relocation = Some(Relocation { num_own, num_others, node: moved, from_base, to_base: base, moves });

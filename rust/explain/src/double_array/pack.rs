@@ -1,8 +1,7 @@
-//! Words packed as an XCDA, in the form that the character map of a Unigram vocabulary has.
+//! Packs words as an XCDA, the form of a Unigram vocabulary's character map.
 //!
-//! All children of a node are in cells that differ from one place, the node's own cell XOR its BASE, in the byte that
-//! leads to them. So CHECK only needs that byte, LCHECK, if no two nodes have the same place. A word's value is the
-//! child for the byte 0.
+//! Each child of a node is at the node's cell XOR its BASE XOR the byte that leads to the child. If the first two give
+//! a different place for every node, CHECK needs only that byte, LCHECK. A word's value is the child for the byte 0.
 //!
 //! Source: Kanda (2018); the bits are those that llama.cpp reads (`src/llama-vocab.cpp`, `xcda_array_view`).
 //! Complexity: O(units · children) to find a place.
@@ -16,18 +15,18 @@ use super::super::bytes::Bytes;
 use super::super::limit::{Limit, MAX_STEPS};
 use super::{PackedUnit, PackedXcda};
 
-/// The units of a block: the cells that differ in the byte alone.
+/// The units of a block: the cells that differ only in the byte.
 const BLOCK: usize = 256;
 
-/// A node without a unit for its children yet.
+/// A node whose children have no units yet.
 struct Pending<'a> {
     index: usize,
-    /// The rests of the words that go on here, with their values.
+    /// The remainders of the words that continue here, with their values.
     words: Vec<(&'a [u8], usize)>,
     text: &'a [u8],
 }
 
-/// Packs words. Of equal words the first counts. Returns the units in use, and all as little-endian bytes.
+/// Packs words. Of equal words the first one wins. Returns the units in use, and all as little-endian bytes.
 pub(super) fn pack(words: &[&[u8]], limit: &mut Limit) -> Result<(PackedXcda, Vec<[u8; 4]>), ExplainError> {
     let mut units = BTreeMap::from([(0, (Unit(0), Bytes::default()))]);
     let mut places = HashSet::new();

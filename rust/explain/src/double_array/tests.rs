@@ -1,4 +1,4 @@
-//! Built arrays find exactly the words, in both forms, and every step keeps BASE and CHECK right.
+//! Checks that arrays find exactly their words, in both forms, and that every step keeps BASE and CHECK correct.
 
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn the_words_of_the_note_on_unigram() {
     assert_eq!(trace.by_first_byte, [first(b'q', &[3, 4]), first(b'u', &[0, 1, 2])]);
     let found = trace.lookups.iter().map(|lookup| (lookup.value, lookup.longest_prefix));
     assert_eq!(found.collect::<Vec<_>>(), [(Some(2), Some(2)), (None, Some(1)), (None, None), (None, None)]);
-    // "unit" fails at "t", which no word has, "quic" at the end mark, "x" at once.
+    // "unit" fails at "t", which occurs in no word, "quic" at the end mark, "x" at once.
     let last = |lookup: usize| trace.lookups[lookup].steps.last().map(|step| (step.byte, step.code.is_some()));
     assert_eq!([last(1), last(2), last(3)], [Some((Some(b't'), false)), Some((None, true)), Some((Some(b'x'), false))]);
 }
@@ -80,7 +80,7 @@ proptest! {
         let none: &[String] = &[];
         let trace = DoubleArrayTrace::new(&words, none).expect("a trace");
         for Insertion { word, cells, .. } in &trace.insertions {
-            // The text of a cell is that of its parent and the byte whose number leads from BASE of the parent to it.
+            // The text of a cell is its parent's text plus the byte whose number leads from the parent's BASE to it.
             for child in cells.iter().filter(|cell| cell.check != 0) {
                 let parent = &cells[child.check - 1];
                 let code = trace.codes.iter().find(|code| parent.base + code.code as i64 == child.index as i64);

@@ -1,11 +1,11 @@
-//! llama.cpp's own splitters for some patterns, literally. They go before the patterns.
+//! llama.cpp's hand-written splitters for some patterns, literally. They take precedence over the patterns.
 //!
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split_custom_*`. Complexity: O(n) for a piece of n code points,
-//! except runs of whitespace without an end, which are looked at again at each place. Deviations: none.
+//! except for runs of whitespace without a match, which are read again at each place. Deviations: none.
 
 use ggtok_core::unicode::{self, Flags};
 
-/// A piece as llama.cpp's splitters see it: nothing is beyond its end.
+/// A piece as llama.cpp's splitters see it: they see nothing beyond its end.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a>(pub &'a [u32]);
 
@@ -44,7 +44,7 @@ impl View<'_> {
 
     fn is_han(self, at: usize) -> bool {
         self.0.get(at).is_some_and(|code_point| {
-            // The extensions A to F one by one, then the compatibility ideographs and their supplement.
+            // The extensions A to F, then the compatibility ideographs and their supplement.
             let blocks = [
                 0x4E00..=0x9FFF,
                 0x3400..=0x4DBF,
@@ -153,7 +153,7 @@ pub(super) fn newlines(view: View<'_>, at: usize) -> usize {
 }
 
 /// `unicode_regex_split_custom_afmoe`: the lengths of the pieces of a text, digits in groups of three from the right. A
-/// piece stays open across whatever is not a digit.
+/// piece stays open across anything that is not a digit.
 pub(super) fn digits(view: View<'_>) -> Vec<usize> {
     let (mut lens, mut done, mut at) = (Vec::new(), 0, 0);
     while at < view.0.len() {

@@ -1,4 +1,5 @@
-//! Why an algorithm that does not merge chose other tokens: a longer match, a higher sum of scores, a lower cost.
+//! Explains why an algorithm that does not merge chose other tokens: a longer match, a higher sum of scores, or a lower
+//! cost.
 
 use std::ops::Range;
 

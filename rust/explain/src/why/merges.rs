@@ -1,4 +1,5 @@
-//! Why a pair of symbols did not merge: a piece ends between them, a neighbour was first, or no merge joins them.
+//! Explains why a pair of symbols did not merge: a piece ends between them, a neighbour merged first, or no merge joins
+//! them.
 
 use std::ops::Range;
 
@@ -7,7 +8,7 @@ use crate::bpe::spell;
 use crate::trace::{Bigram, Bpe, Merging};
 
 impl Asked<'_> {
-    /// `range` is in the text that was cut into pieces; `back` leads from there to the whole text.
+    /// `range` is in the text that was cut into pieces; `back` maps it to the whole text.
     pub(super) fn find_pieces(&mut self, bpe: &Bpe, range: Range<usize>, back: &dyn Fn(usize) -> usize) {
         let overlaps = |start: usize, end: usize| start < range.end && range.start < end;
         let words: Vec<_> = bpe.words.iter().filter(|word| overlaps(word.start, word.end)).collect();
@@ -28,7 +29,7 @@ impl Asked<'_> {
                 self.find_merges(&piece.merging, &piece.spelled.0, wanted, &|at| back(byte(at)));
             }
             [first, second, ..] => {
-                // The first pattern that cut here, by what it matches before the place or after it.
+                // The first pattern that cut here, described by what it matches before or after the place.
                 let by = bpe.passes.iter().zip(1..).find_map(|(pass, number)| {
                     let at = pass.cuts.iter().position(|cut| cut.end == first.end)?;
                     let matched = |index: usize, which| {
@@ -46,7 +47,7 @@ impl Asked<'_> {
         }
     }
 
-    /// `wanted` is a range of the text whose characters merged. `back` leads from a place in that text to the whole one.
+    /// `wanted` is a range of the text whose characters merged. `back` maps a place in that text to the whole text.
     pub(super) fn find_merges(
         &mut self,
         merging: &Merging,
@@ -85,7 +86,7 @@ impl Asked<'_> {
             waiting.extend(&pop.added);
         }
 
-        // Nothing outside took a part away, so no merge joins the symbols inside.
+        // No symbol outside took a part, so no merge joins the symbols inside.
         let inside = merging.merged.get(first..end).unwrap_or_default();
         let mut inside = inside.iter().filter(|symbol| symbol.n > 0);
         let (message, at) = match (inside.next(), inside.next()) {

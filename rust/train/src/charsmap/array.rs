@@ -1,9 +1,9 @@
-//! The compact double array of a character map, in which equal parts of the trie are stored once.
+//! Builds the compact double array of a character map, in which equal parts of the trie are stored once.
 //!
-//! 1. Keys come in order, so between one and the next all nodes below their common prefix are complete. A complete
-//!    node's *state*, which is its value and its children, is looked up among those so far: equal states are one.
-//! 2. Each state gets a place in the array that no other has: its child with a label is at the place XOR the label, its
-//!    value at the place itself. The first place near the end that fits is taken.
+//! 1. Keys are sorted, so between one and the next all nodes below their common prefix become complete. A complete
+//!    node's *state*, which is its value and its children, is looked up among earlier ones, so equal states are shared.
+//! 2. Each state gets its own place in the array: its child with a label is at the place XOR the label, its value at
+//!    the place itself. The first place near the end that fits is taken.
 //! 3. A unit holds its label, whether its state has a value, and its own index XOR the place of its state. That is
 //!    relative, so that several units can share a state.
 //!
@@ -21,24 +21,24 @@ use super::RulesError;
 
 /// Units in a block: the children of a state differ in their lowest eight bits.
 const BLOCK: usize = 256;
-/// How many blocks at the end of the array are tried for a place.
+/// How many blocks at the end of the array are searched for a place.
 const OPEN_BLOCKS: usize = 16;
-/// A unit that is nobody's child: no label has this bit.
+/// Marks a unit that is not a child: no label has this bit.
 const FREE: u32 = 1 << 31;
-/// How many units the distances in the 21 bits of a unit reach.
+/// How far, in units, the 21 bits of a distance reach.
 const MAX_UNITS: usize = 1 << 21;
 
-/// What a node has: its value, and labels with states.
+/// A node's value, and its labels with states.
 type State = (Option<u32>, Vec<(u8, u32)>);
 
-/// The units for `keys`, which are in order, not empty and without zero bytes, each with a value below 2³¹.
+/// The units for `keys`, which are sorted, not empty and without zero bytes, each with a value below 2³¹.
 pub(super) fn build<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> Result<Vec<u32>, RulesError> {
     let (states, root) = minimize(keys);
     let mut array = Array::default();
     let mut places: Vec<Option<usize>> = vec![None; states.len()];
     let mut ticker = Ticker::default();
     array.add_block()?;
-    // The root is unit 0, which is no child. Its own place is another, or sentencepiece refuses the array.
+    // The root is unit 0, which is not a child. Its place must be another, or sentencepiece rejects the array.
     array.is_taken[0] = true;
     array.is_place[0] = true;
     let mut waiting = vec![root];
@@ -70,10 +70,10 @@ pub(super) fn build<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> Result<V
     Ok(array.units)
 }
 
-/// All different states, and that of the root.
+/// All distinct states, and the root's.
 fn minimize<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> (Vec<State>, u32) {
     let mut numbers: HashMap<State, u32> = HashMap::new();
-    // The nodes on the path of the last key, each with the label that leads there.
+    // The nodes on the path of the last key, each with the label that leads to it.
     let mut path: Vec<(u8, State)> = vec![(0, State::default())];
     let mut close = |path: &mut Vec<(u8, State)>, len: usize| {
         while path.len() > len
@@ -97,7 +97,7 @@ fn minimize<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> (Vec<State>, u32
         }
     }
     close(&mut path, 0);
-    // The root closes last, and no other state equals it: its depth is greater.
+    // The root is completed last, and no other state equals it, because it is deeper.
     let root = numbers.len() as u32 - 1;
     let mut states = vec![State::default(); numbers.len()];
     for (state, number) in numbers {
@@ -107,20 +107,20 @@ fn minimize<'a>(keys: impl Iterator<Item = (&'a [u8], u32)>) -> (Vec<State>, u32
     (states, root)
 }
 
-/// The array while it is filled.
+/// The array while it is being filled.
 #[derive(Default)]
 struct Array {
     units: Vec<u32>,
-    /// Whether an index is that of a child or a value.
+    /// Whether an index holds a child or a value.
     is_taken: Vec<bool>,
     /// Whether an index is the place of a state.
     is_place: Vec<bool>,
-    /// The first block that is tried.
+    /// The first block to search.
     first_open: usize,
 }
 
 impl Array {
-    /// Takes the units of a state: `has_value` for that of its value.
+    /// Takes the units of a state, including its value's if `has_value`.
     fn place(&mut self, has_value: bool, children: &[(u8, u32)]) -> Result<usize, RulesError> {
         let labels = || has_value.then_some(0).into_iter().chain(children.iter().map(|&(label, _)| usize::from(label)));
         loop {

@@ -1,4 +1,4 @@
-//! Rules and their maps.
+//! Checks rules and the maps compiled from them.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ fn normalized(map: &[u8], text: &str) -> String {
 }
 
 proptest! {
-    /// A map replaces what its rules replace, and holds nothing else.
+    /// A map replaces exactly what its rules replace.
     #[test]
     fn a_map_is_its_rules(rules in btree_map("[abéあ]{1,5}", "[abéx]{0,2}", 1..40), text in "[abéあ]{0,20}") {
         let rules = NormalizationRules { rules };
@@ -34,7 +34,7 @@ proptest! {
         prop_assert_eq!(map.len() % 1024, (4 + map.len() - 4 - u32::from_le_bytes(map[..4].try_into().unwrap()) as usize) % 1024);
     }
 
-    /// Lines of rules come back as they were.
+    /// Lines of rules survive a round trip.
     #[test]
     fn rules_are_read(rules in btree_map("[^\0]{1,4}", "[^\0]{0,3}", 0..20)) {
         let hex = |text: &str| text.chars().map(|c| format!("{:X}", u32::from(c))).collect::<Vec<_>>().join(" ");

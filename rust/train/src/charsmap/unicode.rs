@@ -1,11 +1,11 @@
-//! sentencepiece's named rules from Unicode's data.
+//! Generates sentencepiece's named rules from Unicode's data.
 //!
 //! NFKC composes characters, so a rule per character is not enough: each sequence that composes needs one, in every
-//! spelling. For each character that decomposes fully into several, every character that decomposes into one of the
-//! several may stand in its place. Sequences that shorter rules bring to the same result need no rule.
+//! spelling. For a character that decomposes into several, each of these may be replaced by any character that
+//! decomposes into it. Sequences for which shorter rules give the same result need no rule.
 //!
 //! Source: sentencepiece's `BuildNFKCMap`, `MergeNmtMap`, `MergeUnicodeCaseFoldMap` and `RemoveRedundantMap`
-//! (builder.cc). Unicode 17, as sentencepiece 0.2.3 has it: what came later has no rule.
+//! (builder.cc). Unicode 17, as in sentencepiece 0.2.3: later characters have no rules.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::iter::once;
@@ -20,7 +20,7 @@ type Rules = BTreeMap<String, String>;
 pub(super) fn nfkc() -> Rules {
     let mut rules = Rules::new();
     let mut sequences: BTreeSet<String> = BTreeSet::new();
-    // The characters that decompose into one other character, by that.
+    // The characters that decompose into one other character, keyed by that character.
     let mut spellings: HashMap<char, Vec<char>> = HashMap::new();
     let mut ticker = Ticker::default();
     for character in ('\u{1}'..=char::MAX).filter(|&character| is_known(character)) {
@@ -53,8 +53,8 @@ pub(super) fn nfkc() -> Rules {
     without_redundant(rules)
 }
 
-/// With the spaces and control characters of machine translation. The full-width tilde stays: Japanese uses it in
-/// another way than the narrow one.
+/// Adds the spaces and control characters of machine translation. The full-width tilde stays, because Japanese uses it
+/// differently from the narrow one.
 pub(super) fn nmt(mut rules: Rules) -> Rules {
     let spaces = "\t\n\u{C}\r\u{61C}\u{1680}\u{200B}\u{200C}\u{200E}\u{200F}\u{2028}\u{2029}\u{2581}\u{FEFF}\u{FFFD}";
     rules.extend(spaces.chars().map(|space| (space.to_string(), " ".to_owned())));
@@ -65,7 +65,7 @@ pub(super) fn nmt(mut rules: Rules) -> Rules {
     without_redundant(rules)
 }
 
-/// With the case of all results folded, one character to one.
+/// Folds the case of all results, one character to one.
 pub(super) fn folded(mut rules: Rules) -> Rules {
     for replacement in rules.values_mut() {
         *replacement = replacement.chars().map(fold).collect();
@@ -78,8 +78,8 @@ pub(super) fn folded(mut rules: Rules) -> Rules {
 
 /// Simple case folding of a character that NFKC keeps.
 ///
-/// That is the lowercase mapping, which the tables have as of Unicode 15.1, except for dotted capital I, the final
-/// sigma and the like, Cherokee, whose capitals stay, and letters that came later.
+/// It is the lowercase mapping (Unicode 15.1 in our tables), except for dotted capital I, final sigma and the like,
+/// Cherokee, whose capitals stay, and later letters.
 fn fold(character: char) -> char {
     let code_point = u32::from(character);
     let folded = match code_point {
@@ -115,13 +115,13 @@ fn is_known(character: char) -> bool {
     )
 }
 
-/// The only character of a text.
+/// The character of a text that has only one.
 fn single(text: &str) -> Option<char> {
     let mut characters = text.chars();
     characters.next().filter(|_| characters.next().is_none())
 }
 
-/// Drops the rules of several characters whose result shorter rules give too.
+/// Drops rules for several characters if shorter rules give the same result.
 fn without_redundant(rules: Rules) -> Rules {
     let mut by_len: BTreeMap<usize, Vec<(String, String)>> = BTreeMap::new();
     let mut ticker = Ticker::default();

@@ -1,7 +1,7 @@
-//! One round of training: how often each piece is expected, scores from that, and the pieces that are worth least.
+//! One round of training: the expected count of each piece, the scores that follow, and the least useful pieces.
 //!
-//! Counts are whole numbers of a small unit. Their sums do not depend on the order, so neither does the result depend
-//! on how the segments were dealt to threads.
+//! Counts are integer multiples of a small unit. Their sums do not depend on the order, so the result does not depend
+//! on how segments are distributed over threads.
 //!
 //! Source: Kudo (2018), section 3.2; sentencepiece's `RunEStep`, `RunMStep` and `PruneSentencePieces`
 //! (unigram_model_trainer.cc). The digamma function in the second step makes rare pieces rarer: expectation
@@ -17,14 +17,14 @@ use super::pieces::Pieces;
 use super::segments::Segments;
 use super::work;
 
-/// Bytes of segments that a thread takes at once.
+/// Bytes of segments that a thread takes at a time.
 const RUN: u32 = 1 << 14;
-/// Pieces that a thread takes at once.
+/// Pieces that a thread takes at a time.
 const PIECES: usize = 1 << 10;
-/// A piece that is expected less often goes out of use.
+/// A piece with a lower expected count is dropped.
 const LEAST_COUNT: f64 = 0.5;
 
-/// How often each piece is expected: all segmentations count, each with its probability.
+/// The expected count of each piece over all segmentations, weighted by their probabilities.
 pub(super) fn expect(segments: &Segments, pieces: &Pieces<'_>, threads: usize) -> Vec<f64> {
     // No sum exceeds the number of characters.
     let unit = (1_u64 << (62 - (64 - segments.num_characters.leading_zeros()).min(60))) as f64;
@@ -35,7 +35,7 @@ pub(super) fn expect(segments: &Segments, pieces: &Pieces<'_>, threads: usize) -
     counts.into_iter().map(|count| count as f64 / unit).collect()
 }
 
-/// The scores of pieces that are expected so often.
+/// The scores that follow from expected counts.
 pub(super) fn scores(counts: &[f64]) -> Vec<f64> {
     let is_live = |count: &f64| *count >= LEAST_COUNT;
     let all = digamma(counts.iter().copied().filter(is_live).sum());
@@ -47,10 +47,10 @@ pub(super) fn scores(counts: &[f64]) -> Vec<f64> {
     counts.iter().map(score).collect()
 }
 
-/// Which pieces to keep: `len` of them, or more if more cannot be written in another way.
+/// Which pieces to keep: `len` of them, or more if more have no alternative.
 ///
-/// A piece that no best segmentation has is dropped, and one whose text has a better segmentation. The others are
-/// ordered by how much less likely the corpus would be if every occurrence were written in the second best way.
+/// A piece is dropped if it is in no best segmentation, or if its own text has a better segmentation. The others are
+/// ranked by how much less likely the corpus would be if every occurrence were written in the second best way.
 pub(super) fn prune(segments: &Segments, pieces: &Pieces<'_>, len: usize, threads: usize) -> Vec<bool> {
     let counts = best_counts(segments, pieces, threads);
     let all: f64 = counts.iter().map(|&count| count as f64).sum();
@@ -94,7 +94,7 @@ fn best_counts(segments: &Segments, pieces: &Pieces<'_>, threads: usize) -> Vec<
     })
 }
 
-/// A number for each piece: the sum of what `add` adds for each segment, by its lattice and its count.
+/// One sum per piece: `add` adds to them for each segment, given its lattice and count.
 fn sum(
     segments: &Segments,
     pieces: &Pieces<'_>,

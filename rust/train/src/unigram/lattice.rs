@@ -1,10 +1,10 @@
-//! The lattice of one segment: every way to write it as pieces, and three questions about them.
+//! The lattice of one segment: every way to write it as pieces. It answers three questions:
 //!
-//! 1. How often is each piece expected, and how likely is the segment? Forward sums in log space give, at each place,
-//!    the probability of the text before it; going back, each edge takes its share of the visits to its end. The shares
-//!    are ratios of forward sums, so a backward pass over sums is not needed.
-//! 2. Which way is the most likely one (Viterbi)?
-//! 3. Which one is, without a given edge?
+//! 1. What is the expected count of each piece, and how likely is the segment? Forward sums in log space give the
+//!    probability of the text before each place; going back, each edge takes its share of the visits to its end. The
+//!    shares are ratios of forward sums, so no backward sums are needed.
+//! 2. Which way is the most likely (Viterbi)?
+//! 3. Which way is the most likely without a given edge?
 //!
 //! Source: Kudo, "Subword Regularization" (2018); sentencepiece's `Lattice` (unigram_model.cc).
 //! Complexity: O(n L) time and space for n characters and pieces of at most L characters.
@@ -14,7 +14,7 @@ use ggtok_core::unicode::utf8;
 use super::math::{exp, ln};
 use super::pieces::Pieces;
 
-/// A character without a piece is an edge too, and this stands for the piece.
+/// Stands for the piece of an edge for a character without one.
 pub(super) const UNKNOWN: u32 = u32::MAX;
 
 /// One piece at one place.
@@ -27,16 +27,16 @@ struct Edge {
     score: f64,
 }
 
-/// The lattice of one segment, with memory that the next one reuses.
+/// The lattice of one segment; the next one reuses its memory.
 #[derive(Debug, Default)]
 pub(super) struct Lattice {
-    /// In order of their starts.
+    /// Ordered by their starts.
     edges: Vec<Edge>,
-    /// For each place the logarithm of the sum over all ways there, as a maximum and a sum of exponentials.
+    /// For each place, the logarithm of the sum over all ways to it, as a maximum and a sum of exponentials.
     forward: Vec<(f64, f64)>,
-    /// For each place the probability that a way leads through it.
+    /// For each place, the probability that a way goes through it.
     visits: Vec<f64>,
-    /// For each place the highest score of a way there, and its last edge.
+    /// For each place, the highest score of a way to it, and the last edge of that way.
     best: Vec<(f64, u32)>,
 }
 
@@ -101,8 +101,8 @@ impl Lattice {
         whole
     }
 
-    /// The score of the best way, which [`Lattice::best_way`] then lists. Without the edge from start to end of the
-    /// whole segment if `is_split`: minus infinity where no other way is left.
+    /// The score of the best way, which [`Lattice::best_way`] then lists. If `is_split`, excludes the edge that spans
+    /// the whole segment; the result is minus infinity if no other way is left.
     pub(super) fn search(&mut self, is_split: bool) -> f64 {
         let Self { edges, best, .. } = self;
         let len = best.len() as u32 - 1;
@@ -131,7 +131,7 @@ impl Lattice {
     }
 }
 
-/// Turns maximum and sum into the logarithm of the whole sum.
+/// The logarithm of the sum, from its maximum and sum of exponentials.
 fn settle((highest, sum): &mut (f64, f64)) -> f64 {
     if *sum != 1.0 {
         *highest += ln(*sum);

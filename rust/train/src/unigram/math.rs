@@ -1,7 +1,7 @@
-//! Exponential, logarithm and digamma from additions, multiplications and divisions only.
+//! Exponential, logarithm and digamma, computed only by addition, multiplication and division.
 //!
-//! Those of the system differ in their last bits from one platform to the next, and training would pass that on to the
-//! vocabulary. These are the same everywhere, and short enough to be inlined into the loops over a lattice.
+//! The system's functions differ in their last bits between platforms, and the trained vocabulary would differ too.
+//! These are the same everywhere, and short enough to be inlined into the loops over a lattice.
 //!
 //! Accuracy: a relative error below 1e-14 for `exp`, an absolute one below 1e-14 for `ln` of normal numbers.
 
@@ -13,7 +13,8 @@ pub(super) fn exp(x: f64) -> f64 {
     if x < -708.0 {
         return 0.0;
     }
-    // x = k ln 2 + rest, with the rest between -ln(2)/2 and ln(2)/2; ln 2 in two parts, the first with trailing zeros.
+    // x = k ln 2 + rest, with the rest between -ln(2)/2 and ln(2)/2. ln 2 is in two parts, the first with trailing
+    // zeros.
     const HIGH: f64 = f64::from_bits(0x3FE6_2E42_FEE0_0000);
     const LOW: f64 = f64::from_bits(0x3DEA_39EF_3579_3C76);
     // Adding and subtracting this rounds to an integer.
@@ -55,7 +56,7 @@ pub(super) fn ln(x: f64) -> f64 {
 
 /// The derivative of the logarithm of the gamma function, for positive `x`.
 ///
-/// Source: the recurrence up to 7, and there the asymptotic series around `x - 1/2`.
+/// Source: the recurrence up to 7, and from there the asymptotic series around `x - 1/2`.
 pub(super) fn digamma(mut x: f64) -> f64 {
     let mut sum = 0.0;
     while x < 7.0 {

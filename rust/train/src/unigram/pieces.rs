@@ -1,4 +1,4 @@
-//! The pieces of a Unigram model while it is trained: where their texts are, their scores, and a trie to find them.
+//! The pieces of a Unigram model during training: their texts, their scores, and a trie to find them.
 
 use ggtok_core::trie::DoubleArray;
 
@@ -6,7 +6,7 @@ use super::lattice::Lattice;
 use super::segments::Segments;
 use crate::TrainError;
 
-/// How much lower than any piece a character without a piece scores.
+/// How far below the lowest piece a character without a piece scores.
 const UNKNOWN_PENALTY: f64 = 10.0;
 
 /// A piece: a stretch of the segments' text.
@@ -22,7 +22,7 @@ pub(super) struct Pieces<'a> {
     segments: &'a Segments,
     /// In the order of their texts.
     pieces: Vec<Piece>,
-    /// For each piece the logarithm of its probability; minus infinity for a piece that is out of use.
+    /// The logarithm of each piece's probability; minus infinity for a piece that was dropped.
     scores: Vec<f64>,
     unknown_score: f64,
     trie: DoubleArray,
@@ -33,7 +33,7 @@ impl<'a> Pieces<'a> {
     ///
     /// # Errors
     ///
-    /// [`TrainError::TooLarge`]: a trie cannot hold them.
+    /// [`TrainError::TooLarge`]: they do not fit into a trie.
     pub(super) fn new(segments: &'a Segments, pieces: Vec<Piece>, scores: Vec<f64>) -> Result<Self, TrainError> {
         let texts = pieces.iter().map(|&piece| segments.piece(piece));
         let trie = DoubleArray::build(texts.zip(0..)).map_err(|_| TrainError::TooLarge { symbols: pieces.len() })?;
@@ -48,7 +48,7 @@ impl<'a> Pieces<'a> {
         self.unknown_score = self.lowest_score() - UNKNOWN_PENALTY;
     }
 
-    /// Only those pieces for which `keeps` holds, with their scores.
+    /// The pieces for which `keeps` is true, with their scores.
     pub(super) fn retain(self, keeps: &[bool]) -> Result<Self, TrainError> {
         let kept = |index: &usize| keeps[*index];
         let pieces = (0..self.pieces.len()).filter(kept).map(|index| self.pieces[index]).collect();
@@ -90,8 +90,8 @@ impl<'a> Pieces<'a> {
         self.trie.common_prefix_matches(text)
     }
 
-    /// Fills the lattice of a piece's own text, and says by how much the piece scores more than the best other way;
-    /// `None` where there is no other way without an unknown character.
+    /// Fills the lattice of a piece's own text, and returns by how much the piece beats the best alternative; `None` if
+    /// there is no alternative without an unknown character.
     pub(super) fn lead(&self, piece: u32, lattice: &mut Lattice) -> Option<f64> {
         lattice.fill(self, self.text(piece));
         let other = lattice.search(true);

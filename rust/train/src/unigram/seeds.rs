@@ -1,26 +1,26 @@
-//! The first pieces: all characters, and the stretches of text that are long and frequent.
+//! Chooses the initial pieces: all characters, and the stretches of text that are long and frequent.
 //!
-//! The starts of all stretches are sorted by what follows them: a suffix array of the segments. Stretches that always
-//! go on in the same way are never more useful than what they go on to, so only the longest of them counts: those where
-//! the text branches, or a segment or a piece must end. They are the inner nodes and the leaves of the suffix tree,
-//! which one pass over neighbours in the array lists with their counts. The best by count times length are kept.
+//! The starts of all stretches are sorted by what follows them: a suffix array of the segments. A stretch that always
+//! continues in the same way is never more useful than its continuation, so only the longest ones are candidates: those
+//! where the text branches, or a segment or a piece must end. They are the inner nodes and the leaves of the suffix
+//! tree, which one pass over neighbours in the array lists with their counts. The best by count times length are kept.
 //!
-//! No piece is longer than some 16 characters, so suffixes are sorted only that far, which makes a comparison short
-//! whatever the text. They are sorted in groups by their first two bytes: each group fits a cache, groups go to several
-//! threads, and no more than one group per thread is in memory.
+//! No piece is longer than about 16 characters, so suffixes are sorted only that far, which keeps comparisons short for
+//! any text. They are sorted in groups by their first two bytes: each group fits a cache, groups are shared out among
+//! threads, and only one group per thread is in memory.
 //!
 //! Source: Abouelhoda et al., "Replacing suffix trees with enhanced suffix arrays" (2004); sentencepiece's
 //! `MakeSeedSentencePieces` (unigram_model_trainer.cc).
 //!
 //! Differences:
-//! 1. A word counts here with its number of occurrences instead of being written so often; sentencepiece sorts the
-//!    whole corpus.
-//! 2. Stretches are found too if the character after them is always the same one and no piece may have it there, such
-//!    as the space after a word. There, the longest stretch includes that character, is no piece, and is lost.
-//! 3. Text branches between characters. There, it branches between bytes, so a stretch is lost if the characters after
-//!    it all start with the same byte, as those of most scripts other than Latin do.
-//! 4. Stretches are cut off at the length of the longest piece. There, those that go on in the same way beyond it are
-//!    lost.
+//! 1. A word is weighted by its number of occurrences; sentencepiece sorts the whole corpus.
+//! 2. A stretch is found even if it is always followed by the same character, and that cannot be part of the piece,
+//!    such as the space after a word. In sentencepiece, the longest stretch includes that character, is not a valid
+//!    piece, and is lost.
+//! 3. Text branches between characters. In sentencepiece it branches between bytes, so a stretch is lost if the
+//!    characters after it all start with the same byte, as is common in scripts other than Latin.
+//! 4. Stretches are cut off at the length of the longest piece. In sentencepiece, those that continue in the same way
+//!    beyond it are lost.
 //!
 //! Complexity: O(n log n) comparisons of at most L bytes for n characters and pieces of at most L bytes.
 
@@ -35,16 +35,16 @@ use super::segments::Segments;
 use super::{UnigramSettings, work};
 use crate::TrainError;
 
-/// Suffixes in a group, at least; a group has all suffixes that share their first two bytes.
+/// The minimum size of a group. Suffixes that share their first two bytes are in the same group.
 const GROUP: usize = 1 << 18;
 
 /// A suffix of a segment.
 #[derive(Debug, Clone, Copy)]
 struct Suffix {
-    /// Its first eight bytes, the first one highest, padded with zeros.
+    /// Its first eight bytes in big-endian order, padded with zeros.
     head: u64,
     start: u32,
-    /// Its length, no more than that of the longest piece.
+    /// Its length, at most that of the longest piece.
     len: u32,
     segment: u32,
 }
@@ -56,7 +56,7 @@ struct Candidate {
     weight: u64,
 }
 
-/// The first model.
+/// The initial model.
 pub(super) fn seeds<'a>(segments: &'a Segments, settings: &UnigramSettings) -> Result<Pieces<'a>, TrainError> {
     let (max_len, len) = (settings.spm.max_piece_length, settings.seed_size);
     let groups = groups(segments, max_len);
@@ -74,7 +74,7 @@ pub(super) fn seeds<'a>(segments: &'a Segments, settings: &UnigramSettings) -> R
     Pieces::new(segments, seeds.iter().map(|seed| seed.piece).collect(), scores)
 }
 
-/// Keeps the `len` candidates of the highest weights; ties go to the longer text, then to the first in their order.
+/// Keeps the `len` candidates with the highest weights; ties go to the longer text, then to the first in order.
 fn keep_best(segments: &Segments, candidates: &mut Vec<Candidate>, len: usize) {
     if candidates.len() > len {
         let key = |seed: &Candidate| (Reverse((seed.weight, seed.piece.len)), segments.piece(seed.piece));
@@ -163,7 +163,7 @@ fn candidates(segments: &Segments, prefixes: Range<u32>, max_len: usize) -> Vec<
             found.push(Candidate { piece, weight: count.saturating_mul(num_characters) });
         }
     };
-    // The stretches that the last suffix starts with and that others share, shortest first: lengths and counts.
+    // The prefixes of the last suffix that others share, shortest first: lengths and counts.
     let mut open: Vec<(usize, u64)> = Vec::new();
     let mut shared_before = 0;
     for (index, suffix) in suffixes.iter().enumerate() {

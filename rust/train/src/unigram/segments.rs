@@ -1,18 +1,19 @@
-//! The corpus as the trainer sees it: words, cut into segments that no piece can span, each distinct one once.
+//! The corpus as the trainer sees it: words are cut into segments that no piece can span, and each distinct segment is
+//! kept once.
 //!
-//! Segments of a word are independent of each other: the probability of the word is their product. There are fewer
-//! different segments than words, because punctuation and digits come apart, and every stretch of one that is short
-//! enough may be a piece. So rules about pieces are checked here once and not in the lattices.
+//! Segments of a word are independent: the probability of the word is their product. There are fewer distinct segments
+//! than words, because punctuation and digits are separated. Every stretch of a segment that is short enough may be a
+//! piece, so the rules about pieces are checked here once and not in the lattices.
 //!
-//! A character that the coverage leaves out is in no segment. It is one unknown token in every segmentation, so it
-//! changes nothing for the others.
+//! A character outside the coverage is in no segment. It is one unknown token in every segmentation, so it does not
+//! affect the others.
 //!
 //! Source: sentencepiece's `IsValidSentencePiece` and `LoadSentences` (trainer_interface.cc).
 //! Differences:
-//! 1. A combining mark belongs to the script of the character before it, also at the start of a piece.
-//! 2. No piece spans the cuts in segments of more than 4 KiB; sentencepiece skips lines as long as that.
+//! 1. A combining mark has the script of the character before it, even at the start of a piece.
+//! 2. Segments of more than 4 KiB are cut, and no piece spans the cuts; sentencepiece skips such long lines.
 //!
-//! Complexity: O(n log n) for n bytes of different words.
+//! Complexity: O(n log n) for n bytes of distinct words.
 
 use ggtok_core::internals::interrupt::{self, Ticker};
 use ggtok_core::internals::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT};
@@ -22,18 +23,18 @@ use crate::scripts::{Script, is_digit, script};
 use crate::spm::{SpmSettings, text};
 use crate::{TrainError, Words};
 
-/// A segment of more bytes is cut, so that its lattice stays small.
+/// A longer segment, in bytes, is cut, so that its lattice stays small.
 const MAX_LEN: usize = 1 << 12;
 
 /// Segments with their counts.
 #[derive(Debug)]
 pub(super) struct Segments {
-    /// All segments, one after the other, in order.
+    /// All segments, concatenated in order.
     text: Vec<u8>,
-    /// For each segment its start, and the end of the last one.
+    /// The start of each segment, and the end of the last one.
     starts: Vec<u32>,
     counts: Vec<u64>,
-    /// How many characters all occurrences have.
+    /// The total number of characters of all occurrences.
     pub(super) num_characters: u64,
     splits_at_spaces: bool,
     has_runs_of_spaces: bool,
@@ -43,7 +44,7 @@ impl Segments {
     /// Cuts words into segments of characters of the alphabet.
     ///
     /// # Errors
-    /// [`TrainError::TooLarge`]: the different segments together have 2³² bytes or more.
+    /// [`TrainError::TooLarge`]: the distinct segments have 2³² bytes or more in total.
     pub(super) fn new(words: &Words, alphabet: &[char], settings: &SpmSettings) -> Result<Self, TrainError> {
         let mut is_known = vec![false; char::MAX as usize + 1];
         for &character in alphabet {
@@ -99,7 +100,7 @@ impl Segments {
         })
     }
 
-    /// The number of different segments.
+    /// The number of distinct segments.
     pub(super) fn len(&self) -> usize {
         self.counts.len()
     }
@@ -109,7 +110,7 @@ impl Segments {
         (&self.text[self.starts[index] as usize..self.starts[index + 1] as usize], self.counts[index])
     }
 
-    /// Where a segment starts in the text of all.
+    /// The start of a segment in the text of all segments.
     pub(super) fn start(&self, index: usize) -> u32 {
         self.starts[index]
     }
@@ -120,7 +121,7 @@ impl Segments {
         &self.text[piece.start as usize..][..piece.len as usize]
     }
 
-    /// The length of the longest piece that a stretch of a segment starts with.
+    /// The length of the longest prefix of a stretch that may be a piece.
     pub(super) fn longest_piece(&self, stretch: &[u8]) -> usize {
         let mut len = stretch.len();
         let space = ESCAPED_SPACE.len();
@@ -151,15 +152,15 @@ impl Segments {
     }
 }
 
-/// What decides whether a piece may go on from one character to the next.
+/// Decides whether a piece may continue from one character to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// Where nothing goes on: the start of a word, and characters that are not in the alphabet.
+    /// Nothing continues here: the start of a word, and characters outside the alphabet.
     Barrier,
     Space,
-    /// A digit that stays alone.
+    /// A digit that is always alone.
     Digit,
-    /// A character that goes with all others.
+    /// A character that joins with all others.
     Any,
     Script(Script),
 }
@@ -184,7 +185,7 @@ impl Class {
         }
     }
 
-    /// Whether no piece goes on from this class to `next`.
+    /// Whether no piece continues from this class to `next`.
     fn parts_from(self, next: Self, settings: &SpmSettings) -> bool {
         match (self, next) {
             (Self::Barrier | Self::Digit, _) | (_, Self::Barrier | Self::Digit) => true,

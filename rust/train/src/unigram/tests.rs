@@ -1,4 +1,4 @@
-//! The trainer's parts against slow ones that are obviously right.
+//! Compares the parts of the trainer with slow ones that are obviously right.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -43,12 +43,12 @@ fn train(texts: &[&str], settings: UnigramSettings) -> Result<Trained, TrainErro
     trainer.train(&counter.finish()?, &mut progress)
 }
 
-/// Words over few letters, some of them of two or three bytes, with spaces, digits and marks.
+/// Words over few letters, some with two or three bytes, with spaces, digits and marks.
 fn corpora() -> impl Strategy<Value = BTreeMap<String, u64>> {
     btree_map("▁?[abé,1あ\u{301}]{1,8}", 1..20_u64, 1..12)
 }
 
-/// All ways to write a text as pieces, each with its score; a character without a piece is unknown.
+/// All ways to segment a text, each with its score; a character without a piece is unknown.
 fn ways(pieces: &BTreeMap<&str, (u32, f64)>, unknown: f64, text: &str) -> Vec<(f64, Vec<u32>)> {
     let Some(first) = text.chars().next() else { return vec![(0.0, Vec::new())] };
     let mut starts: Vec<_> =
@@ -66,7 +66,7 @@ fn ways(pieces: &BTreeMap<&str, (u32, f64)>, unknown: f64, text: &str) -> Vec<(f
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Every stretch of a segment may be a piece, and a word is its segments, one after the other.
+    /// Every stretch of a segment may be a piece, and a word is the concatenation of its segments.
     #[test]
     fn segments_are_what_no_rule_parts(counts in corpora()) {
         let segments = segments(&counts, &settings(100, 1));
@@ -81,7 +81,7 @@ proptest! {
         }
     }
 
-    /// The seeds are the stretches that occur twice, except those that always go on in the same way.
+    /// The seeds are the stretches that occur twice, except those that always continue in the same way.
     #[test]
     fn seeds_are_where_texts_branch(counts in corpora(), max_len in 2..6_usize) {
         let mut settings = settings(100, 2);
@@ -111,7 +111,7 @@ proptest! {
         prop_assert_eq!(texts.collect::<BTreeSet<_>>(), expected);
     }
 
-    /// Expected counts, the best way and the best other way, beside all ways.
+    /// Compares expected counts, the best way and the second best with a list of all ways.
     #[test]
     fn a_lattice_has_all_ways(text in "[abé]{1,7}", kept in vec(any::<bool>(), 28), scores in vec(-9.0..-0.1_f64, 28)) {
         let segments = segments(&BTreeMap::from([(text.clone(), 3)]), &settings(100, 1));
