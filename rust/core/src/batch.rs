@@ -1,11 +1,11 @@
-//! Many texts at once: a work queue of runs, served by several threads, joined into one flat array.
+//! Many texts at once: a work queue of runs, processed by several threads and joined into one flat array.
 //!
-//! A run is about [`RUN`] bytes of consecutive texts, so that threads finish together. Each run is encoded into an
-//! array of its own, and the arrays are joined in order at the end. Threads share only the number of the next run.
-//! O(total length / threads).
+//! A run is about [`RUN`] bytes of consecutive texts, so that threads finish together. Each run is encoded into its own
+//! array, and the arrays are joined in order at the end. Threads share only the number of the next run. O(total length
+//! / threads).
 //!
-//! The calling thread works too. It is the only one that asks the caller whether to stop (see
-//! [`interruptible`]); the others stop when it does.
+//! The calling thread works too. It alone checks for an interrupt (see [`interruptible`]); the others stop when it
+//! does.
 
 mod decode;
 mod rows;
@@ -28,7 +28,7 @@ use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
 
 /// Bytes of text that a thread takes at a time.
 const RUN: usize = 1 << 16;
-/// How often the calling thread asks whether to stop while it waits for the others.
+/// How often the calling thread checks for an interrupt while it waits for the others.
 const POLL: Duration = Duration::from_millis(25);
 
 /// The tokens of several texts, end to end.
@@ -36,15 +36,15 @@ const POLL: Duration = Duration::from_millis(25);
 pub struct Batch {
     /// All ids.
     pub ids: Vec<TokenId>,
-    /// Text `i` has the ids `offsets[i]..offsets[i + 1]`: one offset more than texts.
+    /// Text `i` has the ids `offsets[i]..offsets[i + 1]`: one more offset than texts.
     pub offsets: Vec<i64>,
 }
 
-/// A finished run: the index of its first text, its sink, and how much the sink held after each text.
+/// A finished run: the index of its first text, its sink, and the length of the sink after each text.
 type Done<S> = (usize, S, Vec<usize>);
 
 impl Tokenizer {
-    /// Encodes texts on at most `threads` threads, with scratch spaces that are taken from `pool` and returned to it.
+    /// Encodes texts on at most `threads` threads, with scratch spaces taken from `pool`.
     ///
     /// # Errors
     /// As [`Tokenizer::encode`], with the index of the first text that fails.
@@ -132,18 +132,18 @@ impl Tokenizer {
     }
 }
 
-/// Calls `work` on this thread and on `num_helpers` others, and returns all results in any order.
+/// Calls `work` on this thread and on `num_helpers` others, and returns the results in any order.
 pub fn with_helpers<T: Send>(num_helpers: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
     let is_stopped = Arc::new(AtomicBool::new(false));
     thread::scope(|scope| {
         let _guard = StopHelpers(&is_stopped);
         let (sender, receiver) = mpsc::channel();
-        // Where a thread cannot be started the others do its work.
+        // If a thread cannot be started, the others do its work.
         let start_helper = |_| {
             let (work, sender, is_stopped) = (&work, sender.clone(), Arc::clone(&is_stopped));
             let helper = move || {
                 if let Ok(result) = interruptible(move || is_stopped.load(Ordering::Relaxed), work) {
-                    // Nobody receives where the calling thread is unwinding.
+                    // The receiver is gone if the calling thread is unwinding.
                     let _ = sender.send(result);
                 }
             };
@@ -169,7 +169,7 @@ pub fn with_helpers<T: Send>(num_helpers: usize, work: impl Fn() -> T + Sync) ->
     })
 }
 
-/// Stops the helpers when the calling thread leaves, which it does early only by unwinding.
+/// Stops the helpers when the calling thread leaves; it leaves early only by unwinding.
 struct StopHelpers<'a>(&'a AtomicBool);
 
 impl Drop for StopHelpers<'_> {
@@ -259,7 +259,7 @@ mod tests {
             for (number, &(start, end)) in runs.iter().enumerate() {
                 let bytes: usize = lens[start..end].iter().sum();
                 assert!(start < end && (bytes >= RUN || number + 1 == runs.len()), "{lens:?}");
-                // The last text fills a run: without it there is room.
+                // A run is full only once its last text is added.
                 assert!(bytes - lens[end - 1] < RUN, "{lens:?}");
             }
         }

@@ -1,13 +1,13 @@
-//! Cancellation by unwinding: long loops call [`check`], and a caller that wants to stop them says so there.
+//! Cancellation by unwinding: long loops call [`check`], which asks the caller whether to stop.
 //!
-//! [`interruptible`] sets a thread-local question, "stop?", while its work runs. [`check`] asks it and, if the answer
-//! is yes, unwinds to `interruptible` with `resume_unwind`, which does not call the panic hook and so prints nothing.
-//! No function between the two has to return an error, and code that nobody wants to stop pays for one thread-local
-//! read every thousand steps or so. This is how salsa, rust-analyzer's database, cancels queries.
+//! [`interruptible`] sets a thread-local callback, `stop`, while its work runs. [`check`] calls it and, if it returns
+//! true, unwinds to `interruptible` with `resume_unwind`, which skips the panic hook and so prints nothing. No function
+//! in between has to return an error, and without a callback the cost is one thread-local read every thousand steps or
+//! so. This is how salsa, rust-analyzer's database, cancels queries.
 //!
-//! A [`Tokenizer`](crate::Tokenizer) stays as it was. What the work wrote to is half done: a sink holds some of the
-//! tokens, and a [`Scratch`](crate::Scratch) must be dropped, which happens by itself if the work owns it.
-//! With `panic = "abort"` there is no unwinding, and work runs to its end.
+//! A [`Tokenizer`](crate::Tokenizer) is unaffected. Anything the work was writing to is left incomplete: a sink holds
+//! some of the tokens, and a [`Scratch`](crate::Scratch) must be dropped, which is automatic if the work owns it. With
+//! `panic = "abort"` there is no unwinding, and the work runs to completion.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
@@ -16,16 +16,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::OnceLock;
 
-/// Whether to stop. It is asked often: about once per thousand steps of an algorithm.
+/// Whether to stop. Called about once per thousand steps of an algorithm.
 type Question = Rc<dyn Fn() -> bool>;
 
 thread_local! {
-    /// Whether there is a question: all that most calls of [`check`] read.
+    /// Whether there is a callback. Most calls of [`check`] read only this.
     static IS_ASKED: Cell<bool> = const { Cell::new(false) };
     static QUESTION: RefCell<Option<Question>> = const { RefCell::new(None) };
 }
 
-/// The work was stopped before its end.
+/// The work was stopped early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interrupted;
 
@@ -37,15 +37,15 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Runs `work`, which ends early once `stop` returns true.
+/// Runs `work`, and ends it early once `stop` returns true.
 ///
-/// `stop` is called on this thread, from inside the work. Calls may nest: the innermost `stop` counts.
+/// `stop` is called on this thread, from inside the work. Calls may be nested; only the innermost `stop` is asked.
 ///
 /// # Errors
-/// [`Interrupted`] where the work was stopped. Everything it was given by `&mut` may be half done; drop it or clear it.
+/// [`Interrupted`] if the work was stopped. Anything passed to it by `&mut` may be incomplete; drop it or clear it.
 ///
 /// # Panics
-/// Where `work` does: other panics pass through.
+/// If `work` panics; the panic passes through.
 ///
 /// # Examples
 /// ```
@@ -78,13 +78,13 @@ pub fn interruptible<T>(stop: impl Fn() -> bool + 'static, work: impl FnOnce() -
     }
 }
 
-/// Sets this thread's question and returns the one before.
+/// Sets this thread's callback and returns the previous one.
 fn set(question: Option<Question>) -> Option<Question> {
     IS_ASKED.set(question.is_some());
     QUESTION.replace(question)
 }
 
-/// Unwinds to the innermost [`interruptible`] if its caller wants to stop. To be called about every thousand steps.
+/// Unwinds to the innermost [`interruptible`] if its `stop` returns true. Call it about every thousand steps.
 #[inline]
 pub fn check() {
     if IS_ASKED.get() && cfg!(panic = "unwind") {
@@ -107,7 +107,7 @@ impl Ticker {
     }
 }
 
-/// Sorts as the slice's method of this name does, and can be stopped.
+/// Like the slice method of this name, but interruptible.
 pub fn sort_unstable_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
     let mut ticker = Ticker::default();
     items.sort_unstable_by(|one, other| {
@@ -116,10 +116,10 @@ pub fn sort_unstable_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> O
     });
 }
 
-/// What a cell holds. If it is empty, it is filled first, and nobody is asked meanwhile whether to stop.
+/// The value of a cell, which is filled first if it is empty. Filling it is not interruptible.
 ///
-/// Another thread that wants it too waits inside the cell. If the question waited for that thread, for example for a
-/// lock such as Python's GIL that it holds, neither could go on.
+/// Another thread that needs the value waits inside the cell. If `stop` then waited for a lock that this thread holds,
+/// such as Python's GIL, the two would deadlock.
 #[inline]
 pub(crate) fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
     cell.get().unwrap_or_else(|| {
@@ -131,7 +131,7 @@ pub(crate) fn once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
     })
 }
 
-/// Asks again when dropped, if it was so before.
+/// Restores the flag when dropped.
 struct Silence(bool);
 
 impl Drop for Silence {
@@ -142,7 +142,7 @@ impl Drop for Silence {
 
 #[cold]
 fn ask() {
-    // Cloned, because the question may run anything, even another `interruptible`.
+    // Cloned, because the callback may run anything, even another `interruptible`.
     let question = QUESTION.with_borrow(Option::clone);
     if question.is_some_and(|stop| stop()) {
         resume_unwind(Box::new(Interrupted));

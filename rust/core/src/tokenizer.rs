@@ -1,10 +1,10 @@
 //! A vocabulary with its algorithm: text to tokens and back.
 //!
 //! Encoding cuts the special tokens out of the text, has the model encode each fragment between them, and adds BOS, EOS
-//! and SEP. What a call writes to is in a [`Scratch`]; the tokenizer itself never changes.
+//! and SEP. Calls write to a [`Scratch`]; the tokenizer never changes.
 //!
-//! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::tokenize`. Deviations: (1) where a token must be added
-//! and the vocabulary has none, llama.cpp aborts; here it is [`EncodeError::MissingSpecial`].
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::tokenize`. Deviations: (1) if a token must be added and
+//! the vocabulary has none, llama.cpp aborts; here it is [`EncodeError::MissingSpecial`].
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -24,21 +24,22 @@ use crate::vocabulary::{Definition, Kind, Vocabulary, newline};
 
 /// The longest text of one call, in bytes: llama.cpp's lengths are 32-bit integers.
 pub(crate) const MAX_TEXT: usize = i32::MAX as usize;
-/// After a text that is longer, in bytes, the buffers that have grown with it are released.
+/// After a longer text (in bytes), the buffers that have grown with it are freed.
 const LONG_TEXT: usize = 1 << 24;
-/// The parts of a text that are encoded before the caller is asked whether to stop. The model asks inside a part.
+/// How many fragments and special tokens are processed between two checks for an interrupt. Within a fragment, the
+/// model checks.
 const ITEMS_AT_ONCE: usize = 64;
 
-/// How a text is encoded. The default adds special tokens and parses none: the safe choice for text from users.
+/// How a text is encoded. The default adds special tokens and parses none, which is safe for text from users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EncodeOptions {
     /// Add BOS, EOS and SEP as the vocabulary says.
     pub add_special: bool,
-    /// Read control tokens that are written in the text as tokens.
+    /// Read control tokens written in the text as tokens.
     pub parse_special: bool,
-    /// The text continues an earlier one: no BOS is added, and nothing is put before its first characters. SPM and
+    /// The text continues an earlier one: no BOS is added, and nothing goes before its first characters. SPM and
     /// Unigram add no space; WordPiece reads letters at the start as the rest of a word; PLaMo-2 keeps a byte order
-    /// mark. Everything after the first special token in the text is as always.
+    /// mark. Nothing changes after the first special token in the text.
     pub continues: bool,
 }
 
@@ -48,7 +49,7 @@ impl Default for EncodeOptions {
     }
 }
 
-/// A text to encode. One that is known to be UTF-8 is not checked again.
+/// A text to encode. A text known to be UTF-8 is not checked again.
 #[derive(Debug, Clone, Copy)]
 pub enum Text<'a> {
     /// Valid UTF-8.
@@ -79,20 +80,20 @@ impl<'a> From<&'a [u8]> for Text<'a> {
     }
 }
 
-/// A vocabulary with its algorithm. Immutable: threads share it, each with a [`Scratch`] of its own.
+/// A vocabulary with its algorithm. Immutable: threads share it, and each has its own [`Scratch`].
 #[derive(Debug)]
 pub struct Tokenizer {
     /// Its number among all tokenizers of the process.
     number: u64,
     vocabulary: Vocabulary,
     model: AnyModel,
-    /// Special tokens that are always searched for, and those searched for with `parse_special`.
+    /// The special tokens searched for without and with `parse_special`.
     specials: [Specials; 2],
-    /// Built by the first call that decodes, or at load where building them can fail.
+    /// Built on the first decode, or at load if building can fail.
     pieces: OnceLock<TokenPieces>,
-    /// Built by the first call that asks for spans.
+    /// Built on the first call that needs spans.
     lengths: OnceLock<Option<Lengths>>,
-    /// Built by the first call that looks a token up by its piece.
+    /// Built on the first look-up by piece.
     piece_order: OnceLock<PieceOrder>,
 }
 
@@ -107,7 +108,7 @@ impl Tokenizer {
         interrupt::check();
         let mut model = AnyModel::new(&vocabulary, definition)?;
         interrupt::check();
-        // llama.cpp tokenizes a newline before it repairs the vocabulary, that is with the defaults of its model.
+        // llama.cpp tokenizes a newline before it repairs the vocabulary, so with the defaults of the model.
         let mut encoded: Vec<TokenId> = Vec::new();
         let fragment = Fragment { text: b"\n", start: 0, after_special: true, continues: false, is_utf8: true };
         model.encode(&vocabulary, fragment, &mut model.scratch(), &mut encoded);
@@ -136,7 +137,7 @@ impl Tokenizer {
 
     /// The bytes that each token decodes to.
     pub(crate) fn pieces(&self) -> &TokenPieces {
-        // Where building them can fail they were built at load.
+        // If building can fail, they were built at load.
         once(&self.pieces, || TokenPieces::new(&self.vocabulary).unwrap_or_default())
     }
 
@@ -163,7 +164,7 @@ impl Tokenizer {
         Ok(count.0)
     }
 
-    /// The tokens of a text, each with its byte range in the text. Added tokens have empty ranges.
+    /// The tokens of a text with their byte ranges. Added tokens have empty ranges.
     ///
     /// # Errors
     /// As [`Tokenizer::encode`].
@@ -180,7 +181,7 @@ impl Tokenizer {
     /// Appends the tokens of a text to a sink. Reuses the scratch space of earlier calls.
     ///
     /// # Errors
-    /// As [`Tokenizer::encode`]. The sink may hold tokens of the text that failed.
+    /// As [`Tokenizer::encode`]. The sink may then hold some tokens of the text.
     pub fn encode_into<S: Sink>(
         &self,
         text: Text<'_>,
@@ -191,7 +192,7 @@ impl Tokenizer {
         self.encode_within(text, None, options, scratch, sink)
     }
 
-    /// As [`Tokenizer::encode_into`], but parses control tokens only inside the ranges `allowed` if they are given.
+    /// As [`Tokenizer::encode_into`], but if `allowed` is given, parses control tokens only inside those ranges.
     pub(crate) fn encode_within<S: Sink>(
         &self,
         text: Text<'_>,
@@ -217,7 +218,7 @@ impl Tokenizer {
             }
             match *item {
                 Item::Text(start, end) => {
-                    // A special token whose text is half a character leaves the other half.
+                    // If a special token's text is half a character, the other half remains.
                     let is_utf8 = is_utf8 && is_boundary(text, start) && is_boundary(text, end);
                     let fragment = Fragment { text: &text[start..end], start, after_special, continues, is_utf8 };
                     if !S::SPANS || !self.encode_tiled(fragment, model_scratch, ids, sink) {
@@ -241,7 +242,7 @@ impl Tokenizer {
         Ok(())
     }
 
-    /// Pushes the tokens of a fragment with spans that their lengths tell. Returns false where they do not.
+    /// Pushes the tokens of a fragment with spans computed from their lengths. Returns false if that is not possible.
     fn encode_tiled<S: Sink>(
         &self,
         mut fragment: Fragment<'_>,
@@ -264,12 +265,12 @@ impl Tokenizer {
         &self.model
     }
 
-    /// The special tokens that are searched for.
+    /// The special tokens to search for.
     pub(crate) fn specials(&self, parse_special: bool) -> &Specials {
         &self.specials[usize::from(parse_special)]
     }
 
-    /// The tokens that are added before and after a text, if any are wanted.
+    /// The tokens to add before and after a text, if `add_special` is set.
     ///
     /// # Errors
     /// [`EncodeError`]: there is no vocabulary, or a token that must be added is missing.
@@ -281,7 +282,7 @@ impl Tokenizer {
         }
     }
 
-    /// The tokens that are added before and after a text.
+    /// The tokens to add before and after a text.
     fn added(&self) -> Result<(Option<TokenId>, Option<TokenId>), EncodeError> {
         let (special, settings) = (self.vocabulary.special(), self.vocabulary.settings());
         let need = |wanted: bool, id: Option<TokenId>, what: &'static str| match id {
@@ -293,7 +294,7 @@ impl Tokenizer {
             Kind::Spm | Kind::Bpe | Kind::Unigram | Kind::Plamo2 => {
                 Ok((need(settings.add_bos, special.bos, "BOS")?, need(settings.add_eos, special.eos, "EOS")?))
             }
-            // WordPiece adds both whatever the flags say.
+            // WordPiece always adds both, whatever the flags say.
             Kind::WordPiece => Ok((need(true, special.bos, "BOS")?, need(true, special.sep, "SEP")?)),
             Kind::Rwkv | Kind::Test | Kind::None => Ok((None, None)),
         }
@@ -315,7 +316,7 @@ impl Tokenizer {
         self.pieces().piece(id, special)
     }
 
-    /// The lowest id whose piece, special tokens included, is exactly `piece`. O(n log n) for n tokens the first time,
+    /// The lowest id whose piece is exactly `piece`, special tokens included. O(n log n) for n tokens the first time,
     /// then O(log n) comparisons.
     pub fn id_of_piece(&self, piece: &[u8]) -> Option<TokenId> {
         self.piece_order().find(self.pieces(), piece)
@@ -334,7 +335,7 @@ impl Tokenizer {
     /// Checks that the vocabulary has a token with this id.
     ///
     /// # Errors
-    /// [`TokenIndexError`] where it has none.
+    /// [`TokenIndexError`] if it has none.
     pub fn check_id(&self, id: TokenId) -> Result<(), TokenIndexError> {
         let size = self.vocabulary.len();
         if usize::try_from(id).is_ok_and(|id| id < size) {
@@ -344,7 +345,7 @@ impl Tokenizer {
         }
     }
 
-    /// Traces the spans of all tokens from now on.
+    /// From now on, traces every span instead of computing it from lengths.
     #[cfg(test)]
     pub(crate) fn forget_lengths(&mut self) {
         self.lengths = OnceLock::from(None);

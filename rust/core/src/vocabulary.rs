@@ -103,13 +103,13 @@ pub struct Vocabulary {
     pre: Option<&'static PreTokenizer>,
     size: usize,
     texts: Texts,
-    /// The texts that tokens are looked up by, where they differ from what tokens decode to (hybrid DNA).
+    /// The texts by which tokens are looked up, if they differ from what tokens decode to (hybrid DNA).
     keys: Option<Texts>,
     index: Index,
     seed: Seed,
     scores: Vec<f32>,
     attributes: Vec<Attributes>,
-    /// The attributes in the file of tokens whose attributes were repaired.
+    /// The original attributes of tokens whose attributes were repaired.
     declared: HashMap<TokenId, Attributes>,
     special: SpecialTokens,
     settings: Settings,
@@ -152,7 +152,7 @@ impl Vocabulary {
         self.texts.get(id as usize)
     }
 
-    /// A token's score; 0 where the file has none or the id does not exist.
+    /// A token's score; 0 if the file has none or the id does not exist.
     pub fn score(&self, id: TokenId) -> f32 {
         self.scores.get(id as usize).copied().unwrap_or_default()
     }
@@ -175,8 +175,8 @@ impl Vocabulary {
         self.index.find(self.seed.hash(text), |id| keys.get(id) == text).map(|id| id as TokenId)
     }
 
-    /// The ids of several texts, each with its key, or the default key for a long or empty text. The look-ups overlap,
-    /// which is faster than one after the other.
+    /// The ids of several texts, each given with its key, or the default key if it is long or empty. The look-ups
+    /// overlap, which is faster than doing them one by one.
     pub(crate) fn ids<const N: usize>(&self, texts: &[(&[u8], Key); N]) -> [Option<TokenId>; N] {
         let keys = self.keys();
         let candidates = texts.map(|(_, key)| self.index.likely(key.hash(self.seed)));
@@ -207,12 +207,12 @@ impl Vocabulary {
         &self.eog
     }
 
-    /// The tokens that are cut out of a text first, in the order in which they are searched for.
+    /// The special tokens, in the order in which a text is searched for them.
     pub fn special_order(&self) -> &[TokenId] {
         &self.special_order
     }
 
-    /// The precompiled character map of a Unigram vocabulary; empty where there is none.
+    /// The precompiled character map of a Unigram vocabulary; empty if there is none.
     pub fn charsmap(&self) -> &[u8] {
         &self.charsmap
     }
@@ -227,7 +227,7 @@ impl Vocabulary {
         &self.repairs
     }
 
-    /// All that distinguishes this vocabulary from another, as bytes: equal vocabularies have equal bytes.
+    /// Everything that distinguishes this vocabulary from others, as bytes: equal vocabularies have equal bytes.
     ///
     /// They depend on the version of this crate, so they are for comparing inside one process.
     pub fn canonical_bytes(&self) -> Vec<u8> {
@@ -264,7 +264,7 @@ impl Vocabulary {
         &self.texts
     }
 
-    /// The texts that tokens are looked up by.
+    /// The texts by which tokens are looked up.
     pub(crate) fn keys(&self) -> &Texts {
         self.keys.as_ref().unwrap_or(&self.texts)
     }

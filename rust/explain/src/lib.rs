@@ -1,8 +1,8 @@
-//! Every step of every algorithm, made visible: the reference implementations that a reader of this crate begins with.
+//! Shows every step of every algorithm. These reference implementations are the best place to start reading this crate.
 //!
 //! [`Explainer::explain`] encodes a text in the textbook way (queues, lattices, longest matches, one look-up at a time)
-//! and keeps every step in a [`Trace`]. Its ids are those of [`Tokenizer::encode`], which takes none of these steps
-//! itself: the two share the vocabulary and nothing else. One file per algorithm.
+//! and keeps every step in a [`Trace`]. It gives the same ids as [`Tokenizer::encode`], with which it shares only the
+//! vocabulary. One file per algorithm.
 
 pub mod bytes;
 pub mod double_array;
@@ -38,16 +38,16 @@ use ggtok_core::internals::Fragment as Input;
 use ggtok_core::unicode::utf8;
 use ggtok_core::{EncodeError, EncodeOptions, Kind, Strings, Text, TokenId, Tokenizer};
 
-/// The longest text that is explained, in bytes.
+/// The longest text that can be explained, in bytes.
 const MAX_TEXT: usize = 1 << 20;
 /// The version of the schema.
 const SCHEMA: u32 = 1;
 
-/// What an algorithm did with a fragment, and its tokens, with their byte ranges in the fragment.
+/// What an algorithm did with a fragment: its steps and tokens.
 pub(crate) struct Traced<S> {
     /// The steps.
     pub steps: S,
-    /// The tokens.
+    /// The tokens, with their byte ranges in the fragment.
     pub tokens: Vec<(TokenId, Range<usize>)>,
 }
 
@@ -88,7 +88,7 @@ pub struct Explainer {
     tracer: Tracer,
 }
 
-/// What an algorithm prepares once per vocabulary.
+/// What an algorithm prepares once for a vocabulary.
 #[derive(Debug)]
 enum Tracer {
     None,
@@ -105,9 +105,9 @@ enum Tracer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExplainError {
-    /// The text cannot be encoded either.
+    /// The text cannot be encoded.
     Encode(EncodeError),
-    /// The text is longer than a trace of it would be useful.
+    /// The text is too long for a useful trace.
     TextTooLong {
         /// Its length in bytes.
         len: usize,
@@ -117,11 +117,11 @@ pub enum ExplainError {
         /// Its place among the words.
         word: usize,
     },
-    /// A word of a double array has a zero byte, which stands for values in its packed form.
+    /// A word of a double array has a zero byte, which its packed form needs for values.
     ZeroByte {
         /// Its place among the words.
         word: usize,
-        /// Where the byte is in it.
+        /// The offset of the byte in the word.
         offset: usize,
     },
     /// The text takes more steps than a trace records.
@@ -129,9 +129,9 @@ pub enum ExplainError {
         /// The most steps of a trace.
         limit: usize,
     },
-    /// A pattern of the pre-tokenizer takes too long on this text in the textbook way.
+    /// A pattern of the pre-tokenizer takes too long on this text with a backtracking engine.
     PatternTooSlow,
-    /// A range is empty, ends before it starts, or ends beyond the text.
+    /// A range is empty, reversed, or extends beyond the text.
     Range {
         /// Its start.
         start: usize,
@@ -201,8 +201,8 @@ impl Explainer {
         &self.tokenizer
     }
 
-    /// Encodes a text and keeps every step. The time and memory of a trace are many times those of
-    /// [`Tokenizer::encode`]; both are bounded.
+    /// Encodes a text and keeps every step. A trace takes many times the time and memory of [`Tokenizer::encode`], but
+    /// both are bounded.
     ///
     /// # Errors
     /// [`ExplainError`]: the text cannot be encoded, is longer than a mebibyte, or takes more than a million steps.

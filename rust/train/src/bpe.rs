@@ -154,7 +154,7 @@ impl BpeTrainer {
     /// - [`TrainError::VocabTooLarge`]: the words have too few pairs that occur often enough.
     /// - [`TrainError::DuplicateToken`]: a special token is spelled like another token.
     /// - [`TrainError::TooLarge`]: the words have more than 2³² bytes.
-    /// - [`TrainError::Stopped`]: `progress` returned [`ControlFlow::Break`].
+    /// - [`TrainError::Stopped`]: `progress` stopped the training.
     pub fn train(
         &self,
         words: &Words,

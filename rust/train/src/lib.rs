@@ -1,13 +1,13 @@
 //! Training: a corpus in, the tokens of a new vocabulary out, in the order and spelling of GGUF.
 //!
-//! 1. [`WordCounter`] cuts texts into words and counts them (`words`, `split`); what does not fit into memory goes to a
-//!    file (`spill`).
+//! 1. [`WordCounter`] splits texts into words and counts them (`words`, `split`), spilling to a file if they do not fit
+//!    into memory (`spill`).
 //! 2. A trainer turns the words into symbols and merges them (`merges`): [`BpeTrainer`], [`SpmTrainer`],
-//!    [`WordPieceTrainer`]. [`UnigramTrainer`] starts with many pieces instead, and drops most of them.
+//!    [`WordPieceTrainer`]. [`UnigramTrainer`] instead starts with many pieces and drops most of them.
 //! 3. [`Trained`] has tokens, token types, scores and merges as a file's metadata has them.
 //!
-//! The result depends on the corpus and the settings, not on the number of threads; and on the memory only where it is
-//! too small for all different words, see [`LeftOut`].
+//! The result depends on the corpus and the settings, not on the number of threads. It depends on the memory only if
+//! that is too small for all distinct words, see [`LeftOut`].
 
 mod bpe;
 mod charsmap;
@@ -42,18 +42,18 @@ pub use words::{LeftOut, WordCounter, Words};
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// Is told how far training is: the phase, how much is done, and of how much (0 where that is unknown). Called often;
+/// A callback for the progress of training: the phase, how much is done, and the total (0 if unknown). Called often;
 /// [`ControlFlow::Break`] ends the training.
 pub type Progress<'a> = dyn FnMut(Phase, u64, u64) -> ControlFlow<()> + 'a;
 
 /// What training is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Words are counted; done are bytes of text.
+    /// Counting words; progress is in bytes of text.
     Counting,
-    /// Pairs are merged; done and total are tokens.
+    /// Merging pairs; progress is in tokens.
     Merging,
-    /// Pieces of Unigram are weighed and dropped; done and total are the pieces to drop.
+    /// Dropping pieces of Unigram; progress is in pieces to drop.
     Dropping,
 }
 
@@ -68,7 +68,7 @@ impl Phase {
     }
 }
 
-/// A special token to be part of the vocabulary.
+/// A special token for the vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecialToken {
     /// Its text.
@@ -81,25 +81,25 @@ pub struct SpecialToken {
 pub const NORMAL: i32 = 1;
 /// The token type of the unknown token.
 pub const UNKNOWN: i32 = 2;
-/// The token type of tokens that text is only read as where the caller allows it.
+/// The token type of control tokens, which are read in text only if the caller allows it.
 pub const CONTROL: i32 = 3;
-/// The token type of tokens that text is always read as.
+/// The token type of tokens that are always read in text.
 pub const USER_DEFINED: i32 = 4;
-/// The token type of tokens that are reserved for later.
+/// The token type of reserved tokens.
 pub const UNUSED: i32 = 5;
 /// The token type of bytes in SPM.
 pub const BYTE: i32 = 6;
 
-/// A trained vocabulary, as a GGUF file has it.
+/// A trained vocabulary, as in a GGUF file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Trained {
     /// `tokenizer.ggml.tokens`.
     pub tokens: Vec<Vec<u8>>,
     /// `tokenizer.ggml.token_type`.
     pub types: Vec<i32>,
-    /// `tokenizer.ggml.scores`; empty where the kind has none.
+    /// `tokenizer.ggml.scores`; empty if the kind has none.
     pub scores: Vec<f32>,
-    /// `tokenizer.ggml.merges`; empty where the kind has none.
+    /// `tokenizer.ggml.merges`; empty if the kind has none.
     pub merges: Vec<Vec<u8>>,
 }
 
@@ -113,7 +113,7 @@ impl Trained {
         special.iter().for_each(|token| self.push(token.text.as_bytes(), token.kind));
     }
 
-    /// Checks that there are as many tokens as were asked for, and no two are equal.
+    /// Checks that there are as many tokens as requested, and that no two are equal.
     fn checked(self, size: usize) -> Result<Self, TrainError> {
         let mut ids = HashMap::with_capacity(self.tokens.len());
         for (id, text) in self.tokens.iter().enumerate() {
@@ -132,25 +132,25 @@ impl Trained {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TrainError {
-    /// The corpus has no word.
+    /// The corpus has no words.
     EmptyCorpus,
-    /// More symbols than places can be numbered.
+    /// There are more symbols than 32-bit positions.
     TooLarge {
         /// How many.
         symbols: usize,
     },
     /// The vocabulary has no room for special tokens and alphabet.
     VocabTooSmall {
-        /// The size asked for.
+        /// The requested size.
         size: usize,
-        /// How many of its tokens are special.
+        /// The number of special tokens.
         special: usize,
-        /// How many are bytes or characters.
+        /// The number of bytes or characters.
         alphabet: usize,
     },
     /// The corpus has too few pairs for a vocabulary of this size.
     VocabTooLarge {
-        /// The size asked for.
+        /// The requested size.
         size: usize,
         /// The largest possible size.
         most: usize,
@@ -164,13 +164,13 @@ pub enum TrainError {
         /// The id of the second.
         second: usize,
     },
-    /// A setting has a value that it must not have.
+    /// A setting has an invalid value.
     Setting {
         /// The setting.
         name: &'static str,
         /// Its value.
         value: String,
-        /// What it may be.
+        /// What is valid.
         expected: &'static str,
     },
     /// A pre-tokenizer that llama.cpp does not have.
@@ -182,12 +182,12 @@ pub enum TrainError {
     },
     /// The most frequent words do not fit into the memory for counted words.
     Memory {
-        /// How much memory words may take, in bytes.
+        /// The memory available for words, in bytes.
         memory: u64,
-        /// How much all different words take.
+        /// The memory that all distinct words need.
         needed: u64,
     },
-    /// The file for what does not fit into memory cannot be used.
+    /// The file for words that do not fit into memory cannot be used.
     Spill(std::io::Error),
     /// `progress` ended the training.
     Stopped,
@@ -236,7 +236,7 @@ impl From<std::io::Error> for TrainError {
     }
 }
 
-/// Checks the texts of special tokens by themselves.
+/// Checks the texts of special tokens.
 fn check_special(special: &[SpecialToken]) -> Result<(), TrainError> {
     let mut ids = HashMap::new();
     for (second, SpecialToken { text, .. }) in special.iter().enumerate() {

@@ -252,7 +252,7 @@ impl SpmTrainer {
     /// - [`TrainError::VocabTooLarge`]: the words have too few pairs that occur often enough.
     /// - [`TrainError::DuplicateToken`]: a special token is a piece too.
     /// - [`TrainError::TooLarge`]: the words have more than 2³² characters.
-    /// - [`TrainError::Stopped`]: `progress` returned [`ControlFlow::Break`].
+    /// - [`TrainError::Stopped`]: `progress` stopped the training.
     pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained, TrainError> {
         let characters = covered(words, self.settings.character_coverage)?;
         self.check_size(characters.len())?;

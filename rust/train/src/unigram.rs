@@ -133,7 +133,7 @@ impl UnigramTrainer {
     /// - [`TrainError::VocabTooLarge`]: the corpus has too few pieces.
     /// - [`TrainError::DuplicateToken`]: a special token is a piece too.
     /// - [`TrainError::TooLarge`]: the different words have 2³² bytes or more.
-    /// - [`TrainError::Stopped`]: `progress` returned [`ControlFlow::Break`].
+    /// - [`TrainError::Stopped`]: `progress` stopped the training.
     pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained, TrainError> {
         let UnigramSettings { spm, shrinking_factor, num_sub_iterations, .. } = &self.settings;
         let alphabet = covered(words, spm.character_coverage)?;

@@ -138,7 +138,7 @@ impl WordPieceTrainer {
     /// - [`TrainError::VocabTooLarge`]: the words have too few pairs that occur often enough.
     /// - [`TrainError::DuplicateToken`]: a special token is spelled like another token.
     /// - [`TrainError::TooLarge`]: the words have more than 2³² letters.
-    /// - [`TrainError::Stopped`]: `progress` returned [`ControlFlow::Break`].
+    /// - [`TrainError::Stopped`]: `progress` stopped the training.
     pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained, TrainError> {
         match self.settings.by {
             Likelihood::Frequency => self.train_by::<false>(words, progress),

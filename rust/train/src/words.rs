@@ -120,7 +120,7 @@ impl<'a> WordCounter<'a> {
     ///
     /// # Errors
     /// - [`TrainError::Spill`]: the file cannot be written.
-    /// - [`TrainError::Stopped`]: `progress` returned [`ControlFlow::Break`].
+    /// - [`TrainError::Stopped`]: `progress` stopped the training.
     pub fn push(&mut self, texts: &[&str], progress: &mut Progress<'_>) -> Result<(), TrainError> {
         let mut rest = texts;
         while !rest.is_empty() {

@@ -1,18 +1,18 @@
 //! SentencePiece's precompiled character map: a trie of byte strings with their replacements, in an XOR-compressed
 //! compact double array.
 //!
-//! The map is a 32-bit little-endian length, that many bytes of 32-bit little-endian units, and the replacements, each
-//! with a zero byte at its end. A unit is a node (see [`Unit`]) or, as the child with label 0 of a node where a key
-//! ends, the offset of a replacement.
+//! The map is a 32-bit little-endian length, that many bytes of 32-bit little-endian units, and zero-terminated
+//! replacements. A unit is a node (see [`Unit`]) or, if it is the child with label 0 of a node where a key ends, the
+//! offset of a replacement.
 //!
 //! Source: llama.cpp's `llm_tokenizer_ugm` and `xcda_array_view` (llama-vocab.cpp); the array is that of Kanda's
 //! "Space- and Time-Efficient String Dictionaries" (2018), as Darts-clone writes it.
 //!
 //! Deviations:
-//! 1. llama.cpp throws while it tokenizes when a walk leaves the array, or when a replacement is missing or has no end.
-//!    Here everything that a walk can reach is checked once, when the map is read, and a damaged map is refused.
+//! 1. llama.cpp throws during tokenization if a walk leaves the array, or if a replacement is missing or unterminated.
+//!    Here everything that a walk can reach is checked once, when the map is read, and a damaged map is rejected.
 //!
-//! Time: reading is linear in the size of the map; a look-up is linear in the longest start of a key that matches.
+//! Time: reading is linear in the size of the map; a look-up is linear in the longest matching prefix of a key.
 
 use crate::error::{CharsmapDamage, VocabularyError};
 use crate::unicode::utf8;
@@ -23,7 +23,7 @@ const UNIT_LEN: usize = size_of::<u32>();
 /// A character map.
 #[derive(Debug)]
 pub struct Charsmap {
-    /// Unit 0 is the root. The children of every node that a walk can reach lie in a whole block of 256 units.
+    /// Unit 0 is the root. The children of every node that a walk can reach are in a full block of 256 units.
     units: Vec<Unit>,
     /// Zero-terminated texts; every offset that a walk can reach has a zero after it.
     replacements: Vec<u8>,
@@ -39,12 +39,12 @@ pub struct Charsmap {
 pub struct Unit(pub u32);
 
 impl Unit {
-    /// What leads from the node to the place of its children, by exclusive or.
+    /// The place of the children is the node's index XOR this.
     pub const fn base(self) -> usize {
         ((self.0 >> 10) << ((self.0 & 1 << 9) >> 6)) as usize
     }
 
-    /// The label: a byte, except in a unit that is no node.
+    /// The label: a byte, except in a unit that is not a node.
     pub const fn label(self) -> u32 {
         self.0 & (1 << 31 | 0xFF)
     }
@@ -54,7 +54,7 @@ impl Unit {
         self.0 >> 8 & 1 != 0
     }
 
-    /// The offset of a replacement, in a unit that is no node.
+    /// The offset of a replacement, in a unit that is not a node.
     pub const fn value(self) -> usize {
         (self.0 & !(1 << 31)) as usize
     }
@@ -68,7 +68,7 @@ impl Charsmap {
     /// [`VocabularyError::Charsmap`]:
     /// - the map ends before its replacements start;
     /// - a walk can leave the array;
-    /// - a replacement lies outside the map or has no end.
+    /// - a replacement is outside the map or unterminated.
     pub fn new(bytes: &[u8]) -> Result<Self, VocabularyError> {
         let damaged = |offset, damage| VocabularyError::Charsmap { offset, damage };
         let (len, rest) = bytes.split_first_chunk().ok_or(damaged(0, CharsmapDamage::NoLength))?;
@@ -89,9 +89,9 @@ impl Charsmap {
     }
 
     /// Walks every path. Returns whether one has ASCII whitespace after its first byte, and whether a replacement
-    /// starts with a continuation byte; as an error the damaged unit.
+    /// starts with a continuation byte. The error is the damaged unit.
     fn check(&self) -> Result<(bool, bool), (usize, CharsmapDamage)> {
-        // Linked lists of children: the first one by the place of a node's children, the next one by child.
+        // Linked lists of children: the first one, indexed by the place of a node's children, and each child's next.
         let mut first_child = vec![usize::MAX; self.units.len().next_multiple_of(256)];
         let mut next_child = vec![usize::MAX; self.units.len()];
         for (child, unit) in self.units.iter().enumerate() {
@@ -157,13 +157,13 @@ impl Charsmap {
         self.replacements.split(|&byte| byte == 0).map(num_characters).max().unwrap_or(0).max(1)
     }
 
-    /// Whether `byte`, which is ASCII whitespace, always becomes a space, whatever is around it.
+    /// Whether `byte`, which is ASCII whitespace, becomes a space in any context.
     pub(crate) fn is_space(&self, byte: u8) -> bool {
         let becomes = self.longest_prefix(&[byte]).map_or(&[byte][..], |(_, replacement)| replacement) == b" ";
         becomes && !self.has_inner_space && (1..=u8::MAX).all(|next| self.longest_walk(&[byte, next]) < 2)
     }
 
-    /// The length of the longest prefix of `text` that is the start of a key.
+    /// The length of the longest prefix of `text` that starts a key.
     pub(crate) fn longest_walk(&self, text: &[u8]) -> usize {
         let mut node = 0;
         let walks = |byte: &&u8| {
@@ -187,8 +187,8 @@ impl Charsmap {
         Some(Characters(table))
     }
 
-    /// Marks in `table` the characters with which keys continue at `node` (with which they start, if `node` is the
-    /// root), and appends the nodes after them. `None` if keys do not continue with whole characters.
+    /// Marks in `table` the characters with which keys continue at `node`, or start if it is the root, and appends the
+    /// nodes after them. `None` if keys do not continue with whole characters.
     fn mark_characters(&self, table: &mut [u8], mark: u8, node: usize, nodes_after: &mut Vec<usize>) -> Option<()> {
         // Nodes inside a character, each with the character's bytes so far.
         let mut partial = vec![(node, [0; 4], 0)];
@@ -247,7 +247,7 @@ impl Charsmap {
     }
 }
 
-/// For each character of the Basic Multilingual Plane whether it is a key, starts one, or is the second one of a key.
+/// Whether each character of the Basic Multilingual Plane is a key, starts one, or is the second character of one.
 #[derive(Debug)]
 pub(crate) struct Characters(Vec<u8>);
 
@@ -257,7 +257,7 @@ impl Characters {
     const STARTS_KEY: u8 = 2;
     const IS_SECOND: u8 = 4;
 
-    /// Those of a map without keys.
+    /// The table of a map without keys.
     pub(crate) fn without_keys() -> Self {
         Self(vec![0; Self::LEN])
     }
@@ -270,7 +270,7 @@ impl Characters {
         self
     }
 
-    /// Whether the map surely keeps `character` before `next`. No character beyond the table is sure.
+    /// Whether the map is known to keep `character` before `next`. Nothing is known of characters beyond the table.
     #[inline(always)]
     pub(crate) fn keeps(&self, character: u32, next: Option<u32>) -> bool {
         let marks = |character: u32| self.0.get(character as usize).copied().unwrap_or(u8::MAX);
@@ -294,7 +294,7 @@ impl Charsmap {
         Self::new(&Self::bytes_of(pairs)).expect("a sound map")
     }
 
-    /// A map of `pairs`, whose keys are a few short words, in the form that a file has it: one block per node.
+    /// A map of `pairs` as it is stored in a file. Keys are a few short words; each node has its own block.
     pub(crate) fn bytes_of(pairs: &[(&str, &str)]) -> Vec<u8> {
         let (mut units, mut replacements) = (vec![0; 512], Vec::new());
         units[0] = 256 << 10;
@@ -304,7 +304,7 @@ impl Charsmap {
                 let children = node ^ Unit(units[node]).base();
                 let child = children ^ usize::from(byte);
                 if units[child] == 0 {
-                    // A base in the wide form, which leads from the child to a block of its own.
+                    // A base in the wide form, from the child to its own block.
                     let distance = units.len() ^ (child & !0xFF);
                     units[child] = ((distance >> 8) as u32) << 10 | 1 << 9 | u32::from(byte);
                     units.resize(units.len() + 256, 0);

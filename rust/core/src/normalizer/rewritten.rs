@@ -1,8 +1,8 @@
-//! A rewritten text, and for each of its bytes the bytes of the input that it stands for.
+//! A rewritten text, with the span of the input that each of its bytes stands for.
 //!
-//! Every step that changes a text before its tokens are found (UTF-8 repaired, spaces escaped, characters replaced,
-//! accents stripped) writes a [`Rewritten`], and [`Traced`] leads the spans of tokens back through it. Origins are kept
-//! only where spans are asked for: 8 bytes for each byte of text.
+//! Every step that changes a text before it is tokenized (repairing UTF-8, escaping spaces, replacing characters,
+//! stripping accents) writes a [`Rewritten`], and [`Traced`] maps the spans of tokens back through it. Origins are kept
+//! only if spans are needed: 8 bytes per byte of text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -18,8 +18,8 @@ use crate::vocabulary::spelling::ESCAPED_SPACE;
 pub struct Rewritten<'a> {
     /// Its bytes.
     pub text: Cow<'a, [u8]>,
-    /// For each byte of the text the start and end of its origin; empty where nothing changed, or nobody asks. A text
-    /// is shorter than 2³¹ bytes.
+    /// The start and end of each byte's origin; empty if nothing changed or spans are not needed. A text is shorter
+    /// than 2³¹ bytes.
     origins: Vec<(u32, u32)>,
     keeps_origins: bool,
     /// Where the original text starts in the whole input.
@@ -42,10 +42,10 @@ impl<'a> Rewritten<'a> {
         Self { text: Cow::Owned(text), ..Self::default() }
     }
 
-    /// `text` as llama.cpp re-encodes it where it works on code points: UTF-8 in its shortest form.
+    /// `text` as llama.cpp re-encodes it when it works on code points: UTF-8 in its shortest form.
     ///
     /// Source: llama.cpp `src/unicode.cpp`, `unicode_cpts_from_utf8` followed by `unicode_cpt_to_utf8`. An invalid byte
-    /// becomes U+FFFD, an overlong form becomes short, a surrogate stays as it is. Valid UTF-8 is not copied.
+    /// becomes U+FFFD, an overlong form becomes the shortest, and a surrogate is unchanged. Valid UTF-8 is not copied.
     ///
     /// Deviations: (1) a code point beyond U+10FFFF, on which llama.cpp aborts, becomes U+FFFD.
     pub(crate) fn canonical(text: &'a [u8], start: usize, is_utf8: bool, keeps_origins: bool) -> Self {
@@ -63,7 +63,7 @@ impl<'a> Rewritten<'a> {
         canonical
     }
 
-    /// `text` with its spaces escaped, after a further space where `is_prefixed`.
+    /// `text` with its spaces escaped, and one more space in front if `is_prefixed`.
     pub fn escaped(text: &[u8], start: usize, is_prefixed: bool, keeps_origins: bool) -> Self {
         let mut escaped = Self::empty(start, keeps_origins);
         if is_prefixed {
@@ -102,7 +102,7 @@ impl<'a> Rewritten<'a> {
     pub fn push_code_point(&mut self, code_point: u32, origin: Range<usize>) {
         let mut buffer = [0; 4];
         let len = utf8::encode(code_point, &mut buffer).len();
-        // Copying four bytes is cheaper than copying their right number.
+        // Copying four bytes is cheaper than copying the exact number.
         let text = self.append(&buffer);
         text.truncate(text.len() + len - buffer.len());
         if self.keeps_origins {
@@ -140,7 +140,7 @@ impl<'a> Rewritten<'a> {
         }
     }
 
-    /// The span of the whole input that a range of this text came from.
+    /// The span of the whole input that a range of this text comes from.
     pub fn span(&self, range: Range<usize>) -> Range<usize> {
         let range = match (self.origins.get(range.start), self.origins.get(range.end.wrapping_sub(1))) {
             (Some(first), Some(last)) => first.0 as usize..last.1 as usize,
@@ -150,7 +150,7 @@ impl<'a> Rewritten<'a> {
     }
 }
 
-/// A sink for tokens of a rewritten text. Leads their spans back to the whole input.
+/// A sink for tokens of a rewritten text. Maps their spans back to the whole input.
 pub(crate) struct Traced<'a, S> {
     pub sink: &'a mut S,
     pub text: &'a Rewritten<'a>,

@@ -1,4 +1,4 @@
-//! The normalizer of WordPiece vocabularies: a table from code points to how each affects the word around it.
+//! The normalizer of WordPiece vocabularies: a table that says how each code point affects the word around it.
 //!
 //! The table covers the Basic Multilingual Plane and is filled once; code points beyond it take a few loads from the
 //! Unicode tables.
@@ -27,7 +27,7 @@ pub enum Class {
     Space,
     /// It is a word by itself.
     Single,
-    /// It is a word by itself, not ASCII, and that word is a token.
+    /// It is a word by itself and that word is a token; not ASCII.
     Token,
 }
 
@@ -67,7 +67,7 @@ impl Character {
     }
 }
 
-/// How a vocabulary changes code points.
+/// How a vocabulary treats code points.
 #[derive(Debug, Default)]
 pub struct WordPieceNormalizer {
     lowercase: bool,
@@ -77,7 +77,7 @@ pub struct WordPieceNormalizer {
 }
 
 impl WordPieceNormalizer {
-    /// A normalizer with an empty table: until [`WordPieceNormalizer::fill`], the Unicode tables are read each time.
+    /// A normalizer with an empty table: until [`WordPieceNormalizer::fill`], every look-up reads the Unicode tables.
     pub fn new(settings: &Settings) -> Self {
         Self { lowercase: settings.lowercase, strip_accents: settings.strip_accents, table: Vec::new() }
     }

@@ -64,7 +64,7 @@ impl PreTokenizer {
         self.name != "kimi-k2"
     }
 
-    /// Whether this is Gemma 4's family, which always adds BOS and looks up runs of newlines as a whole.
+    /// Whether this is Gemma 4's family, which always adds BOS and looks up a run of newlines as a whole.
     pub fn is_gemma4(&self) -> bool {
         self.family == "gemma4"
     }
@@ -75,7 +75,7 @@ impl PreTokenizer {
 pub struct Family {
     /// llama.cpp's `LLAMA_VOCAB_PRE_TYPE_*`, in lower case with hyphens.
     pub name: &'static str,
-    /// Applied in order, each to the pieces that the one before it leaves.
+    /// Applied in order, each to the pieces left by the one before it.
     pub patterns: &'static [&'static str],
     /// Whether pieces are spelled with GPT-2's 256 printable characters, one per byte.
     pub byte_encode: bool,

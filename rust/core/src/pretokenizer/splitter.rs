@@ -1,7 +1,7 @@
-//! A family's patterns, each of which cuts the pieces that the one before it leaves.
+//! A family's patterns, each applied to the pieces left by the one before it.
 //!
-//! Where a fast way exists for all of them together, it is taken: a [`Shape`] or [`lines`]. All others go through the
-//! text in one pass, by a table that is learned from it ([`Joint`]).
+//! If there is a fast way for all of them together, a [`Shape`] or [`lines`], it is used. Otherwise they go through the
+//! text in one pass, using a table that is learned on the way ([`Joint`]).
 //!
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split`. Complexity: linear in the text.
 
@@ -27,8 +27,7 @@ enum Way {
 impl Splitter {
     /// Compiles the patterns of a family.
     ///
-    /// llama.cpp has code of its own for some patterns. Where that code does not match what the pattern says, it is
-    /// followed here; everywhere else the pattern and the code agree.
+    /// llama.cpp has hand-written code for some patterns. If the code and the pattern differ, this follows the code.
     pub fn new(family: &Family) -> Self {
         if let Some((shape, pattern)) = Shape::of(family.patterns) {
             return Self(Way::Shape(shape, compile(pattern)));
@@ -39,8 +38,8 @@ impl Splitter {
         Self(Way::Joint(Joint::new(family.patterns.iter().map(|pattern| stage(pattern)).collect())))
     }
 
-    /// Calls `piece` with the byte range of every piece of `text`, in order. `text` is canonical UTF-8, and `learned` is
-    /// always used with the same splitter.
+    /// Calls `piece` with the byte range of every piece of `text`, in order. `text` is canonical UTF-8, and `learned`
+    /// must always be used with the same splitter.
     #[inline]
     pub fn split(&self, text: &[u8], learned: &mut Learned, piece: impl FnMut(usize, usize)) {
         match &self.0 {
@@ -59,7 +58,7 @@ impl Splitter {
     }
 }
 
-/// The stage of a pattern. Some of llama.cpp's code for groups of digits is described by no pattern.
+/// The stage of a pattern. No pattern describes some of llama.cpp's code for groups of digits.
 pub(super) fn stage(pattern: &str) -> Stage {
     match pattern {
         r"\p{AFMoE_digits}" | r"\d{1,3}(?=(?:\d{3})*\b)" => Stage::Digits(DigitGroups::After),
@@ -87,8 +86,8 @@ mod tests {
     use crate::pretokenizer::{FAMILIES, Family};
     use crate::steps;
 
-    /// Characters classified, table look-ups and blocks, for each byte of a text. An attempt of an automaton takes up
-    /// to 64 look-ups before it checks for a failed run.
+    /// Characters classified, table look-ups and blocks, per byte of a text. An attempt takes up to 64 look-ups before
+    /// it checks for a failed run.
     const MAX_STEPS_PER_BYTE: usize = 96;
 
     struct Case {
@@ -107,7 +106,7 @@ mod tests {
         }
     }
 
-    /// One family for each list of patterns.
+    /// One family per list of patterns.
     static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
         let mut lists = HashSet::new();
         let firsts = FAMILIES.iter().filter(|family| lists.insert(family.patterns));
@@ -140,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_is_learned_is_bounded() {
-        // Every mixture of whitespace is a state of its own until it is certain where its pieces end.
+        // Every mixture of whitespace is its own state until its pieces are settled.
         let mut state = 1_u64;
         let text: String = (0..100_000)
             .map(|_| {
@@ -170,7 +169,7 @@ mod tests {
             ("", ""), ("a", ""), (" ", ""), ("<sentinel:", ""), ("IMGIMG", ""), ("", "a"), ("", "中"), ("", "."), ("", "\n"),
         ];
         for (unit, (first, last)) in UNITS.iter().flat_map(|unit| ends.iter().map(move |ends| (unit, ends))) {
-            // With a step for each pair of bytes these would be 1,500 and 15,000 steps per byte.
+            // Quadratic time would be 1,500 and 15,000 steps per byte.
             for size in [3_000, 30_000] {
                 let text = format!("{first}{}{last}", unit.repeat(size / unit.len()));
                 for case in CASES.iter() {

@@ -50,7 +50,7 @@ pub fn byte_of(text: &[u8]) -> Option<u8> {
 }
 
 /// The byte that a byte token's text spells as all other vocabularies read it: C's `strtol` with base 16 on the fourth
-/// and fifth byte, in eight bits. White space and a sign may come first, and the first byte that is no digit ends the
+/// and fifth byte, in eight bits. Whitespace and a sign may come first, and the first byte that is not a digit ends the
 /// number. `None` for a text of fewer than three bytes.
 pub(crate) fn leading_byte_of(text: &[u8]) -> Option<u8> {
     let digits = text.get(3..text.len().min(5))?;
@@ -65,7 +65,7 @@ pub(crate) fn leading_byte_of(text: &[u8]) -> Option<u8> {
 }
 
 /// Appends the bytes that an RWKV token's text spells: `\t`, `\n`, `\r`, `\xHH`, and a backslash before any other byte
-/// for that byte. An escape that the text cuts off spells nothing.
+/// for that byte. An incomplete escape at the end spells nothing.
 pub fn unescape_rwkv(text: &[u8], out: &mut Vec<u8>) {
     let mut rest = text.iter();
     while let Some(&byte) = rest.next() {
@@ -88,9 +88,9 @@ pub fn unescape_rwkv(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The offset of the first character beyond U+10FFFF in a text: llama.cpp refuses a file where it would write one.
+/// The offset of the first character beyond U+10FFFF in a text: llama.cpp rejects a file if it would have to write one.
 pub(crate) fn beyond_unicode(text: &[u8]) -> Option<usize> {
-    // Only sequences that begin with this byte or a higher one reach so far.
+    // Only sequences that start with this byte or a higher one reach that far.
     let mut leads = (0..text.len()).filter(|&at| text[at] >= BEYOND_UNICODE_LEAD);
     leads.find(|&at| utf8::decode(text, at).is_some_and(|(code_point, _)| code_point > 0x10_FFFF))
 }
