@@ -78,10 +78,10 @@ RUN = [
     ("docs/install.md", 2),
     ("docs/offsets.md", 19),
     ("docs/open.md", 20),
-    ("docs/parts.md", 13),
+    ("docs/parts.md", 14),
     ("docs/quickstart.md", 20),
     ("docs/run.md", 13),
-    ("docs/security.md", 13),
+    ("docs/security.md", 9),
     ("docs/train.md", 8),
     ("docs/vocabulary.md", 19),
 ]
