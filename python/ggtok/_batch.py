@@ -6,6 +6,7 @@ from itertools import pairwise
 from operator import index as as_int
 
 from . import _ggtok
+from ._numbers import at_least
 from .errors import DependencyError, GgtokError
 
 TYPE_CHECKING = False
@@ -200,8 +201,8 @@ class Batch:
             raise GgtokError("the vocabulary has no padding token: pass the id to fill with as value=")
         if not -(2**31) <= fill < 2**31:
             raise GgtokError(f"value must fit into 32 bits, not {fill}")
-        wanted = None if length is None else _at_least(0, length, "length")
-        multiple = 1 if multiple_of is None else _at_least(1, multiple_of, "multiple_of")
+        wanted = None if length is None else at_least(0, length, "length")
+        multiple = 1 if multiple_of is None else at_least(1, multiple_of, "multiple_of")
         has_numpy = _numpy() is not None
         ids, mask = self._rows.pad(wanted, side == "left", fill, multiple, has_numpy)
         return (ids, mask) if has_numpy else (memoryview(ids), memoryview(mask))  # type: ignore[return-value]
@@ -287,10 +288,3 @@ def _numpy() -> Any:
         if isinstance(error.__cause__, ModuleNotFoundError):
             return None
         raise  # it is installed but broken
-
-
-def _at_least(least: int, value: SupportsIndex, name: str) -> int:
-    number = as_int(value)
-    if number < least:
-        raise GgtokError(f"{name} must be at least {least}, not {number}")
-    return min(number, 2**62)

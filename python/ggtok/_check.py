@@ -13,35 +13,37 @@ from . import _ggtok
 from ._findings import Finding, warn_of
 from ._ggtok import Array
 from ._keys import GGML, PRE, SPECIAL, read_types
+from ._metadata import scalars
+from ._vocab import TokenAttribute, attributes, merge_rules, scores, texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Literal, TypeAlias
 
-    from ._tokenizer import Tokenizer
+    from ._ggtok import Metadata
+    from ._vocab import Vocab
 
-    Check: TypeAlias = Callable[[Tokenizer], Iterator[Finding]]
+    Check: TypeAlias = Callable[[Vocab, Metadata], Iterator[Finding]]
 
 NOT_IN_UTF8 = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))
 """The bytes that no UTF-8 text has."""
 
-NORMAL = 4
 NUM_SHOWN = 3
 
 
-def check(tokenizer: Tokenizer) -> list[Finding]:
+def check(vocab: Vocab, metadata: Metadata) -> list[Finding]:
     """All findings, the most severe first."""
-    found = [finding for check in (*AT_LOAD, *THOROUGH) for finding in check(tokenizer)]
+    found = [finding for check in (*AT_LOAD, *THOROUGH) for finding in check(vocab, metadata)]
     return sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity))
 
 
-def warn(tokenizer: Tokenizer) -> None:
+def warn(vocab: Vocab, metadata: Metadata) -> None:
     """Warns of errors that are cheap to find."""
     import logging
 
     for check in AT_LOAD:
-        for finding in check(tokenizer):
+        for finding in check(vocab, metadata):
             if finding.code == "override-type":
                 # As llama.cpp does.
                 logging.getLogger("ggtok").warning("%s", finding.message)
@@ -71,30 +73,23 @@ ORIGINS = (
 )
 
 
-def _origin(tokenizer: Tokenizer) -> Origin | None:
+def _origin(vocab: Vocab) -> Origin | None:
     """The well-known vocabulary that this one is, or extends."""
-    id = tokenizer._token_id
-    is_it = (all(id(text.encode()) == token for text, token in origin.tokens) for origin in ORIGINS)
-    return next((origin for origin, found in zip(ORIGINS, is_it, strict=True) if found), None)
+    return next((origin for origin in ORIGINS if all(vocab.id(text) == id for text, id in origin.tokens)), None)
 
 
-def _is_byte_level(tokenizer: Tokenizer) -> bool:
-    return tokenizer.vocab.model in ("gpt2", "hybriddna") and not tokenizer.vocab.settings["escape_whitespaces"]
-
-
-def _shown(tokenizer: Tokenizer, ids: list[int]) -> str:
+def _shown(vocab: Vocab, ids: list[int]) -> str:
     """How many tokens, and the first of them."""
-    texts = ", ".join(repr(tokenizer.vocab[id].text) for id in ids[:NUM_SHOWN])
+    texts = ", ".join(repr(vocab[id].text) for id in ids[:NUM_SHOWN])
     return f"{len(ids)} token{'s' * (len(ids) != 1)} ({texts}{', ...' * (len(ids) > NUM_SHOWN)})"
 
 
-def _pre(tokenizer: Tokenizer) -> Iterator[Finding]:
-    vocab = tokenizer.vocab
+def _pre(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     if vocab.model not in ("gpt2", "hybriddna", "whitespace"):
         return
-    given, origin = tokenizer._metadata.overrides.get(PRE), _origin(tokenizer)
+    given, origin = metadata.overrides.get(PRE), _origin(vocab)
     if not isinstance(given, str):
-        given = str(tokenizer._metadata.get(PRE) or "")
+        given = str(metadata.get(PRE) or "")
     right = origin and f'its tokens are those of {origin.name}: open it with overrides={{"{PRE}": "{origin.pre}"}}'
     if not given.partition("\0")[0]:
         message = "the file names no pre-tokenizer: the default is used, and the ids may differ from the model's"
@@ -115,8 +110,7 @@ def _cuts_alike(name: str | None, other: str) -> bool:
     return name in rows and rows[name]["family"] == rows[other]["family"]
 
 
-def _added(tokenizer: Tokenizer) -> Iterator[Finding]:
-    vocab = tokenizer.vocab
+def _added(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     wanted: tuple[tuple[str, bool, int | None, str], ...] = ()
     if vocab.kind in ("spm", "bpe", "unigram", "plamo2"):
         wanted = (("BOS", vocab.add_bos, vocab.bos_id, "bos"), ("EOS", vocab.add_eos, vocab.eos_id, "eos"))
@@ -134,13 +128,13 @@ def _added(tokenizer: Tokenizer) -> Iterator[Finding]:
             yield Finding("added-missing", "error", message, f'name it with overrides={{"{key}": ...}}{off}', key)
 
 
-def _overrides(tokenizer: Tokenizer) -> Iterator[Finding]:
-    overrides = tokenizer._metadata.overrides
+def _overrides(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
+    overrides = metadata.overrides
     if not overrides:
         return
-    types = read_types(tokenizer.metadata.get("general.architecture", ""))
+    types = read_types(scalars(metadata).get("general.architecture", ""))
     for key, value in overrides.items():
-        old, expected = tokenizer._metadata.get(key), types.get(key)
+        old, expected = metadata.get(key), types.get(key)
         if isinstance(old, Array):
             message = f"the override of {key} has no effect: the value is an array"
             yield Finding("override-array", "error", message, "leave it out, or convert the model again", key)
@@ -150,74 +144,62 @@ def _overrides(tokenizer: Tokenizer) -> Iterator[Finding]:
         elif expected is None and old is None and not key.startswith("tokenizer.chat_template"):
             from difflib import get_close_matches
 
-            near = get_close_matches(key, [*types, *tokenizer._metadata.entries()], 1)
+            near = get_close_matches(key, [*types, *metadata.entries()], 1)
             advice = f"did you mean {near[0]}?" if near else "leave it out"
             message = f"the override of {key} has no effect: neither the file nor ggtok has such a key"
             yield Finding("override-unknown", "error" if key.startswith("tokenizer.") else "note", message, advice, key)
 
 
-def _ends(tokenizer: Tokenizer) -> Iterator[Finding]:
-    vocab = tokenizer.vocab
+def _ends(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     if vocab.kind in ("spm", "bpe", "unigram", "rwkv", "plamo2") and not vocab.eog_ids:
         message = "no token ends generation: the file names no EOS, and none was found by its text"
         key = f"{GGML}eos_token_id"
         yield Finding("end-missing", "warning", message, f'name it with overrides={{"{key}": ...}}', key)
 
 
-def _unknown(tokenizer: Tokenizer) -> Iterator[Finding]:
-    vocab = tokenizer.vocab
+def _unknown(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     if vocab.kind in ("wordpiece", "unigram") and vocab.unk_id is None:
         message = "there is no unknown token: text that no token has becomes the id -1"
         key = f"{GGML}unknown_token_id"
         yield Finding("unknown-missing", "warning", message, f'name it with overrides={{"{key}": ...}}', key)
 
 
-def _out_of_range(tokenizer: Tokenizer) -> Iterator[Finding]:
+def _out_of_range(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
 
     for slot, key in SPECIAL.items():
-        id = tokenizer.metadata.get(GGML + key)
-        if type(id) is int and id & 0xFFFFFFFF >= len(tokenizer.vocab):
+        id = scalars(metadata).get(GGML + key)
+        if type(id) is int and id & 0xFFFFFFFF >= len(vocab):
             message = f"the {slot} id {id & 0xFFFFFFFF} is out of range: ignored"
             advice = "the file is damaged, or was made from another model's vocabulary: convert the model again"
             yield Finding("special-outside", "warning", message, advice, GGML + key)
 
 
-def _specials(tokenizer: Tokenizer) -> Iterator[Finding]:
+def _specials(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     """Tokens that a text should not be able to spell, and can."""
-    vocab = tokenizer.vocab
     if vocab.kind in ("none", "test", "rwkv"):
         return
-    normal = set(_normal(tokenizer))
+    normal = {id for id, bits in enumerate(attributes(vocab)) if bits & int(TokenAttribute.NORMAL)}
     names = ("bos", "eos", "eot", "eom", "sep", "pad", "mask", "fim_pre", "fim_suf", "fim_mid")
     ids = sorted({id for name in names if (id := getattr(vocab, f"{name}_id")) in normal})
     advice = "do not trust such tokens in text from users; converting the model again would help"
     key = f"{GGML}token_type"
     if ids:
-        message = f"{_shown(tokenizer, ids)} with a special role marked as normal: any text can spell them"
+        message = f"{_shown(vocab, ids)} with a special role marked as normal: any text can spell them"
         yield Finding("special-normal", "warning", message, advice, key, tuple(ids))
     import re
 
     looks_special = re.compile(
         rb"<\|[^|<>\s]+\|>|<\xef\xbd\x9c.+\xef\xbd\x9c>|\[(?:CLS|SEP|PAD|UNK|MASK|/?INST)\]"
     ).fullmatch
-    texts = _ggtok.texts(tokenizer)
-    ids = [id for id in sorted(normal.difference(ids)) if looks_special(texts[id])]
+    raw = texts(vocab)
+    ids = [id for id in sorted(normal.difference(ids)) if looks_special(raw[id])]
     if ids:
-        message = (
-            f"{_shown(tokenizer, ids)} that look like special tokens are marked as normal: any text can spell them"
-        )
+        message = f"{_shown(vocab, ids)} that look like special tokens are marked as normal: any text can spell them"
         yield Finding("special-looking", "warning", message, advice, key, tuple(ids))
 
 
-def _normal(tokenizer: Tokenizer) -> list[int]:
-    """The ids of normal tokens."""
-    attributes = memoryview(_ggtok.attributes(tokenizer)).cast("H").tolist()
-    return [id for id, bits in enumerate(attributes) if bits & NORMAL]
-
-
-def _bytes(tokenizer: Tokenizer) -> Iterator[Finding]:
-    vocab = tokenizer.vocab
-    if vocab.kind == "bpe" and _is_byte_level(tokenizer):
+def _bytes(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
+    if vocab.model in ("gpt2", "hybriddna") and not vocab.settings["escape_whitespaces"]:
         missing = [byte for byte in range(256) if vocab.id_of_piece(bytes([byte])) is None]
         in_text = [byte for byte in missing if byte not in NOT_IN_UTF8]
         if in_text:
@@ -240,49 +222,49 @@ def _bytes(tokenizer: Tokenizer) -> Iterator[Finding]:
             yield Finding("bytes-missing", severity, message, "do not expect every text to come back from its ids")
 
 
-def _merges(tokenizer: Tokenizer) -> Iterator[Finding]:
-    vocab, merges = tokenizer.vocab, _ggtok.merges(tokenizer)
+def _merges(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
+    merges = merge_rules(vocab)
     if vocab.kind not in ("bpe", "spm") or vocab.model == "hybriddna":
         return
     advice = "if a merge is missing the ids are wrong: compare the file with the model's own tokenizer"
-    unmade = [] if vocab.settings["ignore_merges"] else _ggtok.unmade_tokens(tokenizer)
+    unmade = [] if vocab.settings["ignore_merges"] else _ggtok.unmade_tokens(vocab._core)
     if unmade:
-        message = f"{_shown(tokenizer, unmade)} can never come out of a text: no merge makes them"
+        message = f"{_shown(vocab, unmade)} can never come out of a text: no merge makes them"
         yield Finding("tokens-unmade", "note", message, advice, f"{GGML}tokens", tuple(unmade))
-    idle = _ggtok.idle_merges(tokenizer)
+    idle = _ggtok.idle_merges(vocab._core)
     if idle:
         shown = ", ".join(repr(merges[rank].decode("utf-8", "replace")) for rank in idle[:NUM_SHOWN])
         message = f"{len(idle)} merges ({shown}{', ...' * (len(idle) > NUM_SHOWN)}) make a text that is no token"
         yield Finding("merges-idle", "warning", message, advice, f"{GGML}merges")
 
 
-def _scores(tokenizer: Tokenizer) -> Iterator[Finding]:
-    if tokenizer.vocab.kind not in ("spm", "unigram", "plamo2"):
+def _scores(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
+    if vocab.kind not in ("spm", "unigram", "plamo2"):
         return
     key, advice = f"{GGML}scores", "convert the model again"
-    scores = memoryview(_ggtok.scores(tokenizer)).cast("f").tolist()
-    odd = [id for id, score in enumerate(scores) if score != score or score == float("inf")]
+    values = scores(vocab)
+    odd = [id for id, score in enumerate(values) if score != score or score == float("inf")]
     if odd:
-        message = f"{_shown(tokenizer, odd)} have a score that is no number or infinite"
+        message = f"{_shown(vocab, odd)} have a score that is no number or infinite"
         yield Finding("scores-odd", "error", message, advice, key, tuple(odd))
-    elif len(scores) > 1 and not any(scores):
+    elif len(values) > 1 and not any(values):
         message = "all scores are 0, so tokens are chosen by their position alone"
         yield Finding("scores-missing", "error", message, advice, key)
 
 
-def _size(tokenizer: Tokenizer) -> Iterator[Finding]:
-    key = f"{tokenizer.metadata.get('general.architecture', '')}.vocab_size"
-    size = tokenizer.metadata.get(key)
-    if size is not None and size != len(tokenizer.vocab):
-        message = f"{key} is {size} and there are {len(tokenizer.vocab)} tokens"
+def _size(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
+    key = f"{scalars(metadata).get('general.architecture', '')}.vocab_size"
+    size = scalars(metadata).get(key)
+    if size is not None and size != len(vocab):
+        message = f"{key} is {size} and there are {len(vocab)} tokens"
         yield Finding("size-differs", "warning", message, "do not take it for the number of tokens", key)
 
 
-def _template(tokenizer: Tokenizer) -> Iterator[Finding]:
+def _template(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     import re
 
-    vocab, key = tokenizer.vocab, "tokenizer.chat_template"
-    template = tokenizer.metadata.get(key)
+    key = "tokenizer.chat_template"
+    template = scalars(metadata).get(key)
     if not isinstance(template, str):
         return
     bos = vocab[vocab.bos_id].text if vocab.bos_id is not None else None

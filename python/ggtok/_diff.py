@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 
 from . import _ggtok
 from ._tokenizer import Tokenizer
-from ._vocab import Token, TokenAttribute
+from ._vocab import Token, TokenAttribute, attributes, charsmap, merge_rules, texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ._tokenizer import Text
+    from ._base import Text
 
 NUM_SHOWN = 5
 """Entries of a list that the printed form shows."""
@@ -169,7 +169,7 @@ def diff(
     found.settings, found.special = _settings(a, b), _special(a, b)
     _tokens(found, a, b)
     _merges(found, a, b)
-    found.charsmap = _ggtok.charsmap(a) != _ggtok.charsmap(b)
+    found.charsmap = charsmap(a.vocab) != charsmap(b.vocab)
     found.parting = None if text is None else _parting(a, b, text, add_special, parse_special)
     return found
 
@@ -190,8 +190,7 @@ def _special(a: Tokenizer, b: Tokenizer) -> dict[str, tuple[object, object]]:
 
 
 def _tokens(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
-    texts = _ggtok.texts(a), _ggtok.texts(b)
-    ids = [{text: id for id, text in enumerate(side)} for side in texts]
+    ids = [{text: id for id, text in enumerate(texts(side.vocab))} for side in (a, b)]
     found.removed = [a.vocab[id] for text, id in ids[0].items() if text not in ids[1]]
     found.added = [b.vocab[id] for text, id in ids[1].items() if text not in ids[0]]
     both = [(text, id, ids[1][text]) for text, id in ids[0].items() if text in ids[1]]
@@ -204,7 +203,7 @@ def _tokens(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
         for text, first, second in both
         if bits[0][first] != bits[1][second]
     ]
-    bits = [memoryview(_ggtok.attributes(side)).cast("H").tolist() for side in (a, b)]
+    bits = [attributes(side.vocab) for side in (a, b)]
     found.attributes = [
         Changed(_text(text), TokenAttribute(bits[0][first]), TokenAttribute(bits[1][second]))
         for text, first, second in both
@@ -213,7 +212,7 @@ def _tokens(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
 
 
 def _merges(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
-    rules = [_ggtok.merges(side) for side in (a, b)]
+    rules = [merge_rules(side.vocab) for side in (a, b)]
     found.merges_differ = rules[0] != rules[1]
     found.merges_added, found.merges_removed, found.merges_moved = [], [], []
     if rules[0] == rules[1]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from contextlib import ExitStack
 from itertools import zip_longest
 from types import MappingProxyType
@@ -139,7 +138,7 @@ class Edited:
         part = re.search(r"-(\d{5})-of-\d{5}\.gguf\Z", self.path)
         if part is not None and int(part[1]) != 1:
             raise GgtokError(f"{self.path} is part {int(part[1])} of a split file: the metadata is in part 1")
-        tokenizer = opened(self.path)
+        tokenizer = Tokenizer._opened(self.path)
         self.old = tokenizer._metadata
         self.parts = _parts(self.path, self.old)
         for key, value in metadata.items():
@@ -200,7 +199,7 @@ class Edited:
                         copy(part, file, 0, os.path.getsize(path), advance)
                 with open(self.path, "rb") as part:
                     self._write_first(part, new[0], advance)
-                tokenizer = opened(new[0].name)
+                tokenizer = Tokenizer._opened(new[0].name, made_from=targets[0])
         except GgtokError as error:
             error.path = self.path
             raise
@@ -208,7 +207,6 @@ class Edited:
             if error.filename is None or os.fsdecode(error.filename).endswith(".part"):
                 error.filename = targets[0]
             raise
-        object.__setattr__(tokenizer, "_source", os.path.abspath(targets[0]))
         return tokenizer
 
     def _write_first(self, source: BinaryIO, target: BinaryIO, advance: Callable[[int], object]) -> None:
@@ -227,13 +225,6 @@ class Edited:
             target.write(b"\0" * (aligned(len(head), self.old) - len(head)))
             copy(source, target, tensors.start, tensors.end, advance)
         target.flush()
-
-
-def opened(path: str) -> Tokenizer:
-    """The tokenizer of a file, without warnings about it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return Tokenizer.from_gguf(path)
 
 
 def _check_key(old: Metadata, key: str, value: object) -> None:

@@ -13,9 +13,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from . import _ggtok
+from ._base import READ_SIZE
 from ._texts import is_file_name, one_of, paths, refuse_lone, warn_of_name, watched
-from ._tokenizer import READ_SIZE, Tokenizer
-from ._vocab import TokenAttribute
+from ._tokenizer import Tokenizer
+from ._vocab import TokenAttribute, attributes
 from .errors import GgtokError
 
 TYPE_CHECKING = False
@@ -319,15 +320,14 @@ def _parts(path: os.PathLike[str]) -> Iterator[bytes]:
 
 def _kinds(tokenizer: Tokenizer) -> tuple[set[int], set[int], set[int]]:
     """The tokens that stand for unknown text, those for a part of a character, and all that a text can have."""
-    # As plain numbers: flags of an enumeration take ten times as long.
     lost, byte = int(TokenAttribute.UNKNOWN), int(TokenAttribute.BYTE)
     never = lost | int(TokenAttribute.UNUSED | TokenAttribute.CONTROL)
-    attributes, pieces = memoryview(_ggtok.attributes(tokenizer)).cast("H").tolist(), tokenizer.vocab.pieces
-    unknown = {id for id, bits in enumerate(attributes) if bits & lost} | {-1}
+    bits_of, pieces = attributes(tokenizer.vocab), tokenizer.vocab.pieces
+    unknown = {id for id, bits in enumerate(bits_of) if bits & lost} | {-1}
     if (unk := tokenizer.vocab.unk_id) is not None:
         unknown.add(unk)
-    usable = {id for id, bits in enumerate(attributes) if not bits & never}
-    partial = {id for id in usable if attributes[id] & byte or not _is_text(pieces[id])}
+    usable = {id for id, bits in enumerate(bits_of) if not bits & never}
+    partial = {id for id in usable if bits_of[id] & byte or not _is_text(pieces[id])}
     return unknown, partial, usable
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import io
 import os
 import stat
+from types import MappingProxyType
 
-from ._ggtok import Metadata
+from ._ggtok import Array, Metadata
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,6 +56,13 @@ def read_metadata(source: Source, overrides: Mapping[str, Scalar] | None = None)
             if isinstance(found, Metadata):
                 return found
             prefix.reaches(found)
+
+
+def scalars(metadata: Metadata) -> Mapping[str, Scalar]:
+    """All values that are not arrays, with overrides; read-only."""
+    entries = metadata.entries().items()
+    values = {key: value for key, (_, value) in entries if not isinstance(value, Array)}
+    return MappingProxyType(values | metadata.overrides)
 
 
 def _checked_overrides(overrides: object) -> dict[str, Scalar]:

@@ -17,8 +17,9 @@ from . import _ggtok
 from ._convert.gguf import Packed, gguf_bytes
 from ._findings import Finding, warn_of
 from ._keys import SPECIAL, TOKEN_TYPE_COUNT
+from ._numbers import at_least, num_threads
 from ._texts import one_of, paths, refuse_lone, watched
-from ._tokenizer import Tokenizer, _num_threads, _size
+from ._tokenizer import Tokenizer
 from ._vocab import KINDS_OF_LLAMA_CPP
 from .errors import TrainingError
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Literal, TypeAlias
 
-    from ._tokenizer import Texts
+    from ._base import Texts
 
     Corpus: TypeAlias = os.PathLike[str] | Texts | Iterable[os.PathLike[str]]
 
@@ -246,11 +247,11 @@ def train(
         spill = None
         if memory is not None:
             folder = stack.enter_context(TemporaryDirectory(prefix="ggtok-"))
-            spill = _size("memory", memory, 1), [os.path.join(folder, f"words-{number}") for number in range(2)]
+            spill = at_least(1, memory, "memory"), [os.path.join(folder, f"words-{number}") for number in range(2)]
         trainer = getattr(_ggtok.Trainer, kind)(
-            vocab_size=_size("vocab_size", vocab_size, 1),
+            vocab_size=at_least(1, vocab_size, "vocab_size"),
             special_tokens=special_tokens,
-            threads=_num_threads(threads),
+            threads=num_threads(threads),
             memory=spill,
             progress=progress,
             **core_settings,

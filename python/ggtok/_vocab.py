@@ -219,7 +219,7 @@ class Vocab(Sequence[Token]):
         >>> ggtok.Tokenizer.builtin("bpe").vocab.merges[6000]
         ('ar', 'g')
         """
-        return [_sides(rule.decode("utf-8", "surrogateescape")) for rule in _ggtok.merges(self._core)]
+        return [_sides(rule.decode("utf-8", "surrogateescape")) for rule in merge_rules(self)]
 
     def id_of_piece(self, piece: str | bytes) -> int | None:
         r"""The id of the token whose piece is exactly these bytes, or `None` if there is none.
@@ -299,6 +299,31 @@ class Vocab(Sequence[Token]):
 
     def __repr__(self) -> str:
         return f"<ggtok.Vocab of {len(self)} {self.kind} tokens>"
+
+
+def texts(vocab: Vocab) -> list[bytes]:
+    """The text of every token, as in the file."""
+    return _ggtok.texts(vocab._core)
+
+
+def scores(vocab: Vocab) -> list[float]:
+    """The score of every token."""
+    return memoryview(_ggtok.scores(vocab._core)).cast("f").tolist()  # type: ignore[return-value]
+
+
+def attributes(vocab: Vocab) -> list[int]:
+    """The attributes of every token, as plain numbers: those of an enumeration take ten times as long."""
+    return memoryview(_ggtok.attributes(vocab._core)).cast("H").tolist()
+
+
+def merge_rules(vocab: Vocab) -> list[bytes]:
+    """The merge rules of a byte-pair vocabulary, as in the file."""
+    return _ggtok.merges(vocab._core)
+
+
+def charsmap(vocab: Vocab) -> bytes:
+    """The character map of a Unigram vocabulary; empty if there is none."""
+    return _ggtok.charsmap(vocab._core)
 
 
 def _bytes(text: object, what: str) -> bytes:

@@ -1,6 +1,5 @@
 """Conversations: the file's chat templates as text and as ids, safe from control tokens in messages."""
 
 from .encoding import ChatEncoding
-from .methods import ChatMethods
 
-__all__ = ["ChatEncoding", "ChatMethods"]
+__all__ = ["ChatEncoding"]

@@ -23,6 +23,7 @@ from .text import Text, plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from .._base import BaseTokenizer
     from .rendering import Rendered, Source
 
 ASSISTANT = frozenset(("assistant", "model", "ai"))
@@ -81,7 +82,7 @@ def parts_of(text: Text, unknown: bool = False) -> list[tuple[str, bool]]:
     return parts
 
 
-def encode(tokenizer: Any, rendered: Rendered, source: Source, add_special: bool) -> Encoded:
+def encode(tokenizer: BaseTokenizer, rendered: Rendered, source: Source, add_special: bool) -> Encoded:
     """The ids of a rendered conversation, with the span of each in the text, in characters.
 
     Raises `ChatTemplateError` where it is unknown whether a control token is the template's, and `VocabularyError`
@@ -123,7 +124,9 @@ def _is_anything_said(rendered: Rendered) -> bool:
     return any(message.get(key) for message in said for key in ("content", "reasoning_content", "tool_calls"))
 
 
-def _check_unknown(tokenizer: Any, rendered: Rendered, source: Source, ids: list[int], add_special: bool) -> None:
+def _check_unknown(
+    tokenizer: BaseTokenizer, rendered: Rendered, source: Source, ids: list[int], add_special: bool
+) -> None:
     if all(origin.trusted is not None for _, origin in rendered.text.runs):
         return
     if tokenizer.encode_parts(parts_of(rendered.text, True), add_special=add_special) != ids:
@@ -133,7 +136,7 @@ def _check_unknown(tokenizer: Any, rendered: Rendered, source: Source, ids: list
         raise ChatTemplateError(f"{problem}{longest[:100]!r}", template=source.name)
 
 
-def _check_control(tokenizer: Any, text: Text, ids: list[int], spans: list[tuple[int, int]]) -> None:
+def _check_control(tokenizer: BaseTokenizer, text: Text, ids: list[int], spans: list[tuple[int, int]]) -> None:
     """No control token may come from a string of the caller.
 
     RWKV, PLaMo-2 and some SPM vocabularies find control tokens in any text, as ordinary tokens.
@@ -150,7 +153,7 @@ def _check_control(tokenizer: Any, text: Text, ids: list[int], spans: list[tuple
                 raise VocabularyError(f"{problem}, so no message may contain it: it does at character {start}")
 
 
-def _twice(tokenizer: Any, text: Text, ids: list[int], add_special: bool) -> tuple[int, int]:
+def _twice(tokenizer: BaseTokenizer, text: Text, ids: list[int], add_special: bool) -> tuple[int, int]:
     """How many tokens at the start and end are there because the vocabulary adds what the template wrote already."""
     vocab, runs = tokenizer.vocab, text.runs
     if not add_special or not runs:

@@ -16,9 +16,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from .._base import BaseTokenizer
     from .._ggtok import Metadata
     from .._metadata import Scalar
-    from .._tokenizer import Tokenizer
 
     Entries = dict[str, Typed | Packed]
 
@@ -38,7 +38,7 @@ _PYTHON_TYPES = {Type.STRING: str, Type.BOOL: bool, Type.FLOAT32: float, Type.FL
 
 
 def entries(
-    tokenizer: Tokenizer,
+    tokenizer: BaseTokenizer,
     *,
     add_tokens: Iterable[str],
     add_control_tokens: Iterable[str],
@@ -87,7 +87,7 @@ def entries(
     return result
 
 
-def key_types(tokenizer: Tokenizer) -> dict[str, Type]:
+def key_types(tokenizer: BaseTokenizer) -> dict[str, Type]:
     """The types of all keys that are single values and known."""
     read = read_types(tokenizer.metadata.get("general.architecture", ""))
     types = {key: _TYPES[kind] for key, kind in read.items()}
@@ -148,7 +148,7 @@ def _known(name: str, names: Iterable[str], what: str) -> None:
         raise GgtokError(f"there is no {what} {name!r}: the nearest are {', '.join(near)}")
 
 
-def _id(tokenizer: Tokenizer, added: Mapping[bytes, int], slot: str, token: int | str) -> int:
+def _id(tokenizer: BaseTokenizer, added: Mapping[bytes, int], slot: str, token: int | str) -> int:
     """The id of a special token, given by id or by text, which may be one of those that are added."""
     size = max(len(tokenizer.vocab), *(id + 1 for id in added.values()), 0)
     if isinstance(token, str):
@@ -165,7 +165,7 @@ def _id(tokenizer: Tokenizer, added: Mapping[bytes, int], slot: str, token: int 
     return id
 
 
-def _added(tokenizer: Tokenizer, plain: Iterable[str], control: Iterable[str]) -> dict[bytes, int]:
+def _added(tokenizer: BaseTokenizer, plain: Iterable[str], control: Iterable[str]) -> dict[bytes, int]:
     """The texts of new tokens with their types, in the order of their ids."""
     added: dict[bytes, int] = {}
     for argument, texts, kind in (
@@ -191,7 +191,7 @@ def _added(tokenizer: Tokenizer, plain: Iterable[str], control: Iterable[str]) -
     return added
 
 
-def _unused(tokenizer: Tokenizer, count: int) -> list[int]:
+def _unused(tokenizer: BaseTokenizer, count: int) -> list[int]:
     """The first places of a vocabulary that are unused."""
     ids = [id for id in range(len(tokenizer.vocab)) if TokenAttribute.UNUSED in tokenizer.vocab[id].attributes]
     if len(ids) < count:
@@ -215,7 +215,7 @@ def _fill(result: Entries, places: Mapping[bytes, int], added: Mapping[bytes, in
             result[GGML + key] = old.replaced(dict(zip(places.values(), values, strict=True)))
 
 
-def _append(tokenizer: Tokenizer, result: Entries, added: dict[bytes, int]) -> None:
+def _append(tokenizer: BaseTokenizer, result: Entries, added: dict[bytes, int]) -> None:
     """Extends the arrays that have an element per token. More elements than tokens, which nobody reads, are cut off."""
     size = len(tokenizer.vocab)
     new: dict[str, Packed] = {

@@ -87,11 +87,10 @@ def pre_of(
 
 
 def _ids(entries: dict[str, Any], text: bytes) -> list[int]:
-    from .._tokenizer import Tokenizer
-    from .methods import opened
+    from .._base import BaseTokenizer
 
     try:
-        tokenizer: Tokenizer = opened(Tokenizer, gguf_bytes(entries))
+        tokenizer = BaseTokenizer._opened(gguf_bytes(entries))
     except GgtokError:
         return []
     return tokenizer.encode(text, add_special=False)

@@ -22,7 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .._tokenizer import Tokenizer
+    from .._base import BaseTokenizer
     from .protobuf import Value
 
 FORMAT = "sentencepiece"
@@ -52,7 +52,7 @@ PIECE_TYPES = {
 """Types of pieces have the numbers of GGUF's token types."""
 
 
-def exported(tokenizer: Tokenizer) -> bytes:
+def exported(tokenizer: BaseTokenizer) -> bytes:
     """The file."""
     vocabulary = Vocabulary(tokenizer, FORMAT)
     vocabulary.need_kind("spm", "unigram")

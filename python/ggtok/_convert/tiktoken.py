@@ -26,12 +26,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .._tokenizer import Tokenizer
+    from .._base import BaseTokenizer
 
 FORMAT = "tiktoken"
 
 
-def exported(tokenizer: Tokenizer) -> tuple[bytes, dict[str, Any]]:
+def exported(tokenizer: BaseTokenizer) -> tuple[bytes, dict[str, Any]]:
     """The file, and the other arguments of `tiktoken.Encoding`."""
     vocabulary = Vocabulary(tokenizer, FORMAT)
     vocabulary.need_kind("bpe")

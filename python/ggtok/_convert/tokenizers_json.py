@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, TypeAlias
 
-    from .._tokenizer import Tokenizer
+    from .._base import BaseTokenizer
 
     Json: TypeAlias = dict[str, Any]
 
@@ -36,7 +36,7 @@ MAX_WORD = 2**31 - 1
 """llama.cpp knows no longest word."""
 
 
-def exported(tokenizer: Tokenizer) -> bytes:
+def exported(tokenizer: BaseTokenizer) -> bytes:
     """The file."""
     vocabulary = Vocabulary(tokenizer, FORMAT)
     vocabulary.need_kind("bpe", "spm", "wordpiece", "unigram")

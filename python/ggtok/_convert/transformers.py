@@ -13,7 +13,7 @@ from . import tokenizers_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .._tokenizer import Tokenizer
+    from .._base import BaseTokenizer
 
 NAMES = ("bos", "eos", "unk", "sep", "pad", "mask")
 """Special tokens that transformers has names for."""
@@ -24,7 +24,7 @@ UNLIMITED = 10**30
 """What transformers writes for a model whose context has no known length."""
 
 
-def files(tokenizer: Tokenizer) -> dict[str, bytes]:
+def files(tokenizer: BaseTokenizer) -> dict[str, bytes]:
     """The files by their names in the folder."""
     special = _special(tokenizer)
     config = {
@@ -43,7 +43,7 @@ def files(tokenizer: Tokenizer) -> dict[str, bytes]:
     }
 
 
-def _special(tokenizer: Tokenizer) -> dict[str, str]:
+def _special(tokenizer: BaseTokenizer) -> dict[str, str]:
     vocab = tokenizer.vocab
     ids = {name: getattr(vocab, f"{name}_id") for name in NAMES}
     if vocab.kind == "wordpiece":
@@ -51,12 +51,12 @@ def _special(tokenizer: Tokenizer) -> dict[str, str]:
     return {f"{name}_token": vocab[id].text for name, id in ids.items() if id is not None}
 
 
-def _context_length(tokenizer: Tokenizer) -> int:
+def _context_length(tokenizer: BaseTokenizer) -> int:
     length = tokenizer.metadata.get(f"{tokenizer.metadata.get('general.architecture')}.context_length")
     return length if type(length) is int else UNLIMITED
 
 
-def _templates(tokenizer: Tokenizer) -> dict[str, str]:
+def _templates(tokenizer: BaseTokenizer) -> dict[str, str]:
     """The chat templates by name; the default one has none."""
     found = {
         key.removeprefix(TEMPLATE)[1:]: text for key, text in tokenizer.metadata.items() if key.startswith(TEMPLATE)

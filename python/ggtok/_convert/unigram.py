@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from .. import _ggtok
+from .._vocab import charsmap
 from .vocabulary import NORMAL, SPACE, UNUSED, Vocabulary
 
 TYPE_CHECKING = False
@@ -31,8 +31,8 @@ def charsmap_of(vocabulary: Vocabulary) -> bytes:
 
     llama.cpp leaves a text that starts like a user-defined token as it is, even if the token is not complete.
     """
-    charsmap = _ggtok.charsmap(vocabulary.vocab._core)
-    nodes = struct.unpack_from(f"<{int.from_bytes(charsmap[:4], 'little') // 4}I", charsmap, 4) if charsmap else ()
+    found = charsmap(vocabulary.vocab)
+    nodes = struct.unpack_from(f"<{int.from_bytes(found[:4], 'little') // 4}I", found, 4) if found else ()
     for token in vocabulary.special:
         start = token.text[:-1]
         if not token.is_control and (
@@ -41,7 +41,7 @@ def charsmap_of(vocabulary: Vocabulary) -> bytes:
             vocabulary.refuse(
                 f"llama.cpp does not normalize what begins like the user-defined token {token.text!r}, which it would"
             )
-    return charsmap
+    return found
 
 
 def _is_mapped(nodes: Sequence[int], text: bytes) -> bool:

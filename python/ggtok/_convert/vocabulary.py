@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from .. import _ggtok
 from .._check import NOT_IN_UTF8
-from .._vocab import TokenAttribute
+from .._vocab import TokenAttribute, attributes, scores, texts
 from ..errors import ConversionError
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import NoReturn
 
-    from .._tokenizer import Tokenizer
+    from .._base import BaseTokenizer
 
 UNKNOWN, UNUSED, NORMAL, CONTROL = (
     *(TokenAttribute.UNKNOWN, TokenAttribute.UNUSED),
@@ -70,9 +70,8 @@ class Special(NamedTuple):
 class Vocabulary:
     """What all exports read. `refuse` ends one with the reason."""
 
-    def __init__(self, tokenizer: Tokenizer, format: str) -> None:
+    def __init__(self, tokenizer: BaseTokenizer, format: str) -> None:
         self.vocab, self.format = tokenizer.vocab, format
-        self._core = tokenizer
 
     def refuse(self, reason: str) -> NoReturn:
         raise ConversionError(self.format, reason)
@@ -85,7 +84,7 @@ class Vocabulary:
     @cached_property
     def texts(self) -> list[str]:
         """The text of every token."""
-        raw = _ggtok.texts(self._core)
+        raw = texts(self.vocab)
         try:
             return [text.decode() for text in raw]
         except UnicodeDecodeError as error:
@@ -94,16 +93,16 @@ class Vocabulary:
     @cached_property
     def attributes(self) -> list[int]:
         """The attributes of every token."""
-        return memoryview(_ggtok.attributes(self._core)).cast("H").tolist()
+        return attributes(self.vocab)
 
     @cached_property
     def scores(self) -> list[float]:
         """The score of every token."""
-        scores: list[float] = memoryview(_ggtok.scores(self._core)).cast("f").tolist()  # type: ignore[assignment]
-        for id, score in enumerate(scores):
+        found = scores(self.vocab)
+        for id, score in enumerate(found):
             if not float("-inf") < score < float("inf"):
                 self.refuse(f"the score of token {id} {self.texts[id]!r} is {score}")
-        return scores or [0.0] * len(self.vocab)
+        return found or [0.0] * len(self.vocab)
 
     @cached_property
     def special(self) -> list[Special]:

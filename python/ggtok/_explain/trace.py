@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterable
 
-    from .._tokenizer import Text as AnyText
-    from .._tokenizer import Tokenizer
+    from .._base import BaseTokenizer
+    from .._base import Text as AnyText
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ class Trace:
         return explain, (self._tokenizer, self.text, *settings)
 
 
-def explain(tokenizer: Tokenizer, text: AnyText, add_special: bool, parse_special: bool, continues: bool) -> Trace:
+def explain(tokenizer: BaseTokenizer, text: AnyText, add_special: bool, parse_special: bool, continues: bool) -> Trace:
     """What `Tokenizer.explain` does."""
     raw = _ggtok.explain(tokenizer, text, add_special, parse_special, continues)
     trace = convert(Trace, json.loads(raw.json()))

@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from ..._convert.edits import key_types
-from ..._edit import Edited, opened
+from ..._edit import Edited
 from ..._keys import Type
+from ..._tokenizer import Tokenizer
 from ...errors import GgtokError
 from ..completion import GGUF
 from ..files import OUTPUT
@@ -87,7 +88,7 @@ def command(
 
 def _metadata(file: str, assignments: tuple[str, ...], removed: tuple[str, ...]) -> dict[str, Any]:
     """The values of `--set` in the types of their keys, and `None` for each key of `--remove`."""
-    tokenizer = opened(file)
+    tokenizer = Tokenizer._opened(file)
     types = {key: Type(kind) for key, (kind, _) in tokenizer._metadata.entries().items()} | key_types(tokenizer)
     values: dict[str, Any] = {}
     for key, text in [*(name_and_value("--set", each) for each in assignments), *((key, None) for key in removed)]:

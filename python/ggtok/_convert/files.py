@@ -1,0 +1,84 @@
+"""What `Tokenizer` writes as files of other formats and reads from them: targets are checked before any work."""
+
+from __future__ import annotations
+
+import os
+
+from .._files import beside, check_target, read, write
+from . import edits, from_tokenizers, sentencepiece, tiktoken, tokenizers_json, transformers
+from .gguf import gguf_bytes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, TypeVar
+
+    from .._base import BaseTokenizer
+    from .._files import Target
+    from .._metadata import Source
+
+    T = TypeVar("T", bound=BaseTokenizer)
+
+
+def to_gguf(tokenizer: T, target: Target, overwrite: bool, **changes: Any) -> T:
+    inputs = () if overwrite else (tokenizer._source,)
+    check_target(target, inputs, overwrite=overwrite)
+    data = gguf_bytes(edits.entries(tokenizer, **changes))
+    new = type(tokenizer)._opened(data)
+    write(target, data, inputs, overwrite=overwrite)
+    return new
+
+
+def to_sentencepiece(tokenizer: BaseTokenizer, target: Target) -> None:
+    _export(tokenizer, target, sentencepiece.exported)
+
+
+def to_tokenizers_json(tokenizer: BaseTokenizer, target: Target) -> None:
+    _export(tokenizer, target, tokenizers_json.exported)
+
+
+def _export(tokenizer: BaseTokenizer, target: Target, exported: Callable[[BaseTokenizer], bytes]) -> None:
+    inputs = (tokenizer._source,)
+    check_target(target, inputs)
+    write(target, exported(tokenizer), inputs)
+
+
+def to_transformers(tokenizer: BaseTokenizer, folder: str | os.PathLike[str]) -> None:
+    if not isinstance(folder, (str, os.PathLike)):
+        raise TypeError(f"the folder must be a path, not {type(folder).__name__}")
+    inputs = (tokenizer._source,)
+    found = transformers.files(tokenizer).items()
+    data = {os.path.join(os.fsdecode(folder), name): content for name, content in found}
+    for path in data:
+        check_target(path, inputs)
+    for path in data:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write(path, data[path], inputs)
+
+
+def to_tiktoken(tokenizer: BaseTokenizer, target: Target) -> dict[str, Any]:
+    inputs = (tokenizer._source,)
+    check_target(target, inputs)
+    settings_target = None if hasattr(target, "write") else beside(target, ".json")
+    if settings_target is not None:
+        check_target(settings_target, inputs)
+    data, settings = tiktoken.exported(tokenizer)
+    write(target, data, inputs)
+    if settings_target is not None:
+        write(settings_target, tiktoken.settings_json(settings), inputs)
+    return settings
+
+
+def from_sentencepiece(cls: type[T], source: Source, vocab_size: int | None) -> T:
+    return cls._opened(sentencepiece.imported(read(source), vocab_size), made_from=source)
+
+
+def from_tokenizers_json(
+    cls: type[T],
+    source: Source,
+    config: Source | Mapping[str, Any] | None,
+    pre: str | None,
+    vocab_size: int | None,
+) -> T:
+    data = from_tokenizers.imported(read(source), from_tokenizers.read_config(source, config), pre, vocab_size)
+    return cls._opened(data, made_from=source)
