@@ -107,7 +107,8 @@ def module(found: list[Structure]) -> str:
         "from __future__ import annotations\n\n"
         "from dataclasses import dataclass\n"
         "from typing import ClassVar, TypeAlias\n\n"
-        "from ._explain.convert import Text"
+        "Text: TypeAlias = str | bytes\n"
+        '"""Text of a vocabulary or of an input: `bytes` if it is not UTF-8."""'
     ]
     for each in found:
         if each.is_enum or each.name in WRITTEN_BY_HAND:
@@ -117,13 +118,21 @@ def module(found: list[Structure]) -> str:
             lines.append(f'    kind: ClassVar[str] = "{kinds[each.name]}"')
         for field in each.fields:
             name = f"{field.name}_" if keyword.iskeyword(field.name) else field.name
-            lines += [f"    {name}: {python_type(field.type)}", docstring(field.docs)]
+            lines.append(commented(f"{name}: {python_type(field.type)}", field.docs))
         parts.append("\n".join(lines))
     for each in found:
         if each.is_enum:
             union = " | ".join(field.type for field in each.fields)
             parts.append(f'{each.name}: TypeAlias = {union}\n"""{each.docs}"""')
     return "\n\n\n".join(parts) + "\n"
+
+
+def commented(code: str, text: str) -> str:
+    """A field with its description: after it if there is room, or else before it."""
+    line = f"    {code}  # {text}"
+    if len(line) <= 120:
+        return line
+    return "\n".join([*(f"    # {part}" for part in textwrap.wrap(text, 114, break_on_hyphens=False)), f"    {code}"])
 
 
 def docstring(text: str) -> str:

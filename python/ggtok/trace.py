@@ -8,120 +8,88 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from ._explain.convert import Text
+Text: TypeAlias = str | bytes
+"""Text of a vocabulary or of an input: `bytes` if it is not UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodePoint:
     """A character of the text, or a byte that is not part of one."""
 
-    start: int
-    """Where it starts."""
-    end: int
-    """Where it ends."""
-    code_point: int
-    """Its number; U+FFFD for a byte that is not UTF-8."""
+    start: int  # Where it starts.
+    end: int  # Where it ends.
+    code_point: int  # Its number; U+FFFD for a byte that is not UTF-8.
 
 
 @dataclass(frozen=True, slots=True)
 class SpecialMatch:
     """A special token that is written in the text."""
 
-    token: int
-    """The token."""
-    text: Text
-    """Its text."""
-    attribute: str
-    """What it is: `control`, `unknown` or `user_defined`."""
-    start: int
-    """Where it starts, with the whitespace that it removes."""
-    end: int
-    """Where it ends, with the whitespace that it removes."""
+    token: int  # The token.
+    text: Text  # Its text.
+    attribute: str  # What it is: `control`, `unknown` or `user_defined`.
+    start: int  # Where it starts, with the whitespace that it removes.
+    end: int  # Where it ends, with the whitespace that it removes.
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
     """A special token, or the text between two of them."""
 
-    start: int
-    """Where it starts in the text."""
-    end: int
-    """Where it ends in the text."""
-    token: int | None
-    """The special token; none for text."""
-    steps: Steps | None
-    """What the algorithm did with the text; none for a special token."""
-    first_token: int
-    """The first of its tokens in `Trace.tokens`."""
-    num_tokens: int
-    """How many tokens it became."""
+    start: int  # Where it starts in the text.
+    end: int  # Where it ends in the text.
+    token: int | None  # The special token; none for text.
+    steps: Steps | None  # What the algorithm did with the text; none for a special token.
+    first_token: int  # The first of its tokens in `Trace.tokens`.
+    num_tokens: int  # How many tokens it became.
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
     """A token of the result."""
 
-    id: int
-    """Its id."""
-    piece: Text
-    """The bytes that it decodes to."""
-    text: Text
-    """Its text in the vocabulary."""
-    start: int
-    """Where it starts in the text."""
-    end: int
-    """Where it ends in the text."""
-    fragment: int | None
-    """Its place in `Trace.fragments`; none for an added token."""
+    id: int  # Its id.
+    piece: Text  # The bytes that it decodes to.
+    text: Text  # Its text in the vocabulary.
+    start: int  # Where it starts in the text.
+    end: int  # Where it ends in the text.
+    fragment: int | None  # Its place in `Trace.fragments`; none for an added token.
 
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
     """A symbol: a part of a text that merges with its neighbours."""
 
-    index: int
-    """Its index."""
-    prev: int
-    """The symbol before it; -1 at the start."""
-    next: int
-    """The symbol after it; -1 at the end."""
-    text: Text
-    """Its text."""
-    n: int
-    """The length of its text in bytes; 0 once it was merged into the symbol before it."""
+    index: int  # Its index.
+    prev: int  # The symbol before it; -1 at the start.
+    next: int  # The symbol after it; -1 at the end.
+    text: Text  # Its text.
+    n: int  # The length of its text in bytes; 0 once it was merged into the symbol before it.
 
 
 @dataclass(frozen=True, slots=True)
 class Bigram:
     """Two neighbouring symbols that can merge."""
 
-    left: int
-    """The index of the left symbol."""
-    right: int
-    """The index of the right symbol."""
-    text: Text
-    """The text of both."""
-    size: int
-    """The length of the text in bytes."""
-    score: float | None
-    """SPM: the score of the token with this text. The highest merges first."""
-    rank: int | None
-    """BPE: the rank of the merge. The lowest merges first."""
-    token: int | None
-    """The token with this text, if there is one."""
+    left: int  # The index of the left symbol.
+    right: int  # The index of the right symbol.
+    text: Text  # The text of both.
+    size: int  # The length of the text in bytes.
+    score: float | None  # SPM: the score of the token with this text. The highest merges first.
+    rank: int | None  # BPE: the rank of the merge. The lowest merges first.
+    token: int | None  # The token with this text, if there is one.
 
 
 @dataclass(frozen=True, slots=True)
 class Pop:
     """A bigram that was taken from the queue."""
 
-    bigram: Bigram
-    """The bigram."""
+    bigram: Bigram  # The bigram.
+    # Why it did not merge: `left_gone`, `right_gone` (merged into another symbol) or `text_changed` (one of the two has
+    # grown). None if it merged.
     stale: str | None
-    """Why it did not merge: `left_gone`, `right_gone` (merged into another symbol) or `text_changed` (one of the two
-    has grown). None if it merged."""
+    # What the merge made possible, and thus what was added to the queue: with the left neighbour, then the right.
     added: tuple[Bigram, ...]
-    """What the merge made possible, and thus what was added to the queue: with the left neighbour, then the right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,28 +97,20 @@ class Origin:
     """A stretch of a text that was rewritten, and the bytes of the fragment that it stands for: byte for byte if both
     have one length, and else as a whole. A text that stayed as it is has one stretch."""
 
-    start: int
-    """Where it starts."""
-    end: int
-    """Where it ends."""
-    from_: int
-    """Where it comes from starts in the fragment."""
-    to: int
-    """Where it comes from ends in the fragment."""
+    start: int  # Where it starts.
+    end: int  # Where it ends.
+    from_: int  # Where it comes from starts in the fragment.
+    to: int  # Where it comes from ends in the fragment.
 
 
 @dataclass(frozen=True, slots=True)
 class Merging:
     """Symbols that merge until no pair is left that can."""
 
-    symbols: tuple[Symbol, ...]
-    """The symbols before the first merge."""
-    queue: tuple[Bigram, ...]
-    """The queue before the first merge, in the order in which it would be emptied."""
-    pops: tuple[Pop, ...]
-    """Every bigram that was taken from the queue, in order."""
-    merged: tuple[Symbol, ...]
-    """The symbols after the last merge."""
+    symbols: tuple[Symbol, ...]  # The symbols before the first merge.
+    queue: tuple[Bigram, ...]  # The queue before the first merge, in the order in which it would be emptied.
+    pops: tuple[Pop, ...]  # Every bigram that was taken from the queue, in order.
+    merged: tuple[Symbol, ...]  # The symbols after the last merge.
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,31 +118,23 @@ class Spm:
     """SPM: characters merge, the pair of the highest score first, the leftmost first of equal scores."""
 
     kind: ClassVar[str] = "spm"
-    space_prefix: bool
-    """Whether a space was put before the fragment."""
-    escaped: Text
-    """The fragment with `▁` for each space: the text that all positions here count in."""
-    origins: tuple[Origin, ...]
-    """Where the text comes from in the fragment."""
-    merging: Merging
-    """The merges."""
+    space_prefix: bool  # Whether a space was put before the fragment.
+    escaped: Text  # The fragment with `▁` for each space: the text that all positions here count in.
+    origins: tuple[Origin, ...]  # Where the text comes from in the fragment.
+    merging: Merging  # The merges.
+    # For each text that could merge, the two symbols that it was last made of, in the order of the texts. llama.cpp
+    # looks up symbols here that are no tokens; it finds none, because every text here is a token.
     rev_merge: tuple[RevMerge, ...]
-    """For each text that could merge, the two symbols that it was last made of, in the order of the texts. llama.cpp
-    looks up symbols here that are no tokens; it finds none, because every text here is a token."""
-    symbols: tuple[SymbolTokens, ...]
-    """How each symbol that is left became tokens."""
+    symbols: tuple[SymbolTokens, ...]  # How each symbol that is left became tokens.
 
 
 @dataclass(frozen=True, slots=True)
 class RevMerge:
     """SPM: the two symbols that a text was made of."""
 
-    text: Text
-    """The text of both."""
-    left: int
-    """The index of the left symbol."""
-    right: int
-    """The index of the right symbol."""
+    text: Text  # The text of both.
+    left: int  # The index of the left symbol.
+    right: int  # The index of the right symbol.
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,104 +142,82 @@ class Bpe:
     """BPE: pieces, in which symbols merge, the pair of the lowest rank first, the leftmost first of equal ranks."""
 
     kind: ClassVar[str] = "bpe"
-    family: str
-    """The family of the pre-tokenizer."""
+    family: str  # The family of the pre-tokenizer.
+    # What was done to the text before it was cut: `replaced` (bytes that are not UTF-8), `escaped` (spaces became `▁`),
+    # `lowercased`, `whitespace_dropped`, in this order.
     rewritten: tuple[str, ...]
-    """What was done to the text before it was cut: `replaced` (bytes that are not UTF-8), `escaped` (spaces became
-    `▁`), `lowercased`, `whitespace_dropped`, in this order."""
-    text: Text
-    """The text that was cut: all positions here count in it."""
-    origins: tuple[Origin, ...]
-    """Where the text comes from: in the fragment, or in the text of `HybridDna`."""
-    words: tuple[Range, ...]
-    """What was cut by itself: the whole text, or each word where whitespace was dropped."""
-    passes: tuple[Pass, ...]
-    """One pass over all pieces so far per pattern."""
-    pieces: tuple[Piece, ...]
-    """The pieces after the last pass."""
+    text: Text  # The text that was cut: all positions here count in it.
+    origins: tuple[Origin, ...]  # Where the text comes from: in the fragment, or in the text of `HybridDna`.
+    words: tuple[Range, ...]  # What was cut by itself: the whole text, or each word where whitespace was dropped.
+    passes: tuple[Pass, ...]  # One pass over all pieces so far per pattern.
+    pieces: tuple[Piece, ...]  # The pieces after the last pass.
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
     """A part of a text."""
 
-    start: int
-    """Where it starts."""
-    end: int
-    """Where it ends."""
+    start: int  # Where it starts.
+    end: int  # Where it ends.
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
     """BPE: what one pattern did."""
 
-    pattern: str
-    """The pattern as written in llama.cpp."""
-    alternatives: tuple[str, ...]
-    """Its alternatives, in order."""
+    pattern: str  # The pattern as written in llama.cpp.
+    alternatives: tuple[str, ...]  # Its alternatives, in order.
+    # What the pattern was applied to: `code_points`, or `collapsed` where it names a category and every character
+    # beyond ASCII becomes one that stands for its category; `code` where llama.cpp has code of its own, which goes
+    # before the pattern.
     applied_to: str
-    """What the pattern was applied to: `code_points`, or `collapsed` where it names a category and every character
-    beyond ASCII becomes one that stands for its category; `code` where llama.cpp has code of its own, which goes before
-    the pattern."""
-    cuts: tuple[Cut, ...]
-    """The pieces that it leaves."""
+    cuts: tuple[Cut, ...]  # The pieces that it leaves.
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
     """BPE: a piece that a pattern leaves."""
 
-    start: int
-    """Where it starts."""
-    end: int
-    """Where it ends."""
+    start: int  # Where it starts.
+    end: int  # Where it ends.
+    # Which of the alternatives matched; none for text between two matches, and for a piece of llama.cpp's own code that
+    # the pattern as written does not give.
     alternative: int | None
-    """Which of the alternatives matched; none for text between two matches, and for a piece of llama.cpp's own code
-    that the pattern as written does not give."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
     """BPE: a piece on its way to tokens."""
 
-    start: int
-    """Where it starts."""
-    end: int
-    """Where it ends."""
-    text: Text
-    """Its text."""
+    start: int  # Where it starts.
+    end: int  # Where it ends.
+    text: Text  # Its text.
+    # Its text as the vocabulary spells it: one character of GPT-2's alphabet per byte where the family does so.
     spelled: Text
-    """Its text as the vocabulary spells it: one character of GPT-2's alphabet per byte where the family does so."""
+    # The token that is the whole piece, where the vocabulary takes it without merging (`ignore_merges`, or a run of
+    # newlines in Gemma 4).
     whole: int | None
-    """The token that is the whole piece, where the vocabulary takes it without merging (`ignore_merges`, or a run of
-    newlines in Gemma 4)."""
-    merging: Merging
-    """The merges; empty where the piece is a token as a whole."""
-    symbols: tuple[SymbolTokens, ...]
-    """How each symbol that is left became tokens."""
+    merging: Merging  # The merges; empty where the piece is a token as a whole.
+    symbols: tuple[SymbolTokens, ...]  # How each symbol that is left became tokens.
 
 
 @dataclass(frozen=True, slots=True)
 class SymbolTokens:
     """A symbol that is left after the last merge, and its tokens."""
 
-    text: Text
-    """Its text."""
-    token: int | None
-    """The token with this text."""
+    text: Text  # Its text.
+    token: int | None  # The token with this text.
+    # If there is none: each byte of the text with its token. BPE drops a byte without a token; SPM writes the unknown
+    # token for it, if the vocabulary has one.
     bytes: tuple[ByteToken, ...]
-    """If there is none: each byte of the text with its token. BPE drops a byte without a token; SPM writes the unknown
-    token for it, if the vocabulary has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByteToken:
     """A byte and the token that stands for it."""
 
-    text: Text
-    """The byte as the vocabulary spells it."""
-    token: int | None
-    """The token; none where the vocabulary has none."""
+    text: Text  # The byte as the vocabulary spells it.
+    token: int | None  # The token; none where the vocabulary has none.
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,44 +225,31 @@ class HybridDna:
     """Hybrid DNA: stretches of text and of DNA."""
 
     kind: ClassVar[str] = "hybrid_dna"
-    text: Text
-    """The text in which tags are looked for: all positions here count in it."""
-    origins: tuple[Origin, ...]
-    """Where the text comes from in the fragment."""
-    stretches: tuple[Stretch, ...]
-    """The stretches, in order."""
+    text: Text  # The text in which tags are looked for: all positions here count in it.
+    origins: tuple[Origin, ...]  # Where the text comes from in the fragment.
+    stretches: tuple[Stretch, ...]  # The stretches, in order.
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """Hybrid DNA: text, a tag, or DNA."""
 
-    start: int
-    """Where it starts."""
-    end: int
-    """Where it ends."""
-    tag: int | None
-    """The tag, if it is one."""
-    kmers: tuple[Kmer, ...]
-    """The k-mers, if it is DNA."""
-    bpe: Bpe | None
-    """The steps of byte-pair encoding, if it is text."""
+    start: int  # Where it starts.
+    end: int  # Where it ends.
+    tag: int | None  # The tag, if it is one.
+    kmers: tuple[Kmer, ...]  # The k-mers, if it is DNA.
+    bpe: Bpe | None  # The steps of byte-pair encoding, if it is text.
 
 
 @dataclass(frozen=True, slots=True)
 class Kmer:
     """Hybrid DNA: six letters."""
 
-    start: int
-    """Where it starts."""
-    end: int
-    """Where it ends."""
-    text: Text
-    """The letters as capitals, padded with A."""
-    token: int
-    """The token: `<oov>` where the k-mer is none."""
-    is_known: bool
-    """Whether the k-mer is a token."""
+    start: int  # Where it starts.
+    end: int  # Where it ends.
+    text: Text  # The letters as capitals, padded with A.
+    token: int  # The token: `<oov>` where the k-mer is none.
+    is_known: bool  # Whether the k-mer is a token.
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,65 +257,46 @@ class WordPiece:
     """WordPiece: words, in which the longest token is taken again and again."""
 
     kind: ClassVar[str] = "word_piece"
-    code_points: tuple[NormalizedCodePoint, ...]
-    """What became of each code point of the fragment."""
-    words: tuple[Word, ...]
-    """The words."""
-    max_token_len: int
-    """The longest text that is looked up, in bytes."""
+    code_points: tuple[NormalizedCodePoint, ...]  # What became of each code point of the fragment.
+    words: tuple[Word, ...]  # The words.
+    max_token_len: int  # The longest text that is looked up, in bytes.
 
 
 @dataclass(frozen=True, slots=True)
 class NormalizedCodePoint:
     """WordPiece: a code point on its way into a word."""
 
-    start: int
-    """Where it starts in the fragment."""
-    end: int
-    """Where it ends in the fragment."""
-    code_point: int
-    """Its number."""
-    nfd: int
-    """The code point without its accent; the same where accents stay or there is none."""
-    lowercase: int
-    """That code point in lower case; the same where case stays."""
+    start: int  # Where it starts in the fragment.
+    end: int  # Where it ends in the fragment.
+    code_point: int  # Its number.
+    nfd: int  # The code point without its accent; the same where accents stay or there is none.
+    lowercase: int  # That code point in lower case; the same where case stays.
+    # The classes of `nfd`: `undefined`, `number`, `letter`, `separator`, `accent_mark`, `punctuation`, `symbol`,
+    # `control`, `whitespace`, `lowercase`, `uppercase`, `nfd`.
     classes: tuple[str, ...]
-    """The classes of `nfd`: `undefined`, `number`, `letter`, `separator`, `accent_mark`, `punctuation`, `symbol`,
-    `control`, `whitespace`, `lowercase`, `uppercase`, `nfd`."""
-    role: str
-    """What became of it: `space` (ends a word), `dropped`, `word_alone` (is a word by itself) or `word`."""
+    role: str  # What became of it: `space` (ends a word), `dropped`, `word_alone` (is a word by itself) or `word`.
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
     """WordPiece: a word."""
 
-    text: Text
-    """The word with `▁` before it, except for letters that continue the text before the fragment."""
-    start: int
-    """Where its first character starts in the fragment."""
-    end: int
-    """Where its last character ends in the fragment."""
-    attempts: tuple[Attempt, ...]
-    """Every text that was looked up, in order."""
-    tokens: tuple[int, ...]
-    """Its tokens; the unknown token alone where a part of the word has none."""
-    is_unknown: bool
-    """Whether the word is unknown."""
+    text: Text  # The word with `▁` before it, except for letters that continue the text before the fragment.
+    start: int  # Where its first character starts in the fragment.
+    end: int  # Where its last character ends in the fragment.
+    attempts: tuple[Attempt, ...]  # Every text that was looked up, in order.
+    tokens: tuple[int, ...]  # Its tokens; the unknown token alone where a part of the word has none.
+    is_unknown: bool  # Whether the word is unknown.
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """WordPiece: a text that was looked up."""
 
-    start: int
-    """Where it starts in the word, in bytes."""
-    end: int
-    """Where it ends in the word, in bytes."""
-    text: Text
-    """The text."""
-    token: int | None
-    """The token with this text."""
+    start: int  # Where it starts in the word, in bytes.
+    end: int  # Where it ends in the word, in bytes.
+    text: Text  # The text.
+    token: int | None  # The token with this text.
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,137 +304,96 @@ class Unigram:
     """Unigram: the tokens with the highest sum of scores."""
 
     kind: ClassVar[str] = "unigram"
-    charsmap: XcdaHeader | None
-    """The character map; none if the vocabulary has none."""
-    prefixes: tuple[Prefix, ...]
-    """How the fragment was normalized, from left to right."""
-    normalized: Text
-    """The normalized text: all positions below count in it."""
-    origins: tuple[Origin, ...]
-    """Where the normalized text comes from in the fragment."""
-    unknown_score: float
-    """The score of an unknown character."""
+    charsmap: XcdaHeader | None  # The character map; none if the vocabulary has none.
+    prefixes: tuple[Prefix, ...]  # How the fragment was normalized, from left to right.
+    normalized: Text  # The normalized text: all positions below count in it.
+    origins: tuple[Origin, ...]  # Where the normalized text comes from in the fragment.
+    unknown_score: float  # The score of an unknown character.
+    # The places at which a character starts, each with the tokens that start there.
     positions: tuple[LatticePosition, ...]
-    """The places at which a character starts, each with the tokens that start there."""
+    # The best way to each place, from 0 to the length of the normalized text. llama.cpp's `tokenization_results`.
     best: tuple[Best, ...]
-    """The best way to each place, from 0 to the length of the normalized text. llama.cpp's `tokenization_results`."""
-    path: tuple[PathStep, ...]
-    """The way back, from the end to the start."""
+    path: tuple[PathStep, ...]  # The way back, from the end to the start.
 
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
     """Unigram: a part of the text that was normalized at once."""
 
-    start: int
-    """Where it starts in the fragment."""
-    end: int
-    """Where it ends in the fragment."""
+    start: int  # Where it starts in the fragment.
+    end: int  # Where it ends in the fragment.
+    # What it was: `user_defined` (a token that stays as it is), `replaced` (found in the character map), `copied`, or
+    # `invalid` (a byte that is not UTF-8 becomes U+FFFD).
     outcome: str
-    """What it was: `user_defined` (a token that stays as it is), `replaced` (found in the character map), `copied`, or
-    `invalid` (a byte that is not UTF-8 becomes U+FFFD)."""
-    walk: tuple[XcdaStep, ...]
-    """The walk through the character map's double array, byte by byte."""
-    replacement: Text
-    """What it became, before spaces are escaped and merged."""
-    appended: Text
-    """What was appended to the normalized text for it."""
+    walk: tuple[XcdaStep, ...]  # The walk through the character map's double array, byte by byte.
+    replacement: Text  # What it became, before spaces are escaped and merged.
+    appended: Text  # What was appended to the normalized text for it.
 
 
 @dataclass(frozen=True, slots=True)
 class XcdaHeader:
     """An XCDA, the compact double array of a character map, as a whole."""
 
-    num_units: int
-    """The number of 32-bit units."""
-    root_base: int
-    """BASE of the root, unit 0: every walk starts from it."""
-    replacements_len: int
-    """The length of all replacements, each with a zero byte at its end."""
+    num_units: int  # The number of 32-bit units.
+    root_base: int  # BASE of the root, unit 0: every walk starts from it.
+    replacements_len: int  # The length of all replacements, each with a zero byte at its end.
 
 
 @dataclass(frozen=True, slots=True)
 class XcdaStep:
     """A step through an XCDA, the compact double array of a character map."""
 
-    byte: int
-    """The byte that leads from a node to its child."""
-    node: int
-    """The node: its place in the array, BASE of the node before it and the byte, by exclusive or."""
-    unit: int | None
-    """The array's 32 bits there; none beyond its end."""
-    base: int
-    """BASE: what leads on from the node, by exclusive or; 0 in a unit that is a value and no node."""
-    lcheck: int
-    """LCHECK: the byte that leads to this node; bit 31 is set in a unit that is a value and no node."""
-    leaf: bool
-    """LEAF: whether a key ends here."""
-    value: int | None
-    """Where the replacement starts among all replacements, if a key ends here."""
-    matched: bool
-    """Whether the byte leads here: LCHECK equals it. The walk ends where it does not."""
+    byte: int  # The byte that leads from a node to its child.
+    node: int  # The node: its place in the array, BASE of the node before it and the byte, by exclusive or.
+    unit: int | None  # The array's 32 bits there; none beyond its end.
+    base: int  # BASE: what leads on from the node, by exclusive or; 0 in a unit that is a value and no node.
+    lcheck: int  # LCHECK: the byte that leads to this node; bit 31 is set in a unit that is a value and no node.
+    leaf: bool  # LEAF: whether a key ends here.
+    value: int | None  # Where the replacement starts among all replacements, if a key ends here.
+    matched: bool  # Whether the byte leads here: LCHECK equals it. The walk ends where it does not.
 
 
 @dataclass(frozen=True, slots=True)
 class LatticePosition:
     """Unigram: the tokens that start at a place."""
 
-    at: int
-    """The place."""
-    score_sum: float | None
-    """The best sum of scores up to here; none if no token reaches the place."""
-    candidates: tuple[Candidate, ...]
-    """The tokens, shortest first."""
-    unknown: Candidate | None
-    """The unknown token for one character, where no token is exactly that character."""
+    at: int  # The place.
+    score_sum: float | None  # The best sum of scores up to here; none if no token reaches the place.
+    candidates: tuple[Candidate, ...]  # The tokens, shortest first.
+    unknown: Candidate | None  # The unknown token for one character, where no token is exactly that character.
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """Unigram: a token that may continue the best way to a place."""
 
-    token: int
-    """The token."""
-    text: Text
-    """Its text."""
-    end: int
-    """Where it ends."""
-    score: float
-    """Its score; 0 for a user-defined token."""
-    score_sum: float | None
-    """The sum of scores with it; none at a place that no token reaches."""
-    champion: float | None
-    """The best sum at its end before; none if nothing had reached it."""
-    wins: bool
-    """Whether it became the best."""
+    token: int  # The token.
+    text: Text  # Its text.
+    end: int  # Where it ends.
+    score: float  # Its score; 0 for a user-defined token.
+    score_sum: float | None  # The sum of scores with it; none at a place that no token reaches.
+    champion: float | None  # The best sum at its end before; none if nothing had reached it.
+    wins: bool  # Whether it became the best.
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
     """Unigram: the best way to a place."""
 
-    at: int
-    """The place."""
-    token: int | None
-    """The last token on the way; none at a place that no token reaches."""
-    from_: int
-    """Where that token starts."""
-    score_sum: float | None
-    """The sum of scores; none at a place that no token reaches."""
+    at: int  # The place.
+    token: int | None  # The last token on the way; none at a place that no token reaches.
+    from_: int  # Where that token starts.
+    score_sum: float | None  # The sum of scores; none at a place that no token reaches.
 
 
 @dataclass(frozen=True, slots=True)
 class PathStep:
     """Unigram: a step of the way back."""
 
-    from_: int
-    """Where the token starts."""
-    to: int
-    """Where the token ends."""
-    token: int
-    """The token."""
-    joins_next: bool
-    """Whether it joins the unknown token after it, and is not written again."""
+    from_: int  # Where the token starts.
+    to: int  # Where the token ends.
+    token: int  # The token.
+    joins_next: bool  # Whether it joins the unknown token after it, and is not written again.
 
 
 @dataclass(frozen=True, slots=True)
@@ -544,36 +401,27 @@ class Rwkv:
     """RWKV: the longest token, again and again."""
 
     kind: ClassVar[str] = "rwkv"
-    matches: tuple[Match, ...]
-    """The matches, in order."""
+    matches: tuple[Match, ...]  # The matches, in order.
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
     """RWKV: one walk through the trie of tokens."""
 
-    start: int
-    """Where it starts in the fragment."""
-    end: int
-    """Where the token ends in the fragment."""
-    walk: tuple[TrieStep, ...]
-    """The walk, byte by byte, as far as a token goes on."""
-    token: int
-    """The token: the last one met on the walk, or the unknown token."""
-    is_unknown: bool
-    """Whether no token matched."""
+    start: int  # Where it starts in the fragment.
+    end: int  # Where the token ends in the fragment.
+    walk: tuple[TrieStep, ...]  # The walk, byte by byte, as far as a token goes on.
+    token: int  # The token: the last one met on the walk, or the unknown token.
+    is_unknown: bool  # Whether no token matched.
 
 
 @dataclass(frozen=True, slots=True)
 class TrieStep:
     """A step through a trie of tokens."""
 
-    byte: int
-    """The byte."""
-    token: int | None
-    """The token whose text ends here."""
-    matched: bool
-    """Whether the trie has a node for the byte. The walk ends where it has none."""
+    byte: int  # The byte.
+    token: int | None  # The token whose text ends here.
+    matched: bool  # Whether the trie has a node for the byte. The walk ends where it has none.
 
 
 @dataclass(frozen=True, slots=True)
@@ -581,63 +429,48 @@ class Plamo2:
     """PLaMo-2: the tokens with the lowest sum of costs, found from the end to the start."""
 
     kind: ClassVar[str] = "plamo2"
-    skipped_bom: bool
-    """Whether a byte order mark was skipped."""
+    skipped_bom: bool  # Whether a byte order mark was skipped.
+    # The text with U+FFFD for each byte that is not UTF-8: all positions here count in it. The byte order mark is part
+    # of it.
     text: Text
-    """The text with U+FFFD for each byte that is not UTF-8: all positions here count in it. The byte order mark is part
-    of it."""
-    origins: tuple[Origin, ...]
-    """Where the text comes from in the fragment."""
-    positions: tuple[CostPosition, ...]
-    """The places at which a character starts, from the last to the first."""
-    path: tuple[CostStep, ...]
-    """The way from the start to the end."""
+    origins: tuple[Origin, ...]  # Where the text comes from in the fragment.
+    positions: tuple[CostPosition, ...]  # The places at which a character starts, from the last to the first.
+    path: tuple[CostStep, ...]  # The way from the start to the end.
 
 
 @dataclass(frozen=True, slots=True)
 class CostPosition:
     """PLaMo-2: what may start at a place."""
 
-    at: int
-    """The place."""
+    at: int  # The place.
+    # The state of llama.cpp's automaton: the longest text from here that a token ends with. Where the state before it
+    # hid that text, a shorter one.
     state: Text
-    """The state of llama.cpp's automaton: the longest text from here that a token ends with. Where the state before it
-    hid that text, a shorter one."""
+    # The tokens that `state` starts with, longest first, and at last the unknown character. What comes after a token
+    # that costs as much as an unknown character is hidden by it.
     candidates: tuple[CostCandidate, ...]
-    """The tokens that `state` starts with, longest first, and at last the unknown character. What comes after a token
-    that costs as much as an unknown character is hidden by it."""
-    cost: int
-    """The lowest cost from here to the end."""
+    cost: int  # The lowest cost from here to the end.
 
 
 @dataclass(frozen=True, slots=True)
 class CostCandidate:
     """PLaMo-2: a token that may start at a place."""
 
-    token: int | None
-    """The token; none for an unknown character."""
-    text: Text
-    """Its text."""
-    cost: int
-    """Its own cost, in ten-thousandths."""
-    total: int
-    """The cost from here to the end with it."""
-    wins: bool
-    """Whether it is the one taken."""
+    token: int | None  # The token; none for an unknown character.
+    text: Text  # Its text.
+    cost: int  # Its own cost, in ten-thousandths.
+    total: int  # The cost from here to the end with it.
+    wins: bool  # Whether it is the one taken.
 
 
 @dataclass(frozen=True, slots=True)
 class CostStep:
     """PLaMo-2: a token of the result."""
 
-    start: int
-    """Where it starts."""
-    end: int
-    """Where it ends."""
-    token: int | None
-    """The token; none for an unknown character."""
-    bytes: tuple[int, ...]
-    """The byte tokens of an unknown character."""
+    start: int  # Where it starts.
+    end: int  # Where it ends.
+    token: int | None  # The token; none for an unknown character.
+    bytes: tuple[int, ...]  # The byte tokens of an unknown character.
 
 
 @dataclass(frozen=True, slots=True)
@@ -645,39 +478,31 @@ class Test:
     """The test vocabulary: a hash of every five bytes."""
 
     kind: ClassVar[str] = "test"
-    groups: tuple[HashedGroup, ...]
-    """The groups of five bytes."""
+    groups: tuple[HashedGroup, ...]  # The groups of five bytes.
 
 
 @dataclass(frozen=True, slots=True)
 class HashedGroup:
     """The test vocabulary: five bytes, or fewer at the end."""
 
-    start: int
-    """Where it starts in the fragment."""
-    end: int
-    """Where it ends in the fragment."""
-    hash: int
-    """The hash."""
-    token: int
-    """The hash modulo the number of tokens."""
+    start: int  # Where it starts in the fragment.
+    end: int  # Where it ends in the fragment.
+    hash: int  # The hash.
+    token: int  # The hash modulo the number of tokens.
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
     """One reason why characters did not become one token."""
 
+    # What kind of reason it is: `one_token` (they did), `special_not_parsed`, `special_boundary`, `piece_boundary`,
+    # `word_boundary`, `normalized`, `not_in_vocabulary`, `merge_missing` (the token exists, but no merges lead to it
+    # from these symbols), `merge_lost` (a neighbour was merged first), `score_lost` (other tokens have a higher sum or
+    # a lower cost), `longer_match` (a longer token was taken), `unknown_word`.
     kind: str
-    """What kind of reason it is: `one_token` (they did), `special_not_parsed`, `special_boundary`, `piece_boundary`,
-    `word_boundary`, `normalized`, `not_in_vocabulary`, `merge_missing` (the token exists, but no merges lead to it from
-    these symbols), `merge_lost` (a neighbour was merged first), `score_lost` (other tokens have a higher sum or a lower
-    cost), `longer_match` (a longer token was taken), `unknown_word`."""
-    message: str
-    """The reason in a sentence."""
-    at: int | None
-    """The place in the text that it is about, if it is about one."""
-    token: int | None
-    """The token that it is about, if it is about one."""
+    message: str  # The reason in a sentence.
+    at: int | None  # The place in the text that it is about, if it is about one.
+    token: int | None  # The token that it is about, if it is about one.
 
 
 @dataclass(frozen=True, slots=True)
@@ -685,198 +510,140 @@ class DoubleArrayTrace:
     """How a double array of a few words is built, walked and packed.  A cell, node or unit is named by its place in its
     array. The value of a word is its place in `words`."""
 
-    schema: int
-    """The version of this schema; it grows when a field changes its meaning or goes."""
-    words: tuple[Text, ...]
-    """The words, in the order in which they are inserted."""
+    schema: int  # The version of this schema; it grows when a field changes its meaning or goes.
+    words: tuple[Text, ...]  # The words, in the order in which they are inserted.
+    # The words by their first byte: what a first step of a walk narrows the search down to.
     by_first_byte: tuple[FirstByte, ...]
-    """The words by their first byte: what a first step of a walk narrows the search down to."""
-    codes: tuple[Code, ...]
-    """The numbers of the bytes that the words have, and of the end mark."""
-    insertions: tuple[Insertion, ...]
-    """One per word."""
-    cells: tuple[Cell, ...]
-    """The array after the last insertion."""
-    xcda: PackedXcda
-    """The packed form."""
-    lookups: tuple[Lookup, ...]
-    """One per query."""
+    codes: tuple[Code, ...]  # The numbers of the bytes that the words have, and of the end mark.
+    insertions: tuple[Insertion, ...]  # One per word.
+    cells: tuple[Cell, ...]  # The array after the last insertion.
+    xcda: PackedXcda  # The packed form.
+    lookups: tuple[Lookup, ...]  # One per query.
 
 
 @dataclass(frozen=True, slots=True)
 class FirstByte:
     """The words that start with a byte."""
 
-    byte: int
-    """The byte."""
-    words: tuple[int, ...]
-    """The words."""
+    byte: int  # The byte.
+    words: tuple[int, ...]  # The words.
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
     """The number that a byte has in a double array."""
 
-    byte: int | None
-    """The byte; none for the end mark."""
-    code: int
-    """Its number, from 1."""
+    byte: int | None  # The byte; none for the end mark.
+    code: int  # Its number, from 1.
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A cell of a double array."""
 
-    index: int
-    """Its place; the root is cell 1."""
-    base: int
-    """BASE: where its children count from; -1 - v for the end of the word with the value v; 0 for none."""
-    check: int
-    """CHECK: its parent; 0 for the root and for free cells."""
-    text: Text | None
-    """The bytes on the way to it; none for a free cell."""
+    index: int  # Its place; the root is cell 1.
+    base: int  # BASE: where its children count from; -1 - v for the end of the word with the value v; 0 for none.
+    check: int  # CHECK: its parent; 0 for the root and for free cells.
+    text: Text | None  # The bytes on the way to it; none for a free cell.
 
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
     """The insertion of a word."""
 
-    word: int
-    """The word."""
-    steps: tuple[InsertionStep, ...]
-    """One step per byte, and one for the end mark."""
-    cells: tuple[Cell, ...]
-    """The array after it."""
+    word: int  # The word.
+    steps: tuple[InsertionStep, ...]  # One step per byte, and one for the end mark.
+    cells: tuple[Cell, ...]  # The array after it.
 
 
 @dataclass(frozen=True, slots=True)
 class InsertionStep:
     """A step of an insertion: from a node to its child for one byte."""
 
-    node: int
-    """The node."""
-    byte: int | None
-    """The byte; none for the end mark."""
-    code: int
-    """Its number."""
-    new_base: int | None
-    """BASE of the node, if it has no child yet and so gets one now."""
-    cell: int
-    """BASE of the node and the number."""
-    check: int
-    """CHECK of that cell before."""
+    node: int  # The node.
+    byte: int | None  # The byte; none for the end mark.
+    code: int  # Its number.
+    new_base: int | None  # BASE of the node, if it has no child yet and so gets one now.
+    cell: int  # BASE of the node and the number.
+    check: int  # CHECK of that cell before.
+    # `followed` (CHECK names the node: the child exists), `placed` (the cell was free) or `conflict` (it belongs to
+    # another node).
     outcome: str
-    """`followed` (CHECK names the node: the child exists), `placed` (the cell was free) or `conflict` (it belongs to
-    another node)."""
-    relocation: Relocation | None
-    """What moved because of a conflict."""
-    child: int
-    """The cell of the child afterwards."""
+    relocation: Relocation | None  # What moved because of a conflict.
+    child: int  # The cell of the child afterwards.
 
 
 @dataclass(frozen=True, slots=True)
 class Relocation:
     """Children of a node that move, so that two nodes no longer want the same cell."""
 
-    num_own: int
-    """How many children the node of the step has, with the new one."""
+    num_own: int  # How many children the node of the step has, with the new one.
+    # How many children the node has that the cell belongs to. If these are more, the other node's children move.
     num_others: int
-    """How many children the node has that the cell belongs to. If these are more, the other node's children move."""
-    node: int
-    """The node whose children move."""
-    from_base: int
-    """Its BASE before."""
-    to_base: int
-    """Its BASE after: the lowest with a free cell for each child."""
-    moves: tuple[Move, ...]
-    """The children."""
+    node: int  # The node whose children move.
+    from_base: int  # Its BASE before.
+    to_base: int  # Its BASE after: the lowest with a free cell for each child.
+    moves: tuple[Move, ...]  # The children.
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
     """A node that moves."""
 
-    byte: int | None
-    """The byte that leads to it; none for the end mark."""
-    from_: int
-    """Its cell before."""
-    to: int
-    """Its cell after."""
-    base: int
-    """Its BASE, which moves with it."""
-    children: tuple[int, ...]
-    """Its own children: their CHECK names the new cell."""
+    byte: int | None  # The byte that leads to it; none for the end mark.
+    from_: int  # Its cell before.
+    to: int  # Its cell after.
+    base: int  # Its BASE, which moves with it.
+    children: tuple[int, ...]  # Its own children: their CHECK names the new cell.
 
 
 @dataclass(frozen=True, slots=True)
 class PackedXcda:
     """Words as an XCDA: children are found by exclusive or, and a node is one unit of 32 bits."""
 
-    num_units: int
-    """The length of the array: whole blocks of 256 units, so that no walk leaves it."""
-    units: tuple[PackedUnit, ...]
-    """The units in use; all others are 0."""
+    num_units: int  # The length of the array: whole blocks of 256 units, so that no walk leaves it.
+    units: tuple[PackedUnit, ...]  # The units in use; all others are 0.
 
 
 @dataclass(frozen=True, slots=True)
 class PackedUnit:
     """A unit of an XCDA, and what its bits say."""
 
-    index: int
-    """Its place; the root is unit 0."""
-    text: Text
-    """The bytes on the way to it."""
-    role: str
-    """What it is: `root`, `node` or `value`."""
-    unit: int
-    """All 32 bits."""
+    index: int  # Its place; the root is unit 0.
+    text: Text  # The bytes on the way to it.
+    role: str  # What it is: `root`, `node` or `value`.
+    unit: int  # All 32 bits.
+    # Bits 10 to 30, BASE: what leads from the node to the place of its children, by exclusive or. Eight bits further
+    # left if `is_wide`. None in a value.
     base: int | None
-    """Bits 10 to 30, BASE: what leads from the node to the place of its children, by exclusive or. Eight bits further
-    left if `is_wide`. None in a value."""
-    is_wide: bool | None
-    """Bit 9: whether BASE is shifted. None in a value."""
-    leaf: bool | None
-    """Bit 8, LEAF: whether a word ends at the node. None in a value."""
-    lcheck: int | None
-    """Bits 0 to 7 and 31, LCHECK: the byte that leads to the node. None in a value."""
-    value: int | None
-    """Bits 0 to 30 of a value, which bit 31 marks. None in a node."""
+    is_wide: bool | None  # Bit 9: whether BASE is shifted. None in a value.
+    leaf: bool | None  # Bit 8, LEAF: whether a word ends at the node. None in a value.
+    lcheck: int | None  # Bits 0 to 7 and 31, LCHECK: the byte that leads to the node. None in a value.
+    value: int | None  # Bits 0 to 30 of a value, which bit 31 marks. None in a node.
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
     """A text that is looked up."""
 
-    text: Text
-    """The text."""
-    steps: tuple[LookupStep, ...]
-    """The walk through BASE and CHECK."""
-    value: int | None
-    """The value of the word; none if the text is none of the words. The last step says why."""
-    xcda: tuple[XcdaStep, ...]
-    """The walk through the XCDA."""
-    longest_prefix: int | None
-    """The longest word that the text starts with, which the walk through the XCDA finds."""
+    text: Text  # The text.
+    steps: tuple[LookupStep, ...]  # The walk through BASE and CHECK.
+    value: int | None  # The value of the word; none if the text is none of the words. The last step says why.
+    xcda: tuple[XcdaStep, ...]  # The walk through the XCDA.
+    longest_prefix: int | None  # The longest word that the text starts with, which the walk through the XCDA finds.
 
 
 @dataclass(frozen=True, slots=True)
 class LookupStep:
     """A step of a look-up."""
 
-    node: int
-    """The node."""
-    byte: int | None
-    """The byte; none for the end mark."""
-    code: int | None
-    """Its number; none if no word has the byte."""
-    base: int
-    """BASE of the node."""
-    cell: int | None
-    """BASE and the number."""
-    check: int | None
-    """CHECK of that cell; none beyond the end of the array."""
-    matched: bool
-    """Whether CHECK names the node. The walk ends where it does not."""
+    node: int  # The node.
+    byte: int | None  # The byte; none for the end mark.
+    code: int | None  # Its number; none if no word has the byte.
+    base: int  # BASE of the node.
+    cell: int | None  # BASE and the number.
+    check: int | None  # CHECK of that cell; none beyond the end of the array.
+    matched: bool  # Whether CHECK names the node. The walk ends where it does not.
 
 
 Steps: TypeAlias = Spm | Bpe | HybridDna | WordPiece | Unigram | Rwkv | Plamo2 | Test

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, TypeAlias, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-Text: TypeAlias = str | bytes
-"""Text of a vocabulary or of an input: `bytes` where it is not UTF-8."""
+from ..trace import Text
 
 T = TypeVar("T")
 

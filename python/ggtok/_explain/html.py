@@ -15,8 +15,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 
+from ..trace import Text
 from . import compare
-from .convert import Text, to_bytes
+from .convert import to_bytes
 from .sections import sections
 from .tables import Cell, Column, Row, Section
 from .text import cell, headline, shortened, shown

@@ -7,8 +7,8 @@ from functools import partial
 from itertools import accumulate
 from typing import TypeAlias
 
-from ..trace import Bigram, Bpe, HybridDna, Kmer, Merging, Piece, Spm, Symbol, SymbolTokens
-from .convert import Text, to_bytes, to_text
+from ..trace import Bigram, Bpe, HybridDna, Kmer, Merging, Piece, Spm, Symbol, SymbolTokens, Text
+from .convert import to_bytes, to_text
 from .origins import Origins
 from .tables import Row, Section, Span, section
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
-from .convert import Text
+from ..trace import Text
 
 Kind: TypeAlias = Literal["text", "texts", "number", "word"]
 """What a column holds: text of the input or of the vocabulary, which is shown in quotes; several such texts; numbers,

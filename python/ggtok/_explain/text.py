@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from ..errors import GgtokError
-from .convert import Text
+from ..trace import Text
 from .sections import sections
 from .tables import Cell, Column, Row, Section
 from .terminal import columns_of, fitted, is_combining, padded, styled, wrapped

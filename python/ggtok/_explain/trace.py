@@ -10,8 +10,8 @@ from typing import Any
 
 from .. import _ggtok
 from ..errors import GgtokError
-from ..trace import CodePoint, Fragment, Reason, SpecialMatch, Token
-from .convert import Text, convert, to_bytes, to_text
+from ..trace import CodePoint, Fragment, Reason, SpecialMatch, Text, Token
+from .convert import convert, to_bytes, to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

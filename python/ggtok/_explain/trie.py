@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Iterator
 
 from .. import _ggtok
-from ..trace import Cell, DoubleArrayTrace, InsertionStep
-from .convert import Text, convert
+from ..trace import Cell, DoubleArrayTrace, InsertionStep, Text
+from .convert import convert
 from .tables import Row, Section, section
 
 OUTCOMES = {
