@@ -14,7 +14,6 @@ import subprocess
 import sys
 import termios
 import time
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from ggtok._cli import main
 from ggtok._explain.step import KEYS, Walk
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 TEXT = "What is LoRA?"
 VOCABULARIES = Path(ggtok.__file__).parent / "vocabularies"
@@ -84,10 +84,10 @@ def test_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 def test_compare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     files = [str(VOCABULARIES / f"{name}.gguf") for name in ("bpe", "spm")]
     printed = shown(capsys, "-p", TEXT, "--compare", *files)
-    assert printed.startswith("bpe.gguf gives 6 tokens, spm.gguf 7; the ids differ. They part first in the table ")
-    assert printed.count("--- here they part ---") >= 1
+    assert printed.startswith("bpe.gguf gives 6 tokens, spm.gguf 7; the ids differ. They first differ in the table ")
+    assert printed.count("--- here they differ ---") >= 1
     printed = shown(capsys, "--compare", files[0], files[0], "-p", TEXT)
-    assert "the ids are the same. No step parts." in " ".join(printed.split())
+    assert "the ids are the same. All steps are the same." in " ".join(printed.split())
     found = json.loads(shown(capsys, "--json", "-p", TEXT, "--compare", *files))
     assert (found["a"]["algorithm"], found["b"]["algorithm"]) == ("bpe", "spm")
     assert set(found["parting"]) == {"table", "row"}
@@ -141,13 +141,6 @@ def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], messag
 # The walk
 
 
-def columns_of(line: str) -> int:
-    return sum(
-        0 if unicodedata.category(each) in ("Mn", "Me", "Cf") else 1 + (unicodedata.east_asian_width(each) in "WF")
-        for each in line
-    )
-
-
 TRACE = Tokenizer.builtin("bpe").explain("na\u00efve \u4f60\u597d\u0301\x07 LoRA")
 
 
@@ -165,7 +158,7 @@ def test_a_screen_fits(keys: list[str], width: int, height: int) -> None:
         assert 0 <= walk.at < len(walk)
         lines = walk.screen(width, height, False)
         assert len(lines) <= height
-        assert all(columns_of(line) <= width and line.isprintable() for line in lines)
+        assert all(cell_len(line) <= width and line.isprintable() for line in lines)
 
 
 def test_moves() -> None:
@@ -279,7 +272,7 @@ def test_walk_in_a_terminal(terminals: list[Terminal]) -> None:
     terminal.resize(40, 12)
     lines = terminal.until("? help")
     assert len(lines) == 12
-    assert max(map(columns_of, lines)) <= 40
+    assert max(map(cell_len, lines)) <= 40
     terminal.press("q")
     assert terminal.end()[0] == 0
 

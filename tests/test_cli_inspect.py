@@ -16,9 +16,9 @@ import pytest
 from ggtok import Tokenizer
 from ggtok._cli import main
 from ggtok._cli.table import print_pairs, print_table
-from ggtok._explain.terminal import columns_of
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from terminals import on_terminal
 
 VOCABULARIES = Path(ggtok.__file__).parent / "vocabularies"
@@ -214,7 +214,7 @@ def test_errors_are_one_line(capsys: pytest.CaptureFixture[str], arguments: list
 def test_it_fits_the_window(arguments: tuple[str, ...], width: int) -> None:
     found = on_terminal(*arguments, width=width)
     assert found.code == 0
-    assert max(map(columns_of, found.text.splitlines())) <= width
+    assert max(map(cell_len, found.text.splitlines())) <= width
     assert "\x1b[1m" in found.raw or arguments[0] == "check"
     assert "\x1b[" not in on_terminal(*arguments, width=width, TERM="dumb").raw
     assert "\x1b[3" not in on_terminal(*arguments, width=width, NO_COLOR="1").raw

@@ -9,7 +9,6 @@ import importlib
 import json
 import pickle
 import sys
-import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import strategies
 from oracles.gguf_vocab import Vocab
+from rich.cells import cell_len
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 generate_trace: Any = importlib.import_module("generate_trace")
@@ -74,19 +74,9 @@ def check(tokenizer: Tokenizer, text: str | bytes, **flags: Any) -> Trace:
             assert row.span is None or 0 <= row.span[0] <= row.span[1] <= size
     for width in (20, 47, 90):
         printed = trace.to_text(width=width, max_rows=5)
-        assert max(map(columns_of, printed.split("\n"))) <= width
+        assert max(map(cell_len, printed.split("\n"))) <= width
         assert all(character.isprintable() for character in printed.replace("\n", ""))
     return trace
-
-
-def columns_of(text: str) -> int:
-    """How wide a text is, with the width of each character by itself."""
-    widths = {"W": 2, "F": 2}
-    combining = ("Mn", "Me", "Cf")
-    return sum(
-        0 if unicodedata.category(each) in combining else widths.get(unicodedata.east_asian_width(each), 1)
-        for each in text
-    )
 
 
 def rows(trace: Trace, key: str) -> list[dict[str, Any]]:
@@ -258,15 +248,15 @@ def test_the_class_has_the_fields_of_the_crate() -> None:
 @given(text=st.text(max_size=30), width=st.integers(0, 30))
 def test_fitted(text: str, width: int) -> None:
     fitted = terminal.fitted(text, width)
-    assert columns_of(fitted) <= max(width, 0)
-    if columns_of(text) <= width:
+    assert cell_len(fitted) <= max(width, 0)
+    if cell_len(text) <= width:
         assert fitted == text
 
 
 @given(text=st.text("ab \u4f60\u0301", max_size=40), width=st.integers(2, 12))
 def test_wrapped(text: str, width: int) -> None:
     lines = terminal.wrapped(text, width)
-    assert all(columns_of(line) <= width for line in lines)
+    assert all(cell_len(line) <= width for line in lines)
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
 
 
@@ -283,7 +273,7 @@ def test_shortened(items: list[str], most: int) -> None:
 # Comparison
 
 
-def naive_parting(a: list[Section], b: list[Section]) -> bool:
+def naive_difference(a: list[Section], b: list[Section]) -> bool:
     """Whether two traces differ in what they do, found without pairing."""
 
     def steps(found: list[Section]) -> Iterator[object]:
@@ -301,20 +291,20 @@ def naive_parting(a: list[Section], b: list[Section]) -> bool:
 @pytest.mark.parametrize("first", BUILTIN)
 @pytest.mark.parametrize("second", BUILTIN)
 @pytest.mark.parametrize("text", ["What is LoRA?", "a a a a", "", "a"])
-def test_where_two_traces_part(first: str, second: str, text: str) -> None:
+def test_where_two_traces_first_differ(first: str, second: str, text: str) -> None:
     a, b = (Tokenizer.builtin(name).explain(text) for name in (first, second))
     found = compare.pairs(a, b)
     assert [pair.a for pair in found if pair.a] == sections(a)
     assert [pair.b for pair in found if pair.b] == sections(b)
-    parts_at = compare.parting(found)
-    assert (parts_at is not None) == naive_parting(sections(a), sections(b))
+    difference = compare.first_difference(found)
+    assert (difference is not None) == naive_difference(sections(a), sections(b))
     for width in (40, 160):
         printed = compare.render(a, b, ("one", "two"), width=width, max_rows=8, colors=False)
-        assert max(map(columns_of, printed.split("\n"))) <= width
-        assert ("here they part" in printed) == (parts_at is not None)
+        assert max(map(cell_len, printed.split("\n"))) <= width
+        assert ("here they differ" in printed) == (difference is not None)
 
 
-def test_where_scores_part() -> None:
+def test_where_scores_differ() -> None:
     """Two vocabularies that differ in one score: the queue is the first to show it."""
     texts = [b"<unk>", b"<s>", b"</s>", b"\xe2\x96\x81", b"a", b"b", b"ab", b"ba"]
     types = [2, 3, 3, *[1] * 5]
@@ -323,8 +313,6 @@ def test_where_scores_part() -> None:
     ]
     a, b = (Tokenizer.from_gguf(vocab.gguf()).explain("aba") for vocab in vocabs)
     found = compare.pairs(a, b)
-    parts_at = compare.parting(found)
-    assert parts_at is not None
-    section = found[parts_at.pair].a
-    assert section is not None
-    assert (section.key, parts_at.row) == ("queue", 0)
+    difference = compare.first_difference(found)
+    assert difference is not None
+    assert (difference.section.key, difference.row) == ("queue", 0)

@@ -7,29 +7,32 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import NamedTuple
 
+from rich.cells import cell_len
+
 from .sections import sections
 from .tables import Cell, Row, Section
-from .terminal import columns_of, fitted, styled, wrapped
-from .text import GAP, MAX_SECTIONS, Table, shortened
+from .terminal import fitted, styled, wrapped
+from .text import GAP, MAX_SECTIONS, Line, lines, shortened
 from .trace import Trace
 
 LEAST_WIDTH = 50
-"""Columns that a trace needs to stand beside another. In less they stand one below the other."""
+"""Columns that a trace needs to stand beside another. In less, one is below the other."""
 
-PARTING = "--- here they part ---"
-
+DIFFERENCE = "--- here they differ ---"
 
 OF_THE_FILE = ("pattern", "charsmap", "xcda", "rev_merge")
-"""Sections that may differ though the steps are the same: how pieces were found, and not which."""
+"""Sections that may differ although the steps are the same: they show how pieces are found, not which."""
 
 
-class Parting(NamedTuple):
+class Difference(NamedTuple):
     """The first step where two traces differ."""
 
     pair: int
     """The place of the section among the pairs."""
     row: int
     """The row of it that only one has, or that differs."""
+    section: Section
+    """The section, of the first trace if it has it."""
 
 
 class Pair(NamedTuple):
@@ -40,7 +43,7 @@ class Pair(NamedTuple):
 
 
 def pairs(a: Trace, b: Trace) -> list[Pair]:
-    """The sections of both, the same ones together. O(n) for n sections."""
+    """The sections of both, equal ones paired. O(n) for n sections."""
     first, second = _named(a), _named(b)
     places = {name: place for place, name in enumerate(second)}
     found, at, others = [], 0, list(second.values())
@@ -55,7 +58,7 @@ def pairs(a: Trace, b: Trace) -> list[Pair]:
 
 
 def _named(trace: Trace) -> dict[tuple[str, str, int], Section]:
-    """Sections by key and title, and by how often there was the same before."""
+    """Sections by key, title, and how many of the same came before."""
     seen: Counter[tuple[str, str]] = Counter()
     found = {}
     for section in sections(trace):
@@ -65,19 +68,20 @@ def _named(trace: Trace) -> dict[tuple[str, str, int], Section]:
     return found
 
 
-def parting(found: list[Pair]) -> Parting | None:
-    """Where two traces part first, or `None` where all steps are the same.
+def first_difference(found: list[Pair]) -> Difference | None:
+    """Where two traces first differ, or `None` if all steps are the same.
 
     Ids, scores and ranks may differ, since each vocabulary has its own: steps are the same if they are about the same
     texts with the same outcome.
     """
     for place, (a, b) in enumerate(found):
-        if (a or b).key in OF_THE_FILE:  # type: ignore[union-attr]
+        section = a or b
+        if section is None or section.key in OF_THE_FILE:
             continue
         steps = zip_longest(_steps(a), _steps(b))
         row = next((row for row, (first, second) in enumerate(steps) if first != second), None)
         if row is not None:
-            return Parting(place, row)
+            return Difference(place, row, section)
     return None
 
 
@@ -89,46 +93,42 @@ def _steps(section: Section | None) -> Iterator[list[Cell]]:
 
 
 def render(a: Trace, b: Trace, names: tuple[str, str], *, width: int, max_rows: int, colors: bool) -> str:
-    """Both traces as text: beside each other where there is room. `names` say which is which."""
+    """Both traces as text, side by side if there is room. `names` say which is which."""
     found = pairs(a, b)
-    parts_at = parting(found)
+    difference = first_difference(found)
     room = (width - len(GAP)) // 2
-    written = [*wrapped(summary(a, b, names, found, parts_at), width)]
-    for place, pair in _shown(found, parts_at):
+    written = [*wrapped(summary(a, b, names, difference), width)]
+    for place, pair in _shown(found, difference):
         if pair is None:
             written += ["", fitted(f"... {place} more tables ...", width)]
             continue
-        row = parts_at.row if parts_at is not None and parts_at.pair == place else None
+        row = difference.row if difference is not None and difference.pair == place else None
         space = room if room >= LEAST_WIDTH else width
         left, right = (_lines(*each, space, max_rows, row) for each in zip(names, pair, strict=True))
         written.append("")
         if space < width:
-            for one, other in zip_longest(left, right, fillvalue=("", "")):
-                padding = " " * (room - columns_of(one[0]))
-                written.append(
-                    (styled(one[0], one[1], colors) + padding + GAP + styled(other[0], other[1], colors)).rstrip()
-                )
+            for (one, style), other in zip_longest(left, right, fillvalue=("", "")):
+                gap = " " * (room - cell_len(one)) + GAP
+                written.append((styled(one, style, colors) + gap + styled(*other, colors)).rstrip())
         else:
-            written += [styled(line, style, colors) for line, style in (*left, ("", ""), *right)]
+            written += [styled(*line, colors) for line in (*left, ("", ""), *right)]
     return "\n".join(written)
 
 
-def summary(a: Trace, b: Trace, names: tuple[str, str], found: list[Pair], parts_at: Parting | None) -> str:
+def summary(a: Trace, b: Trace, names: tuple[str, str], difference: Difference | None) -> str:
     """What the comparison comes to, in a sentence or two."""
     ids = "the ids are the same" if a.ids == b.ids else "the ids differ"
     counts = f"{names[0]} gives {len(a.tokens)} tokens, {names[1]} {len(b.tokens)}; {ids}."
-    if parts_at is None:
-        return f"{counts} No step parts."
-    section = found[parts_at.pair].a or found[parts_at.pair].b
-    assert section is not None
-    return f"{counts} They part first in the table “{section.title}”, row {parts_at.row + 1}."
+    if difference is None:
+        return f"{counts} All steps are the same."
+    return f"{counts} They first differ in the table “{difference.section.title}”, row {difference.row + 1}."
 
 
-def _shown(found: list[Pair], parts_at: Parting | None) -> Iterator[tuple[int, Pair | None]]:
-    """Pairs with their places: the first ones, the last ones, and those where the traces part. Else how many more."""
+def _shown(found: list[Pair], difference: Difference | None) -> Iterator[tuple[int, Pair | None]]:
+    """Pairs with their places: the first, the last, and those around the difference. Else how many are left out."""
     keep = {*range(MAX_SECTIONS // 3), *range(len(found) - MAX_SECTIONS // 3, len(found))}
-    if parts_at is not None:
-        keep |= set(range(parts_at.pair - MAX_SECTIONS // 6, parts_at.pair + MAX_SECTIONS // 6))
+    if difference is not None:
+        keep |= set(range(difference.pair - MAX_SECTIONS // 6, difference.pair + MAX_SECTIONS // 6))
     left_out = 0
     for place, pair in enumerate(found):
         if place not in keep:
@@ -140,32 +140,19 @@ def _shown(found: list[Pair], parts_at: Parting | None) -> Iterator[tuple[int, P
         yield place, pair
 
 
-def _lines(name: str, section: Section | None, width: int, max_rows: int, row: int | None) -> list[tuple[str, str]]:
-    """The lines of a section with their styles. `row` is where the traces part; the rows around it are shown."""
+def _lines(name: str, section: Section | None, width: int, max_rows: int, row: int | None) -> list[Line]:
+    """The lines of a section. `row` is where the traces first differ; the rows around it are shown."""
     if section is None:
         return [(line, "lost") for line in wrapped(f"{name}: no such table", width)]
-    rows = _window(section.rows, max_rows, row)
-    table = Table(section, width, [each for each in rows if isinstance(each, Row)])
-    lines = [(line, "title") for line in wrapped(f"{name}: {section.title}", width)]
-    lines += [(line, "") for line in wrapped(section.about, width)]
-    lines += [(line, "header") for line in table.names()]
-    at = 0
-    for each in rows:
-        if isinstance(each, int):
-            lines.append((fitted(f"... {each} more rows ...", width), ""))
-            at += each
-            continue
-        parts = at == row
-        lines += [(fitted(PARTING, width), "current")] * parts
-        lines += [(line, "current" if parts else each.mark) for line in table.row(each)]
-        at += 1
-    return lines + [(fitted(PARTING, width), "current")] * (row == at)
+    return list(lines(section, f"{name}: {section.title}", width, _rows(section.rows, max_rows, row)))
 
 
-def _window(rows: tuple[Row, ...], max_rows: int, around: int | None) -> list[Row | int]:
-    """At most `max_rows` rows, and numbers for those that are left out."""
+def _rows(rows: tuple[Row, ...], max_rows: int, around: int | None) -> list[Row | int | str]:
+    """At most `max_rows` rows, numbers for those that are left out, and a line before the row `around`."""
     if around is None:
-        return shortened(rows, max_rows)
+        return [*shortened(rows, max_rows)]
     first = max(around - max_rows // 2, 0)
     last = min(first + max_rows, len(rows))
-    return [*[first] * (first > 0), *rows[first:last], *[len(rows) - last] * (last < len(rows))]
+    current = [row._replace(mark="current") for row in rows[around : around + 1]]
+    shown = [*rows[first:around], DIFFERENCE, *current, *rows[around + 1 : last]]
+    return [*[first] * (first > 0), *shown, *[len(rows) - last] * (last < len(rows))]

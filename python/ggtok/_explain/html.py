@@ -55,14 +55,12 @@ def page(trace: Trace) -> str:
 def compare_page(a: Trace, b: Trace, names: tuple[str, str]) -> str:
     """The page of two traces of one text. `names` are those of the files."""
     found = compare.pairs(a, b)
-    place = compare.parting(found)
-    parting = "All steps are the same."
-    if place is not None:
-        section = found[place.pair].a or found[place.pair].b
-        assert section is not None
-        parting = f"The first step that differs is row {place.row + 1} of the table {section.title}."
+    difference = compare.first_difference(found)
+    note = "All steps are the same."
+    if difference is not None:
+        note = f"The first step that differs is row {difference.row + 1} of the table {difference.section.title}."
     sides = _array(_object(_parts(trace)) for trace in (a, b))
-    parts = {"names": _dumps(names), "parting": _dumps(parting), "sides": sides}
+    parts = {"names": _dumps(names), "note": _dumps(note), "sides": sides}
     return render("compare", f"{names[0]} and {names[1]}: {shown(a.text[:60])}", parts)
 
 

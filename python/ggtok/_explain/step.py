@@ -15,11 +15,13 @@ from itertools import accumulate
 from types import FrameType
 from typing import Any
 
+from rich.cells import cell_len
+
 from ..errors import GgtokError
 from .convert import to_bytes, to_text
 from .sections import sections
 from .tables import Row, Span
-from .terminal import columns_of, fitted, styled, wrapped
+from .terminal import fitted, styled, wrapped
 from .text import LEAST_WIDTH, Table, headline, shown
 from .trace import Trace
 
@@ -121,19 +123,19 @@ class Walk:
             return
         before, inside, after = self._around(span, width)
         yield before + styled(inside, "current", colors) + after
-        yield " " * columns_of(before) + "^" * max(columns_of(inside), 1)
+        yield " " * cell_len(before) + "^" * max(cell_len(inside), 1)
 
     def _around(self, span: Span, width: int) -> tuple[str, str, str]:
         text = to_bytes(self.trace.text)
         start, end = span
         inside = fitted(visible(text[start:end]), max(width // 2, 1))
-        room = width - max(columns_of(inside), 1)
+        room = width - max(cell_len(inside), 1)
         # Four bytes and one column are the most and the least that a character takes, except for marks.
         before = visible(text[max(start - 4 * width, 0) : start])
         after = visible(text[end : end + 4 * width])
-        while columns_of(before) > max(room // 2, room - columns_of(after)):
+        while cell_len(before) > max(room // 2, room - cell_len(after)):
             before = before[1:]
-        while columns_of(after) > room - columns_of(before):
+        while cell_len(after) > room - cell_len(before):
             after = after[:-1]
         return before, inside, after
 
@@ -143,15 +145,12 @@ class Walk:
         if self._table is None or self._table[:2] != (number, width):
             self._table = (number, width, Table(section, width - 2, section.rows))
         table = self._table[2]
-        head = [styled(line, "title", colors) for line in wrapped(section.title, width)]
-        head += wrapped(section.about, width)
-        head += [styled("  " + line, "header", colors) for line in table.names()]
-        found = [styled(f"> {line}", "current", colors) for line in table.row(row)]
+        head = [styled("  " * (style == "header") + line, style, colors) for line, style in table.head(section.title)]
+        found = [styled(f"> {line}", "current", colors) for line, _ in table.row(row)]
         place = self.at - self.starts[number]
         while place > 0:
             place -= 1
-            each = section.rows[place]
-            above = [styled("  " + line, each.mark, colors) for line in table.row(each)]
+            above = [styled("  " + line, style, colors) for line, style in table.row(section.rows[place])]
             if len(head) + len(found) + len(above) > height:
                 break
             found = above + found

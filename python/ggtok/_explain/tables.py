@@ -33,8 +33,8 @@ class Row(NamedTuple):
     """One value per column."""
     span: Span | None = None
     """The bytes of the text that the step is about, if it is about any."""
-    mark: Literal["", "won", "lost"] = ""
-    """`won` for what was taken, `lost` for what was tried and not taken."""
+    mark: Literal["", "won", "lost", "current"] = ""
+    """`won` for what was taken, `lost` for what was tried and not taken, `current` for what a reader looks at."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,62 +1,48 @@
-"""Text in the columns of a terminal: how wide it is, and how it is made to fit."""
+"""Text in the columns of a terminal, as rich measures them: cut, padded and wrapped to fit."""
 
 from __future__ import annotations
 
-import unicodedata
+from rich.cells import cell_len, chop_cells
 
-CODES = {"title": "1", "header": "4", "won": "32", "lost": "2", "current": "7"}
-"""The terminal's code of a style. They are its own colours, so that they fit light and dark backgrounds."""
-
-
-def is_combining(character: str) -> bool:
-    """Whether a character takes no column of its own."""
-    return unicodedata.category(character) in ("Mn", "Me", "Cf")
-
-
-def columns_of(text: str) -> int:
-    """How many columns of a terminal a text takes."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if is_combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text)
+CODES = {
+    **{"title": "1", "header": "4", "won": "32", "lost": "2", "current": "7"},
+    **{"error:": "1;31", "warning:": "33", "note:": "36"},
+}
+"""The terminal's code of each style. They are its own colours, so they fit light and dark backgrounds."""
 
 
 def fitted(text: str, width: int) -> str:
-    """A text that takes at most `width` columns: shortened in the middle where it is longer."""
-    if columns_of(text) <= width:
+    """A text that takes at most `width` columns: shortened in the middle if it is longer."""
+    if cell_len(text) <= width:
         return text
-    room = max(width - 1, 0)
-    first = _start(text, (room + 1) // 2)
-    last = _start(text[::-1], room - columns_of(first))[::-1]
-    while last and is_combining(last[0]):
+    if width <= 0:
+        return ""
+    before, after = width // 2, (width - 1) // 2
+    first, last = text[:before], text[len(text) - after :]
+    while cell_len(first) > before:
+        first = first[:-1]
+    while last and (cell_len(last) > after or not cell_len(last[0])):
         last = last[1:]
-    return first + "…"[:width] + last
+    return f"{first}…{last}"
 
 
-def _start(text: str, width: int) -> str:
-    used = 0
-    for place, character in enumerate(text):
-        used += columns_of(character)
-        if used > width:
-            return text[:place]
-    return text
-
-
-def padded(text: str, width: int, *, right: bool) -> str:
-    """A text with spaces, before it where `right`, to fill `width` columns."""
-    space = " " * (width - columns_of(text))
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """A text filled up with spaces to `width` columns, on its left if `right`."""
+    space = " " * (width - cell_len(text))
     return space + text if right else text + space
 
 
 def wrapped(text: str, width: int) -> list[str]:
     """The lines of a sentence; a word that is too long is cut."""
-    lines = [""]
+    if cell_len(text) <= width:
+        return [text]
+    lines: list[str] = []
     for word in text.split(" "):
-        if lines[-1] and columns_of(lines[-1]) + 1 + columns_of(word) > width:
-            lines.append("")
-        lines[-1] += " " * bool(lines[-1]) + word
-        while columns_of(lines[-1]) > width:
-            start = _start(lines[-1], width) or lines[-1][0]
-            lines[-1:] = [start, lines[-1][len(start) :]]
+        joined = " ".join([*lines[-1:], word])
+        if cell_len(joined) <= width:
+            lines[-1:] = [joined]
+        else:
+            lines += chop_cells(word, width)
     return lines
 
 

@@ -1,19 +1,24 @@
-"""A trace as text for a terminal: tables that fit its width, wide and combining characters included."""
+"""A trace as text for a terminal: tables that fit its width."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
+
+from rich.cells import cell_len
 
 from ..errors import GgtokError
 from ..trace import Text
 from .sections import sections
 from .tables import Cell, Column, Row, Section
-from .terminal import columns_of, fitted, is_combining, padded, styled, wrapped
+from .terminal import fitted, padded, styled, wrapped
 from .trace import Trace
 
 T = TypeVar("T")
+
+Line: TypeAlias = tuple[str, str]
+"""A line and its style."""
 
 LEAST_WIDTH = 20
 """Columns in which tables can still be read."""
@@ -47,7 +52,7 @@ def render(trace: Trace, tables: Iterable[str] | None, *, width: int | None, max
         if isinstance(section, int):
             parts.append(fitted(f"... {section} more tables ...", width))
         else:
-            parts.append("\n".join(lines(section, width, max_rows, colors)))
+            parts.append(printed(section, width, max_rows, colors))
     return "\n\n".join(parts)
 
 
@@ -58,62 +63,52 @@ def headline(trace: Trace, width: int) -> str:
 
 
 def shortened(items: Sequence[T], most: int) -> list[T | int]:
-    """Items of which at most `most` are left; a number stands for those that are left out in the middle."""
+    """At most `most` of the items; a number stands for those that are left out in the middle."""
     if len(items) <= most:
         return list(items)
     first = (most + 1) // 2
     return [*items[:first], len(items) - most, *items[len(items) - most + first :]]
 
 
-def lines(section: Section, width: int, max_rows: int, colors: bool) -> Iterator[str]:
-    """The lines of a section, each at most `width` columns wide, with at most `max_rows` of its rows."""
-    rows = shortened(section.rows, max_rows)
+def printed(section: Section, width: int, max_rows: int, colors: bool) -> str:
+    """A section in at most `width` columns, with at most `max_rows` of its rows."""
+    found = lines(section, section.title, width, shortened(section.rows, max_rows))
+    return "\n".join(styled(*line, colors) for line in found)
+
+
+def lines(section: Section, title: str, width: int, rows: Sequence[Row | int | str]) -> Iterator[Line]:
+    """The lines of a section with these rows; a number stands for rows left out, a text is a line by itself."""
     table = Table(section, width, [row for row in rows if isinstance(row, Row)])
-    yield from (styled(line, "title", colors) for line in wrapped(section.title, width))
-    yield from wrapped(section.about, width)
-    yield from (styled(line, "header", colors) for line in table.names())
+    yield from table.head(title)
     for row in rows:
-        if isinstance(row, int):
-            yield fitted(f"... {row} more rows ...", width)
+        if isinstance(row, Row):
+            yield from table.row(row)
+        elif isinstance(row, int):
+            yield fitted(f"... {row} more rows ...", width), ""
         else:
-            yield from (styled(line, row.mark, colors) for line in table.row(row))
+            yield fitted(row, width), "current"
 
 
 class Table:
-    """A section, laid out for a width. `rows` are those for which it must fit."""
+    """A section, laid out for a width. Columns that do not fit side by side go on further lines.
 
-    def __init__(self, section: Section, width: int, rows: Sequence[Row]) -> None:
-        self.section = section
-        self.width = width
-        self.layout = Layout(section.columns, [self._cells(row) for row in rows], width)
+    rich has tables too, but they cut texts at their ends, do not continue on further lines, and take three times as
+    long. Only the measure of text is rich's.
+    """
 
-    def names(self) -> Iterator[str]:
-        """The lines with the names of the columns."""
-        return self.layout.lines([column.name for column in self.section.columns])
-
-    def row(self, row: Row) -> Iterator[str]:
-        """The lines of a row."""
-        return self.layout.lines(self._cells(row))
-
-    def _cells(self, row: Row) -> list[str]:
-        return [cell(*each) for each in zip(row.cells, self.section.columns, strict=True)]
-
-
-class Layout:
-    """How wide the columns of a table are. Those that do not fit side by side go on further lines."""
-
-    def __init__(self, columns: tuple[Column, ...], cells: list[list[str]], width: int) -> None:
-        self.columns = columns
-        self.width = width
-        names = [column.name for column in columns]
-        natural = [min(max(map(columns_of, column)), width) for column in zip(names, *cells, strict=True)]
+    def __init__(self, section: Section, width: int, rows: Iterable[Row]) -> None:
+        """Lays the table out so that `rows` fit."""
+        self.section, self.width = section, width
+        self._names = [column.name for column in section.columns]
+        texts = zip(self._names, *map(self._texts, rows), strict=True)
+        natural = [min(max(map(cell_len, column)), width) for column in texts]
         least = [
             size if column.kind == "number" else min(size, max(MIN_CELL, len(column.name)))
-            for size, column in zip(natural, columns, strict=True)
+            for size, column in zip(natural, section.columns, strict=True)
         ]
         # The widest columns become narrower, down to the same width, until all fit.
         self.widths, most = natural, width
-        while sum(self.widths) + len(GAP) * (len(columns) - 1) > width and most > 0:
+        while sum(self.widths) + len(GAP) * (len(natural) - 1) > width and most > 0:
             most -= 1
             self.widths = [max(low, min(size, most)) for low, size in zip(least, natural, strict=True)]
         self.groups = self._packed(width)
@@ -134,15 +129,29 @@ class Layout:
             used += size + len(GAP)
         return [*groups, range(first, len(self.widths))]
 
-    def lines(self, texts: list[str]) -> Iterator[str]:
+    def head(self, title: str) -> Iterator[Line]:
+        """The lines above the rows."""
+        yield from ((line, "title") for line in wrapped(title, self.width))
+        yield from ((line, "") for line in wrapped(self.section.about, self.width))
+        yield from self._lines(self._names, "header")
+
+    def row(self, row: Row) -> Iterator[Line]:
+        """The lines of a row."""
+        return self._lines(self._texts(row), row.mark)
+
+    def _texts(self, row: Row) -> list[str]:
+        return [cell(*each) for each in zip(row.cells, self.section.columns, strict=True)]
+
+    def _lines(self, texts: list[str], style: str) -> Iterator[Line]:
         """The lines of a row. Those without text are left out."""
         for group in self.groups:
             line = GAP.join(self._padded(texts[place], place) for place in group).rstrip()
             if line:
-                yield line if group.start == 0 else fitted(INDENT + line, self.width)
+                yield line if group.start == 0 else fitted(INDENT + line, self.width), style
 
     def _padded(self, text: str, place: int) -> str:
-        return padded(fitted(text, self.widths[place]), self.widths[place], right=self.columns[place].kind == "number")
+        width = self.widths[place]
+        return padded(fitted(text, width), width, right=self.section.columns[place].kind == "number")
 
 
 # Cells
@@ -162,13 +171,18 @@ def cell(value: Cell, column: Column) -> str:
 
 
 def shown(text: Text) -> str:
-    """A text in quotes with invisible characters escaped, or `b'...'` where it is not UTF-8."""
-    if isinstance(text, str) and text and is_combining(text[0]):
+    """A text in quotes with invisible characters escaped, or `b'...'` if it is not UTF-8."""
+    if isinstance(text, str) and _starts_with_mark(text):
         return repr("◌" + text)  # the mark would otherwise join the quote
     return repr(text)
 
 
 def bare(text: Text) -> str:
-    """A text that stands among others: without quotes where it is plain."""
-    plain = isinstance(text, str) and text.isprintable() and " " not in text and not is_combining(text[0])
+    """A text among others: without quotes if it is plain."""
+    plain = isinstance(text, str) and text.isprintable() and " " not in text and not _starts_with_mark(text)
     return str(text) if plain else shown(text)
+
+
+def _starts_with_mark(text: str) -> bool:
+    """Whether a text begins with a character that is drawn over the one before it."""
+    return text != "" and text[0].isprintable() and cell_len(text[0]) == 0

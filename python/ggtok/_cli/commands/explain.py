@@ -14,8 +14,7 @@ import click
 from ..._explain import compare
 from ..._explain.html import compare_page, trie_page
 from ..._explain.step import walk
-from ..._explain.tables import Section
-from ..._explain.text import LEAST_WIDTH, lines
+from ..._explain.text import LEAST_WIDTH, printed
 from ..._explain.trace import Trace
 from ..._explain.trie import explain_trie, trie_sections
 from ..._files import write
@@ -117,11 +116,9 @@ def _compare(request: Request, pair: tuple[str, str], sources: list[Source]) -> 
         if request.html is not None:
             _write_page(request.html, compare_page(a, b, names))
         elif request.as_json:
-            found = compare.pairs(a, b)
-            parts_at = compare.parting(found)
-            section = None if parts_at is None else found[parts_at.pair].a or found[parts_at.pair].b
-            parting = None if parts_at is None or section is None else {"table": section.title, "row": parts_at.row}
-            print_json(a=json.loads(a.to_json()), b=json.loads(b.to_json()), parting=parting)
+            found = compare.first_difference(compare.pairs(a, b))
+            difference = found and {"table": found.section.title, "row": found.row}
+            print_json(a=json.loads(a.to_json()), b=json.loads(b.to_json()), parting=difference)
         else:
             print(compare.render(a, b, names, width=_width(), max_rows=MAX_ROWS, colors=wants_colors()))
 
@@ -135,15 +132,12 @@ def _trie(request: Request, words: list[bytes], looked_up: list[bytes]) -> None:
     elif request.as_json:
         print(json.dumps(json.loads(made)))
     else:
-        print("\n\n".join(_shown(section) for section in trie_sections(trie)))
+        tables = (printed(section, _width(), MAX_ROWS, wants_colors()) for section in trie_sections(trie))
+        print("\n\n".join(tables))
 
 
 def _write_page(path: str, page: str) -> None:
     write(path, page.encode())
-
-
-def _shown(section: Section) -> str:
-    return "\n".join(lines(section, _width(), MAX_ROWS, wants_colors()))
 
 
 def _span(written: str) -> tuple[int, int]:

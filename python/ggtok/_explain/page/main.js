@@ -215,7 +215,7 @@ function compareView() {
       panel.parts,
     ),
   );
-  byId("tokens").append(el("p", {}, data.parting), ...panels);
+  byId("tokens").append(el("p", {}, data.note), ...panels);
   byId("unit").before(
     el(
       "fieldset",
