@@ -36,8 +36,8 @@ FILES = {
 UNICODE = """\
 ## Unicode data
 
-The character tables (`rust/core/src/unicode`) and the character maps that `ggtok.train` compiles are made from data
-files of the [Unicode Character Database](https://www.unicode.org/ucd/). Licence: [Unicode-3.0](#unicode-30).
+The character tables (`rust/core/src/text/unicode`) and the character maps that `ggtok.train` compiles are made from
+data files of the [Unicode Character Database](https://www.unicode.org/ucd/). Licence: [Unicode-3.0](#unicode-30).
 """
 
 VOCABULARIES = """\

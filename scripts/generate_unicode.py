@@ -1,4 +1,4 @@
-"""Writes rust/core/src/unicode/tables.rs: page tables of llama.cpp's character classes and character maps.
+"""Writes rust/core/src/text/unicode/tables.rs: page tables of llama.cpp's character classes and character maps.
 
 The facts are those of the Unicode Character Database 15.1 as llama.cpp reads it
 (`scripts/gen-unicode-data.py`, `unicode_cpt_flags_array` in `src/unicode.cpp`):

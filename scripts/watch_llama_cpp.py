@@ -41,8 +41,8 @@ FAMILY_PREFIX = "LLAMA_VOCAB_PRE_TYPE_"
 KIND_PREFIX = "LLAMA_VOCAB_TYPE_"
 
 TABLE_FILES = {
-    "pre-tokenizer names": "PRE_TOKENIZERS in rust/core/src/pretokenizer/families.rs",
-    "pattern families": "FAMILIES in rust/core/src/pretokenizer/families.rs",
+    "pre-tokenizer names": "PRE_TOKENIZERS in rust/core/src/vocabulary/families.rs",
+    "pattern families": "FAMILIES in rust/core/src/vocabulary/families.rs",
     "tokenizer models": "MODELS in rust/core/src/vocabulary/defaults.rs",
     "loader texts": "SLOTS in rust/core/src/vocabulary/slots.rs, and the lists in repairs.rs beside it",
 }

@@ -1,8 +1,8 @@
 """What is suspicious about a tokenizer's file: each finding has a code, a severity, and what to do about it.
 
 The checks of `AT_LOAD` look up a few tokens by text, so that every opened file can be warned of. The others look at all
-tokens and merges; what would be slow in Python is done in Rust (`rust/core/src/check.rs`). `docs/check.md` lists the
-codes.
+tokens and merges; what would be slow in Python is done in Rust
+(`rust/core/src/inspect/check.rs`). `docs/check.md` lists the codes.
 """
 
 from __future__ import annotations

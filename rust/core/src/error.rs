@@ -4,7 +4,7 @@ pub(crate) mod nearest;
 
 use std::fmt;
 
-use crate::sink::TokenId;
+use crate::token::TokenId;
 
 /// Why a vocabulary cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]

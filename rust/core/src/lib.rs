@@ -1,8 +1,8 @@
 //! Text to tokens and back, exactly as llama.cpp does.
 //!
 //! A text is first split at its `special` tokens. Each fragment then goes through its vocabulary's `normalizer` or
-//! `pretokenizer` and one of the algorithms in `model`. `detokenizer` turns ids back into text, and `tokenizer` puts
-//! all of this together. Everything derived from a vocabulary is built once, immutable and shared; working memory lives
+//! `pretokenizer` and one of the algorithms in `model`. `decode` turns ids back into text, and `tokenizer` puts all
+//! of this together. Everything derived from a vocabulary is built once, immutable and shared; working memory lives
 //! in a [`Scratch`] that calls reuse.
 //!
 //! # Examples
@@ -28,59 +28,46 @@
 //! `ggtok-train` makes vocabularies.
 
 pub mod gguf;
-pub mod trie;
-pub mod unicode;
 
-mod batch;
-mod characters;
-mod check;
-mod chunks;
-mod detokenizer;
-mod diff;
+mod decode;
+mod encode;
 mod error;
-mod interrupt;
+mod inspect;
 mod lookup;
-mod memory;
-mod model;
-mod normalizer;
-mod parts;
-mod pretokenizer;
-mod scan;
-mod scratch;
-mod sink;
-mod special;
-#[cfg(test)]
-mod steps;
-mod stream;
-mod threads;
+mod many;
+mod text;
+mod token;
 mod tokenizer;
 mod vocabulary;
-mod words;
+mod work;
 
-pub use batch::{Batch, DecodedBatch, Padded, Padding, PaddingError, Rows, Side};
-pub use check::{merges_without_token, tokens_without_merge};
-pub use chunks::boundaries::Boundary;
-pub use chunks::truncate::Truncation;
-pub use chunks::{BudgetError, Chunk, Segmentable, SplitOptions};
-pub use detokenizer::DecodeOptions;
-pub use diff::{Parting, first_parting};
-pub use error::{CharsmapDamage, EncodeError, TokenIndexError, VocabularyError};
-pub use interrupt::{Interrupted, interruptible};
-pub use memory::OutOfMemory;
-pub use parts::Parts;
-pub use pretokenizer::{FAMILIES, Family, PRE_TOKENIZERS, PreTokenizer};
-pub use scratch::{Scratch, ScratchPool};
-pub use sink::{Count, NULL_TOKEN, Sink, Spans, TokenId};
-pub use stream::decoder::{PrimeError, StreamDecodeOptions, StreamDecoder};
-pub use stream::encoder::StreamEncoder;
-pub use stream::stop::{EmptyStopString, StopStrings};
+pub use decode::DecodeOptions;
+pub use encode::scratch::{Scratch, ScratchPool};
+pub use encode::sink::{Count, Sink, Spans};
+pub use error::{EncodeError, TokenIndexError, VocabularyError};
+pub use inspect::check::{merges_without_token, tokens_without_merge};
+pub use inspect::diff::{Parting, first_parting};
+pub use inspect::words::count_words;
+pub use lookup::trie;
+pub use many::batch::{Batch, DecodedBatch, Padded, Padding, PaddingError, Rows, Side};
+pub use many::chunks::boundaries::Boundary;
+pub use many::chunks::truncate::Truncation;
+pub use many::chunks::{BudgetError, Chunk, Segmentable, SplitOptions};
+pub use many::parts::Parts;
+pub use many::stream::decoder::{PrimeError, StreamDecodeOptions, StreamDecoder};
+pub use many::stream::encoder::StreamEncoder;
+pub use many::stream::stop::{EmptyStopString, StopStrings};
+pub use text::unicode;
+pub use token::{NULL_TOKEN, TokenId};
 pub use tokenizer::{EncodeOptions, Text, Tokenizer};
+pub use vocabulary::families::{FAMILIES, Family, PRE_TOKENIZERS, PreTokenizer};
 pub use vocabulary::strings::{StringIndex, Strings, StringsError};
 pub use vocabulary::{
-    Attributes, Definition, FLAGS, Flag, Given, Kind, Repair, SLOTS, Settings, Slot, SpecialIds, SpecialTokens,
-    Vocabulary, escaped_name,
+    Attributes, Definition, FLAGS, Flag, Given, Kind, SLOTS, Settings, Slot, SpecialIds, SpecialTokens, Vocabulary,
+    escaped_name,
 };
-pub use words::count_words;
+pub use work::interrupt::{Interrupted, interruptible};
+pub use work::memory::OutOfMemory;
 
 /// The examples of the crate's README.
 #[cfg(doctest)]
@@ -91,19 +78,19 @@ struct Readme;
 /// crate, so anything in here may change in any version: do not use it.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::batch::with_helpers;
+    pub use crate::encode::model::Fragment;
+    pub use crate::encode::normalizer::charsmap::{Charsmap, Unit};
+    pub use crate::encode::normalizer::rewritten::Rewritten;
+    pub use crate::encode::normalizer::wordpiece::{Class, WordPieceNormalizer, is_chinese};
+    pub use crate::encode::pretokenizer::{Learned, Splitter};
     pub use crate::error::nearest::nearest;
     pub use crate::lookup::hash::Seed;
-    pub use crate::model::Fragment;
-    pub use crate::normalizer::charsmap::{Charsmap, Unit};
-    pub use crate::normalizer::rewritten::Rewritten;
-    pub use crate::normalizer::wordpiece::{Class, WordPieceNormalizer, is_chinese};
-    pub use crate::pretokenizer::{Learned, Splitter};
+    pub use crate::many::batch::with_helpers;
     pub use crate::vocabulary::{DNA_MARKER, c_string};
 
     /// Long loops that can be stopped.
     pub mod interrupt {
-        pub use crate::interrupt::{Ticker, check, sort_unstable_by};
+        pub use crate::work::interrupt::{Ticker, check, sort_unstable_by};
     }
 
     /// How token texts spell bytes.

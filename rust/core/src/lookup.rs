@@ -1,6 +1,7 @@
-//! A hash index from byte strings to numbers: the hash, keys of short words, and the open-addressing table.
+//! Look-ups: tries, and a hash index from byte strings to numbers.
 
 pub(crate) mod hash;
 pub(crate) mod index;
 pub(crate) mod key;
 pub(crate) mod prefetch;
+pub mod trie;

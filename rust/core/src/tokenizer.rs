@@ -10,17 +10,18 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::detokenizer::{DecodeOptions, PieceOrder, TokenPieces, detokenize};
+use crate::decode::{DecodeOptions, PieceOrder, TokenPieces, detokenize};
+use crate::encode::model::Fragment;
+use crate::encode::model::any::{AnyModel, AnyScratch};
+use crate::encode::model::lengths::Lengths;
+use crate::encode::scratch::Scratch;
+use crate::encode::sink::{Count, Sink, Spans};
+use crate::encode::special::{Item, Specials};
 use crate::error::{EncodeError, TokenIndexError, VocabularyError};
-use crate::interrupt::{self, once};
-use crate::model::Fragment;
-use crate::model::any::{AnyModel, AnyScratch};
-use crate::model::lengths::Lengths;
-use crate::scratch::Scratch;
-use crate::sink::{Count, Sink, Spans, TokenId};
-use crate::special::{Item, Specials};
-use crate::unicode::utf8::is_boundary;
+use crate::text::unicode::utf8::is_boundary;
+use crate::token::TokenId;
 use crate::vocabulary::{Definition, Kind, Vocabulary, newline};
+use crate::work::interrupt::{self, once};
 
 /// The longest text of one call, in bytes: llama.cpp's lengths are 32-bit integers.
 pub(crate) const MAX_TEXT: usize = i32::MAX as usize;
@@ -369,9 +370,9 @@ mod tests {
 
     use super::{DecodeOptions, EncodeOptions, Tokenizer};
     use crate::error::{EncodeError, VocabularyError};
-    use crate::interrupt::{Interrupted, interruptible};
     use crate::vocabulary::strings::StringIndex;
     use crate::vocabulary::{Definition, SpecialIds};
+    use crate::work::interrupt::{Interrupted, interruptible};
 
     fn tokenizer(model: &str, tokens: &[&str], definition: Definition<'_>) -> Result<Tokenizer, VocabularyError> {
         let (data, index) = StringIndex::concatenate(tokens).unwrap_or_default();

@@ -7,6 +7,7 @@ mod attributes;
 mod declare;
 pub(crate) mod defaults;
 mod definition;
+pub(crate) mod families;
 pub(crate) mod repairs;
 mod slots;
 pub(crate) mod spelling;
@@ -27,8 +28,8 @@ use std::collections::HashMap;
 use crate::lookup::hash::Seed;
 use crate::lookup::index::Index;
 use crate::lookup::key::Key;
-use crate::pretokenizer::PreTokenizer;
-use crate::sink::TokenId;
+use crate::token::TokenId;
+use crate::vocabulary::families::PreTokenizer;
 use spelling::byte_text;
 
 /// The algorithm of a vocabulary. llama.cpp calls WordPiece WPM, and Unigram UGM.

@@ -15,7 +15,7 @@
 //! `src/llama-vocab.cpp`, `llm_tokenizer_bpe_session` and `llm_tokenizer_whitespace_session`. Complexity: the patterns,
 //! plus O(n log n) for a piece of n characters.
 //!
-//! Deviations: those of `model/bpe.rs`: code points beyond U+10FFFF become U+FFFD, and a piece with spaces in it merges
+//! Deviations: those of the core: code points beyond U+10FFFF become U+FFFD, and a piece with spaces in it merges
 //! like any other; llama.cpp aborts on both.
 
 use std::collections::HashMap;

@@ -12,7 +12,7 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_plamo2`. Complexity: O(n · m²) for n bytes of text and a
 //! longest token of m bytes.
 //!
-//! Deviations: those of `model/plamo2.rs`: token texts that are not UTF-8 in its shortest form never match.
+//! Deviations: those of the core: token texts that are not UTF-8 in its shortest form never match.
 
 use std::ops::Range;
 

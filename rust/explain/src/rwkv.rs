@@ -5,7 +5,7 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_unescape_rwkv_token` and `llm_tokenizer_rwkv_session`.
 //! Complexity: O(n · m · log v) for n bytes of text, a longest token of m bytes and v tokens.
 //!
-//! Deviations: those of `model/rwkv.rs`: a byte that starts tokens but completes none is unknown.
+//! Deviations: those of the core: a byte that starts tokens but completes none is unknown.
 
 use ggtok_core::internals::Fragment;
 use ggtok_core::internals::spelling::unescape_rwkv;

@@ -8,7 +8,7 @@
 //! Source: Kudo and Richardson, "SentencePiece" (2018); llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_spm_session`.
 //! Complexity: O(n log n) for n characters.
 //!
-//! Deviations: those of `model/spm.rs`: a byte that is not a token, on which llama.cpp aborts, becomes the unknown
+//! Deviations: those of the core: a byte that is not a token, on which llama.cpp aborts, becomes the unknown
 //! token, or nothing if there is none; a score of NaN counts as the lowest.
 
 use std::collections::BTreeMap;

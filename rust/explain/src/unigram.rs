@@ -10,7 +10,7 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_ugm` and `llm_tokenizer_ugm_session`; the algorithm is that
 //! of Kudo (2018), the search that of Viterbi (1967). Complexity: O(n · m) for n bytes of text, tokens of m.
 //!
-//! Deviations: none beyond those of `normalizer/charsmap.rs`.
+//! Deviations: none beyond those of the core's character maps.
 
 use std::ops::Range;
 

@@ -9,7 +9,7 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_wpm_session`; the algorithm is that of Wu et al. (2016) as
 //! BERT has it (Devlin et al., 2018). Complexity: O(m²) look-ups for a word of m bytes.
 //!
-//! Deviations: those of `model/wordpiece.rs`: a character beyond U+10FFFF counts as U+FFFD and is dropped.
+//! Deviations: those of the core: a character beyond U+10FFFF counts as U+FFFD and is dropped.
 
 use std::ops::Range;
 

@@ -10,9 +10,9 @@ use std::ops::Range;
 
 use super::error::{Expected, GgufError, Part, Problem};
 use super::walk::Walk;
-use crate::interrupt;
 use crate::vocabulary::strings::{StringIndex, Strings};
 use crate::vocabulary::{c_string, escaped_name};
+use crate::work::interrupt;
 
 /// The minimum size of a key with its value in bytes: the length of the key, one byte of it, its type, one byte of a
 /// value.

@@ -13,8 +13,8 @@ use super::{Attributes, Definition, Kind, Texts, Vocabulary, defaults};
 use crate::error::{CharsmapDamage, VocabularyError};
 use crate::lookup::hash::Seed;
 use crate::lookup::index::{Index, TOGETHER};
-use crate::pretokenizer::PreTokenizer;
-use crate::sink::TokenId;
+use crate::token::TokenId;
+use crate::vocabulary::families::PreTokenizer;
 
 /// The suffix that keeps a hybrid DNA vocabulary's k-mers apart from equal words. It is not part of the token's text.
 pub const DNA_MARKER: &[u8] = "\u{E000}".as_bytes();

@@ -6,7 +6,7 @@
 use super::{Kind, Settings, SpecialTokens};
 use crate::error::VocabularyError;
 use crate::error::nearest::nearest;
-use crate::pretokenizer::PreTokenizer;
+use crate::vocabulary::families::PreTokenizer;
 
 /// One row per value of `tokenizer.ggml.model` that llama.cpp accepts.
 pub(crate) struct ModelRow {

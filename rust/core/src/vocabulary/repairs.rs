@@ -13,7 +13,7 @@ use std::fmt;
 use super::stdlib_order::{first_in_iteration_order, introsort_by};
 use super::{Attributes, Definition, Kind, SLOTS, SpecialIds, Vocabulary};
 use crate::error::VocabularyError;
-use crate::sink::{NULL_TOKEN, TokenId};
+use crate::token::{NULL_TOKEN, TokenId};
 
 /// A change to a vocabulary at load.
 #[derive(Debug, Clone, PartialEq, Eq)]

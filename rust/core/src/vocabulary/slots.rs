@@ -6,7 +6,7 @@
 //! Source: llama.cpp `src/llama-vocab.cpp`, `special_token_types` and the searches by text in
 //! `llama_vocab::impl::load`, and `src/llama-arch.cpp` for the keys. Deviations: none.
 
-use crate::sink::TokenId;
+use crate::token::TokenId;
 
 /// A special token's place in a vocabulary.
 #[derive(Debug)]

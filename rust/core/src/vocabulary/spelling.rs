@@ -6,7 +6,7 @@
 
 pub mod byte_level;
 
-use crate::unicode::utf8;
+use crate::text::unicode::utf8;
 
 /// `▁`, which stands for a space.
 pub const ESCAPED_SPACE: &[u8] = "▁".as_bytes();

@@ -14,7 +14,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::sink::TokenId;
+use crate::token::TokenId;
 
 /// Ranges of up to this length are left to the insertion sort at the end.
 const INSERTION_LEN: usize = 16;

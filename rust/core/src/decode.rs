@@ -1,0 +1,220 @@
+//! Ids back to text: the joined [`pieces`] of the tokens, without the space that encoding put in front.
+//!
+//! With [`DecodeOptions::clean_spaces`], if the vocabulary asks for it, three passes then remove spaces before English
+//! punctuation, each from the output of the previous one.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::detokenize`. Time and space: O(ids + length of the
+//! output).
+//!
+//! Deviations: (1) without `clean_spaces`, no spaces are cleaned up, so that code comes back unchanged; (2) nor is the
+//! space that encoding put in front kept after a BOS; and those of [`pieces`].
+
+mod order;
+mod pieces;
+
+pub use order::PieceOrder;
+pub use pieces::TokenPieces;
+
+use memchr::{memchr_iter, memchr2_iter};
+
+use crate::error::TokenIndexError;
+use crate::token::{NULL_TOKEN, TokenId};
+use crate::vocabulary::Vocabulary;
+
+/// What a decoded text contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DecodeOptions {
+    /// Remove BOS and EOS if encoding adds them.
+    pub remove_special: bool,
+    /// Write control and unknown tokens out.
+    pub unparse_special: bool,
+    /// Do exactly what `llama_detokenize` does: remove spaces before English punctuation if the vocabulary asks for it
+    /// ([`Settings::clean_spaces`](crate::Settings::clean_spaces)), and keep the space that encoding puts after BOS.
+    pub clean_spaces: bool,
+}
+
+/// The text that `ids` stand for.
+///
+/// # Errors
+/// [`TokenIndexError`]: an id is not in the vocabulary.
+pub fn detokenize(
+    vocabulary: &Vocabulary,
+    pieces: &TokenPieces,
+    mut ids: &[TokenId],
+    options: DecodeOptions,
+) -> Result<Vec<u8>, TokenIndexError> {
+    let (settings, special) = (vocabulary.settings(), vocabulary.special());
+    let DecodeOptions { remove_special, unparse_special, clean_spaces } = options;
+    // As in llama.cpp, without a BOS the null token stands for it.
+    let has_bos = ids.first() == Some(&special.bos.unwrap_or(NULL_TOKEN));
+    let removes_bos = has_bos && remove_special && settings.add_bos;
+    let writes_bos = has_bos && !removes_bos && !pieces.piece(ids[0], unparse_special)?.is_empty();
+    // The id whose leading space encoding may have added.
+    let first = if has_bos && !clean_spaces && !writes_bos { ids.get(1) } else { ids.first().filter(|_| !removes_bos) };
+
+    if removes_bos {
+        ids = &ids[1..];
+    }
+    if remove_special && settings.add_eos && ids.last() == Some(&special.eos.unwrap_or(NULL_TOKEN)) {
+        ids = &ids[..ids.len() - 1];
+    }
+    let mut text = pieces.concatenate(ids, unparse_special)?;
+    if let Some(&first) = first
+        && settings.add_space_prefix
+        && pieces.piece(first, unparse_special)?.starts_with(b" ")
+        && !text.is_empty()
+    {
+        text.remove(0);
+    }
+    if clean_spaces && settings.clean_spaces {
+        self::clean_spaces(&mut text);
+    }
+    Ok(text)
+}
+
+/// Removes spaces before `.`, `,`, `!` and `?`, then those around a lone apostrophe, then those before the contractions
+/// `'s`, `'m`, `'re` and `'ve`.
+pub(crate) fn clean_spaces(text: &mut Vec<u8>) {
+    let space_before = |text: &[u8], at: usize| at > 0 && text[at - 1] == b' ';
+
+    let before_marks: [fn(&[u8]) -> memchr::Memchr2<'_>; 2] =
+        [|text| memchr2_iter(b'.', b',', text), |text| memchr2_iter(b'!', b'?', text)];
+    for marks in before_marks {
+        let spaces = marks(text).filter(|&at| space_before(text, at)).map(|at| at - 1).collect();
+        delete(text, spaces);
+    }
+
+    let mut spaces = Vec::new();
+    // Below this place, the space before an apostrophe has already been removed as the one after an earlier apostrophe.
+    let mut next = 0;
+    for at in memchr_iter(b'\'', text) {
+        if at >= next && space_before(text, at) && text.get(at + 1) == Some(&b' ') {
+            spaces.extend([at - 1, at + 1]);
+            next = at + 3;
+        }
+    }
+    delete(text, spaces);
+
+    let contracted = |rest: &[u8]| matches!(rest, [b's' | b'm', ..] | [b'r' | b'v', b'e', ..]);
+    let apostrophes = memchr_iter(b'\'', text).filter(|&at| space_before(text, at) && contracted(&text[at + 1..]));
+    let spaces = apostrophes.map(|at| at - 1).collect();
+    delete(text, spaces);
+}
+
+/// Deletes the bytes of a text at the ascending `places`.
+fn delete(text: &mut Vec<u8>, places: Vec<usize>) {
+    let Some(&first) = places.first() else { return };
+    let mut end = first;
+    let nexts = places.iter().skip(1).copied().chain([text.len()]);
+    for (&place, next) in places.iter().zip(nexts) {
+        text.copy_within(place + 1..next, end);
+        end += next - (place + 1);
+    }
+    text.truncate(end);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::VocabularyError;
+    use crate::vocabulary::Definition;
+    use crate::vocabulary::strings::StringIndex;
+    use proptest::prelude::*;
+
+    pub(super) fn load(model: &str, tokens: &[(&[u8], i32)]) -> Result<(Vocabulary, TokenPieces), VocabularyError> {
+        let texts: Vec<&[u8]> = tokens.iter().map(|&(text, _)| text).collect();
+        let types: Vec<i32> = tokens.iter().map(|&(_, token_type)| token_type).collect();
+        let (data, index) = StringIndex::concatenate(&texts).unwrap();
+        let definition = Definition {
+            model,
+            pre: Some("default"),
+            tokens: Some(index.view(&data)),
+            token_types: Some(&types),
+            merges: Some(index.view(&data)),
+            ..Definition::default()
+        };
+        let vocabulary = Vocabulary::declare(&definition)?;
+        let pieces = TokenPieces::new(&vocabulary)?;
+        Ok((vocabulary, pieces))
+    }
+
+    pub(super) const NORMAL: i32 = 1;
+    pub(super) const UNKNOWN: i32 = 2;
+    pub(super) const CONTROL: i32 = 3;
+    pub(super) const USER_DEFINED: i32 = 4;
+    pub(super) const UNUSED: i32 = 5;
+    pub(super) const BYTE: i32 = 6;
+
+    #[test]
+    fn special_tokens_and_the_first_space_are_removed() -> Result<(), VocabularyError> {
+        let tokens: [(&[u8], i32); 5] = [
+            (b"<unk>", UNKNOWN),
+            (b"<s>", CONTROL),
+            (b"</s>", CONTROL),
+            ("▁▁a".as_bytes(), NORMAL),
+            (b"a token of more than one block", NORMAL),
+        ];
+        // BOS is 1 and EOS 2 by default, BOS is added and EOS is not.
+        let (vocabulary, pieces) = load("llama", &tokens)?;
+        let decode = |ids: &[TokenId], remove_special, unparse_special, clean_spaces| {
+            let options = DecodeOptions { remove_special, unparse_special, clean_spaces };
+            let text = detokenize(&vocabulary, &pieces, ids, options)?;
+            Ok(String::from_utf8_lossy(&text).into_owned())
+        };
+        let text = |ids: &[TokenId], remove, unparse| decode(ids, remove, unparse, true);
+        assert_eq!(text(&[1, 3, 3, 2], false, false), Ok("  a  a".into()));
+        assert_eq!(text(&[1, 3, 3, 2], true, false), Ok("  a  a".into()));
+        assert_eq!(text(&[1, 3, 3, 2], true, true), Ok("  a  a</s>".into()));
+        assert_eq!(text(&[3, 3, 0], false, true), Ok(" a  a<unk>".into()));
+        assert_eq!(text(&[4, 3, 4, 3], false, true), Ok("a token of more than one block  a".repeat(2)));
+        assert_eq!(text(&[], true, true), Ok(String::new()));
+        // Without `clean_spaces`, the space after BOS goes too, unless BOS is written before it.
+        assert_eq!(decode(&[1, 3, 3, 2], false, false, false), Ok(" a  a".into()));
+        assert_eq!(decode(&[1, 3, 3, 2], true, true, false), Ok(" a  a</s>".into()));
+        assert_eq!(decode(&[1, 3], false, true, false), Ok("<s>  a".into()));
+        assert_eq!(decode(&[3, 3], false, false, false), Ok(" a  a".into()));
+        assert_eq!(decode(&[1], false, false, false), Ok(String::new()));
+        for id in [-1, 5, TokenId::MIN, TokenId::MAX] {
+            assert_eq!(text(&[3, id], false, false), Err(TokenIndexError { id: id.into(), size: 5 }));
+            assert!(pieces.piece(id, true).is_err());
+        }
+        Ok(())
+    }
+
+    /// llama.cpp's three passes, byte by byte. Each byte is compared with the previous one in the pass's input.
+    fn naive_clean_spaces(text: &[u8]) -> Vec<u8> {
+        let pass = |text: Vec<u8>, step: fn(&[u8], usize) -> (bool, bool)| {
+            let (mut out, mut before, mut at) = (Vec::new(), b'\0', 0);
+            while at < text.len() {
+                let (drop_before, drop_after) = if before == b' ' { step(&text, at) } else { (false, false) };
+                if drop_before {
+                    out.pop();
+                }
+                out.push(text[at]);
+                before = if drop_after { b'\0' } else { text[at] };
+                at += 1 + usize::from(drop_after);
+            }
+            out
+        };
+        let text = pass(text.to_vec(), |text, at| (b"?!.,".contains(&text[at]), false));
+        let text = pass(text, |text, at| {
+            let alone = text[at] == b'\'' && text.get(at + 1) == Some(&b' ');
+            (alone, alone)
+        });
+        pass(text, |text, at| {
+            let rest = &text[at..];
+            (["'s", "'m", "'re", "'ve"].iter().any(|end| rest.starts_with(end.as_bytes())), false)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(5000))]
+
+        #[test]
+        fn spaces_are_cleaned_up_as_by_the_naive_loops(text in "[ '?!.,smrvetdl]{0,24}") {
+            let mut cleaned = text.clone().into_bytes();
+            clean_spaces(&mut cleaned);
+            prop_assert_eq!(cleaned, naive_clean_spaces(text.as_bytes()));
+        }
+    }
+}

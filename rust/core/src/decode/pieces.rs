@@ -1,0 +1,269 @@
+//! The bytes that each token stands for: all token pieces of a vocabulary end to end, with an index.
+//!
+//! Joining pieces takes two passes: the first adds up their lengths, the second copies. A piece of up to [`BLOCK`]
+//! bytes is copied as a whole block, because a copy of constant length is just a load and a store.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::token_to_piece`, `token_to_byte` and
+//! `llama_decode_text`. Time: O(total length of the texts) to build, O(ids + length of the output) to join. The worst
+//! case to build is a text of many characters that do not spell bytes: the description of each contains the whole text,
+//! so the piece grows quadratically. [`MAX_BYTES`] bounds it. Space: the pieces, and 8 bytes per token.
+//!
+//! Deviations:
+//! 1. An id that does not exist is an error; llama.cpp ends the process.
+//! 2. A byte token in a WordPiece vocabulary is an error; llama.cpp aborts. In other vocabularies a byte token whose
+//!    text is too short is an error in both.
+
+use std::io::Write;
+
+use crate::error::{TokenIndexError, VocabularyError};
+use crate::text::unicode::utf8;
+use crate::token::TokenId;
+use crate::vocabulary::spelling::byte_level::unspell;
+use crate::vocabulary::spelling::{
+    BEYOND_UNICODE_LEAD, beyond_unicode, byte_of, leading_byte_of, unescape_rwkv, unescape_spaces,
+};
+use crate::vocabulary::{Kind, Vocabulary};
+use crate::work::interrupt::Ticker;
+use crate::work::memory::with_capacity;
+
+/// A short piece is copied as this many bytes.
+const BLOCK: usize = 16;
+
+/// The maximum total length of the pieces, far more than any real vocabulary has.
+const MAX_BYTES: usize = 1 << 28;
+
+/// The piece of every token in a vocabulary.
+#[derive(Debug, Clone, Default)]
+pub struct TokenPieces {
+    /// The pieces end to end, then [`BLOCK`] bytes of padding.
+    bytes: Vec<u8>,
+    /// By id.
+    places: Vec<Place>,
+}
+
+/// Where a piece is in [`TokenPieces::bytes`], and whether it is shown only if asked for.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    start: u32,
+    /// The length in the upper 31 bits; the lowest bit is set for control and unknown tokens.
+    len_and_special: u32,
+}
+
+impl Place {
+    /// The number of bytes shown: 0 for a control or unknown token unless `special`.
+    fn len(self, special: bool) -> usize {
+        if !special && self.len_and_special & 1 == 1 { 0 } else { (self.len_and_special >> 1) as usize }
+    }
+}
+
+impl TokenPieces {
+    /// Builds the piece of every token.
+    ///
+    /// # Errors
+    /// - [`VocabularyError::ByteToken`]: a byte token's text is too short to name its byte, or the vocabulary is
+    ///   WordPiece.
+    /// - [`VocabularyError::BeyondUnicode`]: a byte-level text has a character beyond U+10FFFF.
+    /// - [`VocabularyError::TooLarge`]: the pieces exceed 256 MiB in total.
+    pub fn new(vocabulary: &Vocabulary) -> Result<Self, VocabularyError> {
+        let mut bytes = Vec::with_capacity(vocabulary.len() * 8 + BLOCK);
+        let mut places = Vec::with_capacity(vocabulary.len());
+        for id in 0..vocabulary.len() as TokenId {
+            let start = bytes.len();
+            append_piece(vocabulary, id, &mut bytes)?;
+            check_size(&bytes)?;
+
+            let attributes = vocabulary.attributes(id);
+            let special = attributes.is_control() || attributes.is_unknown();
+            let len_and_special = ((bytes.len() - start) as u32) << 1 | u32::from(special);
+            places.push(Place { start: start as u32, len_and_special });
+        }
+        bytes.extend([0; BLOCK]);
+        Ok(Self { bytes, places })
+    }
+
+    /// Whether [`TokenPieces::new`] is sure to succeed, judged by the lengths and bytes of the texts. If this is false,
+    /// it may still succeed.
+    pub fn are_sure(vocabulary: &Vocabulary) -> bool {
+        let texts = vocabulary.texts();
+        let is_byte_level = is_byte_level(vocabulary);
+        // At worst each byte is a character whose description contains the whole text, or the piece is the id.
+        let max_bytes_per_byte = |text: &[u8]| if is_byte_level { text.len() + 32 } else { 1 };
+        let max_bytes = |text: &[u8]| text.len().saturating_mul(max_bytes_per_byte(text)) + 8;
+        let is_small = texts.iter().map(max_bytes).fold(0, usize::saturating_add) <= MAX_BYTES;
+        let names_byte = |(text, id)| {
+            let is_byte = vocabulary.attributes(id).is_byte();
+            !is_byte || vocabulary.kind() != Kind::WordPiece && <[u8]>::len(text) >= 3
+        };
+        is_small
+            && (!is_byte_level || texts.highest_byte() < BEYOND_UNICODE_LEAD)
+            && texts.iter().zip(0..).all(names_byte)
+    }
+
+    /// The piece of a token; empty for control and unknown tokens unless `special`.
+    ///
+    /// # Errors
+    /// [`TokenIndexError`]: the token does not exist.
+    pub fn piece(&self, id: TokenId, special: bool) -> Result<&[u8], TokenIndexError> {
+        let place = self.place(id)?;
+        Ok(&self.bytes[place.start as usize..][..place.len(special)])
+    }
+
+    /// Memory held outside the value itself, in bytes.
+    pub fn heap_bytes(&self) -> usize {
+        self.bytes.capacity() + self.places.capacity() * size_of::<Place>()
+    }
+
+    #[inline]
+    fn place(&self, id: TokenId) -> Result<Place, TokenIndexError> {
+        let place = self.places.get(id as usize).filter(|_| id >= 0);
+        place.copied().ok_or(TokenIndexError { id: id.into(), size: self.places.len() })
+    }
+
+    /// The pieces of `ids` end to end.
+    pub(super) fn concatenate(&self, ids: &[TokenId], special: bool) -> Result<Vec<u8>, TokenIndexError> {
+        let mut len = 0;
+        for &id in ids {
+            len += self.place(id)?.len(special);
+        }
+
+        let mut text = with_capacity(len + BLOCK);
+        text.resize(len + BLOCK, 0);
+        let mut end = 0;
+        let mut ticker = Ticker::default();
+        for &id in ids {
+            ticker.tick();
+            let place = self.place(id)?;
+            let (start, len) = (place.start as usize, place.len(special));
+            let copied = len.max(BLOCK);
+            if copied == BLOCK {
+                text[end..end + BLOCK].copy_from_slice(&self.bytes[start..start + BLOCK]);
+            } else {
+                text[end..end + len].copy_from_slice(&self.bytes[start..start + len]);
+            }
+            end += len;
+        }
+
+        text.truncate(len);
+        Ok(text)
+    }
+}
+
+/// Whether normal tokens spell bytes as GPT-2's characters.
+fn is_byte_level(vocabulary: &Vocabulary) -> bool {
+    vocabulary.kind() == Kind::Bpe && !vocabulary.settings().escape_whitespaces
+}
+
+/// Appends the piece of a token, control and unknown tokens included.
+fn append_piece(vocabulary: &Vocabulary, id: TokenId, out: &mut Vec<u8>) -> Result<(), VocabularyError> {
+    let text = vocabulary.text(id);
+    let attributes = vocabulary.attributes(id);
+    match vocabulary.kind() {
+        Kind::None => {}
+        Kind::Rwkv => unescape_rwkv(text, out),
+        Kind::Plamo2 => match byte_of(text).filter(|_| attributes.is_byte()) {
+            Some(byte) => out.push(byte),
+            None => out.extend_from_slice(text),
+        },
+        // Writing to a vector cannot fail.
+        Kind::Test => {
+            let _ = write!(out, "{id:x}");
+        }
+        kind @ (Kind::Spm | Kind::Bpe | Kind::WordPiece | Kind::Unigram) => {
+            if attributes.is_unknown() || attributes.is_control() || attributes.is_user_defined() {
+                out.extend_from_slice(text);
+            } else if attributes.is_normal() && is_byte_level(vocabulary) {
+                if let Some(offset) = beyond_unicode(text) {
+                    return Err(VocabularyError::BeyondUnicode { id, offset });
+                }
+                append_unspelled(text, out)?;
+            } else if attributes.is_normal() {
+                unescape_spaces(text, out);
+            } else if attributes.is_byte() {
+                let byte = leading_byte_of(text).filter(|_| kind != Kind::WordPiece);
+                out.push(byte.ok_or_else(|| VocabularyError::ByteToken { id, text: text.to_vec() })?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Appends the bytes that a byte-level text spells. A character that spells none becomes a description that contains
+/// the whole text.
+fn append_unspelled(text: &[u8], out: &mut Vec<u8>) -> Result<(), VocabularyError> {
+    let mut at = 0;
+    while at < text.len() {
+        let (code_point, len) = utf8::decode_lossy(text, at);
+        at += len;
+        if let Some(byte) = unspell(code_point) {
+            out.push(byte);
+            continue;
+        }
+        out.extend_from_slice(b"[UNK_BYTE_0x");
+        for byte in utf8::encode(code_point, &mut [0; 4]) {
+            let _ = write!(out, "{byte:02x}");
+        }
+        out.extend_from_slice(text);
+        out.push(b']');
+        check_size(out)?;
+    }
+    Ok(())
+}
+
+fn check_size(bytes: &[u8]) -> Result<(), VocabularyError> {
+    if bytes.len() > MAX_BYTES {
+        return Err(VocabularyError::TooLarge { what: "text of all tokens" });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode::tests::{BYTE, CONTROL, NORMAL, UNUSED, USER_DEFINED, load};
+
+    fn shown(model: &str, tokens: &[(&[u8], i32)]) -> Vec<Vec<u8>> {
+        let (vocabulary, pieces) = load(model, tokens).unwrap();
+        (0..vocabulary.len()).map(|id| pieces.piece(id as TokenId, true).unwrap().to_vec()).collect()
+    }
+
+    #[test]
+    fn pieces_of_each_kind() {
+        let text = "▁a▁\u{2582}".as_bytes();
+        let types =
+            [(text, NORMAL), (&b"b"[..], UNUSED), (b"<0x0a>", BYTE), (b"\xE2\x96\x81!", USER_DEFINED), (b"c", 9)];
+        let spaced: [&[u8]; 5] = [" a \u{2582}".as_bytes(), b"", b"\n", "▁!".as_bytes(), b""];
+        assert_eq!(shown("llama", &types), spaced);
+        assert_eq!(shown("t5", &types), spaced);
+        assert_eq!(shown("gemma4", &types), spaced);
+        let plain: [&[u8]; 5] = [text, b"b", b"\n", "▁!".as_bytes(), b"c"];
+        assert_eq!(shown("plamo2", &types), plain);
+        assert_eq!(shown("rwkv", &[(br"a\n\xff", NORMAL), (br"\t", CONTROL)]), [&b"a\n\xff"[..], b"\t"]);
+        let hex: Vec<Vec<u8>> = shown("test", &[(&b"x"[..], NORMAL); 1]);
+        assert_eq!(hex, [b"0"]);
+    }
+
+    #[test]
+    fn byte_level_texts_spell_bytes() {
+        let tokens: [(&[u8], i32); 4] =
+            [("ĠéĊ".as_bytes(), NORMAL), (b"a b\xFF", NORMAL), ("Ġ".as_bytes(), USER_DEFINED), (b"<0xfF>", BYTE)];
+        let unknown = b"a[UNK_BYTE_0x20a b\xFF]b[UNK_BYTE_0xefbfbda b\xFF]";
+        assert_eq!(shown("gpt2", &tokens), [&b" \xE9\n"[..], unknown, "Ġ".as_bytes(), b"\xFF"]);
+    }
+
+    #[test]
+    fn byte_tokens_are_read_as_by_strtol() {
+        let short = VocabularyError::ByteToken { id: 0, text: b"<0".to_vec() };
+        assert_eq!(load("llama", &[(b"<0", BYTE)]).unwrap_err(), short);
+        assert!(load("bert", &[(b"<0x00>", BYTE)]).is_err());
+        assert_eq!(shown("llama", &[(b"<0x", BYTE)]), [[0]]);
+    }
+
+    #[test]
+    fn only_byte_level_texts_can_be_beyond_unicode() -> Result<(), VocabularyError> {
+        for (model, is_sure) in [("gpt2", false), ("llama", true), ("t5", true)] {
+            let (vocabulary, _) = load(model, &[("\u{10FFFF}".as_bytes(), NORMAL), (b"a", NORMAL), (b"b", NORMAL)])?;
+            assert_eq!(TokenPieces::are_sure(&vocabulary), is_sure, "{model}");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+//! The tokenization algorithms: one file each, behind one trait, [`Model`].
+
+mod adjacency;
+pub(crate) mod any;
+mod bpe;
+pub(crate) mod cache;
+mod hashed;
+pub(crate) mod lengths;
+mod merging;
+mod plamo2;
+mod rwkv;
+mod spm;
+mod unigram;
+mod wordpiece;
+
+use crate::encode::normalizer::unigram::UnigramNormalizer;
+use crate::encode::sink::Sink;
+use crate::error::VocabularyError;
+use crate::vocabulary::{Definition, Vocabulary};
+use cache::WordCache;
+use lengths::Lengths;
+
+/// Buffers and caches that calls reuse: one value per thread.
+pub(crate) trait ModelScratch: Default + Send {
+    /// The cache of words, if the algorithm has one.
+    fn cache(&mut self) -> Option<&mut WordCache>;
+
+    /// Releases all memory but that of the cache.
+    fn release_buffers(&mut self) {
+        let mut old = std::mem::take(self);
+        if let (Some(cache), Some(old)) = (self.cache(), old.cache()) {
+            *cache = std::mem::take(old);
+        }
+    }
+}
+
+impl ModelScratch for () {
+    fn cache(&mut self) -> Option<&mut WordCache> {
+        None
+    }
+}
+
+/// A tokenization algorithm: built once from a vocabulary, then immutable and shared between threads.
+pub(crate) trait Model: Sized + Send + Sync {
+    /// What its calls reuse.
+    type Scratch: ModelScratch;
+
+    /// Builds the tables of the algorithm from a vocabulary that is declared, but not yet repaired.
+    ///
+    /// # Errors
+    /// [`VocabularyError`] where the vocabulary lacks what the algorithm needs.
+    fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError>;
+
+    /// Updates the tables that depend on what the loader has repaired in the vocabulary.
+    fn apply_repairs(&mut self, _vocabulary: &Vocabulary) {}
+
+    /// Pushes the tokens of one fragment.
+    fn encode<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        scratch: &mut Self::Scratch,
+        sink: &mut S,
+    );
+
+    /// The least number of bytes that each token stands for, if the tokens of a fragment of UTF-8 tile it.
+    fn lengths(&self, _vocabulary: &Vocabulary) -> Option<Lengths> {
+        None
+    }
+
+    /// Where the first token of a fragment starts, if the tokens tile it: less than 0 where a space is put before it.
+    fn first_start(&self, _vocabulary: &Vocabulary, _fragment: Fragment<'_>) -> isize {
+        0
+    }
+
+    /// How much of `text` can be encoded by itself, in bytes, and then what follows by itself, with the tokens of the
+    /// whole, whatever follows: a place that no token crosses and that no rule of the algorithm looks across. `text` is
+    /// a fragment so far, or what is left of it after such a place. Not asked of a model with a way of its own to
+    /// [`Model::advance`].
+    fn settled(&self, _vocabulary: &Vocabulary, _text: &[u8]) -> usize {
+        0
+    }
+
+    /// Pushes the tokens that are certain of a fragment that may go on, and returns how many of its bytes that takes.
+    /// `fragment` is what is left of it after earlier calls.
+    fn advance<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        progress: &mut Progress,
+        scratch: &mut Self::Scratch,
+        sink: &mut S,
+    ) -> usize {
+        let end = self.settled(vocabulary, fragment.text);
+        self.finish(vocabulary, Fragment { text: &fragment.text[..end], ..fragment }, progress, scratch, sink);
+        end
+    }
+
+    /// Pushes the tokens of the end of a fragment, which may be empty.
+    fn finish<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        progress: &mut Progress,
+        scratch: &mut Self::Scratch,
+        sink: &mut S,
+    ) {
+        if !fragment.text.is_empty() {
+            let after_special = !std::mem::replace(&mut progress.has_begun, true);
+            self.encode(vocabulary, Fragment { after_special, ..fragment }, scratch, sink);
+        }
+    }
+
+    /// Memory held outside the value itself, in bytes.
+    fn heap_bytes(&self) -> usize;
+}
+
+/// How far a fragment has come that is encoded part by part.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Progress {
+    /// Whether some of it was encoded.
+    has_begun: bool,
+    /// Hybrid DNA: whether `<dna>` is open.
+    in_dna: bool,
+    unigram: Option<Box<unigram::advance::Progress>>,
+}
+
+impl Progress {
+    /// That of Unigram.
+    fn unigram(&mut self, normalizer: &UnigramNormalizer) -> &mut unigram::advance::Progress {
+        self.unigram.get_or_insert_with(|| Box::new(unigram::advance::Progress::new(normalizer)))
+    }
+}
+
+/// The text between two special tokens.
+#[derive(Debug, Clone, Copy)]
+pub struct Fragment<'a> {
+    /// The fragment's bytes; never empty.
+    pub text: &'a [u8],
+    /// Where `text` starts in the whole input, in bytes: the offset to add to its spans.
+    pub start: usize,
+    /// Whether the fragment starts the input or follows a special token.
+    pub after_special: bool,
+    /// Whether the fragment starts an input that continues an earlier one: nothing is put before its characters.
+    pub continues: bool,
+    /// Whether the bytes are known to be valid UTF-8.
+    pub is_utf8: bool,
+}

@@ -1,0 +1,116 @@
+//! The tables of byte-pair encoding over bytes, and how one piece is looked up and merged with them.
+
+use std::ops::Range;
+
+use super::Merger;
+use super::whole_chars::WholeChars;
+use super::whole_tokens::WholeTokens;
+use crate::encode::model::adjacency::Junctions;
+use crate::encode::model::merging::ranks::MergeRanks;
+use crate::encode::model::merging::sure_pairs::SurePairs;
+use crate::encode::model::merging::symbol::{Merge, NO_SYMBOL, Symbol};
+use crate::encode::model::merging::{SymbolSpan, runs};
+use crate::encode::sink::Sink;
+use crate::lookup::key::Key;
+use crate::text::unicode::utf8;
+use crate::token::{NULL_TOKEN, TokenId};
+use crate::vocabulary::spelling::byte_level;
+
+/// Everything that is derived from a vocabulary whose symbols start as bytes.
+#[derive(Debug)]
+pub(super) struct ByteTables {
+    pub ranks: MergeRanks,
+    /// The symbol of each byte.
+    pub bytes: [Symbol; 256],
+    pub pairs: SurePairs,
+    /// Where merges are ignored for pieces that are tokens.
+    pub whole_tokens: Option<WholeTokens>,
+    pub whole_chars: WholeChars,
+    pub junctions: Junctions,
+    /// The token of each byte of a spelled text that is no token.
+    pub spelled_bytes: [TokenId; 256],
+}
+
+impl ByteTables {
+    /// The token of a piece that skips the merges, given the piece's key if it is short.
+    #[inline]
+    pub(super) fn whole_piece(&self, piece: &[u8], key: Option<Key>) -> Option<TokenId> {
+        self.whole_tokens.as_ref()?.get(piece, key)
+    }
+
+    /// The token of a segment that is a single character and may start as a token.
+    #[inline]
+    pub(super) fn whole_segment(&self, segment: &[u8]) -> Option<TokenId> {
+        if segment.len() > 3 {
+            return None;
+        }
+        let (code_point, len) = utf8::decode_lossy(segment, 0);
+        let symbol = self.whole_chars.get(code_point);
+        (len == segment.len() && self.ranks.is_token(symbol)).then_some(symbol as TokenId)
+    }
+
+    /// Pushes the symbols that a piece starts as; see [`SurePairs::symbols`].
+    #[inline(always)]
+    pub(super) fn symbols(&self, piece: &[u8], push: impl FnMut(Symbol, Range<usize>, Option<Merge>)) {
+        self.pairs.symbols(piece, &self.bytes, |at| self.whole_char(piece, at), push);
+    }
+
+    /// The symbol that the character at byte `at` may start as, if it need not start as bytes, and its length.
+    #[inline]
+    fn whole_char(&self, piece: &[u8], at: usize) -> (Option<Symbol>, usize) {
+        let (code_point, len) = utf8::decode_lossy(piece, at);
+        let is_crossed = |at: usize| at > 0 && at < piece.len() && self.junctions.is_crossed(piece[at - 1], piece[at]);
+        let symbol = self.whole_chars.get(code_point);
+        ((symbol != NO_SYMBOL && !is_crossed(at) && !is_crossed(at + len)).then_some(symbol), len)
+    }
+
+    /// Merges a piece that repeats one character, if counting is enough. Returns whether it is.
+    pub(super) fn merge_run<S: Sink>(&self, piece: &[u8], start: usize, sink: &mut S) -> bool {
+        let char = |at: usize| match piece[at] {
+            byte @ 0..0x80 => (Some(self.bytes[usize::from(byte)]), 1),
+            _ => self.whole_char(piece, at),
+        };
+        let merged = runs::merge_piece(piece, char, |left, right| self.ranks.get(left, right));
+        let Some(merged) = merged else { return false };
+        merged.for_each(|span| self.push_symbol(span, piece, start, sink));
+        true
+    }
+
+    /// Merges a piece or a segment, which starts at byte `start` of the text.
+    pub(super) fn merge<S: Sink>(&self, piece: &[u8], start: usize, merger: &mut Merger, sink: &mut S) {
+        let Merger { merging, memo } = merger;
+        merging.clear();
+        self.symbols(piece, |symbol, range, _| merging.push(symbol, range.start, range.end));
+        let symbols = merging.run(|left, right| match right.end - left.start {
+            2 => self.pairs.get(piece[left.start as usize], piece[right.start as usize]),
+            _ => memo.get(left.symbol, right.symbol, || self.ranks.get(left.symbol, right.symbol)),
+        });
+        symbols.iter().for_each(|&span| self.push_symbol(span, piece, start, sink));
+    }
+
+    /// Pushes the token of a merged symbol. One that is no token is spelled byte by byte, and bytes of the spelling that
+    /// are no tokens are dropped.
+    #[inline]
+    fn push_symbol<S: Sink>(&self, span: SymbolSpan, piece: &[u8], start: usize, sink: &mut S) {
+        if self.ranks.is_token(span.symbol) {
+            return sink.push(span.symbol as TokenId, start + span.start as usize..start + span.end as usize);
+        }
+        for at in span.range() {
+            let (spelled, len) = byte_level::spell(piece[at]);
+            for &byte in &spelled[..len] {
+                let id = self.spelled_bytes[usize::from(byte)];
+                if id != NULL_TOKEN {
+                    sink.push(id, start + at..start + at + 1);
+                }
+            }
+        }
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.ranks.heap_bytes()
+            + self.pairs.heap_bytes()
+            + self.whole_tokens.as_ref().map_or(0, WholeTokens::heap_bytes)
+            + self.whole_chars.heap_bytes()
+            + self.junctions.heap_bytes()
+    }
+}

@@ -1,0 +1,188 @@
+//! Byte-pair encoding over characters: pieces are cut into segments, whose ids are cached.
+//!
+//! Pieces are whole lines or words, and a line hardly ever repeats; its segments, between the places that no merge can
+//! cross, do. So segments are cached, and a line is looked up whole only where llama.cpp does so: Gemma 4's runs of
+//! newlines that are tokens. A character that is no token is spelled with the tokens `<0xXX>` of its bytes, and bytes
+//! without such a token are dropped.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_bpe_session` with `byte_encode` off.
+//! Complexity: as [`super`]. Deviations: none but those of [`super`].
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use super::{Merger, Scratch};
+use crate::encode::model::adjacency::{Junctions, JunctionsBuilder};
+use crate::encode::model::lengths::Lengths;
+use crate::encode::model::merging::ranks::MergeRanks;
+use crate::encode::model::merging::symbol::Symbol;
+use crate::encode::model::merging::{SymbolSpan, runs};
+use crate::encode::normalizer::rewritten::{Rewritten, Traced};
+use crate::encode::pretokenizer::Splitter;
+use crate::encode::sink::Sink;
+use crate::error::VocabularyError;
+use crate::text::unicode::utf8;
+use crate::token::{NULL_TOKEN, TokenId};
+use crate::vocabulary::spelling::{ESCAPED_SPACE, byte_text};
+use crate::vocabulary::{Definition, Vocabulary};
+use crate::work::threads::join;
+
+/// The tables of a vocabulary whose symbols start as characters.
+#[derive(Debug)]
+pub(super) struct CharacterTables {
+    ranks: MergeRanks,
+    /// The symbol of each ASCII character.
+    ascii: [Symbol; 128],
+    /// The token `<0xXX>` of each byte.
+    byte_tokens: [TokenId; 256],
+    junctions: Junctions,
+    /// Whether a space is spelled `▁`.
+    escape_spaces: bool,
+    /// Whether a run of newlines that is a token skips the merges.
+    whole_newlines: bool,
+}
+
+impl CharacterTables {
+    /// Builds all tables. O(total length of the texts and the rules).
+    ///
+    /// # Errors
+    /// As [`MergeRanks::new`].
+    pub(super) fn new(
+        vocabulary: &Vocabulary,
+        definition: &Definition<'_>,
+        whole_newlines: bool,
+    ) -> Result<Self, VocabularyError> {
+        let escape_spaces = vocabulary.settings().escape_whitespaces;
+        let read_rules = || MergeRanks::new(vocabulary, definition.merges);
+        let (ranks, mut junctions) = join(read_rules, || {
+            let mut junctions = JunctionsBuilder::new(escape_spaces);
+            vocabulary.keys().iter().for_each(|text| junctions.add_characters(text));
+            junctions
+        });
+        let (ranks, _) = ranks?;
+        ranks.others().for_each(|(text, _)| junctions.add_characters(text));
+        let ascii = |byte: usize| match byte as u8 {
+            b' ' if escape_spaces => ranks.symbol(vocabulary, ESCAPED_SPACE),
+            byte => ranks.symbol(vocabulary, &[byte]),
+        };
+        Ok(Self {
+            ascii: std::array::from_fn(ascii),
+            byte_tokens: std::array::from_fn(|byte| vocabulary.id(&byte_text(byte as u8)).unwrap_or(NULL_TOKEN)),
+            junctions: junctions.finish(),
+            escape_spaces,
+            whole_newlines,
+            ranks,
+        })
+    }
+
+    /// Pushes the tokens of a text of canonical UTF-8.
+    pub(super) fn encode<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        splitter: &Splitter,
+        text: &Rewritten<'_>,
+        Scratch { learned, queue, merger, .. }: &mut Scratch,
+        sink: &mut S,
+    ) {
+        let (bytes, sink) = (&text.text[..], &mut Traced { sink, text });
+        let mut pass = Pass { characters: self, vocabulary, merger };
+        splitter.split(bytes, learned, |start, end| {
+            let piece = &bytes[start..end];
+            let is_newlines = self.whole_newlines && piece.iter().all(|&byte| byte == b'\n');
+            if let Some(id) = is_newlines.then(|| vocabulary.id(piece)).flatten() {
+                sink.push(id, start..end);
+            } else if S::SPANS {
+                self.junctions.split(bytes, start..end, |from, to| pass.merge(&bytes[from..to], from, sink));
+            } else {
+                let mut encoder = |segment: &[u8], ids: &mut Vec<TokenId>| pass.merge(segment, 0, ids);
+                queue.encode_segments(&self.junctions, bytes, start..end, &mut encoder, sink);
+            }
+        });
+    }
+
+    /// The least number of bytes that each token stands for.
+    pub(super) fn lengths(&self, vocabulary: &Vocabulary) -> Lengths {
+        let mut lengths = match self.escape_spaces {
+            true => Lengths::of_escaped(vocabulary),
+            false => Lengths::new(vocabulary.texts().iter().map(|text| Some(text.len()))),
+        };
+        self.byte_tokens.iter().for_each(|&id| lengths.set(id, Some(1)));
+        let is_spelled = |text: &[u8]| memmem::find(text, ESCAPED_SPACE).is_some();
+        let space = self.ascii[usize::from(b' ')];
+        if self.escape_spaces && (!self.ranks.is_token(space) || self.ranks.others().any(|(text, _)| is_spelled(text)))
+        {
+            // A space may be spelled as three bytes.
+            ESCAPED_SPACE.iter().for_each(|&byte| lengths.set(self.byte_tokens[usize::from(byte)], None));
+        }
+        lengths
+    }
+
+    /// The last place in `text[range]` that no merge crosses.
+    pub(super) fn last_cut(&self, text: &[u8], range: Range<usize>) -> Option<usize> {
+        self.junctions.last_cut(text, range, |_| true)
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.ranks.heap_bytes() + self.junctions.heap_bytes()
+    }
+
+    /// Pushes the token of a merged symbol, or else those of its bytes.
+    #[inline]
+    fn push_symbol<S: Sink>(&self, span: SymbolSpan, segment: &[u8], start: usize, sink: &mut S) {
+        if self.ranks.is_token(span.symbol) {
+            return sink.push(span.symbol as TokenId, start + span.start as usize..start + span.end as usize);
+        }
+        for at in span.range() {
+            let byte = &segment[at..=at];
+            for &byte in if byte == b" " && self.escape_spaces { ESCAPED_SPACE } else { byte } {
+                let id = self.byte_tokens[usize::from(byte)];
+                if id != NULL_TOKEN {
+                    sink.push(id, start + at..start + at + 1);
+                }
+            }
+        }
+    }
+}
+
+/// One text on its way.
+struct Pass<'a> {
+    characters: &'a CharacterTables,
+    vocabulary: &'a Vocabulary,
+    merger: &'a mut Merger,
+}
+
+impl Pass<'_> {
+    /// Merges a segment, which starts at byte `start` of the text.
+    fn merge<S: Sink>(&mut self, segment: &[u8], start: usize, sink: &mut S) {
+        let Self { characters, vocabulary, .. } = *self;
+        let Merger { merging, memo } = &mut *self.merger;
+        let ranks = &characters.ranks;
+        let char = |at: usize| match segment[at] {
+            byte @ 0..0x80 => (characters.ascii[usize::from(byte)], 1),
+            lead => {
+                let len = utf8::sequence_len(lead).min(segment.len() - at);
+                (ranks.symbol(vocabulary, &segment[at..at + len]), len)
+            }
+        };
+        let whole = |at: usize| {
+            let (symbol, len) = char(at);
+            (Some(symbol), len)
+        };
+        if let Some(merged) = runs::merge_piece(segment, whole, |left, right| ranks.get(left, right)) {
+            return merged.for_each(|span| characters.push_symbol(span, segment, start, sink));
+        }
+
+        merging.clear();
+        let mut at = 0;
+        while at < segment.len() {
+            let (symbol, len) = char(at);
+            merging.push(symbol, at, at + len);
+            at += len;
+        }
+        let merge = |left: &SymbolSpan, right: &SymbolSpan| {
+            memo.get(left.symbol, right.symbol, || ranks.get(left.symbol, right.symbol))
+        };
+        merging.run(merge).iter().for_each(|&span| characters.push_symbol(span, segment, start, sink));
+    }
+}

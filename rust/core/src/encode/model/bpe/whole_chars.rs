@@ -1,0 +1,109 @@
+//! Characters that may start as one symbol instead of two or three bytes: a table of the basic plane.
+//!
+//! The bytes of a character merge among themselves, whatever is next to it, unless a symbol crosses into the character
+//! ([`Junctions::is_crossed`]). If every rule that takes the whole character further has a higher rank than the rules
+//! that make it, nothing can happen to it before it is whole: a merge of lower rank never involves it, and one of
+//! higher rank waits for it. So it may as well start whole. Training counts a pair only once its parts exist, so this
+//! holds for all characters of a trained vocabulary; here it is checked for each one.
+//!
+//! Space: 256 KiB. O(1) per character.
+//!
+//! [`Junctions::is_crossed`]: crate::encode::model::adjacency::Junctions::is_crossed
+
+use crate::encode::model::merging::ranks::MergeRanks;
+use crate::encode::model::merging::sure_pairs::SurePairs;
+use crate::encode::model::merging::symbol::{NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
+use crate::text::unicode::utf8;
+
+/// The code points of two or three bytes are below.
+const NUM_CHARS: usize = 0x1_0000;
+
+/// The symbols of each character of the basic plane.
+#[derive(Debug, Default)]
+pub(super) struct CharUses {
+    /// Characters of longer symbols, each with the symbol.
+    inside: Vec<(u16, Symbol)>,
+    /// Characters that are symbols themselves.
+    alone: Vec<u16>,
+}
+
+impl CharUses {
+    /// Adds the characters of a symbol, given the bytes that it spells. O(length).
+    #[inline]
+    pub(super) fn add(&mut self, spelled: &[u8], symbol: Symbol) {
+        let mut at = 0;
+        while at < spelled.len() {
+            let (code_point, len) = match spelled[at] {
+                byte @ 0..0x80 => (u32::from(byte), 1),
+                _ => utf8::decode_lossy(spelled, at),
+            };
+            if let Ok(char) = u16::try_from(code_point)
+                && len > 1
+            {
+                match len == spelled.len() {
+                    true => self.alone.push(char),
+                    false => self.inside.push((char, symbol)),
+                }
+            }
+            at += len;
+        }
+    }
+
+    /// By character the lowest rank of a rule that takes it further.
+    fn first_ranks(&self, ranks: &MergeRanks) -> Vec<u32> {
+        let by_symbol = ranks.first_ranks();
+        let mut first = vec![NO_RANK; NUM_CHARS];
+        for &(char, symbol) in &self.inside {
+            let first = &mut first[usize::from(char)];
+            *first = by_symbol[symbol as usize].min(*first);
+        }
+        first
+    }
+}
+
+/// By code point the symbol that a character may start as, or [`NO_SYMBOL`].
+#[derive(Debug)]
+pub(super) struct WholeChars(Vec<Symbol>);
+
+impl WholeChars {
+    /// Merges the bytes of every character that is a symbol.
+    pub(super) fn new(ranks: &MergeRanks, bytes: &[Symbol; 256], pairs: &SurePairs, uses: &CharUses) -> Self {
+        let first_ranks = uses.first_ranks(ranks);
+        let symbol = |byte: u8| bytes[usize::from(byte)];
+        let whole = |code_point: u32| {
+            let (rank, whole) = match *utf8::encode(code_point, &mut [0; 4]) {
+                [first, second] => {
+                    let merge = pairs.get(first, second);
+                    (merge.rank, merge.symbol)
+                }
+                [first, second, third] => {
+                    let (left, right) = (pairs.get(first, second), pairs.get(second, third));
+                    let rank = left.rank.min(right.rank);
+                    let next = match rank {
+                        NO_RANK => NO_MERGE,
+                        _ if rank == left.rank => ranks.get(left.symbol, symbol(third)),
+                        _ => ranks.get(symbol(first), right.symbol),
+                    };
+                    (rank.max(next.rank), next.symbol)
+                }
+                _ => (NO_RANK, NO_SYMBOL),
+            };
+            if rank < first_ranks[code_point as usize] { whole } else { NO_SYMBOL }
+        };
+        let mut symbols = vec![NO_SYMBOL; NUM_CHARS];
+        for &char in &uses.alone {
+            symbols[usize::from(char)] = whole(char.into());
+        }
+        Self(symbols)
+    }
+
+    /// The symbol that a character may start as, or [`NO_SYMBOL`].
+    #[inline]
+    pub(super) fn get(&self, code_point: u32) -> Symbol {
+        self.0.get(code_point as usize).copied().unwrap_or(NO_SYMBOL)
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.0.capacity() * size_of::<Symbol>()
+    }
+}

@@ -1,0 +1,123 @@
+//! Tokens by the bytes that they spell, for pieces that skip the merges (`ignore_merges`).
+//!
+//! Two open-addressing indexes, one for short tokens and one for long tokens, into the keys of all tokens by id:
+//! training makes frequent tokens first, so their keys are close together. There are few long tokens, so the second
+//! index is small enough for the near caches; their bytes lie end to end in a further array. O(1) for a short piece,
+//! O(length) for a long one.
+
+use crate::lookup::hash::Seed;
+use crate::lookup::index::{Index, TOGETHER};
+use crate::lookup::key::Key;
+use crate::lookup::prefetch::prefetch;
+use crate::token::TokenId;
+
+/// The tokens of a vocabulary as whole pieces.
+#[derive(Debug)]
+pub(super) struct WholeTokens {
+    seed: Seed,
+    /// By id; the default for a token that spells no bytes.
+    keys: Vec<Key>,
+    short: Index,
+    long: Index,
+    /// The bytes of the long tokens.
+    long_bytes: Vec<u8>,
+    /// The length of the longest token, in bytes.
+    max_len: usize,
+}
+
+impl WholeTokens {
+    /// An empty table with room for `count` tokens.
+    pub(super) fn with_capacity(count: usize) -> Self {
+        Self {
+            seed: Seed::default(),
+            keys: Vec::with_capacity(count),
+            short: Index::with_capacity(count),
+            long: Index::default(),
+            long_bytes: Vec::new(),
+            max_len: 0,
+        }
+    }
+
+    /// Adds the token of the next id, given the bytes that it spells: none for a token that spells no bytes. Appends to
+    /// them.
+    pub(super) fn push(&mut self, spelled: &mut Vec<u8>) {
+        let len = spelled.len();
+        // A key is made faster of bytes that others follow.
+        spelled.extend([0; 16]);
+        let key = Key::new(spelled, 0, len).unwrap_or_else(|| {
+            let (hash, place) = (self.seed.hash(&spelled[..len]), self.long_bytes.len());
+            self.long_bytes.extend_from_slice(&spelled[..len]);
+            self.max_len = self.max_len.max(len);
+            if len > 0 { Key::of_long(hash, place, len) } else { Key::default() }
+        });
+        self.keys.push(key);
+    }
+
+    /// Indexes the tokens that were added.
+    pub(super) fn finish(mut self) -> Self {
+        let num_long = self.keys.iter().filter(|key| key.long().is_some()).count();
+        self.long = Index::with_slots((2 * num_long).next_power_of_two().max(16), self.keys.len());
+        for (keys, first) in self.keys.chunks(TOGETHER).zip((0..).step_by(TOGETHER)) {
+            let mut hashes = [0; TOGETHER];
+            for (hash, key) in hashes.iter_mut().zip(keys) {
+                *hash = key.long().map_or_else(|| key.hash(self.seed), |(hash, ..)| hash);
+            }
+            self.short.prefetch(&hashes);
+            for ((key, hash), id) in keys.iter().zip(hashes).zip(first..) {
+                match key.long() {
+                    Some(_) => self.long.insert(hash, id),
+                    None if key.some().is_some() => self.short.insert(hash, id),
+                    None => {}
+                }
+            }
+        }
+        self
+    }
+
+    /// The token that spells `piece`, given the key of the piece if it is short.
+    #[inline]
+    pub(super) fn get(&self, piece: &[u8], key: Option<Key>) -> Option<TokenId> {
+        let id = match key {
+            Some(key) => self.short.find(key.hash(self.seed), |id| self.keys.get(id) == Some(&key)),
+            None if piece.len() > self.max_len => None,
+            None => {
+                let hash = self.seed.hash(piece);
+                let is_piece =
+                    |(other, at, len): (u64, usize, usize)| other == hash && &self.long_bytes[at..at + len] == piece;
+                self.long.find(hash, |id| self.keys.get(id).and_then(|key| key.long()).is_some_and(is_piece))
+            }
+        };
+        id.map(|id| id as TokenId)
+    }
+
+    /// Starts to look up short pieces, by their keys.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, pieces: impl Iterator<Item = Key>) {
+        pieces.for_each(|key| prefetch(&self.keys, self.short.likely(key.hash(self.seed))));
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.short.heap_bytes()
+            + self.long.heap_bytes()
+            + self.keys.capacity() * size_of::<Key>()
+            + self.long_bytes.capacity()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Key, WholeTokens};
+
+    #[test]
+    fn tokens_of_every_length_are_found() {
+        let tokens: Vec<Vec<u8>> = (0..200_u8).map(|len| (0..len).map(|at| at ^ len).collect()).collect();
+        let mut table = WholeTokens::with_capacity(tokens.len());
+        tokens.iter().for_each(|token| table.push(&mut token.clone()));
+        let table = table.finish();
+        let get = |piece: &[u8]| table.get(piece, Key::new(piece, 0, piece.len()));
+        for (token, id) in tokens.iter().zip(0..) {
+            assert_eq!(get(token), (id > 0).then_some(id));
+            assert_eq!(get(&[token, &b"?"[..]].concat()), None);
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! A bounded cache from words to ids: an open-addressing table whose slots hold the words and their ids.
+//!
+//! A slot has 32 bytes: a word of up to 15 bytes and up to three ids. Two slots are a line of the processor's cache, so
+//! a look-up mostly reads one line, which [`WordCache::probe`] prefetches long before it is used. Longer words and
+//! longer lists of ids lie in a ring of records, of which the oldest is overwritten. A table that is half full grows,
+//! up to a limit; after that a new word evicts one of the two words of its line.
+//!
+//! Table and ring take half of the limit each, whatever the text; nothing is allocated before the first word. O(1) for
+//! a short word, O(length) for a long one.
+
+pub(super) mod queue;
+
+use crate::encode::sink::Sink;
+use crate::lookup::hash::Seed;
+use crate::lookup::key::Key;
+use crate::lookup::prefetch::prefetch;
+use crate::token::TokenId;
+use crate::work::memory;
+
+/// The longest word that is cached, in bytes.
+const MAX_WORD: usize = 512;
+/// Ids that fit into a slot.
+pub(crate) const INLINE: usize = 3;
+/// Lines of the first table, a power of two.
+const MIN_LINES: usize = 1 << 14;
+/// How much memory a cache takes at most unless something else is asked for, in bytes.
+pub(crate) const DEFAULT_LIMIT: usize = 1 << 26;
+/// The least memory that is worth a cache, in bytes. Its half has room for any record.
+const MIN_LIMIT: usize = 1 << 14;
+/// A word lies in one of this many lines, its window, which starts where its hash says.
+const WINDOW: usize = 4;
+/// Bytes of an id in a record.
+const ID_LEN: usize = size_of::<TokenId>();
+/// Bytes of a line.
+const LINE_LEN: usize = size_of::<Line>();
+
+/// A word and its ids. A free slot has the default key, which no word has.
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    key: Key,
+    /// The ids; or, if there are more or the word is long, the place of its record, low half first.
+    ids: [TokenId; INLINE],
+    num_ids: u32,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
+struct Line([Slot; 2]);
+
+/// A look-up under way.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Probe {
+    pub key: Key,
+    hash: u64,
+}
+
+/// A cache from words to ids.
+#[derive(Debug)]
+pub(crate) struct WordCache {
+    seed: Seed,
+    lines: Vec<Line>,
+    /// How many lines there may be: a power of two, or 0 for no cache.
+    max_lines: usize,
+    num_words: usize,
+    /// How many words were evicted.
+    num_evicted: usize,
+    records: Records,
+}
+
+/// The latest records, in a ring. A record has the ids of a word, and before them its bytes if the word is long.
+#[derive(Debug, Default)]
+struct Records {
+    ring: Vec<u8>,
+    /// The largest length of the ring, a power of two.
+    room: usize,
+    /// Where the next record begins, counted from the first one of all.
+    end: u64,
+}
+
+impl Default for WordCache {
+    fn default() -> Self {
+        let (lines, records) = (Vec::new(), Records::default());
+        let mut cache = Self { seed: Seed::default(), lines, max_lines: 0, num_words: 0, num_evicted: 0, records };
+        cache.set_limit(DEFAULT_LIMIT);
+        cache
+    }
+}
+
+impl WordCache {
+    /// Changes how much memory the cache takes at most, in bytes. One that takes more, or whose ring has come round, is
+    /// emptied.
+    pub(crate) fn set_limit(&mut self, bytes: usize) {
+        let max_lines = bytes.checked_ilog2().filter(|_| bytes >= MIN_LIMIT).map_or(0, |log| (1 << log) / 2 / LINE_LEN);
+        let room = max_lines * LINE_LEN;
+        if self.lines.len() > max_lines || self.records.end > room.min(self.records.room) as u64 {
+            (self.lines, self.num_words, self.records) = (Vec::new(), 0, Records::default());
+        }
+        (self.max_lines, self.records.room) = (max_lines, room);
+    }
+
+    /// Starts to look up words that lie end to end in `text`, the first one at byte `start`. Out of line, so that all
+    /// its variables have registers.
+    #[inline(never)]
+    pub(crate) fn probe_all(&self, text: &[u8], mut start: usize, ends: &[usize], probes: &mut [Probe]) {
+        for (&end, probe) in ends.iter().zip(probes) {
+            match Key::new(text, start, end) {
+                Some(key) => *probe = self.probe(key),
+                None => *probe = self.probe_long(&text[start..end]),
+            }
+            start = end;
+        }
+    }
+
+    /// Starts to look up a short word.
+    #[inline(always)]
+    pub(crate) fn probe(&self, key: Key) -> Probe {
+        self.prefetched(Probe { key, hash: key.hash(self.seed) })
+    }
+
+    #[inline(never)]
+    fn probe_long(&self, word: &[u8]) -> Probe {
+        // A word that is too long is never cached, so one key for all of them does.
+        let hash = if word.len() <= MAX_WORD { self.seed.hash(word) } else { 0 };
+        self.prefetched(Probe { key: Key::of_long(hash, 0, word.len()), hash })
+    }
+
+    #[inline(always)]
+    fn prefetched(&self, probe: Probe) -> Probe {
+        prefetch(&self.lines, self.place(probe.hash, 0));
+        probe
+    }
+
+    /// The place of a line of a word's window. The first one has the word if it has room for it.
+    #[inline(always)]
+    fn place(&self, hash: u64, step: usize) -> usize {
+        (hash as usize).wrapping_add(step) & self.lines.len().wrapping_sub(1)
+    }
+
+    /// The ids of a word and their number, if the word is short and has few ids.
+    #[inline(always)]
+    pub(crate) fn few(&self, probe: Probe) -> Option<([TokenId; INLINE], usize)> {
+        let slot = self.lines.get(self.place(probe.hash, 0))?.slot(probe.key);
+        if slot.key.is(probe.key) && slot.is_inline() {
+            return Some((slot.ids, slot.num_ids as usize));
+        }
+        self.few_elsewhere(probe)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn few_elsewhere(&self, probe: Probe) -> Option<([TokenId; INLINE], usize)> {
+        let slot = self.slot(probe).filter(|slot| slot.is_inline())?;
+        Some((slot.ids, slot.num_ids as usize))
+    }
+
+    /// The slot of a word.
+    #[inline(always)]
+    fn slot(&self, probe: Probe) -> Option<&Slot> {
+        for step in 0..WINDOW {
+            let line = self.lines.get(self.place(probe.hash, step))?;
+            let slot = line.slot(probe.key);
+            if slot.key.is(probe.key) {
+                return Some(slot);
+            }
+            if line.0[1].key.is(Key::default()) {
+                break;
+            }
+        }
+        None
+    }
+
+    /// Whether a short word is cached, or a long one with the same hash.
+    pub(crate) fn contains(&self, probe: Probe) -> bool {
+        self.slot(probe).is_some()
+    }
+
+    /// Pushes the ids of a short word, if they are cached.
+    #[inline(always)]
+    pub(crate) fn push<S: Sink>(&self, probe: Probe, sink: &mut S) -> bool {
+        self.push_word(probe, &[], sink)
+    }
+
+    /// Pushes the ids of a word, if they are cached.
+    #[inline(always)]
+    pub(crate) fn push_word<S: Sink>(&self, probe: Probe, word: &[u8], sink: &mut S) -> bool {
+        let Some(slot) = self.slot(probe) else { return false };
+        if slot.is_inline() {
+            sink.push_all(&slot.ids[..slot.num_ids as usize % (INLINE + 1)]);
+            return true;
+        }
+        let Some(ids) = self.records.get(slot, if slot.is_long() { word } else { &[] }) else { return false };
+        ids.iter().for_each(|&id| sink.push(TokenId::from_le_bytes(id), 0..0));
+        true
+    }
+
+    /// Caches the ids of a short word.
+    pub(crate) fn insert(&mut self, probe: Probe, ids: &[TokenId]) {
+        self.insert_word(probe, &[], ids);
+    }
+
+    /// Caches the ids of a word.
+    pub(crate) fn insert_word(&mut self, probe: Probe, word: &[u8], ids: &[TokenId]) {
+        let is_too_long = probe.key.long().is_some_and(|(.., len)| len > MAX_WORD) || ids.len() > MAX_WORD;
+        if is_too_long || self.max_lines == 0 {
+            return;
+        }
+        if self.num_words >= self.lines.len() && self.lines.len() < self.max_lines {
+            self.grow();
+        }
+        let mut slot = Slot { key: probe.key, ids: [0; INLINE], num_ids: ids.len() as u32 };
+        let is_long = slot.is_long();
+        match slot.ids.get_mut(..ids.len()).filter(|_| !is_long) {
+            Some(inline) => inline.copy_from_slice(ids),
+            None => slot.set_place(self.records.append(if is_long { word } else { &[] }, ids)),
+        }
+        self.put(probe.hash, slot);
+    }
+
+    /// Puts a slot where it is found: over one with the same key, or into a free one, or over another word.
+    fn put(&mut self, hash: u64, slot: Slot) {
+        for step in 0..WINDOW {
+            let place = self.place(hash, step);
+            for old in &mut self.lines[place].0 {
+                let is_free = old.key.some().is_none();
+                if is_free || old.key == slot.key {
+                    *old = slot;
+                    self.num_words += usize::from(is_free);
+                    return;
+                }
+            }
+        }
+        let place = self.place(hash, 0);
+        self.lines[place].0[self.num_evicted % 2] = slot;
+        self.num_evicted += 1;
+    }
+
+    /// Doubles the table.
+    #[cold]
+    fn grow(&mut self) {
+        let num_lines = (self.lines.len() * 2).max(MIN_LINES).min(self.max_lines);
+        let mut lines = memory::with_capacity(num_lines);
+        lines.resize(num_lines, Line::default());
+        let old = std::mem::replace(&mut self.lines, lines);
+        self.num_words = 0;
+        for slot in old.iter().flat_map(|line| &line.0).filter(|slot| slot.key.some().is_some()) {
+            let hash = slot.key.long().map_or_else(|| slot.key.hash(self.seed), |(hash, ..)| hash);
+            self.put(hash, *slot);
+        }
+    }
+}
+
+impl Line {
+    /// The slot of a word, if it is here. Which of the two that is cannot be predicted, so there is no branch.
+    #[inline(always)]
+    fn slot(&self, key: Key) -> &Slot {
+        &self.0[usize::from(!self.0[0].key.is(key))]
+    }
+}
+
+impl Slot {
+    /// Set in `num_ids` of a slot with a record.
+    const RECORD: u32 = 1 << 31;
+
+    #[inline(always)]
+    fn is_inline(&self) -> bool {
+        self.num_ids <= INLINE as u32
+    }
+
+    fn is_long(&self) -> bool {
+        self.key.long().is_some()
+    }
+
+    fn set_place(&mut self, place: u64) {
+        (self.ids[0], self.ids[1]) = (place as TokenId, (place >> 32) as TokenId);
+        self.num_ids |= Self::RECORD;
+    }
+
+    fn place(&self) -> u64 {
+        u64::from(self.ids[1] as u32) << 32 | u64::from(self.ids[0] as u32)
+    }
+}
+
+impl Records {
+    /// Where in the ring a place is.
+    fn place(&self, place: u64) -> usize {
+        place as usize & self.room.wrapping_sub(1)
+    }
+
+    /// Appends a record, and returns its place.
+    fn append(&mut self, word: &[u8], ids: &[TokenId]) -> u64 {
+        let len = word.len() + ID_LEN * ids.len();
+        let mut start = self.place(self.end);
+        if start + len > self.room {
+            self.end += (self.room - start) as u64;
+            start = 0;
+        }
+        if self.ring.len() < start + len {
+            let grown = (2 * self.ring.len()).clamp(start + len, self.room);
+            memory::fill(&mut self.ring, grown, 0);
+        }
+        let (bytes, rest) = self.ring[start..start + len].split_at_mut(word.len());
+        bytes.copy_from_slice(word);
+        for (old, id) in rest.as_chunks_mut().0.iter_mut().zip(ids) {
+            *old = id.to_le_bytes();
+        }
+        let place = self.end;
+        self.end += len as u64;
+        place
+    }
+
+    /// The ids in a slot's record, unless it is overwritten or of another word than this one.
+    fn get(&self, slot: &Slot, word: &[u8]) -> Option<&[[u8; ID_LEN]]> {
+        let (place, num_ids) = (slot.place(), (slot.num_ids & !Slot::RECORD) as usize);
+        if self.end - place > self.room as u64 {
+            return None;
+        }
+        let (bytes, ids) = self.ring.get(self.place(place)..)?.split_at_checked(word.len())?;
+        if bytes == word { ids.as_chunks().0.get(..num_ids) } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DEFAULT_LIMIT, LINE_LEN, MAX_WORD, MIN_LIMIT, Probe, WordCache};
+    use crate::token::TokenId;
+
+    fn probe(cache: &WordCache, word: &[u8]) -> Probe {
+        let mut probe = [Probe::default()];
+        cache.probe_all(word, 0, &[word.len()], &mut probe);
+        probe[0]
+    }
+
+    fn get(cache: &WordCache, word: &[u8]) -> Option<Vec<TokenId>> {
+        let mut ids = Vec::new();
+        cache.push_word(probe(cache, word), word, &mut ids).then_some(ids)
+    }
+
+    fn insert(cache: &mut WordCache, word: &[u8], ids: &[TokenId]) {
+        cache.insert_word(probe(cache, word), word, ids);
+    }
+
+    /// The memory that a cache takes.
+    fn heap_bytes(cache: &WordCache) -> usize {
+        cache.lines.capacity() * LINE_LEN + cache.records.ring.capacity()
+    }
+
+    #[test]
+    fn the_limit_bounds_the_memory_and_no_word_is_mixed_up() {
+        let mut cache = WordCache::default();
+        for (round, limit) in [1 << 20, 1 << 22, 3 << 20, MIN_LIMIT, MIN_LIMIT - 1, 0, 1 << 24].into_iter().enumerate()
+        {
+            cache.set_limit(limit);
+            assert!(heap_bytes(&cache) <= limit);
+            let mut num_found = 0;
+            for number in 0..60_000 {
+                let word = [&b"a long word with the number "[..], number.to_string().as_bytes()].concat();
+                let ids = vec![number; (number as usize + round) % 9];
+                insert(&mut cache, &word, &ids);
+                assert_eq!(get(&cache, &word).is_some_and(|found| found == ids), limit >= MIN_LIMIT);
+                let earlier = [&b"a long word with the number "[..], (number / 2).to_string().as_bytes()].concat();
+                if let Some(found) = get(&cache, &earlier) {
+                    assert!(found.iter().all(|&id| id == number / 2));
+                    num_found += 1;
+                }
+            }
+            assert!(heap_bytes(&cache) <= limit);
+            assert_eq!(num_found > 0, limit >= MIN_LIMIT);
+            assert!(num_found > 59_000 || limit < 1 << 24);
+        }
+    }
+
+    #[test]
+    fn words_are_found_with_their_ids() {
+        let text: Vec<u8> = (0..=u8::MAX).cycle().take(MAX_WORD + 1).collect();
+        let mut cache = WordCache::default();
+        for len in [1, 2, 8, 15, 16, 17, 100, MAX_WORD] {
+            for (num_ids, start) in [0, 1, 3, 4, 9].into_iter().zip(0..(text.len() - len).min(5)) {
+                let word = &text[start..start + len];
+                let ids: Vec<TokenId> = (-1..num_ids - 1).collect();
+                assert_eq!(get(&cache, word), None);
+                insert(&mut cache, word, &ids);
+                assert_eq!(get(&cache, word), Some(ids));
+            }
+        }
+        insert(&mut cache, &text, &[1]);
+        assert_eq!(get(&cache, &text), None);
+    }
+
+    #[test]
+    fn a_zero_byte_is_not_a_free_slot() {
+        let mut cache = WordCache::default();
+        insert(&mut cache, b"a", &[1]);
+        assert_eq!([&b"\0"[..], b"a\0"].map(|word| get(&cache, word)), [None, None]);
+    }
+
+    #[test]
+    fn a_full_cache_forgets_some_words_and_mixes_up_none() {
+        const NUM_WORDS: u32 = 3 << 20;
+        let mut cache = WordCache::default();
+        let word = |number: u32| (number.to_le_bytes(), [&number.to_le_bytes()[..], &[b'x'; 30]].concat());
+        let mut num_found = 0;
+        for number in 0..NUM_WORDS {
+            let (short, long) = word(number);
+            insert(&mut cache, &short, &[number as TokenId; 2]);
+            insert(&mut cache, &long, &[number as TokenId; 5]);
+            let (short, long) = word(number / 8 * 7);
+            let found = [get(&cache, &short), get(&cache, &long)].map(|ids| ids.unwrap_or_default());
+            assert!(found.iter().flatten().all(|&id| id == (number / 8 * 7) as TokenId));
+            assert!(found[0].len() % 2 == 0 && found[1].len() % 5 == 0);
+            num_found += found.iter().filter(|ids| !ids.is_empty()).count();
+        }
+        assert_eq!(heap_bytes(&cache), DEFAULT_LIMIT);
+        assert!(num_found > NUM_WORDS as usize / 2 && cache.num_evicted > 0);
+        // Of the latest words, most are there.
+        let latest = (NUM_WORDS - 1000..NUM_WORDS).filter(|&number| get(&cache, &word(number).0).is_some());
+        assert!(latest.count() > 900);
+    }
+}

@@ -1,0 +1,542 @@
+//! PLaMo-2: the cheapest way to write a text as tokens, by dynamic programming from the end of the text to its start.
+//!
+//! 1. At each character, one of the tokens that match there is taken, or the character as an unknown one: whichever has
+//!    the lowest cost together with the rest of the text, and of equals the longest. Unknown characters become byte
+//!    tokens.
+//! 2. llama.cpp finds the tokens with an Aho-Corasick automaton over reversed texts. Its states are the token texts and
+//!    all their suffixes, and it is in the longest state that matches. A walk through a trie of the tokens finds the
+//!    same tokens, shortest first, and needs neither the suffixes nor the links between them.
+//! 3. A text is cut into segments where no token has two characters side by side. No token crosses such a place, so the
+//!    text after it adds the same cost to all ways to write the text before it. Each segment is encoded by itself, and
+//!    its ids are cached.
+//!
+//! One effect of the automaton has to be reproduced. Its rows for unknown characters mark the end of a search by their
+//! cost, and a token may have that very cost: conversion scripts give it to padding tokens. Such a token is called a
+//! stopper here. The automaton does not look past a stopper: shorter tokens at the same place do not count, and at the
+//! place before it only those states count that extend over the stopper. A vocabulary with stoppers has a trie of
+//! reversed texts, whose nodes are the states, and [`Bound`] is what the automaton sees.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_plamo2` and its session. Time: O(n · m) for n bytes of text
+//! and a longest token of m bytes, and O(m²) at a place next to a stopper; the worst case is a run of one character in
+//! a vocabulary that has a token for each length of such runs. Space: 4 bytes per byte of text and 8 per byte of the
+//! longest token.
+//!
+//! Deviations:
+//! 1. Token texts that are not UTF-8, or have overlong forms, never match. In llama.cpp they do not match either, but
+//!    can confuse its states, as far as reading beyond its arrays.
+
+use std::sync::OnceLock;
+
+use super::adjacency::{Junctions, JunctionsBuilder};
+use super::cache::WordCache;
+use super::cache::queue::WordQueue;
+use super::lengths::Lengths;
+use super::{Fragment, Model, ModelScratch};
+use crate::encode::normalizer::rewritten::{Rewritten, Traced};
+use crate::encode::sink::Sink;
+use crate::error::VocabularyError;
+use crate::lookup::trie::DoubleArray;
+use crate::text::unicode::utf8::{self, sure_stretches};
+use crate::token::TokenId;
+use crate::vocabulary::spelling::{beyond_unicode, byte_of};
+use crate::vocabulary::{Definition, Vocabulary};
+use crate::work::interrupt::{Ticker, once};
+use crate::work::memory::fill;
+
+/// The cost of an unknown character. Costs are negated scores in ten-thousandths.
+const UNKNOWN_COST: i32 = 10_000_000;
+
+/// A token of this or a higher cost is never used.
+const LOWEST_UNUSED_COST: i32 = 20_000_000;
+
+/// Stands for an unknown character in [`Choices::ids`].
+const UNKNOWN: TokenId = -1;
+
+/// A byte order mark. One at the start of a fragment is skipped.
+const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
+
+/// The algorithm's tables.
+#[derive(Debug)]
+pub(crate) struct Plamo2 {
+    /// Ids by text, of the tokens that can be used.
+    tokens: DoubleArray,
+    /// By id.
+    costs: Vec<i32>,
+    /// The token of each byte.
+    byte_tokens: Box<[TokenId; 256]>,
+    /// The reversed texts of all tokens except byte tokens, if there are stoppers; otherwise empty. A text is a state
+    /// of llama.cpp's automaton if its reverse starts a key.
+    states: DoubleArray,
+    /// A power of two, greater than the length of the longest token in bytes.
+    window: usize,
+    /// Where texts are cut into segments. Built by the first text that is cut; with stoppers only where it goes on.
+    junctions: OnceLock<Junctions>,
+}
+
+/// Scratch space: the choices for one segment, and a cache of segments.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    choices: Choices,
+    segments: WordQueue,
+}
+
+impl ModelScratch for Scratch {
+    fn cache(&mut self) -> Option<&mut WordCache> {
+        Some(&mut self.segments.cache)
+    }
+}
+
+/// The best choice at each place, and its cost.
+#[derive(Debug, Default)]
+struct Choices {
+    /// By the first byte of each character the token to take there, or [`UNKNOWN`].
+    ids: Vec<TokenId>,
+    /// The lowest cost of the text starting at a place, by the place modulo the window.
+    costs: Vec<i64>,
+}
+
+/// How much of the text at a place llama.cpp's automaton sees, in bytes.
+#[derive(Debug, Clone, Copy)]
+struct Bound {
+    /// The length of its state; `usize::MAX` for the longest state that matches the text.
+    state: usize,
+    /// The length of the longest stopper in its state, or 0.
+    stopper: usize,
+}
+
+impl Bound {
+    /// Nothing is hidden.
+    const OPEN: Self = Self { state: usize::MAX, stopper: 0 };
+}
+
+impl Model for Plamo2 {
+    type Scratch = Scratch;
+
+    fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
+        let ids = 0..vocabulary.len() as TokenId;
+        let (bytes, mut others): (Vec<TokenId>, Vec<TokenId>) =
+            ids.clone().partition(|&id| vocabulary.attributes(id).is_byte());
+
+        others.iter().try_for_each(|&id| match beyond_unicode(vocabulary.text(id)) {
+            Some(offset) => Err(VocabularyError::BeyondUnicode { id, offset }),
+            None => Ok(()),
+        })?;
+        others.retain(|&id| is_canonical(vocabulary.text(id)));
+        let costs: Vec<i32> = ids.map(|id| cost(vocabulary.score(id))).collect();
+        let cost = |id: TokenId| costs[id as usize];
+
+        let trie = |keys: &mut dyn Iterator<Item = (&[u8], u32)>| {
+            DoubleArray::build(keys).map_err(|_| VocabularyError::TooLarge { what: "trie of tokens" })
+        };
+        let usable = others.iter().filter(|&&id| cost(id) < LOWEST_UNUSED_COST);
+        let tokens = trie(&mut usable.map(|&id| (vocabulary.text(id), id as u32)))?;
+        let states = if others.iter().any(|&id| cost(id) == UNKNOWN_COST) {
+            let reversed = others.iter().map(|&id| vocabulary.text(id).iter().rev().copied().collect());
+            let reversed: Vec<Vec<u8>> = reversed.collect();
+            trie(&mut reversed.iter().map(|text| (&text[..], 0)))?
+        } else {
+            DoubleArray::default()
+        };
+        let window = (vocabulary.max_token_len() + 1).next_power_of_two();
+        let byte_tokens = byte_tokens(vocabulary, &bytes)?;
+        Ok(Self { tokens, costs, byte_tokens, states, window, junctions: OnceLock::new() })
+    }
+
+    fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
+        let rewritten = canonical(fragment, S::SPANS);
+        let text = &rewritten.text[..];
+        let start = self.start(fragment, text);
+        let Scratch { choices, segments } = scratch;
+        if S::SPANS || !self.states.is_empty() {
+            return self.push_cheapest(vocabulary, text, start, choices, &mut Traced { sink, text: &rewritten });
+        }
+
+        let junctions = self.junctions(vocabulary);
+        let mut encoder = |segment: &[u8], ids: &mut Vec<TokenId>| {
+            self.push_cheapest(vocabulary, segment, 0, choices, ids);
+        };
+        segments.encode_segments(junctions, text, start..text.len(), &mut encoder, sink);
+    }
+
+    fn lengths(&self, vocabulary: &Vocabulary) -> Option<Lengths> {
+        let mut lengths = Lengths::new(vocabulary.texts().iter().map(|text| Some(text.len())));
+        self.byte_tokens.iter().for_each(|&id| lengths.set(id, Some(1)));
+        Some(lengths)
+    }
+
+    fn first_start(&self, _: &Vocabulary, fragment: Fragment<'_>) -> isize {
+        self.start(fragment, fragment.text) as isize
+    }
+
+    /// The last place that no token crosses. A stopper there would be seen from before it, and a byte order mark would be
+    /// skipped at the start of what follows.
+    fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize {
+        let accept = |at: usize| !text[at..].starts_with(BYTE_ORDER_MARK) && !self.may_start_stopper(&text[at..]);
+        let junctions = self.junctions(vocabulary);
+        let mut stretches = sure_stretches(text).into_iter().rev();
+        stretches.find_map(|range| junctions.last_cut(text, range, accept)).unwrap_or(0)
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let junctions = self.junctions.get().map_or(0, Junctions::heap_bytes);
+        let costs = self.costs.capacity() * size_of::<i32>();
+        self.tokens.heap_bytes() + self.states.heap_bytes() + costs + junctions + size_of_val(&*self.byte_tokens)
+    }
+}
+
+impl Plamo2 {
+    /// Where the tokens of a fragment start in its canonical text.
+    fn start(&self, fragment: Fragment<'_>, text: &[u8]) -> usize {
+        if !fragment.continues && text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
+    }
+
+    fn junctions(&self, vocabulary: &Vocabulary) -> &Junctions {
+        once(&self.junctions, || {
+            let mut junctions = JunctionsBuilder::new(false);
+            vocabulary.keys().iter().for_each(|text| junctions.add_characters(text));
+            junctions.finish()
+        })
+    }
+
+    /// Whether a text that goes on starts with a stopper, or may do so.
+    fn may_start_stopper(&self, text: &[u8]) -> bool {
+        let is_stopper = |(_, id): (usize, u32)| self.costs[id as usize] == UNKNOWN_COST;
+        !self.states.is_empty()
+            && (self.tokens.longest_walk(text) == text.len() || self.tokens.common_prefix_matches(text).any(is_stopper))
+    }
+
+    /// Pushes the tokens of a canonical text starting at `start`.
+    fn push_cheapest<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        text: &[u8],
+        start: usize,
+        choices: &mut Choices,
+        sink: &mut S,
+    ) {
+        self.choose(text, start, choices);
+        let (mut at, mut ticker) = (start, Ticker::default());
+        while at < text.len() {
+            ticker.tick();
+            let id = choices.ids[at];
+            if id == UNKNOWN {
+                let end = text.len().min(at + utf8::sequence_len(text[at]));
+                for (&byte, at) in text[at..end].iter().zip(at..) {
+                    sink.push(self.byte_tokens[usize::from(byte)], at..at + 1);
+                }
+                at = end;
+            } else {
+                let end = at + vocabulary.text(id).len();
+                sink.push(id, at..end);
+                at = end;
+            }
+        }
+    }
+
+    /// Finds the token to take at each character of a canonical text starting at `start`.
+    fn choose(&self, text: &[u8], start: usize, choices: &mut Choices) {
+        let Choices { ids, costs } = choices;
+        fill(ids, text.len(), UNKNOWN);
+        let window = self.window.min((text.len() + 1).next_power_of_two());
+        fill(costs, window, 0);
+        let mask = window - 1;
+        costs[text.len() & mask] = 0;
+
+        let (mut bound, mut ticker) = (Bound::OPEN, Ticker::default());
+        let mut end = text.len();
+        while end > start {
+            ticker.tick();
+            let mut at = end - 1;
+            while at > start && is_continuation(text[at]) {
+                at -= 1;
+            }
+            let visible = match self.states.is_empty() {
+                true => &text[at..],
+                false => {
+                    bound = self.advance(text, at, end, bound);
+                    &text[at..text.len().min(at.saturating_add(bound.state))]
+                }
+            };
+
+            let mut best = costs[end & mask] + i64::from(UNKNOWN_COST);
+            let mut best_id = UNKNOWN;
+            let mut node = self.tokens.root();
+            for (&byte, after) in visible.iter().zip(at + 1..) {
+                let Some(child) = self.tokens.step(node, byte) else { break };
+                node = child;
+                let Some(id) = self.tokens.value(node) else { continue };
+                let token_cost = self.costs[id as usize];
+                let total = costs[after & mask] + i64::from(token_cost);
+                let is_stopper = token_cost == UNKNOWN_COST;
+                if total <= best || is_stopper {
+                    (best, best_id) = (total, id as TokenId);
+                }
+                if is_stopper {
+                    bound.stopper = after - at;
+                }
+            }
+
+            costs[at & mask] = best;
+            ids[at] = best_id;
+            end = at;
+        }
+    }
+
+    /// What the automaton sees at `at`, given what it sees at `next`, where the character at `at` ends. The caller
+    /// finds the stopper, if there is one.
+    fn advance(&self, text: &[u8], at: usize, next: usize, bound: Bound) -> Bound {
+        if bound.state == usize::MAX && bound.stopper == 0 {
+            return Bound::OPEN;
+        }
+
+        let states = &self.states;
+        let is_state = |len: &usize| {
+            let mut backwards = text[at..at + len].iter().rev();
+            backwards.try_fold(states.root(), |node, &byte| states.step(node, byte)).is_some()
+        };
+        let longest_state = |limit: usize| (1..=limit).rev().find(is_state).unwrap_or(0);
+
+        let longest = longest_state((text.len() - at).min(self.window - 1));
+        let seen = longest_state(longest.min(bound.state.saturating_add(next - at)));
+        let state = if seen < next - at + bound.stopper { 0 } else { seen };
+        Bound { state: if state == longest { usize::MAX } else { state }, stopper: 0 }
+    }
+}
+
+/// The cost of a token with this score: the negated entry of llama.cpp's table. [`LOWEST_UNUSED_COST`] if the token is
+/// never used.
+fn cost(score: f32) -> i32 {
+    let cost = -(f64::from(score) * 1e4).round();
+    // In llama.cpp a score that is too large for 32 bits wraps to the lowest number.
+    if cost > f64::from(i32::MIN) && cost < LOWEST_UNUSED_COST.into() { cost as i32 } else { LOWEST_UNUSED_COST }
+}
+
+/// The token of each byte, given the ids of all byte tokens. The last of several for one byte counts.
+fn byte_tokens(vocabulary: &Vocabulary, ids: &[TokenId]) -> Result<Box<[TokenId; 256]>, VocabularyError> {
+    let mut tokens = Box::new([0; 256]);
+    for &id in ids {
+        if let Some(byte) = byte_of(vocabulary.text(id)) {
+            tokens[usize::from(byte)] = id;
+        }
+    }
+    match (0..=u8::MAX).find(|&byte| tokens[usize::from(byte)] == 0) {
+        // As in llama.cpp, id 0 counts as missing.
+        Some(byte) => Err(VocabularyError::MissingByteToken { byte }),
+        None => Ok(tokens),
+    }
+}
+
+fn is_continuation(byte: u8) -> bool {
+    byte & 0xC0 == 0x80
+}
+
+/// Whether a token text is UTF-8, surrogates included, with every code point in its shortest form.
+fn is_canonical(text: &[u8]) -> bool {
+    if std::str::from_utf8(text).is_ok() {
+        return true;
+    }
+    let mut at = 0;
+    while at < text.len() {
+        let (code_point, len) = utf8::decode_lossy(text, at);
+        if utf8::encode(code_point, &mut [0; 4]) != &text[at..at + len] {
+            return false;
+        }
+        at += len;
+    }
+    true
+}
+
+/// The fragment with every code point in its shortest form, and U+FFFD for each invalid byte. Unlike in other
+/// algorithms, code points beyond U+10FFFF stay as they are, and become byte tokens.
+fn canonical(fragment: Fragment<'_>, keeps_origins: bool) -> Rewritten<'_> {
+    let Fragment { text, start, is_utf8, .. } = fragment;
+    if is_utf8 || std::str::from_utf8(text).is_ok() {
+        return Rewritten::canonical(text, start, true, keeps_origins);
+    }
+    let mut out = Rewritten::empty(start, keeps_origins);
+    let mut at = 0;
+    while at < text.len() {
+        let (code_point, len) = utf8::decode(text, at).unwrap_or((utf8::REPLACEMENT, 1));
+        match code_point {
+            ..0x110000 => out.push_char(utf8::encode(code_point, &mut [0; 4]), at..at + len),
+            _ => out.push_kept(&text[at..at + len], at),
+        }
+        at += len;
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encode::sink::Spans;
+    use crate::vocabulary::Definition;
+    use crate::vocabulary::spelling::byte_text;
+    use crate::vocabulary::strings::StringIndex;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    /// A vocabulary of one normal token, the 256 byte tokens, and then `tokens`, the first of which has id 257.
+    fn vocabulary(tokens: &[(Vec<u8>, f32)]) -> Vocabulary {
+        let bytes = (0..=u8::MAX).map(|byte| (byte_text(byte).to_vec(), 0.0));
+        let all: Vec<_> = [(b"<unk>".to_vec(), -9.0)].into_iter().chain(bytes).chain(tokens.iter().cloned()).collect();
+        let texts: Vec<&[u8]> = all.iter().map(|(text, _)| &text[..]).collect();
+        let scores: Vec<f32> = all.iter().map(|&(_, score)| score).collect();
+        let types: Vec<i32> = (0..all.len()).map(|id| if (1..=256).contains(&id) { 6 } else { 1 }).collect();
+        let (data, index) = StringIndex::concatenate(&texts).unwrap();
+        let definition = Definition {
+            model: "plamo2",
+            tokens: Some(index.view(&data)),
+            scores: Some(&scores),
+            token_types: Some(&types),
+            ..Definition::default()
+        };
+        Vocabulary::declare(&definition).unwrap()
+    }
+
+    fn encode(tokens: &[(Vec<u8>, f32)], text: &[u8]) -> Spans {
+        let vocabulary = vocabulary(tokens);
+        let model = Plamo2::new(&vocabulary, &Definition::default()).unwrap();
+        let (mut out, mut ids, mut scratch) = (Spans::default(), Vec::new(), Scratch::default());
+        let is_utf8 = std::str::from_utf8(text).is_ok();
+        let fragment = Fragment { text, start: 1000, after_special: true, continues: false, is_utf8 };
+        model.encode(
+            &vocabulary,
+            Fragment { text: b"cab\xFF", is_utf8: false, ..fragment },
+            &mut scratch,
+            &mut Vec::new(),
+        );
+        model.encode(&vocabulary, fragment, &mut scratch, &mut out);
+        model.encode(&vocabulary, fragment, &mut scratch, &mut ids);
+        assert_eq!(ids, out.ids, "ids without spans");
+        if is_utf8 {
+            let (lengths, mut told) = (model.lengths(&vocabulary).unwrap(), Spans::default());
+            assert!(lengths.push_all(&ids, fragment, model.first_start(&vocabulary, fragment), &mut told));
+            assert_eq!((told.ids, told.spans), (out.ids.clone(), out.spans.clone()));
+        }
+        out
+    }
+
+    fn owned(tokens: &[(&str, f32)]) -> Vec<(Vec<u8>, f32)> {
+        tokens.iter().map(|&(text, score)| (text.into(), score)).collect()
+    }
+
+    /// llama.cpp's automaton with texts as states.
+    fn naive(tokens: &[(Vec<u8>, f32)], text: &str) -> Vec<TokenId> {
+        let scores: HashMap<&str, (f64, TokenId)> = (tokens.iter().zip(257..))
+            .map(|((text, score), id)| (std::str::from_utf8(text).unwrap(), ((f64::from(*score) * 1e4).round(), id)))
+            .collect();
+        let is_state = |text: &str| scores.keys().any(|token| token.ends_with(text));
+        let score = |text: &str| scores.get(text).map_or(-2e7, |&(score, _)| score);
+        let chars: Vec<char> = text.chars().collect();
+        let slice = |from: usize, to: usize| chars[from..to].iter().collect::<String>();
+        let (mut best, mut state) = (vec![(0.0, 0, UNKNOWN)], 0);
+        for at in (0..chars.len()).rev() {
+            let cost_after = |best: &[(f64, usize, TokenId)], len: usize| best[best.len() - len].0;
+            // The row of each state that the last one starts with, longest first, and the sentinel.
+            let rows = (0..=state).rev().map(|len| (len, slice(at + 1, at + 1 + len)));
+            let mut next = 0;
+            for (len, row) in rows.filter(|(_, row)| row.is_empty() || is_state(row)) {
+                if is_state(&slice(at, at + 1 + len)) {
+                    next = 1 + len;
+                    break;
+                }
+                if score(&row) == -1e7 {
+                    break;
+                }
+            }
+            state = next;
+            let mut choice = (f64::INFINITY, 0, 0);
+            for len in (0..=state).rev() {
+                let row = slice(at, at + len);
+                let (score, len, id) = if len == 0 { (-1e7, 1, UNKNOWN) } else { (score(&row), len, 0) };
+                if score > -2e7 {
+                    let total = cost_after(&best, len) - score;
+                    if total < choice.0 {
+                        choice = (total, len, if id == UNKNOWN { UNKNOWN } else { scores[&row[..]].1 });
+                    }
+                }
+                if score == -1e7 {
+                    break;
+                }
+            }
+            best.push(choice);
+        }
+        let (mut ids, mut at) = (Vec::new(), 0);
+        while at < chars.len() {
+            let (_, len, id) = best[chars.len() - at];
+            match id {
+                UNKNOWN => ids.extend(slice(at, at + 1).bytes().map(|byte| 1 + TokenId::from(byte))),
+                _ => ids.push(id),
+            }
+            at += len;
+        }
+        ids
+    }
+
+    #[test]
+    fn the_cheapest_tokens_win_and_of_equals_the_longest() {
+        let tokens = owned(&[("a", -3.0), ("b", -3.0), ("ab", -6.0), ("abc", -7.0), ("bc", -3.5), ("é", -1.0)]);
+        let out = encode(&tokens, "ababcéc".as_bytes());
+        assert_eq!(out.ids, [259, 257, 261, 262, 1 + 99]);
+        assert_eq!(out.spans, [1000..1002, 1002..1003, 1003..1005, 1005..1007, 1007..1008]);
+    }
+
+    #[test]
+    fn unknown_characters_become_byte_tokens() {
+        // U+FEFF at the start; an invalid byte, an overlong "a", a surrogate, and a number beyond Unicode.
+        let out = encode(&owned(&[("a", -1.0)]), b"\xEF\xBB\xBFz\xFF\xC1\xA1\xED\xA0\x80\xF4\x90\x80\x81");
+        let bytes = |bytes: &[u8]| bytes.iter().map(|&byte| 1 + TokenId::from(byte)).collect::<Vec<_>>();
+        let expected = [bytes(b"z\xEF\xBF\xBD"), vec![257], bytes(b"\xED\xA0\x80\xF4\x90\x80\x81")];
+        assert_eq!(out.ids, expected.concat());
+        let starts: Vec<usize> = out.spans.iter().map(|span| span.start - 1000).collect();
+        assert_eq!(starts, [3, 4, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13]);
+        assert_eq!(out.spans[4], 1005..1007);
+    }
+
+    #[test]
+    fn stoppers_hide_shorter_tokens_and_tokens_before_them() {
+        let pad = ("[P]".into(), -1000.0);
+        let mut tokens = owned(&[("[", -1.0), ("P", -1.0), ("]", -1.0), ("x", -1.0), ("xy", -1.0)]);
+        assert_eq!(encode(&tokens, b"xyx[P]").ids, [261, 260, 257, 258, 259]);
+        tokens.push(pad);
+        let byte = |byte: u8| 1 + TokenId::from(byte);
+        assert_eq!(encode(&tokens, b"xyx[P]").ids, [261, byte(b'x'), 262]);
+    }
+
+    #[test]
+    fn costs_of_scores() {
+        let unused = LOWEST_UNUSED_COST;
+        let cases =
+            [(0.0, 0), (-1.23456, 12_346), (2.00005, -20_001), (-1000.0, UNKNOWN_COST), (-1999.9999, 19_999_999)];
+        let never = [-2000.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 214_748.4].map(|score| (score, unused));
+        for (score, expected) in cases.into_iter().chain(never) {
+            assert_eq!(cost(score), expected, "{score}");
+        }
+    }
+
+    #[test]
+    fn an_error_names_the_missing_byte() {
+        let texts = ["<0x00>", "<0xgg>", "a"];
+        let (data, index) = StringIndex::concatenate(&texts).unwrap();
+        let tokens = Some(index.view(&data));
+        let definition = Definition { model: "plamo2", tokens, token_types: Some(&[6, 6, 1]), ..Definition::default() };
+        let vocabulary = Vocabulary::declare(&definition).unwrap();
+        let error = Plamo2::new(&vocabulary, &Definition::default()).unwrap_err();
+        assert_eq!(error, VocabularyError::MissingByteToken { byte: 0 });
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn equals_the_automaton(
+            tokens in prop::collection::hash_map("[abé]{1,5}", prop::sample::select(
+                &[-1000.0_f32, -0.5, -1.0, -1.5, -2.0, -3.0, -2500.0, 1.0][..]), 1..12),
+            text in "[abéx]{0,24}",
+        ) {
+            let tokens: Vec<_> = tokens.into_iter().map(|(text, score)| (text.into_bytes(), score)).collect();
+            prop_assert_eq!(encode(&tokens, text.as_bytes()).ids, naive(&tokens, &text));
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! RWKV: greedy longest match from left to right over bytes, by a walk through a trie of the tokens.
+//!
+//! Each step of a walk waits for the step before it. So the first steps of a walk, over two ASCII characters or the
+//! bytes of one other character, come from a table: see [`WalkStarts`]. Token texts are written with escapes, because
+//! they may have any bytes; the trie has the bytes.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llama_unescape_rwkv_token`, `llm_tokenizer_rwkv` and
+//! `llm_tokenizer_rwkv_session`. Time: O(n · m) for n bytes of text and a longest token of m bytes; the worst case is a
+//! text in which a long token starts at every place and is never completed. Space: the tables, nothing per call.
+//!
+//! Deviations:
+//! 1. A byte that starts tokens, none of which the text completes, is unknown, like a byte that starts no token.
+//!    llama.cpp goes back to the start of the text there and never ends.
+
+mod starts;
+
+use crate::encode::model::{Fragment, Model};
+use crate::encode::sink::Sink;
+use crate::error::VocabularyError;
+use crate::lookup::trie::DoubleArray;
+use crate::token::{NULL_TOKEN, TokenId};
+use crate::vocabulary::spelling::unescape_rwkv;
+use crate::vocabulary::{Definition, Vocabulary};
+use crate::work::interrupt::Ticker;
+use starts::WalkStarts;
+
+/// The algorithm's tables.
+#[derive(Debug)]
+pub(crate) struct Rwkv {
+    /// Ids by unescaped text; of two tokens with one text the last.
+    tokens: DoubleArray,
+    starts: WalkStarts,
+}
+
+impl Model for Rwkv {
+    type Scratch = ();
+
+    fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
+        let mut texts = Vec::new();
+        let ends = (0..vocabulary.len()).map(|id| {
+            unescape_rwkv(vocabulary.text(id as TokenId), &mut texts);
+            texts.len()
+        });
+        let ends: Vec<usize> = ends.collect();
+
+        let starts = [0].into_iter().chain(ends.iter().copied());
+        let keys = starts.zip(&ends).map(|(start, &end)| &texts[start..end]).zip(0..);
+        // The text of a token that is a lone backslash is empty, and never matches.
+        let tokens = DoubleArray::build(keys.filter(|(text, _)| !text.is_empty()))
+            .map_err(|_| VocabularyError::TooLarge { what: "trie of tokens" })?;
+        Ok(Self { starts: WalkStarts::new(&tokens), tokens })
+    }
+
+    fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, (): &mut (), sink: &mut S) {
+        let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
+        let Fragment { text, start, .. } = fragment;
+        let (mut at, mut ticker) = (0, Ticker::default());
+        while at < text.len() {
+            ticker.tick();
+            let (mut token, mut node, mut next) = ((at + 1, unknown), self.tokens.root(), at);
+            if let Some((start, len)) = self.starts.get(&text[at..]) {
+                if start.len > 0 {
+                    token = (at + start.len as usize, start.id);
+                }
+                (node, next) = (start.node, at + len);
+            }
+
+            for (&byte, end) in text[next..].iter().zip(next + 1..) {
+                let Some(child) = self.tokens.step(node, byte) else { break };
+                node = child;
+                if let Some(id) = self.tokens.value(node) {
+                    token = (end, id as TokenId);
+                }
+            }
+
+            let (end, id) = token;
+            sink.push(id, start + at..start + end);
+            at = end;
+        }
+    }
+
+    /// The start of the first token whose walk may go on.
+    fn settled(&self, _: &Vocabulary, text: &[u8]) -> usize {
+        let (mut at, mut ticker) = (0, Ticker::default());
+        while at < text.len() {
+            ticker.tick();
+            let rest = &text[at..];
+            if self.tokens.longest_walk(rest) == rest.len() {
+                break;
+            }
+            at += self.tokens.longest_match(rest).map_or(1, |(len, _)| len);
+        }
+        at
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.tokens.heap_bytes() + self.starts.heap_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encode::sink::Spans;
+    use crate::vocabulary::Definition;
+    use crate::vocabulary::strings::StringIndex;
+
+    fn encode(tokens: &[&[u8]], text: &[u8]) -> Spans {
+        let (data, index) = StringIndex::concatenate(tokens).unwrap();
+        let definition = Definition { model: "rwkv", tokens: Some(index.view(&data)), ..Definition::default() };
+        let vocabulary = Vocabulary::declare(&definition).unwrap();
+        let mut out = Spans::default();
+        let fragment = Fragment { text, start: 100, after_special: true, continues: false, is_utf8: false };
+        Rwkv::new(&vocabulary, &definition).unwrap().encode(&vocabulary, fragment, &mut (), &mut out);
+        out
+    }
+
+    #[test]
+    fn the_longest_token_is_taken() {
+        let tokens: [&[u8]; 6] = [b"a", b"ab", b"abcd", b"b", b"\\xe4", b"\\xe4\\xbd"];
+        let out = encode(&tokens, b"abcabcdb\xe4\xbd\xe4");
+        assert_eq!(out.ids, [1, NULL_TOKEN, 2, 3, 5, 4]);
+        assert_eq!(out.spans, [100..102, 102..103, 103..107, 107..108, 108..110, 110..111]);
+    }
+
+    #[test]
+    fn an_incomplete_token_is_unknown() {
+        let tokens: [&[u8]; 2] = [b"xyz", b"y"];
+        assert_eq!(encode(&tokens, b"yxyxyz").ids, [1, NULL_TOKEN, 1, 0]);
+    }
+
+    #[test]
+    fn of_two_tokens_with_one_text_the_last_counts() {
+        let tokens: [&[u8]; 4] = [b"\\n", b"\n", b"a", b"\\"];
+        assert_eq!(encode(&tokens, b"\na\\").ids, [1, 2, NULL_TOKEN]);
+    }
+}

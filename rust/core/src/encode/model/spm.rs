@@ -1,0 +1,408 @@
+//! SentencePiece BPE: adjacent symbols merge into tokens, highest score first, leftmost first among equal scores.
+//!
+//! A text is cut into segments where no token has two characters side by side, which for most vocabularies is before
+//! every word. Each segment merges by itself, with scores as ranks, and its ids are cached.
+//!
+//! Source: Kudo and Richardson, "SentencePiece" (2018); llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_spm_session`.
+//! Complexity: O(n log n) for a segment of n bytes, O(1) for a cached one; the worst case is a vocabulary whose tokens
+//! join any two characters, where the whole text is one segment.
+//!
+//! Deviations: (1) a byte that is no token, on which llama.cpp aborts, becomes the unknown token, or nothing where
+//! there is none; (2) a score that is not a number counts as the lowest.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use super::adjacency::{Junctions, JunctionsBuilder};
+use super::cache::WordCache;
+use super::cache::queue::WordQueue;
+use super::lengths::Lengths;
+use super::merging::pair_memo::PairMemo;
+use super::merging::sure_pairs::{SurePairs, TokenPairs};
+use super::merging::symbol::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
+use super::merging::{Merging, SymbolSpan, runs};
+use super::{Fragment, Model, ModelScratch};
+use crate::encode::normalizer::rewritten::{Rewritten, Traced};
+use crate::encode::sink::Sink;
+use crate::error::VocabularyError;
+use crate::text::unicode::utf8::{self, sure_stretches};
+use crate::token::TokenId;
+use crate::vocabulary::spelling::{ESCAPED_SPACE, escape_spaces, unescape_spaces};
+use crate::vocabulary::{Definition, Vocabulary};
+use crate::work::interrupt::once;
+
+/// SentencePiece BPE with one vocabulary.
+#[derive(Debug)]
+pub(crate) struct Spm {
+    /// The token of each byte.
+    byte_tokens: [Option<TokenId>; 256],
+    /// The token of each ASCII character, or [`NO_SYMBOL`]. A space is `▁`.
+    ascii: [Symbol; 256],
+    /// Made for the first text.
+    tables: OnceLock<Tables>,
+}
+
+/// What the texts of all tokens say about pairs of characters.
+#[derive(Debug)]
+struct Tables {
+    junctions: Junctions,
+    pairs: SurePairs,
+}
+
+/// Scratch space of [`Spm`].
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    /// The text with a space before it.
+    prefixed: Rewritten<'static>,
+    segments: WordQueue,
+    merger: Merger,
+}
+
+impl ModelScratch for Scratch {
+    fn cache(&mut self) -> Option<&mut WordCache> {
+        Some(&mut self.segments.cache)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Merger {
+    merging: Merging,
+    memo: PairMemo,
+    /// A text with its spaces escaped.
+    escaped: Vec<u8>,
+}
+
+impl Model for Spm {
+    type Scratch = Scratch;
+
+    fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
+        let byte_tokens = std::array::from_fn(|byte| vocabulary.byte_token(byte as u8));
+        let ascii = std::array::from_fn(|byte| {
+            let character = [byte as u8];
+            let id = vocabulary.id(if byte as u8 == b' ' { ESCAPED_SPACE } else { &character });
+            id.filter(|_| byte < 128).map_or(NO_SYMBOL, |id| id as Symbol)
+        });
+        Ok(Self { byte_tokens, ascii, tables: OnceLock::new() })
+    }
+
+    fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
+        let Fragment { text, start, .. } = fragment;
+        let Scratch { prefixed, segments, merger } = scratch;
+        let is_prefixed = self.is_prefixed(vocabulary, fragment);
+        let is_utf8 = fragment.is_utf8 || std::str::from_utf8(text).is_ok();
+        let rewritten;
+        let text = if !is_utf8 {
+            // A lead byte may take the space after it, or part of what the space is escaped as, into its character.
+            rewritten = Rewritten::escaped(text, start, is_prefixed, S::SPANS);
+            &rewritten
+        } else if is_prefixed {
+            prefixed.reset(start, S::SPANS);
+            prefixed.push(b" ", 0..0);
+            prefixed.push_kept(text, 0);
+            &*prefixed
+        } else {
+            rewritten = Rewritten::unchanged(text, start);
+            &rewritten
+        };
+
+        let tables = once(&self.tables, || Tables::new(vocabulary));
+        let (bytes, sink) = (&text.text[..], &mut Traced { sink, text });
+        let mut pass = Pass { spm: self, vocabulary, tables, merger };
+        if S::SPANS || !is_utf8 {
+            tables.junctions.split(bytes, 0..bytes.len(), |start, end| pass.merge(&bytes[start..end], start, sink));
+        } else {
+            let mut encoder = |segment: &[u8], ids: &mut Vec<TokenId>| pass.merge(segment, 0, ids);
+            segments.encode_segments(&tables.junctions, bytes, 0..bytes.len(), &mut encoder, sink);
+        }
+    }
+
+    fn lengths(&self, vocabulary: &Vocabulary) -> Option<Lengths> {
+        // A space that is no token is spelled as the three bytes of an escaped one.
+        if self.ascii[usize::from(b' ')] == NO_SYMBOL {
+            return None;
+        }
+        let mut lengths = Lengths::of_escaped(vocabulary);
+        let bytes = self.byte_tokens.iter().copied().flatten();
+        bytes.chain(vocabulary.special().unk).for_each(|id| lengths.set(id, Some(1)));
+        Some(lengths)
+    }
+
+    fn first_start(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>) -> isize {
+        -isize::from(self.is_prefixed(vocabulary, fragment))
+    }
+
+    /// The last place that no token crosses, in text whose characters are certain.
+    fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize {
+        let junctions = &once(&self.tables, || Tables::new(vocabulary)).junctions;
+        let mut stretches = sure_stretches(text).into_iter().rev();
+        stretches.find_map(|range| junctions.last_cut(text, range, |_| true)).unwrap_or(0)
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.tables.get().map_or(0, |tables| tables.junctions.heap_bytes() + tables.pairs.heap_bytes())
+    }
+}
+
+impl Tables {
+    fn new(vocabulary: &Vocabulary) -> Self {
+        let (mut junctions, mut pairs) = (JunctionsBuilder::new(true), TokenPairs::default());
+        let mut unescaped = Vec::new();
+        for (text, id) in vocabulary.keys().iter().zip(0..) {
+            junctions.add_characters(text);
+            unescaped.clear();
+            unescape_spaces(text, &mut unescaped);
+            // Escaped texts have no spaces, and of equal tokens one counts.
+            if !text.contains(&b' ') && (unescaped.len() != 2 || vocabulary.id(text) == Some(id)) {
+                pairs.add(&unescaped, Merge { rank: rank(vocabulary.score(id)), symbol: id as Symbol });
+            }
+        }
+        // A `▁` of the text itself stands beside other bytes than the unescaped tokens say.
+        pairs.add_unknown(ESCAPED_SPACE);
+        Self { junctions: junctions.finish(), pairs: pairs.finish() }
+    }
+}
+
+/// One text on its way.
+struct Pass<'a> {
+    spm: &'a Spm,
+    vocabulary: &'a Vocabulary,
+    tables: &'a Tables,
+    merger: &'a mut Merger,
+}
+
+impl Pass<'_> {
+    /// Merges the characters of a segment, in which spaces may be escaped. The segment starts at byte `start` of the
+    /// text.
+    fn merge<S: Sink>(&mut self, segment: &[u8], start: usize, sink: &mut S) {
+        let Self { spm, vocabulary, tables, .. } = *self;
+        let Merger { merging, memo, escaped } = &mut *self.merger;
+        let merge_of = |text: &[u8], escaped: &mut Vec<u8>| match vocabulary.id(escape(text, escaped)) {
+            Some(id) => Merge { rank: rank(vocabulary.score(id)), symbol: id as Symbol },
+            None => NO_MERGE,
+        };
+        let char = |at: usize| match segment[at] {
+            byte @ 0..0x80 => (Some(spm.ascii[usize::from(byte)]), 1),
+            lead => {
+                let len = utf8::sequence_len(lead).min(segment.len() - at);
+                (Some(vocabulary.id(&segment[at..at + len]).map_or(NO_SYMBOL, |id| id as Symbol)), len)
+            }
+        };
+        let merge_texts = |left: Symbol, right: Symbol| {
+            let text = |symbol: Symbol| vocabulary.keys().get(symbol as usize);
+            memo.get(left, right, || merge_of(&[text(left), text(right)].concat(), escaped))
+        };
+        if let Some(merged) = runs::merge_piece(segment, char, merge_texts) {
+            return merged.for_each(|span| spm.push_symbol(vocabulary, span, segment, start, sink));
+        }
+
+        merging.clear();
+        let push = |symbol, range: Range<usize>, _| merging.push(symbol, range.start, range.end);
+        tables.pairs.symbols(segment, &spm.ascii, char, push);
+        let symbols = merging.run(|left, right| {
+            let both = &segment[left.start as usize..right.end as usize];
+            match *both {
+                [first @ ..0x80, second @ ..0x80] => tables.pairs.get(first, second),
+                _ => memo.get(left.symbol, right.symbol, || merge_of(both, escaped)),
+            }
+        });
+        symbols.iter().for_each(|&span| spm.push_symbol(vocabulary, span, segment, start, sink));
+    }
+}
+
+impl Spm {
+    /// Whether a space is put before a fragment.
+    fn is_prefixed(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>) -> bool {
+        vocabulary.settings().add_space_prefix && fragment.after_special && !fragment.continues
+    }
+
+    /// Pushes the token of a merged symbol, or else those of its bytes: the unknown token for a byte that has none.
+    #[inline]
+    fn push_symbol<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        span: SymbolSpan,
+        segment: &[u8],
+        start: usize,
+        sink: &mut S,
+    ) {
+        if span.symbol != NO_SYMBOL {
+            return sink.push(span.symbol as TokenId, start + span.start as usize..start + span.end as usize);
+        }
+        for at in span.range() {
+            let byte = &segment[at..=at];
+            for &byte in if byte == b" " { ESCAPED_SPACE } else { byte } {
+                if let Some(id) = self.byte_tokens[usize::from(byte)].or(vocabulary.special().unk) {
+                    sink.push(id, start + at..start + at + 1);
+                }
+            }
+        }
+    }
+}
+
+/// A text with its spaces escaped.
+fn escape<'a>(text: &'a [u8], escaped: &'a mut Vec<u8>) -> &'a [u8] {
+    if memchr::memchr(b' ', text).is_none() {
+        return text;
+    }
+    escaped.clear();
+    escape_spaces(text, escaped);
+    escaped
+}
+
+/// A score as a rank: a higher score is a lower rank, equal scores are equal ranks.
+fn rank(score: f32) -> u32 {
+    if score.is_nan() {
+        return NO_RANK - 1;
+    }
+    // Adding zero makes the negative zero positive. Then the bits order positive numbers as they are, and negative ones
+    // in reverse.
+    let bits = (score + 0.0).to_bits();
+    let ascending = if bits >> 31 == 0 { bits | 1 << 31 } else { !bits };
+    !ascending
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::rank;
+    use crate::encode::model::merging::symbol::NO_RANK;
+    use crate::vocabulary::strings::StringIndex;
+    use crate::{Definition, EncodeOptions, Scratch, Spans, Text, TokenId, Tokenizer, VocabularyError};
+
+    const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: false, continues: false };
+    const UNKNOWN: TokenId = 0;
+    /// The id of the first token after the three that every vocabulary has.
+    const FIRST: TokenId = 3;
+
+    fn tokenizer(tokens: &[(&str, f32)], add_space_prefix: bool) -> Result<Tokenizer, VocabularyError> {
+        let all = [("<unk>", 0.0), ("<s>", 0.0), ("</s>", 0.0)].iter().chain(tokens);
+        let (texts, scores): (Vec<&str>, Vec<f32>) = all.copied().unzip();
+        let types: Vec<i32> = [2, 3, 3].into_iter().chain(tokens.iter().map(|_| 1)).collect();
+        let (data, index) = StringIndex::concatenate(&texts).unwrap_or_default();
+        Tokenizer::new(&Definition {
+            model: "llama",
+            tokens: Some(index.view(&data)),
+            scores: Some(&scores),
+            token_types: Some(&types),
+            add_space_prefix: Some(add_space_prefix),
+            ..Definition::default()
+        })
+    }
+
+    /// Looks at all pairs before every merge; the highest score, then the leftmost.
+    fn naive(tokens: &BTreeMap<&str, (TokenId, f32)>, text: &str) -> Vec<TokenId> {
+        let escaped = format!("▁{}", text.replace(' ', "▁"));
+        let mut symbols: Vec<String> = escaped.chars().map(String::from).collect();
+        loop {
+            let mut best: Option<(usize, f32)> = None;
+            for at in 1..symbols.len() {
+                if let Some(&(_, score)) = tokens.get(symbols[at - 1..=at].concat().as_str())
+                    && best.is_none_or(|(_, highest)| score > highest)
+                {
+                    best = Some((at, score));
+                }
+            }
+            let Some((at, _)) = best else { break };
+            let right = symbols.remove(at);
+            symbols[at - 1] += &right;
+        }
+        let byte = |byte: u8| tokens.get(format!("<0x{byte:02X}>").as_str()).map_or(UNKNOWN, |token| token.0);
+        let ids = |symbol: &String| match tokens.get(symbol.as_str()) {
+            Some(token) => vec![token.0],
+            None => symbol.bytes().map(byte).collect(),
+        };
+        symbols.iter().flat_map(ids).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn ids_are_those_of_a_search_before_each_merge(
+            // Few scores, so that the leftmost counts; texts longer than every threshold.
+            tokens in prop::collection::btree_map("[ab▁é]{1,4}|<0x(C3|A9|62)>", 0..4_u8, 0..24),
+            texts in prop::collection::vec("[ab é]{1,12}|[ab ]{1,200}|[é▁]{1,150}", 1..5),
+        ) {
+            check(&tokens, &texts);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn what_surely_merges_may_do_so_first(
+            tokens in prop::collection::btree_map("[abc▁]{2}|[abc▁]{3}", 0..6_u8, 1..24),
+            texts in prop::collection::vec("[abc ]{1,14}|[abc▁ é]{1,14}", 20),
+        ) {
+            check(&tokens, &texts);
+        }
+    }
+
+    /// Compares with [`naive`].
+    fn check(tokens: &BTreeMap<String, u8>, texts: &[String]) {
+        let listed: Vec<(&str, f32)> = tokens.iter().map(|(text, score)| (text.as_str(), -f32::from(*score))).collect();
+        let [tokenizer, mut tracing] = [(); 2].map(|()| tokenizer(&listed, true).expect("a vocabulary"));
+        tracing.forget_lengths();
+        let numbered = listed.iter().zip(FIRST..).map(|(&(text, score), id)| (text, (id, score))).collect();
+        let mut scratch = Scratch::default();
+        // The second time words may be cached.
+        for text in texts.iter().chain(texts) {
+            let mut spans = Spans::default();
+            let mut ids: Vec<TokenId> = Vec::new();
+            tokenizer.encode_into(Text::Str(text), PLAIN, &mut scratch, &mut spans).expect("ids");
+            tokenizer.encode_into(Text::Str(text), PLAIN, &mut scratch, &mut ids).expect("ids");
+            assert_eq!(&spans.ids, &naive(&numbered, text), "{text}");
+            assert_eq!(&ids, &spans.ids, "{text}");
+            let traced = tracing.encode_with_spans(text.as_str(), PLAIN).expect("ids");
+            assert_eq!(spans.spans, traced.spans, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_highest_score_merges_first() -> Result<(), VocabularyError> {
+        // ▁abc: "bc" (-1) before "ab" (-2); then nothing makes ▁a; with equal scores "ab", which is further left.
+        let tokens = |score| [("a", -9.0), ("b", -9.0), ("c", -9.0), ("▁", -9.0), ("ab", -2.0), ("bc", score)];
+        assert_eq!(tokenizer(&tokens(-1.0), true)?.encode("abc", PLAIN), Ok(vec![6, 3, 8]));
+        assert_eq!(tokenizer(&tokens(-2.0), true)?.encode("abc", PLAIN), Ok(vec![6, 7, 5]));
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_no_token_is_spelled_in_bytes_or_unknown() -> Result<(), VocabularyError> {
+        let tokenizer = tokenizer(&[("a", -1.0), ("<0xC3>", 0.0), ("<0xA9>", 0.0)], false)?;
+        let found = tokenizer.encode_with_spans("aéz", PLAIN).map(|found| (found.ids, found.spans));
+        assert_eq!(found, Ok((vec![3, 4, 5, UNKNOWN], vec![0..1, 1..2, 2..3, 3..4])));
+        Ok(())
+    }
+
+    #[test]
+    fn a_first_segment_of_any_length_is_whole() -> Result<(), VocabularyError> {
+        let listed = [("▁", -1.0), ("▁▁", -0.5), ("▁▁▁▁▁▁▁", -0.4), ("▁▁▁▁", -0.4), ("▁▁▁▁▁▁▁▁", -0.3)];
+        let tokenizer = tokenizer(&listed, true)?;
+        let numbered = listed.iter().zip(FIRST..).map(|(&(text, score), id)| (text, (id, score))).collect();
+        for count in 1..100 {
+            let text = "▁".repeat(count);
+            assert_eq!(tokenizer.encode(text.as_str(), PLAIN), Ok(naive(&numbered, &text)), "{count}");
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_space_goes_before_the_text_and_after_special_tokens() -> Result<(), VocabularyError> {
+        let tokenizer = tokenizer(&[("a", -1.0), ("▁", -2.0), ("▁a", 0.0)], true)?;
+        let options = EncodeOptions { parse_special: true, ..EncodeOptions::default() };
+        assert_eq!(tokenizer.encode("a a</s>a", options), Ok(vec![1, 5, 5, 2, 5]));
+        assert_eq!(tokenizer.encode("a</s>", PLAIN).map(|ids| ids[0]), Ok(5));
+        assert_eq!(tokenizer.encode("", options), Ok(vec![1]));
+        Ok(())
+    }
+
+    #[test]
+    fn ranks_order_scores_from_high_to_low() {
+        let scores = [f32::INFINITY, 1e9, 1.5, 0.0, -1e-30, -1.0, -31741.0, f32::NEG_INFINITY];
+        assert!(scores.windows(2).all(|pair| rank(pair[0]) < rank(pair[1])));
+        assert_eq!(rank(0.0), rank(-0.0));
+        assert!(rank(f32::NAN) < NO_RANK && rank(f32::NEG_INFINITY) < rank(f32::NAN));
+    }
+}

@@ -1,0 +1,118 @@
+//! Where the tokens of a segment come from: in the input, or through the text that it was normalized to.
+//!
+//! A segment of the input is its own normal form, except for the space before it, which stands for all whitespace since
+//! the word before. So the spans of its tokens follow from their lengths. A segment of a normalized text is led back
+//! through the text's origins. O(1) per token.
+
+use std::ops::Range;
+
+use crate::encode::normalizer::rewritten::Rewritten;
+use crate::encode::sink::Sink;
+use crate::token::TokenId;
+use crate::vocabulary::spelling::ESCAPED_SPACE;
+
+/// What a text needs for spans, if they are asked for.
+#[derive(Debug, Default)]
+pub(super) struct Tracer {
+    /// Where the text starts in the whole input.
+    offset: usize,
+    /// The end of the words so far in the whole input: the space before the next word starts here.
+    pub(super) covered: usize,
+    /// The span of the unknown tokens before the next token.
+    unknown: Option<Range<usize>>,
+}
+
+impl Tracer {
+    pub(super) fn new(offset: usize) -> Self {
+        Self { offset, covered: offset, unknown: None }
+    }
+
+    /// The place of the next segment.
+    #[inline(always)]
+    pub(super) fn place<'s>(
+        &mut self,
+        source: Source<'s>,
+        start: usize,
+        end: usize,
+        is_after_space: bool,
+    ) -> Place<'s> {
+        let covered = self.covered;
+        let space_len = if is_after_space { ESCAPED_SPACE.len() } else { 0 };
+        if source.normalized.is_some() {
+            let (start, has_first_space) = (start - space_len, source.is_after_space);
+            return Place { start, covered, has_first_space, space_len, normalized: source.normalized };
+        }
+        self.covered = self.offset + end;
+        Place { start: self.offset + start, covered, has_first_space: false, space_len, normalized: None }
+    }
+
+    /// Pushes a token; an unknown one waits for the end of its span.
+    #[inline]
+    pub(super) fn push<S: Sink>(&mut self, id: TokenId, unknown: TokenId, span: Range<usize>, sink: &mut S) {
+        if id == unknown {
+            self.unknown = Some(self.unknown.take().map_or(span.start, |before| before.start)..span.end);
+        } else {
+            self.push_unknown(unknown, sink);
+            sink.push(id, span);
+        }
+    }
+
+    /// Pushes the unknown token that waits, if there is one.
+    #[inline(always)]
+    pub(super) fn push_unknown<S: Sink>(&mut self, unknown: TokenId, sink: &mut S) {
+        if let Some(span) = self.unknown.take() {
+            sink.push(unknown, span);
+        }
+    }
+}
+
+/// The text that segments are cut from.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) text: &'a [u8],
+    /// Where the text comes from, if it is not the input.
+    normalized: Option<&'a Rewritten<'a>>,
+    /// Whether a normalized text starts with a space that also stands for those before it in the input.
+    is_after_space: bool,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn input(text: &'a [u8]) -> Self {
+        Self { text, normalized: None, is_after_space: false }
+    }
+
+    pub(super) fn normalized(normalized: &'a Rewritten<'_>, is_after_space: bool) -> Self {
+        Self { text: &normalized.text, normalized: Some(normalized), is_after_space }
+    }
+}
+
+/// The place of a segment: in the whole input, or in a normalized text with the space before it.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    start: usize,
+    /// The end of the words before it in the whole input: where its space starts.
+    covered: usize,
+    /// Whether its space is the first one of a normalized text, and so starts there too.
+    has_first_space: bool,
+    /// The length of the escaped space before it.
+    space_len: usize,
+    normalized: Option<&'a Rewritten<'a>>,
+}
+
+impl Place<'_> {
+    /// The span in the whole input of a range of the segment, which starts with its space.
+    #[inline(always)]
+    pub(super) fn span(&self, from: usize, to: usize) -> Range<usize> {
+        match self.normalized {
+            None => {
+                let start = if from < self.space_len { self.covered } else { self.start + from - self.space_len };
+                start..self.start + to.saturating_sub(self.space_len)
+            }
+            Some(normalized) => {
+                let (from, to) = (self.start + from, self.start + to);
+                let span = normalized.span(from..to);
+                if from == 0 && self.has_first_space { self.covered..span.end } else { span }
+            }
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! The normalizer of Unigram vocabularies: replaces characters and merges whitespace, except in user-defined tokens.
+//!
+//! The input is read in chunks. Each is the first of these that applies: bytes that start a user-defined token, even if
+//! the rest of the token is missing; the longest prefix in the [`Charsmap`], which is replaced; one well-formed UTF-8
+//! sequence; one byte, which is replaced with U+FFFD. A run of characters that neither of the first two can affect is
+//! one chunk, without look-ups.
+//!
+//! Source: llama.cpp's `llm_tokenizer_ugm_session::normalize` and `normalize_prefix` (llama-vocab.cpp).
+//!
+//! Deviations: none beyond those of [`Charsmap`].
+//!
+//! Time: O(n k) for n bytes and keys of at most k bytes, if every look-up walks most of a key and then fails. Space:
+//! the normalized text, and where each of its bytes comes from.
+
+use std::ops::Range;
+
+use crate::encode::normalizer::charsmap::{Characters, Charsmap};
+use crate::encode::normalizer::rewritten::Rewritten;
+use crate::error::VocabularyError;
+use crate::lookup::trie::DoubleArray;
+use crate::text::unicode::utf8;
+use crate::vocabulary::Vocabulary;
+use crate::vocabulary::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT};
+use crate::work::interrupt::Ticker;
+
+/// The characters that separate words in a text.
+pub(crate) const WHITESPACE: [u8; 4] = *b" \t\n\r";
+
+/// About the most bytes that are read at once. Each chunk ends with a check for an interrupt.
+const KEPT_AT_ONCE: usize = if cfg!(test) { 3 } else { 1 << 16 };
+
+const REPLACEMENT_CHARACTER: &[u8] = "\u{FFFD}".as_bytes();
+
+/// The normalizer of one vocabulary.
+#[derive(Debug)]
+pub(crate) struct UnigramNormalizer {
+    /// Texts of the user-defined tokens.
+    user_defined: DoubleArray,
+    charsmap: Option<Charsmap>,
+    /// The characters that the map keeps, except `▁`; `None` if some keys are not whole characters.
+    characters: Option<Characters>,
+    /// Whether each byte is ASCII and kept, both before ASCII and at the end.
+    kept: [bool; 256],
+    /// The bytes that replace a space.
+    space: &'static [u8],
+    prepend_space: bool,
+    append_space: bool,
+    merge_spaces: bool,
+}
+
+/// The position in an input, and what the next chunk needs to know.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NormalizerProgress {
+    in_word: bool,
+    /// Whether the first word is yet to come and gets a space before it.
+    prepend_space: bool,
+    /// The end of the input that the output stands for so far. An added space stands for what was dropped before it.
+    covered: usize,
+}
+
+/// A stretch of the input.
+struct Chunk<'a> {
+    /// Its normal form, with whitespace not yet merged or escaped.
+    bytes: &'a [u8],
+    /// Its place in the input.
+    origin: Range<usize>,
+    /// Whether `bytes` stands for the chunk as a whole rather than byte for byte.
+    is_replaced: bool,
+}
+
+impl Chunk<'_> {
+    /// The place in the input that a range of `bytes` stands for.
+    fn origin(&self, bytes: Range<usize>) -> Range<usize> {
+        if self.is_replaced {
+            self.origin.clone()
+        } else {
+            self.origin.start + bytes.start..self.origin.start + bytes.end
+        }
+    }
+}
+
+impl UnigramNormalizer {
+    /// Reads the vocabulary's settings and character map.
+    ///
+    /// # Errors
+    ///
+    /// [`VocabularyError::Charsmap`] if the character map is damaged.
+    pub(crate) fn new(vocabulary: &Vocabulary) -> Result<Self, VocabularyError> {
+        let settings = vocabulary.settings();
+        let ids = (0..).take(vocabulary.len()).filter(|&id| vocabulary.attributes(id).is_user_defined());
+        let user_defined = DoubleArray::build(ids.map(|id| (vocabulary.text(id), 0)))?;
+        let charsmap = match vocabulary.charsmap() {
+            [] => None,
+            bytes => Some(Charsmap::new(bytes)?),
+        };
+        let characters = charsmap.as_ref().map_or(Some(Characters::without_keys()), Charsmap::characters);
+        let characters = characters.map(|characters| characters.except(ESCAPED_SPACE_CODE_POINT));
+        let kept = std::array::from_fn(|byte| {
+            let keeps = |all: &Characters| (0..0x80).all(|next| all.keeps(byte as u32, Some(next)));
+            byte < 0x80 && user_defined.longest_walk(&[byte as u8]) == 0 && characters.as_ref().is_some_and(keeps)
+        });
+        Ok(Self {
+            user_defined,
+            charsmap,
+            characters,
+            kept,
+            space: if settings.escape_whitespaces { ESCAPED_SPACE } else { b" " },
+            prepend_space: settings.add_space_prefix && !settings.treat_whitespace_as_suffix,
+            append_space: settings.add_space_prefix && settings.treat_whitespace_as_suffix,
+            merge_spaces: settings.remove_extra_whitespaces,
+        })
+    }
+
+    /// The bytes that replace a space.
+    pub(crate) fn space(&self) -> &'static [u8] {
+        self.space
+    }
+
+    /// Memory held outside the value itself, in bytes.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.user_defined.heap_bytes()
+            + self.charsmap.as_ref().map_or(0, Charsmap::heap_bytes)
+            + self.characters.as_ref().map_or(0, Characters::heap_bytes)
+    }
+
+    /// The characters that the map keeps, except `▁`; `None` if some keys are not whole characters.
+    pub(crate) fn characters(&self) -> Option<&Characters> {
+        self.characters.as_ref()
+    }
+
+    /// Whether the normal form of each word is the same as if the word were alone:
+    /// - valid UTF-8 stays valid;
+    /// - spaces are escaped and merged, with one before each word, and no other character becomes an escaped space;
+    /// - among these, the four characters of [`WHITESPACE`] become spaces and the other printable ASCII characters are
+    ///   kept.
+    pub(crate) fn normalizes_words_alone(&self) -> bool {
+        let is_space = |byte: u8| self.charsmap.as_ref().map_or(byte == b' ', |charsmap| charsmap.is_space(byte));
+        self.user_defined.is_empty()
+            && self.space == ESCAPED_SPACE
+            && self.merge_spaces
+            && !self.append_space
+            && self.charsmap.as_ref().is_none_or(|map| map.writes_utf8() && !map.may_write(ESCAPED_SPACE))
+            && (b'!'..=b'~').all(|byte| self.kept[usize::from(byte)])
+            && WHITESPACE.into_iter().all(is_space)
+    }
+
+    /// The most characters that replace a byte of valid UTF-8, not counting an added space.
+    pub(crate) fn max_expansion(&self) -> usize {
+        self.charsmap.as_ref().map_or(1, Charsmap::max_expansion)
+    }
+
+    /// The end of the character or the key of the map at `at`. Expects no user-defined tokens.
+    pub(crate) fn chunk_end(&self, input: &[u8], at: usize) -> usize {
+        let rest = &input[at..];
+        let replaced = self.charsmap.as_ref().and_then(|charsmap| charsmap.longest_prefix(rest));
+        at + replaced.map_or_else(|| utf8::decode(rest, 0).map_or(1, |character| character.1), |(len, _)| len)
+    }
+
+    /// Appends the normal form of `input` to `out`. If `in_word`, the input continues a word or an earlier text and
+    /// gets no space in front.
+    pub(crate) fn normalize(&self, input: &[u8], in_word: bool, out: &mut Rewritten<'_>) {
+        let prepend_space = self.prepend_space && !in_word;
+        let mut progress = NormalizerProgress { in_word, prepend_space, ..self.start() };
+        let (mut at, mut ticker) = (0, Ticker::default());
+        while at < input.len() {
+            let chunk = self.chunk(input, at);
+            at = chunk.origin.end;
+            self.push_chunk(&chunk, &mut progress, &mut ticker, out);
+        }
+        if self.append_space {
+            out.push(self.space, progress.covered..input.len());
+        }
+    }
+
+    /// The state at the start of an input.
+    pub(crate) fn start(&self) -> NormalizerProgress {
+        NormalizerProgress { in_word: false, prepend_space: self.prepend_space, covered: 0 }
+    }
+
+    /// Appends the settled part of an unfinished input's normal form, without origins. Returns how many bytes of the
+    /// input it took.
+    ///
+    /// A chunk is settled if no key of the map and no user-defined token can continue beyond the known input. The last
+    /// character may start a key, so it waits; whether the characters before it are kept is already decided.
+    pub(crate) fn normalize_settled(
+        &self,
+        input: &[u8],
+        progress: &mut NormalizerProgress,
+        out: &mut Rewritten<'_>,
+    ) -> usize {
+        let last = utf8::floor(input, utf8::complete_len(input).saturating_sub(1));
+        let (mut at, mut ticker) = (0, Ticker::default());
+        while at < last {
+            let rest = &input[at..];
+            let walked = self.user_defined.longest_walk(rest);
+            let in_map = self.charsmap.as_ref().map_or(0, |charsmap| charsmap.longest_walk(rest));
+            if walked.max(in_map) == rest.len() {
+                break;
+            }
+            let mut chunk = self.chunk(input, at);
+            // A run of kept characters may be cut between any two of them.
+            if walked == 0 && !chunk.is_replaced && chunk.origin.end > last {
+                chunk.origin.end = last;
+                chunk.bytes = &rest[..last - at];
+            }
+            at = chunk.origin.end;
+            progress.covered = chunk.origin.start;
+            self.push_chunk(&chunk, progress, &mut ticker, out);
+        }
+        at
+    }
+
+    /// Appends the rest of the normal form of an input, after [`UnigramNormalizer::normalize_settled`].
+    pub(crate) fn normalize_rest(&self, input: &[u8], progress: &mut NormalizerProgress, out: &mut Rewritten<'_>) {
+        let (mut at, mut ticker) = (0, Ticker::default());
+        while at < input.len() {
+            let chunk = self.chunk(input, at);
+            at = chunk.origin.end;
+            progress.covered = chunk.origin.start;
+            self.push_chunk(&chunk, progress, &mut ticker, out);
+        }
+        if self.append_space {
+            out.push(self.space, at..at);
+        }
+    }
+
+    /// Appends the normal form of one chunk.
+    #[inline(always)]
+    fn push_chunk(
+        &self,
+        chunk: &Chunk<'_>,
+        NormalizerProgress { in_word, prepend_space, covered }: &mut NormalizerProgress,
+        ticker: &mut Ticker,
+        out: &mut Rewritten<'_>,
+    ) {
+        let mut done = 0;
+        while done < chunk.bytes.len() {
+            ticker.tick();
+            let rest = &chunk.bytes[done..];
+            let word_len = rest.iter().position(|&byte| byte == b' ').unwrap_or(rest.len());
+            if word_len == 0 {
+                *in_word = false;
+                done += 1;
+                if !self.merge_spaces {
+                    let origin = chunk.origin(done - 1..done);
+                    *covered = origin.end;
+                    out.push(self.space, origin);
+                }
+                continue;
+            }
+
+            let origin = chunk.origin(done..done + word_len);
+            if !*in_word && (*prepend_space || self.merge_spaces) {
+                let gap = if *covered > origin.start { origin.clone() } else { *covered..origin.start };
+                out.push(self.space, gap);
+                *prepend_space = false;
+            }
+            *in_word = true;
+            *covered = origin.end;
+            match chunk.is_replaced {
+                true => out.push(&rest[..word_len], origin),
+                false => out.push_kept(&rest[..word_len], origin.start),
+            }
+            done += word_len;
+        }
+    }
+
+    /// The chunk at `at`, which is inside `input`.
+    #[inline]
+    fn chunk<'a>(&'a self, input: &'a [u8], at: usize) -> Chunk<'a> {
+        let rest = &input[at..];
+        let unchanged = |len| Chunk { bytes: &rest[..len], origin: at..at + len, is_replaced: false };
+        let replaced = |bytes, len| Chunk { bytes, origin: at..at + len, is_replaced: true };
+
+        let readable = rest.len().min(KEPT_AT_ONCE);
+        let mut kept = rest[..readable].iter().position(|&byte| !self.kept[usize::from(byte)]).unwrap_or(readable);
+        if rest.get(kept).is_some_and(|next| !next.is_ascii()) {
+            kept = kept.saturating_sub(1);
+        }
+        if let Some(characters) = self.characters.as_ref().filter(|_| kept == 0 && self.user_defined.is_empty()) {
+            let mut next = utf8::decode(rest, 0);
+            while let Some((character, len)) = next.filter(|_| kept < KEPT_AT_ONCE) {
+                next = utf8::decode(rest, kept + len);
+                if character < 0x80 || !characters.keeps(character, next.map(|next| next.0)) {
+                    break;
+                }
+                kept += len;
+            }
+        }
+        if kept > 0 {
+            return unchanged(kept);
+        }
+
+        let walked = self.user_defined.longest_walk(rest);
+        if walked > 0 {
+            return unchanged(walked);
+        }
+        if let Some((len, replacement)) = self.charsmap.as_ref().and_then(|charsmap| charsmap.longest_prefix(rest)) {
+            return replaced(replacement, len);
+        }
+        match utf8::decode(input, at) {
+            Some((_, len)) => unchanged(len),
+            None => replaced(REPLACEMENT_CHARACTER, 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn normalizer(user_defined: &[&str]) -> UnigramNormalizer {
+        UnigramNormalizer {
+            user_defined: DoubleArray::build(user_defined.iter().map(|text| (text.as_bytes(), 0)))
+                .expect("a small trie"),
+            charsmap: None,
+            characters: None,
+            kept: std::array::from_fn(|byte| {
+                byte < 0x80 && user_defined.iter().all(|text| text.as_bytes().first() != Some(&(byte as u8)))
+            }),
+            space: b"_",
+            prepend_space: false,
+            append_space: false,
+            merge_spaces: false,
+        }
+    }
+
+    #[track_caller]
+    fn check(normalizer: &UnigramNormalizer, input: &[u8], text: &[u8], origins: &[Range<usize>]) {
+        let mut out = Rewritten::empty(0, true);
+        normalizer.normalize(input, false, &mut out);
+        assert_eq!(String::from_utf8_lossy(&out.text), String::from_utf8_lossy(text));
+        assert_eq!((0..text.len()).map(|at| out.span(at..at + 1)).collect::<Vec<_>>(), origins);
+    }
+
+    #[test]
+    fn whitespace() {
+        let mut normalizer = normalizer(&[]);
+        check(&normalizer, b" a  b ", b"_a__b_", &[0..1, 1..2, 2..3, 3..4, 4..5, 5..6]);
+        normalizer.prepend_space = true;
+        check(&normalizer, b" a b", b"__a_b", &[0..1, 1..1, 1..2, 2..3, 3..4]);
+        normalizer.merge_spaces = true;
+        check(&normalizer, b" a  b ", b"_a_b", &[0..1, 1..2, 2..4, 4..5]);
+        check(&normalizer, b"  ", b"", &[]);
+        normalizer.prepend_space = false;
+        check(&normalizer, b"a  b", b"_a_b", &[0..0, 0..1, 1..3, 3..4]);
+        normalizer.append_space = true;
+        check(&normalizer, b"a  ", b"_a_", &[0..0, 0..1, 1..3]);
+        check(&normalizer, b" ", b"_", std::slice::from_ref(&(0..1)));
+    }
+
+    #[test]
+    fn malformed_bytes_become_replacement_characters() {
+        check(&normalizer(&[]), b"a\xFFb", "a\u{FFFD}b".as_bytes(), &[0..1, 1..2, 1..2, 1..2, 2..3]);
+        check(&normalizer(&[]), b"\xE2\x96", "\u{FFFD}\u{FFFD}".as_bytes(), &[0..1, 0..1, 0..1, 1..2, 1..2, 1..2]);
+    }
+
+    #[test]
+    fn a_user_defined_token_may_be_incomplete() {
+        // The first two bytes of U+2581 are kept as the start of the token; the third alone is malformed.
+        let normalizer = normalizer(&["\u{2591}x"]);
+        check(&normalizer, "\u{2581}".as_bytes(), b"\xE2\x96\xEF\xBF\xBD", &[0..1, 1..2, 2..3, 2..3, 2..3]);
+    }
+
+    proptest! {
+        #[test]
+        fn reading_many_characters_at_once_changes_nothing(
+            input in "[a-d \u{300}é]{0,20}",
+            merge_spaces: bool,
+            prepend_space: bool,
+            with_map: bool,
+        ) {
+            let mut normalizer = UnigramNormalizer { merge_spaces, prepend_space, ..normalizer(&["dab"]) };
+            if with_map {
+                let map = Charsmap::of(&[("a\u{300}", "à"), ("b", " c"), ("cd", "")]);
+                let characters = map.characters().expect("whole characters");
+                let keeps = |byte: u32| (0..0x80).all(|next| characters.keeps(byte, Some(next)));
+                normalizer.kept = std::array::from_fn(|byte| normalizer.kept[byte] && keeps(byte as u32));
+                (normalizer.charsmap, normalizer.characters) = (Some(map), Some(characters));
+            }
+            let (mut out, mut expected) = (Rewritten::empty(0, true), Rewritten::empty(0, true));
+            normalizer.normalize(input.as_bytes(), false, &mut out);
+            (normalizer.kept, normalizer.characters) = ([false; 256], None);
+            normalizer.normalize(input.as_bytes(), false, &mut expected);
+            prop_assert_eq!(&out.text, &expected.text);
+            for at in 0..out.text.len() {
+                prop_assert_eq!(out.span(at..at + 1), expected.span(at..at + 1));
+            }
+        }
+    }
+}

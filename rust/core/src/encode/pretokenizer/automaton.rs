@@ -1,0 +1,388 @@
+//! A deterministic finite automaton that finds the matches of a backtracking matcher: one table look-up per code point.
+//!
+//! Thompson's construction orders states by priority, and the subset construction keeps that order (as in Cox, "Regular
+//! Expression Matching: the Virtual Machine Approach", and Rust's regex-automata), so the first alternative that leads
+//! to a match wins, as in ECMAScript. A match is reported one symbol late, on the transition out of its end, so that
+//! looking one symbol ahead (`(?!\S)`, `$`) is part of the table.
+//!
+//! Source: `std::regex` in ECMAScript mode as llama.cpp uses it (`src/unicode.cpp`, `unicode_regex_split_stl`).
+//! Complexity: linear in the text for all patterns of the table. An attempt may run far past its match, or not match at
+//! all, and the next attempt would run over the same text again. So the run and the state it stayed in are recorded
+//! ([`FailedRun`]), and later attempts stop there.
+//!
+//! Deviations: (1) no recursion. `std::regex` recurses per character and overflows its stack on long runs.
+
+pub(super) mod alphabet;
+pub(super) mod pattern;
+mod undecided;
+
+use std::collections::HashMap;
+
+use crate::text::unicode::utf8;
+use crate::work::interrupt::Ticker;
+use alphabet::{Alphabet, ClassSet};
+use pattern::{Node, PatternError, Set, is_collapsed, parse};
+
+/// The dead state: nothing matches any more.
+const DEAD: usize = 0;
+/// The state in which an attempt starts.
+const START: usize = 1;
+/// Shorter runs, in bytes, are not worth recording.
+const LONG_RUN: usize = 64;
+
+/// A compiled pattern.
+#[derive(Debug)]
+pub(crate) struct Automaton {
+    alphabet: Alphabet,
+    /// `table[row + class]` is the row of the next state, doubled, plus one if a match ends before this symbol. The row
+    /// of a state is its number times `stride`.
+    table: Vec<u32>,
+    stride: usize,
+    /// Whether a match may start with each byte.
+    may_start: Box<[bool; 256]>,
+}
+
+/// A run of bytes that an attempt spent in one state without matching afterwards: any attempt that is in the state with
+/// this row at a byte in `start..=end` fails in the same way.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct FailedRun {
+    row: usize,
+    start: usize,
+    end: usize,
+}
+
+impl FailedRun {
+    #[inline]
+    fn record(&mut self, row: usize, start: usize, end: usize) {
+        if end - start >= LONG_RUN {
+            *self = Self { row, start, end };
+        }
+    }
+}
+
+impl Automaton {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// [`PatternError`] if the pattern cannot be parsed.
+    pub(crate) fn new(pattern: &str) -> Result<Self, PatternError> {
+        let tree = parse(pattern)?;
+        let mut sets = Vec::new();
+        collect_sets(&tree, &mut sets);
+        let (alphabet, class_sets) = Alphabet::new(&sets, is_collapsed(pattern));
+
+        let mut program = Program { sets: &sets, class_sets: &class_sets, end: alphabet.end(), states: Vec::new() };
+        let accept = program.push(State::Match);
+        let start = program.compile(&tree, accept);
+        let stride = usize::from(alphabet.end()) + 1;
+        let table = determinize(&program.states, start, stride);
+
+        let mut may_start = Box::new([true; 256]);
+        for byte in 0..0x80 {
+            may_start[usize::from(byte)] = table[START * stride + usize::from(alphabet.ascii(byte))] > 1;
+        }
+        Ok(Self { alphabet, table, stride, may_start })
+    }
+
+    /// Calls `piece` with the byte range of every match in `text[start..end]` and of all text between matches.
+    ///
+    /// `text` is canonical UTF-8 (see [`utf8`]) and the range lies on its boundaries.
+    #[inline]
+    pub(crate) fn split(&self, text: &[u8], start: usize, end: usize, mut piece: impl FnMut(usize, usize)) {
+        let mut failed = FailedRun::default();
+        let (mut unmatched, mut at) = (start, start);
+        while at < end {
+            if !self.may_start[usize::from(text[at])] {
+                at += 1;
+                continue;
+            }
+            match self.match_end(text, at, end, &mut failed) {
+                Some(match_end) if match_end > at => {
+                    if unmatched < at {
+                        piece(unmatched, at);
+                    }
+                    piece(at, match_end);
+                    (unmatched, at) = (match_end, match_end);
+                }
+                _ => at += utf8::sequence_len(text[at]),
+            }
+        }
+        if unmatched < end {
+            piece(unmatched, end);
+        }
+    }
+
+    /// The row of the dead state.
+    pub(super) const DEAD_ROW: usize = DEAD;
+
+    /// The row of the state in which an attempt starts.
+    pub(super) fn start_row(&self) -> usize {
+        START * self.stride
+    }
+
+    /// The class of a code point.
+    pub(super) fn class(&self, code_point: u32) -> u8 {
+        match u8::try_from(code_point) {
+            Ok(byte @ 0..0x80) => self.alphabet.ascii(byte),
+            _ => self.alphabet.beyond_ascii(code_point),
+        }
+    }
+
+    /// The class of the end of the text.
+    pub(super) fn end_class(&self) -> u8 {
+        self.alphabet.end()
+    }
+
+    /// The row of the state after a symbol, and whether a match ends before it.
+    pub(super) fn next(&self, row: usize, class: u8) -> (usize, bool) {
+        let entry = self.table[row + usize::from(class)];
+        ((entry >> 1) as usize, entry & 1 != 0)
+    }
+
+    /// Whether a match ends before whatever comes next.
+    pub(super) fn is_sure(&self, row: usize) -> bool {
+        (0..=self.end_class()).all(|class| self.next(row, class).1)
+    }
+
+    /// The end of the piece that starts at `start`: the end of a match, or if none starts there, the start of the next
+    /// one.
+    pub(crate) fn piece_end(&self, text: &[u8], start: usize, end: usize) -> usize {
+        self.next_piece_end(text, start, end, &mut FailedRun::default())
+    }
+
+    /// The same, after earlier pieces of the same text with the same end.
+    pub(super) fn next_piece_end(&self, text: &[u8], start: usize, end: usize, failed: &mut FailedRun) -> usize {
+        let mut at = start;
+        while at < end {
+            match self.match_end(text, at, end, failed).filter(|&matched| matched > at) {
+                Some(matched) => return if at == start { matched } else { at },
+                None => at += utf8::sequence_len(text[at]),
+            }
+        }
+        end
+    }
+
+    /// The end of the match that starts at `start`.
+    #[inline]
+    fn match_end(&self, text: &[u8], start: usize, end: usize, failed: &mut FailedRun) -> Option<usize> {
+        let (mut row, mut at) = (START * self.stride, start);
+        let mut matched = None;
+        // Most attempts end before checking for a failed run would pay.
+        let near = &text[..end.min(start + LONG_RUN)];
+        while at < near.len() {
+            let (next, ends_here, len) = self.step(near, text, row, at);
+            matched = if ends_here { Some(at) } else { matched };
+            if next == DEAD {
+                return matched;
+            }
+            (row, at) = (next, at + len);
+        }
+        if at < end { self.far_end(text, at, end, row, matched, failed) } else { self.last(row, end, matched) }
+    }
+
+    /// The same for an attempt that has reached `at`, far from its start.
+    #[inline(never)]
+    fn far_end(
+        &self,
+        text: &[u8],
+        mut at: usize,
+        end: usize,
+        mut row: usize,
+        mut matched: Option<usize>,
+        failed: &mut FailedRun,
+    ) -> Option<usize> {
+        // Where the attempt entered its state or last matched.
+        let mut since = at;
+        let mut ticker = Ticker::default();
+        while at < end {
+            ticker.tick();
+            if since == at && row == failed.row && (failed.start..=failed.end).contains(&at) {
+                return matched;
+            }
+            let (next, ends_here, len) = self.step(text, text, row, at);
+            if ends_here {
+                matched = Some(at);
+            } else if next == DEAD {
+                failed.record(row, since, at);
+            }
+            if next == DEAD {
+                return matched;
+            }
+            at += len;
+            since = if ends_here || next != row { at } else { since };
+            row = next;
+        }
+        let last = self.last(row, end, matched);
+        if last != Some(end) {
+            failed.record(row, since, end);
+        }
+        last
+    }
+
+    /// Takes the character at `at`: the row of the next state, whether a match ends before this character, and its
+    /// length. `near` is a prefix of `text` that contains `at`.
+    #[inline(always)]
+    fn step(&self, near: &[u8], text: &[u8], row: usize, at: usize) -> (usize, bool, usize) {
+        #[cfg(test)]
+        crate::work::steps::count(1);
+        let (class, len) = match near[at] {
+            byte @ 0..0x80 => (self.alphabet.ascii(byte), 1),
+            _ => self.beyond_ascii(text, at),
+        };
+        let entry = self.table[row + usize::from(class)];
+        ((entry >> 1) as usize, entry & 1 != 0, len)
+    }
+
+    #[inline(always)]
+    fn beyond_ascii(&self, text: &[u8], at: usize) -> (u8, usize) {
+        let (code_point, len) = utf8::decode_lossy(text, at);
+        (self.alphabet.beyond_ascii(code_point), len)
+    }
+
+    /// The end of the match of an attempt that has reached the end of the text.
+    #[inline]
+    fn last(&self, row: usize, end: usize, matched: Option<usize>) -> Option<usize> {
+        let ends_here = self.table[row + usize::from(self.alphabet.end())] & 1 != 0;
+        if ends_here { Some(end) } else { matched }
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.table.capacity() * size_of::<u32>() + size_of_val(&*self.may_start) + self.alphabet.heap_bytes()
+    }
+}
+
+/// All sets of a tree.
+fn collect_sets<'a>(node: &'a Node, sets: &mut Vec<&'a Set>) {
+    match node {
+        Node::One(set) | Node::Ahead(set) | Node::NotAhead(set) => {
+            if !sets.contains(&set) {
+                sets.push(set);
+            }
+        }
+        Node::End => {}
+        Node::Sequence(nodes) | Node::Alternatives(nodes) => nodes.iter().for_each(|node| collect_sets(node, sets)),
+        Node::Repeat(inner, ..) => collect_sets(inner, sets),
+    }
+}
+
+/// A state of Thompson's machine.
+#[derive(Debug)]
+enum State {
+    /// Takes a symbol of one of these classes.
+    One(ClassSet, usize),
+    /// Continues without taking the next symbol if it is in one of these classes.
+    Look(ClassSet, usize),
+    /// Continues with either state, preferring the first.
+    Split(usize, usize),
+    Match,
+}
+
+/// Thompson's construction from the end backwards: every node is compiled with the state that follows it.
+struct Program<'a> {
+    sets: &'a [&'a Set],
+    class_sets: &'a [ClassSet],
+    end: u8,
+    states: Vec<State>,
+}
+
+impl Program<'_> {
+    fn push(&mut self, state: State) -> usize {
+        self.states.push(state);
+        self.states.len() - 1
+    }
+
+    fn classes_of(&self, set: &Set) -> ClassSet {
+        let at = self.sets.iter().position(|known| *known == set);
+        at.and_then(|at| self.class_sets.get(at)).copied().unwrap_or_default()
+    }
+
+    fn compile(&mut self, node: &Node, next: usize) -> usize {
+        match node {
+            Node::One(set) => {
+                let classes = self.classes_of(set);
+                self.push(State::One(classes, next))
+            }
+            Node::Ahead(set) => {
+                let classes = self.classes_of(set);
+                self.push(State::Look(classes, next))
+            }
+            Node::NotAhead(set) => {
+                let (refused, mut classes) = (self.classes_of(set), ClassSet::default());
+                (0..=self.end).filter(|&class| !refused.contains(class)).for_each(|class| classes.insert(class));
+                self.push(State::Look(classes, next))
+            }
+            Node::End => {
+                let mut classes = ClassSet::default();
+                classes.insert(self.end);
+                self.push(State::Look(classes, next))
+            }
+            Node::Sequence(nodes) => nodes.iter().rev().fold(next, |next, node| self.compile(node, next)),
+            Node::Alternatives(nodes) => {
+                let entries: Vec<usize> = nodes.iter().map(|node| self.compile(node, next)).collect();
+                let either = entries.into_iter().rev().reduce(|later, entry| self.push(State::Split(entry, later)));
+                either.unwrap_or(next)
+            }
+            Node::Repeat(inner, min, max) => {
+                let mut next = next;
+                match max {
+                    Some(max) => {
+                        let after = next;
+                        for _ in *min..*max {
+                            let body = self.compile(inner, next);
+                            next = self.push(State::Split(body, after));
+                        }
+                    }
+                    None => {
+                        let repeat = self.push(State::Split(0, next));
+                        let body = self.compile(inner, repeat);
+                        self.states[repeat] = State::Split(body, next);
+                        next = repeat;
+                    }
+                }
+                (0..*min).fold(next, |next, _| self.compile(inner, next))
+            }
+        }
+    }
+}
+
+/// The subset construction over ordered lists of states.
+fn determinize(states: &[State], start: usize, stride: usize) -> Vec<u32> {
+    let mut numbers: HashMap<Vec<usize>, u32> = HashMap::from([(Vec::new(), DEAD as u32), (vec![start], START as u32)]);
+    let mut lists = vec![Vec::new(), vec![start]];
+    let mut table = vec![0; stride];
+    let mut at = START;
+    while at < lists.len() {
+        for class in 0..stride as u8 {
+            let (list, ends_here) = step(states, &lists[at], class);
+            let next = lists.len() as u32;
+            let number = *numbers.entry(list).or_insert_with_key(|list| {
+                lists.push(list.clone());
+                next
+            });
+            table.push((number * stride as u32) << 1 | u32::from(ends_here));
+        }
+        at += 1;
+    }
+    table
+}
+
+/// Takes one symbol: the states after it, and whether a match ends before it. States of lower priority than the match
+/// are dropped.
+fn step(states: &[State], list: &[usize], class: u8) -> (Vec<usize>, bool) {
+    let mut seen = vec![false; states.len()];
+    let mut after = Vec::new();
+    let mut pending: Vec<usize> = list.iter().rev().copied().collect();
+    while let Some(at) = pending.pop() {
+        if std::mem::replace(&mut seen[at], true) {
+            continue;
+        }
+        match states[at] {
+            State::One(classes, next) if classes.contains(class) && !after.contains(&next) => after.push(next),
+            State::Look(classes, next) if classes.contains(class) => pending.push(next),
+            State::Split(first, second) => pending.extend([second, first]),
+            State::Match => return (after, true),
+            State::One(..) | State::Look(..) => {}
+        }
+    }
+    (after, false)
+}

@@ -1,0 +1,61 @@
+//! Finds the first attempt in an unfinished text whose result depends on what follows.
+
+use super::{Automaton, DEAD, FailedRun, START};
+use crate::text::unicode::utf8;
+use crate::work::interrupt::Ticker;
+
+impl Automaton {
+    /// Calls `matched` with every settled match in `text[start..end]`, and returns the start of the first attempt that
+    /// is not settled.
+    pub(crate) fn undecided(
+        &self,
+        text: &[u8],
+        start: usize,
+        end: usize,
+        mut matched: impl FnMut(usize, usize),
+    ) -> usize {
+        let (mut failed, mut at, mut ticker) = (FailedRun::default(), start, Ticker::default());
+        while at < end {
+            if !self.may_start[usize::from(text[at])] {
+                at += 1;
+                continue;
+            }
+            ticker.tick();
+            match self.decided_end(text, at, end, &mut failed) {
+                None => return at,
+                Some(match_end) if match_end > at => {
+                    matched(at, match_end);
+                    at = match_end;
+                }
+                Some(_) => at += utf8::sequence_len(text[at]),
+            }
+        }
+        end
+    }
+
+    /// The end of the match that starts at `start`, or `start` if none does; `None` if that depends on what follows.
+    fn decided_end(&self, text: &[u8], start: usize, end: usize, failed: &mut FailedRun) -> Option<usize> {
+        let (mut row, mut at) = (START * self.stride, start);
+        let mut matched = start;
+        // Where the attempt entered its current state or last matched.
+        let mut since = at;
+        while at < end {
+            if since == at && row == failed.row && (failed.start..=failed.end).contains(&at) {
+                return Some(matched);
+            }
+            let (next, ends_here, len) = self.step(text, text, row, at);
+            if ends_here {
+                matched = at;
+            } else if next == DEAD {
+                failed.record(row, since, at);
+            }
+            if next == DEAD {
+                return Some(matched);
+            }
+            at += len;
+            since = if ends_here || next != row { at } else { since };
+            row = next;
+        }
+        None
+    }
+}

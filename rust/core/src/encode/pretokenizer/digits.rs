@@ -1,0 +1,111 @@
+//! Cuts digits into groups of three from the right: a run is counted to its end, then cut from its start.
+//!
+//! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split_custom_afmoe` (AfMoE and Tiny Aya) and SuperBPE's pattern
+//! `(?=(\d{3})+(?!\d))`. Complexity: linear in the text; each digit is read twice.
+//!
+//! Deviations: (1) no recursion. `std::regex` overflows its stack on long runs for SuperBPE.
+
+use crate::text::unicode::{self, utf8};
+
+/// Where groups of digits are cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DigitGroups {
+    /// After every group of any script's digits; the first group stays with the text before it.
+    After,
+    /// Before every full group of ASCII digits; a shorter first group stays with the text before it.
+    Before,
+}
+
+impl DigitGroups {
+    /// Calls `piece` with the byte range of every piece of `text[start..end]`.
+    pub(crate) fn split(self, text: &[u8], start: usize, end: usize, mut piece: impl FnMut(usize, usize)) {
+        let (mut piece_start, mut at) = (start, start);
+        while at < end {
+            let Some(len) = self.digit_len(text, at) else {
+                at += utf8::sequence_len(text[at]);
+                continue;
+            };
+
+            let run_start = at;
+            let (mut num_digits, mut next_len) = (0, Some(len));
+            while let Some(len) = next_len {
+                at += len;
+                num_digits += 1;
+                next_len = if at < end { self.digit_len(text, at) } else { None };
+            }
+
+            // `left` digits of the run come after `cut`.
+            let (mut cut, mut left) = (run_start, num_digits);
+            loop {
+                let is_cut = left % 3 == 0 && if self == Self::After { cut > run_start } else { left > 0 };
+                if is_cut && piece_start < cut {
+                    piece(piece_start, cut);
+                    piece_start = cut;
+                }
+                if left == 0 {
+                    break;
+                }
+                cut += self.digit_len(text, cut).unwrap_or(1);
+                left -= 1;
+            }
+        }
+        if piece_start < end {
+            piece(piece_start, end);
+        }
+    }
+
+    /// The length of the digit at `at`, if there is one.
+    pub(super) fn digit_len(self, text: &[u8], at: usize) -> Option<usize> {
+        #[cfg(test)]
+        crate::work::steps::count(1);
+        if text[at] < 0x80 {
+            return text[at].is_ascii_digit().then_some(1);
+        }
+        let (code_point, len) = utf8::decode_lossy(text, at);
+        self.is_digit(code_point).then_some(len)
+    }
+
+    /// Whether a code point is one of the digits.
+    pub(super) fn is_digit(self, code_point: u32) -> bool {
+        match u8::try_from(code_point) {
+            Ok(byte @ 0..0x80) => byte.is_ascii_digit(),
+            _ => self == Self::After && unicode::flags(code_point).is_number(),
+        }
+    }
+
+    /// The end of the first run of digits in `text[start..end]`: pieces end there, if it is cut after each group.
+    pub(super) fn first_run_end(self, text: &[u8], start: usize, end: usize) -> usize {
+        let (mut at, mut is_run) = (start, false);
+        while at < end {
+            let len = self.digit_len(text, at);
+            if is_run && len.is_none() {
+                break;
+            }
+            is_run = len.is_some();
+            at += len.unwrap_or_else(|| utf8::sequence_len(text[at]));
+        }
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DigitGroups;
+
+    fn pieces(groups: DigitGroups, text: &str) -> Vec<&str> {
+        let mut pieces = Vec::new();
+        groups.split(text.as_bytes(), 0, text.len(), |start, end| pieces.push(&text[start..end]));
+        pieces
+    }
+
+    #[test]
+    fn groups_end_where_the_number_ends() {
+        assert_eq!(pieces(DigitGroups::After, "1234567"), ["1", "234", "567"]);
+        assert_eq!(pieces(DigitGroups::After, "ab123456cd"), ["ab123", "456", "cd"]);
+        assert_eq!(pieces(DigitGroups::After, "ab1234 12"), ["ab1", "234", " 12"]);
+        assert_eq!(pieces(DigitGroups::Before, "1234567"), ["1", "234", "567"]);
+        assert_eq!(pieces(DigitGroups::Before, "²123456"), ["²", "123", "456"]);
+        assert_eq!(pieces(DigitGroups::Before, "²12"), ["²12"]);
+        assert_eq!(pieces(DigitGroups::Before, ""), Vec::<&str>::new());
+    }
+}

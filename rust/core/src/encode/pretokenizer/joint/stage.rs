@@ -1,0 +1,180 @@
+//! The stages of a family, each taking characters one at a time and passing them on as pieces.
+//!
+//! A stage holds a character until it is settled whether a piece ends before it: an attempt of an automaton holds the
+//! characters that the next attempt would start with if this one ended now. Each stage takes what the previous one
+//! passes on, so all of them walk through the text together.
+//!
+//! Complexity: an attempt that fails is repeated from the next character, so taking one character may take quadratic
+//! time in the characters held, of which there are at most [`MAX_HELD`].
+
+use crate::encode::pretokenizer::automaton::Automaton;
+use crate::encode::pretokenizer::digits::DigitGroups;
+
+/// The most characters that the stages hold in total.
+pub(super) const MAX_HELD: usize = 64;
+
+/// One step of the sequence.
+#[derive(Debug)]
+pub(crate) enum Stage {
+    Pattern(Box<Automaton>),
+    Digits(DigitGroups),
+}
+
+impl Stage {
+    /// The stage's own class of a code point.
+    pub(super) fn class(&self, code_point: u32) -> u8 {
+        match self {
+            Self::Pattern(automaton) => automaton.class(code_point),
+            Self::Digits(groups) => u8::from(groups.is_digit(code_point)),
+        }
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Pattern(automaton) => size_of::<Automaton>() + automaton.heap_bytes(),
+            Self::Digits(_) => 0,
+        }
+    }
+}
+
+/// What a stage takes and passes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    /// A character of this joint class.
+    Char(u8),
+    /// The piece ends.
+    End,
+}
+
+/// How far a stage has come.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Progress {
+    /// The row of the automaton's state.
+    row: usize,
+    /// Whether characters of a piece have been passed on, but not its end.
+    is_open: bool,
+    /// Whether those are a match of the current attempt, which may become longer.
+    has_matched: bool,
+    /// The characters not passed on.
+    held: Vec<u8>,
+}
+
+impl Progress {
+    /// The progress of a stage at the start of a piece.
+    pub(super) fn new(stage: &Stage) -> Self {
+        let row = match stage {
+            Stage::Pattern(automaton) => automaton.start_row(),
+            Stage::Digits(_) => 0,
+        };
+        Self { row, is_open: false, has_matched: false, held: Vec::new() }
+    }
+
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.held.capacity()
+    }
+}
+
+/// One event on its way through all stages.
+pub(super) struct Walk<'a> {
+    pub stages: &'a [Stage],
+    /// For each joint class, the class in each stage.
+    pub classes: &'a [Vec<u8>],
+    pub progress: &'a mut [Progress],
+    /// How many characters the last stage has passed on, and where among them pieces end.
+    pub num_passed: usize,
+    pub ends: Vec<usize>,
+}
+
+impl Walk<'_> {
+    /// The number of characters that the stages hold.
+    pub(super) fn num_held(&self) -> usize {
+        self.progress.iter().map(|progress| progress.held.len()).sum()
+    }
+
+    /// Gives an event to the stage with this number.
+    pub(super) fn take(&mut self, at: usize, event: Event) {
+        match (self.stages.get(at), event) {
+            (Some(Stage::Pattern(automaton)), _) => self.take_pattern(at, automaton, event),
+            (Some(Stage::Digits(groups)), _) => self.take_digits(at, *groups, event),
+            (None, Event::Char(_)) => self.num_passed += 1,
+            (None, Event::End) => self.ends.push(self.num_passed),
+        }
+    }
+
+    /// As `Automaton::split`.
+    fn take_pattern(&mut self, at: usize, automaton: &Automaton, event: Event) {
+        let class = match event {
+            Event::Char(class) => self.classes[usize::from(class)][at],
+            Event::End => automaton.end_class(),
+        };
+        let (next, ends_here) = automaton.next(self.progress[at].row, class);
+        // An empty match does not count.
+        if ends_here && !self.progress[at].held.is_empty() {
+            self.pass_match(at);
+        }
+        let progress = &mut self.progress[at];
+        if let Event::Char(class) = event
+            && next != Automaton::DEAD_ROW
+        {
+            progress.row = next;
+            progress.held.push(class);
+            if automaton.is_sure(next) {
+                self.pass_match(at);
+            }
+            return;
+        }
+
+        // The attempt is over. The next one starts after its match, or else after its first character.
+        progress.row = automaton.start_row();
+        let mut held = std::mem::take(&mut progress.held);
+        if std::mem::take(&mut progress.has_matched) {
+            self.pass(at, Event::End);
+        } else if held.is_empty() {
+            return self.pass(at, event);
+        } else {
+            let first = held.remove(0);
+            self.pass(at, Event::Char(first));
+        }
+        held.into_iter().for_each(|class| self.take(at, Event::Char(class)));
+        self.take(at, event);
+    }
+
+    /// Passes on the characters held, which are a match or extend it.
+    fn pass_match(&mut self, at: usize) {
+        if !std::mem::replace(&mut self.progress[at].has_matched, true) {
+            self.pass(at, Event::End);
+        }
+        for class in std::mem::take(&mut self.progress[at].held) {
+            self.pass(at, Event::Char(class));
+        }
+    }
+
+    /// As `DigitGroups::split`.
+    fn take_digits(&mut self, at: usize, groups: DigitGroups, event: Event) {
+        if let Event::Char(class) = event
+            && self.classes[usize::from(class)][at] != 0
+        {
+            return self.progress[at].held.push(class);
+        }
+        let run = std::mem::take(&mut self.progress[at].held);
+        for (before, &class) in run.iter().enumerate() {
+            if (run.len() - before).is_multiple_of(3) && (groups == DigitGroups::Before || before > 0) {
+                self.pass(at, Event::End);
+            }
+            self.pass(at, Event::Char(class));
+        }
+        if !run.is_empty() && groups == DigitGroups::After {
+            self.pass(at, Event::End);
+        }
+        self.pass(at, event);
+    }
+
+    /// Gives an event to the next stage. The end of an empty piece is dropped.
+    fn pass(&mut self, at: usize, event: Event) {
+        let was_open = std::mem::replace(&mut self.progress[at].is_open, event != Event::End);
+        if was_open || event != Event::End {
+            self.take(at + 1, event);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Sinks: the output side of every algorithm.
+//!
+//! Algorithms are generic over [`Sink`]. The compiler makes three instances: one writes ids, one counts them, one
+//! records spans. None pays for the others.
+
+mod characters;
+
+use std::ops::Range;
+
+use crate::token::TokenId;
+use crate::work::memory::reserve;
+
+/// Receives the tokens of a text in order.
+pub trait Sink {
+    /// Whether [`Sink::push`] uses its span. If not, an algorithm may pass an empty span, and may use caches that hold
+    /// ids without spans.
+    const SPANS: bool;
+
+    /// Takes the next token and its byte range in the input.
+    fn push(&mut self, id: TokenId, span: Range<usize>);
+
+    /// Makes room for this many more tokens.
+    fn reserve(&mut self, _additional: usize) {}
+
+    /// Takes several tokens at once, without spans. Only called if [`Sink::SPANS`] is false.
+    #[inline(always)]
+    fn push_all(&mut self, ids: &[TokenId]) {
+        ids.iter().for_each(|&id| self.push(id, 0..0));
+    }
+}
+
+impl Sink for Vec<TokenId> {
+    const SPANS: bool = false;
+
+    #[inline(always)]
+    fn push(&mut self, id: TokenId, _span: Range<usize>) {
+        reserve(self, 1);
+        self.push(id);
+    }
+
+    #[inline(always)]
+    fn push_all(&mut self, ids: &[TokenId]) {
+        reserve(self, ids.len());
+        match *ids {
+            [id] => self.push(id),
+            _ => self.extend_from_slice(ids),
+        }
+    }
+}
+
+/// Counts tokens without keeping them.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Count(
+    /// Tokens seen so far.
+    pub usize,
+);
+
+impl Sink for Count {
+    const SPANS: bool = false;
+
+    #[inline(always)]
+    fn push(&mut self, _id: TokenId, _span: Range<usize>) {
+        self.0 += 1;
+    }
+
+    #[inline(always)]
+    fn push_all(&mut self, ids: &[TokenId]) {
+        self.0 += ids.len();
+    }
+}
+
+/// Keeps ids and spans.
+#[derive(Debug, Default, Clone)]
+pub struct Spans {
+    /// One id per token.
+    pub ids: Vec<TokenId>,
+    /// The byte range of each token in the input.
+    pub spans: Vec<Range<usize>>,
+}
+
+impl Spans {
+    /// Room for as many tokens as a text of this length in bytes is likely to have, up to a million.
+    pub fn with_room_for(num_bytes: usize) -> Self {
+        let num_tokens = (num_bytes / 3).min(1 << 20) + 8;
+        let mut spans = Self::default();
+        // If this much memory is not available, a smaller buffer may still be enough.
+        let _ = spans.ids.try_reserve_exact(num_tokens);
+        let _ = spans.spans.try_reserve_exact(num_tokens);
+        spans
+    }
+}
+
+impl Sink for Spans {
+    const SPANS: bool = true;
+
+    #[inline]
+    fn push(&mut self, id: TokenId, span: Range<usize>) {
+        reserve(&mut self.ids, 1);
+        reserve(&mut self.spans, 1);
+        self.ids.push(id);
+        self.spans.push(span);
+    }
+
+    fn reserve(&mut self, additional: usize) {
+        reserve(&mut self.ids, additional);
+        reserve(&mut self.spans, additional);
+    }
+}

@@ -1,0 +1,360 @@
+//! Splits a text into chunks of a limited number of tokens, at paragraphs, lines, sentences and words where possible.
+//!
+//! The whole text is encoded once, with spans. The spans show where a chunk's budget ends, and the chunk ends at the
+//! best boundary before that. Its tokens are then counted by encoding the chunk alone, because the ids of a slice are
+//! not always a slice of the ids. If the count is over the budget, an earlier boundary is tried; if there is room, the
+//! next one. A coarse boundary is used only if it fills half of the budget. A user-perceived character is split between
+//! its code points only if it exceeds the budget by itself.
+//!
+//! O(n) for a text of n bytes; each byte is encoded about three times.
+
+pub mod boundaries;
+pub mod truncate;
+
+use std::ops::Range;
+
+use crate::encode::scratch::Scratch;
+use crate::encode::sink::{Count, Spans};
+use crate::error::EncodeError;
+use crate::text::unicode::utf8;
+use crate::token::TokenId;
+use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
+use crate::work::interrupt;
+use crate::work::memory::push;
+use boundaries::Boundary;
+
+/// How many boundaries are tried one by one before the search takes larger steps.
+const TRIES: usize = 4;
+/// How many times the end of a chunk moves to a later boundary.
+const MAX_EXTENSIONS: usize = 16;
+
+/// A part of a text, as a byte range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunk {
+    /// Where it starts.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// Its number of tokens when encoded alone.
+    pub count: usize,
+}
+
+/// How a text is split into chunks.
+#[derive(Debug, Clone)]
+pub struct SplitOptions {
+    /// The maximum number of tokens of a chunk, including added ones.
+    pub max_tokens: usize,
+    /// The maximum number of tokens, not counting added ones, that a chunk repeats from the one before it.
+    pub overlap: usize,
+    /// Where to cut, coarsest first. Cutting between characters is always allowed as a last resort.
+    pub boundaries: Vec<Boundary>,
+}
+
+impl SplitOptions {
+    /// The kinds of boundaries in the order in which they are tried, with how far each search goes: all kinds down to
+    /// `half` of the budget, then the finest one down to `all` of it.
+    fn kinds(&self, half: usize, all: usize) -> impl Iterator<Item = (Boundary, usize)> {
+        let last_resorts = self.boundaries.last().copied().into_iter().chain([Boundary::Character]);
+        self.boundaries.iter().map(move |&kind| (kind, half)).chain(last_resorts.map(move |kind| (kind, all)))
+    }
+}
+
+/// Why a text cannot be split or truncated to a budget.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BudgetError {
+    /// The text cannot be encoded.
+    Encode(EncodeError),
+    /// The budget is 0, or leaves no room beside the tokens added to every text.
+    TooSmall {
+        /// The budget.
+        max_tokens: usize,
+        /// The number of added tokens.
+        num_added: usize,
+    },
+    /// The overlap is not smaller than what the budget leaves for text.
+    Overlap {
+        /// The overlap.
+        overlap: usize,
+        /// The tokens for text.
+        room: usize,
+    },
+    /// One code point alone is over the budget.
+    Character {
+        /// Where it starts, in bytes.
+        at: usize,
+        /// Its number of tokens, including added ones.
+        count: usize,
+        /// The budget.
+        max_tokens: usize,
+    },
+}
+
+impl std::fmt::Display for BudgetError {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Encode(error) => error.fmt(out),
+            Self::TooSmall { max_tokens: 0, .. } => write!(out, "max_tokens must be at least 1, not 0"),
+            Self::TooSmall { max_tokens, num_added } => write!(
+                out,
+                "max_tokens is {max_tokens}, but the tokens that are added to every text are {num_added} already"
+            ),
+            Self::Overlap { overlap, room } => {
+                write!(out, "overlap is {overlap}, but must be less than the {room} tokens that a chunk has for text")
+            }
+            Self::Character { at, count, max_tokens } => write!(
+                out,
+                "the character at byte {at} has {count} tokens by itself, more than max_tokens, which is {max_tokens}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for BudgetError {}
+
+impl From<EncodeError> for BudgetError {
+    fn from(error: EncodeError) -> Self {
+        Self::Encode(error)
+    }
+}
+
+impl Tokenizer {
+    /// Splits a text into chunks. Each is a slice with at most `max_tokens` tokens when encoded alone with `options`;
+    /// together they cover the text. An empty text has none.
+    ///
+    /// # Errors
+    /// [`BudgetError`]: the text cannot be encoded, the budget or the overlap is out of range, or one code point
+    /// alone is over the budget.
+    pub fn split(
+        &self,
+        text: &Segmentable<'_>,
+        split: &SplitOptions,
+        options: EncodeOptions,
+        scratch: &mut Scratch,
+    ) -> Result<Vec<Chunk>, BudgetError> {
+        let mut measure = Measure::new(self, text, split.max_tokens, 1, options, scratch)?;
+        let room = split.max_tokens - measure.num_added;
+        if split.overlap >= room {
+            return Err(BudgetError::Overlap { overlap: split.overlap, room });
+        }
+        let mut chunks: Vec<Chunk> = Vec::new();
+        let mut start = 0;
+        while start < text.bytes.len() {
+            interrupt::check();
+            let after = chunks.last().map_or(0, |chunk| chunk.end);
+            let chunk = measure.chunk(start, after, split)?;
+            start = chunk.end;
+            if split.overlap > 0 && chunk.end < text.bytes.len() {
+                start = measure.overlap_start(&chunk, split)?;
+            }
+            push(&mut chunks, chunk);
+        }
+        Ok(chunks)
+    }
+}
+
+/// A text to split: the bytes to encode, and the text that Unicode's rules see.
+#[derive(Debug, Clone, Copy)]
+pub struct Segmentable<'a> {
+    /// The bytes to encode.
+    bytes: &'a [u8],
+    is_utf8: bool,
+    /// The same with U+FFFD for each surrogate, which has the same length.
+    segmented: &'a str,
+}
+
+impl<'a> Segmentable<'a> {
+    /// A text that is UTF-8.
+    pub fn new(text: &'a str) -> Self {
+        Self { bytes: text.as_bytes(), is_utf8: true, segmented: text }
+    }
+
+    /// A text with lone surrogates: `segmented` has another code point of three bytes in place of each. `None` if the
+    /// lengths differ.
+    pub fn with_surrogates(bytes: &'a [u8], segmented: &'a str) -> Option<Self> {
+        (bytes.len() == segmented.len()).then_some(Self { bytes, is_utf8: false, segmented })
+    }
+
+    fn text(&self, range: Range<usize>) -> Text<'a> {
+        if self.is_utf8 { Text::Str(&self.segmented[range]) } else { Text::Bytes(&self.bytes[range]) }
+    }
+}
+
+/// Measures parts of a text in tokens.
+struct Measure<'a, 's> {
+    tokenizer: &'a Tokenizer,
+    text: &'a Segmentable<'a>,
+    options: EncodeOptions,
+    scratch: &'s mut Scratch,
+    max_tokens: usize,
+    /// How many tokens are added to every text.
+    num_added: usize,
+    /// The spans of the whole text's tokens, without added ones.
+    ids: Vec<TokenId>,
+    spans: Vec<Range<usize>>,
+}
+
+impl<'a, 's> Measure<'a, 's> {
+    /// The budget must leave room for `min_room` tokens of text.
+    fn new(
+        tokenizer: &'a Tokenizer,
+        text: &'a Segmentable<'a>,
+        max_tokens: usize,
+        min_room: usize,
+        options: EncodeOptions,
+        scratch: &'s mut Scratch,
+    ) -> Result<Self, BudgetError> {
+        let mut num_added = Count::default();
+        tokenizer.encode_into(Text::Str(""), options, scratch, &mut num_added)?;
+        let num_added = num_added.0;
+        if max_tokens == 0 || max_tokens < num_added + min_room {
+            return Err(BudgetError::TooSmall { max_tokens, num_added });
+        }
+        let mut spans = Spans::default();
+        let plain = EncodeOptions { add_special: false, ..options };
+        tokenizer.encode_into(text.text(0..text.bytes.len()), plain, scratch, &mut spans)?;
+        let Spans { ids, spans } = spans;
+        Ok(Self { tokenizer, text, options, scratch, max_tokens, num_added, ids, spans })
+    }
+
+    fn len(&self) -> usize {
+        self.text.bytes.len()
+    }
+
+    /// The number of tokens of a part encoded alone, including added ones.
+    fn count(&mut self, range: Range<usize>) -> Result<usize, EncodeError> {
+        self.count_text(self.text.text(range), self.options)
+    }
+
+    fn count_text(&mut self, text: Text<'_>, options: EncodeOptions) -> Result<usize, EncodeError> {
+        let mut count = Count::default();
+        self.tokenizer.encode_into(text, options, self.scratch, &mut count)?;
+        Ok(count.0)
+    }
+
+    /// The start of the code point that contains `at`, or the end of the text.
+    fn floor(&self, at: usize) -> usize {
+        utf8::floor(self.text.bytes, at)
+    }
+
+    /// How many tokens of the whole text end at or before `at`.
+    fn tokens_before(&self, at: usize) -> usize {
+        self.spans.partition_point(|span| span.end <= at)
+    }
+
+    /// The start of the code point in which the `number`-th token of the whole text ends.
+    fn token_end(&self, number: usize) -> usize {
+        match number.checked_sub(1).map(|last| self.spans.get(last)) {
+            Some(Some(span)) => self.floor(span.end),
+            Some(None) => self.len(),
+            None => 0,
+        }
+    }
+
+    /// `at`, or if it is inside a special token, the start of that token.
+    fn outside_special(&self, at: usize) -> usize {
+        let number = self.tokens_before(at);
+        match (self.spans.get(number), self.ids.get(number)) {
+            (Some(span), Some(&id)) if span.start < at && self.is_special(id) => span.start,
+            _ => at,
+        }
+    }
+
+    /// Whether a token is written in the text as a special token.
+    fn is_special(&self, id: TokenId) -> bool {
+        let attributes = self.tokenizer.vocabulary().attributes(id);
+        attributes.is_user_defined() || self.options.parse_special && attributes.is_control()
+    }
+
+    /// The chunk that starts at `start` and ends after `after`, which is `start` or the end of the previous chunk.
+    fn chunk(&mut self, start: usize, after: usize, split: &SplitOptions) -> Result<Chunk, BudgetError> {
+        let room = self.max_tokens - self.num_added;
+        let first = self.tokens_before(start);
+        if self.spans.len() - first <= room + 1 {
+            let count = self.count(start..self.len())?;
+            if count <= self.max_tokens {
+                return Ok(Chunk { start, end: self.len(), count });
+            }
+        }
+
+        let half = self.token_end(first + room / 2).max(after);
+        let mut high = self.token_end(first + room).max(after).min(self.len());
+        for tries in 0.. {
+            let Some((boundary, end)) = self.boundary(split, half.min(high), after, high) else { break };
+            let count = self.count(start..end)?;
+            if count <= self.max_tokens {
+                return self.extend(Chunk { start, end, count }, boundary);
+            }
+            let step = if tries < TRIES { 1 } else { (end - after) / 4 + 1 };
+            high = self.floor(end - step).max(after);
+        }
+        self.shortest(start, after)
+    }
+
+    /// The best boundary after `after` and not after `high`: the coarsest kind after `half`, or else the finest.
+    fn boundary(&self, split: &SplitOptions, half: usize, after: usize, high: usize) -> Option<(Boundary, usize)> {
+        let text = self.text.segmented;
+        split.kinds(half, after).find_map(|(kind, low)| {
+            let at = self.outside_special(kind.last(text, low, high)?);
+            (at > low).then_some((kind, at))
+        })
+    }
+
+    /// Moves the end of a chunk to later boundaries of the same kind, as long as it fits.
+    fn extend(&mut self, mut chunk: Chunk, kind: Boundary) -> Result<Chunk, BudgetError> {
+        let limit = self.token_end(self.tokens_before(chunk.end) + self.max_tokens - chunk.count + 2);
+        let mut tries = 0..MAX_EXTENSIONS;
+        while chunk.count < self.max_tokens
+            && tries.next().is_some()
+            && let Some(end) = kind.first(self.text.segmented, chunk.end, limit)
+            && self.outside_special(end) == end
+        {
+            let count = self.count(chunk.start..end)?;
+            if count > self.max_tokens {
+                break;
+            }
+            chunk = Chunk { end, count, ..chunk };
+        }
+        Ok(chunk)
+    }
+
+    /// The chunk if no boundary fits: up to the next user-perceived character, or if that exceeds the budget, as many
+    /// of its code points as fit.
+    fn shortest(&mut self, start: usize, after: usize) -> Result<Chunk, BudgetError> {
+        let text = self.text.segmented;
+        let one = after + text[after..].chars().next().map_or(0, char::len_utf8);
+        let character = Boundary::Character.first(text, after, self.len()).unwrap_or(one);
+        let full = self.token_end(self.tokens_before(start) + self.max_tokens - self.num_added).max(one);
+        let full = if self.outside_special(full) == full { full } else { one };
+        let mut count = 0;
+        // From `after` on there is no overlap.
+        for (from, end) in [(start, character), (after, character), (start, full), (start, one), (after, one)] {
+            count = self.count(from..end)?;
+            if count <= self.max_tokens {
+                return Ok(Chunk { start: from, end, count });
+            }
+        }
+        Err(BudgetError::Character { at: after, count, max_tokens: self.max_tokens })
+    }
+
+    /// Where the next chunk starts, so that it repeats at most `overlap` tokens.
+    fn overlap_start(&mut self, chunk: &Chunk, split: &SplitOptions) -> Result<usize, EncodeError> {
+        let number = self.tokens_before(chunk.end);
+        // A boundary may be exactly where the overlap is full.
+        let full = self.token_end(number.saturating_sub(split.overlap));
+        let low = self.floor(full.saturating_sub(1)).max(chunk.start);
+        let half = self.token_end(number.saturating_sub(split.overlap / 2)).max(chunk.start);
+        let text = self.text.segmented;
+        let plain = EncodeOptions { add_special: false, ..self.options };
+        for (kind, high) in split.kinds(half, chunk.end) {
+            let Some(start) = kind.first(text, low, high).filter(|&at| at < chunk.end) else { continue };
+            let start = self.outside_special(start);
+            if start <= chunk.start {
+                continue;
+            }
+            if self.count_text(self.text.text(start..chunk.end), plain)? <= split.overlap {
+                return Ok(start);
+            }
+        }
+        Ok(chunk.end)
+    }
+}

@@ -1,0 +1,142 @@
+//! Finds boundaries of a text: paragraphs, lines, sentences, words and characters.
+//!
+//! Sentences, words and characters (extended grapheme clusters) follow Unicode Standard Annex #29, as implemented by
+//! the crate `unicode-segmentation`. A cut goes after the whitespace between two units, so the next unit starts with
+//! its first character. A search looks only at a window of the text, so it takes O(window).
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::text::unicode::utf8::floor;
+
+/// The kinds of boundaries, coarsest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Boundary {
+    /// After a blank line.
+    Paragraph,
+    /// After a newline.
+    Line,
+    /// Before a sentence.
+    Sentence,
+    /// Before a word.
+    Word,
+    /// Between two user-perceived characters.
+    Character,
+}
+
+/// How far text beyond a window can affect its boundaries, in bytes.
+const AHEAD: usize = 256;
+/// The longest stretch to search for a word or a character, in bytes.
+const LOCAL: usize = 1024;
+
+impl Boundary {
+    /// All kinds with their names, coarsest first.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("paragraph", Self::Paragraph),
+        ("line", Self::Line),
+        ("sentence", Self::Sentence),
+        ("word", Self::Word),
+        ("character", Self::Character),
+    ];
+
+    /// The last boundary after `low` and not after `high`; both are code point boundaries of `text`.
+    pub(super) fn last(self, text: &str, low: usize, high: usize) -> Option<usize> {
+        if self <= Self::Line {
+            return newlines(text, low, high).rev().find(|&at| self == Self::Line || is_paragraph(text, at));
+        }
+        let low =
+            if self == Self::Sentence { low } else { floor(text.as_bytes(), high.saturating_sub(LOCAL)).max(low) };
+        self.starts(text, low, high).take_while(|&at| at <= high).last()
+    }
+
+    /// The first boundary after `low` and not after `high`.
+    pub(super) fn first(self, text: &str, low: usize, high: usize) -> Option<usize> {
+        if self <= Self::Line {
+            return newlines(text, low, high).find(|&at| self == Self::Line || is_paragraph(text, at));
+        }
+        let high = if self == Self::Sentence { high } else { floor(text.as_bytes(), low + LOCAL).min(high) };
+        self.starts(text, low, high).find(|&at| at <= high)
+    }
+
+    /// The starts of sentences, words or characters after `low` and not far beyond `high`.
+    fn starts(self, text: &str, low: usize, high: usize) -> Box<dyn Iterator<Item = usize> + '_> {
+        let window = &text[low..floor(text.as_bytes(), high + AHEAD)];
+        let units: Box<dyn Iterator<Item = (usize, &str)>> = match self {
+            Self::Sentence => Box::new(window.split_sentence_bound_indices()),
+            Self::Word => Box::new(window.split_word_bound_indices()),
+            _ => Box::new(window.grapheme_indices(true)),
+        };
+        let is_start = move |&(at, unit): &(usize, &str)| match self {
+            _ if at == 0 => false,
+            Self::Character => true,
+            // Punctuation belongs to the word before it.
+            Self::Word if !window[..at].ends_with(char::is_whitespace) => unit.starts_with(char::is_alphanumeric),
+            _ => !unit.starts_with(char::is_whitespace),
+        };
+        Box::new(units.filter(is_start).map(move |(at, _)| low + at))
+    }
+}
+
+/// The places after newlines that are after `low` and not after `high`.
+fn newlines(text: &str, low: usize, high: usize) -> impl DoubleEndedIterator<Item = usize> {
+    memchr::memchr_iter(b'\n', &text.as_bytes()[low..high]).map(move |at| low + at + 1)
+}
+
+/// Whether a place after a newline follows a blank line and does not precede another one.
+fn is_paragraph(text: &str, at: usize) -> bool {
+    let is_blank = |byte: &&u8| !matches!(byte, b' ' | b'\t' | b'\r');
+    let (before, after) = text.as_bytes().split_at(at);
+    let newline_before = before[..at - 1].iter().rev().take(LOCAL).find(is_blank) == Some(&b'\n');
+    newline_before && after.iter().take(LOCAL).find(is_blank) != Some(&b'\n')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::Boundary;
+
+    const TEXT: &str =
+        "Title\n\nOne sentence. Another, longer one!\r\n  \r\nA line\nand its next. \u{1F1E9}\u{1F1EA}e\u{301}";
+
+    fn all(boundary: Boundary) -> Vec<&'static str> {
+        let (mut units, mut start) = (Vec::new(), 0);
+        while let Some(end) = boundary.first(TEXT, start, TEXT.len()) {
+            units.push(&TEXT[start..end]);
+            start = end;
+        }
+        units.push(&TEXT[start..]);
+        units
+    }
+
+    #[test]
+    fn units_are_what_a_reader_expects() {
+        let flag = "\u{1F1E9}\u{1F1EA}e\u{301}";
+        let second = "One sentence. Another, longer one!\r\n  \r\n";
+        let third = format!("A line\nand its next. {flag}");
+        assert_eq!(all(Boundary::Paragraph), ["Title\n\n", second, &third]);
+        let lines = ["Title\n", "\n", "One sentence. Another, longer one!\r\n", "  \r\n", "A line\n"];
+        assert_eq!(all(Boundary::Line)[..5], lines);
+        assert!(all(Boundary::Sentence).contains(&"One sentence. "));
+        assert_eq!(all(Boundary::Word)[1..5], ["One ", "sentence. ", "Another, ", "longer "]);
+        assert!(all(Boundary::Character).ends_with(&["\u{1F1E9}\u{1F1EA}", "e\u{301}"]));
+    }
+
+    proptest! {
+        #[test]
+        fn boundaries_lie_in_the_range_on_code_points(
+            text in "([a-z]{1,9}[ .,!\n\r\t]{0,3}|é|中|\u{1F1E9}|\u{301}|\u{1F600}|\n\n){0,60}",
+            places in any::<(usize, usize)>(),
+        ) {
+            let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+            let (one, other) = (starts[places.0 % starts.len()], starts[places.1 % starts.len()]);
+            let (low, high) = (one.min(other), one.max(other));
+            for (name, boundary) in Boundary::ALL {
+                let (first, last) = (boundary.first(&text, low, high), boundary.last(&text, low, high));
+                for at in [first, last].into_iter().flatten() {
+                    prop_assert!(low < at && at <= high && text.is_char_boundary(at), "{}", name);
+                }
+                prop_assert!(first <= last, "{}", name);
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Decodes UTF-8 part by part: invalid bytes become U+FFFD, and an incomplete character at the end is held back.
+//!
+//! Each maximal prefix of an unfinished character becomes one U+FFFD, as in Python's `bytes.decode(errors="replace")`
+//! and in `String::from_utf8_lossy`. Time: O(bytes), however they are cut.
+
+use std::str::from_utf8;
+
+use crate::work::memory::append;
+
+/// U+FFFD in UTF-8.
+pub(super) const REPLACEMENT: &[u8] = "\u{FFFD}".as_bytes();
+
+/// The incomplete character at the end of the input so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Characters {
+    /// Its bytes so far, at most three: the first `len` of these.
+    held: [u8; 4],
+    len: usize,
+}
+
+impl Characters {
+    /// Takes more bytes and appends the complete characters.
+    #[inline]
+    pub(super) fn push(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) {
+        while self.len > 0 {
+            let Some((&byte, rest)) = bytes.split_first() else { return };
+            self.held[self.len] = byte;
+            match from_utf8(&self.held[..=self.len]) {
+                Ok(character) => {
+                    append(out, character.as_bytes());
+                    self.len = 0;
+                }
+                Err(error) if error.error_len().is_none() => self.len += 1,
+                // The bytes before this one are not a character; this one may start the next.
+                Err(_) => {
+                    self.flush(out);
+                    continue;
+                }
+            }
+            bytes = rest;
+        }
+
+        loop {
+            let error = match from_utf8(bytes) {
+                Ok(_) => return append(out, bytes),
+                Err(error) => error,
+            };
+            let (valid, rest) = bytes.split_at(error.valid_up_to());
+            append(out, valid);
+            let Some(len) = error.error_len() else {
+                self.held[..rest.len()].copy_from_slice(rest);
+                self.len = rest.len();
+                return;
+            };
+            append(out, REPLACEMENT);
+            bytes = &rest[len..];
+        }
+    }
+
+    /// The bytes so far of an incomplete character at the end.
+    #[inline]
+    pub(super) fn held(&self) -> &[u8] {
+        &self.held[..self.len]
+    }
+
+    /// Ends the text: an incomplete character becomes one U+FFFD.
+    pub(super) fn flush(&mut self, out: &mut Vec<u8>) {
+        if self.len > 0 {
+            append(out, REPLACEMENT);
+            self.len = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::Characters;
+
+    proptest! {
+        #[test]
+        fn parts_are_decoded_as_the_whole(
+            parts in prop::collection::vec(
+                prop_oneof![
+                    prop::collection::vec(any::<u8>(), 0..4),
+                    prop::collection::vec(prop::sample::select(&b"a\x80\xA0\xC3\xE2\x82\xAC\xED\xF0\x9F\x98\xF4\x90"[..]), 0..6),
+                    "[a\u{E9}\u{4E2D}\u{1F600}]{0,3}".prop_map(String::into_bytes),
+                ],
+                0..12,
+            ),
+        ) {
+            let (mut characters, mut out) = (Characters::default(), Vec::new());
+            for (index, part) in parts.iter().enumerate() {
+                characters.push(part, &mut out);
+                // Only the incomplete character is held back.
+                let so_far = parts[..=index].concat();
+                let held = std::str::from_utf8(&so_far[so_far.len() - characters.len..]);
+                prop_assert!(characters.len == 0 || held.is_err_and(|error| error.error_len().is_none()));
+                let known = String::from_utf8_lossy(&so_far[..so_far.len() - characters.len]).into_owned();
+                prop_assert_eq!(&out, known.as_bytes());
+            }
+            characters.flush(&mut out);
+            let whole = parts.concat();
+            prop_assert_eq!(String::from_utf8(out).expect("characters"), String::from_utf8_lossy(&whole));
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Ids back to text, token by token. Each id goes through these stages once, and nothing is decoded again:
+//!
+//! 1. Ids: BOS at the start and EOS at the end are removed if requested. An EOS is held back until another id follows.
+//! 2. Bytes: the piece of the token. The first one after BOS loses the space that encoding added.
+//! 3. [`Spaces`]: with `clean_spaces`, spaces that may still be removed are held back.
+//! 4. [`Characters`]: an incomplete character is held back. A decoder of bytes skips this stage.
+//! 5. [`Search`]: anything that may become a stop string is held back.
+//!
+//! The whole output, including the flush, is what [`Tokenizer::decode`] returns for all ids, up to the first stop
+//! string.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::detokenize`, part by part. Time: O(ids + length of the
+//! output). Space: the bytes held back.
+//!
+//! Deviations: those of the detokenizer. -1 is an invalid id even if the vocabulary has no BOS.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use super::characters::{Characters, REPLACEMENT};
+use super::spaces::Spaces;
+use super::stop::{Search, StopStrings};
+use crate::decode::DecodeOptions;
+use crate::error::TokenIndexError;
+use crate::token::TokenId;
+use crate::tokenizer::Tokenizer;
+use crate::work::interrupt::Ticker;
+use crate::work::memory::append;
+
+/// What a [`StreamDecoder`] outputs.
+#[derive(Debug, Clone, Default)]
+pub struct StreamDecodeOptions {
+    /// What the text contains.
+    pub decode: DecodeOptions,
+    /// Output complete characters, with U+FFFD for invalid bytes, so that the output is valid UTF-8. Otherwise bytes
+    /// are output as they are.
+    pub is_text: bool,
+    /// Strings that end the output, searched for in the output.
+    pub stop: Arc<StopStrings>,
+}
+
+/// Why a [`StreamDecoder`] cannot take a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrimeError {
+    /// An id is not in the vocabulary.
+    TokenIndex(TokenIndexError),
+    /// Some ids have been decoded already.
+    Late,
+}
+
+impl fmt::Display for PrimeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TokenIndex(error) => error.fmt(f),
+            Self::Late => f.write_str("a prompt comes before the first id that is decoded"),
+        }
+    }
+}
+
+impl std::error::Error for PrimeError {}
+
+impl From<TokenIndexError> for PrimeError {
+    fn from(error: TokenIndexError) -> Self {
+        Self::TokenIndex(error)
+    }
+}
+
+/// Decodes ids as they arrive. Cloning one is cheap: it holds little more than the bytes held back.
+///
+/// # Examples
+/// ```
+/// use std::sync::Arc;
+///
+/// use ggtok_core::{Definition, StopStrings, StreamDecodeOptions, StreamDecoder, StringIndex, Tokenizer};
+///
+/// let tokens = ["<unk>", "<s>", "</s>", "▁a", "<0xC3>", "<0xA9>", "▁en", "d"];
+/// let (data, index) = StringIndex::concatenate(&tokens)?;
+/// let types = [2, 3, 3, 1, 6, 6, 1, 1];
+/// let definition = Definition {
+///     model: "llama",
+///     tokens: Some(index.view(&data)),
+///     token_types: Some(&types),
+///     ..Definition::default()
+/// };
+/// let tokenizer = Tokenizer::new(&definition)?;
+///
+/// let stop = Arc::new(StopStrings::new([" end"])?);
+/// let options = StreamDecodeOptions { is_text: true, stop, ..StreamDecodeOptions::default() };
+/// let mut decoder = StreamDecoder::new(&tokenizer, options);
+/// let mut text = Vec::new();
+/// decoder.push(&[3, 4], &mut text)?;
+/// assert_eq!(text, b"a");
+/// decoder.push(&[5, 6], &mut text)?;
+/// assert_eq!((text.as_slice(), decoder.stopped()), ("aé".as_bytes(), None));
+/// decoder.push(&[7], &mut text)?;
+/// assert_eq!(decoder.finish(&mut text), Some(0));
+/// assert_eq!(text, "aé".as_bytes());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct StreamDecoder<T> {
+    tokenizer: T,
+    options: StreamDecodeOptions,
+    progress: Progress,
+    /// The EOS just pushed, if it may have to be removed.
+    held_eos: Option<TokenId>,
+    /// `None` if spaces are not cleaned up.
+    spaces: Option<Spaces>,
+    characters: Characters,
+    search: Search,
+    /// Whether an id after the prompt was pushed.
+    has_begun: bool,
+}
+
+/// Which rules of the start still apply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// No id yet: the next one may be BOS.
+    Start,
+    /// The next piece loses its leading space.
+    AtSpace,
+    /// No rule of the start applies any more.
+    Going,
+}
+
+impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
+    /// A decoder at the start of a text.
+    pub fn new(tokenizer: T, options: StreamDecodeOptions) -> Self {
+        let cleans = options.decode.clean_spaces && tokenizer.borrow().vocabulary().settings().clean_spaces;
+        Self {
+            tokenizer,
+            options,
+            progress: Progress::Start,
+            held_eos: None,
+            spaces: cleans.then(Spaces::default),
+            characters: Characters::default(),
+            search: Search::default(),
+            has_begun: false,
+        }
+    }
+
+    /// Takes ids that come before those to decode. They are not output, but what follows is decoded as a continuation:
+    /// its first space stays, unless the prompt is BOS alone, and no BOS is removed.
+    ///
+    /// If the prompt ends inside a character, the bytes that complete it are not UTF-8 by themselves: a decoder of
+    /// bytes outputs them as they are, one of text replaces them. Stop strings do not begin in the prompt.
+    ///
+    /// # Errors
+    /// - [`PrimeError::TokenIndex`]: an id is not in the vocabulary. None was taken.
+    /// - [`PrimeError::Late`]: ids were pushed before.
+    pub fn prime(&mut self, ids: &[TokenId]) -> Result<(), PrimeError> {
+        if self.has_begun {
+            return Err(PrimeError::Late);
+        }
+        self.check(ids)?;
+        let mut ticker = Ticker::default();
+        for &id in ids {
+            ticker.tick();
+            self.take::<true>(id, &mut Vec::new());
+        }
+        Ok(())
+    }
+
+    /// Takes ids and appends the settled part of their text. After a stop string nothing more is output.
+    ///
+    /// # Errors
+    /// [`TokenIndexError`]: an id is not in the vocabulary. None was taken.
+    #[inline]
+    pub fn push(&mut self, ids: &[TokenId], out: &mut Vec<u8>) -> Result<(), TokenIndexError> {
+        self.check(ids)?;
+        if !self.has_begun {
+            self.begin();
+        }
+        let mut ticker = Ticker::default();
+        for &id in ids {
+            ticker.tick();
+            self.take::<false>(id, out);
+        }
+        Ok(())
+    }
+
+    /// Ends the text: appends what was held back, and returns the index of the stop string that ended it.
+    pub fn finish(mut self, out: &mut Vec<u8>) -> Option<usize> {
+        let mut rest = Vec::new();
+        if let Some(spaces) = &mut self.spaces {
+            let mut bytes = Vec::new();
+            spaces.flush(&mut bytes);
+            match self.options.is_text {
+                true => self.characters.push(&bytes, &mut rest),
+                false => rest = bytes,
+            }
+        }
+        self.characters.flush(&mut rest);
+        self.search.push(&self.options.stop, &rest, out);
+        self.search.flush(&self.options.stop, out);
+        self.search.stopped()
+    }
+
+    /// The index of the stop string that has ended the output.
+    #[inline]
+    pub fn stopped(&self) -> Option<usize> {
+        self.search.stopped()
+    }
+
+    #[inline]
+    fn check(&self, ids: &[TokenId]) -> Result<(), TokenIndexError> {
+        ids.iter().try_for_each(|&id| self.tokenizer.borrow().check_id(id))
+    }
+
+    /// Ends the prompt. An EOS at its end is not the end of the text, so it is no longer removed.
+    #[cold]
+    fn begin(&mut self) {
+        self.has_begun = true;
+        if let Some(eos) = self.held_eos.take() {
+            self.spell::<true>(eos, &mut Vec::new());
+        }
+    }
+
+    /// The first stage.
+    #[inline]
+    fn take<const IS_PROMPT: bool>(&mut self, id: TokenId, out: &mut Vec<u8>) {
+        let vocabulary = self.tokenizer.borrow().vocabulary();
+        let (settings, special) = (vocabulary.settings(), vocabulary.special());
+        let removes = self.options.decode.remove_special;
+        if self.progress == Progress::Start {
+            let is_bos = special.bos == Some(id);
+            let is_removed = is_bos && removes && settings.add_bos;
+            let keeps_space = is_removed && self.options.decode.clean_spaces || !settings.add_space_prefix;
+            self.progress = if keeps_space { Progress::Going } else { Progress::AtSpace };
+            if is_removed || is_bos && !self.options.decode.clean_spaces && !self.is_written(id) {
+                return;
+            }
+        }
+        let is_eos = removes && settings.add_eos && special.eos == Some(id);
+        if let Some(eos) = self.held_eos.take() {
+            self.spell::<IS_PROMPT>(eos, out);
+        }
+        if is_eos {
+            self.held_eos = Some(id);
+        } else {
+            self.spell::<IS_PROMPT>(id, out);
+        }
+    }
+
+    /// Whether a token has a piece that is shown.
+    fn is_written(&self, id: TokenId) -> bool {
+        let piece = self.tokenizer.borrow().piece(id, self.options.decode.unparse_special);
+        piece.is_ok_and(|piece| !piece.is_empty())
+    }
+
+    /// The stages after the first.
+    #[inline]
+    fn spell<const IS_PROMPT: bool>(&mut self, id: TokenId, out: &mut Vec<u8>) {
+        let pieces = self.tokenizer.borrow().pieces();
+        // All ids have been checked.
+        let mut bytes = pieces.piece(id, self.options.decode.unparse_special).unwrap_or_default();
+        if self.progress == Progress::AtSpace {
+            self.progress = Progress::Going;
+            bytes = bytes.strip_prefix(b" ").unwrap_or(bytes);
+        }
+
+        let mut cleaned = Vec::new();
+        if let Some(spaces) = &mut self.spaces {
+            spaces.push(bytes, IS_PROMPT, &mut cleaned);
+            bytes = &cleaned;
+        } else if IS_PROMPT {
+            return;
+        }
+
+        if self.options.stop.is_empty() {
+            return match self.options.is_text {
+                true => self.characters.push(bytes, out),
+                false => append(out, bytes),
+            };
+        }
+        let mut characters = Vec::new();
+        if self.options.is_text {
+            self.characters.push(bytes, &mut characters);
+            bytes = &characters;
+        }
+        self.search.push(&self.options.stop, bytes, out);
+        let held = self.characters.held();
+        if !held.is_empty() {
+            self.search.expect(&self.options.stop, [held, REPLACEMENT], out);
+        }
+    }
+}

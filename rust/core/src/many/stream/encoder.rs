@@ -1,0 +1,206 @@
+//! Text to ids, part by part: ids are output as soon as nothing that follows can change them.
+//!
+//! 1. Bytes wait until it is settled which of them are special tokens ([`Specials::settled`]).
+//! 2. The text between special tokens waits until its tokens are settled. Each algorithm knows the places after which
+//!    it starts afresh ([`Model::settled`]): the end of a piece, a place that no merge crosses, the end of a word.
+//! 3. At the end, the waiting text is encoded as the end of a text.
+//!
+//! Both stages look at their text again only once it has doubled, so an unsettled stretch costs at most twice its
+//! length in total, however small the parts are.
+//!
+//! Time: encoding the whole text, and one more pass to find the places. Space: the longest unsettled stretch, and a
+//! constant.
+//!
+//! Deviations: none. A text may be longer than llama.cpp's 2 GiB; an unsettled stretch may not.
+//!
+//! [`Specials::settled`]: crate::encode::special::Specials::settled
+//! [`Model::settled`]: crate::encode::model::Model::settled
+
+use std::borrow::Borrow;
+
+use crate::encode::model::any::AnyScratch;
+use crate::encode::model::{Fragment, Progress};
+use crate::encode::scratch::Scratch;
+use crate::encode::sink::Sink;
+use crate::encode::special::Item;
+use crate::error::EncodeError;
+use crate::token::TokenId;
+use crate::tokenizer::{EncodeOptions, MAX_TEXT, Tokenizer};
+use crate::work::interrupt;
+use crate::work::memory::append;
+
+/// How many bytes of a long part are taken at once.
+const STEP: usize = 1 << 18;
+/// A stage looks at the first bytes at once, and then again only after at least this many more.
+const FEW: usize = 64;
+
+/// Waiting text, and the length at which it is looked at again.
+#[derive(Debug, Clone, Default)]
+struct Waiting {
+    text: Vec<u8>,
+    goal: usize,
+}
+
+impl Waiting {
+    fn is_due(&self) -> bool {
+        self.text.len() >= self.goal.max(1)
+    }
+
+    fn drop_start(&mut self, len: usize) {
+        self.text.drain(..len);
+        self.goal = self.text.len() + self.text.len().max(FEW);
+    }
+}
+
+/// Encodes a text that arrives part by part, with the ids of the whole.
+///
+/// # Examples
+/// ```
+/// use ggtok_core::{Definition, EncodeOptions, Scratch, StreamEncoder, StringIndex, Tokenizer};
+///
+/// let (data, index) = StringIndex::concatenate(&["<unk>", "<s>", "</s>", "▁", "a", "▁a", "b"])?;
+/// let scores = [0.0, 0.0, 0.0, -1.0, -2.0, -0.5, -2.0];
+/// let definition = Definition {
+///     model: "llama",
+///     tokens: Some(index.view(&data)),
+///     scores: Some(&scores),
+///     ..Definition::default()
+/// };
+/// let tokenizer = Tokenizer::new(&definition)?;
+///
+/// let (mut scratch, mut ids) = (Scratch::default(), Vec::new());
+/// let mut encoder = StreamEncoder::new(&tokenizer, EncodeOptions::default())?;
+/// encoder.push(b"a", &mut scratch, &mut ids)?;
+/// encoder.push(b"b a", &mut scratch, &mut ids)?;
+/// encoder.finish(&mut scratch, &mut ids)?;
+/// assert_eq!(ids, tokenizer.encode("ab a", EncodeOptions::default())?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct StreamEncoder<T> {
+    tokenizer: T,
+    parse_special: bool,
+    /// The token before the text, if it is not yet pushed, and the one after it.
+    bos: Option<TokenId>,
+    eos: Option<TokenId>,
+    /// Text that may still become a special token, or has not been looked at.
+    input: Waiting,
+    /// The unsettled rest of the current fragment.
+    fragment: Waiting,
+    /// The progress of the current fragment; `None` if none has begun since the last special token.
+    progress: Option<Progress>,
+}
+
+impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
+    /// An encoder at the start of a text.
+    ///
+    /// # Errors
+    /// [`EncodeError`]: there is no vocabulary, or a token that must be added is missing.
+    pub fn new(tokenizer: T, options: EncodeOptions) -> Result<Self, EncodeError> {
+        let (bos, eos) = tokenizer.borrow().added_if(options.add_special)?;
+        let EncodeOptions { parse_special, .. } = options;
+        let (input, fragment) = (Waiting::default(), Waiting::default());
+        Ok(Self { tokenizer, parse_special, bos, eos, input, fragment, progress: None })
+    }
+
+    /// Takes more of the text, cut anywhere, even inside a character, and pushes the settled tokens without spans. Any
+    /// scratch space will do, also one that other encoders use.
+    ///
+    /// # Errors
+    /// [`EncodeError::TextTooLong`]: more than 2 GiB are unsettled.
+    pub fn push<S: Sink>(&mut self, text: &[u8], scratch: &mut Scratch, sink: &mut S) -> Result<(), EncodeError> {
+        const { assert!(!S::SPANS, "a stream has no spans") };
+        if let Some(bos) = self.bos.take() {
+            sink.push(bos, 0..0);
+        }
+        for part in text.chunks(STEP) {
+            interrupt::check();
+            append(&mut self.input.text, part);
+            let waiting = self.input.text.len().max(self.fragment.text.len());
+            if waiting > MAX_TEXT - STEP {
+                return Err(EncodeError::TextTooLong { len: waiting });
+            }
+            if self.input.is_due() {
+                self.partition(false, scratch, sink);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the text and pushes the tokens of the waiting text.
+    ///
+    /// # Errors
+    /// As [`StreamEncoder::push`].
+    pub fn finish<S: Sink>(mut self, scratch: &mut Scratch, sink: &mut S) -> Result<(), EncodeError> {
+        self.push(&[], scratch, sink)?;
+        self.partition(true, scratch, sink);
+        let tokenizer = self.tokenizer.borrow();
+        if let Some(progress) = self.progress {
+            let (_, _, model) = scratch.of(tokenizer.number(), tokenizer.model());
+            end_fragment(tokenizer, &mut self.fragment, progress, model, sink);
+        }
+        if let Some(eos) = self.eos {
+            sink.push(eos, 0..0);
+        }
+        Ok(())
+    }
+
+    /// The number of waiting bytes.
+    pub fn num_waiting(&self) -> usize {
+        self.input.text.len() + self.fragment.text.len()
+    }
+
+    /// Cuts the settled special tokens out of the input and passes on the text between them.
+    fn partition<S: Sink>(&mut self, is_end: bool, scratch: &mut Scratch, sink: &mut S) {
+        let Self { input, fragment, progress, .. } = self;
+        let tokenizer = self.tokenizer.borrow();
+        let specials = tokenizer.specials(self.parse_special);
+        let settled = if is_end { input.text.len() } else { specials.settled(&input.text) };
+        let (special, _, model) = scratch.of(tokenizer.number(), tokenizer.model());
+        for item in specials.partition(&input.text[..settled], None, special) {
+            match *item {
+                Item::Text(start, end) => {
+                    append(&mut fragment.text, &input.text[start..end]);
+                    let progress = progress.get_or_insert_default();
+                    if fragment.is_due() {
+                        let done = encode_part(tokenizer, &fragment.text, false, progress, model, sink);
+                        fragment.drop_start(done);
+                    }
+                }
+                Item::Token(id, ..) => {
+                    if let Some(progress) = progress.take() {
+                        end_fragment(tokenizer, fragment, progress, model, sink);
+                    }
+                    sink.push(id, 0..0);
+                }
+            }
+        }
+        input.drop_start(settled);
+    }
+}
+
+/// Pushes the tokens of the rest of a fragment.
+fn end_fragment<S: Sink>(
+    tokenizer: &Tokenizer,
+    fragment: &mut Waiting,
+    mut progress: Progress,
+    scratch: &mut AnyScratch,
+    sink: &mut S,
+) {
+    encode_part(tokenizer, &fragment.text, true, &mut progress, scratch, sink);
+    fragment.text.clear();
+    fragment.goal = 0;
+}
+
+/// Pushes the settled tokens of the current fragment, or all at its end. Returns how many bytes they take.
+fn encode_part<S: Sink>(
+    tokenizer: &Tokenizer,
+    text: &[u8],
+    is_end: bool,
+    progress: &mut Progress,
+    scratch: &mut AnyScratch,
+    sink: &mut S,
+) -> usize {
+    let fragment = Fragment { text, start: 0, after_special: true, continues: false, is_utf8: false };
+    tokenizer.model().encode_part(tokenizer.vocabulary(), fragment, is_end, progress, scratch, sink)
+}

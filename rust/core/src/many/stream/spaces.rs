@@ -1,0 +1,221 @@
+//! Cleans up spaces part by part: llama.cpp's three passes as three small state machines, each feeding the next.
+//!
+//! A pass needs at most three bytes after a space to decide about it. Until then it holds the space and these bytes
+//! back. Bytes of a prompt take part but are not output.
+//!
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::detokenize`; `decode.rs` has the passes over a
+//! whole text. Time: O(1) per byte. Space: at most six bytes are held back.
+//!
+//! Deviations: none.
+
+use crate::work::memory::push;
+
+/// A byte of the text, and whether it belongs to the prompt.
+#[derive(Debug, Clone, Copy, Default)]
+struct Byte {
+    value: u8,
+    is_prompt: bool,
+}
+
+/// The bytes that a pass holds back; the first one is a space.
+#[derive(Debug, Clone, Default)]
+struct Held {
+    bytes: [Byte; 3],
+    len: usize,
+}
+
+impl Held {
+    fn push(&mut self, byte: Byte) {
+        self.bytes[self.len] = byte;
+        self.len += 1;
+    }
+
+    fn values(&self) -> [Option<u8>; 3] {
+        std::array::from_fn(|index| (index < self.len).then(|| self.bytes[index].value))
+    }
+}
+
+/// The state of the three passes.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Spaces {
+    /// Held back by the first pass, which removes a space before `.`, `,`, `!` and `?`.
+    before_mark: Option<Byte>,
+    /// Held back by the second pass, which removes the spaces around a lone apostrophe.
+    around_apostrophe: Held,
+    /// Held back by the third pass, which removes a space before `'s`, `'m`, `'re` and `'ve`.
+    before_contraction: Held,
+}
+
+impl Spaces {
+    /// Takes more bytes and appends those that stay, except bytes of the prompt.
+    pub(super) fn push(&mut self, bytes: &[u8], is_prompt: bool, out: &mut Vec<u8>) {
+        for &value in bytes {
+            self.marks(Byte { value, is_prompt }, out);
+        }
+        self.settle(out);
+    }
+
+    /// Releases what a later pass holds back although an earlier one implies that it stays: a space held back by the
+    /// first pass reaches the later ones as a space, or is removed and a mark follows.
+    fn settle(&mut self, out: &mut Vec<u8>) {
+        let is_before_apostrophe = self.around_apostrophe.len == 1;
+        if is_before_apostrophe && self.before_mark.is_some() {
+            let [space, ..] = std::mem::take(&mut self.around_apostrophe).bytes;
+            self.contractions(space, out);
+        }
+        // Next comes a space from an earlier pass, or a mark or apostrophe in its place, but never a letter of a
+        // contraction.
+        let comes_space = self.around_apostrophe.len > 0 || self.before_mark.is_some();
+        if comes_space && self.before_contraction.len > 1 {
+            let held = std::mem::take(&mut self.before_contraction);
+            held.bytes[..held.len].iter().for_each(|&byte| emit(byte, out));
+        }
+    }
+
+    /// Ends the text: everything held back stays.
+    pub(super) fn flush(&mut self, out: &mut Vec<u8>) {
+        if let Some(space) = self.before_mark.take() {
+            self.apostrophes(space, out);
+        }
+        let held = std::mem::take(&mut self.around_apostrophe);
+        held.bytes[..held.len].iter().for_each(|&byte| self.contractions(byte, out));
+        let held = std::mem::take(&mut self.before_contraction);
+        held.bytes[..held.len].iter().for_each(|&byte| emit(byte, out));
+    }
+
+    fn marks(&mut self, byte: Byte, out: &mut Vec<u8>) {
+        if let Some(space) = self.before_mark.take()
+            && !b".,!?".contains(&byte.value)
+        {
+            self.apostrophes(space, out);
+        }
+        if byte.value == b' ' {
+            self.before_mark = Some(byte);
+        } else {
+            self.apostrophes(byte, out);
+        }
+    }
+
+    fn apostrophes(&mut self, byte: Byte, out: &mut Vec<u8>) {
+        match (self.around_apostrophe.values(), byte.value) {
+            ([None, ..], b' ') | ([Some(_), None, _], b'\'') => self.around_apostrophe.push(byte),
+            ([Some(_), Some(_), _], b' ') => {
+                let [_, apostrophe, _] = std::mem::take(&mut self.around_apostrophe).bytes;
+                self.contractions(apostrophe, out);
+            }
+            _ => {
+                let held = std::mem::take(&mut self.around_apostrophe);
+                held.bytes[..held.len].iter().for_each(|&byte| self.contractions(byte, out));
+                match byte.value {
+                    b' ' => self.around_apostrophe.push(byte),
+                    _ => self.contractions(byte, out),
+                }
+            }
+        }
+    }
+
+    fn contractions(&mut self, byte: Byte, out: &mut Vec<u8>) {
+        let held = &mut self.before_contraction;
+        match (held.values(), byte.value) {
+            ([None, ..], b' ') | ([Some(_), None, _], b'\'') | ([Some(_), Some(_), None], b'r' | b'v') => {
+                held.push(byte);
+            }
+            ([Some(_), Some(_), None], b's' | b'm') | ([Some(_), Some(_), Some(_)], b'e') => {
+                held.bytes[1..held.len].iter().for_each(|&byte| emit(byte, out));
+                held.len = 0;
+                emit(byte, out);
+            }
+            _ => {
+                held.bytes[..held.len].iter().for_each(|&byte| emit(byte, out));
+                held.len = 0;
+                match byte.value {
+                    b' ' => held.push(byte),
+                    _ => emit(byte, out),
+                }
+            }
+        }
+    }
+}
+
+fn emit(byte: Byte, out: &mut Vec<u8>) {
+    if !byte.is_prompt {
+        push(out, byte.value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::Spaces;
+    use crate::decode::clean_spaces;
+
+    fn cleaned(text: &str) -> String {
+        let mut cleaned = text.as_bytes().to_vec();
+        clean_spaces(&mut cleaned);
+        String::from_utf8(cleaned).expect("ASCII")
+    }
+
+    fn pushed(spaces: &mut Spaces, text: &str, is_prompt: bool) -> String {
+        let mut out = Vec::new();
+        spaces.push(text.as_bytes(), is_prompt, &mut out);
+        String::from_utf8(out).expect("ASCII")
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(5000))]
+
+        #[test]
+        fn parts_are_cleaned_as_the_whole(text in "[ '.smrve]{0,16}") {
+            let (mut spaces, mut out) = (Spaces::default(), String::new());
+            for at in 0..text.len() {
+                out += &pushed(&mut spaces, &text[at..=at], false);
+                // The output is exactly what all continuations share.
+                let ends = ["", "x", ".", "' ", "' s", " ", " s", "'", "s", "e", "'x", " x", "' x", "'s", "'re", " ' s"];
+                let wholes: Vec<String> = ends.iter().map(|end| cleaned(&format!("{}{end}", &text[..=at]))).collect();
+                let shared = (0..).take_while(|&n| {
+                    wholes.iter().all(|whole| n < whole.len() && whole.as_bytes()[n] == wholes[0].as_bytes()[n])
+                });
+                prop_assert_eq!(&out, &wholes[0][..shared.count()], "after {:?}", &text[..=at]);
+            }
+            let mut end = Vec::new();
+            spaces.flush(&mut end);
+            prop_assert_eq!(out + std::str::from_utf8(&end).expect("ASCII"), cleaned(&text));
+        }
+
+        #[test]
+        fn a_prompt_takes_part_and_does_not_come_out(prompt in "[ '.smrve]{0,8}", text in "[ '.smrve]{0,8}") {
+            let mut spaces = Spaces::default();
+            prop_assert_eq!(pushed(&mut spaces, &prompt, true), "");
+            let mut out = pushed(&mut spaces, &text, false).into_bytes();
+            spaces.flush(&mut out);
+            let out = String::from_utf8(out).expect("ASCII");
+            // Only spaces are removed, so the output is the end of the whole text: `text` without some of its spaces.
+            let whole = cleaned(&format!("{prompt}{text}"));
+            prop_assert!(whole.ends_with(&out));
+            prop_assert_eq!(out.replace(' ', ""), text.replace(' ', ""));
+            // Before the first letter of the text, a space may belong to either; after it, all belong to the text.
+            if let Some(first) = text.find(|letter| letter != ' ') {
+                let from = |text: &str| text[text.find(|letter| letter != ' ').unwrap_or(0)..].to_owned();
+                prop_assert!(whole.ends_with(&from(&out)));
+                prop_assert!(out.len() - from(&out).len() <= first);
+            }
+        }
+    }
+
+    #[test]
+    fn a_space_of_the_prompt_is_no_output() {
+        let after = |prompt: &str, text: &str| {
+            let mut spaces = Spaces::default();
+            pushed(&mut spaces, prompt, true);
+            let mut out = pushed(&mut spaces, text, false).into_bytes();
+            spaces.flush(&mut out);
+            String::from_utf8(out).expect("ASCII")
+        };
+        assert_eq!(after("a ", "."), ".");
+        assert_eq!(after("a", " ."), ".");
+        assert_eq!(after("a '", " b"), "b");
+        assert_eq!(after("a '", "re"), "re");
+        assert_eq!(after("a '", "x"), "x");
+    }
+}

@@ -1,0 +1,128 @@
+//! Buffers that grow with a text, and how they fail when memory runs out.
+//!
+//! Rust aborts the process if an allocation fails. The functions here unwind with [`OutOfMemory`] instead, as
+//! [`interrupt`](crate::work::interrupt) does: no panic hook runs, nothing is printed, and no function in between has to
+//! return an error. Anything the work was writing to is left incomplete, as after an interruption.
+
+use std::collections::BinaryHeap;
+use std::fmt;
+use std::panic::resume_unwind;
+
+use crate::work::interrupt::{self, Ticker};
+
+/// Bytes between two checks for an interrupt.
+const BYTES_AT_ONCE: usize = 1 << 20;
+
+/// There was not enough memory for a buffer. This is the payload of a panic that a call of this crate unwinds with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutOfMemory;
+
+impl fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("there is not enough memory for this text")
+    }
+}
+
+impl std::error::Error for OutOfMemory {}
+
+/// Makes room for `additional` more items, at least doubling the capacity.
+#[inline(always)]
+pub(crate) fn reserve<T>(buffer: &mut Vec<T>, additional: usize) {
+    if additional > buffer.capacity() - buffer.len() {
+        grow(buffer, additional);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn grow<T>(buffer: &mut Vec<T>, additional: usize) {
+    if buffer.try_reserve(additional).is_err() {
+        out_of_memory();
+    }
+}
+
+#[cold]
+fn out_of_memory() -> ! {
+    // Boxing a zero-sized payload does not allocate.
+    resume_unwind(Box::new(OutOfMemory))
+}
+
+/// Appends an item.
+#[inline(always)]
+pub(crate) fn push<T>(buffer: &mut Vec<T>, item: T) {
+    reserve(buffer, 1);
+    buffer.push(item);
+}
+
+/// Appends items.
+#[inline]
+pub(crate) fn extend<T>(buffer: &mut Vec<T>, items: impl ExactSizeIterator<Item = T>) {
+    reserve(buffer, items.len());
+    let mut ticker = Ticker::default();
+    buffer.extend(items.inspect(|_| ticker.tick()));
+}
+
+/// Appends an item to a heap.
+#[inline(always)]
+pub(crate) fn push_to_heap<T: Ord>(heap: &mut BinaryHeap<T>, item: T) {
+    if heap.len() == heap.capacity() && heap.try_reserve(1).is_err() {
+        out_of_memory();
+    }
+    heap.push(item);
+}
+
+/// Appends a copy of items.
+#[inline(always)]
+pub(crate) fn append<T: Copy>(buffer: &mut Vec<T>, items: &[T]) {
+    reserve(buffer, items.len());
+    buffer.extend_from_slice(items);
+}
+
+/// Appends a long text, interruptibly.
+#[inline]
+pub(crate) fn append_text(buffer: &mut Vec<u8>, bytes: &[u8]) {
+    reserve(buffer, bytes.len());
+    for bytes in bytes.chunks(BYTES_AT_ONCE) {
+        interrupt::check();
+        buffer.extend_from_slice(bytes);
+    }
+}
+
+/// Makes a buffer at least `len` items long, interruptibly.
+pub(crate) fn fill<T: Copy>(buffer: &mut Vec<T>, len: usize, value: T) {
+    if buffer.try_reserve_exact(len.saturating_sub(buffer.len())).is_err() {
+        out_of_memory();
+    }
+    while buffer.len() < len {
+        interrupt::check();
+        buffer.resize(len.min(buffer.len() + BYTES_AT_ONCE / size_of::<T>()), value);
+    }
+}
+
+/// An empty buffer with room for `capacity` items.
+pub(crate) fn with_capacity<T>(capacity: usize) -> Vec<T> {
+    let mut buffer = Vec::new();
+    if buffer.try_reserve_exact(capacity).is_err() {
+        out_of_memory();
+    }
+    buffer
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use super::{OutOfMemory, reserve, with_capacity};
+
+    #[test]
+    fn what_does_not_fit_unwinds() {
+        let failed = catch_unwind(|| with_capacity::<u64>(usize::MAX / 16)).unwrap_err();
+        assert!(failed.is::<OutOfMemory>());
+        let failed = catch_unwind(|| reserve(&mut vec![0u64], usize::MAX / 16)).unwrap_err();
+        assert!(failed.is::<OutOfMemory>());
+        let mut buffer = with_capacity(3);
+        reserve(&mut buffer, 3);
+        buffer.push(1u8);
+        assert!(buffer.capacity() >= 3);
+    }
+}
