@@ -28,7 +28,7 @@ from sphinx.util import logging
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 ELSEWHERE = {"changes": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
-"""Pages that are files of the root."""
+"""Pages whose text is a file of the root."""
 NAPOLEON = Config(napoleon_use_rtype=False)
 REPOSITORY = "https://github.com/ggtok/ggtok"
 RAW = "https://raw.githubusercontent.com/ggtok/ggtok"
@@ -44,7 +44,7 @@ def import_annotated() -> Any:
     source = re.sub(r"\b_(?=Text\b)", "", path.read_text(encoding="utf-8"))
     ModuleAnalyzer.cache["module", compiled.__name__] = ModuleAnalyzer.for_string(source, compiled.__name__, path)
     tree = ast.parse(source)
-    # What only type checkers can import.
+    # Only type checkers can import these.
     given = dict.fromkeys(("disjoint_base", "overload", "type_check_only"), lambda item: item)
     stub: dict[str, Any] = {"__name__": compiled.__name__, "ReadableBuffer": bytes, **given}
     for node in tree.body:
@@ -53,10 +53,10 @@ def import_annotated() -> Any:
     tree.body = [node for node in tree.body if not isinstance(node, ast.ImportFrom) or node.names]
     exec(compile(tree, path, "exec", annotations.compiler_flag), stub)
     del stub["StreamDecoder"].__class_getitem__  # which the stub only declares; `Generic` has one
-    # Signatures keep these names, as those of the Python files do.
+    # Signatures keep these names, as in the Python files.
     del stub["Text"], stub["np"]
 
-    # What is called while ggtok is imported stays compiled.
+    # Calls during the import of ggtok need the compiled names.
     module = types.ModuleType(compiled.__name__)
     vars(module).update(vars(compiled))
     vars(module).update({name: stub[name] for name in {*ggtok.__all__, "Tokenizer"} & stub.keys() - {"__version__"}})
@@ -104,7 +104,7 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 linkcheck_timeout = 20
-# That these files exist was seen when the links were made.
+# `adapt_page` has checked that these files exist.
 linkcheck_ignore = [rf"{REPOSITORY}/(blob|tree)/main/.*"]
 # These pages show their anchors by script.
 linkcheck_anchors_ignore_for_url = [r"https://github\.com/.*"]
@@ -120,7 +120,7 @@ python_use_unqualified_type_names = True
 
 
 def public_names() -> dict[str, str]:
-    """What a docstring may call a public name, and what that is: `encode` and `Tokenizer.encode` among others."""
+    """The full name for each way in which docstrings write it, such as `encode` and `Tokenizer.encode`."""
     names = {name: f"ggtok.{name}" for name in ggtok.__all__}
     for name in ggtok.__all__:
         if isinstance(cls := getattr(ggtok, name), type) and cls.__module__.startswith("ggtok"):
@@ -133,7 +133,7 @@ NAMES = public_names()
 
 
 def link(context: str) -> Any:
-    """Replaces what stands in single backticks by code, with a link where it is a public name."""
+    """Replaces text in single backticks by code, with a link if it is a public name."""
     cls = ".".join(context.split(".")[:2]).removeprefix("ggtok.")
 
     def replace(match: re.Match[str]) -> str:
@@ -146,7 +146,7 @@ def link(context: str) -> Any:
 
 def from_google(app: Any, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
     """Turns a docstring in Google's style, with Markdown's code and page names, into reStructuredText."""
-    # "method" for all: of properties the first line would be read as "type: description".
+    # "method" for all: the first line of a property's docstring would be read as "type: description".
     text = "\n".join(GoogleDocstring("\n".join(lines), NAPOLEON, app, "method", name, obj).lines())
     text = re.sub(r"`?\bdocs/([\w/-]+)\.md`?", r":doc:`/\1`", text)
     text = re.sub(r"(?<![`:\w])`([^`]+)`(?!`)", link(name), text)
@@ -156,26 +156,26 @@ def from_google(app: Any, what: str, name: str, obj: object, options: object, li
 def without_constructor(
     app: Any, what: str, name: str, obj: object, options: object, signature: str | None, result: str | None
 ) -> tuple[str, str] | None:
-    """Shows classes by their name alone: callers make few of them."""
+    """Shows classes by name only, because callers rarely construct them."""
     return ("", "") if what in ("class", "exception") and signature else None
 
 
 def without_builtins(app: Any, doctree: nodes.document) -> None:
-    """Types such as `bytes` are no links: there would be `Score.bytes`."""
+    """Does not link types such as `bytes`: the link would lead to `Score.bytes`."""
     for node in [*doctree.findall(addnodes.pending_xref)]:
         if node["reftype"] == "class" and hasattr(builtins, node["reftarget"]):
             node.replace_self(nodes.Text(node["reftarget"]))
 
 
 def without_remote_images(app: Any, doctree: nodes.document) -> None:
-    """A page loads nothing from elsewhere."""
+    """Warns of images from other sites: a page loads nothing from elsewhere."""
     for image in doctree.findall(nodes.image):
         if "://" in image["uri"]:
             logging.getLogger("ggtok").warning("remote image %s", image["uri"], location=image)
 
 
 def find_trace_class(app: Any, env: Any, node: Any, content: Any) -> Any:
-    """The classes of `ggtok.trace` have their own page, made from the Rust crate."""
+    """Links the classes of `ggtok.trace` to their page, which is made from the Rust crate."""
     module, _, name = node.get("reftarget", "").rpartition(".")
     if module != "ggtok.trace":
         return None
@@ -184,7 +184,7 @@ def find_trace_class(app: Any, env: Any, node: Any, content: Any) -> Any:
 
 
 def adapt_page(app: Any, page: str, source: list[str]) -> None:
-    """Fits Markdown that was written for the repository to the site.
+    """Adapts Markdown that was written for the repository to the site.
 
     Files of `ELSEWHERE` take the places of their pages, generated parts are inserted, links out of the site lead to the
     repository, and the empty line that ends an example for doctest goes.
@@ -207,7 +207,7 @@ def adapt_page(app: Any, page: str, source: list[str]) -> None:
         path = (file.parent / target).resolve()
         path = pages.get(path, path)
         if not path.exists():
-            return match[0]  # an address, or no link at all
+            return match[0]  # an address, or not a link
         if label[0] == "!" or path.is_relative_to(DOCS):
             address = os.path.relpath(path, (DOCS / page).parent)
         else:

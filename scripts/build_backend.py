@@ -1,7 +1,7 @@
-"""The build backend: maturin, and after a failure without Rust what to do about it.
+"""The build backend: maturin, with advice if a build fails because there is no Rust.
 
-Without `cargo`, maturin downloads a Rust toolchain for the one build. Where that fails, its traceback says so, but not
-what would help; pip shows these lines below it.
+Without `cargo`, maturin downloads a Rust toolchain for this one build. If that fails, its traceback says so, but not
+what would help. pip shows our lines below it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ ggtok could not be built from source: there is no Rust (`cargo`) here, and none 
 
 
 def __getattr__(name: str) -> Any:
-    """A hook of maturin's, explained where it fails."""
+    """A hook of maturin's, with advice if it fails."""
     hook: Callable[..., Any] = getattr(maturin, name)
 
     @functools.wraps(hook)
     def explained(*args: Any, **kwargs: Any) -> Any:
         try:
             return hook(*args, **kwargs)
-        # maturin ends the process where cargo fails.
+        # maturin ends the process if cargo fails.
         except (Exception, SystemExit):
             if not shutil.which("cargo"):
                 sys.excepthook(*sys.exc_info())

@@ -7,7 +7,7 @@ python scripts/build_wheels.py --target aarch64-unknown-linux-musl        # musl
 Zig brings the symbols of every glibc, so a wheel for any Linux is built on any other and needs no container. Needs
 maturin, for Linux ziglang too, and the target (`rustup target add TARGET`). maturin knows the layout of free-threaded
 CPython, so it need not be installed. No wheel may name a folder of the machine that built it: paths in panics are
-remapped, and each wheel is searched for what is left.
+remapped, and each wheel is searched for those that are left.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FREE_THREADED = "3.14t"
 def rust_flags() -> str:
     """Flags that keep the folders of this machine out of the binary, as CARGO_ENCODED_RUSTFLAGS wants them."""
     remapped = {CARGO_HOME / "registry" / "src": "crates", CARGO_HOME: "cargo", ROOT: "ggtok"}
-    # The last prefix that fits is the one that rustc takes.
+    # rustc takes the last prefix that fits.
     flags = [f"--remap-path-prefix={path}={name}" for path, name in sorted(remapped.items())]
     return "\x1f".join([*os.environ.get("RUSTFLAGS", "").split(), *flags])
 
@@ -45,14 +45,14 @@ def build(target: str | None, arguments: list[str], out: Path) -> None:
         command += ["--target", target]
     if target and "linux" in target:
         command += ["--zig", "--compatibility", compatibility(target)]
-    # maturin finds Zig by the commands that its package has beside this Python.
+    # maturin finds Zig by the commands that its package installs next to this Python.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "CARGO_ENCODED_RUSTFLAGS": rust_flags()}
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
 
 
 def named_folders(wheel: Path) -> list[str]:
-    """The folders of this machine that a wheel names. The SBOM may: its ids are cargo's, which have the checkout's."""
+    """The folders of this machine that a wheel names. The SBOM may name them: cargo's ids contain the checkout's."""
     with zipfile.ZipFile(wheel) as archive:
         contents = b"\n".join(archive.read(name) for name in archive.namelist() if "/sboms/" not in name)
     folders = {str(folder) for folder in (ROOT, CARGO_HOME, Path.home())} - {"/"}

@@ -2,7 +2,7 @@
 
 python scripts/compare_chats.py PATH_TO_LLAMA_CPP [NAME...]
 
-Each template runs in a server of a process of its own, with a tiny model: needs the packages xllamacpp, gguf and numpy.
+Each template runs in a separate server process, with a tiny model. Needs the packages xllamacpp, gguf and numpy.
 Prints the conversations that differ, and exits with 1 if there are any.
 """
 
@@ -93,7 +93,7 @@ def write_model(path: Path) -> None:
 
 
 def serve(model: str, template: str) -> None:
-    """What llama-server answers for each conversation, as JSON: run in a process of its own."""
+    """Writes llama-server's answer for each conversation, as JSON. Runs in a separate process."""
     import xllamacpp  # type: ignore[import-untyped]
 
     params = xllamacpp.CommonParams()
@@ -116,7 +116,7 @@ def serve(model: str, template: str) -> None:
 
 
 def rendered(tokenizer: ggtok.Tokenizer, chat: dict[str, Any], text: str) -> str | dict[str, str]:
-    """What ggtok answers."""
+    """ggtok's answer."""
     try:
         return tokenizer.apply_chat_template(chat["messages"], tools=chat.get("tools"), template_text=text)
     except ggtok.GgtokError as error:
@@ -124,7 +124,7 @@ def rendered(tokenizer: ggtok.Tokenizer, chat: dict[str, Any], text: str) -> str
 
 
 def main() -> int:
-    """Compares all templates, or those that are named."""
+    """Compares the named templates, or all."""
     root, names = Path(sys.argv[1]), sys.argv[2:]
     count = differing = refused = 0
     with tempfile.TemporaryDirectory() as folder:

@@ -26,7 +26,7 @@ _ESCAPE = re.compile(rb"\\(?:x([0-9A-Fa-f]+)|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})
 
 
 class Token(NamedTuple):
-    """A word or mark as it stands, or a string literal's value."""
+    """A word or mark, or the value of a string literal."""
 
     text: str
     is_string: bool = False
@@ -49,7 +49,7 @@ def tokenize(source: str) -> list[Token]:
 
 
 def unescape(body: str) -> str:
-    r"""The value of what stands between the quotes; `\xNN` are bytes of UTF-8, other bytes become lone surrogates."""
+    r"""The value of the text between the quotes; `\xNN` are bytes of UTF-8, other bytes become lone surrogates."""
 
     def value(match: re.Match[bytes]) -> bytes:
         hexadecimal, short, long, octal, newline, single = match.groups()

@@ -22,26 +22,26 @@ ROOT = Path(__file__).parent.parent
 MANUAL = ROOT / "ggtok.data/data/share/man/man1/ggtok.1"
 
 INTRODUCTION = (
-    "Arguments are files, as in wc. A text itself is -p TEXT, and without either a command reads standard input. The "
-    "model is -m FILE, or the environment variable GGTOK_MODEL; without one, the embedded vocabulary bpe answers, and "
-    "every output is marked with its name."
+    "Arguments are files, as in wc. -p TEXT gives the text itself, and without either a command reads standard input. "
+    "The model is -m FILE, or the environment variable GGTOK_MODEL; without one, the embedded vocabulary bpe is used, "
+    "and every output is marked with its name."
 )
 
 EXIT_CODES = {
     "0": "All went well. For `diff`: there is no difference.",
     "1": (
         "`diff` found a difference, `check` an error, `search` nothing, or `count` could not read one of many files. "
-        "Any command: the reader of the output has closed it, as `head` does."
+        "Any command: the reader of the output closed it, as `head` does."
     ),
     "2": "An argument, a file or a text is wrong. One line on standard error names it.",
-    "130": "Ctrl-C was pressed. A file that was being written is as it was before.",
+    "130": "Ctrl-C was pressed. A file that was being written is unchanged.",
 }
 
 VARIABLES = {
-    "GGTOK_MODEL": "The GGUF file that answers where there is neither `-m` nor `--builtin`.",
+    "GGTOK_MODEL": "The GGUF file to use if there is neither `-m` nor `--builtin`.",
     "NO_COLOR": "If it is set and not empty, nothing is coloured.",
-    "FORCE_COLOR": "If it is set and not empty, tokens and explain's tables are coloured also in a pipe.",
-    "COLUMNS": "The width of the terminal, if it is not to be asked for.",
+    "FORCE_COLOR": "If it is set and not empty, tokens and explain's tables are coloured even in a pipe.",
+    "COLUMNS": "The width to assume instead of the terminal's.",
     "TERM": "With `dumb`, nothing is coloured or moved.",
 }
 

@@ -1,11 +1,11 @@
-"""Writes THIRD-PARTY-NOTICES.md: what a wheel, the sdist or the crate holds besides ggtok's own code, with licences.
+"""Writes THIRD-PARTY-NOTICES.md: everything in a wheel, the sdist or the crate that is not ggtok's, with licences.
 
 python scripts/generate_notices.py
 python scripts/generate_notices.py --check      # exit code 1 if the pages are not current
 
 The Rust crates are those that `cargo metadata` resolves for the extension module, on any platform: normal dependencies
-only, because build scripts and procedural macros are not linked. Where a crate offers licences, the first of `CHOICES`
-is taken. The texts are the crates' own files. Needs cargo; the same Cargo.lock gives the same bytes.
+only, because build scripts and procedural macros are not linked. If a crate offers several licences, the first of
+`CHOICES` is taken. The texts are the crates' own files. Needs cargo; the same Cargo.lock gives the same bytes.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def text(package: dict[str, Any], licence: str) -> str:
 
 
 def plain(content: str) -> str:
-    """A text without the differences that mean nothing: line ends, blank lines around, spaces at line ends."""
+    """A text without meaningless differences: line ends, blank lines around it, spaces at line ends."""
     return "\n".join(line.rstrip() for line in content.strip().splitlines())
 
 

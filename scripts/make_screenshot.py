@@ -20,7 +20,7 @@ TEXT = (
     'def greet(name):\n    return f"Hello, {name}! 👋"\n'
     "<|im_end|>"
 )
-"""Only characters that every monospaced font has, and one emoji, whose bytes are tokens of their own."""
+"""Only characters that every monospaced font has, and one emoji, each byte of which is a token."""
 
 
 def main() -> int:

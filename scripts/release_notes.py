@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def version() -> str:
-    """The version: it stands in Cargo.toml, and everything else takes it from there."""
+    """The version in Cargo.toml, from which everything else takes it."""
     return str(tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]["version"])
 
 

@@ -43,7 +43,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "spm": {"vocab_size": 15_000, "character_coverage": 1.0},
     # As Qwen 2. Its pre-tokenizer makes decoding the exact inverse (no space clean-up), and merges are always applied,
     # so that `explain` has something to show (`llama-bpe` takes whole words from the vocabulary first). Small alphabets
-    # are too rare in the corpora to earn their merges, so characters are whole.
+    # are too rare in the corpora to get merges, so the bytes of each character merge first.
     "bpe": {
         "vocab_size": 13_000,
         "pre": "qwen2",

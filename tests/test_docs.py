@@ -66,7 +66,6 @@ RUN = [
     ("docs/explain.md", 14),
     ("docs/how/bpe.md", 9),
     ("docs/how/detokenizing.md", 11),
-    ("docs/how/index.md", 2),
     ("docs/how/plamo2.md", 18),
     ("docs/how/rwkv.md", 13),
     ("docs/how/special-tokens.md", 9),
@@ -80,10 +79,10 @@ RUN = [
     ("docs/open.md", 20),
     ("docs/parts.md", 14),
     ("docs/quickstart.md", 20),
-    ("docs/run.md", 13),
+    ("docs/run.md", 12),
     ("docs/security.md", 9),
     ("docs/train.md", 8),
-    ("docs/vocabulary.md", 19),
+    ("docs/vocabulary.md", 18),
 ]
 
 
