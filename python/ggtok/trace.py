@@ -510,11 +510,10 @@ class DoubleArrayTrace:
     """How a double array of a few words is built, walked and packed.  A cell, node or unit is named by its place in its
     array. The value of a word is its place in `words`."""
 
-    schema: int  # The version of this schema; it grows when a field changes its meaning or goes.
+    schema: int  # The version of this schema. It increases if a field is removed or changes its meaning.
     words: tuple[Text, ...]  # The words, in the order in which they are inserted.
-    # The words by their first byte: what a first step of a walk narrows the search down to.
-    by_first_byte: tuple[FirstByte, ...]
-    codes: tuple[Code, ...]  # The numbers of the bytes that the words have, and of the end mark.
+    by_first_byte: tuple[FirstByte, ...]  # The words by their first byte: what is left after the first step of a walk.
+    codes: tuple[Code, ...]  # The numbers of the bytes in the words, and of the end mark.
     insertions: tuple[Insertion, ...]  # One per word.
     cells: tuple[Cell, ...]  # The array after the last insertion.
     xcda: PackedXcda  # The packed form.
@@ -542,7 +541,9 @@ class Cell:
     """A cell of a double array."""
 
     index: int  # Its place; the root is cell 1.
-    base: int  # BASE: where its children count from; -1 - v for the end of the word with the value v; 0 for none.
+    # BASE, from which the cells of its children are counted; -1 - v at the end of the word with the value v; 0 for
+    # none.
+    base: int
     check: int  # CHECK: its parent; 0 for the root and for free cells.
     text: Text | None  # The bytes on the way to it; none for a free cell.
 
@@ -563,7 +564,7 @@ class InsertionStep:
     node: int  # The node.
     byte: int | None  # The byte; none for the end mark.
     code: int  # Its number.
-    new_base: int | None  # BASE of the node, if it has no child yet and so gets one now.
+    new_base: int | None  # BASE of the node, if this is its first child and sets it.
     cell: int  # BASE of the node and the number.
     check: int  # CHECK of that cell before.
     # `followed` (CHECK names the node: the child exists), `placed` (the cell was free) or `conflict` (it belongs to
@@ -578,11 +579,10 @@ class Relocation:
     """Children of a node that move, so that two nodes no longer want the same cell."""
 
     num_own: int  # How many children the node of the step has, with the new one.
-    # How many children the node has that the cell belongs to. If these are more, the other node's children move.
-    num_others: int
+    num_others: int  # How many children the owner of the cell's parent has. The node with fewer children moves them.
     node: int  # The node whose children move.
     from_base: int  # Its BASE before.
-    to_base: int  # Its BASE after: the lowest with a free cell for each child.
+    to_base: int  # Its BASE afterwards: the lowest with a free cell for each child.
     moves: tuple[Move, ...]  # The children.
 
 
@@ -602,7 +602,7 @@ class PackedXcda:
     """Words as an XCDA: children are found by exclusive or, and a node is one unit of 32 bits."""
 
     num_units: int  # The length of the array: whole blocks of 256 units, so that no walk leaves it.
-    units: tuple[PackedUnit, ...]  # The units in use; all others are 0.
+    units: tuple[PackedUnit, ...]  # The units in use; the others are 0.
 
 
 @dataclass(frozen=True, slots=True)
@@ -613,8 +613,8 @@ class PackedUnit:
     text: Text  # The bytes on the way to it.
     role: str  # What it is: `root`, `node` or `value`.
     unit: int  # All 32 bits.
-    # Bits 10 to 30, BASE: what leads from the node to the place of its children, by exclusive or. Eight bits further
-    # left if `is_wide`. None in a value.
+    # Bits 10 to 30, BASE: the place of the children is the node's place XOR this. Shifted left by eight bits if
+    # `is_wide`. None in a value.
     base: int | None
     is_wide: bool | None  # Bit 9: whether BASE is shifted. None in a value.
     leaf: bool | None  # Bit 8, LEAF: whether a word ends at the node. None in a value.
@@ -628,9 +628,9 @@ class Lookup:
 
     text: Text  # The text.
     steps: tuple[LookupStep, ...]  # The walk through BASE and CHECK.
-    value: int | None  # The value of the word; none if the text is none of the words. The last step says why.
+    value: int | None  # The value of the word; none if the text is not a word. The last step says why.
     xcda: tuple[XcdaStep, ...]  # The walk through the XCDA.
-    longest_prefix: int | None  # The longest word that the text starts with, which the walk through the XCDA finds.
+    longest_prefix: int | None  # The longest word that the text starts with, as found by the walk through the XCDA.
 
 
 @dataclass(frozen=True, slots=True)
@@ -643,7 +643,7 @@ class LookupStep:
     base: int  # BASE of the node.
     cell: int | None  # BASE and the number.
     check: int | None  # CHECK of that cell; none beyond the end of the array.
-    matched: bool  # Whether CHECK names the node. The walk ends where it does not.
+    matched: bool  # Whether CHECK names the node. If not, the walk ends.
 
 
 Steps: TypeAlias = Spm | Bpe | HybridDna | WordPiece | Unigram | Rwkv | Plamo2 | Test
