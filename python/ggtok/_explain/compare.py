@@ -107,11 +107,11 @@ def render(a: Trace, b: Trace, names: tuple[str, str], *, width: int, max_rows: 
         left, right = (_lines(*each, space, max_rows, row) for each in zip(names, pair, strict=True))
         written.append("")
         if space < width:
-            for (one, style), other in zip_longest(left, right, fillvalue=("", "")):
+            for (one, style), (other, other_style) in zip_longest(left, right, fillvalue=("", "")):
                 gap = " " * (room - cell_len(one)) + GAP
-                written.append((styled(one, style, colors) + gap + styled(*other, colors)).rstrip())
+                written.append((styled(one, style, colors) + gap + styled(other, other_style, colors)).rstrip())
         else:
-            written += [styled(*line, colors) for line in (*left, ("", ""), *right)]
+            written += [styled(line, style, colors) for line, style in [*left, ("", ""), *right]]
     return "\n".join(written)
 
 
@@ -154,5 +154,5 @@ def _rows(rows: tuple[Row, ...], max_rows: int, around: int | None) -> list[Row 
     first = max(around - max_rows // 2, 0)
     last = min(first + max_rows, len(rows))
     current = [row._replace(mark="current") for row in rows[around : around + 1]]
-    shown = [*rows[first:around], DIFFERENCE, *current, *rows[around + 1 : last]]
+    shown: list[Row | int | str] = [*rows[first:around], DIFFERENCE, *current, *rows[around + 1 : last]]
     return [*[first] * (first > 0), *shown, *[len(rows) - last] * (last < len(rows))]
