@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..trace import Origin, Plamo2, Rwkv, Test, Unigram, WordPiece
+from ..trace import Origin, Plamo2, Rwkv, Test, Unigram, WordPiece, XcdaStep
 from .convert import to_bytes, to_text
-from .origins import Origins
-from .tables import Row, Section, section
+from .origins import Cuts, Origins, shifted
+from .tables import Mark, Row, Section, Span, byte_name, section, walked, won, yes
 
 ROLES = {
     "space": "ends a word",
@@ -19,50 +19,36 @@ OUTCOMES = {
     "user_defined": "a user-defined token stays as it is",
     "replaced": "found in the character map",
     "copied": "not in the character map: stays as it is",
-    "invalid": "is not UTF-8: becomes U+FFFD",
+    "invalid": "not UTF-8: becomes U+FFFD",
 }
 
 
 def word_piece(steps: WordPiece, text: bytes, start: int) -> Iterator[Section]:
     """The tables of WordPiece for a fragment that starts at byte `start`."""
+    rows = []
+    for each in steps.code_points:
+        written, classes = to_text(text[each.start : each.end]), ", ".join(each.classes)
+        forms = (f"U+{each.code_point:04X}", _character(each.nfd), _character(each.lowercase))
+        mark: Mark = "lost" if each.role == "dropped" else ""
+        rows.append(Row((written, *forms, classes, ROLES[each.role]), (start + each.start, start + each.end), mark))
     yield section(
         "code_points",
         "Characters",
-        "Accents and capitals go as the vocabulary says; spaces and punctuation part words.",
+        "Accents and capitals go as the vocabulary says; spaces and punctuation separate words.",
         "character:text, code point:word, without accent:text, lower case:text, classes:word, what happens:word",
-        [
-            Row(
-                (
-                    to_text(text[code_point.start : code_point.end]),
-                    f"U+{code_point.code_point:04X}",
-                    _character(code_point.nfd),
-                    _character(code_point.lowercase),
-                    ", ".join(code_point.classes),
-                    ROLES[code_point.role],
-                ),
-                (start + code_point.start, start + code_point.end),
-                "lost" if code_point.role == "dropped" else "",
-            )
-            for code_point in steps.code_points
-        ],
+        rows,
     )
+    rows = []
+    for word in steps.words:
+        what = "is unknown: a part of it is not a token" if word.is_unknown else "is made of tokens"
+        cells = (word.text, " ".join(map(str, word.tokens)), what)
+        rows.append(Row(cells, (start + word.start, start + word.end), won(not word.is_unknown)))
     yield section(
         "words",
         "Words",
         "Each word gets ▁ before it, and becomes tokens, or is unknown as a whole.",
         "word:text, tokens:number, what happens:word",
-        [
-            Row(
-                (
-                    word.text,
-                    " ".join(map(str, word.tokens)),
-                    "is unknown: a part of it is no token" if word.is_unknown else "is made of tokens",
-                ),
-                (start + word.start, start + word.end),
-                "lost" if word.is_unknown else "won",
-            )
-            for word in steps.words
-        ],
+        rows,
     )
     yield section(
         "attempts",
@@ -74,7 +60,7 @@ def word_piece(steps: WordPiece, text: bytes, start: int) -> Iterator[Section]:
             Row(
                 (word.text, attempt.start, attempt.end, attempt.text, attempt.token),
                 (start + word.start, start + word.end),
-                "lost" if attempt.token is None else "won",
+                won(attempt.token is not None),
             )
             for word in steps.words
             for attempt in word.attempts
@@ -84,8 +70,8 @@ def word_piece(steps: WordPiece, text: bytes, start: int) -> Iterator[Section]:
 
 def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
     """The tables of Unigram for a fragment that starts at byte `start`."""
-    normalized = to_bytes(steps.normalized)
-    spans = Origins(_appended(steps), start).span
+    original = Cuts(text, shifted(start))
+    normalized = Cuts(to_bytes(steps.normalized), Origins(_appended(steps), start).span)
     if steps.charsmap is not None:
         yield section(
             "charsmap",
@@ -94,126 +80,80 @@ def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
             "units:number, BASE of the root:number, bytes of replacements:number",
             [Row((steps.charsmap.num_units, steps.charsmap.root_base, steps.charsmap.replacements_len))],
         )
+    rows, walks = [], []
+    for part in steps.prefixes:
+        outcome = (OUTCOMES[part.outcome], part.replacement, part.appended)
+        mark: Mark = "won" if part.outcome == "replaced" else ""
+        rows.append(original.row(part.start, part.end, *outcome, mark=mark))
+        walks += [_xcda_row(part.start, step, original.spans(part.start, part.end)) for step in part.walk]
     yield section(
         "prefixes",
         "Normalization",
         "From left to right, the longest text that the character map knows is replaced.",
         "start:number, end:number, text:text, what happens:word, replacement:text, appended:text",
-        [
-            Row(
-                (
-                    part.start,
-                    part.end,
-                    to_text(text[part.start : part.end]),
-                    OUTCOMES[part.outcome],
-                    part.replacement,
-                    part.appended,
-                ),
-                (start + part.start, start + part.end),
-                "won" if part.outcome == "replaced" else "",
-            )
-            for part in steps.prefixes
-        ],
+        rows,
     )
     yield section(
         "xcda",
         "Walks through the character map (XCDA)",
-        "Each byte leads by exclusive or with BASE to the next node; the walk ends where LCHECK is another byte.",
+        "Each byte leads to the next node by exclusive or with BASE; the walk ends if LCHECK is another byte.",
         "start:number, byte:word, node:number, unit:word, BASE:number, LCHECK:word, LEAF:word, value:number,"
         " what happens:word",
-        [
-            Row(
-                (
-                    part.start,
-                    _byte(step.byte),
-                    step.node,
-                    None if step.unit is None else f"0x{step.unit:08x}",
-                    step.base,
-                    _byte(step.lcheck),
-                    "yes" if step.leaf else "no",
-                    step.value,
-                    "goes on" if step.matched else "ends: LCHECK differs" if step.unit is not None else "ends: no node",
-                ),
-                (start + part.start, start + part.end),
-                "won" if step.value is not None else "" if step.matched else "lost",
-            )
-            for part in steps.prefixes
-            for step in part.walk
-        ],
+        walks,
     )
     yield section(
         "normalized",
         "Normalized text",
-        "Tokens are looked for in this text.",
+        "Tokens are looked up in this text.",
         "text:text, bytes:number",
-        [Row((steps.normalized, len(normalized)), (start, start + len(text)))],
+        [Row((steps.normalized, len(normalized.text)), (start, start + len(text)))],
     )
+    rows = []
+    for position in steps.positions:
+        for each in filter(None, (*position.candidates, position.unknown)):
+            cells = (position.at, each.end, each.text, each.token, each.score, each.score_sum, each.champion)
+            what = "is the best so far" if each.wins else "loses"
+            rows.append(Row((*cells, what), normalized.spans(position.at, each.end), won(each.wins)))
     yield section(
         "lattice",
         "Lattice",
-        "From each place every token that starts there continues the best way to it; the highest sum is kept.",
+        "From each place every token that starts there continues the best path to it; the highest sum is kept.",
         "from:number, to:number, text:text, token:number, score:number, sum:number, best before:number,"
         " what happens:word",
-        [
-            Row(
-                (
-                    position.at,
-                    candidate.end,
-                    candidate.text,
-                    candidate.token,
-                    candidate.score,
-                    candidate.score_sum,
-                    candidate.champion,
-                    "is the best so far" if candidate.wins else "loses",
-                ),
-                spans(position.at, candidate.end),
-                "won" if candidate.wins else "lost",
-            )
-            for position in steps.positions
-            for candidate in (*position.candidates, position.unknown)
-            if candidate is not None
-        ],
+        rows,
     )
+    rows = []
+    for best in steps.best:
+        token = None if best.token is None else to_text(normalized.text[best.from_ : best.at])
+        span = normalized.spans(best.from_, best.at)
+        mark = "lost" if best.score_sum is None else ""
+        rows.append(Row((best.at, best.token, best.from_, token, best.score_sum), span, mark))
     yield section(
         "best",
-        "Best way to each place (tokenization_results)",
-        "The last token of the best way, where it starts, and the sum of scores.",
+        "Best path to each place (tokenization_results)",
+        "The last token of the best path, where it starts, and the sum of scores.",
         "place:number, token:number, from:number, text:text, sum:number",
-        [
-            Row(
-                (
-                    best.at,
-                    best.token,
-                    best.from_,
-                    None if best.token is None else to_text(normalized[best.from_ : best.at]),
-                    best.score_sum,
-                ),
-                spans(best.from_, best.at),
-                "lost" if best.score_sum is None else "",
-            )
-            for best in steps.best
-        ],
+        rows,
     )
+    rows = []
+    for step in steps.path:
+        what = "joins the unknown token after it" if step.joins_next else "is a token of the result"
+        rows.append(normalized.row(step.from_, step.to, step.token, what, mark=won(not step.joins_next)))
     yield section(
         "path",
         "The way back",
-        "From the end, each place names the token before it; unknown tokens in a row become one.",
+        "From the end, each place names the token before it; consecutive unknown tokens become one.",
         "from:number, to:number, text:text, token:number, what happens:word",
-        [
-            Row(
-                (
-                    step.from_,
-                    step.to,
-                    to_text(normalized[step.from_ : step.to]),
-                    step.token,
-                    "joins the unknown token after it" if step.joins_next else "is a token of the result",
-                ),
-                spans(step.from_, step.to),
-                "lost" if step.joins_next else "won",
-            )
-            for step in steps.path
-        ],
+        rows,
     )
+
+
+def _xcda_row(start: int, step: XcdaStep, span: Span) -> Row:
+    unit = None if step.unit is None else f"0x{step.unit:08x}"
+    what = "goes on" if step.matched else "ends: no node" if unit is None else "ends: LCHECK differs"
+    lcheck, leaf = byte_name(step.lcheck), yes(step.leaf)
+    cells = (start, byte_name(step.byte), step.node, unit, step.base, lcheck, leaf, step.value, what)
+    return Row(cells, span, walked(step.value, step.matched))
 
 
 def _appended(steps: Unigram) -> Iterator[Origin]:
@@ -230,127 +170,80 @@ def _appended(steps: Unigram) -> Iterator[Origin]:
 
 def rwkv(steps: Rwkv, text: bytes, start: int) -> Iterator[Section]:
     """The tables of RWKV for a fragment that starts at byte `start`."""
+    cuts = Cuts(text, shifted(start))
+    rows, walks = [], []
+    for match in steps.matches:
+        for end, step in enumerate(match.walk, match.start + 1):
+            what = "goes on" if step.matched else "ends: no token continues like this"
+            cells = (match.start, byte_name(step.byte), to_text(text[match.start : end]), step.token, what)
+            walks.append(Row(cells, cuts.spans(match.start, end), walked(step.token, step.matched)))
+        what = "no token starts here: unknown" if match.is_unknown else "is the longest token"
+        rows.append(cuts.row(match.start, match.end, match.token, what, mark=won(not match.is_unknown)))
     yield section(
         "walks",
         "Walks through the trie",
-        "Byte by byte as far as a token goes on; the last token that was met is taken.",
+        "Byte by byte for as long as some token continues; the last token that was met is taken.",
         "start:number, byte:word, so far:text, token:number, what happens:word",
-        [
-            Row(
-                (
-                    match.start,
-                    _byte(step.byte),
-                    to_text(text[match.start : match.start + place]),
-                    step.token,
-                    "goes on" if step.matched else "ends: no token goes on like this",
-                ),
-                (start + match.start, start + match.start + place),
-                "won" if step.token is not None else "" if step.matched else "lost",
-            )
-            for match in steps.matches
-            for place, step in enumerate(match.walk, 1)
-        ],
+        walks,
     )
     yield section(
         "matches",
         "Longest matches",
         "The longest token at each place becomes a token of the result.",
         "start:number, end:number, text:text, token:number, what happens:word",
-        [
-            Row(
-                (
-                    match.start,
-                    match.end,
-                    to_text(text[match.start : match.end]),
-                    match.token,
-                    "no token starts here: unknown" if match.is_unknown else "is the longest token",
-                ),
-                (start + match.start, start + match.end),
-                "lost" if match.is_unknown else "won",
-            )
-            for match in steps.matches
-        ],
+        rows,
     )
 
 
 def plamo2(steps: Plamo2, text: bytes, start: int) -> Iterator[Section]:
     """The tables of PLaMo-2 for a fragment that starts at byte `start`."""
-    whole = to_bytes(steps.text)
-    spans = Origins(steps.origins, start).span
+    cuts = Cuts(to_bytes(steps.text), Origins(steps.origins, start).span)
     bom = " A byte order mark at its start is skipped." if steps.skipped_bom else ""
     yield section(
         "rewritten",
         "Text",
-        f"Tokens are looked for in this text.{bom}",
+        f"Tokens are looked up in this text.{bom}",
         "text:text, bytes:number",
-        [Row((steps.text, len(whole)), (start, start + len(text)))],
+        [Row((steps.text, len(cuts.text)), (start, start + len(text)))],
     )
+    rows = []
+    for position in steps.positions:
+        for each in position.candidates:
+            what = "is taken" if each.wins else "costs more"
+            cells = (position.at, position.state, each.text, each.token, each.cost, each.total, what)
+            span = cuts.spans(position.at, position.at + len(to_bytes(each.text)))
+            rows.append(Row(cells, span, won(each.wins)))
     yield section(
         "costs",
         "Costs, from the end to the start",
-        "At each place the token is taken with which the way to the end costs least.",
+        "At each place, the token is taken from which the path to the end costs least.",
         "at:number, state:text, text:text, token:number, cost:number, total:number, what happens:word",
-        [
-            Row(
-                (
-                    position.at,
-                    position.state,
-                    candidate.text,
-                    candidate.token,
-                    candidate.cost,
-                    candidate.total,
-                    "is taken" if candidate.wins else "costs more",
-                ),
-                spans(position.at, position.at + len(to_bytes(candidate.text))),
-                "won" if candidate.wins else "lost",
-            )
-            for position in steps.positions
-            for candidate in position.candidates
-        ],
+        rows,
     )
+    rows = []
+    for step in steps.path:
+        spelled = " ".join(map(str, step.bytes)) or None
+        rows.append(cuts.row(step.start, step.end, step.token, spelled, mark=won(step.token is not None)))
     yield section(
         "path",
-        "The way to the end",
+        "The path to the end",
         "From the start, the token taken at each place; an unknown character becomes its bytes.",
         "start:number, end:number, text:text, token:number, bytes:number",
-        [
-            Row(
-                (
-                    step.start,
-                    step.end,
-                    to_text(whole[step.start : step.end]),
-                    step.token,
-                    " ".join(map(str, step.bytes)) or None,
-                ),
-                spans(step.start, step.end),
-                "lost" if step.token is None else "won",
-            )
-            for step in steps.path
-        ],
+        rows,
     )
 
 
 def test(steps: Test, text: bytes, start: int) -> Iterator[Section]:
     """The tables of the test kind for a fragment that starts at byte `start`."""
+    cuts = Cuts(text, shifted(start))
     yield section(
         "groups",
         "Groups of five bytes",
         "The hash of each group, modulo the number of tokens, is a token.",
         "start:number, end:number, bytes:text, hash:number, token:number",
-        [
-            Row(
-                (group.start, group.end, to_text(text[group.start : group.end]), group.hash, group.token),
-                (start + group.start, start + group.end),
-            )
-            for group in steps.groups
-        ],
+        [cuts.row(group.start, group.end, group.hash, group.token) for group in steps.groups],
     )
 
 
 def _character(code_point: int) -> str:
     return "\ufffd" if 0xD800 <= code_point <= 0xDFFF else chr(code_point)
-
-
-def _byte(byte: int) -> str:
-    """A byte as a reader knows it."""
-    return f"{byte:02x} {chr(byte)}" if 0x20 < byte < 0x7F else f"{byte:02x}"

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import accumulate
-from typing import TypeAlias
 
-from ..trace import Bigram, Bpe, HybridDna, Kmer, Merging, Piece, Spm, Symbol, SymbolTokens, Text
-from .convert import to_bytes, to_text
-from .origins import Origins
-from .tables import Row, Section, Span, section
-
-Spans: TypeAlias = Callable[[int, int], Span]
-"""From places in a rewritten text to the bytes of the text that they come from."""
+from ..trace import Bigram, Bpe, HybridDna, Merging, Piece, Spm, Symbol, SymbolTokens, Text
+from .convert import to_bytes
+from .origins import Cuts, Origins, Spans
+from .tables import Cell, Row, Section, Span, section, won
 
 WINDOW = 3
 """How many symbols on each side of a merge are shown."""
@@ -23,7 +19,7 @@ SKIPPED = {
     "right_gone": "skip: right is gone",
     "text_changed": "skip: text has grown",
 }
-"""What happens to a bigram that is taken from the queue, by why it is stale."""
+"""What happens to a stale bigram when it is taken from the queue."""
 
 REWRITTEN = {
     "replaced": "bytes that are not UTF-8 became U+FFFD",
@@ -31,6 +27,12 @@ REWRITTEN = {
     "lowercased": "letters became lower case",
     "whitespace_dropped": "whitespace was dropped",
 }
+APPLIED_TO = {
+    "code_points": "at its characters",
+    "collapsed": "as text in which each character beyond ASCII stands for its category",
+    "code": "by llama.cpp's own code, which goes before the pattern",
+}
+"""How a pattern is applied to each piece."""
 
 
 def spm(steps: Spm, text: bytes, start: int) -> Iterator[Section]:
@@ -72,65 +74,42 @@ def _bpe(steps: Bpe, spans: Spans, span: Span) -> Iterator[Section]:
         yield section(
             "rewritten", "Rewritten text", f"Before the text is cut, {what}.", "text:text", [Row((steps.text,), span)]
         )
-    whole = to_bytes(steps.text)
+    whole = Cuts(to_bytes(steps.text), spans)
     if len(steps.words) > 1:
         yield section(
             "words",
             "Words",
             "Each stretch between whitespace is cut by itself.",
             "start:number, end:number, text:text",
-            [
-                Row((word.start, word.end, to_text(whole[word.start : word.end])), spans(word.start, word.end))
-                for word in steps.words
-            ],
+            [whole.row(word.start, word.end) for word in steps.words],
         )
     for number, made in enumerate(steps.passes, 1):
-        applied = {
-            "code_points": "at its characters",
-            "collapsed": "as text in which each character beyond ASCII stands for its category",
-            "code": "by llama.cpp's own code, which goes before the pattern",
-        }[made.applied_to]
+        rows = []
+        for cut in made.cuts:
+            if cut.alternative is None:
+                rows.append(whole.row(cut.start, cut.end, None, "not matched"))
+            else:
+                which = _printable(made.alternatives[cut.alternative])
+                rows.append(whole.row(cut.start, cut.end, cut.alternative + 1, which, mark="won"))
         yield section(
             "pattern",
             f"Pattern {number} of {len(steps.passes)}",
-            f"Each piece so far is cut {applied}. The family {steps.family} has the pattern {_printable(made.pattern)}",
+            f"Each piece so far is cut {APPLIED_TO[made.applied_to]}. The family {steps.family} has the pattern "
+            + _printable(made.pattern),
             "start:number, end:number, piece:text, alternative:number, which is:word",
-            [
-                Row(
-                    (
-                        cut.start,
-                        cut.end,
-                        to_text(whole[cut.start : cut.end]),
-                        None if cut.alternative is None else cut.alternative + 1,
-                        "not matched" if cut.alternative is None else _printable(made.alternatives[cut.alternative]),
-                    ),
-                    spans(cut.start, cut.end),
-                    "" if cut.alternative is None else "won",
-                )
-                for cut in made.cuts
-            ],
+            rows,
         )
+    rows = []
+    for number, piece in enumerate(steps.pieces):
+        what = "its symbols merge" if piece.whole is None else "is a token as a whole"
+        cells = (number, piece.start, piece.end, piece.text, piece.spelled, piece.whole, what)
+        rows.append(Row(cells, spans(piece.start, piece.end), "" if piece.whole is None else "won"))
     yield section(
         "pieces",
         "Pieces",
         "No token goes beyond its piece; each is spelled as the vocabulary spells it.",
         "piece:number, start:number, end:number, text:text, spelled:text, token:number, what happens:word",
-        [
-            Row(
-                (
-                    number,
-                    piece.start,
-                    piece.end,
-                    piece.text,
-                    piece.spelled,
-                    piece.whole,
-                    "its symbols merge" if piece.whole is None else "is a token as a whole",
-                ),
-                spans(piece.start, piece.end),
-                "" if piece.whole is None else "won",
-            )
-            for number, piece in enumerate(steps.pieces)
-        ],
+        rows,
     )
     for piece in steps.pieces:
         if piece.whole is None:
@@ -157,15 +136,11 @@ def _symbol_tokens(
     for symbol in symbols:
         end = start + _length(symbol.text, by_bytes)
         span = spans(start, end)
-        if symbol.token is not None:
-            rows.append(Row((symbol.text, symbol.token, "is a token"), span, "won"))
-        else:
-            rows.append(Row((symbol.text, None, "is no token: becomes its bytes"), span, "lost"))
+        what = "is not a token: becomes its bytes" if symbol.token is None else "is a token"
+        rows.append(Row((symbol.text, symbol.token, what), span, won(symbol.token is not None)))
         for byte in symbol.bytes:
-            if byte.token is not None:
-                rows.append(Row((byte.text, byte.token, "stands for a byte"), span, "won"))
-            else:
-                rows.append(Row((byte.text, None, "has no token: dropped"), span, "lost"))
+            what = "has no token: dropped" if byte.token is None else "stands for a byte"
+            rows.append(Row((byte.text, byte.token, what), span, won(byte.token is not None)))
         start = end
     return section(
         "tokens_of_symbols",
@@ -179,29 +154,31 @@ def _symbol_tokens(
 def hybrid_dna(steps: HybridDna, text: bytes, start: int) -> Iterator[Section]:
     """The tables of hybrid DNA for a fragment that starts at byte `start`."""
     spans = Origins(steps.origins, start).span
-    whole = to_bytes(steps.text)
+    whole = Cuts(to_bytes(steps.text), spans)
     rows = []
     for stretch in steps.stretches:
         what = "a tag" if stretch.tag is not None else "DNA: six letters are a token" if stretch.kmers else "text"
-        span = spans(stretch.start, stretch.end)
-        rows.append(
-            Row((stretch.start, stretch.end, to_text(whole[stretch.start : stretch.end]), stretch.tag, what), span)
-        )
+        rows.append(whole.row(stretch.start, stretch.end, stretch.tag, what))
     yield section(
         "stretches",
         "Text and DNA",
-        "What stands between <dna> and </dna> is cut into six letters each, and the rest is text.",
+        "What is between <dna> and </dna> is cut into groups of six letters; the rest is text.",
         "start:number, end:number, text:text, tag:number, which is:word",
         rows,
     )
     for stretch in steps.stretches:
         if stretch.kmers:
+            rows = []
+            for kmer in stretch.kmers:
+                what = "is a token" if kmer.is_known else "is not in the vocabulary"
+                cells = (kmer.start, kmer.end, kmer.text, kmer.token, what)
+                rows.append(Row(cells, spans(kmer.start, kmer.end), won(kmer.is_known)))
             yield section(
                 "kmers",
                 "K-mers",
                 "Letters become capitals, six at a time; the last are padded with A.",
                 "start:number, end:number, letters:text, token:number, what happens:word",
-                [_kmer(kmer, spans) for kmer in stretch.kmers],
+                rows,
             )
         if stretch.bpe is not None:
             inner = Origins(stretch.bpe.origins, 0).span
@@ -213,24 +190,16 @@ def _composed(outer: Spans, inner: Spans, start: int, end: int) -> Span:
     return outer(*inner(start, end))
 
 
-def _kmer(kmer: Kmer, spans: Spans) -> Row:
-    what = "is a token" if kmer.is_known else "is no token: out of the vocabulary"
-    span = spans(kmer.start, kmer.end)
-    return Row((kmer.start, kmer.end, kmer.text, kmer.token, what), span, "won" if kmer.is_known else "lost")
-
-
 def _merging(merging: Merging, at: Callable[[Bigram], Span], by: str, named: str = "") -> Iterator[Section]:
     """The symbols, the queue, and what is taken from the queue. `by` says what the queue is ordered by."""
     order = "the highest score" if by == "score" else "the lowest rank"
+    links = "index:number, prev:number, next:number, text:text, n:number"
     yield section(
         "symbols",
         f"Symbols{named}",
         "Merging begins with these, each linked to the one before it and the one after it.",
-        "index:number, prev:number, next:number, text:text, n:number",
-        [
-            Row((symbol.index, symbol.prev, symbol.next, symbol.text, symbol.n), at(_alone(symbol)))
-            for symbol in merging.symbols
-        ],
+        links,
+        [Row(_links(symbol), at(_alone(symbol))) for symbol in merging.symbols],
     )
     yield section(
         "queue",
@@ -245,7 +214,7 @@ def _merging(merging: Merging, at: Callable[[Bigram], Span], by: str, named: str
     yield section(
         "merges",
         f"Merges{named}",
-        "The first of the queue merges if both its symbols are as they were; what can merge now joins the queue.",
+        "The first in the queue merges if both its symbols are unchanged; what can merge now joins the queue.",
         f"{by}:number, text:text, left:number, right:number, token:number, what happens:word, symbols now:texts",
         _pops(merging, at),
     )
@@ -253,12 +222,13 @@ def _merging(merging: Merging, at: Callable[[Bigram], Span], by: str, named: str
         "merged",
         f"Symbols after merging{named}",
         "No two neighbours can merge any more; a symbol that was merged into another has no length.",
-        "index:number, prev:number, next:number, text:text, n:number",
-        [
-            Row((symbol.index, symbol.prev, symbol.next, symbol.text, symbol.n), None, "won" if symbol.n else "lost")
-            for symbol in merging.merged
-        ],
+        links,
+        [Row(_links(symbol), None, won(symbol.n > 0)) for symbol in merging.merged],
     )
+
+
+def _links(symbol: Symbol) -> tuple[Cell, ...]:
+    return symbol.index, symbol.prev, symbol.next, symbol.text, symbol.n
 
 
 def _pops(merging: Merging, at: Callable[[Bigram], Span]) -> Iterator[Row]:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from ..trace import Origin
-from .tables import Span
+from .convert import to_text
+from .tables import Cell, Mark, Row, Span
+
+Spans: TypeAlias = Callable[[int, int], Span]
+"""From places in a rewritten text to the bytes of the text that they come from."""
 
 
 class Origins:
     """Places in a rewritten text, and the bytes of the text that they come from. O(log n) for each look-up.
 
-    `start` is where the fragment starts whose bytes the origins count.
+    `start` is where the fragment starts; the origins count from there.
     """
 
     def __init__(self, origins: Iterable[Origin], start: int) -> None:
@@ -35,3 +41,20 @@ class Origins:
 
 def _is_copy(origin: Origin) -> bool:
     return origin.end - origin.start == origin.to - origin.from_
+
+
+def shifted(start: int) -> Spans:
+    """The spans of a fragment that was not rewritten and starts at byte `start`."""
+    return lambda low, high: (start + low, start + high)
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """A text, perhaps rewritten, that is cut into parts."""
+
+    text: bytes
+    spans: Spans
+
+    def row(self, start: int, end: int, *others: Cell, mark: Mark = "") -> Row:
+        """A row about a part: its start, its end, its text, and other cells."""
+        return Row((start, end, to_text(self.text[start:end]), *others), self.spans(start, end), mark)

@@ -33,7 +33,7 @@ def sections(trace: Trace) -> list[Section]:
         if fragment.steps is not None:
             within = f" (fragment {place})" if several else ""
             made = OF_KIND[type(fragment.steps)](fragment.steps, text[fragment.start : fragment.end], fragment.start)
-            found += [replace(each, title=each.title + within, fragment=place) for each in made]
+            found += [replace(each, title=each.title + within) for each in made]
     found.append(_tokens(trace))
     return [each for each in found if each.rows]
 

@@ -18,6 +18,9 @@ Cell: TypeAlias = Text | int | float | tuple[Text, ...] | None
 Span: TypeAlias = tuple[int, int]
 """Where bytes of the text start and end."""
 
+Mark: TypeAlias = Literal["", "won", "lost", "current"]
+"""`won` for what was taken, `lost` for what was tried and not taken, `current` for what a reader looks at."""
+
 
 class Column(NamedTuple):
     """A column of a table."""
@@ -33,8 +36,7 @@ class Row(NamedTuple):
     """One value per column."""
     span: Span | None = None
     """The bytes of the text that the step is about, if it is about any."""
-    mark: Literal["", "won", "lost", "current"] = ""
-    """`won` for what was taken, `lost` for what was tried and not taken, `current` for what a reader looks at."""
+    mark: Mark = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +51,32 @@ class Section:
     """What happens in this step, in a sentence."""
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
-    fragment: int | None = None
-    """The fragment that it is about, a place in `Trace.fragments`; none for the whole text."""
-
-
-def columns(names: str) -> tuple[Column, ...]:
-    """Columns from their names, `name:kind` each, with commas between them."""
-    split = (name.partition(":") for name in names.split(", "))
-    return tuple(Column(name, kind) for name, _, kind in split)  # type: ignore[arg-type]
 
 
 def section(key: str, title: str, about: str, names: str, rows: Iterable[Row]) -> Section:
-    """A section with the columns of `columns(names)`."""
-    return Section(key, title, about, columns(names), tuple(rows))
+    """A section. `names` are those of its columns, `name:kind` each, with commas between them."""
+    split = (name.partition(":") for name in names.split(", "))
+    columns = tuple(Column(name, kind) for name, _, kind in split)  # type: ignore[arg-type]
+    return Section(key, title, about, columns, tuple(rows))
+
+
+def won(taken: bool) -> Mark:
+    """The mark of what was taken or not."""
+    return "won" if taken else "lost"
+
+
+def walked(found: int | None, matched: bool) -> Mark:
+    """The mark of a step of a walk: whether it found something, and whether it goes on."""
+    return "won" if found is not None else "" if matched else "lost"
+
+
+def byte_name(byte: int | None) -> str:
+    """A byte as a reader knows it, or the end mark."""
+    if byte is None:
+        return "end"
+    return f"{byte:02x} {chr(byte)}" if 0x20 < byte < 0x7F else f"{byte:02x}"
+
+
+def yes(flag: bool) -> str:
+    """A flag in a word."""
+    return "yes" if flag else "no"

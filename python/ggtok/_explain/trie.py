@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from .. import _ggtok
 from ..trace import Cell, DoubleArrayTrace, InsertionStep, Text
 from .convert import convert
-from .tables import Row, Section, section
+from .tables import Row, Section, byte_name, section, walked, yes
 
 OUTCOMES = {
-    "followed": "the child is there already: go on",
+    "followed": "the child exists already: goes on",
     "placed": "the cell is free: the child is placed",
     "conflict": "the cell belongs to another node: children move",
 }
@@ -38,14 +38,14 @@ def _built(trie: DoubleArrayTrace) -> Iterator[Section]:
         "Words by their first byte",
         "One step narrows the search down to the words that begin with a byte.",
         "byte:word, words:texts",
-        [Row((_byte(each.byte), tuple(trie.words[word] for word in each.words))) for each in trie.by_first_byte],
+        [Row((byte_name(each.byte), tuple(trie.words[word] for word in each.words))) for each in trie.by_first_byte],
     )
     yield section(
         "codes",
         "Codes",
         "Each byte gets a number, and so does the end of a word.",
         "byte:word, code:number",
-        [Row((_byte(each.byte), each.code)) for each in trie.codes],
+        [Row((byte_name(each.byte), each.code)) for each in trie.codes],
     )
     for insertion in trie.insertions:
         word = trie.words[insertion.word]
@@ -67,7 +67,7 @@ def _built(trie: DoubleArrayTrace) -> Iterator[Section]:
 
 
 def _step(step: InsertionStep) -> Iterator[Row]:
-    cells = (step.node, _byte(step.byte), step.code, step.new_base, step.cell, step.check, step.child)
+    cells = (step.node, byte_name(step.byte), step.code, step.new_base, step.cell, step.check, step.child)
     mark = {"placed": "won", "conflict": "lost"}.get(step.outcome, "")
     yield Row((*cells, OUTCOMES[step.outcome]), None, mark)  # type: ignore[arg-type]
     if step.relocation is not None:
@@ -76,7 +76,7 @@ def _step(step: InsertionStep) -> Iterator[Row]:
         yield Row((*[None] * 7, f"{what} of the one node against {moved.num_others} of the other"))
         for move in moved.moves:
             followed = f", and so do the CHECKs of {len(move.children)} children" if move.children else ""
-            yield Row((None, _byte(move.byte), *[None] * 5, f"cell {move.from_} moves to {move.to}{followed}"))
+            yield Row((None, byte_name(move.byte), *[None] * 5, f"cell {move.from_} moves to {move.to}{followed}"))
 
 
 def _cell(cell: Cell) -> Row:
@@ -85,99 +85,60 @@ def _cell(cell: Cell) -> Row:
 
 def _walked(trie: DoubleArrayTrace) -> Iterator[Section]:
     for lookup in trie.lookups:
-        found = "It is no word" if lookup.value is None else f"It is word {lookup.value}"
+        found = "It is not a word" if lookup.value is None else f"It is word {lookup.value}"
+        rows = []
+        for step in lookup.steps:
+            what = "goes on" if step.matched else "ends: CHECK names another node"
+            cells = (step.node, byte_name(step.byte), step.code, step.base, step.cell, step.check, what)
+            rows.append(Row(cells, None, "" if step.matched else "lost"))
         yield section(
             "lookup",
             f"Walk of {lookup.text!r}",
             f"{found}: from the root, each byte leads to BASE + code, as long as CHECK names the node.",
             "node:number, byte:word, code:number, BASE:number, cell:number, CHECK:number, what happens:word",
-            [
-                Row(
-                    (
-                        step.node,
-                        _byte(step.byte),
-                        step.code,
-                        step.base,
-                        step.cell,
-                        step.check,
-                        "goes on" if step.matched else "ends: CHECK names another node",
-                    ),
-                    None,
-                    "" if step.matched else "lost",
-                )
-                for step in lookup.steps
-            ],
+            rows,
         )
 
 
 def _packed(trie: DoubleArrayTrace) -> Section:
+    rows = []
+    for unit in trie.xcda.units:
+        wide, leaf = (None if flag is None else yes(flag) for flag in (unit.is_wide, unit.leaf))
+        lcheck = None if unit.lcheck is None or unit.role == "root" else byte_name(unit.lcheck & 0xFF)
+        cells = (unit.index, unit.role, unit.text, _bits(unit.unit), unit.base, wide, leaf, lcheck, unit.value)
+        rows.append(Row(cells, None, "won" if unit.role == "value" else ""))
     return section(
         "xcda_units",
         "Packed as an XCDA",
         "Bit 31 marks a value. A node has BASE (bits 10 to 30), a shift of BASE (9), LEAF (8) and LCHECK (0 to 7).",
         "unit:number, is:word, stands for:text, bits:word, BASE:number, wide:word, LEAF:word, LCHECK:word,"
         " value:number",
-        [
-            Row(
-                (
-                    unit.index,
-                    unit.role,
-                    unit.text,
-                    _bits(unit.unit),
-                    unit.base,
-                    _yes(unit.is_wide),
-                    _yes(unit.leaf),
-                    None if unit.lcheck is None or unit.role == "root" else _byte(unit.lcheck & 0xFF),
-                    unit.value,
-                ),
-                None,
-                "won" if unit.role == "value" else "",
-            )
-            for unit in trie.xcda.units
-        ],
+        rows,
     )
 
 
 def _read(trie: DoubleArrayTrace) -> Iterator[Section]:
     for lookup in trie.lookups:
         longest = lookup.longest_prefix
-        found = "no word" if longest is None else repr(trie.words[longest])
+        found = "It starts with none of the words"
+        if longest is not None:
+            found = f"The longest word that it starts with is {trie.words[longest]!r}"
+        rows = []
+        for step in lookup.xcda:
+            what = "goes on" if step.matched else "ends: LCHECK differs"
+            lcheck, leaf = byte_name(step.lcheck & 0xFF), yes(step.leaf)
+            cells = (byte_name(step.byte), step.node, step.base, lcheck, leaf, step.value, what)
+            rows.append(Row(cells, None, walked(step.value, step.matched)))
         yield section(
             "xcda",
             f"Walk of {lookup.text!r} through the XCDA",
-            f"The longest word that it starts with is {found}: BASE and the byte lead on by exclusive or.",
+            f"{found}: each byte leads to the next node by exclusive or with BASE.",
             "byte:word, unit:number, BASE:number, LCHECK:word, LEAF:word, value:number, what happens:word",
-            [
-                Row(
-                    (
-                        _byte(step.byte),
-                        step.node,
-                        step.base,
-                        _byte(step.lcheck & 0xFF),
-                        _yes(step.leaf),
-                        step.value,
-                        "goes on" if step.matched else "ends: LCHECK differs",
-                    ),
-                    None,
-                    "won" if step.value is not None else "" if step.matched else "lost",
-                )
-                for step in lookup.xcda
-            ],
+            rows,
         )
-
-
-def _byte(byte: int | None) -> str:
-    """A byte as a reader knows it, and the end mark."""
-    if byte is None:
-        return "end"
-    return f"{byte:02x} {chr(byte)}" if 0x20 < byte < 0x7F else f"{byte:02x}"
 
 
 def _bits(unit: int) -> str:
     """32 bits in the fields of a node."""
     bits = f"{unit:032b}"
     return " ".join((bits[0], bits[1:22], bits[22], bits[23], bits[24:]))
-
-
-def _yes(flag: bool | None) -> str | None:
-    return None if flag is None else "yes" if flag else "no"
