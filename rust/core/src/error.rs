@@ -9,86 +9,37 @@ use crate::token::TokenId;
 /// Why a vocabulary cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields say what they are")]
+#[rustfmt::skip]
 pub enum VocabularyError {
-    /// `tokenizer.ggml.model` is not an algorithm that llama.cpp has.
-    UnknownModel {
-        /// The name as given.
-        name: String,
-        /// Known names, nearest first.
-        nearest: Vec<&'static str>,
-    },
-    /// `tokenizer.ggml.pre` is not a pre-tokenizer that llama.cpp has.
-    UnknownPreTokenizer {
-        /// The name as given.
-        name: String,
-        /// Known names, nearest first.
-        nearest: Vec<&'static str>,
-    },
+    /// `tokenizer.ggml.model` is not an algorithm that llama.cpp has; known names, nearest first.
+    UnknownModel { name: String, nearest: Vec<&'static str> },
+    /// `tokenizer.ggml.pre` is not a pre-tokenizer that llama.cpp has; known names, nearest first.
+    UnknownPreTokenizer { name: String, nearest: Vec<&'static str> },
     /// The file has no list of tokens.
     MissingTokens,
     /// A byte-pair vocabulary has no list of merges.
     MissingMerges,
     /// There are more tokens than ids, which are positive 32-bit integers.
-    TooManyTokens {
-        /// The number of tokens.
-        count: usize,
-    },
+    TooManyTokens { count: usize },
     /// Two ids share one text.
-    DuplicateToken {
-        /// The text.
-        text: Vec<u8>,
-        /// The lower id.
-        first: TokenId,
-        /// The higher id.
-        second: TokenId,
-    },
-    /// A list with one entry per token is shorter than the list of tokens.
-    TooShort {
-        /// `"scores"` or `"token types"`.
-        what: &'static str,
-        /// Its length.
-        len: usize,
-        /// The number of tokens.
-        tokens: usize,
-    },
+    DuplicateToken { text: Vec<u8>, first: TokenId, second: TokenId },
+    /// A list with one entry per token (`"scores"` or `"token types"`) is shorter than the list of tokens.
+    TooShort { what: &'static str, len: usize, tokens: usize },
     /// A byte token's text is not of the form `<0xXX>`.
-    ByteToken {
-        /// The token.
-        id: TokenId,
-        /// Its text.
-        text: Vec<u8>,
-    },
-    /// A token's text, if read as characters, has one beyond U+10FFFF.
-    BeyondUnicode {
-        /// The token.
-        id: TokenId,
-        /// Byte offset of the character in the token's text.
-        offset: usize,
-    },
+    ByteToken { id: TokenId, text: Vec<u8> },
+    /// A token's text, if read as characters, has one beyond U+10FFFF at this byte.
+    BeyondUnicode { id: TokenId, offset: usize },
     /// PLaMo-2 needs a token for each of the 256 bytes.
-    MissingByteToken {
-        /// The byte without one.
-        byte: u8,
-    },
+    MissingByteToken { byte: u8 },
     /// No token has a text that llama.cpp looks up without checking.
-    MissingToken {
-        /// The text looked for.
-        text: &'static str,
-    },
+    MissingToken { text: &'static str },
     /// RWKV and test vocabularies need a token for a newline.
     MissingNewline,
-    /// The precompiled character map is damaged.
-    Charsmap {
-        /// Byte offset inside the map.
-        offset: usize,
-        /// What is wrong there.
-        damage: CharsmapDamage,
-    },
+    /// The precompiled character map is damaged at this byte.
+    Charsmap { offset: usize, damage: CharsmapDamage },
     /// A structure is too large for its 32-bit offsets.
-    TooLarge {
-        /// Which structure.
-        what: &'static str,
-    },
+    TooLarge { what: &'static str },
 }
 
 impl fmt::Display for VocabularyError {
@@ -163,19 +114,15 @@ fn quoted(name: &str) -> String {
 /// Why a text cannot be encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields say what they are")]
+#[rustfmt::skip]
 pub enum EncodeError {
     /// The file has no vocabulary (`tokenizer.ggml.model` is `none`).
     NoVocabulary,
-    /// A special token must be added and the vocabulary has none.
-    MissingSpecial {
-        /// `"BOS"`, `"EOS"` or `"SEP"`.
-        what: &'static str,
-    },
-    /// The text's length does not fit in 32 bits, llama.cpp's limit too.
-    TextTooLong {
-        /// Its length in bytes.
-        len: usize,
-    },
+    /// A special token must be added (`"BOS"`, `"EOS"` or `"SEP"`) and the vocabulary has none.
+    MissingSpecial { what: &'static str },
+    /// The text's length in bytes does not fit in 32 bits, llama.cpp's limit too.
+    TextTooLong { len: usize },
 }
 
 impl fmt::Display for EncodeError {

@@ -25,7 +25,7 @@ mod header;
 mod metadata;
 mod walk;
 
-pub use error::{Expected, GgufError, OpenError, Part, Problem};
+pub use error::{Expected, Field, GgufError, OpenError, Problem};
 pub use header::read_header;
 pub use metadata::{Array, Layout, Metadata, Override, Type, Value};
 

@@ -104,42 +104,23 @@ enum Tracer {
 /// Why a text cannot be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields say what they are")]
+#[rustfmt::skip]
 pub enum ExplainError {
     /// The text cannot be encoded.
     Encode(EncodeError),
     /// The text is too long for a useful trace.
-    TextTooLong {
-        /// Its length in bytes.
-        len: usize,
-    },
-    /// A word of a double array is empty.
-    EmptyWord {
-        /// Its place among the words.
-        word: usize,
-    },
+    TextTooLong { len: usize },
+    /// A word of a double array is empty. Words are numbered from 0.
+    EmptyWord { word: usize },
     /// A word of a double array has a zero byte, which its packed form needs for values.
-    ZeroByte {
-        /// Its place among the words.
-        word: usize,
-        /// The offset of the byte in the word.
-        offset: usize,
-    },
+    ZeroByte { word: usize, offset: usize },
     /// The text takes more steps than a trace records.
-    TooManySteps {
-        /// The most steps of a trace.
-        limit: usize,
-    },
+    TooManySteps { limit: usize },
     /// A pattern of the pre-tokenizer takes too long on this text with a backtracking engine.
     PatternTooSlow,
     /// A range is empty, reversed, or extends beyond the text.
-    Range {
-        /// Its start.
-        start: usize,
-        /// Its end.
-        end: usize,
-        /// The length of the text.
-        len: usize,
-    },
+    Range { start: usize, end: usize, len: usize },
 }
 
 impl fmt::Display for ExplainError {

@@ -32,38 +32,19 @@ pub struct NormalizationRules {
 /// Why rules cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields say what they are")]
+#[rustfmt::skip]
 pub enum RulesError {
     /// There are no rules of this name.
-    UnknownName {
-        /// The name.
-        name: String,
-    },
-    /// A line has a word that is not a code point.
-    CodePoint {
-        /// The line, counted from 1.
-        line: usize,
-        /// The word.
-        word: String,
-    },
+    UnknownName { name: String },
+    /// A line, counted from 1, has a word that is not a code point.
+    CodePoint { line: usize, word: String },
     /// A line has no sequence to replace.
-    Empty {
-        /// The line, counted from 1.
-        line: usize,
-    },
+    Empty { line: usize },
     /// Two lines replace the same sequence.
-    Duplicate {
-        /// The second line, counted from 1.
-        line: usize,
-        /// The sequence.
-        sequence: String,
-    },
+    Duplicate { line: usize, sequence: String },
     /// A sequence has more than 255 bytes.
-    TooLong {
-        /// The line, counted from 1.
-        line: usize,
-        /// Its length in bytes.
-        len: usize,
-    },
+    TooLong { line: usize, len: usize },
     /// The double array needs more units than 21 bits can number.
     TooLarge,
 }

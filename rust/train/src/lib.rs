@@ -131,62 +131,25 @@ impl Trained {
 /// Why a vocabulary cannot be trained.
 #[derive(Debug)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields say what they are")]
+#[rustfmt::skip]
 pub enum TrainError {
     /// The corpus has no words.
     EmptyCorpus,
     /// There are more symbols than 32-bit positions.
-    TooLarge {
-        /// How many.
-        symbols: usize,
-    },
+    TooLarge { symbols: usize },
     /// The vocabulary has no room for special tokens and alphabet.
-    VocabTooSmall {
-        /// The requested size.
-        size: usize,
-        /// The number of special tokens.
-        special: usize,
-        /// The number of bytes or characters.
-        alphabet: usize,
-    },
+    VocabTooSmall { size: usize, special: usize, alphabet: usize },
     /// The corpus has too few pairs for a vocabulary of this size.
-    VocabTooLarge {
-        /// The requested size.
-        size: usize,
-        /// The largest possible size.
-        most: usize,
-    },
+    VocabTooLarge { size: usize, most: usize },
     /// Two tokens have the same text.
-    DuplicateToken {
-        /// The text.
-        text: String,
-        /// The id of the first.
-        first: usize,
-        /// The id of the second.
-        second: usize,
-    },
+    DuplicateToken { text: String, first: usize, second: usize },
     /// A setting has an invalid value.
-    Setting {
-        /// The setting.
-        name: &'static str,
-        /// Its value.
-        value: String,
-        /// What is valid.
-        expected: &'static str,
-    },
-    /// A pre-tokenizer that llama.cpp does not have.
-    UnknownPreTokenizer {
-        /// The name as given.
-        name: String,
-        /// Known names, nearest first.
-        nearest: Vec<&'static str>,
-    },
-    /// The most frequent words do not fit into the memory for counted words.
-    Memory {
-        /// The memory available for words, in bytes.
-        memory: u64,
-        /// The memory that all distinct words need.
-        needed: u64,
-    },
+    Setting { name: &'static str, value: String, expected: &'static str },
+    /// A pre-tokenizer that llama.cpp does not have; known names, nearest first.
+    UnknownPreTokenizer { name: String, nearest: Vec<&'static str> },
+    /// The most frequent words do not fit into the memory for counted words. Both are in bytes.
+    Memory { memory: u64, needed: u64 },
     /// The file for words that do not fit into memory cannot be used.
     Spill(std::io::Error),
     /// `progress` ended the training.

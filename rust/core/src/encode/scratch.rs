@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::encode::model::any::{AnyModel, AnyScratch};
 use crate::encode::model::cache::DEFAULT_LIMIT;
-use crate::encode::special;
+use crate::encode::special::SpecialScratch;
 use crate::token::TokenId;
 
 /// The memory that calls write to and reuse, including caches: one per thread.
@@ -17,7 +17,7 @@ use crate::token::TokenId;
 /// with an empty cache each time.
 #[derive(Debug)]
 pub struct Scratch {
-    special: special::Scratch,
+    special: SpecialScratch,
     /// The ids of a fragment before their spans are computed.
     ids: Vec<TokenId>,
     cache_limit: usize,
@@ -37,7 +37,7 @@ impl Scratch {
 
     /// An empty space whose caches take at most `bytes` of memory. Nothing is allocated until the first text.
     pub fn with_cache_limit(bytes: usize) -> Self {
-        Self { special: special::Scratch::default(), ids: Vec::new(), cache_limit: bytes, model: None }
+        Self { special: SpecialScratch::default(), ids: Vec::new(), cache_limit: bytes, model: None }
     }
 
     /// Sets the limit for the memory of the caches, in bytes. A cache above the limit is emptied.
@@ -51,7 +51,7 @@ impl Scratch {
 
     /// Frees all memory except the caches.
     pub(crate) fn release_buffers(&mut self) {
-        (self.special, self.ids) = (special::Scratch::default(), Vec::new());
+        (self.special, self.ids) = (SpecialScratch::default(), Vec::new());
         if let Some((_, model)) = &mut self.model {
             model.release_buffers();
         }
@@ -63,7 +63,7 @@ impl Scratch {
         &mut self,
         number: u64,
         model: &AnyModel,
-    ) -> (&mut special::Scratch, &mut Vec<TokenId>, &mut AnyScratch) {
+    ) -> (&mut SpecialScratch, &mut Vec<TokenId>, &mut AnyScratch) {
         let Self { special, ids, cache_limit, model: latest } = self;
         if latest.as_ref().is_none_or(|(owner, _)| *owner != number) {
             *latest = None;

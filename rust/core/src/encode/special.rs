@@ -39,7 +39,7 @@ pub(crate) enum Item {
 
 /// Buffers, reused from call to call.
 #[derive(Debug, Default)]
-pub(crate) struct Scratch {
+pub(crate) struct SpecialScratch {
     items: Vec<Item>,
     /// The items before the latest search.
     searched: Vec<Item>,
@@ -130,9 +130,9 @@ impl Specials {
         &self,
         text: &[u8],
         allowed: Option<&[Range<usize>]>,
-        scratch: &'s mut Scratch,
+        scratch: &'s mut SpecialScratch,
     ) -> &'s [Item] {
-        let Scratch { items, searched, present } = scratch;
+        let SpecialScratch { items, searched, present } = scratch;
         items.clear();
         if text.is_empty() {
             return items;
@@ -274,7 +274,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Item, Scratch, Special, Specials};
+    use super::{Item, Special, SpecialScratch, Specials};
     use crate::vocabulary::strings::StringIndex;
     use crate::vocabulary::{Definition, Vocabulary};
     use crate::work::steps;
@@ -358,7 +358,7 @@ mod tests {
             prop_assert_eq!(searched.order.iter().map(|special| special.id).collect::<BTreeSet<_>>(), expected);
             let is_longer = |pair: &[Special]| pair[0].finder.needle().len() >= pair[1].finder.needle().len();
             prop_assert!(searched.order.windows(2).all(is_longer));
-            let mut scratch = Scratch::default();
+            let mut scratch = SpecialScratch::default();
             for content in contents.iter().map(String::as_bytes) {
                 let expected = naive(&searched.order, content, &[true; 200]);
                 prop_assert_eq!(searched.partition(content, None, &mut scratch), expected);
@@ -381,7 +381,7 @@ mod tests {
     /// Items as text, tokens in brackets.
     fn shown(specials: &[(&str, i32)], parse_special: bool, text: &str) -> Result<Vec<String>, Box<dyn Error>> {
         let specials = Specials::new(&vocabulary(specials)?, parse_special)?;
-        let mut scratch = Scratch::default();
+        let mut scratch = SpecialScratch::default();
         let shown = |item: &Item| match *item {
             Item::Text(start, end) => text[start..end].to_owned(),
             Item::Token(_, start, end) => format!("[{}]", &text[start..end]),
@@ -420,7 +420,7 @@ mod tests {
             for repeats in [500, 5000] {
                 let text = "<|no|>".repeat(repeats);
                 let steps = steps::of(|| {
-                    let mut scratch = Scratch::default();
+                    let mut scratch = SpecialScratch::default();
                     assert_eq!(specials.partition(text.as_bytes(), None, &mut scratch), [Item::Text(0, text.len())]);
                 });
                 // Searching for each one would take 5000 steps per byte.

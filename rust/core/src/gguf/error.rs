@@ -24,6 +24,7 @@ pub struct GgufError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 #[non_exhaustive]
+#[rustfmt::skip]
 pub enum Problem {
     /// The file does not start with `GGUF`.
     Magic([u8; 4]),
@@ -31,53 +32,31 @@ pub enum Problem {
     Version(u32),
     NegativeTensors(i64),
     /// The keys cannot fit in the remaining bytes.
-    TooManyKeys {
-        keys: u64,
-        left: usize,
-    },
-    /// The file ends inside one of its parts.
-    Ends {
-        part: Part,
-        size: u64,
-        left: usize,
-    },
+    TooManyKeys { keys: u64, left: usize },
+    /// The file ends inside one of its fields.
+    Ends { field: Field, size: u64, left: usize },
     /// The metadata has more than 4 GiB.
-    TooLarge {
-        size: u64,
-    },
+    TooLarge { size: u64 },
     EmptyKey,
     /// A key whose first value is at byte `first`.
-    KeyTwice {
-        first: usize,
-    },
-    UnknownType {
-        part: Part,
-        number: i32,
-    },
-    StringTooLong {
-        part: Part,
-        len: u64,
-    },
-    ArrayTooLong {
-        len: u64,
-    },
+    KeyTwice { first: usize },
+    UnknownType { field: Field, number: i32 },
+    StringTooLong { field: Field, len: u64 },
+    ArrayTooLong { len: u64 },
     NestedTooDeeply,
     /// An alignment that is not a power of two.
     Alignment(u32),
     /// `found` is the type of the value, and of its elements if it is an array.
-    WrongType {
-        expected: Expected,
-        found: (Type, Option<Type>),
-    },
+    WrongType { expected: Expected, found: (Type, Option<Type>) },
     /// There is no `tokenizer.ggml.model`.
     NoTokenizer,
 }
 
-/// A part of a file.
+/// A field of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 #[non_exhaustive]
-pub enum Part {
+pub enum Field {
     Magic,
     Version,
     NumTensors,
@@ -157,12 +136,12 @@ impl fmt::Display for Problem {
             Self::Version(_) => f.write_str("the GGUF version is not supported"),
             Self::NegativeTensors(_) => f.write_str("the number of tensors is negative"),
             Self::TooManyKeys { .. } => f.write_str("the file is too short for its keys"),
-            Self::Ends { part, .. } => write!(f, "the file ends inside {part}"),
+            Self::Ends { field, .. } => write!(f, "the file ends inside {field}"),
             Self::TooLarge { .. } => f.write_str("the metadata is too large"),
             Self::EmptyKey => f.write_str("a key is empty"),
             Self::KeyTwice { .. } => f.write_str("a key occurs twice"),
-            Self::UnknownType { part, .. } => write!(f, "{part} is unknown"),
-            Self::StringTooLong { part, .. } => write!(f, "{part} is too long"),
+            Self::UnknownType { field, .. } => write!(f, "{field} is unknown"),
+            Self::StringTooLong { field, .. } => write!(f, "{field} is too long"),
             Self::ArrayTooLong { .. } => f.write_str("the array is too long"),
             Self::NestedTooDeeply => f.write_str("arrays are nested too deeply"),
             Self::Alignment(_) => f.write_str("the alignment is wrong"),
@@ -172,7 +151,7 @@ impl fmt::Display for Problem {
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Magic => "the magic bytes",

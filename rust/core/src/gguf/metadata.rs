@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::error::{Expected, GgufError, Part, Problem};
+use super::error::{Expected, Field, GgufError, Problem};
 use super::walk::Walk;
 use crate::vocabulary::strings::{StringIndex, Strings};
 use crate::vocabulary::{c_string, escaped_name};
@@ -220,20 +220,20 @@ impl Layout {
     /// may help, it says how many are [`needed`](GgufError::needed).
     pub fn find(bytes: &[u8], total: usize) -> Result<Self, GgufError> {
         let mut walk = Walk::new(bytes, total.max(bytes.len()));
-        let magic = walk.number::<4>(Part::Magic)?;
+        let magic = walk.number::<4>(Field::Magic)?;
         if magic != *b"GGUF" {
             return Err(walk.error(Problem::Magic(magic), 0));
         }
-        let mut version = u32::from_le_bytes(walk.number(Part::Version)?);
+        let mut version = u32::from_le_bytes(walk.number(Field::Version)?);
         if version & 0xFFFF == 0 {
             (walk.is_big_endian, version) = (true, version.swap_bytes());
         }
         if !(2..=3).contains(&version) {
             return Err(walk.error(Problem::Version(version), 4));
         }
-        let num_tensors = walk.count(Part::NumTensors)?;
+        let num_tensors = walk.count(Field::NumTensors)?;
         if num_tensors as i64 >= 0 {
-            let count = walk.count(Part::NumKeys)?;
+            let count = walk.count(Field::NumKeys)?;
             let size = count.saturating_mul(LEAST_ENTRY);
             if size > walk.left() as u64 {
                 let problem = Problem::TooManyKeys { keys: count, left: walk.left() };
@@ -255,13 +255,13 @@ impl Layout {
     fn add_entry(&mut self, walk: &mut Walk<'_>) -> Result<(), GgufError> {
         walk.key = None;
         let start = walk.at;
-        let key = walk.string(Part::Key, Part::KeyLength)?;
+        let key = walk.string(Field::Key, Field::KeyLength)?;
         let name = &walk.data[key.clone()];
         walk.key = Some(name);
         if name.is_empty() {
             return Err(walk.error(Problem::EmptyKey, start));
         }
-        let kind = walk.kind(Part::ValueType)?;
+        let kind = walk.kind(Field::ValueType)?;
         let offset = walk.at;
         let value = walk.value(kind)?;
         if let Some(first) = self.places.insert(name.into(), self.entries.len()) {

@@ -6,7 +6,7 @@
 //! Deviations: (1) big-endian files are read on every machine. (2) Arrays of arrays are read, up to 32 levels. (3)
 //! Metadata is at most 4 GiB, which is what the 32-bit starts of a `StringIndex` can address.
 
-use super::error::{GgufError, Part, Problem};
+use super::error::{Field, GgufError, Problem};
 use super::metadata::{Place, Span, Type, Value};
 use crate::vocabulary::escaped_name;
 use crate::vocabulary::strings::{StringIndex, StringsError};
@@ -59,25 +59,25 @@ impl<'a> Walk<'a> {
     }
 
     /// Checks that `size` bytes follow.
-    fn need(&self, size: u64, part: Part) -> Result<()> {
+    fn need(&self, size: u64, field: Field) -> Result<()> {
         let end = self.at as u64 + size;
         if end <= self.data.len() as u64 {
             Ok(())
         } else if end > MAX_BYTES as u64 && end <= self.total as u64 {
             Err(self.error(Problem::TooLarge { size: end }, self.at))
         } else {
-            Err(self.ends_inside(size, part))
+            Err(self.ends_inside(size, field))
         }
     }
 
-    fn ends_inside(&self, size: u64, part: Part) -> GgufError {
-        self.missing(Problem::Ends { part, size, left: self.left() }, size)
+    fn ends_inside(&self, size: u64, field: Field) -> GgufError {
+        self.missing(Problem::Ends { field, size, left: self.left() }, size)
     }
 
     /// The next `N` bytes in little-endian order.
-    pub(super) fn number<const N: usize>(&mut self, part: Part) -> Result<[u8; N]> {
+    pub(super) fn number<const N: usize>(&mut self, field: Field) -> Result<[u8; N]> {
         let Some(&(mut bytes)) = self.data[self.at..].first_chunk::<N>() else {
-            return Err(self.ends_inside(N as u64, part));
+            return Err(self.ends_inside(N as u64, field));
         };
         self.at += N;
         if self.is_big_endian {
@@ -87,45 +87,45 @@ impl<'a> Walk<'a> {
     }
 
     /// A 64-bit count of something.
-    pub(super) fn count(&mut self, part: Part) -> Result<u64> {
-        self.number(part).map(u64::from_le_bytes)
+    pub(super) fn count(&mut self, field: Field) -> Result<u64> {
+        self.number(field).map(u64::from_le_bytes)
     }
 
     /// A string after its length.
-    pub(super) fn string(&mut self, part: Part, length: Part) -> Result<Span> {
+    pub(super) fn string(&mut self, field: Field, length: Field) -> Result<Span> {
         let start = self.at;
         let len = self.count(length)?;
         if len > MAX_STRING_LEN {
-            return Err(self.error(Problem::StringTooLong { part, len }, start));
+            return Err(self.error(Problem::StringTooLong { field, len }, start));
         }
-        self.need(len, part)?;
+        self.need(len, field)?;
         let start = self.at;
         self.at += len as usize;
         Ok(start..self.at)
     }
 
-    pub(super) fn kind(&mut self, part: Part) -> Result<Type> {
-        let number = i32::from_le_bytes(self.number(part)?);
-        Type::from_number(number).ok_or_else(|| self.error(Problem::UnknownType { part, number }, self.at - 4))
+    pub(super) fn kind(&mut self, field: Field) -> Result<Type> {
+        let number = i32::from_le_bytes(self.number(field)?);
+        Type::from_number(number).ok_or_else(|| self.error(Problem::UnknownType { field, number }, self.at - 4))
     }
 
     /// A value of a type, or where it is.
     pub(super) fn value(&mut self, kind: Type) -> Result<Place> {
-        let part = Part::Value;
+        let field = Field::Value;
         Ok(Place::Value(match kind {
-            Type::String => return Ok(Place::String(self.string(Part::String, Part::StringLength)?)),
+            Type::String => return Ok(Place::String(self.string(Field::String, Field::StringLength)?)),
             Type::Array => return self.array(0),
-            Type::Uint8 => Value::Uint8(u8::from_le_bytes(self.number(part)?)),
-            Type::Int8 => Value::Int8(i8::from_le_bytes(self.number(part)?)),
-            Type::Uint16 => Value::Uint16(u16::from_le_bytes(self.number(part)?)),
-            Type::Int16 => Value::Int16(i16::from_le_bytes(self.number(part)?)),
-            Type::Uint32 => Value::Uint32(u32::from_le_bytes(self.number(part)?)),
-            Type::Int32 => Value::Int32(i32::from_le_bytes(self.number(part)?)),
-            Type::Float32 => Value::Float32(f32::from_le_bytes(self.number(part)?)),
-            Type::Bool => Value::Bool(self.number::<1>(part)? != [0]),
-            Type::Uint64 => Value::Uint64(u64::from_le_bytes(self.number(part)?)),
-            Type::Int64 => Value::Int64(i64::from_le_bytes(self.number(part)?)),
-            Type::Float64 => Value::Float64(f64::from_le_bytes(self.number(part)?)),
+            Type::Uint8 => Value::Uint8(u8::from_le_bytes(self.number(field)?)),
+            Type::Int8 => Value::Int8(i8::from_le_bytes(self.number(field)?)),
+            Type::Uint16 => Value::Uint16(u16::from_le_bytes(self.number(field)?)),
+            Type::Int16 => Value::Int16(i16::from_le_bytes(self.number(field)?)),
+            Type::Uint32 => Value::Uint32(u32::from_le_bytes(self.number(field)?)),
+            Type::Int32 => Value::Int32(i32::from_le_bytes(self.number(field)?)),
+            Type::Float32 => Value::Float32(f32::from_le_bytes(self.number(field)?)),
+            Type::Bool => Value::Bool(self.number::<1>(field)? != [0]),
+            Type::Uint64 => Value::Uint64(u64::from_le_bytes(self.number(field)?)),
+            Type::Int64 => Value::Int64(i64::from_le_bytes(self.number(field)?)),
+            Type::Float64 => Value::Float64(f64::from_le_bytes(self.number(field)?)),
         }))
     }
 
@@ -134,13 +134,13 @@ impl<'a> Walk<'a> {
         if nesting == MAX_NESTING {
             return Err(self.error(Problem::NestedTooDeeply, self.at));
         }
-        let kind = self.kind(Part::ElementType)?;
-        let count = self.count(Part::ArrayLength)?;
+        let kind = self.kind(Field::ElementType)?;
+        let count = self.count(Field::ArrayLength)?;
         if count > MAX_ARRAY_LEN {
             return Err(self.error(Problem::ArrayTooLong { len: count }, self.at - 8));
         }
         let size = count * kind.least_size();
-        self.need(size, Part::Array)?;
+        self.need(size, Field::Array)?;
         let (start, len) = (self.at, count as usize);
         let mut strings = None;
         match kind {
@@ -160,13 +160,13 @@ impl<'a> Walk<'a> {
         let index = found.map_err(|error| match error {
             StringsError::Truncated { index, offset, needed, .. } => {
                 self.at = offset;
-                match self.need(needed, Part::Element(index)) {
+                match self.need(needed, Field::Element(index)) {
                     Err(error) => error,
-                    Ok(()) => self.ends_inside(needed, Part::Element(index)),
+                    Ok(()) => self.ends_inside(needed, Field::Element(index)),
                 }
             }
             StringsError::TooLong { index, offset, len } => {
-                self.error(Problem::StringTooLong { part: Part::Element(index), len }, offset)
+                self.error(Problem::StringTooLong { field: Field::Element(index), len }, offset)
             }
             StringsError::TooLarge { len } => self.error(Problem::TooLarge { size: len as u64 }, self.at),
         })?;

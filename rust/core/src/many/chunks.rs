@@ -61,32 +61,17 @@ impl SplitOptions {
 
 /// Why a text cannot be split or truncated to a budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "fields say what they are")]
+#[rustfmt::skip]
 pub enum BudgetError {
     /// The text cannot be encoded.
     Encode(EncodeError),
     /// The budget is 0, or leaves no room beside the tokens added to every text.
-    TooSmall {
-        /// The budget.
-        max_tokens: usize,
-        /// The number of added tokens.
-        num_added: usize,
-    },
+    TooSmall { max_tokens: usize, num_added: usize },
     /// The overlap is not smaller than what the budget leaves for text.
-    Overlap {
-        /// The overlap.
-        overlap: usize,
-        /// The tokens for text.
-        room: usize,
-    },
-    /// One code point alone is over the budget.
-    Character {
-        /// Where it starts, in bytes.
-        at: usize,
-        /// Its number of tokens, including added ones.
-        count: usize,
-        /// The budget.
-        max_tokens: usize,
-    },
+    Overlap { overlap: usize, room: usize },
+    /// The code point at byte `at` alone is over the budget. `count` includes added tokens.
+    Character { at: usize, count: usize, max_tokens: usize },
 }
 
 impl std::fmt::Display for BudgetError {

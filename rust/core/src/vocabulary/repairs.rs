@@ -19,55 +19,30 @@ use crate::token::{NULL_TOKEN, TokenId};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs)]
 #[non_exhaustive]
+#[rustfmt::skip]
 pub enum Repair {
     /// The file does not name a pre-tokenizer, so `default` is used.
     DefaultPreTokenizer,
     /// A token without a text is named `[EMPTY_<id>]`.
-    Empty {
-        id: TokenId,
-    },
+    Empty { id: TokenId },
     /// A default id that no token has is dropped.
-    DefaultOutOfRange {
-        name: &'static str,
-        id: TokenId,
-    },
+    DefaultOutOfRange { name: &'static str, id: TokenId },
     /// An id in the file that no token has is ignored.
-    OutOfRange {
-        name: &'static str,
-        id: u32,
-    },
+    OutOfRange { name: &'static str, id: u32 },
     /// Gemma 4 always adds BOS.
     AddBos,
-    FoundByText {
-        name: &'static str,
-        id: TokenId,
-        text: String,
-    },
+    FoundByText { name: &'static str, id: TokenId, text: String },
     /// A special token is marked as a control token.
-    Control {
-        id: TokenId,
-        text: String,
-    },
+    Control { id: TokenId, text: String },
     /// A token is marked as user-defined, so it is always shown.
-    UserDefined {
-        id: TokenId,
-        text: &'static str,
-    },
+    UserDefined { id: TokenId, text: &'static str },
     /// A token is taken out of those that end generation.
-    NotEnd {
-        id: TokenId,
-        text: String,
-    },
+    NotEnd { id: TokenId, text: String },
     /// Phi-3's special tokens take the whitespace after them.
     StripsRight,
     /// A mask token takes the whitespace before it.
-    StripsLeft {
-        id: TokenId,
-        text: &'static str,
-    },
-    MissingMask {
-        text: &'static str,
-    },
+    StripsLeft { id: TokenId, text: &'static str },
+    MissingMask { text: &'static str },
 }
 
 impl fmt::Display for Repair {

@@ -172,32 +172,16 @@ fn fits(len: usize) -> Result<(), StringsError> {
 /// Why a sequence of strings cannot be indexed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields say what they are")]
+#[rustfmt::skip]
 pub enum StringsError {
-    /// The buffer ends too early.
-    Truncated {
-        /// The string that is cut off, or 0 if the buffer is too short for the lengths alone.
-        index: usize,
-        /// Byte offset of the missing bytes, which belong to a length or a string.
-        offset: usize,
-        /// How many bytes are needed there.
-        needed: u64,
-        /// How many are left.
-        left: usize,
-    },
-    /// A string is longer than llama.cpp allows.
-    TooLong {
-        /// The string.
-        index: usize,
-        /// Byte offset of its length.
-        offset: usize,
-        /// Its length.
-        len: u64,
-    },
+    /// The buffer ends too early: string `index` needs bytes at `offset`, or if `index` is 0, the lengths alone may not
+    /// fit.
+    Truncated { index: usize, offset: usize, needed: u64, left: usize },
+    /// A string is longer than llama.cpp allows. Its length is at byte `offset`.
+    TooLong { index: usize, offset: usize, len: u64 },
     /// The buffer is larger than 4 GiB.
-    TooLarge {
-        /// Its size in bytes.
-        len: usize,
-    },
+    TooLarge { len: usize },
 }
 
 impl fmt::Display for StringsError {

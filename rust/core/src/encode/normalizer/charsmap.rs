@@ -175,16 +175,16 @@ impl Charsmap {
     }
 
     /// The characters of the keys; `None` if one of the first two of a key is not UTF-8.
-    pub(crate) fn characters(&self) -> Option<Characters> {
-        let mut table = vec![0; Characters::LEN];
+    pub(crate) fn characters(&self) -> Option<KeyCharacters> {
+        let mut table = vec![0; KeyCharacters::LEN];
         let mut second_nodes = Vec::new();
-        self.mark_characters(&mut table, Characters::STARTS_KEY, 0, &mut second_nodes)?;
+        self.mark_characters(&mut table, KeyCharacters::STARTS_KEY, 0, &mut second_nodes)?;
         second_nodes.sort_unstable();
         second_nodes.dedup();
         for node in second_nodes {
-            self.mark_characters(&mut table, Characters::IS_SECOND, node, &mut Vec::new())?;
+            self.mark_characters(&mut table, KeyCharacters::IS_SECOND, node, &mut Vec::new())?;
         }
-        Some(Characters(table))
+        Some(KeyCharacters(table))
     }
 
     /// Marks in `table` the characters with which keys continue at `node`, or start if it is the root, and appends the
@@ -211,8 +211,8 @@ impl Charsmap {
 
                 let (character, _) = utf8::decode(&bytes[..=len], 0)?;
                 if let Some(marks) = table.get_mut(character as usize) {
-                    let is_key = mark == Characters::STARTS_KEY && unit.is_leaf();
-                    *marks |= mark | if is_key { Characters::IS_KEY } else { 0 };
+                    let is_key = mark == KeyCharacters::STARTS_KEY && unit.is_leaf();
+                    *marks |= mark | if is_key { KeyCharacters::IS_KEY } else { 0 };
                 }
                 nodes_after.push(child);
             }
@@ -249,9 +249,9 @@ impl Charsmap {
 
 /// Whether each character of the Basic Multilingual Plane is a key, starts one, or is the second character of one.
 #[derive(Debug)]
-pub(crate) struct Characters(Vec<u8>);
+pub(crate) struct KeyCharacters(Vec<u8>);
 
-impl Characters {
+impl KeyCharacters {
     const LEN: usize = 0x10000;
     const IS_KEY: u8 = 1;
     const STARTS_KEY: u8 = 2;

@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use crate::encode::normalizer::charsmap::{Characters, Charsmap};
+use crate::encode::normalizer::charsmap::{Charsmap, KeyCharacters};
 use crate::encode::normalizer::rewritten::Rewritten;
 use crate::error::VocabularyError;
 use crate::lookup::trie::DoubleArray;
@@ -38,7 +38,7 @@ pub(crate) struct UnigramNormalizer {
     user_defined: DoubleArray,
     charsmap: Option<Charsmap>,
     /// The characters that the map keeps, except `▁`; `None` if some keys are not whole characters.
-    characters: Option<Characters>,
+    characters: Option<KeyCharacters>,
     /// Whether each byte is ASCII and kept, both before ASCII and at the end.
     kept: [bool; 256],
     /// The bytes that replace a space.
@@ -93,10 +93,10 @@ impl UnigramNormalizer {
             [] => None,
             bytes => Some(Charsmap::new(bytes)?),
         };
-        let characters = charsmap.as_ref().map_or(Some(Characters::without_keys()), Charsmap::characters);
+        let characters = charsmap.as_ref().map_or(Some(KeyCharacters::without_keys()), Charsmap::characters);
         let characters = characters.map(|characters| characters.except(ESCAPED_SPACE_CODE_POINT));
         let kept = std::array::from_fn(|byte| {
-            let keeps = |all: &Characters| (0..0x80).all(|next| all.keeps(byte as u32, Some(next)));
+            let keeps = |all: &KeyCharacters| (0..0x80).all(|next| all.keeps(byte as u32, Some(next)));
             byte < 0x80 && user_defined.longest_walk(&[byte as u8]) == 0 && characters.as_ref().is_some_and(keeps)
         });
         Ok(Self {
@@ -120,11 +120,11 @@ impl UnigramNormalizer {
     pub(crate) fn heap_bytes(&self) -> usize {
         self.user_defined.heap_bytes()
             + self.charsmap.as_ref().map_or(0, Charsmap::heap_bytes)
-            + self.characters.as_ref().map_or(0, Characters::heap_bytes)
+            + self.characters.as_ref().map_or(0, KeyCharacters::heap_bytes)
     }
 
     /// The characters that the map keeps, except `▁`; `None` if some keys are not whole characters.
-    pub(crate) fn characters(&self) -> Option<&Characters> {
+    pub(crate) fn characters(&self) -> Option<&KeyCharacters> {
         self.characters.as_ref()
     }
 

@@ -165,23 +165,13 @@ pub struct Padded {
 /// Why rows cannot be padded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "fields say what they are")]
+#[rustfmt::skip]
 pub enum PaddingError {
-    /// A row is longer than the requested length.
-    TooLong {
-        /// The first such row.
-        row: usize,
-        /// How many ids it has.
-        len: usize,
-        /// The requested length.
-        length: usize,
-    },
+    /// A row has more ids than the requested length.
+    TooLong { row: usize, len: usize, length: usize },
     /// The result does not fit into memory, or is far longer than any row.
-    TooLarge {
-        /// How many rows there are.
-        rows: usize,
-        /// The length of each.
-        length: usize,
-    },
+    TooLarge { rows: usize, length: usize },
 }
 
 impl fmt::Display for PaddingError {

@@ -12,13 +12,13 @@ pub(super) const REPLACEMENT: &[u8] = "\u{FFFD}".as_bytes();
 
 /// The incomplete character at the end of the input so far.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Characters {
+pub(super) struct Utf8Decoder {
     /// Its bytes so far, at most three: the first `len` of these.
     held: [u8; 4],
     len: usize,
 }
 
-impl Characters {
+impl Utf8Decoder {
     /// Takes more bytes and appends the complete characters.
     #[inline]
     pub(super) fn push(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) {
@@ -76,7 +76,7 @@ impl Characters {
 mod tests {
     use proptest::prelude::*;
 
-    use super::Characters;
+    use super::Utf8Decoder;
 
     proptest! {
         #[test]
@@ -90,17 +90,17 @@ mod tests {
                 0..12,
             ),
         ) {
-            let (mut characters, mut out) = (Characters::default(), Vec::new());
+            let (mut decoder, mut out) = (Utf8Decoder::default(), Vec::new());
             for (index, part) in parts.iter().enumerate() {
-                characters.push(part, &mut out);
+                decoder.push(part, &mut out);
                 // Only the incomplete character is held back.
                 let so_far = parts[..=index].concat();
-                let held = std::str::from_utf8(&so_far[so_far.len() - characters.len..]);
-                prop_assert!(characters.len == 0 || held.is_err_and(|error| error.error_len().is_none()));
-                let known = String::from_utf8_lossy(&so_far[..so_far.len() - characters.len]).into_owned();
+                let held = std::str::from_utf8(&so_far[so_far.len() - decoder.len..]);
+                prop_assert!(decoder.len == 0 || held.is_err_and(|error| error.error_len().is_none()));
+                let known = String::from_utf8_lossy(&so_far[..so_far.len() - decoder.len]).into_owned();
                 prop_assert_eq!(&out, known.as_bytes());
             }
-            characters.flush(&mut out);
+            decoder.flush(&mut out);
             let whole = parts.concat();
             prop_assert_eq!(String::from_utf8(out).expect("characters"), String::from_utf8_lossy(&whole));
         }

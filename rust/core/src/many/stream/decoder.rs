@@ -3,7 +3,7 @@
 //! 1. Ids: BOS at the start and EOS at the end are removed if requested. An EOS is held back until another id follows.
 //! 2. Bytes: the piece of the token. The first one after BOS loses the space that encoding added.
 //! 3. [`Spaces`]: with `clean_spaces`, spaces that may still be removed are held back.
-//! 4. [`Characters`]: an incomplete character is held back. A decoder of bytes skips this stage.
+//! 4. [`Utf8Decoder`]: an incomplete character is held back. A decoder of bytes skips this stage.
 //! 5. [`Search`]: anything that may become a stop string is held back.
 //!
 //! The whole output, including the flush, is what [`Tokenizer::decode`] returns for all ids, up to the first stop
@@ -18,7 +18,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::characters::{Characters, REPLACEMENT};
+use super::characters::{REPLACEMENT, Utf8Decoder};
 use super::spaces::Spaces;
 use super::stop::{Search, StopStrings};
 use crate::decode::DecodeOptions;
@@ -102,12 +102,12 @@ impl From<TokenIndexError> for PrimeError {
 pub struct StreamDecoder<T> {
     tokenizer: T,
     options: StreamDecodeOptions,
-    progress: Progress,
+    opening: Opening,
     /// The EOS just pushed, if it may have to be removed.
     held_eos: Option<TokenId>,
     /// `None` if spaces are not cleaned up.
     spaces: Option<Spaces>,
-    characters: Characters,
+    utf8: Utf8Decoder,
     search: Search,
     /// Whether an id after the prompt was pushed.
     has_begun: bool,
@@ -115,13 +115,13 @@ pub struct StreamDecoder<T> {
 
 /// Which rules of the start still apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Progress {
+enum Opening {
     /// No id yet: the next one may be BOS.
-    Start,
+    AwaitsBos,
     /// The next piece loses its leading space.
-    AtSpace,
+    DropsSpace,
     /// No rule of the start applies any more.
-    Going,
+    Over,
 }
 
 impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
@@ -131,10 +131,10 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
         Self {
             tokenizer,
             options,
-            progress: Progress::Start,
+            opening: Opening::AwaitsBos,
             held_eos: None,
             spaces: cleans.then(Spaces::default),
-            characters: Characters::default(),
+            utf8: Utf8Decoder::default(),
             search: Search::default(),
             has_begun: false,
         }
@@ -187,11 +187,11 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
             let mut bytes = Vec::new();
             spaces.flush(&mut bytes);
             match self.options.is_text {
-                true => self.characters.push(&bytes, &mut rest),
+                true => self.utf8.push(&bytes, &mut rest),
                 false => rest = bytes,
             }
         }
-        self.characters.flush(&mut rest);
+        self.utf8.flush(&mut rest);
         self.search.push(&self.options.stop, &rest, out);
         self.search.flush(&self.options.stop, out);
         self.search.stopped()
@@ -223,11 +223,11 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
         let vocabulary = self.tokenizer.borrow().vocabulary();
         let (settings, special) = (vocabulary.settings(), vocabulary.special());
         let removes = self.options.decode.remove_special;
-        if self.progress == Progress::Start {
+        if self.opening == Opening::AwaitsBos {
             let is_bos = special.bos == Some(id);
             let is_removed = is_bos && removes && settings.add_bos;
             let keeps_space = is_removed && self.options.decode.clean_spaces || !settings.add_space_prefix;
-            self.progress = if keeps_space { Progress::Going } else { Progress::AtSpace };
+            self.opening = if keeps_space { Opening::Over } else { Opening::DropsSpace };
             if is_removed || is_bos && !self.options.decode.clean_spaces && !self.is_written(id) {
                 return;
             }
@@ -255,8 +255,8 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
         let pieces = self.tokenizer.borrow().pieces();
         // All ids have been checked.
         let mut bytes = pieces.piece(id, self.options.decode.unparse_special).unwrap_or_default();
-        if self.progress == Progress::AtSpace {
-            self.progress = Progress::Going;
+        if self.opening == Opening::DropsSpace {
+            self.opening = Opening::Over;
             bytes = bytes.strip_prefix(b" ").unwrap_or(bytes);
         }
 
@@ -270,17 +270,17 @@ impl<T: Borrow<Tokenizer>> StreamDecoder<T> {
 
         if self.options.stop.is_empty() {
             return match self.options.is_text {
-                true => self.characters.push(bytes, out),
+                true => self.utf8.push(bytes, out),
                 false => append(out, bytes),
             };
         }
         let mut characters = Vec::new();
         if self.options.is_text {
-            self.characters.push(bytes, &mut characters);
+            self.utf8.push(bytes, &mut characters);
             bytes = &characters;
         }
         self.search.push(&self.options.stop, bytes, out);
-        let held = self.characters.held();
+        let held = self.utf8.held();
         if !held.is_empty() {
             self.search.expect(&self.options.stop, [held, REPLACEMENT], out);
         }

@@ -33,7 +33,7 @@ use super::lattice::{Bounds, Candidates, Lattice};
 use super::spans::{Source, Tracer};
 use crate::encode::model::adjacency::{CharPairs, CharPairsBuilder};
 use crate::encode::model::cache::{Probe, WordCache};
-use crate::encode::normalizer::charsmap::Characters;
+use crate::encode::normalizer::charsmap::KeyCharacters;
 use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::normalizer::unigram::{UnigramNormalizer, WHITESPACE};
 use crate::encode::sink::Sink;
@@ -161,7 +161,7 @@ pub(super) struct Pass<'a, S> {
     pub(super) vocabulary: &'a Vocabulary,
     pub(super) candidates: &'a Candidates,
     pub(super) normalizer: &'a UnigramNormalizer,
-    pub(super) characters: &'a Characters,
+    pub(super) characters: &'a KeyCharacters,
     pub(super) words: &'a Words,
     pub(super) text: &'a [u8],
     /// Where the text starts in the whole input.

@@ -1,7 +1,7 @@
 //! The table of joint states, filled in as texts need it.
 //!
 //! A *joint class* is a list of classes, one in each stage; a *joint state* is how far all stages have come
-//! ([`Progress`]). What a state does with a class is computed when a text first needs it, and cached: one entry says
+//! ([`StageState`]). What a state does with a class is computed when a text first needs it, and cached: one entry says
 //! where pieces end and which state is next. So a text is split with one look-up per character, however many stages
 //! there are.
 //!
@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 
-use super::stage::{Event, MAX_HELD, Progress, Stage, Walk};
+use super::stage::{Event, MAX_HELD, Stage, StageState, Walk};
 
 /// The length of a row.
 pub(super) const STRIDE: usize = 64;
@@ -92,11 +92,11 @@ impl Default for Ascii {
 #[derive(Debug, Default)]
 pub struct Learned {
     table: Vec<Entry>,
-    /// How far all stages have come in each state. State 0 is that at the start of a text.
-    states: Vec<Vec<Progress>>,
+    /// The states of all stages in each joint state. State 0 is that at the start of a text.
+    states: Vec<Vec<StageState>>,
     /// Whether a state stays the same, and no piece ends, at any of the letters `a` to `z`.
     loops: Vec<bool>,
-    numbers: HashMap<Vec<Progress>, usize>,
+    numbers: HashMap<Vec<StageState>, usize>,
     /// Where pieces end, counted in characters back from the end of the latest one, furthest first.
     lists: Vec<Vec<usize>>,
     list_numbers: HashMap<Vec<usize>, usize>,
@@ -123,7 +123,7 @@ impl Learned {
 
     #[cfg(test)]
     pub(crate) fn heap_bytes(&self) -> usize {
-        let of_state = |state: &Vec<Progress>| 2 * state.iter().map(Progress::bytes).sum::<usize>();
+        let of_state = |state: &Vec<StageState>| 2 * state.iter().map(StageState::bytes).sum::<usize>();
         let states = self.states.iter().map(of_state).sum::<usize>();
         let lists = self.lists.iter().map(|list| 2 * list.capacity() * size_of::<usize>()).sum::<usize>();
         self.table.capacity() * size_of::<Entry>() + states + lists + self.page_classes.capacity() + NUM_PAGES * 2
@@ -231,13 +231,17 @@ impl Learned {
     }
 
     /// The state after an event, and where pieces end; `None` if too many characters would have to be held.
-    fn take(&self, stages: &[Stage], mut progress: Vec<Progress>, event: Event) -> Option<(Vec<Progress>, Vec<usize>)> {
-        let mut walk =
-            Walk { stages, classes: &self.classes, progress: &mut progress, num_passed: 0, ends: Vec::new() };
+    fn take(
+        &self,
+        stages: &[Stage],
+        mut state: Vec<StageState>,
+        event: Event,
+    ) -> Option<(Vec<StageState>, Vec<usize>)> {
+        let mut walk = Walk { stages, classes: &self.classes, states: &mut state, num_passed: 0, ends: Vec::new() };
         walk.take(0, event);
         let (num_left, num_passed) = (walk.num_held(), walk.num_passed);
         let ends = walk.ends.iter().map(|end| num_passed - end + num_left).collect();
-        (num_left <= MAX_HELD).then_some((progress, ends))
+        (num_left <= MAX_HELD).then_some((state, ends))
     }
 
     fn number_of_list(&mut self, ends: Vec<usize>) -> usize {
@@ -252,19 +256,19 @@ impl Learned {
         number
     }
 
-    fn number_of_state(&mut self, stages: &[Stage], progress: Vec<Progress>) -> usize {
-        if let Some(&number) = self.numbers.get(&progress) {
+    fn number_of_state(&mut self, stages: &[Stage], state: Vec<StageState>) -> usize {
+        if let Some(&number) = self.numbers.get(&state) {
             return number;
         }
         let number = self.states.len();
         let stays = |class: u8| {
-            let after = self.take(stages, progress.clone(), Event::Char(class));
-            after.is_some_and(|(after, ends)| after == progress && ends.is_empty())
+            let after = self.take(stages, state.clone(), Event::Char(class));
+            after.is_some_and(|(after, ends)| after == state && ends.is_empty())
         };
         let loops = self.letters.iter().all(|&class| stays(class));
         self.loops.push(loops);
-        self.states.push(progress.clone());
-        self.numbers.insert(progress, number);
+        self.states.push(state.clone());
+        self.numbers.insert(state, number);
         self.table.resize(self.states.len() * STRIDE, Entry::NOT_LEARNED);
         number
     }
@@ -279,6 +283,6 @@ impl Learned {
         self.lists.clear();
         self.list_numbers.clear();
         self.number_of_list(Vec::new());
-        self.number_of_state(stages, stages.iter().map(Progress::new).collect());
+        self.number_of_state(stages, stages.iter().map(StageState::new).collect());
     }
 }

@@ -46,9 +46,9 @@ pub(super) enum Event {
     End,
 }
 
-/// How far a stage has come.
+/// The state of a stage.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Progress {
+pub(super) struct StageState {
     /// The row of the automaton's state.
     row: usize,
     /// Whether characters of a piece have been passed on, but not its end.
@@ -59,8 +59,8 @@ pub(super) struct Progress {
     held: Vec<u8>,
 }
 
-impl Progress {
-    /// The progress of a stage at the start of a piece.
+impl StageState {
+    /// The state of a stage at the start of a piece.
     pub(super) fn new(stage: &Stage) -> Self {
         let row = match stage {
             Stage::Pattern(automaton) => automaton.start_row(),
@@ -80,7 +80,7 @@ pub(super) struct Walk<'a> {
     pub stages: &'a [Stage],
     /// For each joint class, the class in each stage.
     pub classes: &'a [Vec<u8>],
-    pub progress: &'a mut [Progress],
+    pub states: &'a mut [StageState],
     /// How many characters the last stage has passed on, and where among them pieces end.
     pub num_passed: usize,
     pub ends: Vec<usize>,
@@ -89,7 +89,7 @@ pub(super) struct Walk<'a> {
 impl Walk<'_> {
     /// The number of characters that the stages hold.
     pub(super) fn num_held(&self) -> usize {
-        self.progress.iter().map(|progress| progress.held.len()).sum()
+        self.states.iter().map(|state| state.held.len()).sum()
     }
 
     /// Gives an event to the stage with this number.
@@ -108,17 +108,17 @@ impl Walk<'_> {
             Event::Char(class) => self.classes[usize::from(class)][at],
             Event::End => automaton.end_class(),
         };
-        let (next, ends_here) = automaton.next(self.progress[at].row, class);
+        let (next, ends_here) = automaton.next(self.states[at].row, class);
         // An empty match does not count.
-        if ends_here && !self.progress[at].held.is_empty() {
+        if ends_here && !self.states[at].held.is_empty() {
             self.pass_match(at);
         }
-        let progress = &mut self.progress[at];
+        let state = &mut self.states[at];
         if let Event::Char(class) = event
             && next != Automaton::DEAD_ROW
         {
-            progress.row = next;
-            progress.held.push(class);
+            state.row = next;
+            state.held.push(class);
             if automaton.is_sure(next) {
                 self.pass_match(at);
             }
@@ -126,9 +126,9 @@ impl Walk<'_> {
         }
 
         // The attempt is over. The next one starts after its match, or else after its first character.
-        progress.row = automaton.start_row();
-        let mut held = std::mem::take(&mut progress.held);
-        if std::mem::take(&mut progress.has_matched) {
+        state.row = automaton.start_row();
+        let mut held = std::mem::take(&mut state.held);
+        if std::mem::take(&mut state.has_matched) {
             self.pass(at, Event::End);
         } else if held.is_empty() {
             return self.pass(at, event);
@@ -142,10 +142,10 @@ impl Walk<'_> {
 
     /// Passes on the characters held, which are a match or extend it.
     fn pass_match(&mut self, at: usize) {
-        if !std::mem::replace(&mut self.progress[at].has_matched, true) {
+        if !std::mem::replace(&mut self.states[at].has_matched, true) {
             self.pass(at, Event::End);
         }
-        for class in std::mem::take(&mut self.progress[at].held) {
+        for class in std::mem::take(&mut self.states[at].held) {
             self.pass(at, Event::Char(class));
         }
     }
@@ -155,9 +155,9 @@ impl Walk<'_> {
         if let Event::Char(class) = event
             && self.classes[usize::from(class)][at] != 0
         {
-            return self.progress[at].held.push(class);
+            return self.states[at].held.push(class);
         }
-        let run = std::mem::take(&mut self.progress[at].held);
+        let run = std::mem::take(&mut self.states[at].held);
         for (before, &class) in run.iter().enumerate() {
             if (run.len() - before).is_multiple_of(3) && (groups == DigitGroups::Before || before > 0) {
                 self.pass(at, Event::End);
@@ -172,7 +172,7 @@ impl Walk<'_> {
 
     /// Gives an event to the next stage. The end of an empty piece is dropped.
     fn pass(&mut self, at: usize, event: Event) {
-        let was_open = std::mem::replace(&mut self.progress[at].is_open, event != Event::End);
+        let was_open = std::mem::replace(&mut self.states[at].is_open, event != Event::End);
         if was_open || event != Event::End {
             self.take(at + 1, event);
         }
