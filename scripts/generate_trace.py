@@ -17,7 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = [ROOT / "rust/explain/src" / name for name in ("trace.rs", "trace/merging.rs", "trace/choosing.rs", "double_array.rs")]
+SOURCES = [
+    ROOT / "rust/explain/src" / name
+    for name in ("trace.rs", "trace/merging.rs", "trace/choosing.rs", "double_array.rs")
+]
 MODULE = ROOT / "python/ggtok/trace.py"
 WRITTEN_BY_HAND = ("Trace", "Why")
 """Structures whose Python classes have methods, and are not generated."""

@@ -26,7 +26,7 @@ import importlib
 import itertools
 import sys
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 UNICODE_VERSION = "15.1.0"
@@ -78,6 +78,11 @@ def paged(values: list[int]) -> tuple[list[int], list[int]]:
     numbers: dict[tuple[int, ...], int] = {}
     index = [numbers.setdefault(tuple(values[at : at + PAGE]), len(numbers)) for at in range(0, len(values), PAGE)]
     return index, [value for page in numbers for value in page]
+
+
+def runs(values: list[int]) -> Iterator[tuple[int, int]]:
+    """Each value with how often it follows in a row."""
+    return ((value, len(list(run))) for value, run in itertools.groupby(values))
 
 
 def lines(items: Iterable[str], indent: str, end: str = "") -> str:
@@ -148,9 +153,8 @@ def tables() -> str:
             high.append([code_point, code_point, flags[code_point]])
     high_rows = "".join(f"    ({first:#x}, {last:#x}, {value:#x}),\n" for first, last, value in high)
 
-    index_runs = ((page, len(list(run))) for page, run in itertools.groupby(class_index))
-    index = lines((f"({page}, {count}), " for page, count in index_runs), "    ")
-    letters = text(chr(ord("A") + place) for place in class_pages)
+    index = lines((f"{page}, " if count == 1 else f"-{count}, {page}, " for page, count in runs(class_index)), "    ")
+    letters = text(chr(ord("A") + place) + str(count) * (count > 1) for place, count in runs(class_pages))
     hangul_is_computed = {c: target for c, target in base.items() if c not in HANGUL_SYLLABLES}
 
     return "\n".join(
@@ -160,9 +164,11 @@ def tables() -> str:
             "use super::{Map, PAGE, letters, unrun};\n",
             array("FLAGS", "u16", distinct, "The combinations of flags that occur."),
             array("ASCII_FLAGS", "u16", flags[:0x80], "The flags of ASCII."),
-            f"/// The page of each {PAGE} code points below {PAGED_END:#x}. Written as runs: page, count.\n"
+            f"/// The page of each {PAGE} code points below {PAGED_END:#x}. After -n, "
+            + "the next number repeats n times.\n"
             + f"pub(super) static CLASS_INDEX: [u16; {len(class_index)}] = unrun(&[\n{index}]);\n",
-            f"/// The distinct pages of {PAGE} code points: places in `FLAGS`. Written as letters: `A` is place 0.\n"
+            f"/// The distinct pages of {PAGE} code points: places in `FLAGS`. "
+            + "`A` is place 0, and `B12` is 12 times place 1.\n"
             + f"pub(super) static CLASS_PAGES: [[u8; PAGE]; {len(class_pages) // PAGE}] = letters({letters});\n",
             f"/// First, last and flags of what is defined from {PAGED_END:#x} on.\n"
             + f"pub(super) static HIGH_RANGES: [(u32, u32, u16); {len(high)}] = [\n{high_rows}];\n",

@@ -182,26 +182,40 @@ const fn split_first_char(text: &[u8]) -> Option<(u32, &[u8])> {
     Some((code_point, rest))
 }
 
-/// Expands runs of a value and a count.
-const fn unrun<const N: usize>(runs: &[(u16, usize)]) -> [u16; N] {
+/// Expands a list in which, after -n, the next number repeats n times.
+const fn unrun<const N: usize>(runs: &[i16]) -> [u16; N] {
     let (mut values, mut at, mut run) = ([0; N], 0, 0);
     while run < runs.len() {
-        let end = at + runs[run].1;
-        while at < end {
-            values[at] = runs[run].0;
+        let mut count = 1;
+        if runs[run] < 0 {
+            count = -runs[run];
+            run += 1;
+        }
+        while count > 0 {
+            values[at] = runs[run] as u16;
             at += 1;
+            count -= 1;
         }
         run += 1;
     }
     values
 }
 
-/// Pages of numbers, each written as a letter; `A` is 0.
+/// Expands pages written as letters, each with a number if it repeats; `A` is 0.
 const fn letters<const N: usize>(letters: &str) -> [[u8; PAGE]; N] {
-    let (mut pages, mut at) = ([[0; PAGE]; N], 0);
-    while at < N * PAGE {
-        pages[at / PAGE][at % PAGE] = letters.as_bytes()[at] - b'A';
-        at += 1;
+    let (mut pages, mut at, mut rest) = ([[0; PAGE]; N], 0, letters.as_bytes());
+    while let Some((letter, mut after)) = rest.split_first() {
+        let mut count = 0;
+        while let Some((&digit @ b'0'..=b'9', rest)) = after.split_first() {
+            count = 10 * count + (digit - b'0') as usize;
+            after = rest;
+        }
+        let end = at + if count == 0 { 1 } else { count };
+        while at < end {
+            pages[at / PAGE][at % PAGE] = *letter - b'A';
+            at += 1;
+        }
+        rest = after;
     }
     pages
 }

@@ -78,17 +78,8 @@ slots! {
     bos: [bos = "bos_token_id"] []
     eos: [eos = "eos_token_id"] []
     eot: [eot = "eot_token_id"] [
-        "<|eot_id|>",
-        "<|im_end|>",
-        "<|end|>",
-        "<end_of_turn>",
-        "<|endoftext|>",
-        "<|end_of_text|>",
-        "<EOT>",
-        "_<EOT>",
-        "[EOT]",
-        "<｜end▁of▁sentence｜>",
-        "<end_of_utterance>",
+        "<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>", "<EOT>", "_<EOT>",
+        "[EOT]", "<｜end▁of▁sentence｜>", "<end_of_utterance>",
     ]
     eom: [eom = "eom_token_id"] ["<|eom_id|>"]
     unk: [unk = "unknown_token_id"] []
@@ -97,42 +88,18 @@ slots! {
     pad: [pad = "padding_token_id"] []
     mask: [mask = "mask_token_id"] []
     fim_pre: [fim_pre = "fim_pre_token_id", prefix = "prefix_token_id"] [
-        "<|fim_prefix|>",
-        "<fim-prefix>",
-        "<fim_prefix>",
-        "<｜fim▁begin｜>",
-        "<PRE>",
-        "▁<PRE>",
-        "<|code_prefix|>",
+        "<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>", "<|code_prefix|>",
         "<|prefix|>",
     ]
     fim_suf: [fim_suf = "fim_suf_token_id", suffix = "suffix_token_id"] [
-        "<|fim_suffix|>",
-        "<fim-suffix>",
-        "<fim_suffix>",
-        "<｜fim▁hole｜>",
-        "<SUF>",
-        "▁<SUF>",
-        "<|code_suffix|>",
+        "<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>", "<｜fim▁hole｜>", "<SUF>", "▁<SUF>", "<|code_suffix|>",
         "<|suffix|>",
     ]
     fim_mid: [fim_mid = "fim_mid_token_id", middle = "middle_token_id"] [
-        "<|fim_middle|>",
-        "<fim-middle>",
-        "<fim_middle>",
-        "<｜fim▁end｜>",
-        "<MID>",
-        "▁<MID>",
-        "<|code_middle|>",
+        "<|fim_middle|>", "<fim-middle>", "<fim_middle>", "<｜fim▁end｜>", "<MID>", "▁<MID>", "<|code_middle|>",
         "<|middle|>",
     ]
     fim_pad: [fim_pad = "fim_pad_token_id"] ["<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>", "[PAD]"]
-    fim_rep: [fim_rep = "fim_rep_token_id"] [
-        "<|fim_repo|>",
-        "<|repo_name|>",
-        "<fim-repo>",
-        "<REPO>",
-        "<reponame>",
-    ]
+    fim_rep: [fim_rep = "fim_rep_token_id"] ["<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"]
     fim_sep: [fim_sep = "fim_sep_token_id"] ["<|file_sep|>"]
 }

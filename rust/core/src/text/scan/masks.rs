@@ -66,56 +66,25 @@ const LOW: [u8; 16] = {
     let mut table = [0; 16];
     let mut low = 0;
     while low < 16 {
-        let mut classes = 0;
-        if low >= 1 {
-            classes |= LETTER_LOW;
-        }
-        if low <= 10 {
-            classes |= LETTER_HIGH;
-        }
-        if low <= 9 {
-            classes |= DIGIT;
-        }
-        if low == 0 {
-            classes |= SPACE;
-        }
-        if low == 9 || low == 11 || low == 12 {
-            classes |= BLANK;
-        }
-        if low >= 10 && low <= 13 {
-            classes |= FEED;
-        }
-        if low == 7 {
-            classes |= APOSTROPHE;
-        }
-        // U+5000 to U+9FFF and U+B000 to U+CFFF.
-        if low >= 5 && low <= 9 || low == 11 || low == 12 {
-            classes |= LETTER_LEAD;
-        }
-        table[low] = classes;
+        // Letter leads are those of U+5000 to U+9FFF and U+B000 to U+CFFF.
+        table[low] = LETTER_LOW * (low >= 1) as u8
+            | LETTER_HIGH * (low <= 10) as u8
+            | DIGIT * (low <= 9) as u8
+            | SPACE * (low == 0) as u8
+            | BLANK * matches!(low, 9 | 11 | 12) as u8
+            | FEED * matches!(low, 10..=13) as u8
+            | APOSTROPHE * (low == 7) as u8
+            | LETTER_LEAD * matches!(low, 5..=9 | 11 | 12) as u8;
         low += 1;
     }
     table
 };
 
 /// The possible classes of a byte by its high half.
+#[rustfmt::skip]
 const HIGH: [u8; 16] = [
-    BLANK | FEED,
-    0,
-    SPACE | APOSTROPHE,
-    DIGIT,
-    LETTER_LOW,
-    LETTER_HIGH,
-    LETTER_LOW,
-    LETTER_HIGH,
-    0,
-    0,
-    0,
-    0,
-    0,
-    0,
-    LETTER_LEAD,
-    0,
+    BLANK | FEED, 0, SPACE | APOSTROPHE, DIGIT, LETTER_LOW, LETTER_HIGH, LETTER_LOW, LETTER_HIGH,
+    0, 0, 0, 0, 0, 0, LETTER_LEAD, 0,
 ];
 
 /// The classes of a byte.
