@@ -1,15 +1,15 @@
-"""Measures ggtok and its peers: one command, an environment of its own, a table and a chart at the end.
+"""Measures ggtok and its peers in one command, in a separate environment, and writes tables and charts.
 
     python benches/compare.py [--rounds 5] [--peers ggtok gigatoken ...] [--quick] [--add]
 
 1. Makes a virtual environment and installs the peers and this checkout into it.
 2. Writes each vocabulary in the peers' formats, from the same GGUF file.
 3. Checks the ids of every document against ours, peer by peer.
-4. Measures: every measurement in a new process on one pinned core, peers taking turns within each round.
+4. Measures in a new process each time, on one pinned core; peers take turns within each round.
 5. Writes results.json, results.md and throughput.svg.
 
-Needs the folder that GGTOK_SHARED names (default: `../shared` beside the project). Standard library only; the peers
-are imported by `worker.py` alone.
+Needs the folder that GGTOK_SHARED names (default: `../shared` beside the project). Standard library only; only
+`worker.py` imports the peers.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ REPEATS = {
     "batch": 3,
     "startup": 3,
 }
-"""Measurements that only the first rounds take: those that repeat by themselves, or gain little from more rounds."""
+"""How many rounds take a measurement, if not all: some repeat internally, some gain little from more rounds."""
 PATIENCE = {"growth": 10, "scale": 3, "start": 2}
-"""How many times longer than the others a measurement may take."""
+"""A factor for the time limit of slow measurements."""
 QUICK = {"rounds": 1, "limit_bytes": 400_000, "growth_bytes": 16_000_000}
 
 
@@ -115,7 +115,7 @@ Task = dict[str, Any]
 
 
 def _pairs(options: argparse.Namespace) -> Iterator[Task]:
-    """Pairs of peer and vocabulary; peers take turns, so that a slow moment of the machine affects them all."""
+    """Pairs of peer and vocabulary; peers take turns, so that a slow moment of the machine affects all of them."""
     for vocabulary in options.vocabularies:
         for name in options.peers:
             if vocabulary in COMPARED or name in (OURS, REFERENCE):
@@ -203,7 +203,7 @@ def measure(options: argparse.Namespace, python: Path, task: Task) -> dict[str, 
 def run(
     options: argparse.Namespace, pythons: dict[str, Path], results: list[dict[str, Any]]
 ) -> Iterator[list[dict[str, Any]]]:
-    """Yields the old and new results after each measurement; what failed once is not tried again."""
+    """Yields the old and new results after each measurement. A measurement that failed is not repeated."""
     common = {
         "shared": str(options.shared.resolve()),
         "cache": str(options.env.resolve() / "vocabularies"),
@@ -244,7 +244,7 @@ def run(
 
 
 def _compare_digests(results: list[dict[str, Any]]) -> None:
-    """Replaces digests by the number of documents whose ids differ from ours (from llama.cpp's without ours)."""
+    """Replaces digests with the number of documents whose ids differ from ours, or from llama.cpp's without ours."""
     checks = {(r["peer"], r["vocabulary"]): r["answer"] for r in results if r["measurement"] == "check"}
     digests = {pair: answer.pop("digests") for pair, answer in checks.items() if "digests" in answer}
     for (name, vocabulary), theirs in digests.items():

@@ -1,12 +1,12 @@
 """Counts whose ids differ from llama.cpp's, for ggtok and its peers, and writes the tables of the README.
 
-    python benches/exactness.py             # asks everybody: a quarter of an hour
-    python benches/exactness.py --report    # writes the tables again from exactness.json
+    python benches/exactness.py             # asks all peers: a quarter of an hour
+    python benches/exactness.py --report    # rewrites the tables from exactness.json
 
 1. ggtok answers every recorded case of llama.cpp: each vocabulary, and each pre-tokenizer name.
 2. Every peer encodes the corpora in documents of 4 KiB, and the recorded texts, with the same vocabularies.
 
-Takes the options of compare.py. Needs the folder that GGTOK_SHARED names, and ggtok in the interpreter that runs it.
+Takes the options of compare.py. Needs the folder that GGTOK_SHARED names, and ggtok installed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def ask(tokenizer: Tokenizer, case: dict[str, Any]) -> bool:
 
 
 def recorded_cases(shared: Path) -> Cases:
-    """For each kind, and for the pre-tokenizer names, how many files and cases there are, and how many differ."""
+    """The number of files, cases and differences for each kind, and for the pre-tokenizer names."""
     warnings.simplefilter("ignore", TokenizerWarning)
     counts: dict[str, Counter[str]] = {}
     for path in sorted((shared / "conformance").glob("**/*.jsonl.gz")):

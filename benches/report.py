@@ -29,7 +29,7 @@ Key = tuple[str, ...]
 
 
 class Run:
-    """The medians of one run, looked up by measurement, vocabulary, peer and what else distinguishes tasks."""
+    """The medians of one run, by measurement, vocabulary, peer and any other detail of a task."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.machine, self.settings = data["machine"], data["settings"]
@@ -62,7 +62,7 @@ class Run:
     def value(
         self, measurement: str, vocabulary: str, name: str, read: Callable[[Any], float], detail: str = ""
     ) -> Any:
-        """The median of what `read` takes from each answer; a text if there is no number; None if untried."""
+        """The median of what `read` returns for each answer; a text if there is no number; None if untried."""
         answers = self._answers.get((measurement, vocabulary, name, detail), [])
         if good := [answer for answer in answers if not answer.keys() & {"unsupported", "failed"}]:
             return statistics.median(map(read, good))
@@ -81,7 +81,7 @@ class Run:
         return next((version for version in found if version), "?")
 
     def differing(self, vocabulary: str, name: str) -> str:
-        """How many documents have ids that differ from ours (from llama.cpp's if ours were not measured)."""
+        """How many documents have ids that differ from ours, or from llama.cpp's without ours."""
         answer = self._answers.get(("check", vocabulary, name, ""), [{}])[0]
         return f"{answer['differing']:,} of {answer['documents']:,}" if "differing" in answer else "?"
 
@@ -106,7 +106,7 @@ def with_kind(vocabulary: str) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table, numbers to the right; a sentence, if there are no rows."""
+    """A Markdown table with numbers aligned right; a sentence if there are no rows."""
     lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
     if len(lines) == 2:
         return "Not measured in this run.\n"
@@ -114,7 +114,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def number(value: Any, form: str = "{:.3g}") -> str:
-    """A number in three digits; text (a reason) as it is."""
+    """A number with three digits; text (a reason) is unchanged."""
     if value is None:
         return "-"
     if isinstance(value, str):
@@ -179,9 +179,9 @@ def _ratio(ours: Any, others: Sequence[Any]) -> str:
 
 
 def summary(run: Run, short: bool) -> str:
-    """What a page shows: the chart, and per vocabulary and corpus ours, the best of the others, and llama.cpp.
+    """The summary for a page: the chart, and for each vocabulary and corpus ggtok, the best other and llama.cpp.
 
-    The short form has the first pass, over the vocabularies that other tokenizers read.
+    The short form has only the first pass, for the vocabularies that other tokenizers can read.
     """
     parts = [
         f"MB/s on one core ({run.machine['processor']}), documents of 4 KiB: **ggtok** · the fastest other tokenizer · "
@@ -207,7 +207,7 @@ def summary(run: Run, short: bool) -> str:
 
 
 def fill(page: Path, text: str, name: str = "benchmark") -> None:
-    """Replaces what is between the markers of that name."""
+    """Replaces the text between the markers of that name."""
     begin, end = f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"
     before, _, rest = page.read_text(encoding="utf-8").partition(begin)
     _, found, after = rest.partition(end)

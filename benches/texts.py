@@ -1,4 +1,4 @@
-"""What is tokenized: documents cut from the shared corpora, short texts, single runs, distinct text without end."""
+"""The texts to tokenize: documents from the shared corpora, short texts, single runs, and endless distinct text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 CORPORA = ("en", "code", "multi", "cjk")
 BIG = tuple(f"big-{name}" for name in CORPORA)
-"""Texts too large for any cache, in a folder of their own."""
+"""Texts too large for any cache, in a separate folder."""
 STARTS = tuple(10**n for n in range(4, 10))
 """Bytes of text for the curve from the start of a process."""
 DOCUMENT_BYTES = 4096

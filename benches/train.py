@@ -3,8 +3,8 @@
 `python benches/train.py FILE... [--vocab-size 32000] [--rounds 1] [--kinds bpe spm ...]`, in an environment with ggtok,
 gguf, sentencepiece and tokenizers. Every trainer reads the same files, with two threads and the settings of its peer:
 pieces of Qwen 2's pattern for BPE, sentencepiece's defaults with byte fallback for SPM, BERT's words for WordPiece. The
-order of the trainers turns from round to round; the fastest round counts. Bytes per token are those of the vocabulary
-on the files it was trained on, counted with the trainer's own library.
+order of the trainers alternates between rounds, and the fastest round is reported. Bytes per token are measured on the
+training files, with the trainer's own library.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def work(library: str, kind: str, size: int, files: list[Path]) -> dict[str, flo
 
 
 def main() -> None:
-    """Runs every trainer in a process of its own and prints a table."""
+    """Runs every trainer in its own process and prints a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="+", type=Path)
     parser.add_argument("--vocab-size", type=int, default=32_000)

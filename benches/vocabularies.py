@@ -4,7 +4,7 @@ Source: the GGUF file format (metadata only); Hugging Face's tokenizer.json, tik
 `sentencepiece_model.proto`, as their own loaders read them. Standard library only. Time and space: linear in the file,
 except the merges of SPM vocabularies (every split of every piece).
 
-What a format cannot say is left out, never approximated: each converter raises `Unsupported` with the reason.
+What a format cannot express is never approximated: the converter raises `UnsupportedError` with the reason.
 
 - tokenizer.json: BPE with one of the patterns below, SPM as BPE with byte fallback (merges recovered from the scores),
   WordPiece, Unigram.
@@ -40,7 +40,7 @@ PATTERNS = {"llama-bpe": _LLAMA3, "qwen2": _LLAMA3.replace("{1,3}", "")}
 
 
 class UnsupportedError(Exception):
-    """A peer or a format that cannot represent a vocabulary; the text is the reason shown in the table."""
+    """A peer or format cannot represent a vocabulary; the message is the reason shown in the table."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def tokenizer_json(gguf: dict[str, Any]) -> bytes:
     """Hugging Face's tokenizer.json.
 
     # Errors
-    `Unsupported` for kinds that the format has no model for.
+    `UnsupportedError` for kinds that the format has no model for.
     """
     tokens = [token.decode() for token in gguf["tokens"]]
     types = gguf["token_type"]
@@ -291,7 +291,7 @@ def tiktoken_ranks(gguf: dict[str, Any]) -> bytes:
     """tiktoken's rank file of a byte-level BPE vocabulary.
 
     # Errors
-    `Unsupported` for other kinds: a rank file holds nothing but byte-level BPE.
+    `UnsupportedError` for other kinds: a rank file holds nothing but byte-level BPE.
     """
     if gguf["model"] != b"gpt2":
         raise UnsupportedError("a rank file holds byte-level BPE only")
@@ -318,7 +318,7 @@ def sentencepiece_model(gguf: dict[str, Any]) -> bytes:
     """A serialised sentencepiece `ModelProto`, pieces in the order of the GGUF file's ids.
 
     # Errors
-    `Unsupported` for kinds other than SPM and Unigram.
+    `UnsupportedError` for kinds other than SPM and Unigram.
     """
     model = gguf["model"].decode()
     if model not in ("llama", "t5"):

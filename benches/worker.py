@@ -2,9 +2,8 @@
 
 `worker.py REQUEST`, where REQUEST is the JSON object that the driver makes: `measurement`, `peer`, `vocabulary`,
 `shared`, `cache`, `core` and what the measurement needs. A peer that cannot represent the vocabulary is an answer
-(`{"unsupported": reason}`), not a failure. Each timed section is preceded by one call on a text that occurs in no
-document, so that what a library builds on first use is not charged to the documents; the `startup` measurement is the
-one that charges it.
+(`{"unsupported": reason}`), not a failure. Before each timed section, one call on a text that occurs in no document
+builds whatever a library builds on first use; only the `startup` measurement includes that cost.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ DECODE_IDS = 4096
 BATCH_ROUNDS = 5
 IMPORTS = 7
 STRETCH = 2500
-"""Documents, 10 MB of them, of which the speed is taken at scale."""
+"""Documents per measured stretch at scale: 10 MB."""
 UNPINNED = ("batch", "startup", "start", "encode_only")
 """Measurements that may use every core: loading is one call that a user waits for, however many threads it takes."""
 
@@ -78,7 +77,7 @@ def check(request: Request) -> Answer:
 
 
 def recorded(request: Request) -> Answer:
-    """How many of the texts for which llama.cpp's ids are recorded get other ids, or an error.
+    """How many of the texts with recorded ids of llama.cpp get other ids, or an error.
 
     Special tokens are not added. Some peers read them in every text and some never, so texts that spell one are left
     out, and so are bytes that are not UTF-8.
@@ -140,7 +139,7 @@ def start(request: Request) -> Answer:
 
 
 def encode_only(request: Request) -> Answer:
-    """What `start` times: the big texts one after the other, and again from the first where they are too short."""
+    """What `start` measures: encodes the big texts one after another, and starts over if they are too short."""
     encoder, left, folder = _open(request), request["bytes"], Path(request["big"])
     corpora = cycle(BIG)
     while left > 0:

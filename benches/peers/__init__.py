@@ -5,7 +5,7 @@ An adapter module holds
 - `PACKAGE`: the module whose import is timed,
 - `CALLS`: the calls that are timed, for the report,
 - `load(vocabulary)`: opens the vocabulary with the peer's own loader and returns an `Encoder`. It raises
-  `UnsupportedError` where the peer cannot represent the vocabulary.
+  `UnsupportedError` if the peer cannot represent the vocabulary.
 
 Peers are imported with `import_module`, inside `load`, so that a module can be looked at without its package and
 type-checked without the package's types.
@@ -48,14 +48,14 @@ def _unchanged(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Encoder:
-    """One open vocabulary. No special tokens are added or parsed, where the peer has such a switch."""
+    """One open vocabulary. No special tokens are added or parsed, if the peer can turn that off."""
 
     encode: Callable[[Any], Any]
-    """The fastest call for one document; its answer may be any object that holds the ids."""
+    """The fastest call for one document; it may return any object that holds the ids."""
     encode_list: Callable[[Any], Any]
     """The fastest call that returns a list of ints."""
     ids: Callable[[Any], list[int]] = _ids_of_sequence
-    """What `encode` answered, as ids (never timed)."""
+    """The result of `encode` as ids (never timed)."""
     text: Callable[[str], Any] = _unchanged
     """A text as `encode` takes it (never timed)."""
     decode: Callable[[Any], Any] | None = None

@@ -1,9 +1,9 @@
 //! Benchmarks of each stage from text to tokens and back, with ordinary texts and with the stage's worst case.
 //!
-//! Stages are reached through the public interface: a vocabulary without merges leaves only splitting to do, an
-//! unbroken run of letters only merging. Every answer is checked before it is measured. Throughput is in bytes of text.
+//! Stages are reached through the public interface: a vocabulary without merges leaves only splitting, and an unbroken
+//! run of letters only merging. Every answer is checked before it is measured. Throughput is in bytes of text.
 //!
-//! `cargo bench -p ggtok-benches`, with a filter such as `-- split/` for some of them.
+//! Run `cargo bench -p ggtok-benches`, with a filter such as `-- split/` to select some.
 
 #[path = "../core/tests/common/mod.rs"]
 mod common;
@@ -16,7 +16,7 @@ use ggtok_core::{Count, DecodeOptions, Definition, EncodeOptions, Scratch, Strin
 
 /// Length of a document, in bytes.
 const DOCUMENT: usize = 4096;
-/// The most bytes of a corpus that are used.
+/// How much of a corpus is used, in bytes.
 const CORPUS: usize = 256 << 10;
 const LONG_RUN: usize = 256 << 10;
 
@@ -56,7 +56,7 @@ struct Group<'a> {
     name: String,
     tokenizer: &'a Tokenizer,
     options: EncodeOptions,
-    /// Whether every pass starts with a new scratch space, whose caches are empty.
+    /// Whether every pass starts with a new scratch space and empty caches.
     is_first_pass: bool,
 }
 
@@ -124,7 +124,7 @@ fn split(criterion: &mut Criterion) {
 }
 
 fn special(criterion: &mut Criterion) {
-    // As many special texts as the largest vocabularies have.
+    // As many special texts as in the largest vocabularies.
     let texts: Vec<String> = (0..6000).map(|number| format!("<|special_{number:04}|>")).collect();
     let tokenizer = &bare("gpt-2", &texts, &vec![4; texts.len()]);
     let name = "special".to_owned();
@@ -135,7 +135,7 @@ fn special(criterion: &mut Criterion) {
 }
 
 fn merge(criterion: &mut Criterion) {
-    // Distinct words of ten letters, and the same letters without a space.
+    // Distinct words of ten letters, and the same letters without spaces.
     let mut state = 1_u64;
     let letter = |_| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,5 +1,5 @@
-//! Different calls agree on the embedded vocabularies: one text or many, ids, spans or a count, with cold and warm
-//! caches.
+//! Checks that different calls agree on the embedded vocabularies: one text or many, ids, spans or a count, with cold
+//! and warm caches.
 
 use std::sync::LazyLock;
 
@@ -26,7 +26,7 @@ fn with_scratch<S: Sink + Default>(
     sink
 }
 
-/// Any input: prose, code, scripts, special tokens, runs, and bytes that are not UTF-8.
+/// All kinds of input: prose, code, scripts, special tokens, runs, and bytes that are not UTF-8.
 fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
     let thing = prop_oneof![
         6 => prop::sample::select(vec![
@@ -77,7 +77,7 @@ proptest! {
 
 #[test]
 fn many_texts_are_as_one_by_one() {
-    // Sizes around the share that a thread takes at a time; empty texts first, last and in between.
+    // Sizes around what a thread takes at a time; empty texts first, last and in between.
     let words = "It was the best of times, it was the worst of times; ".repeat(2500);
     let lens = [0, 5, 1 << 16, 0, 0, (1 << 16) - 1, 1, 130_000, 17, 40_000, 40_000, 40_000, 0];
     let texts: Vec<&str> = lens.iter().map(|&len| &words[..len]).collect();
@@ -130,7 +130,7 @@ fn memory_is_counted() {
     for (name, tokenizer) in EMBEDDED.iter().zip(TOKENIZERS.iter()) {
         let vocabulary = tokenizer.vocabulary();
         let texts: usize = (0..vocabulary.len() as i32).map(|id| vocabulary.text(id).len()).sum();
-        // At least the texts themselves; at most a few hundred bytes a token.
+        // At least the texts themselves; at most a few hundred bytes per token.
         assert!(vocabulary.heap_bytes() >= texts, "{name}");
         assert!(tokenizer.heap_bytes() > vocabulary.heap_bytes(), "{name}");
         assert!(tokenizer.heap_bytes() < 512 * vocabulary.len(), "{name}: {}", tokenizer.heap_bytes());

@@ -1,4 +1,4 @@
-//! Every public type can be shared between threads and across panics, and says what it is in a debugger.
+//! Checks that every public type can be shared between threads and across panics, and implements `Debug`.
 
 use std::fmt::Debug;
 use std::panic::{RefUnwindSafe, UnwindSafe};

@@ -4,7 +4,7 @@ use ggtok_core::internals::Rewritten;
 
 use super::trace::Origin;
 
-/// The stretches of a text whose original starts the input. O(n) for n bytes.
+/// The stretches of a text whose original is at the start of the input. O(n) for n bytes.
 pub(super) fn of(rewritten: &Rewritten<'_>) -> Vec<Origin> {
     let origins = Vec::from_iter((0..rewritten.text.len()).map(|at| rewritten.span(at..at + 1)));
     let (mut stretches, mut at, mut was_kept): (Vec<Origin>, _, _) = (Vec::new(), 0, false);

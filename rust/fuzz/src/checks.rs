@@ -1,4 +1,4 @@
-//! What must hold, whatever the vocabulary and the text.
+//! Properties that must hold for any vocabulary and any text.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ fn encodes(tokenizer: &Tokenizer, explainer: &Explainer, text: &[u8], options: E
     }
 }
 
-/// A vocabulary of one kind, and texts.
+/// Encodes texts with a vocabulary of one kind.
 pub fn encode(u: &mut Unstructured<'_>, declare: fn(&mut Unstructured<'_>) -> Result<Declared>) -> Result<()> {
     let Some((tokenizer, explainer)) = declare(u)?.open() else { return Ok(()) };
     let mut warm = Scratch::default();
@@ -64,7 +64,7 @@ pub fn encode(u: &mut Unstructured<'_>, declare: fn(&mut Unstructured<'_>) -> Re
     Ok(())
 }
 
-/// The bytes of a file.
+/// Opens the bytes of a file.
 pub fn gguf(u: &mut Unstructured<'_>) -> Result<()> {
     let data = u.bytes(u.len())?;
     let header = gguf::read_header(data).expect("bytes can be read");
@@ -79,7 +79,7 @@ pub fn gguf(u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Streams of ids are as decoding all ids; what stops one is really there.
+/// A stream of ids gives what decoding all ids gives, and stops at a stop string that is really there.
 pub fn decode(u: &mut Unstructured<'_>) -> Result<()> {
     let Some((tokenizer, _)) = vocabulary::any(u)?.open() else { return Ok(()) };
     let [remove_special, unparse_special, clean_spaces, is_text] = u.arbitrary()?;
@@ -146,7 +146,7 @@ pub fn stream(u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Pieces as a regex engine finds them. All neighbours merge, except where the pre-tokenizer has parted them.
+/// Pieces are those that a regex engine finds. All neighbours merge, except where the pre-tokenizer separates them.
 pub fn patterns(u: &mut Unstructured<'_>) -> Result<()> {
     let row = u.choose(PRE_TOKENIZERS)?;
     if !FAMILIES.iter().any(|family| family.name == row.family && family.byte_encode) {
@@ -175,7 +175,7 @@ pub fn patterns(u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Chunks and cuts keep what they promise.
+/// Chunks and truncated texts keep their guarantees.
 pub fn chunks(u: &mut Unstructured<'_>) -> Result<()> {
     let Some((tokenizer, _)) = vocabulary::any(u)?.open() else { return Ok(()) };
     let (text, mut options, mut scratch) = (texts::utf8(u, 60)?, options(u)?, Scratch::default());
@@ -251,7 +251,7 @@ fn trained(
     }
 }
 
-/// What a trainer makes can be opened, and does not depend on the number of threads.
+/// A trained vocabulary can be opened, and does not depend on the number of threads.
 pub fn train(u: &mut Unstructured<'_>) -> Result<()> {
     let kind = u.int_in_range(0..=3)?;
     let least = [256, 260, 5, 3][kind];
@@ -270,7 +270,7 @@ pub fn train(u: &mut Unstructured<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Damaged character maps are refused or used; compiled rules do what rules do.
+/// Damaged character maps are rejected or used without a panic; compiled rules do what the rules do.
 pub fn charsmap(u: &mut Unstructured<'_>) -> Result<()> {
     if u.arbitrary()? {
         let mut declared = vocabulary::unigram(u)?;

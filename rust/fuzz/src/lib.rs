@@ -1,7 +1,7 @@
-//! What the fuzz targets do with their bytes. `tests/fuzz_seeds.rs` of the core does it with the seeds, on any compiler.
+//! The bodies of the fuzz targets. `tests/fuzz_seeds.rs` of the core runs them on the seeds with any compiler.
 //!
-//! Bytes become a small vocabulary and texts (`vocabulary`, `texts`). Then fast ways are compared with slow ones: ids
-//! with those of a trace, a stream with the whole, chunks with what they promise (`checks`).
+//! Bytes become a small vocabulary and texts (`vocabulary`, `texts`). Then fast paths are compared with slow ones
+//! (`checks`): ids with those of a trace, a stream with the whole, chunks with their guarantees.
 
 mod checks;
 mod texts;
@@ -9,7 +9,7 @@ mod vocabulary;
 
 use arbitrary::{Result, Unstructured};
 
-/// A target: what it is called, and what it does.
+/// A target: its name and body.
 type Target = (&'static str, fn(&mut Unstructured<'_>) -> Result<()>);
 
 /// All targets.
@@ -29,7 +29,7 @@ pub const TARGETS: &[Target] = &[
     ("charsmap", checks::charsmap),
 ];
 
-/// Runs a target. Panics where something is wrong; bytes that make no input are fine.
+/// Runs a target. Panics if something is wrong; bytes that do not make an input are fine.
 pub fn run(name: &str, data: &[u8]) {
     let (_, target) = TARGETS.iter().find(|target| target.0 == name).expect("a target");
     let _ = target(&mut Unstructured::new(data));

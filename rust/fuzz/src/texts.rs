@@ -1,8 +1,9 @@
-//! Texts from bytes: mostly of few letters, so that tokens occur in them, with everything else that algorithms look at.
+//! Makes texts from bytes: mostly of few letters, so that tokens occur, plus everything else that algorithms treat
+//! specially.
 
 use arbitrary::{Result, Unstructured};
 
-/// Parts of texts, in order of their numbers. Those of `MEANING` have a meaning of their own in some algorithm.
+/// Parts of texts, by number. Those of `MEANING` have a special meaning in some algorithm.
 const LETTERS: [&str; 8] = ["a", "b", "é", " ", "A", "ab", "中", "1"];
 const MEANING: [&str; 24] = [
     "\u{2581}",
@@ -52,7 +53,7 @@ pub fn bytes(u: &mut Unstructured<'_>, most: usize) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// A text of at most `most` parts, with U+FFFD for what is not UTF-8.
+/// A text of at most `most` parts, with U+FFFD for invalid bytes.
 pub fn utf8(u: &mut Unstructured<'_>, most: usize) -> Result<String> {
     bytes(u, most).map(|text| String::from_utf8_lossy(&text).into_owned())
 }

@@ -1,4 +1,4 @@
-//! Small vocabularies of every kind, from bytes.
+//! Makes small vocabularies of every kind from bytes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use ggtok_train::{BYTE, CONTROL, NORMAL, NormalizationRules, Trained, UNKNOWN, U
 
 use super::texts;
 
-/// What a file would declare.
+/// The contents of a file.
 #[derive(Debug, Default)]
 pub struct Declared {
     pub model: &'static str,
@@ -47,14 +47,14 @@ impl Declared {
         Ok(())
     }
 
-    /// What a trainer has made.
+    /// A trained vocabulary.
     pub fn trained(model: &'static str, pre: Option<&'static str>, trained: Trained) -> Self {
         let Trained { tokens, types, scores, merges } = trained;
         let special = SpecialIds { unk: (model != "gpt2").then_some(0), ..SpecialIds::default() };
         Self { model, pre, tokens, types, scores, merges, special, ..Self::default() }
     }
 
-    /// The tokenizer, with its oracle; `None` if the vocabulary is refused.
+    /// The tokenizer and its oracle; `None` if the vocabulary is rejected.
     pub fn open(&self) -> Option<(Arc<Tokenizer>, Explainer)> {
         let (tokens, index) = StringIndex::concatenate(&self.tokens).ok()?;
         let (merges, rules) = StringIndex::concatenate(&self.merges).ok()?;
@@ -107,7 +107,7 @@ pub fn bpe(u: &mut Unstructured<'_>) -> Result<Declared> {
     known.extend(["\u{2581}", "é", "中", "\n", "<0xC3>", "<0xE2>"].map(|text| text.as_bytes().to_vec()));
     known.sort();
     known.dedup();
-    // The symbols that merges begin with: few, so that rules meet.
+    // The symbols that merges start with: few, so that rules interact.
     let mut symbols: Vec<Vec<u8>> = b"ab \xC3\xA9\xE4\xB81\n".iter().map(|&byte| spelled(byte)).collect();
     symbols.extend(["\u{2581}", "é", "中"].map(|text| text.as_bytes().to_vec()));
     let mut merges = Vec::new();
@@ -193,7 +193,7 @@ pub fn plamo2(u: &mut Unstructured<'_>) -> Result<Declared> {
     Ok(declared)
 }
 
-/// A byte as byte-level vocabularies spell it: printable Latin-1 stands for itself, the rest follow from U+0100 on.
+/// A byte as byte-level vocabularies spell it: printable Latin-1 stands for itself, and the rest follow from U+0100.
 pub fn spelled(byte: u8) -> Vec<u8> {
     let is_itself = |byte: u8| matches!(byte, 0x21..=0x7E | 0xA1..=0xAC | 0xAE..);
     let code_point = if is_itself(byte) {

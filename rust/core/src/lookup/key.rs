@@ -63,15 +63,15 @@ impl Key {
     /// If this text is `whole` with a space inserted after its first byte or later, the texts before and after that
     /// space. Branchless except for the result.
     #[inline(always)]
-    pub(crate) fn parted(self, whole: Self) -> Option<(Self, Self)> {
+    pub(crate) fn split_at_space(self, whole: Self) -> Option<(Self, Self)> {
         let [text, other] = [self, whole].map(|key| (u128::from(key.1) << 64 | u128::from(key.0)) & TEXT);
         let (len, at) = (self.word_len(), (text ^ other).trailing_zeros() as usize / 8 % KEY_LEN);
         let rest = text >> (8 * at) >> 8;
-        let is_parted = (1..len).contains(&at)
+        let is_split = (1..len).contains(&at)
             && len == whole.word_len() + 1
             && text >> (8 * at) & 0xFF == u128::from(b' ')
             && rest == other >> (8 * at);
-        is_parted.then(|| (Self::of(&text.to_le_bytes(), at), Self::of(&rest.to_le_bytes(), len - at - 1)))
+        is_split.then(|| (Self::of(&text.to_le_bytes(), at), Self::of(&rest.to_le_bytes(), len - at - 1)))
     }
 
     /// The key of a long word: its hash, and the position and length of its bytes.
@@ -138,15 +138,15 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_parted_at_the_space_that_another_one_lacks() {
+    fn a_text_is_split_at_the_space_that_another_one_lacks() {
         let key = |text: &str| Key::new(text.as_bytes(), 0, text.len()).unwrap_or_default();
-        let parted = |text, whole| key(text).parted(key(whole));
-        assert_eq!(parted("ab cd", "abcd"), Some((key("ab"), key("cd"))));
-        assert_eq!(parted("  a", " a"), Some((key(" "), key("a"))));
-        assert_eq!(parted("a ", "a"), Some((key("a"), Key::default())));
-        assert_eq!(parted("0123456 8abcdef", "01234568abcdef"), Some((key("0123456"), key("8abcdef"))));
+        let split_at_space = |text, whole| key(text).split_at_space(key(whole));
+        assert_eq!(split_at_space("ab cd", "abcd"), Some((key("ab"), key("cd"))));
+        assert_eq!(split_at_space("  a", " a"), Some((key(" "), key("a"))));
+        assert_eq!(split_at_space("a ", "a"), Some((key("a"), Key::default())));
+        assert_eq!(split_at_space("0123456 8abcdef", "01234568abcdef"), Some((key("0123456"), key("8abcdef"))));
         for (text, whole) in [("ab cd", "abcde"), ("ab cd", "abce"), ("ab-cd", "abcd"), (" ab", "ab"), ("a\0", "a")] {
-            assert_eq!(parted(text, whole), None, "{text:?} {whole:?}");
+            assert_eq!(split_at_space(text, whole), None, "{text:?} {whole:?}");
         }
     }
 

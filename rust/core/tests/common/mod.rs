@@ -12,7 +12,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The folder with shared material, which may not exist.
+/// The folder with shared material, which may be missing.
 pub fn shared() -> PathBuf {
     root().join(std::env::var("GGTOK_SHARED").unwrap_or_else(|_| "../shared".into()))
 }
@@ -28,7 +28,7 @@ pub fn corpus(name: &str, len: usize) -> Option<String> {
     Some(text)
 }
 
-/// The last character boundary up to byte `len`.
+/// The last character boundary at or before byte `len`.
 pub fn boundary(text: &str, len: usize) -> usize {
     (0..=len.min(text.len())).rfind(|&at| text.is_char_boundary(at)).unwrap_or_default()
 }

@@ -69,7 +69,7 @@ fn token_rows(vocabulary: &Vocabulary, merges: Strings<'_>, Range { start, end }
             let Some(Range { start, end }) = merges.range(first + at) else { continue };
             let (merge, key) = (&data[start..end], Key::new(data, start, end));
             let guessed = [guess, guess.wrapping_add(1)].into_iter().find_map(|guess| {
-                let (left, right) = key?.parted(keys.key(guess as usize)?)?;
+                let (left, right) = key?.split_at_space(keys.key(guess as usize)?)?;
                 let space = left.word_len();
                 let is_first = !(has_spaces && merge[1..space].contains(&b' '));
                 is_first.then_some((guess, (&merge[..space], left), (&merge[space + 1..], right)))
