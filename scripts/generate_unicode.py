@@ -30,7 +30,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 UNICODE_VERSION = "15.1.0"
-OUTPUT = Path(__file__).parent.parent / "rust" / "core" / "src" / "unicode" / "tables.rs"
+OUTPUT = Path(__file__).parent.parent / "rust/core/src/text/unicode/tables.rs"
 CODE_POINTS = range(0x110000)
 SURROGATES = range(0xD800, 0xE000)
 HANGUL_SYLLABLES = range(0xAC00, 0xD7A4)

@@ -18,18 +18,18 @@ class CodePoint:
 
     start: int  # Where it starts.
     end: int  # Where it ends.
-    code_point: int  # Its number; U+FFFD for a byte that is not UTF-8.
+    code_point: int  # Its code point; U+FFFD for a byte that is not UTF-8.
 
 
 @dataclass(frozen=True, slots=True)
 class SpecialMatch:
-    """A special token that is written in the text."""
+    """A special token written in the text."""
 
     token: int  # The token.
     text: Text  # Its text.
     attribute: str  # What it is: `control`, `unknown` or `user_defined`.
-    start: int  # Where it starts, with the whitespace that it removes.
-    end: int  # Where it ends, with the whitespace that it removes.
+    start: int  # Where it starts, including the whitespace that it removes.
+    end: int  # Where it ends, including the whitespace that it removes.
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,40 @@ class Token:
     text: Text  # Its text in the vocabulary.
     start: int  # Where it starts in the text.
     end: int  # Where it ends in the text.
-    fragment: int | None  # Its place in `Trace.fragments`; none for an added token.
+    fragment: int | None  # Its index in `Trace.fragments`; none for an added token.
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A stretch of a rewritten text, and the bytes of the fragment that it stands for: byte for byte if both have the
+    same length, otherwise as a whole. An unchanged text has one stretch."""
+
+    start: int  # Where it starts.
+    end: int  # Where it ends.
+    from_: int  # Where its origin starts in the fragment.
+    to: int  # Where its origin ends in the fragment.
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A part of a text."""
+
+    start: int  # Where it starts.
+    end: int  # Where it ends.
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One reason why characters did not become one token."""
+
+    # The kind of reason: `one_token` (they did), `special_not_parsed`, `special_boundary`, `piece_boundary`,
+    # `word_boundary`, `normalized`, `not_in_vocabulary`, `merge_missing` (the token exists, but no merges lead to it
+    # from these symbols), `merge_lost` (a neighbour was merged first), `score_lost` (other tokens have a higher sum or
+    # a lower cost), `longer_match` (a longer token was taken), `unknown_word`.
+    kind: str
+    message: str  # The reason in a sentence.
+    at: int | None  # The place in the text that it is about, if any.
+    token: int | None  # The token that it is about, if any.
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +97,7 @@ class Symbol:
     prev: int  # The symbol before it; -1 at the start.
     next: int  # The symbol after it; -1 at the end.
     text: Text  # Its text.
-    n: int  # The length of its text in bytes; 0 once it was merged into the symbol before it.
+    n: int  # The length of its text in bytes; 0 after it merged into the symbol before it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,50 +115,38 @@ class Bigram:
 
 @dataclass(frozen=True, slots=True)
 class Pop:
-    """A bigram that was taken from the queue."""
+    """A bigram taken from the queue."""
 
     bigram: Bigram  # The bigram.
     # Why it did not merge: `left_gone`, `right_gone` (merged into another symbol) or `text_changed` (one of the two has
     # grown). None if it merged.
     stale: str | None
-    # What the merge made possible, and thus what was added to the queue: with the left neighbour, then the right.
-    added: tuple[Bigram, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """A stretch of a text that was rewritten, and the bytes of the fragment that it stands for: byte for byte if both
-    have one length, and else as a whole. A text that stayed as it is has one stretch."""
-
-    start: int  # Where it starts.
-    end: int  # Where it ends.
-    from_: int  # Where it comes from starts in the fragment.
-    to: int  # Where it comes from ends in the fragment.
+    added: tuple[Bigram, ...]  # The new bigrams added to the queue: with the left neighbour, then the right.
 
 
 @dataclass(frozen=True, slots=True)
 class Merging:
-    """Symbols that merge until no pair is left that can."""
+    """Symbols that merge until no pair can."""
 
     symbols: tuple[Symbol, ...]  # The symbols before the first merge.
     queue: tuple[Bigram, ...]  # The queue before the first merge, in the order in which it would be emptied.
-    pops: tuple[Pop, ...]  # Every bigram that was taken from the queue, in order.
+    pops: tuple[Pop, ...]  # Every bigram taken from the queue, in order.
     merged: tuple[Symbol, ...]  # The symbols after the last merge.
 
 
 @dataclass(frozen=True, slots=True)
 class Spm:
-    """SPM: characters merge, the pair of the highest score first, the leftmost first of equal scores."""
+    """SPM: characters merge, the pair with the highest score first, and the leftmost of equal scores."""
 
     kind: ClassVar[str] = "spm"
-    space_prefix: bool  # Whether a space was put before the fragment.
-    escaped: Text  # The fragment with `▁` for each space: the text that all positions here count in.
-    origins: tuple[Origin, ...]  # Where the text comes from in the fragment.
+    space_prefix: bool  # Whether a space was added before the fragment.
+    escaped: Text  # The fragment with `▁` for each space. All positions here refer to it.
+    origins: tuple[Origin, ...]  # The origins of the text in the fragment.
     merging: Merging  # The merges.
-    # For each text that could merge, the two symbols that it was last made of, in the order of the texts. llama.cpp
-    # looks up symbols here that are no tokens; it finds none, because every text here is a token.
+    # For each text that could merge, the two symbols that it was last made of, ordered by text. llama.cpp looks up
+    # symbols here that are not tokens; it finds none, because every text here is a token.
     rev_merge: tuple[RevMerge, ...]
-    symbols: tuple[SymbolTokens, ...]  # How each symbol that is left became tokens.
+    symbols: tuple[SymbolTokens, ...]  # How each remaining symbol became tokens.
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,26 +160,18 @@ class RevMerge:
 
 @dataclass(frozen=True, slots=True)
 class Bpe:
-    """BPE: pieces, in which symbols merge, the pair of the lowest rank first, the leftmost first of equal ranks."""
+    """BPE: pieces, in which symbols merge, the pair with the lowest rank first, and the leftmost of equal ranks."""
 
     kind: ClassVar[str] = "bpe"
     family: str  # The family of the pre-tokenizer.
-    # What was done to the text before it was cut: `replaced` (bytes that are not UTF-8), `escaped` (spaces became `▁`),
-    # `lowercased`, `whitespace_dropped`, in this order.
+    # How the text was rewritten before it was cut: `replaced` (bytes that are not UTF-8), `escaped` (spaces became
+    # `▁`), `lowercased`, `whitespace_dropped`, in this order.
     rewritten: tuple[str, ...]
-    text: Text  # The text that was cut: all positions here count in it.
-    origins: tuple[Origin, ...]  # Where the text comes from: in the fragment, or in the text of `HybridDna`.
-    words: tuple[Range, ...]  # What was cut by itself: the whole text, or each word where whitespace was dropped.
-    passes: tuple[Pass, ...]  # One pass over all pieces so far per pattern.
+    text: Text  # The text that was cut. All positions here refer to it.
+    origins: tuple[Origin, ...]  # The origins of the text, in the fragment or in the text of `HybridDna`.
+    words: tuple[Range, ...]  # What was cut separately: the whole text, or each word if whitespace was dropped.
+    passes: tuple[Pass, ...]  # One pass per pattern, over all pieces so far.
     pieces: tuple[Piece, ...]  # The pieces after the last pass.
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """A part of a text."""
-
-    start: int  # Where it starts.
-    end: int  # Where it ends.
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,21 +180,20 @@ class Pass:
 
     pattern: str  # The pattern as written in llama.cpp.
     alternatives: tuple[str, ...]  # Its alternatives, in order.
-    # What the pattern was applied to: `code_points`, or `collapsed` where it names a category and every character
-    # beyond ASCII becomes one that stands for its category; `code` where llama.cpp has code of its own, which goes
-    # before the pattern.
+    # What the pattern was applied to: `code_points`; `collapsed` if it names a category, so that every character beyond
+    # ASCII becomes one that stands for its category; `code` if llama.cpp has hand-written code, which takes precedence.
     applied_to: str
-    cuts: tuple[Cut, ...]  # The pieces that it leaves.
+    cuts: tuple[Cut, ...]  # The pieces after it.
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """BPE: a piece that a pattern leaves."""
+    """BPE: a piece after a pattern."""
 
     start: int  # Where it starts.
     end: int  # Where it ends.
-    # Which of the alternatives matched; none for text between two matches, and for a piece of llama.cpp's own code that
-    # the pattern as written does not give.
+    # Which of the alternatives matched; none for text between two matches, and for a piece of llama.cpp's code that the
+    # pattern as written does not give.
     alternative: int | None
 
 
@@ -192,18 +204,18 @@ class Piece:
     start: int  # Where it starts.
     end: int  # Where it ends.
     text: Text  # Its text.
-    # Its text as the vocabulary spells it: one character of GPT-2's alphabet per byte where the family does so.
+    # Its text as the vocabulary spells it: one character of GPT-2's alphabet per byte, if the family does so.
     spelled: Text
-    # The token that is the whole piece, where the vocabulary takes it without merging (`ignore_merges`, or a run of
+    # The token that is the whole piece, if the vocabulary takes it without merging (`ignore_merges`, or a run of
     # newlines in Gemma 4).
     whole: int | None
-    merging: Merging  # The merges; empty where the piece is a token as a whole.
-    symbols: tuple[SymbolTokens, ...]  # How each symbol that is left became tokens.
+    merging: Merging  # The merges; empty if the piece is a token as a whole.
+    symbols: tuple[SymbolTokens, ...]  # How each remaining symbol became tokens.
 
 
 @dataclass(frozen=True, slots=True)
 class SymbolTokens:
-    """A symbol that is left after the last merge, and its tokens."""
+    """A symbol after the last merge, and its tokens."""
 
     text: Text  # Its text.
     token: int | None  # The token with this text.
@@ -217,7 +229,7 @@ class ByteToken:
     """A byte and the token that stands for it."""
 
     text: Text  # The byte as the vocabulary spells it.
-    token: int | None  # The token; none where the vocabulary has none.
+    token: int | None  # The token; none if the vocabulary has none.
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +237,8 @@ class HybridDna:
     """Hybrid DNA: stretches of text and of DNA."""
 
     kind: ClassVar[str] = "hybrid_dna"
-    text: Text  # The text in which tags are looked for: all positions here count in it.
-    origins: tuple[Origin, ...]  # Where the text comes from in the fragment.
+    text: Text  # The text that is searched for tags. All positions here refer to it.
+    origins: tuple[Origin, ...]  # The origins of the text in the fragment.
     stretches: tuple[Stretch, ...]  # The stretches, in order.
 
 
@@ -248,18 +260,18 @@ class Kmer:
     start: int  # Where it starts.
     end: int  # Where it ends.
     text: Text  # The letters as capitals, padded with A.
-    token: int  # The token: `<oov>` where the k-mer is none.
+    token: int  # The token: `<oov>` if the k-mer is not one.
     is_known: bool  # Whether the k-mer is a token.
 
 
 @dataclass(frozen=True, slots=True)
 class WordPiece:
-    """WordPiece: words, in which the longest token is taken again and again."""
+    """WordPiece: words, each split into the longest matching tokens."""
 
     kind: ClassVar[str] = "word_piece"
-    code_points: tuple[NormalizedCodePoint, ...]  # What became of each code point of the fragment.
+    code_points: tuple[NormalizedCodePoint, ...]  # What happened to each code point of the fragment.
     words: tuple[Word, ...]  # The words.
-    max_token_len: int  # The longest text that is looked up, in bytes.
+    max_token_len: int  # The longest text that was looked up, in bytes.
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,23 +281,23 @@ class NormalizedCodePoint:
     start: int  # Where it starts in the fragment.
     end: int  # Where it ends in the fragment.
     code_point: int  # Its number.
-    nfd: int  # The code point without its accent; the same where accents stay or there is none.
-    lowercase: int  # That code point in lower case; the same where case stays.
+    nfd: int  # The code point without its accent; the same if accents are kept or there is none.
+    lowercase: int  # That code point in lower case; the same if case is kept.
     # The classes of `nfd`: `undefined`, `number`, `letter`, `separator`, `accent_mark`, `punctuation`, `symbol`,
     # `control`, `whitespace`, `lowercase`, `uppercase`, `nfd`.
     classes: tuple[str, ...]
-    role: str  # What became of it: `space` (ends a word), `dropped`, `word_alone` (is a word by itself) or `word`.
+    role: str  # What happened to it: `space` (ends a word), `dropped`, `word_alone` (is a word by itself) or `word`.
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
     """WordPiece: a word."""
 
-    text: Text  # The word with `▁` before it, except for letters that continue the text before the fragment.
+    text: Text  # The word with `▁` in front, except if its letters continue the text before the fragment.
     start: int  # Where its first character starts in the fragment.
     end: int  # Where its last character ends in the fragment.
     attempts: tuple[Attempt, ...]  # Every text that was looked up, in order.
-    tokens: tuple[int, ...]  # Its tokens; the unknown token alone where a part of the word has none.
+    tokens: tuple[int, ...]  # Its tokens; the unknown token alone if a part of the word has none.
     is_unknown: bool  # Whether the word is unknown.
 
 
@@ -306,8 +318,8 @@ class Unigram:
     kind: ClassVar[str] = "unigram"
     charsmap: XcdaHeader | None  # The character map; none if the vocabulary has none.
     prefixes: tuple[Prefix, ...]  # How the fragment was normalized, from left to right.
-    normalized: Text  # The normalized text: all positions below count in it.
-    origins: tuple[Origin, ...]  # Where the normalized text comes from in the fragment.
+    normalized: Text  # The normalized text. All positions below refer to it.
+    origins: tuple[Origin, ...]  # The origins of the normalized text in the fragment.
     unknown_score: float  # The score of an unknown character.
     # The places at which a character starts, each with the tokens that start there.
     positions: tuple[LatticePosition, ...]
@@ -318,16 +330,16 @@ class Unigram:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """Unigram: a part of the text that was normalized at once."""
+    """Unigram: a part of the text that was normalized in one step."""
 
     start: int  # Where it starts in the fragment.
     end: int  # Where it ends in the fragment.
-    # What it was: `user_defined` (a token that stays as it is), `replaced` (found in the character map), `copied`, or
+    # What it was: `user_defined` (a token that is kept), `replaced` (found in the character map), `copied`, or
     # `invalid` (a byte that is not UTF-8 becomes U+FFFD).
     outcome: str
     walk: tuple[XcdaStep, ...]  # The walk through the character map's double array, byte by byte.
     replacement: Text  # What it became, before spaces are escaped and merged.
-    appended: Text  # What was appended to the normalized text for it.
+    appended: Text  # What it added to the normalized text.
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +348,7 @@ class XcdaHeader:
 
     num_units: int  # The number of 32-bit units.
     root_base: int  # BASE of the root, unit 0: every walk starts from it.
-    replacements_len: int  # The length of all replacements, each with a zero byte at its end.
+    replacements_len: int  # The length of all replacements, each zero-terminated.
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,13 +356,13 @@ class XcdaStep:
     """A step through an XCDA, the compact double array of a character map."""
 
     byte: int  # The byte that leads from a node to its child.
-    node: int  # The node: its place in the array, BASE of the node before it and the byte, by exclusive or.
+    node: int  # The node's place in the array: BASE of the previous node XOR the byte.
     unit: int | None  # The array's 32 bits there; none beyond its end.
-    base: int  # BASE: what leads on from the node, by exclusive or; 0 in a unit that is a value and no node.
-    lcheck: int  # LCHECK: the byte that leads to this node; bit 31 is set in a unit that is a value and no node.
+    base: int  # BASE: a child is at this place XOR its byte; 0 in a unit that is a value and not a node.
+    lcheck: int  # LCHECK: the byte that leads to this node; bit 31 is set in a unit that is a value and not a node.
     leaf: bool  # LEAF: whether a key ends here.
     value: int | None  # Where the replacement starts among all replacements, if a key ends here.
-    matched: bool  # Whether the byte leads here: LCHECK equals it. The walk ends where it does not.
+    matched: bool  # Whether the byte leads here: LCHECK equals it. If not, the walk ends.
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +372,7 @@ class LatticePosition:
     at: int  # The place.
     score_sum: float | None  # The best sum of scores up to here; none if no token reaches the place.
     candidates: tuple[Candidate, ...]  # The tokens, shortest first.
-    unknown: Candidate | None  # The unknown token for one character, where no token is exactly that character.
+    unknown: Candidate | None  # The unknown token for one character, if no token is exactly that character.
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,7 +410,7 @@ class PathStep:
 
 @dataclass(frozen=True, slots=True)
 class Rwkv:
-    """RWKV: the longest token, again and again."""
+    """RWKV: the longest token at each position."""
 
     kind: ClassVar[str] = "rwkv"
     matches: tuple[Match, ...]  # The matches, in order.
@@ -410,7 +422,7 @@ class Match:
 
     start: int  # Where it starts in the fragment.
     end: int  # Where the token ends in the fragment.
-    walk: tuple[TrieStep, ...]  # The walk, byte by byte, as far as a token goes on.
+    walk: tuple[TrieStep, ...]  # The walk, byte by byte, as long as a token continues.
     token: int  # The token: the last one met on the walk, or the unknown token.
     is_unknown: bool  # Whether no token matched.
 
@@ -421,7 +433,7 @@ class TrieStep:
 
     byte: int  # The byte.
     token: int | None  # The token whose text ends here.
-    matched: bool  # Whether the trie has a node for the byte. The walk ends where it has none.
+    matched: bool  # Whether the trie has a node for the byte. If not, the walk ends.
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,24 +442,24 @@ class Plamo2:
 
     kind: ClassVar[str] = "plamo2"
     skipped_bom: bool  # Whether a byte order mark was skipped.
-    # The text with U+FFFD for each byte that is not UTF-8: all positions here count in it. The byte order mark is part
-    # of it.
+    # The text with U+FFFD for each byte that is not UTF-8, including the byte order mark. All positions here refer to
+    # it.
     text: Text
-    origins: tuple[Origin, ...]  # Where the text comes from in the fragment.
+    origins: tuple[Origin, ...]  # The origins of the text in the fragment.
     positions: tuple[CostPosition, ...]  # The places at which a character starts, from the last to the first.
     path: tuple[CostStep, ...]  # The way from the start to the end.
 
 
 @dataclass(frozen=True, slots=True)
 class CostPosition:
-    """PLaMo-2: what may start at a place."""
+    """PLaMo-2: the tokens that may start at a place."""
 
     at: int  # The place.
-    # The state of llama.cpp's automaton: the longest text from here that a token ends with. Where the state before it
-    # hid that text, a shorter one.
+    # The state of llama.cpp's automaton: the longest text from here that is a suffix of a token, or a shorter one if
+    # the previous state hid that.
     state: Text
-    # The tokens that `state` starts with, longest first, and at last the unknown character. What comes after a token
-    # that costs as much as an unknown character is hidden by it.
+    # The tokens that are prefixes of `state`, longest first, and finally the unknown character. A token that costs as
+    # much as an unknown character hides those after it.
     candidates: tuple[CostCandidate, ...]
     cost: int  # The lowest cost from here to the end.
 
@@ -460,7 +472,7 @@ class CostCandidate:
     text: Text  # Its text.
     cost: int  # Its own cost, in ten-thousandths.
     total: int  # The cost from here to the end with it.
-    wins: bool  # Whether it is the one taken.
+    wins: bool  # Whether it was taken.
 
 
 @dataclass(frozen=True, slots=True)
@@ -489,20 +501,6 @@ class HashedGroup:
     end: int  # Where it ends in the fragment.
     hash: int  # The hash.
     token: int  # The hash modulo the number of tokens.
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """One reason why characters did not become one token."""
-
-    # What kind of reason it is: `one_token` (they did), `special_not_parsed`, `special_boundary`, `piece_boundary`,
-    # `word_boundary`, `normalized`, `not_in_vocabulary`, `merge_missing` (the token exists, but no merges lead to it
-    # from these symbols), `merge_lost` (a neighbour was merged first), `score_lost` (other tokens have a higher sum or
-    # a lower cost), `longer_match` (a longer token was taken), `unknown_word`.
-    kind: str
-    message: str  # The reason in a sentence.
-    at: int | None  # The place in the text that it is about, if it is about one.
-    token: int | None  # The token that it is about, if it is about one.
 
 
 @dataclass(frozen=True, slots=True)
