@@ -196,8 +196,8 @@ def test_search_for_everything(capsys: pytest.CaptureFixture[str]) -> None:
         (["diff", path_of("bpe"), path_of("bpe"), "absent"], "absent"),
         (["diff", path_of("bpe"), path_of("bpe"), __file__, "-p", "a"], "one text is compared: give FILE or -p"),
         (["search"], "Missing argument 'QUERY'"),
-        (["search", "-e", "("], "'(' is no regular expression: missing )"),
-        (["search", "-e", "--prefix", "a"], "--prefix is for a text; let a regular expression begin with ^"),
+        (["search", "-e", "("], "'(' is not a regular expression: missing )"),
+        (["search", "-e", "--prefix", "a"], "--prefix is for a text; begin a regular expression with ^"),
     ],
 )
 def test_errors_are_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:

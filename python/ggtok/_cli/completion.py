@@ -13,7 +13,7 @@ SAFE = re.compile(r"[\w.+@%/-]+")
 
 
 class GgufFile(click.ParamType[str]):
-    """The path of a file. Completed are GGUF files, and folders on the way to them."""
+    """The path of a file. It is completed to GGUF files, and to folders that may contain them."""
 
     name = "file"
 

@@ -18,14 +18,14 @@ from .options import Command, Model, is_typed, takes_model
 
 
 class OutputFile(click.ParamType[str]):
-    """The path of a file to write. Its folder is looked for before long work begins."""
+    """The path of a file to write. Its folder must exist before long work begins."""
 
     name = "path"
 
     def convert(self, value: str, parameter: click.Parameter | None, context: click.Context | None) -> str:
         folder = os.path.dirname(value)
         if folder and not os.path.isdir(folder):
-            self.fail(f"{folder} is no folder to write to", parameter, context)
+            self.fail(f"{folder} is not a folder", parameter, context)
         return value
 
     def shell_complete(
@@ -38,7 +38,7 @@ OUTPUT = OutputFile()
 
 
 def takes_models(function: Command) -> Command:
-    """Gives a command GGUF files as arguments beside `-m`, and passes it `models: list[Model]`, at least one."""
+    """Gives a command GGUF files as arguments as well as `-m`, and passes it `models: list[Model]`, at least one."""
 
     @click.argument("files", nargs=-1, type=GGUF, metavar="[FILE]...")
     @takes_model
@@ -59,8 +59,8 @@ def check_output(path: str | None, inputs: Iterable[object], force: bool = False
 
 
 def text_path(argument: str) -> Path:
-    """The path of a text that is read in parts; `-` is standard input, where that has a path."""
+    """The path of a text that is read in parts; `-` is standard input, if that has a path."""
     if argument != "-" or os.name == "nt":
         return Path(argument)
-    with Source("-").open():  # says that it waits for the keyboard
+    with Source("-").open():  # says that it is waiting for the keyboard
         return Path("/dev/stdin")

@@ -64,12 +64,12 @@ class Source:
 
     @property
     def size(self) -> int | None:
-        """In bytes; `None` for what is no regular file."""
+        """In bytes; `None` if it is not a regular file."""
         if self.path is None:
             return len(self.text)
         try:
             return os.stat(sys.stdin.fileno() if self.path == "-" else self.path).st_size or None
-        except (OSError, ValueError, AttributeError):  # where standard input is closed, there is none
+        except (OSError, ValueError, AttributeError):  # standard input may be closed
             return None
 
     @contextmanager
@@ -92,10 +92,10 @@ class Source:
         """The bytes in order, as they arrive.
 
         Args:
-            bar: Whether to show progress. Default: if results do not go to the terminal meanwhile.
+            bar: Whether to show progress. Default: unless results go to the terminal.
         """
         parts = self._parts(not sys.stdout.isatty() if bar is None else bar)
-        # An error elsewhere must find the bar gone before it is printed.
+        # The bar must be gone before an error is printed.
         click.get_current_context().call_on_close(parts.close)
         return parts
 
@@ -150,7 +150,7 @@ class Rows:
     field: str | None
 
     def texts(self, source: Source) -> Iterator[list[tuple[int, Text]]]:
-        """Texts with the numbers of their lines, as they arrive. Empty lines of JSON are passed over."""
+        """Texts with the numbers of their lines, as they arrive. Empty lines of JSON are skipped."""
         for lines in source.lines():
             if self.field is None:
                 yield list(lines)
@@ -176,7 +176,7 @@ def parse_json(data: bytes, where: str) -> Any:
 
 
 def parse_json_values(data: bytes, where: str) -> list[tuple[int, Any]]:
-    """The values of JSON in UTF-8 that follow one another, each with the number of the line where it begins."""
+    """Consecutive values of JSON in UTF-8, each with the number of the line where it begins."""
 
     def values(data: bytes) -> list[tuple[int, Any]]:
         text = data.decode("utf-8")
@@ -216,7 +216,7 @@ def naming(where: str) -> Iterator[None]:
 
 @contextmanager
 def killable(size: int) -> Iterator[None]:
-    """Lets Ctrl-C end the process during a call on `size` bytes that looks for it only when it is done.
+    """Lets Ctrl-C end the process during a call on `size` bytes, which would notice it only at its end.
 
     A call on few bytes ends soon anyway, and only the main thread can change what Ctrl-C does.
     """

@@ -20,7 +20,7 @@ from .output import printable, to_stderr
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 UNASKED = "embedded vocabulary bpe"
-"""What answers if no model was given."""
+"""What is used if no model was given."""
 
 BUILTIN = ("bpe", "spm", "wordpiece", "unigram")
 
@@ -55,7 +55,7 @@ class Model:
 
     @property
     def mark(self) -> str:
-        """What stands after a number or ids on a line if no model was given: nobody shall take them for his model's."""
+        """Follows a number or ids on a line if no model was given, so that they are not taken for another model's."""
         return "" if self.is_given else f"  # {UNASKED}"
 
     @property
@@ -70,7 +70,7 @@ class Model:
             try:
                 return Tokenizer.from_gguf(self.path, overrides=overrides)
             except OSError as error:
-                # A read that fails names no file.
+                # A failed read does not name the file.
                 from_environment = self.path == os.environ.get("GGTOK_MODEL") and not is_typed("model")
                 raise OSError(error.errno, error.strerror, self.path + " (GGTOK_MODEL)" * from_environment) from None
         if overrides:
@@ -145,7 +145,7 @@ def name_and_value(option: str, written: str) -> tuple[str, str]:
 def _override(item: str) -> tuple[str, str | int | float | bool]:
     """One override in llama.cpp's notation: `string_parse_kv_override` in its `common/common.cpp`.
 
-    Deviations: (1) a number must be a number, where llama.cpp takes anything else for 0. (2) Keys and strings may be
+    Deviations: (1) a number must be a number; llama.cpp reads anything else as 0. (2) Keys and strings may be
     longer than 127 bytes.
     """
     key, equals, typed = item.partition("=")

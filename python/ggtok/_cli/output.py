@@ -1,4 +1,4 @@
-"""Standard output and standard error: JSON that keeps every byte, one-line messages, and what ends without a word."""
+"""Standard output and standard error: JSON that keeps every byte, and messages of one line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import click
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""What a terminal obeys, without newline and tab."""
+"""Characters that a terminal obeys, except newline and tab."""
 
 SLICE = 4096
 """How many items of a list become JSON at once."""
@@ -40,7 +40,7 @@ def printable(text: str) -> str:
 
 @contextmanager
 def shown_warnings() -> Iterator[None]:
-    """Warnings as one line each, and output that no locale's encoding stops."""
+    """Shows warnings as one line each, and keeps the locale's encoding from failing on any output."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     with warnings.catch_warnings():
@@ -57,7 +57,7 @@ def wants_colors() -> bool:
 
 
 def flush() -> None:
-    """Writes what waits for standard output, so that a failure is seen."""
+    """Writes what is buffered for standard output, so that a failure is seen."""
     sys.stdout.flush()
 
 
@@ -74,8 +74,8 @@ def explained(error: Exception) -> str:
 
 
 def give_up_output() -> None:
-    """Points standard output to nowhere, so that the interpreter does not fail to flush it at exit."""
-    with suppress(OSError, ValueError, AttributeError):  # where it is no file
+    """Points standard output at the null device, so that the interpreter does not fail to flush it at exit."""
+    with suppress(OSError, ValueError, AttributeError):  # if it is not a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -106,8 +106,15 @@ class Writer:
         self._last = text[-1:] or self._last
 
 
+def print_text(text: str, end: str = "") -> None:
+    """A text as `Writer` writes it, and what is written after it."""
+    writer = Writer()
+    writer.write((text + end).encode("utf-8", "surrogatepass"))
+    writer.end()
+
+
 def lossless(text: bytes) -> str | dict[str, str]:
-    """Bytes as JSON has them: a string where they are UTF-8, which a token's bytes need not be, or else base64."""
+    """Bytes as JSON has them: a string if they are UTF-8, which a token's bytes need not be, otherwise base64."""
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError:

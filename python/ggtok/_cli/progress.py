@@ -1,4 +1,4 @@
-"""A progress bar with rate and time left, on the terminal of standard error, for work that takes long."""
+"""A progress bar with rate and time left, on standard error if it is a terminal."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ DELAY = 0.5
 """Seconds before the bar appears: shorter work needs none."""
 
 INTERVAL = 0.1
-"""Seconds between two states of the bar. No thread of its own moves it: that would slow down what it measures."""
+"""Seconds between two states of the bar. It has no thread, which would slow down what it measures."""
 
 NARROW = 60
-"""Columns of a terminal below which there is no room for the bar beside its numbers."""
+"""Columns of a terminal below which only the numbers are shown, without the bar."""
 
 
 class Bar:
@@ -49,7 +49,7 @@ class Bar:
             self._shown.update(self._shown.task_ids[-1], completed=self.done, numbers=self.numbers(), refresh=True)
 
     def phase(self, label: str, done: int, total: int) -> None:
-        """Another phase, counted in something else than bytes, is so far. What `ggtok.train` calls."""
+        """Another phase, not counted in bytes, has come so far. `ggtok.train` calls this."""
         if label != self.label:
             self.close()
             self.label, self.total, self.done, self.first = label, total, done, done
@@ -97,7 +97,7 @@ class Bar:
 
 @contextmanager
 def progress(total: int | None, label: str) -> Iterator[Bar]:
-    """A bar for so many bytes, or for no one knows how many. Into a pipe or a file it writes nothing."""
+    """A bar for so many bytes, or for an unknown number. It writes nothing to a pipe or a file."""
     bar = Bar(total, label)
     try:
         yield bar

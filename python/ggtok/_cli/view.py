@@ -1,8 +1,8 @@
 """The token view: the pieces of a text on alternating backgrounds, each with its id below.
 
 A piece and its id share a cell. Cells fill the lines, and a line ends after a token with a newline. Between two cells
-there is always a space without a mark, and a space of the text is a dot: so the boundaries can be seen without colours.
-What a terminal would obey, hide or join to its neighbour is escaped: control characters, bytes that are no UTF-8,
+there is always a space without a mark, and a space of the text is a dot, so boundaries are visible without colours.
+What a terminal would obey, hide or join to its neighbour is escaped: control characters, bytes that are not UTF-8,
 formatting characters such as joiners, and a combining mark that begins a token gets a dotted circle to stand on.
 """
 
@@ -28,7 +28,7 @@ from .output import wants_colors
 SPECIAL = TokenAttribute.CONTROL | TokenAttribute.USER_DEFINED | TokenAttribute.UNKNOWN
 
 MARKS = {" ": ("·", "_"), "\n": ("↵", "\\n"), "\t": ("→", "\\t"), "\r": ("␍", "\\r")}
-"""What is shown for white space, and where the encoding lacks it."""
+"""What is shown for white space, and what is shown if the encoding lacks it."""
 
 CHANGES_WIDTH = frozenset(map(chr, range(0xFE00, 0xFE10)))
 """Variation selectors: terminals disagree on how wide they make the character before them."""
@@ -37,12 +37,12 @@ SKIN_TONES = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
 """Terminals disagree on whether they join the emoji before them."""
 
 MIN_WIDTH = 8
-"""No window is taken for narrower: an id fits."""
+"""The narrowest window that is assumed: an id fits."""
 
 
 @dataclass(frozen=True)
 class Palette:
-    """Styles in rich's words. Backgrounds bring their own foreground, so that they do in light and dark windows."""
+    """Styles in rich's words. Backgrounds set their own foreground, so they suit light and dark windows."""
 
     tokens: tuple[str, str]
     special: str
@@ -65,7 +65,7 @@ FEW = Palette(("black on cyan", "black on yellow"), "bold white on magenta", "",
 """For the eight colours that every colour terminal has."""
 
 NONE = Palette(("", ""), "bold", "dim", "dim", "underline")
-"""For NO_COLOR, which leaves brightness and lines. A dumb terminal shows none of them."""
+"""For NO_COLOR, which allows brightness and lines. A dumb terminal shows neither."""
 
 
 class Unit(NamedTuple):
@@ -74,7 +74,7 @@ class Unit(NamedTuple):
     text: str
     width: int
     kind: str = ""
-    """What marks it: `mark` for an escape or white space, `byte` for a byte that is no character."""
+    """What marks it: `mark` for an escape or white space, `byte` for a byte that is not a character."""
 
 
 def units(piece: bytes, encoding: str = "utf-8") -> list[Unit]:
@@ -127,7 +127,7 @@ class View:
     def _clear(self) -> None:
         self._pieces, self._ids, self._filled = Text(), Text(), 0
         self._gaps = 0, 0
-        """The spaces that part the last cell from the next one, in the line of pieces and in that of ids."""
+        """The spaces between the last cell and the next one, in the line of pieces and in that of ids."""
 
     def add(self, ids: Iterable[int]) -> None:
         """Takes the next tokens."""
@@ -196,7 +196,7 @@ def _cut(parts: list[Unit], width: int) -> Iterator[list[Unit]]:
 
 
 def console() -> Console:
-    """Standard output as rich writes to it. Colours are `wants_colors`' decision, the width is the window's."""
+    """Standard output as rich writes to it: coloured if `wants_colors`, as wide as the window."""
     return Console(
         file=sys.stdout,
         width=shutil.get_terminal_size().columns,
@@ -262,4 +262,4 @@ def picture(tokenizer: Tokenizer, ids: Iterable[int], command: str, *, dark: boo
     view.add(ids)
     view.end(total=True)
     svg = console.export_svg(title="", theme=DARK if dark else LIGHT, code_format=SVG, unique_id="ggtok")
-    return svg.replace("rgba(255,255,255,0.35)", "rgba(128,128,128,0.5)")  # a frame that is seen on white too
+    return svg.replace("rgba(255,255,255,0.35)", "rgba(128,128,128,0.5)")  # a frame that is visible on white too

@@ -16,7 +16,7 @@ from .text import GAP, MAX_SECTIONS, Line, lines, shortened
 from .trace import Trace
 
 LEAST_WIDTH = 50
-"""Columns that a trace needs to stand beside another. In less, one is below the other."""
+"""Columns that each of two traces needs side by side. In less, one is below the other."""
 
 DIFFERENCE = "--- here they differ ---"
 

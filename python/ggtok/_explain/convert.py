@@ -30,10 +30,10 @@ def to_text(text: bytes) -> Text:
 def convert(cls: type[T], value: object) -> T:
     """A JSON object as a dataclass. Arrays become tuples, `{"base64": ...}` bytes, a union the class of its `kind`.
 
-    A field whose name is a keyword has an underscore after it in Python. `null` where there must be a number stands for
+    A field whose name is a keyword has an underscore after it in Python. `null` in place of a number stands for
     one that JSON cannot hold.
 
-    Raises ValueError where the object has other keys than the class has fields.
+    Raises ValueError if the object's keys are not the class's fields.
     """
     result: T = _converter(cls)(value)  # type: ignore[arg-type]
     return result

@@ -30,10 +30,10 @@ TITLE = 100
 """The most columns of a title."""
 
 MAX_PAIRS = 500
-"""For how many neighbouring tokens the page knows why they are not one: asking takes time for each."""
+"""For how many pairs of neighbouring tokens the page says why they are not one: each takes time to answer."""
 
 EXACT = 1 << 53
-"""JavaScript has no integers that are exact beyond."""
+"""JavaScript's integers are not exact beyond this."""
 
 FRAGMENT_TOKENS = 2000
 FRAGMENT_SECTIONS = 40
@@ -41,7 +41,7 @@ FRAGMENT_ROWS = 60
 """The most tokens, sections, and rows of a section in a fragment, which a notebook keeps with its output."""
 
 TONES = ("64, 140, 220", "220, 150, 30", "40, 160, 110", "170, 90, 190")
-"""Red, green and blue of the tokens' colours; thin enough to be read on in light and dark notebooks."""
+"""Red, green and blue of the tokens' colours; pale enough to read text on in light and dark notebooks."""
 
 CONTROLS = {code: 0x2400 + code for code in range(0x20)} | {0x0A: "↵", 0x7F: "␡"}
 """How controls are shown."""
@@ -96,7 +96,7 @@ def render(view: str, title: str, parts: Mapping[str, str]) -> str:
         "title": html.escape(title),
         "style": style,
         "script": script,
-        # In JSON, `<` stands in strings only. Escaped, it can neither end the element nor begin a comment.
+        # In JSON, `<` occurs in strings only. Escaped, it can neither end the element nor begin a comment.
         "data": data.replace("<", "\\u003c"),
     }
     template = (folder / "page.html").read_text(encoding="utf-8")
@@ -136,7 +136,7 @@ def _section(section: Section) -> str:
 
 
 def _exact(value: Cell) -> Cell:
-    """A value as JavaScript can hold it: great integers and numbers such as infinity as words."""
+    """A value as JavaScript can hold it: large integers and numbers such as infinity as words."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return str(value) if isinstance(value, int) and abs(value) > EXACT else value

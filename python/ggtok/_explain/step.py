@@ -44,18 +44,18 @@ KEYS = {
     **dict.fromkeys(("q", "Q", "\x1b"), "quit"),
     "?": "help",
 }
-"""What each key does, by what a terminal sends for it."""
+"""What each key does, by what a terminal sends."""
 
 KEY = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Za-z]|.", re.DOTALL)
 POLL = 0.25
-"""Seconds after which the size of the terminal is looked at again."""
+"""Seconds between looks at the size of the terminal."""
 
 ESCAPE = 0.05
-"""Seconds in which what follows Escape belongs to the same key."""
+"""Seconds within which what follows Escape belongs to the same key."""
 
 
 class Walk:
-    """Where in a trace a reader is. Each row of each section is a step."""
+    """A reader's place in a trace. Each row of each section is a step."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -69,7 +69,7 @@ class Walk:
         return self.starts[-1]
 
     def key(self, key: str) -> bool:
-        """Does what a key says. Returns whether the walk goes on."""
+        """Does what a key says. Returns whether the walk continues."""
         action = KEYS.get(key)
         if action == "quit":
             return False
@@ -167,7 +167,7 @@ def walk(trace: Trace, *, colors: bool) -> None:
     """Shows the steps until the reader quits.
 
     Raises:
-        GgtokError: There is no terminal to read keys from and to draw on.
+        GgtokError: There is no terminal to read keys from and draw on.
         KeyboardInterrupt: Ctrl-C. The terminal is as before, then and at any other exit.
     """
     try:
@@ -176,7 +176,7 @@ def walk(trace: Trace, *, colors: bool) -> None:
     except ImportError:
         raise GgtokError("the walk through the steps needs a terminal of Linux, macOS or another Unix") from None
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise GgtokError("the walk through the steps needs a terminal to read keys from and to draw on")
+        raise GgtokError("the walk through the steps needs a terminal to read keys from and draw on")
     keys, screen = sys.stdin.fileno(), sys.stdout.fileno()
     before = termios.tcgetattr(keys)
 
@@ -221,7 +221,7 @@ def draw(screen: int, lines: list[str]) -> None:
 
 @contextmanager
 def restored(begin: Callable[[], None], end: Callable[[], None]) -> Iterator[None]:
-    """Between `begin` and `end`, which also come before and after the program is stopped, and before it is ended."""
+    """Calls `begin` before and `end` after the body, also around a stop of the program and before it is ended."""
 
     def ended(number: int, _: FrameType | None) -> None:
         raise SystemExit(128 + number)

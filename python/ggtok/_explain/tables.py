@@ -13,7 +13,7 @@ Kind: TypeAlias = Literal["text", "texts", "number", "word"]
 aligned to the right; words in plain English."""
 
 Cell: TypeAlias = Text | int | float | tuple[Text, ...] | None
-"""A value, `None` where there is none."""
+"""A value, `None` if there is none."""
 
 Span: TypeAlias = tuple[int, int]
 """Where bytes of the text start and end."""

@@ -90,7 +90,7 @@ def lines(section: Section, title: str, width: int, rows: Sequence[Row | int | s
 
 
 class Table:
-    """A section, laid out for a width. Columns that do not fit side by side go on further lines.
+    """A section, laid out for a width. Columns that do not fit side by side continue on further lines.
 
     rich has tables too, but they cut texts at their ends, do not continue on further lines, and take three times as
     long. Only the measure of text is rich's.

@@ -53,8 +53,8 @@ class Why:
 class Trace:
     """Every step from a text to its tokens: what `Tokenizer.explain` returns. Immutable.
 
-    `print` shows it as tables. Positions are in bytes, except where they are said to be in characters. A trace is equal
-    to another with the same steps. It pickles as its tokenizer and text, and is made anew from them.
+    `print` shows it as tables. Positions are in bytes unless they are said to be in characters. A trace is equal
+    to another with the same steps. It pickles as its tokenizer and text, and is made again from them.
 
     >>> import ggtok
     >>> trace = ggtok.Tokenizer.builtin("bpe").explain("What is LoRA?")
@@ -110,7 +110,7 @@ class Trace:
         [(0, 2), (2, 3), (3, 5)]
         """
         starts = [*(code_point.start for code_point in self.code_points), len(to_bytes(self.text))]
-        # Where a character is more than one token, each has all of it.
+        # If a character is more than one token, each has all of it.
         return [(bisect_right(starts, token.start) - 1, bisect_left(starts, token.end)) for token in self.tokens]
 
     def why(self, start: int, end: int) -> Why:
@@ -159,7 +159,7 @@ class Trace:
 
         Args:
             tables: Which ones, such as `["queue", "merges"]`: all by default. docs/explain.md lists them.
-            width: Columns of the terminal: those of this one by default, 80 where there is none.
+            width: Columns of the terminal: those of this one by default, 80 if there is none.
             max_rows: The most rows of a table. A longer one is shortened in the middle.
             colors: Whether to use the terminal's colours.
 

@@ -20,7 +20,7 @@ from ..table import print_pairs, print_table
 
 LEAST_ROUNDS = 3
 SHORT = 4096
-"""Bytes of text below which the call takes more than the text."""
+"""Bytes of text below which the call itself takes most of the time."""
 
 PASSES = ("first", "second")
 
@@ -45,14 +45,14 @@ def command(sources: list[Source], seconds: float, model: Model, special: dict[s
     """Measure how fast texts become tokens and back with this model, on one thread. The texts are read into memory
     first.
 
-    In each round, a newly opened tokenizer has each text once (first pass: its caches are empty), and then again
-    (second pass). One round to warm up does not count. Shown are medians, and the slowest and fastest round. encode and
-    decode make and take a list of ids; open reads the file, which the system has cached by then.
+    In each round, a newly opened tokenizer gets each text once (first pass: its caches are empty), and then again
+    (second pass). A first round to warm up is not counted. The output has the median, the slowest and the fastest round.
+    encode makes a list of ids and decode takes one; open reads the file, which the system has cached by then.
     """
     texts = [source.read() for source in sources]
     num_bytes = sum(map(len, texts))
     if num_bytes == 0:
-        raise click.ClickException(f"{sources[0].name}: there is no text to measure with")
+        raise click.ClickException(f"{sources[0].name}: there is no text to measure")
     tokenizer = model.open()
     ids = [tokenizer.encode(text, **special) for text in texts]
     num_tokens = sum(map(len, ids))

@@ -12,10 +12,10 @@ import click
 from ...errors import GgtokError
 from ..inputs import characters, kind, parse_json, sources
 from ..options import Model, as_json, name_and_value, takes_model
-from ..output import Writer, lossless, print_json
+from ..output import lossless, print_json, print_text
 
 FIXED = ("self", "messages", "return_spans", "add_special")
-"""Arguments of `Tokenizer.encode_chat` that are no variables."""
+"""Arguments of `Tokenizer.encode_chat` that are not variables."""
 
 
 @click.command(short_help="Write a conversation as the model's chat template does.")
@@ -24,7 +24,7 @@ FIXED = ("self", "messages", "return_spans", "add_special")
 @click.option("-s", "--system", metavar="TEXT", help="A system message before the others.")
 @click.option("--tools", metavar="FILE", type=click.Path(), help="A JSON list of tools.")
 @click.option("--no-generation-prompt", is_flag=True, help="Do not end with the beginning of an assistant's message.")
-@click.option("--continue", "continues", is_flag=True, help="End inside the last message, for the model to go on.")
+@click.option("--continue", "continues", is_flag=True, help="End inside the last message, for the model to continue.")
 @click.option("--template", metavar="NAME", help="Which of the model's templates; default: its default one.")
 @click.option("--template-file", metavar="FILE", type=click.Path(), help="A Jinja template in place of the model's.")
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A variable of the template; repeatable.")
@@ -86,12 +86,11 @@ def command(
             number = tokenizer.count_messages(messages, **arguments)
         elif ids or view or as_json:
             encoded = tokenizer.encode_chat(messages, **arguments)
-        if as_json:
+        if not (count or ids or view):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # they were shown
+                if as_json:
+                    warnings.simplefilter("ignore")  # encode_chat has shown them
                 prompt = tokenizer.apply_chat_template(messages, **arguments)
-        elif not (count or ids or view):
-            prompt = tokenizer.apply_chat_template(messages, **arguments)
     except GgtokError as error:
         message = str(error).replace("pass template_text=", "give one with --template-file")
         raise click.ClickException(f"{model.name}: {message}") from None
@@ -109,9 +108,7 @@ def command(
         tokens.add(encoded)
         tokens.end(total=True, mark=model.mark)
     else:
-        writer = Writer()
-        writer.write(prompt.encode("utf-8", "surrogatepass"))
-        writer.end()
+        print_text(prompt)
 
 
 def _messages(file: str | None) -> tuple[list[Any], Any]:
@@ -139,7 +136,7 @@ def _setting(written: str) -> tuple[str, Any]:
     """A variable: JSON, or else a text."""
     name, value = name_and_value("--set", written)
     if name in FIXED:
-        raise click.ClickException(f"--set: {name!r} is no variable of a template")
+        raise click.ClickException(f"--set: {name!r} is not a variable of a template")
     try:
         return name, json.loads(value)
     except (ValueError, RecursionError):

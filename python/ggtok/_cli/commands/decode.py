@@ -22,7 +22,7 @@ COMMENT = re.compile(rb"#[^\n]*")
 
 NUMBER = re.compile(rb"[+-]?[0-9]{1,4000}")
 MAX_DIGITS = 4000
-"""A longer number is no id, and nothing longer is kept while its end is awaited."""
+"""A longer number is not an id, and no more of one is kept until its end arrives."""
 
 
 @click.command(short_help="Turn token ids into text.")
@@ -120,7 +120,7 @@ def _numbers(text: bytes, where: str) -> list[int]:
     except ValueError:
         pass
     wrong = next(word for word in words if not NUMBER.fullmatch(word))[:40].decode("utf-8", "backslashreplace")
-    raise click.ClickException(f"{where}: {wrong!r} is no token id: ids are numbers")
+    raise click.ClickException(f"{where}: {wrong!r} is not a token id: ids are numbers")
 
 
 def _field(value: Any, where: str) -> list[int]:

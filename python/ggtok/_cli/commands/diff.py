@@ -1,4 +1,4 @@
-"""The command `ggtok diff`: in what two files' tokenizers differ."""
+"""The command `ggtok diff`: how the tokenizers of two files differ."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..options import as_json, takes_special
 from ..output import finite, lossless, print_json, printable
 
 
-@click.command(short_help="Show in what two files' tokenizers differ.")
+@click.command(short_help="Show how two files' tokenizers differ.")
 @click.argument("a", type=GGUF)
 @click.argument("b", type=GGUF)
 @click.argument("file", required=False, type=click.Path())
@@ -32,8 +32,8 @@ def command(
     special: dict[str, Any],
     as_json: bool,
 ) -> None:
-    """Show in what the tokenizers of two GGUF files differ: settings, special tokens, tokens, merges. With a text, also
-    where its ids part.
+    """Show how the tokenizers of two GGUF files differ: settings, special tokens, tokens, merges. With a text, also
+    where its ids first differ.
 
     The exit code is 0 if there is no difference, 1 if there is one, and 2 if a file cannot be read.
     """

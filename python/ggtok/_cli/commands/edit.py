@@ -1,4 +1,4 @@
-"""The command `ggtok edit`: a GGUF file's tokenizer edited in a new file, with its tensors as they were."""
+"""The command `ggtok edit`: a GGUF file's tokenizer edited in a new file, with its tensors unchanged."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ def command(
     svg: str | None,
     as_json: bool,
 ) -> None:
-    """Measure how well vocabularies fit texts, each beside the others: bytes per token, tokens per word, what is
-    unknown, what of the vocabulary is used. A text is called by its file unless a NAME is given.
+    """Measure how well vocabularies fit texts, side by side: bytes per token, tokens per word, the share of unknown
+    tokens, and how much of the vocabulary is used. A text has its file's name unless NAME is given.
     """
     texts = {}
     for argument in files:

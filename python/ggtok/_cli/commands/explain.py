@@ -48,7 +48,9 @@ class Request:
 @click.option("-p", "--text", multiple=True, metavar="TEXT", help="A text itself; repeatable.")
 @click.option("--step", is_flag=True, help="Walk through the steps with keys; ? shows them.")
 @click.option("--why", metavar="START:END", help="Say why these characters are not one token; the first is number 0.")
-@click.option("--compare", "pair", nargs=2, type=GGUF, help="Two files' traces side by side, and where they part.")
+@click.option(
+    "--compare", "pair", nargs=2, type=GGUF, help="Two files' traces side by side, and where they first differ."
+)
 @click.option("--trie", is_flag=True, help="Build a double array of the arguments, as words; look them up and each -p.")
 @click.option("--html", type=OUTPUT, metavar="PATH", help="Write a page that needs no network.")
 @takes_model
@@ -114,7 +116,7 @@ def _compare(request: Request, pair: tuple[str, str], sources: list[Source]) -> 
     for source in sources:
         a, b = (request.trace(tokenizer, source) for tokenizer in tokenizers)
         if request.html is not None:
-            _write_page(request.html, compare_page(a, b, names))
+            write(request.html, compare_page(a, b, names).encode())
         elif request.as_json:
             found = compare.first_difference(compare.pairs(a, b))
             difference = found and {"table": found.section.title, "row": found.row}
@@ -128,16 +130,12 @@ def _trie(request: Request, words: list[bytes], looked_up: list[bytes]) -> None:
         raise click.ClickException("--trie needs words as arguments")
     trie, made = explain_trie(words, dict.fromkeys([*words, *looked_up]))
     if request.html is not None:
-        _write_page(request.html, trie_page(trie.words, made, trie_sections(trie)))
+        write(request.html, trie_page(trie.words, made, trie_sections(trie)).encode())
     elif request.as_json:
         print(json.dumps(json.loads(made)))
     else:
         tables = (printed(section, _width(), MAX_ROWS, wants_colors()) for section in trie_sections(trie))
         print("\n\n".join(tables))
-
-
-def _write_page(path: str, page: str) -> None:
-    write(path, page.encode())
 
 
 def _span(written: str) -> tuple[int, int]:
@@ -148,7 +146,7 @@ def _span(written: str) -> tuple[int, int]:
 
 
 def _names(first: str, second: str) -> tuple[str, str]:
-    """The names of two files; their paths where these are the same."""
+    """The names of two files, or their paths if these are the same."""
     names = os.path.basename(first), os.path.basename(second)
     return names if names[0] != names[1] else (first, second)
 

@@ -17,7 +17,7 @@ from ..table import print_table, quoted
 @click.command(short_help="Find tokens by what they stand for.")
 @click.argument("query")
 @click.option("--prefix", is_flag=True, help="Pieces that start with QUERY.")
-@click.option("-e", "--regex", is_flag=True, help="QUERY is a regular expression, as Python has them.")
+@click.option("-e", "--regex", is_flag=True, help="QUERY is a Python regular expression.")
 @takes_model
 @as_json
 @click.pass_context
@@ -28,11 +28,11 @@ def command(context: click.Context, query: str, prefix: bool, regex: bool, model
     The exit code is 1 if there is none.
     """
     if prefix and regex:
-        raise click.ClickException("--prefix is for a text; let a regular expression begin with ^")
+        raise click.ClickException("--prefix is for a text; begin a regular expression with ^")
     try:
         pattern = re.compile(query) if regex else os.fsencode(query)
     except re.error as error:
-        raise click.ClickException(f"{query!r} is no regular expression: {error}") from None
+        raise click.ClickException(f"{query!r} is not a regular expression: {error}") from None
     tokenizer = model.open()
     ids = tokenizer.vocab.search(pattern, match="prefix" if prefix else "contains")
     if not ids and not regex:

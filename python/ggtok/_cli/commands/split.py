@@ -9,7 +9,7 @@ import click
 
 from ..inputs import Rows, Source, characters, naming, takes_rows, takes_texts
 from ..options import Model, as_json, takes_model, takes_special
-from ..output import Writer, print_json
+from ..output import print_json, print_text
 
 BOUNDARIES = ("paragraph", "line", "sentence", "word", "character")
 
@@ -74,7 +74,4 @@ def command(
                 else:
                     of = f"{source.at(line)}: " if len(sources) > 1 or rows else ""
                     print(f"--- {of}{chunk.count} tokens, characters {chunk.start} to {chunk.end}{model.mark}")
-                    writer = Writer()
-                    writer.write(chunk.text.encode("utf-8", "surrogatepass"))
-                    writer.write(b"" if chunk.text.endswith("\n") else b"\n")
-                    writer.end()
+                    print_text(chunk.text, "" if chunk.text.endswith("\n") else "\n")

@@ -44,7 +44,7 @@ function decoded(bytes) {
 
 const lengthOfCharacter = (byte) => (byte < 0x80 ? 1 : byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4);
 
-/** Bytes as a line of text in which everything can be seen: spaces, controls, and bytes that are no character. */
+/** Bytes as a line of text in which everything can be seen: spaces, controls, and bytes that are not a character. */
 function label(text) {
   const bytes = bytesOf(text);
   let line = decoded(bytes);

@@ -2,7 +2,7 @@
  * of all of them.
  *
  * A stage is `{title, length, caption(step), draw(step), tokens, stepOf(token), tokensAt(step)}`; `tokens` is the range
- * of tokens that it makes, of which `stepOf` and `tokensAt` tell what belongs to which step. */
+ * of tokens that it makes, and `stepOf` and `tokensAt` say which belongs to which step. */
 
 function stagesOf(trace) {
   const stages = [];
@@ -122,7 +122,7 @@ function symbolOutcome({ text, token, bytes }) {
 const REWRITTEN = {
   replaced: "bytes that are not UTF-8 were replaced",
   escaped: "spaces became ▁",
-  lowercased: "capitals became small",
+  lowercased: "letters became lower case",
   whitespace_dropped: "whitespace was dropped",
 };
 const CUT_ON = {

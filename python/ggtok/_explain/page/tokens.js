@@ -2,7 +2,7 @@
 
 const MANY = 4000; // tokens that are shown at once
 
-/** What a token shows: the bytes of the text that it is the first to stand for, or its piece where there are none. */
+/** What a token shows: the bytes of the text that it is the first to stand for, or its piece if there are none. */
 function tokenFace(trace, at) {
   const token = trace.tokens[at];
   const from = Math.max(token.start, trace.reached[at]);

@@ -119,7 +119,7 @@ function insertionStage(trie, at) {
     length: insertion.steps.length,
     caption(step) {
       const one = insertion.steps[step];
-      if (!one) return "The word is there already.";
+      if (!one) return "The word is already there.";
       const base = one.new_base != null ? ` Node ${one.node} gets BASE ${one.new_base}.` : "";
       const lead = `${byteTitle(one.byte)} has the number ${one.code}.${base} Cell ${one.cell} `;
       if (one.outcome === "followed") return `${lead}has CHECK ${one.node}: the child exists.`;
