@@ -8,7 +8,6 @@ formatting characters such as joiners, and a combining mark that begins a token 
 
 from __future__ import annotations
 
-import io
 import shutil
 import sys
 import unicodedata
@@ -19,7 +18,6 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from .. import TokenAttribute, Tokenizer
@@ -213,53 +211,3 @@ def palette(console: Console) -> Palette:
     if console.no_color or console.color_system is None:
         return NONE
     return FEW if console.color_system == "standard" else MANY
-
-
-LIGHT = TerminalTheme((255, 255, 255), (31, 35, 40), [(0, 0, 0)] * 8)
-DARK = TerminalTheme((13, 17, 23), (230, 237, 243), [(0, 0, 0)] * 8)
-
-SVG = """\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">
-<style>
-.{unique_id}-matrix {{
-  font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace;
-  font-size: {char_height}px; line-height: {line_height}px; font-variant-east-asian: full-width;
-}}
-{styles}
-</style>
-<defs>
-<clipPath id="{unique_id}-clip-terminal"><rect width="{terminal_width}" height="{terminal_height}"/></clipPath>
-{lines}
-</defs>
-{chrome}
-<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
-{backgrounds}
-<g class="{unique_id}-matrix">
-{matrix}
-</g>
-</g>
-</svg>
-"""
-"""rich's picture without the fonts that it loads from a server."""
-
-
-def picture(tokenizer: Tokenizer, ids: Iterable[int], command: str, *, dark: bool, width: int = 76) -> str:
-    """The view as an SVG picture, as a terminal shows it after a command. The same arguments give the same bytes."""
-    console = Console(
-        record=True,
-        width=width,
-        file=io.StringIO(),
-        force_terminal=True,
-        color_system="truecolor",
-        no_color=False,
-        legacy_windows=False,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-    console.print(f"$ {command}", soft_wrap=True)
-    view = View(tokenizer, console)
-    view.add(ids)
-    view.end(total=True)
-    svg = console.export_svg(title="", theme=DARK if dark else LIGHT, code_format=SVG, unique_id="ggtok")
-    return svg.replace("rgba(255,255,255,0.35)", "rgba(128,128,128,0.5)")  # a frame that is visible on white too
