@@ -23,11 +23,13 @@ mod definition;
 mod error;
 mod header;
 mod metadata;
+mod value;
 mod walk;
 
 pub use error::{Expected, Field, GgufError, OpenError, Problem};
 pub use header::read_header;
-pub use metadata::{Array, Layout, Metadata, Override, Type, Value};
+pub use metadata::{Layout, Metadata};
+pub use value::{Array, Override, Type, Value};
 
 use crate::tokenizer::Tokenizer;
 

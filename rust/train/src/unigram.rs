@@ -179,7 +179,7 @@ fn finish(pieces: &Pieces<'_>, alphabet: &[char], wanted: usize) -> Vec<(Vec<u8>
     for piece in 0..pieces.len() as u32 {
         interrupt::check();
         // A piece is useless if its text has a better segmentation.
-        if pieces.lead(piece, &mut lattice).is_none_or(|lead| lead >= 0.0) {
+        if lattice.lead(pieces, piece).is_none_or(|lead| lead >= 0.0) {
             scores.insert(pieces.text(piece), pieces.score(piece));
         }
     }

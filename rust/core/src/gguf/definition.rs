@@ -4,7 +4,8 @@
 //! of [`SLOTS`] and [`FLAGS`]. Deviations: none.
 
 use super::error::{OpenError, Problem};
-use super::metadata::{Metadata, Type};
+use super::metadata::Metadata;
+use super::value::Type;
 use crate::tokenizer::Tokenizer;
 use crate::vocabulary::{Definition, FLAGS, Kind, SLOTS, defaults, escaped_name};
 

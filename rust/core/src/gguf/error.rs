@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::metadata::Type;
-use super::walk::{MAX_ARRAY_LEN, MAX_BYTES, MAX_NESTING, MAX_STRING_LEN};
+use super::value::{MAX_ARRAY_LEN, MAX_BYTES, MAX_NESTING, MAX_STRING_LEN, Type};
 use crate::error::VocabularyError;
 
 /// A file is not GGUF or is damaged, or a key has the wrong type.

@@ -6,7 +6,7 @@
 use std::io::{self, Read};
 
 use super::metadata::Layout;
-use super::walk::MAX_BYTES;
+use super::value::MAX_BYTES;
 
 /// Larger than nearly all metadata, and takes a few milliseconds to read.
 const FIRST_READ: usize = 1 << 24;

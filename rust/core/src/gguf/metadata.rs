@@ -6,189 +6,16 @@
 //! Deviations: (1) the list of tensors after the metadata is not read, so it may be cut or missing.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use super::error::{Expected, Field, GgufError, Problem};
+use super::value::{Array, Override, Place, Span, Type, Value};
 use super::walk::Walk;
-use crate::vocabulary::strings::{StringIndex, Strings};
 use crate::vocabulary::{c_string, escaped_name};
 use crate::work::interrupt;
 
 /// The minimum size of a key with its value in bytes: the length of the key, one byte of it, its type, one byte of a
 /// value.
 const LEAST_ENTRY: u64 = 8 + 1 + 4 + 1;
-
-/// Bytes of a file.
-pub(super) type Span = Range<usize>;
-
-macro_rules! types {
-    ($($number:literal $name:ident $shown:literal $size:literal)*) => {
-        /// The type of a value, numbered as in the file.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[allow(missing_docs)]
-        #[non_exhaustive]
-        pub enum Type {
-            $($name = $number,)*
-        }
-
-        impl Type {
-            pub(super) const LAST: i32 = [$($number),*].len() as i32 - 1;
-
-            pub(super) fn from_number(number: i32) -> Option<Self> {
-                match number {
-                    $($number => Some(Self::$name),)*
-                    _ => None,
-                }
-            }
-
-            /// The name in lower case.
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$name => $shown,)*
-                }
-            }
-
-            /// The minimum size of a value in bytes: a number, or the length of an empty string or array.
-            pub(super) const fn least_size(self) -> u64 {
-                match self {
-                    $(Self::$name => $size,)*
-                }
-            }
-        }
-    };
-}
-
-types! {
-    0 Uint8 "uint8" 1
-    1 Int8 "int8" 1
-    2 Uint16 "uint16" 2
-    3 Int16 "int16" 2
-    4 Uint32 "uint32" 4
-    5 Int32 "int32" 4
-    6 Float32 "float32" 4
-    7 Bool "bool" 1
-    8 String "string" 8
-    9 Array "array" 12
-    10 Uint64 "uint64" 8
-    11 Int64 "int64" 8
-    12 Float64 "float64" 8
-}
-
-/// A value of a key.
-#[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs)]
-#[non_exhaustive]
-pub enum Value<'a> {
-    Uint8(u8),
-    Int8(i8),
-    Uint16(u16),
-    Int16(i16),
-    Uint32(u32),
-    Int32(i32),
-    Float32(f32),
-    Bool(bool),
-    /// Usually UTF-8, but not necessarily.
-    String(&'a [u8]),
-    Array(Array<'a>),
-    Uint64(u64),
-    Int64(i64),
-    Float64(f64),
-}
-
-impl Value<'_> {
-    /// Its type.
-    pub const fn kind(&self) -> Type {
-        match self {
-            Self::Uint8(_) => Type::Uint8,
-            Self::Int8(_) => Type::Int8,
-            Self::Uint16(_) => Type::Uint16,
-            Self::Int16(_) => Type::Int16,
-            Self::Uint32(_) => Type::Uint32,
-            Self::Int32(_) => Type::Int32,
-            Self::Float32(_) => Type::Float32,
-            Self::Bool(_) => Type::Bool,
-            Self::String(_) => Type::String,
-            Self::Array(_) => Type::Array,
-            Self::Uint64(_) => Type::Uint64,
-            Self::Int64(_) => Type::Int64,
-            Self::Float64(_) => Type::Float64,
-        }
-    }
-}
-
-/// An array: where its elements are in the file.
-#[derive(Debug, Clone)]
-pub struct Array<'a> {
-    kind: Type,
-    len: usize,
-    bytes: &'a [u8],
-    is_big_endian: bool,
-    /// The strings, in an array of strings.
-    strings: Option<Strings<'a>>,
-}
-
-impl<'a> Array<'a> {
-    /// The type of the elements.
-    pub fn kind(&self) -> Type {
-        self.kind
-    }
-
-    /// The number of elements.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The elements of an array of strings.
-    pub fn strings(&self) -> Option<Strings<'a>> {
-        self.strings
-    }
-
-    /// The elements as in the file, in its byte order.
-    pub fn bytes(&self) -> &'a [u8] {
-        self.bytes
-    }
-
-    /// The elements of `N` bytes each, in little-endian order.
-    pub fn numbers<const N: usize>(&self) -> impl Iterator<Item = [u8; N]> + use<'a, N> {
-        let is_big_endian = self.is_big_endian;
-        self.bytes.as_chunks::<N>().0.iter().map(move |&(mut number)| {
-            if is_big_endian {
-                number.reverse();
-            }
-            number
-        })
-    }
-}
-
-impl PartialEq for Array<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        let parts = |array: &Self| (array.kind, array.len, array.is_big_endian);
-        parts(self) == parts(other) && self.bytes == other.bytes
-    }
-}
-
-/// A value that replaces one of a file, in the types of llama.cpp's `--override-kv`.
-#[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs)]
-pub enum Override {
-    Int(i64),
-    Float(f64),
-    Bool(bool),
-    String(Box<[u8]>),
-}
-
-/// A value, or where it is in the file.
-#[derive(Debug)]
-pub(super) enum Place {
-    Value(Value<'static>),
-    String(Span),
-    Array { kind: Type, len: usize, elements: Span, strings: Option<StringIndex> },
-}
 
 /// A key and its value.
 #[derive(Debug)]
@@ -312,20 +139,6 @@ impl Layout {
 }
 
 impl Place {
-    fn value<'a>(&'a self, data: &'a [u8], is_big_endian: bool) -> Value<'a> {
-        match self {
-            Self::Value(value) => value.clone(),
-            Self::String(span) => Value::String(&data[span.clone()]),
-            Self::Array { kind, len, elements, strings } => Value::Array(Array {
-                kind: *kind,
-                len: *len,
-                bytes: &data[elements.clone()],
-                is_big_endian,
-                strings: strings.as_ref().map(|index| index.view(data)),
-            }),
-        }
-    }
-
     fn is_not(&self, expected: Expected) -> Problem {
         let found = match self {
             Self::Value(value) => (value.kind(), None),
@@ -444,7 +257,7 @@ impl<D: AsRef<[u8]>> Metadata<D> {
     pub(super) fn array(&self, key: &str, kinds: &'static [Type]) -> Result<Option<Array<'_>>, GgufError> {
         let (data, is_big_endian) = (self.data.as_ref(), self.layout.is_big_endian);
         self.read_as(key, Expected::Array(kinds), |place| match place.value(data, is_big_endian) {
-            Value::Array(array) if kinds.contains(&array.kind) => Some(array),
+            Value::Array(array) if kinds.contains(&array.kind()) => Some(array),
             _ => None,
         })
     }

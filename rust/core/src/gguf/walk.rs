@@ -7,17 +7,9 @@
 //! Metadata is at most 4 GiB, which is what the 32-bit starts of a `StringIndex` can address.
 
 use super::error::{Field, GgufError, Problem};
-use super::metadata::{Place, Span, Type, Value};
+use super::value::{MAX_ARRAY_LEN, MAX_BYTES, MAX_NESTING, MAX_STRING_LEN, Place, Span, Type, Value};
 use crate::vocabulary::escaped_name;
 use crate::vocabulary::strings::{StringIndex, StringsError};
-
-/// llama.cpp's `GGUF_MAX_STRING_LENGTH` and `GGUF_MAX_ARRAY_ELEMENTS`.
-pub(super) const MAX_STRING_LEN: u64 = 1 << 30;
-pub(super) const MAX_ARRAY_LEN: u64 = 1 << 30;
-/// The maximum nesting of arrays: far more than any file needs, and harmless to the stack.
-pub(super) const MAX_NESTING: usize = 32;
-/// The most bytes that a `StringIndex` can address.
-pub(super) const MAX_BYTES: usize = u32::MAX as usize - 8;
 
 type Result<T> = std::result::Result<T, GgufError>;
 

@@ -59,7 +59,7 @@ pub(super) fn prune(segments: &Segments, pieces: &Pieces<'_>, len: usize, thread
         if count == 0.0 {
             return None;
         }
-        let Some(lead) = pieces.lead(piece, lattice) else { return Some(f64::INFINITY) };
+        let Some(lead) = lattice.lead(pieces, piece) else { return Some(f64::INFINITY) };
         if lead < 0.0 {
             return None;
         }

@@ -129,6 +129,15 @@ impl Lattice {
             Some(edge.piece)
         })
     }
+
+    /// Fills the lattice with a piece's own text, and returns by how much the piece beats the best alternative; `None`
+    /// if there is no alternative without an unknown character.
+    pub(super) fn lead(&mut self, pieces: &Pieces<'_>, piece: u32) -> Option<f64> {
+        self.fill(pieces, pieces.text(piece));
+        let other = self.search(true);
+        let is_known = other > f64::NEG_INFINITY && self.best_way().all(|piece| piece != UNKNOWN);
+        is_known.then(|| pieces.score(piece) - other)
+    }
 }
 
 /// The logarithm of the sum, from its maximum and sum of exponentials.

@@ -2,19 +2,11 @@
 
 use ggtok_core::trie::DoubleArray;
 
-use super::lattice::Lattice;
-use super::segments::Segments;
+use super::segments::{Piece, Segments};
 use crate::TrainError;
 
 /// How far below the lowest piece a character without a piece scores.
 const UNKNOWN_PENALTY: f64 = 10.0;
-
-/// A piece: a stretch of the segments' text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub start: u32,
-    pub len: u32,
-}
 
 /// Pieces with their scores.
 #[derive(Debug)]
@@ -88,14 +80,5 @@ impl<'a> Pieces<'a> {
     #[inline(always)]
     pub(super) fn starting<'b>(&'b self, text: &'b [u8]) -> impl Iterator<Item = (usize, u32)> + 'b {
         self.trie.common_prefix_matches(text)
-    }
-
-    /// Fills the lattice of a piece's own text, and returns by how much the piece beats the best alternative; `None` if
-    /// there is no alternative without an unknown character.
-    pub(super) fn lead(&self, piece: u32, lattice: &mut Lattice) -> Option<f64> {
-        lattice.fill(self, self.text(piece));
-        let other = lattice.search(true);
-        let is_known = other > f64::NEG_INFINITY && lattice.best_way().all(|piece| piece != super::lattice::UNKNOWN);
-        is_known.then(|| self.score(piece) - other)
     }
 }

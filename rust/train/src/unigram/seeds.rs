@@ -30,8 +30,8 @@ use std::ops::Range;
 use ggtok_core::internals::interrupt::{self, Ticker};
 use ggtok_core::unicode::utf8;
 
-use super::pieces::{Piece, Pieces};
-use super::segments::Segments;
+use super::pieces::Pieces;
+use super::segments::{Piece, Segments};
 use super::{UnigramSettings, work};
 use crate::TrainError;
 

@@ -18,13 +18,19 @@
 use ggtok_core::internals::interrupt::{self, Ticker};
 use ggtok_core::internals::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT};
 
-use super::pieces::Piece;
 use crate::scripts::{Script, is_digit, script};
 use crate::spm::{SpmSettings, text};
 use crate::{TrainError, Words};
 
 /// A longer segment, in bytes, is cut, so that its lattice stays small.
 const MAX_LEN: usize = 1 << 12;
+
+/// A piece: a stretch of the segments' text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub start: u32,
+    pub len: u32,
+}
 
 /// Segments with their counts.
 #[derive(Debug)]

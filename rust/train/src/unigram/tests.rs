@@ -7,8 +7,8 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
 use super::lattice::{Lattice, UNKNOWN};
-use super::pieces::{Piece, Pieces};
-use super::segments::Segments;
+use super::pieces::Pieces;
+use super::segments::{Piece, Segments};
 use super::{UnigramSettings, UnigramTrainer, em, seeds};
 use crate::spm::covered;
 use crate::{TrainError, Trained, Words};
