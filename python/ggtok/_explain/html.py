@@ -21,7 +21,10 @@ from .convert import to_bytes
 from .sections import sections
 from .tables import Cell, Column, Row, Section
 from .text import cell, headline, shortened, shown
-from .trace import Trace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .trace import Trace
 
 SCRIPTS = ("base", "table", "merging", "lattice", "walks", "stages", "tokens", "trie", "main")
 """The scripts of `page/`, in the order in which they need each other."""

@@ -10,7 +10,10 @@ from ..trace import Bpe, HybridDna, Plamo2, Rwkv, SpecialMatch, Spm, Test, Unigr
 from . import match_sections, merge_sections
 from .convert import to_bytes, to_text
 from .tables import Row, Section, section
-from .trace import Trace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .trace import Trace
 
 OF_KIND: dict[type, Callable[[Any, bytes, int], Iterator[Section]]] = {
     Spm: merge_sections.spm,

@@ -23,7 +23,10 @@ from .sections import sections
 from .tables import Row, Span
 from .terminal import fitted, styled, wrapped
 from .text import LEAST_WIDTH, Table, headline, shown
-from .trace import Trace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .trace import Trace
 
 HELP = (
     ("n  space  →  ↓  Enter", "next step"),

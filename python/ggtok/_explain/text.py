@@ -13,7 +13,10 @@ from ..trace import Text
 from .sections import sections
 from .tables import Cell, Column, Row, Section
 from .terminal import fitted, padded, styled, wrapped
-from .trace import Trace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .trace import Trace
 
 T = TypeVar("T")
 
