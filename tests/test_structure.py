@@ -1,0 +1,74 @@
+"""What `scripts/check_structure.py` finds in a tree that is made up."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+structure: Any = importlib.import_module("check_structure")
+
+TREE = {
+    **{f"rust/{crate}/Cargo.toml": "[dependencies]\n" for crate in structure.CRATES},
+    **{f"rust/{crate}/src/lib.rs": "" for crate in structure.CRATES},
+    "rust/core/src/lib.rs": "mod text;\nmod work;\npub use text::Text;\n",
+    "rust/core/src/text.rs": "mod part;\nuse crate::work::{self, once};\npub struct Text;\n",
+    "rust/core/src/text/part.rs": "use super::Text;\n#[cfg(test)]\nmod tests {\n    use crate::many::Batch;\n}\n",
+    "rust/core/src/work.rs": "// use crate::text::Text;\npub fn once() {}\n",
+    "python/ggtok/__init__.py": "from ._vocab import Vocab\n",
+    "python/ggtok/_vocab.py": "from . import _ggtok\nfrom .errors import GgtokError\n",
+    "python/ggtok/errors.py": "class GgtokError(Exception): ...\n",
+    "python/ggtok/trace.py": "# DO NOT EDIT\n" * 700,
+}
+
+
+def found(root: Path, **changed: str) -> list[str]:
+    """The problems of the tree with other texts in some files."""
+    for name, text in {**TREE, **changed}.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return list(structure.problems(root))
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "problems"),
+    [
+        ("python/ggtok/errors.py", "", []),
+        ("rust/core/src/work.rs", "use crate::text::Text;\n", ["rust/core/src/work imports text", "circle: "]),
+        ("rust/core/src/text/part.rs", "use crate::Tokenizer;\n", ["rust/core/src/text/part imports lib"]),
+        ("rust/core/src/text/part.rs", "mod a;\nmod b;\nfn f() {\n    crate::many::Batch\n}\n", ["imports lib"]),
+        ("rust/core/src/new.rs", "", ["rust/core/src/new is on no floor"]),
+        ("rust/train/src/lib.rs", "mod a;\nmod b;\n", []),
+        ("rust/core/Cargo.toml", '[dependencies]\nggtok-train = "1"\n', ["rust/core depends on rust/train"]),
+        ("python/ggtok/errors.py", "def f(): from ._vocab import Vocab", ["ggtok/errors imports _vocab", "circle: "]),
+        ("python/ggtok/_vocab.py", "import ggtok\n", ["python/ggtok/_vocab imports __init__", "circle: "]),
+        ("tests/test_long.py", "\n" * 601, ["tests/test_long.py has 601 lines, more than 600"]),
+    ],
+)
+def test_problems(tmp_path: Path, file: str, text: str, problems: list[str]) -> None:
+    shown = found(tmp_path, **{file: text})
+    assert len(shown) == len(problems), shown
+    assert all(problem in line for problem, line in zip(problems, shown, strict=True)), shown
+
+
+def test_siblings_in_a_circle(tmp_path: Path) -> None:
+    files = {
+        "lib": "mod a;\nmod b;\nmod c;\n",
+        "a": "use super::b::B;\n",
+        "b": "use crate::c;\n",
+        "c": "use crate::{a::A};\n",
+    }
+    (line,) = found(tmp_path, **{f"rust/train/src/{name}.rs": text for name, text in files.items()})
+    assert line.startswith("rust/train/src has a circle: ")
+
+
+def test_types_may_be_in_a_circle(tmp_path: Path) -> None:
+    text = "if TYPE_CHECKING:\n    from .steps import Step\n"
+    files = {"python/ggtok/_chat/a.py": text, "python/ggtok/_chat/steps.py": "from .a import A\n"}
+    assert found(tmp_path, **files) == []
