@@ -97,7 +97,7 @@ CASES = [
     Case("pre-missing", "error", "converting the model again", byte_level(pre="")),
     Case("pre-default", "error", '{"tokenizer.ggml.pre": "llama-bpe"}', llama3(pre="default")),
     Case("pre-default", "warning", "if the model has another", byte_level(pre="default")),
-    Case("pre-differs", "warning", "gpt-2, which cuts texts otherwise than llama-bpe", llama3(pre="gpt-2")),
+    Case("pre-differs", "warning", "gpt-2, which cuts texts differently from llama-bpe", llama3(pre="gpt-2")),
     Case("added-missing", "error", "BOS is added", NO_BOS),
     Case("added-missing", "error", "EOS is added", TWO_AND_EOS),
     Case(
@@ -120,8 +120,8 @@ CASES = [
     Case("bytes-missing", "error", "1 of the bytes of UTF-8", byte_level(texts=[b"qq", *byte_level().texts[1:]])),
     Case("bytes-missing", "note", "1 bytes that UTF-8 never has", byte_level(texts=FF)),
     Case("bytes-missing", "warning", "1 of the 256 bytes", spm(texts=NO_BYTE_TOKEN, types=NO_BYTE_TYPE)),
-    Case("tokens-unmade", "note", "1 token ('hel')", byte_level(merges=[b"h e"])),
-    Case("merges-idle", "warning", "1 merges ('x y')", byte_level(merges=[b"h e", b"he l", b"x y"])),
+    Case("tokens-unreachable", "note", "1 token ('hel')", byte_level(merges=[b"h e"])),
+    Case("merges-unused", "warning", "1 merges ('x y')", byte_level(merges=[b"h e", b"he l", b"x y"])),
     Case("scores-odd", "error", "no number", spm(scores=[0.0] * 259 + [-1.0, float("nan"), -3.0])),
     Case("scores-missing", "error", "all scores are 0", spm(scores=[0.0] * 262)),
     Case(
@@ -167,9 +167,9 @@ def test_builtin_vocabularies_have_no_findings(name: str) -> None:
 
 
 KNOWN = {
-    "baichuan": {"tokens-unmade"},  # <SEP>, <CLS> and 348 others, normal tokens that no two tokens make
+    "baichuan": {"tokens-unreachable"},  # <SEP>, <CLS> and 348 others, normal tokens that no two tokens make
     "deepseek-llm": {"bytes-missing"},  # 13 bytes, of which UTF-8 has none
-    "gemma-4": {"tokens-unmade", "template-bos"},  # <unused0> and so on
+    "gemma-4": {"tokens-unreachable", "template-bos"},  # <unused0> and so on
     "mpt": {"bytes-missing"},
     "phi-3": {"template-bos"},
 }
@@ -227,7 +227,7 @@ def test_a_check_of_a_hostile_vocabulary_ends() -> None:
     texts = [b"<unk>", b"<s>", b"</s>", *(b"a" * length for length in range(1, 1500))]
     vocab = Vocab("llama", texts, [2, 3, 3] + [NORMAL] * 1499, [0.0] * 3 + [-1.0] * 1499, unk=0, bos=1, eos=2)
     start = time.perf_counter()
-    assert "tokens-unmade" not in {finding.code for finding in opened(vocab).check()}
+    assert "tokens-unreachable" not in {finding.code for finding in opened(vocab).check()}
     assert time.perf_counter() - start < 5
 
 

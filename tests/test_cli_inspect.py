@@ -145,7 +145,7 @@ def test_diff(capsys: pytest.CaptureFixture[str], other: str, tmp_path: Path) ->
     assert shown(capsys, "diff", bpe, other, str(tmp_path / "text"), code=1) == f"{found}\n"
     expected = json.loads(json.dumps({"a": bpe, "b": other} | found.to_dict()))
     assert json.loads(shown(capsys, "diff", bpe, other, "-p", "The end.\n\n", "--json", code=1)) == expected
-    assert "ids part" not in shown(capsys, "diff", bpe, other, code=1)
+    assert "ids first differ" not in shown(capsys, "diff", bpe, other, code=1)
 
 
 def test_diff_of_kinds(capsys: pytest.CaptureFixture[str]) -> None:

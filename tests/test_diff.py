@@ -92,15 +92,15 @@ def test_a_text() -> None:
     other = changed(merges=MERGES[:-1])
     diff = ggtok.diff(SMALL, other, "\u00e9\u00e9 hello")
     # BOS, four bytes and a space are equal, then comes hello against hell.
-    assert diff.parting == (6, 259, 258, 5, 3, b"hello", b"hell")
-    assert "the ids part at index 6, character 3 (byte 5): 259 b'hello' -> 258 b'hell'" in str(diff)
-    assert ggtok.diff(SMALL, other, "he").parting is None
-    parting = ggtok.diff(SMALL, changed(add_eos=True), "he").parting
-    assert parting == (2, None, 261, 2, 2, None, b"</s>")
-    assert ggtok.diff(SMALL, changed(bos=261), "he").parting == (0, 260, 261, 0, 0, b"<s>", b"</s>")
-    assert ggtok.diff(SMALL, changed(bos=261), "he", add_special=False).parting is None
-    assert ggtok.diff(SMALL, other, b"\xff\xffhello").parting == (7, 259, 258, 2, 2, b"hello", b"hell")
-    assert ggtok.diff(SMALL, other, "\ud800hello").parting == (4, 259, 258, 3, 1, b"hello", b"hell")
+    assert diff.first_difference == (6, 259, 258, 5, 3, b"hello", b"hell")
+    assert "the ids first differ at index 6, character 3 (byte 5): 259 b'hello' -> 258 b'hell'" in str(diff)
+    assert ggtok.diff(SMALL, other, "he").first_difference is None
+    found = ggtok.diff(SMALL, changed(add_eos=True), "he").first_difference
+    assert found == (2, None, 261, 2, 2, None, b"</s>")
+    assert ggtok.diff(SMALL, changed(bos=261), "he").first_difference == (0, 260, 261, 0, 0, b"<s>", b"</s>")
+    assert ggtok.diff(SMALL, changed(bos=261), "he", add_special=False).first_difference is None
+    assert ggtok.diff(SMALL, other, b"\xff\xffhello").first_difference == (7, 259, 258, 2, 2, b"hello", b"hell")
+    assert ggtok.diff(SMALL, other, "\ud800hello").first_difference == (4, 259, 258, 3, 1, b"hello", b"hell")
 
 
 def test_arguments_of_other_types() -> None:
@@ -122,7 +122,7 @@ def test_the_tokenizer_that_fails_is_named() -> None:
 @pytest.mark.parametrize("kind", strategies.KINDS)
 @given(data=st.data())
 def test_every_kind(kind: str, data: st.DataObject) -> None:
-    """False exactly for equal tokenizers; the parting is that of the two lists of ids."""
+    """False exactly for equal tokenizers; the first difference is that of the two lists of ids."""
     first = data.draw(strategies.KINDS[kind])
     second = first if data.draw(st.booleans()) else data.draw(strategies.KINDS[kind])
     a, b = (Tokenizer.from_gguf(vocab.gguf()) for vocab in (first, second))
@@ -130,21 +130,21 @@ def test_every_kind(kind: str, data: st.DataObject) -> None:
     assert not ggtok.diff(b, b)
     text = data.draw(strategies.texts(first))
     ids = a.encode(text), b.encode(text)
-    parting = ggtok.diff(a, b, text).parting
+    found = ggtok.diff(a, b, text).first_difference
     if ids[0] == ids[1]:
-        assert parting is None
+        assert found is None
         return
-    assert parting is not None
+    assert found is not None
     naive = next((at for at, (x, y) in enumerate(zip(*ids, strict=False)) if x != y), min(map(len, ids)))
-    assert parting[:3] == (naive, *(side[naive] if naive < len(side) else None for side in ids))
-    assert 0 <= parting.char <= parting.byte <= len(text)
+    assert found[:3] == (naive, *(side[naive] if naive < len(side) else None for side in ids))
+    assert 0 <= found.char <= found.byte <= len(text)
 
 
 def test_real_files(shared: Path) -> None:
     a, b = (Tokenizer.from_gguf(shared / f"vocabs/{name}.gguf") for name in ("llama-bpe", "qwen2"))
     diff = ggtok.diff(a, b, "What is LoRA?")
-    assert diff.parting is not None
-    assert diff.parting.index == 0
+    assert diff.first_difference is not None
+    assert diff.first_difference.index == 0
     texts = [{token.text for token in side.vocab} for side in (a, b)]
     assert {token.text for token in diff.added} == texts[1] - texts[0]
     assert {token.text for token in diff.removed} == texts[0] - texts[1]

@@ -1,8 +1,8 @@
-"""What is suspicious about a tokenizer's file: each finding has a code, a severity, and what to do about it.
+"""Problems with a tokenizer's file: each finding has a code, a severity, and what to do about it.
 
-The checks of `AT_LOAD` look up a few tokens by text, so that every opened file can be warned of. The others look at all
-tokens and merges; what would be slow in Python is done in Rust
-(`rust/core/src/inspect/check.rs`). `docs/check.md` lists the codes.
+The checks of `AT_LOAD` look up a few tokens by text, so they are made for every file that is opened. The others look at
+all tokens. Two go through all merges, which takes seconds in Python for a large vocabulary: `_ggtok.unused_merges` and
+`_ggtok.unreachable_tokens` do that. `docs/check.md` lists the codes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from . import _ggtok
 from ._findings import Finding, warn_of
 from ._ggtok import Array
-from ._keys import GGML, PRE, SPECIAL, read_types
+from ._keys import CHAT_TEMPLATE, GGML, PRE, SPECIAL, read_types
 from ._metadata import scalars
 from ._vocab import TokenAttribute, attributes, merge_rules, scores, texts
 
@@ -99,7 +99,7 @@ def _pre(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
         advice = right or f'if the model has another, open it with overrides={{"{PRE}": ...}}'
         yield Finding("pre-default", "error" if origin else "warning", message, advice, PRE)
     elif right and origin and origin.is_certain and not _cuts_alike(vocab.pre, origin.pre):
-        message = f"the file names the pre-tokenizer {vocab.pre}, which cuts texts otherwise than {origin.pre}"
+        message = f"the file names the pre-tokenizer {vocab.pre}, which cuts texts differently from {origin.pre}"
         yield Finding("pre-differs", "warning", message, right, PRE)
 
 
@@ -141,7 +141,7 @@ def _overrides(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
         elif expected is not None and type(value).__name__ != expected:
             message = f"the override of {key} has no effect: it is {type(value).__name__}, not {expected}"
             yield Finding("override-type", "error", message, f"give it as {expected}", key)
-        elif expected is None and old is None and not key.startswith("tokenizer.chat_template"):
+        elif expected is None and old is None and not key.startswith(CHAT_TEMPLATE):
             from difflib import get_close_matches
 
             near = get_close_matches(key, [*types, *metadata.entries()], 1)
@@ -159,7 +159,7 @@ def _ends(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
 
 def _unknown(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     if vocab.kind in ("wordpiece", "unigram") and vocab.unk_id is None:
-        message = "there is no unknown token: text that no token has becomes the id -1"
+        message = "there is no unknown token: text that no token covers becomes the id -1"
         key = f"{GGML}unknown_token_id"
         yield Finding("unknown-missing", "warning", message, f'name it with overrides={{"{key}": ...}}', key)
 
@@ -209,17 +209,13 @@ def _bytes(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
             message = (
                 f"{len(missing)} bytes that UTF-8 never has have no token: in texts that are not UTF-8 they are lost"
             )
-            yield Finding(
-                "bytes-missing", "note", message, "do not expect every bytes object to come back from its ids"
-            )
+            yield Finding("bytes-missing", "note", message, "some bytes objects differ after encoding and decoding")
     elif vocab.kind == "spm":
         missing = [byte for byte in range(256) if vocab.id(b"<0x%02X>" % byte) is None]
         if missing:
-            message = (
-                f"{len(missing)} of the 256 bytes have no byte token: a character that is no token becomes unknown"
-            )
+            message = f"{len(missing)} of the 256 bytes have no byte token: a character without a token becomes unknown"
             severity: Literal["warning", "note"] = "warning" if len(missing) < 256 else "note"
-            yield Finding("bytes-missing", severity, message, "do not expect every text to come back from its ids")
+            yield Finding("bytes-missing", severity, message, "some texts differ after encoding and decoding")
 
 
 def _merges(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
@@ -227,15 +223,15 @@ def _merges(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     if vocab.kind not in ("bpe", "spm") or vocab.model == "hybriddna":
         return
     advice = "if a merge is missing the ids are wrong: compare the file with the model's own tokenizer"
-    unmade = [] if vocab.settings["ignore_merges"] else _ggtok.unmade_tokens(vocab._core)
-    if unmade:
-        message = f"{_shown(vocab, unmade)} can never come out of a text: no merge makes them"
-        yield Finding("tokens-unmade", "note", message, advice, f"{GGML}tokens", tuple(unmade))
-    idle = _ggtok.idle_merges(vocab._core)
-    if idle:
-        shown = ", ".join(repr(merges[rank].decode("utf-8", "replace")) for rank in idle[:NUM_SHOWN])
-        message = f"{len(idle)} merges ({shown}{', ...' * (len(idle) > NUM_SHOWN)}) make a text that is no token"
-        yield Finding("merges-idle", "warning", message, advice, f"{GGML}merges")
+    unreachable = [] if vocab.settings["ignore_merges"] else _ggtok.unreachable_tokens(vocab._core)
+    if unreachable:
+        message = f"no text is ever encoded to {_shown(vocab, unreachable)}: no merge makes them"
+        yield Finding("tokens-unreachable", "note", message, advice, f"{GGML}tokens", tuple(unreachable))
+    unused = _ggtok.unused_merges(vocab._core)
+    if unused:
+        shown = ", ".join(repr(merges[rank].decode("utf-8", "replace")) for rank in unused[:NUM_SHOWN])
+        message = f"{len(unused)} merges ({shown}{', ...' * (len(unused) > NUM_SHOWN)}) make a text that is not a token"
+        yield Finding("merges-unused", "warning", message, advice, f"{GGML}merges")
 
 
 def _scores(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
@@ -243,10 +239,10 @@ def _scores(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
         return
     key, advice = f"{GGML}scores", "convert the model again"
     values = scores(vocab)
-    odd = [id for id, score in enumerate(values) if score != score or score == float("inf")]
-    if odd:
-        message = f"{_shown(vocab, odd)} have a score that is no number or infinite"
-        yield Finding("scores-odd", "error", message, advice, key, tuple(odd))
+    bad = [id for id, score in enumerate(values) if score != score or score == float("inf")]
+    if bad:
+        message = f"{_shown(vocab, bad)} have a score that is NaN or infinite"
+        yield Finding("scores-odd", "error", message, advice, key, tuple(bad))
     elif len(values) > 1 and not any(values):
         message = "all scores are 0, so tokens are chosen by their position alone"
         yield Finding("scores-missing", "error", message, advice, key)
@@ -263,7 +259,7 @@ def _size(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
 def _template(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     import re
 
-    key = "tokenizer.chat_template"
+    key = CHAT_TEMPLATE
     template = scalars(metadata).get(key)
     if not isinstance(template, str):
         return

@@ -1,12 +1,14 @@
-"""How two tokenizers differ: settings, special tokens, tokens, merges; and where their ids for a text part ways."""
+"""How two tokenizers differ: settings, special tokens, tokens, merges; and the first difference of ids for a text."""
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from . import _ggtok
 from ._tokenizer import Tokenizer
 from ._vocab import Token, TokenAttribute, attributes, charsmap, merge_rules, texts
+from .errors import GgtokError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,21 +44,21 @@ class MovedMerge(NamedTuple):
     b: int
 
 
-class Parting(NamedTuple):
-    """The first place where the ids of a text part."""
+class Difference(NamedTuple):
+    """The first place where the ids of a text differ."""
 
     index: int  # type: ignore[assignment]
     """How many ids are equal before it."""
     a: int | None
-    """The first tokenizer's id there; `None` where its ids end."""
+    """The first tokenizer's id there; `None` if its ids end before it."""
     b: int | None
     """The second tokenizer's."""
     byte: int
     """Where the earlier of the two tokens starts in the text, in bytes of its UTF-8."""
     char: int
-    """The same in characters; of bytes that are not UTF-8 each counts as one."""
+    """The same in characters; each byte that is not UTF-8 is one."""
     piece_a: bytes | None
-    """What the first tokenizer's token stands for."""
+    """The bytes of the first tokenizer's token."""
     piece_b: bytes | None
 
 
@@ -68,7 +70,7 @@ class Diff:
 
     __slots__ = (
         *("added", "attributes", "charsmap", "merges_added", "merges_moved", "merges_removed", "moved"),
-        *("merges_differ", "parting", "removed", "scores", "settings", "special"),
+        *("first_difference", "merges_differ", "removed", "scores", "settings", "special"),
     )
 
     settings: Mapping[str, tuple[object, object]]
@@ -90,8 +92,8 @@ class Diff:
     """Whether the lists of merges differ at all: also by a rule that is there twice."""
     charsmap: bool
     """Whether the character maps (Unigram) differ."""
-    parting: Parting | None
-    """Where the ids of the text part; `None` where they are equal, or no text was given."""
+    first_difference: Difference | None
+    """Where the ids of the text first differ; `None` if they are equal or no text was given."""
 
     def __bool__(self) -> bool:
         return any(getattr(self, name) for name in self.__slots__)
@@ -116,10 +118,10 @@ class Diff:
             lines.append("merges: a rule is there more than once")
         if self.charsmap:
             lines.append("the character maps differ")
-        if self.parting:
-            index, a, b, byte, char, piece_a, piece_b = self.parting
+        if self.first_difference:
+            index, a, b, byte, char, piece_a, piece_b = self.first_difference
             sides = [f"{id} {piece!r}" if id is not None else "the end" for id, piece in ((a, piece_a), (b, piece_b))]
-            lines.append(f"the ids part at index {index}, character {char} (byte {byte}): {' -> '.join(sides)}")
+            lines.append(f"the ids first differ at index {index}, character {char} (byte {byte}): {' -> '.join(sides)}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -138,7 +140,7 @@ def diff(
 ) -> Diff:
     r"""Compares two tokenizers; with a text, also finds where their ids for it begin to differ.
 
-    Tokens are the same if their texts are. Without a text, the result is false exactly where `a == b`.
+    Tokens are the same if their texts are. Without a text, the result is false exactly if `a == b`.
 
     Args:
         a: A tokenizer.
@@ -160,7 +162,7 @@ def diff(
     >>> print(ggtok.diff(tok, other, "The end.\n\n"))
     pre: 'qwen2' -> 'gpt-2'
     clean_spaces: False -> True
-    the ids part at index 2, character 7 (byte 7): 6165 b'.\n\n' -> 13 b'.'
+    the ids first differ at index 2, character 7 (byte 7): 6165 b'.\n\n' -> 13 b'.'
     """
     for tokenizer in (a, b):
         if not isinstance(tokenizer, Tokenizer):
@@ -170,7 +172,7 @@ def diff(
     _tokens(found, a, b)
     _merges(found, a, b)
     found.charsmap = charsmap(a.vocab) != charsmap(b.vocab)
-    found.parting = None if text is None else _parting(a, b, text, add_special, parse_special)
+    found.first_difference = None if text is None else _first_difference(a, b, text, add_special, parse_special)
     return found
 
 
@@ -196,7 +198,7 @@ def _tokens(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
     both = [(text, id, ids[1][text]) for text, id in ids[0].items() if text in ids[1]]
     found.moved = [Moved(_text(text), first, second) for text, first, second in both if first != second]
 
-    # As bits, so that a score that is no number equals itself.
+    # As bits, so that a NaN equals itself.
     bits = [memoryview(_ggtok.scores(side)).cast("I").tolist() for side in (a, b)]
     found.scores = [
         Changed(_text(text), a.vocab[first].score, b.vocab[second].score)
@@ -220,7 +222,7 @@ def _merges(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
     ranks = [{rule: rank for rank, rule in reversed([*enumerate(side)])} for side in rules]
     found.merges_removed = [_text(rule) for rule in dict.fromkeys(rules[0]) if rule not in ranks[1]]
     found.merges_added = [_text(rule) for rule in dict.fromkeys(rules[1]) if rule not in ranks[0]]
-    # A rule more or less moves all rules after it; only another order among the common ones is worth telling.
+    # One more or fewer rule moves all rules after it; only another order among the common ones is worth reporting.
     common = [[rule for rule in dict.fromkeys(side) if rule in ranks[0] and rule in ranks[1]] for side in rules]
     places = {rule: place for place, rule in enumerate(common[1])}
     found.merges_moved = [
@@ -230,20 +232,31 @@ def _merges(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
     ]
 
 
-def _parting(a: Tokenizer, b: Tokenizer, text: Text, add_special: bool, parse_special: bool) -> Parting | None:
-    place = _ggtok.parting(a, b, text, add_special, parse_special)
-    if place is None:
+def _first_difference(
+    a: Tokenizer, b: Tokenizer, text: Text, add_special: bool, parse_special: bool
+) -> Difference | None:
+    encodings = []
+    for name, side in (("first", a), ("second", b)):
+        try:
+            encoding = side.encode_with_offsets(text, unit="byte", add_special=add_special, parse_special=parse_special)
+        except GgtokError as error:
+            error.args = (f"the {name} tokenizer: {error}",)
+            raise
+        encodings.append(list(zip(*encoding.tolist(), strict=True)))
+    pairs = zip_longest(*([id for id, _ in tokens] for tokens in encodings))
+    index = next((index for index, (id, other) in enumerate(pairs) if id != other), None)
+    if index is None:
         return None
-    index, *tokens = place
+    tokens = [tokens[index] if index < len(tokens) else None for tokens in encodings]
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(memoryview(text))
-    byte = min(token[1] for token in tokens if token is not None)
+    byte = min(token[1][0] for token in tokens if token is not None)
     at = byte
     while isinstance(text, str) and at < len(data) and data[at] & 0xC0 == 0x80:
         at -= 1  # a token can start inside a character
     char = len(data[:at].decode("utf-8", "surrogatepass" if isinstance(text, str) else "surrogateescape"))
     ids = [None if token is None else token[0] for token in tokens]
     pieces = [None if id is None or id < 0 else side.piece(id) for side, id in zip((a, b), ids, strict=True)]
-    return Parting(index, ids[0], ids[1], byte, char, pieces[0], pieces[1])
+    return Difference(index, ids[0], ids[1], byte, char, pieces[0], pieces[1])
 
 
 def _text(text: bytes) -> str:

@@ -49,20 +49,19 @@ __all__ = [
     "families",
     "flag_keys",
     "id_of_piece",
-    "idle_merges",
     "ids_with_prefix",
     "import_numpy",
     "loader_texts",
     "merges",
     "models",
-    "parting",
     "pieces",
     "pretokenizers",
     "scores",
     "set_cache_limit",
     "special_keys",
     "texts",
-    "unmade_tokens",
+    "unreachable_tokens",
+    "unused_merges",
 ]
 
 __version__: str
@@ -920,19 +919,14 @@ def ids_with_prefix(tokenizer: Tokenizer, prefix: bytes) -> list[int]:
 def merges(tokenizer: Tokenizer) -> list[bytes]:
     """The merges of a byte-pair vocabulary as in its file: two texts with a space between. Empty for other kinds."""
 
-def unmade_tokens(tokenizer: Tokenizer) -> list[int]:
-    """The normal tokens that no merge makes."""
+def unreachable_tokens(tokenizer: Tokenizer) -> list[int]:
+    """The normal tokens of more than one character that no merge makes."""
 
-def idle_merges(tokenizer: Tokenizer) -> list[int]:
-    """The ranks of the merges whose result is no token."""
+def unused_merges(tokenizer: Tokenizer) -> list[int]:
+    """The ranks of the merges whose result is not a token."""
 
 def count_words(text: str) -> int:
     """The number of words of a text."""
-
-def parting(
-    first: Tokenizer, second: Tokenizer, argument: object, add_special: bool, parse_special: bool
-) -> tuple[int, tuple[int, int, int] | None, tuple[int, int, int] | None] | None:
-    """The first place where the ids of a text part."""
 
 @final
 class RawTrace:

@@ -64,11 +64,6 @@ impl Raise for PaddingError {
     }
 }
 
-/// An error of `whose` encoding.
-pub(crate) fn named_encode_error(whose: &str, error: EncodeError) -> PyErr {
-    encode_error(error, format!("{whose}: {error}"))
-}
-
 /// An Arrow column that cannot be read.
 pub(crate) fn arrow_error(message: String) -> PyErr {
     python::GgtokError::new_err(message)

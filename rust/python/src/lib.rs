@@ -62,8 +62,8 @@ mod _ggtok {
     use super::train::{Trainer, apply_charsmap, compile_charsmap};
     #[pymodule_export]
     use super::vocabulary::{
-        attributes, charsmap, id_of_piece, idle_merges, ids_with_prefix, merges, parting, pieces, scores, texts,
-        unmade_tokens,
+        attributes, charsmap, id_of_piece, ids_with_prefix, merges, pieces, scores, texts, unreachable_tokens,
+        unused_merges,
     };
     #[pymodule_export]
     use super::words::count_words;

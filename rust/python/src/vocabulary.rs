@@ -1,11 +1,9 @@
-//! A vocabulary as a whole: all pieces, texts, scores and attributes at once, look-ups by piece, and what is odd.
+//! A vocabulary as a whole: all pieces, texts, scores and attributes at once, look-ups by piece, and problems.
 
-use ggtok_core::{EncodeOptions, TokenId, first_parting, merges_without_token, tokens_without_merge};
+use ggtok_core::TokenId;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
-use crate::arguments::text;
-use crate::errors::Raise;
 use crate::run::{check_signals, quick, run, run_long};
 use crate::tokenizer::Tokenizer;
 
@@ -81,57 +79,17 @@ pub fn merges(tokenizer: &Tokenizer) -> Vec<&[u8]> {
     tokenizer.merges().map_or_else(Vec::new, |merges| merges.iter().collect())
 }
 
-#[doc = doc!(unmade_tokens)]
+#[doc = doc!(unreachable_tokens)]
 #[pyfunction]
-pub fn unmade_tokens(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec<TokenId>> {
+pub fn unreachable_tokens(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec<TokenId>> {
     let (vocabulary, merges) = (tokenizer.core.vocabulary(), tokenizer.merges());
-    run_long(py, || Ok::<_, std::convert::Infallible>(tokens_without_merge(vocabulary, merges)))
+    run_long(py, || Ok::<_, std::convert::Infallible>(ggtok_core::unreachable_tokens(vocabulary, merges)))
 }
 
-#[doc = doc!(idle_merges)]
+#[doc = doc!(unused_merges)]
 #[pyfunction]
-pub fn idle_merges(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec<usize>> {
+pub fn unused_merges(py: Python<'_>, tokenizer: &Tokenizer) -> PyResult<Vec<usize>> {
     let (vocabulary, merges) = (tokenizer.core.vocabulary(), tokenizer.merges());
-    let idle = || merges.map_or_else(Vec::new, |merges| merges_without_token(vocabulary, merges));
-    run_long(py, || Ok::<_, std::convert::Infallible>(idle()))
-}
-
-/// Index, tokens (id, start, end) and length of the first place where the ids of a text part.
-type Place = (usize, Option<(TokenId, usize, usize)>, Option<(TokenId, usize, usize)>);
-
-#[doc = doc!(parting)]
-#[pyfunction]
-pub fn parting(
-    py: Python<'_>,
-    first: &Tokenizer,
-    second: &Tokenizer,
-    argument: &Bound<'_, PyAny>,
-    add_special: bool,
-    parse_special: bool,
-) -> PyResult<Option<Place>> {
-    let argument = text(argument)?;
-    let text = argument.text();
-    let options = EncodeOptions { add_special, parse_special, ..EncodeOptions::default() };
-    let found = run(py, text.as_bytes().len(), || {
-        first_parting([&first.core, &second.core], text, options).map_err(|(which, error)| Which { which, error })
-    })?;
-    Ok(found.map(|found| {
-        let [first, second] = found.tokens.map(|token| token.map(|(id, span)| (id, span.start, span.end)));
-        (found.index, first, second)
-    }))
-}
-
-/// An error of one of two tokenizers.
-struct Which {
-    which: usize,
-    error: ggtok_core::EncodeError,
-}
-
-impl Raise for Which {
-    fn raise(self) -> PyErr {
-        crate::errors::named_encode_error(
-            ["the first tokenizer", "the second tokenizer"][self.which.min(1)],
-            self.error,
-        )
-    }
+    let unused = || merges.map_or_else(Vec::new, |merges| ggtok_core::unused_merges(vocabulary, merges));
+    run_long(py, || Ok::<_, std::convert::Infallible>(unused()))
 }

@@ -20,7 +20,7 @@ const MAX_LEN: usize = 128;
 /// joined, each a character or a token that merges make. Other kinds do not merge, so there are none.
 ///
 /// With `ignore_merges`, a byte-pair vocabulary finds whole words that no merge makes, so such tokens are fine.
-pub fn tokens_without_merge(vocabulary: &Vocabulary, merges: Option<Strings<'_>>) -> Vec<TokenId> {
+pub fn unreachable_tokens(vocabulary: &Vocabulary, merges: Option<Strings<'_>>) -> Vec<TokenId> {
     let mut ticker = Ticker::default();
     let ids = 0..vocabulary.len() as TokenId;
     let long = |&id: &TokenId| vocabulary.attributes(id).is_normal() && !is_character(vocabulary.text(id));
@@ -44,8 +44,8 @@ pub fn tokens_without_merge(vocabulary: &Vocabulary, merges: Option<Strings<'_>>
                     |part: &[u8]| is_character(part) || vocabulary.id(part).is_some_and(|id| made[id as usize]);
                 made[id as usize] = character_starts(text).any(|at| is_made(&text[..at]) && is_made(&text[at..]));
             }
-            let is_unmade = |id: &TokenId| vocabulary.text(*id).len() <= MAX_LEN && !made[*id as usize];
-            ids.filter(long).filter(is_unmade).collect()
+            let is_unreachable = |id: &TokenId| vocabulary.text(*id).len() <= MAX_LEN && !made[*id as usize];
+            ids.filter(long).filter(is_unreachable).collect()
         }
         _ => Vec::new(),
     }
@@ -53,7 +53,7 @@ pub fn tokens_without_merge(vocabulary: &Vocabulary, merges: Option<Strings<'_>>
 
 /// The ranks of the merge rules whose joined sides are not a token, in ascending order. They include rules without a
 /// space, which never apply.
-pub fn merges_without_token(vocabulary: &Vocabulary, merges: Strings<'_>) -> Vec<usize> {
+pub fn unused_merges(vocabulary: &Vocabulary, merges: Strings<'_>) -> Vec<usize> {
     let mut ticker = Ticker::default();
     let makes_token = |rule| sides(rule).is_some_and(|(left, right)| vocabulary.id(&[left, right].concat()).is_some());
     let mut found = Vec::new();
@@ -84,7 +84,7 @@ fn character_starts(text: &[u8]) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{merges_without_token, tokens_without_merge};
+    use super::{unreachable_tokens, unused_merges};
     use crate::vocabulary::strings::StringIndex;
     use crate::vocabulary::{Definition, Vocabulary};
 
@@ -100,7 +100,7 @@ mod tests {
         };
         let vocabulary = Vocabulary::declare(&definition).unwrap();
         let merges = merge_index.view(&merges);
-        (tokens_without_merge(&vocabulary, Some(merges)), merges_without_token(&vocabulary, merges))
+        (unreachable_tokens(&vocabulary, Some(merges)), unused_merges(&vocabulary, merges))
     }
 
     #[test]
