@@ -267,7 +267,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
 
         Args:
             text: The text. An empty one has no chunks.
-            max_tokens: The most tokens of a chunk, BOS, EOS and SEP included where `add_special` adds them.
+            max_tokens: The most tokens of a chunk, BOS, EOS and SEP included if `add_special` adds them.
             overlap: How many tokens a chunk may repeat from the end of the one before it, without added ones.
             boundaries: Where to cut, in any order: "paragraph" (after a blank line), "line", "sentence", "word",
                 "character". Sentences, words and characters are those of Unicode's Annex 29: a family of emoji is

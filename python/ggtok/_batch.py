@@ -66,7 +66,7 @@ class Batch:
     def ids(self) -> Ids:
         """The ids of all texts, end to end: a numpy array, int32, shape `(number of tokens,)`.
 
-        Raises `DependencyError` where numpy is not installed; `buffers` needs no numpy.
+        Raises `DependencyError` if numpy is not installed; `buffers` needs no numpy.
         """
         return _ggtok.import_numpy().asarray(self._rows.ids())  # type: ignore[no-any-return]
 
@@ -74,7 +74,7 @@ class Batch:
     def offsets(self) -> NDArray[np.int64]:
         """Text `i` has the ids `ids[offsets[i]:offsets[i + 1]]`: int64, shape `(number of texts + 1,)`.
 
-        Raises `DependencyError` where numpy is not installed.
+        Raises `DependencyError` if numpy is not installed.
         """
         return _ggtok.import_numpy().asarray(self._rows.offsets())  # type: ignore[no-any-return]
 
@@ -174,7 +174,7 @@ class Batch:
             multiple_of: Round the length up to a multiple of this.
 
         Returns:
-            The ids, int32, and the mask, bool: True where the id comes from a text. Both have the shape
+            The ids, int32, and the mask, bool: true for ids that come from a text. Both have the shape
             `(number of texts, length)`. As numpy arrays they can be written to.
 
         Raises:
@@ -220,7 +220,7 @@ class Batch:
     def to_arrow(self) -> pyarrow.LargeListArray:
         """A pyarrow array with a list of int32 per text, `large_list<int32>`. It shares the memory.
 
-        Raises `DependencyError` where pyarrow is not installed. Other libraries with the Arrow PyCapsule interface take
+        Raises `DependencyError` if pyarrow is not installed. Other libraries with the Arrow PyCapsule interface take
         the batch itself.
 
         >>> import ggtok
@@ -281,7 +281,7 @@ class Batch:
 
 
 def _numpy() -> Any:
-    """numpy; `None` where it is not installed."""
+    """numpy; `None` if it is not installed."""
     try:
         return _ggtok.import_numpy()
     except DependencyError as error:

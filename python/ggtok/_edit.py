@@ -2,7 +2,7 @@
 
 The new file has the keys of the old one in their order. A value that is not edited keeps its bytes; edited values are
 written in the file's byte order. The list of tensors stays the same, because its offsets count from the start of the
-data; the data is copied behind new padding. The parts of a split file are copied beside the first, which has the keys.
+data; the data is copied after new padding. The parts of a split file are copied beside the first, which has the keys.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ import os
 import re
 from contextlib import ExitStack
 from itertools import zip_longest
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ._convert.edits import entries
+from ._convert.edits import Edits, entries
 from ._convert.gguf import Packed, Typed, header, packed
 from ._convert.tensors import Tensors, aligned, copy
 from ._files import check_target, replacing
@@ -32,11 +31,6 @@ if TYPE_CHECKING:
 
 DESCRIBE_TENSORS = re.compile(r"general\.(alignment|architecture)|split\..*")
 """Keys that say where tensors are and how they are read."""
-
-NO_EDITS: Any = dict.fromkeys(
-    ("add_tokens", "add_control_tokens", "special", "flags", "metadata"), MappingProxyType({})
-)
-NO_EDITS |= {"chat_template": None, "name": None}
 
 
 class Change(NamedTuple):
@@ -104,34 +98,14 @@ def edit(
     >>> new.vocab.pre
     'llama-bpe'
     """
-    edited = Edited(
-        source,
-        add_tokens=add_tokens,
-        add_control_tokens=add_control_tokens,
-        special=special or {},
-        flags=flags or {},
-        chat_template=chat_template,
-        name=name,
-        metadata=metadata or {},
-    )
-    return edited.write(target, overwrite=overwrite, progress=progress)
+    changes = Edits(add_tokens, add_control_tokens, special, flags, chat_template, name, metadata)
+    return Edited(source, changes).write(target, overwrite=overwrite, progress=progress)
 
 
 class Edited:
     """A file with edits, before it is written."""
 
-    def __init__(
-        self,
-        source: str | os.PathLike[str],
-        *,
-        add_tokens: Iterable[str],
-        add_control_tokens: Iterable[str],
-        special: Mapping[str, int | str | None],
-        flags: Mapping[str, bool | None],
-        chat_template: str | None,
-        name: str | None,
-        metadata: Mapping[str, Scalar | None],
-    ) -> None:
+    def __init__(self, source: str | os.PathLike[str], edits: Edits) -> None:
         if not isinstance(source, (str, os.PathLike)):
             raise TypeError(f"the source must be a path, not {type(source).__name__}")
         self.path = os.fsdecode(source)
@@ -141,21 +115,11 @@ class Edited:
         tokenizer = Tokenizer._opened(self.path)
         self.old = tokenizer._metadata
         self.parts = _parts(self.path, self.old)
-        for key, value in metadata.items():
+        for key, value in (edits.metadata or {}).items():
             _check_key(self.old, key, value)
-        self.before = entries(tokenizer, **NO_EDITS, every_key=True)
-        self.after = entries(
-            tokenizer,
-            add_tokens=add_tokens,
-            add_control_tokens=add_control_tokens,
-            special=special,
-            flags=flags,
-            chat_template=chat_template,
-            name=name,
-            metadata=metadata,
-            every_key=True,
-            has_weights=self.old.tensor_count > 0 or len(self.parts) > 1,
-        )
+        self.before = entries(tokenizer, Edits(), every_key=True)
+        has_weights = self.old.tensor_count > 0 or len(self.parts) > 1
+        self.after = entries(tokenizer, edits, every_key=True, has_weights=has_weights)
 
     @property
     def size(self) -> int:

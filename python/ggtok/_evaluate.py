@@ -304,7 +304,7 @@ def _read(
 
 
 def _parts(path: os.PathLike[str]) -> Iterator[bytes]:
-    """The bytes of a file in parts that end after a space or a line, or where there is none, after a character."""
+    """The bytes of a file in parts that end after a space or a line, or, if there is neither, after a character."""
     rest = b""
     with open(path, "rb") as file:
         while data := file.read(READ_SIZE):

@@ -74,7 +74,7 @@ def _has_tensors(path: str) -> bool:
 def write(target: Target, data: bytes, inputs: Iterable[object] = (), *, overwrite: bool = False) -> None:
     """Writes a file by its path, or to a binary file that is open. Raises what `check_target` does.
 
-    A file is written under another name in the same folder and then renamed, so that nobody sees a part of it, whether
+    A file is written under another name in the same folder and then renamed, so it is never seen half written, even if
     the disk is full or the user presses Ctrl-C. What is not a regular file, such as a pipe, is written to as it is.
     """
     check_target(target, inputs, overwrite=overwrite)

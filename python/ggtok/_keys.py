@@ -8,6 +8,10 @@ from . import _ggtok
 
 GGML = "tokenizer.ggml."
 PRE = GGML + "pre"
+CHAT_TEMPLATE = "tokenizer.chat_template"
+
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
+"""llama.cpp's token types, the values of `token_type`."""
 
 TOKEN_TYPE_COUNT = GGML + "token_type_count"
 """BERT's number of kinds of segments, which is written but never read here."""
@@ -38,7 +42,7 @@ class Type(IntEnum):
 
 
 FORMATS = dict(zip(Type, "BbHhIif?saQqd", strict=True))
-"""Their codes in the module `struct`. Strings and arrays have a length besides."""
+"""Their codes in the module `struct`. Strings and arrays also have a length."""
 
 
 def read_types(architecture: object) -> dict[str, str]:

@@ -109,8 +109,8 @@ class Tokenizer(BaseTokenizer):
             tools: JSON schemas of functions, or functions with type hints and a docstring (Google style).
             documents: Mappings with `title` and `text`.
             add_generation_prompt: Whether to end with the beginning of an assistant's message.
-            continue_final_message: End with the last character of the last message's content, for the model to go on.
-                Needs `add_generation_prompt=False`.
+            continue_final_message: End with the last character of the last message's content, so that the model
+                continues it. Needs `add_generation_prompt=False`.
             template: The name of one of the file's templates: NAME of `tokenizer.chat_template.NAME`. Default:
                 `tool_use` if there are tools and the file has it, otherwise `tokenizer.chat_template`.
             template_text: A template to use instead of the file's.
@@ -206,7 +206,7 @@ class Tokenizer(BaseTokenizer):
             return_spans: Whether to return a `ChatEncoding`: ids, the tokens of each message, and an assistant mask.
                 The mask covers what lies inside `{% generation %}`; in a template without it, the strings of messages
                 with the role `assistant`, without the token that ends a turn.
-            add_special: Whether to add BOS and EOS where the vocabulary asks for them. What the template writes itself
+            add_special: Whether to add BOS and EOS if the vocabulary asks for them. What the template writes itself
                 is not added again.
 
         Raises:
@@ -317,7 +317,7 @@ class Tokenizer(BaseTokenizer):
 
         Raises:
             VocabularyError: A token exists already, is given twice, or has no text; a special token is not in the
-                vocabulary; or the result is no sound vocabulary.
+                vocabulary; or the result is not a sound vocabulary.
             TokenIndexError: The id of a special token is out of range.
             GgtokError: A name or key is unknown, is given twice, or its value does not fit; or `target` needs
                 `overwrite`.
@@ -330,20 +330,10 @@ class Tokenizer(BaseTokenizer):
         >>> new.encode("<|tool|>", parse_special=True), new.vocab.eos_id
         ([13000], 12993)
         """
-        from ._convert import files
+        from ._convert import edits, files
 
-        return files.to_gguf(
-            self,
-            target,
-            overwrite,
-            add_tokens=add_tokens,
-            add_control_tokens=add_control_tokens,
-            special=special or {},
-            flags=flags or {},
-            chat_template=chat_template,
-            name=name,
-            metadata=metadata or {},
-        )
+        changes = edits.Edits(add_tokens, add_control_tokens, special, flags, chat_template, name, metadata)
+        return files.to_gguf(self, target, changes, overwrite)
 
     def to_tokenizers_json(self, target: Target) -> None:
         """Writes the `tokenizer.json` of huggingface/tokenizers.

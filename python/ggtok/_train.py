@@ -1,6 +1,6 @@
 """Training: reads a corpus in batches, and makes a tokenizer of what the core's trainers return.
 
-The core counts words and merges; this file knows how the settings of each kind are spelled in a GGUF file.
+The core counts words and merges; this file knows which keys of a GGUF file the settings of each kind become.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from . import _ggtok
 from ._convert.gguf import Packed, gguf_bytes
 from ._findings import Finding, warn_of
-from ._keys import SPECIAL, TOKEN_TYPE_COUNT
+from ._keys import CHAT_TEMPLATE, CONTROL, GGML, PRE, SPECIAL, TOKEN_TYPE_COUNT, UNKNOWN, UNUSED, USER_DEFINED
 from ._numbers import at_least, num_threads
 from ._texts import one_of, paths, refuse_lone, watched
 from ._tokenizer import Tokenizer
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
     Corpus: TypeAlias = os.PathLike[str] | Texts | Iterable[os.PathLike[str]]
 
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED = 1, 2, 3, 4, 5
-"""llama.cpp's token types."""
-
 BLOCK = 8 << 20
 """How many bytes of a file are read at once, and about how many characters of an iterable are collected."""
 
@@ -47,15 +44,15 @@ _ROLES: dict[str, dict[str, str]] = {
     "unigram": {"pad": "<pad>", "eos": "</s>", "unk": "<unk>"},
     "wordpiece": {"pad": "[PAD]", "unk": "[UNK]", "bos": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"},
 }
-"""The special tokens of each kind where none are given."""
+"""The special tokens of each kind if none are given."""
 
 _KEYS: dict[str, dict[str, Any]] = {
-    "bpe": {"general.architecture": "llama", "tokenizer.ggml.model": "gpt2"},
-    "spm": {"general.architecture": "llama", "tokenizer.ggml.model": "llama"},
-    "unigram": {"general.architecture": "t5", "tokenizer.ggml.model": "t5"},
+    "bpe": {"general.architecture": "llama", f"{GGML}model": "gpt2"},
+    "spm": {"general.architecture": "llama", f"{GGML}model": "llama"},
+    "unigram": {"general.architecture": "t5", f"{GGML}model": "t5"},
     "wordpiece": {
         "general.architecture": "bert",
-        "tokenizer.ggml.model": "bert",
+        f"{GGML}model": "bert",
         TOKEN_TYPE_COUNT: 2,
     },
 }
@@ -162,7 +159,7 @@ def train(
             raises stops the training.
         threads: How many threads count. Default: the number of cores that this process may use.
         memory: How many bytes counted words may take before they go to a temporary file. If all different words
-            together take more, with 16 bytes for each besides its text, the rarest are left out, and a warning says
+            together take more, with 16 bytes more for each, the rarest are left out, and a warning says
             which share of the text that is. What is made of the words to train on them comes on top. Default: no limit.
         **settings: Those of the kind:
 
@@ -171,7 +168,7 @@ def train(
             - `bpe`: `pre`, the pre-tokenizer (`"qwen2"`); `special_first`, whether special tokens have the first ids
               instead of the last; `whole_characters`, whether every character of the corpus becomes a token before
               pairs are counted (`max_token_length` is in characters then); `add_bos` and `add_eos` (all `False`). For
-              SuperBPE (`pre="superbpe"`): `transition`, after how many tokens merges go on across words, and
+              SuperBPE (`pre="superbpe"`): `transition`, after how many tokens merges may cross words, and
               `first_pre`, the pre-tokenizer before (`"qwen2"`).
             - `spm`, as sentencepiece's trainer calls them: `byte_fallback`, `split_by_whitespace`,
               `split_by_unicode_script`, `split_by_number`, `split_digits`, `allow_whitespace_only_pieces` (all `True`),
@@ -222,13 +219,12 @@ def train(
     for setting in settings:
         if setting not in DEFAULTS[kind]:
             known = ", ".join(sorted(DEFAULTS[kind]))
-            raise TypeError(f"{setting!r} is no setting of kind {kind!r}, which has {known}")
+            raise TypeError(f"{setting!r} is not a setting of kind {kind!r}, which has {known}")
     chosen: dict[str, Any] = DEFAULTS[kind] | settings
     roles = dict(_ROLES[kind] if special is None else special)
-    keys = SPECIAL
     for role in roles:
-        if role not in keys:
-            raise TrainingError(f"special: there is no role {role!r}, only {', '.join(sorted(keys))}")
+        if role not in SPECIAL:
+            raise TrainingError(f"special: there is no role {role!r}, only {', '.join(sorted(SPECIAL))}")
 
     unknown = ("unk",) if kind in ("spm", "unigram") else ()
     tokens = {text: UNKNOWN if role in unknown else CONTROL for role, text in roles.items()}
@@ -269,28 +265,28 @@ def train(
     first = len(found) - len(special_tokens) if kind == "bpe" and not chosen["special_first"] else 0
     ids = {text: first + number for number, (text, _) in enumerate(special_tokens)}
     entries: dict[str, Any] = _KEYS[kind] | {
-        "tokenizer.ggml.pre": chosen.get("pre", "default"),
-        "tokenizer.ggml.tokens": found,
-        "tokenizer.ggml.token_type": types,
+        PRE: chosen.get("pre", "default"),
+        f"{GGML}tokens": found,
+        f"{GGML}token_type": types,
     }
     if kind == "bpe":
-        entries["tokenizer.ggml.merges"] = Packed.strings(merges)
+        entries[f"{GGML}merges"] = Packed.strings(merges)
     if kind in ("spm", "unigram"):
-        entries["tokenizer.ggml.scores"] = scores
-    entries |= {f"tokenizer.ggml.{keys[role]}": ids[text] for role, text in roles.items()}
+        entries[f"{GGML}scores"] = scores
+    entries |= {f"{GGML}{SPECIAL[role]}": ids[text] for role, text in roles.items()}
     for flag in ("add_bos", "add_eos"):
         if flag in chosen:
-            entries[f"tokenizer.ggml.{flag}_token"] = bool(chosen[flag])
+            entries[f"{GGML}{flag}_token"] = bool(chosen[flag])
     if kind in ("spm", "unigram"):
-        entries["tokenizer.ggml.add_space_prefix"] = bool(chosen["add_space_prefix"])
+        entries[f"{GGML}add_space_prefix"] = bool(chosen["add_space_prefix"])
     if kind == "unigram":
-        entries["tokenizer.ggml.remove_extra_whitespaces"] = bool(chosen["remove_extra_whitespaces"])
+        entries[f"{GGML}remove_extra_whitespaces"] = bool(chosen["remove_extra_whitespaces"])
         if charsmap := core_settings["charsmap"]:
-            entries["tokenizer.ggml.precompiled_charsmap"] = charsmap
+            entries[f"{GGML}precompiled_charsmap"] = charsmap
     if kind == "wordpiece":
-        entries["tokenizer.ggml.normalizer.lowercase"] = bool(chosen["lowercase"])
-        entries["tokenizer.ggml.normalizer.strip_accents"] = _strip_accents(chosen)
-    for key, value in (("general.name", name), ("tokenizer.chat_template", chat_template)):
+        entries[f"{GGML}normalizer.lowercase"] = bool(chosen["lowercase"])
+        entries[f"{GGML}normalizer.strip_accents"] = _strip_accents(chosen)
+    for key, value in (("general.name", name), (CHAT_TEMPLATE, chat_template)):
         if value is not None:
             entries[key] = value
     return Tokenizer.from_gguf(gguf_bytes(entries))
@@ -361,7 +357,7 @@ def _count(trainer: _ggtok.Trainer, corpus: Corpus) -> None:
             _count_file(trainer, text)
             continue
         batch.append(text)
-        length += len(text) if isinstance(text, Sized) else 0  # the core names what is no text
+        length += len(text) if isinstance(text, Sized) else 0  # the core names what is not a text
         if length >= BLOCK or len(batch) >= MAX_TEXTS:
             trainer.push(batch, first)
             batch, length, first = [], 0, number + 1

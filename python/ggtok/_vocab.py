@@ -71,7 +71,7 @@ class Token(NamedTuple):
     text: str
     """As in the file. A byte that is not UTF-8 is a surrogate (`surrogateescape`)."""
     score: float
-    """A log probability (Unigram) or merge priority (SPM); 0 where the file has no scores."""
+    """A log probability (Unigram) or merge priority (SPM); 0 if the file has no scores."""
     attributes: TokenAttribute
     """Bits: control token, user-defined, byte, ..."""
 
@@ -79,7 +79,7 @@ class Token(NamedTuple):
 class Vocab(Sequence[Token]):
     """The tokens by id, with special ids and flags, as llama.cpp has them after loading. Immutable.
 
-    `vocab[id]` is a `Token`; a slice is a list of them. A special id is `None` where the vocabulary has no such token.
+    `vocab[id]` is a `Token`; a slice is a list of them. A special id is `None` if the vocabulary has no such token.
 
     >>> import ggtok
     >>> vocab = ggtok.Tokenizer.builtin("bpe").vocab
@@ -225,7 +225,7 @@ class Vocab(Sequence[Token]):
         r"""The id of the token whose piece is exactly these bytes, or `None` if there is none.
 
         `id` looks a token up by its text in the file, this by the bytes that it stands for in a text. If several tokens
-        have this piece, it is the lowest id. A `str` stands for its UTF-8.
+        have this piece, it is the lowest id. A `str` means its UTF-8.
 
         The first call sorts the vocabulary, in about 0.1 s at most; later ones take a microsecond.
 
@@ -283,7 +283,7 @@ class Vocab(Sequence[Token]):
     def index(self, value: object, start: int = 0, stop: int | None = None) -> int:
         """The id of a token or of its text.
 
-        Raises `TokenIndexError` where no token from `start` to `stop` is `value`.
+        Raises `TokenIndexError` if no token from `start` to `stop` is `value`.
 
         >>> import ggtok
         >>> vocab = ggtok.Tokenizer.builtin("bpe").vocab
@@ -299,6 +299,12 @@ class Vocab(Sequence[Token]):
 
     def __repr__(self) -> str:
         return f"<ggtok.Vocab of {len(self)} {self.kind} tokens>"
+
+
+def special_texts(vocab: Vocab) -> dict[str, str]:
+    """The texts of special tokens by the names that chat templates and transformers use: `bos_token`, ..."""
+    ids = {name: getattr(vocab, f"{name}_id") for name in ("bos", "eos", "unk", "sep", "pad", "mask")}
+    return {f"{name}_token": vocab[id].text for name, id in ids.items() if id is not None}
 
 
 def texts(vocab: Vocab) -> list[bytes]:

@@ -25,7 +25,7 @@ MARK = "7mark7"
 """A word that no template writes by itself."""
 
 NOTATIONS = ("'type'", '"type"', "&#39;type")
-"""How the type of a part looks where a template writes the whole list."""
+"""How the type of a part looks if a template writes the whole list."""
 
 USER = {"role": "user", "content": "User message"}
 TOOL = {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def cut(rendered: Rendered, source: Source) -> Rendered:
     """The text up to the last character of the last message's content.
 
-    Raises `ChatTemplateError` where that content has no text, or does not occur in what the template writes.
+    Raises `ChatTemplateError` if that content has no text, or does not occur in what the template writes.
     """
     last = len(rendered.inputs.roles) - 1
     content = rendered.inputs.variables["messages"][last].get("content")

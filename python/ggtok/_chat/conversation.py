@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from .._vocab import special_texts
 from . import continuing, encoding, openai, schema, templates, unread
 from .rendering import Chat
 
@@ -48,7 +49,7 @@ class Conversation:
             tools=tool_list,
             documents=None if documents is None else _listed(documents),
             variables=variables | {"add_generation_prompt": bool(add_generation_prompt)},
-            special=templates.special_tokens(tokenizer.vocab),
+            special=special_texts(tokenizer.vocab),
             now=datetime.now(),
         )
         self.chat = self.given if raw else openai.adapted(self.given, self.source)

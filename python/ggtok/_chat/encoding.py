@@ -5,8 +5,8 @@
 3. BOS and EOS that both the template and the vocabulary write are kept once.
 4. Spans in characters become spans of tokens.
 
-Where an operation of the template lost track of a string, the string is encoded as the caller's; if it would have other
-ids as the template's, that is an error.
+If an operation of the template lost track of a string, it is encoded as the caller's; if it would have other ids as the
+template's, that is an error.
 
 Complexity: O(n) beside encoding.
 """
@@ -49,7 +49,7 @@ class ChatEncoding(NamedTuple):
     """The rendered text."""
     message_spans: list[tuple[int, int] | None]
     """For each message the tokens (start, end) from the first to the last that the template writes for it, or `None`
-    where it writes none."""
+    if it writes none."""
     assistant_mask: list[bool]
     """For each token whether the assistant says it."""
 
@@ -85,8 +85,8 @@ def parts_of(text: Text, unknown: bool = False) -> list[tuple[str, bool]]:
 def encode(tokenizer: BaseTokenizer, rendered: Rendered, source: Source, add_special: bool) -> Encoded:
     """The ids of a rendered conversation, with the span of each in the text, in characters.
 
-    Raises `ChatTemplateError` where it is unknown whether a control token is the template's, and `VocabularyError`
-    where the vocabulary itself reads a control token in a string of the caller.
+    Raises `ChatTemplateError` if it is unknown whether a control token is the template's, and `VocabularyError`
+    if the vocabulary itself reads a control token in a string of the caller.
     """
     text = rendered.text
     encoding = tokenizer.encode_parts_with_offsets(parts_of(text), add_special=add_special, unit="char")

@@ -328,7 +328,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         STATE.get().budget.numbers(spec)
 
     def _limited(self, name: str, function: Any) -> Any:
-        """A filter that is counted, and checked first where its result could be large."""
+        """A filter that is counted, and checked first if its result could be large."""
         return filters.limited(name, function, lambda: STATE.get().budget)
 
 

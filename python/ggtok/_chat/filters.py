@@ -25,7 +25,7 @@ INDENT = 100
 
 
 def limited(name: str, function: Any, budget: Callable[[], Budget]) -> Any:
-    """A filter that is counted, and checked before it runs where its result or its time could be large.
+    """A filter that is counted, and checked before it runs if its result or its time could be large.
 
     It fails while a template is compiled, when there is no budget, so that jinja2 computes nothing then.
     """

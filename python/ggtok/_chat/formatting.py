@@ -79,7 +79,7 @@ class Formatter(SandboxedFormatter):
 
     @staticmethod
     def _numbered(name: str, numbers: list[int]) -> str:
-        """The name of a field with a number, which is counted where it is left out. `numbers` is the next, or -1."""
+        """The name of a field with a number, which is counted if it is left out. `numbers` is the next, or -1."""
         written = re.match(r"\d*", name)
         digits = written[0] if written else ""
         if (numbers[0] > 0 and digits) or (numbers[0] < 0 and not digits):

@@ -15,13 +15,13 @@ MAX_NESTING = 100
 """Containers inside containers: far more than any message needs, far below Python's recursion limit."""
 
 ROLES = frozenset(("system", "developer", "user", "assistant", "tool", "function"))
-"""Names of roles that count as the template's text, besides those that the template itself contains."""
+"""Names of roles that count as the template's text, in addition to those in the template itself."""
 
 REASONING = ("reasoning_content", "thinking", "reasoning")
 """Names of a message's reasoning. The first is the one that templates read."""
 
 SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
-"""Variables whose text is the template's, also where the caller passes one."""
+"""Variables whose text is the template's, even if the caller passes one."""
 
 
 class Inputs(NamedTuple):

@@ -86,7 +86,7 @@ def _quoted(
 
 
 def _strings(value: Any, sort_keys: bool, key_text: Callable[[Any], str]) -> list[str]:
-    """The strings inside a value in the order in which they are written. `key_text` is for keys that are no strings."""
+    """The strings inside a value in the order in which they are written. `key_text` is for other keys than strings."""
     if isinstance(value, str):
         return [value]
     if isinstance(value, dict):

@@ -156,7 +156,7 @@ class Chat(NamedTuple):
     def trace(self, source: Source) -> Rendered:
         """The text with origins.
 
-        Renders twice, with origins and without. Raises `ChatTemplateError` where the two differ.
+        Renders twice, with origins and without. Raises `ChatTemplateError` if the two differ.
         """
         template = compiled(source, True)
         inputs = self.inputs(True, template.names)

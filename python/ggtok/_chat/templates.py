@@ -1,4 +1,4 @@
-"""Which template a file has for a conversation, and the special tokens that it is given.
+"""Which template a file has for a conversation.
 
 Source: llama.cpp's `common_chat_templates_init` and transformers' `get_chat_template`: with tools the template
 `tool_use` is preferred. Complexity: O(keys).
@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._keys import CHAT_TEMPLATE
 from ..errors import ChatTemplateError
 from .rendering import Source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-KEY = "tokenizer.chat_template"
-
 
 def names_of(metadata: Mapping[str, Any]) -> list[str]:
-    """The names of a file's templates besides the one without a name."""
-    return sorted(key[len(KEY) + 1 :] for key in metadata if key.startswith(f"{KEY}."))
+    """The names of a file's templates, without the one that has none."""
+    return sorted(key[len(CHAT_TEMPLATE) + 1 :] for key in metadata if key.startswith(f"{CHAT_TEMPLATE}."))
 
 
 def chosen(metadata: Mapping[str, Any], template: str | None, text: str | None, tools: bool) -> Source:
-    """The template to use. Raises `ChatTemplateError` where there is none."""
+    """The template to use. Raises `ChatTemplateError` if there is none."""
     for name, value in (("template", template), ("template_text", text)):
         if value is not None and not isinstance(value, str):
             raise TypeError(f"{name} must be str, not {type(value).__name__}")
@@ -31,9 +30,10 @@ def chosen(metadata: Mapping[str, Any], template: str | None, text: str | None, 
         if template is not None:
             raise TypeError("pass template (a name) or template_text, not both")
         return Source(text, "template_text")
-    keys = [f"{KEY}.{template}"] if template is not None else [f"{KEY}.tool_use", KEY] if tools else [KEY]
-    if template in ("default", ""):
-        keys.append(KEY)
+    name = "tool_use" if template is None and tools else template
+    keys = [] if name is None else [f"{CHAT_TEMPLATE}.{name}"]
+    if template in (None, "default", ""):
+        keys.append(CHAT_TEMPLATE)
     for key in keys:
         found = metadata.get(key)
         if isinstance(found, str):
@@ -44,10 +44,4 @@ def chosen(metadata: Mapping[str, Any], template: str | None, text: str | None, 
         has = f"it has {', '.join(map(repr, names))}" if names else "it names none"
         raise ChatTemplateError(f"the file has no chat template {template!r}: {has}")
     hint = f"{listed} or " if names else ""
-    raise ChatTemplateError(f"the file has no chat template ({KEY}): pass {hint}template_text=")
-
-
-def special_tokens(vocab: Any) -> dict[str, str]:
-    """The texts of special tokens by the names that templates use."""
-    ids = {name: getattr(vocab, f"{name}_id") for name in ("bos", "eos", "unk", "sep", "pad", "mask")}
-    return {f"{name}_token": vocab[id].text for name, id in ids.items() if id is not None}
+    raise ChatTemplateError(f"the file has no chat template ({CHAT_TEMPLATE}): pass {hint}template_text=")

@@ -22,7 +22,7 @@ class Origin(NamedTuple):
     """Where characters come from."""
 
     trusted: bool | None = None
-    """`True` for the template, `False` for a string of the caller, `None` where it is unknown."""
+    """`True` for the template, `False` for a string of the caller, `None` if it is unknown."""
     message: int | None = None
     """The message whose string it is, or in whose turn of the loop over messages the template wrote it."""
     leaf: int | None = None
@@ -210,7 +210,7 @@ class Text(str):
         return self._same_places(str.title(self), None)
 
     def _same_places(self, changed: str, change: Callable[[str], str] | None) -> str:
-        """`changed` with this text's origins: run by run, or as a whole where every character stays one character."""
+        """`changed` with this text's origins: run by run, or as a whole if every character stays one character."""
         if change is not None:
             changes = [change(str(plain(run))) for run in self.pieces()]
             if "".join(changes) == changed:

@@ -23,7 +23,7 @@ BOOKKEEPING = frozenset(("role", "content", "name", "id", "tool_call_id", "think
 """Fields of a message that many templates can do without."""
 
 OWN = frozenset(("messages", "tools", "documents", "add_generation_prompt"))
-"""Variables that have arguments of their own."""
+"""Variables that are arguments of the calls."""
 
 
 def warn(given: Chat, adapted: Chat, source: Source, text: str) -> None:

@@ -1,12 +1,24 @@
-"""The metadata of a tokenizer for a file of its own, with edits: tokens added, special tokens and flags changed."""
+"""The metadata that a tokenizer is written with, after edits: tokens added, special tokens and flags changed."""
 
 from __future__ import annotations
 
 import difflib
 from operator import index as as_int
+from typing import NamedTuple
 
 from .._ggtok import Array
-from .._keys import FLAGS, GGML, SPECIAL, TOKEN_TYPE_COUNT, Type, read_types
+from .._keys import (
+    CHAT_TEMPLATE,
+    CONTROL,
+    FLAGS,
+    GGML,
+    NORMAL,
+    SPECIAL,
+    TOKEN_TYPE_COUNT,
+    USER_DEFINED,
+    Type,
+    read_types,
+)
 from .._metadata import to_bytes
 from .._vocab import TokenAttribute
 from ..errors import GgtokError, TokenIndexError, VocabularyError
@@ -31,32 +43,30 @@ ALIASES = {"fim_pre": "prefix", "fim_suf": "suffix", "fim_mid": "middle"}
 ADDED_SCORE = -1000.0
 """What llama.cpp's converters give an added token: it is found by its text, not by its score."""
 
-NORMAL, CONTROL, USER_DEFINED = 1, 3, 4
-
 _TYPES = {"str": Type.STRING, "int": Type.UINT32, "bool": Type.BOOL, "float": Type.FLOAT32}
 _PYTHON_TYPES = {Type.STRING: str, Type.BOOL: bool, Type.FLOAT32: float, Type.FLOAT64: float}
 
 
-def entries(
-    tokenizer: BaseTokenizer,
-    *,
-    add_tokens: Iterable[str],
-    add_control_tokens: Iterable[str],
-    special: Mapping[str, int | str | None],
-    flags: Mapping[str, bool | None],
-    chat_template: str | None,
-    name: str | None,
-    metadata: Mapping[str, Scalar | None],
-    every_key: bool = False,
-    has_weights: bool = False,
-) -> Entries:
+class Edits(NamedTuple):
+    """What `Tokenizer.to_gguf` and `ggtok.edit` change."""
+
+    add_tokens: Iterable[str] = ()
+    add_control_tokens: Iterable[str] = ()
+    special: Mapping[str, int | str | None] | None = None
+    flags: Mapping[str, bool | None] | None = None
+    chat_template: str | None = None
+    name: str | None = None
+    metadata: Mapping[str, Scalar | None] | None = None
+
+
+def entries(tokenizer: BaseTokenizer, edits: Edits, *, every_key: bool = False, has_weights: bool = False) -> Entries:
     """Everything that `Tokenizer.to_gguf` writes, by key, or with `every_key` all keys of the file.
 
     Tokens that are added come last. Weights have a row for each token: with them, new tokens fill unused places.
     """
     types = key_types(tokenizer)
     result = source(tokenizer._metadata, types, every_key)
-    added = _added(tokenizer, add_tokens, add_control_tokens)
+    added = _added(tokenizer, edits.add_tokens, edits.add_control_tokens)
     size = len(tokenizer.vocab)
     places: dict[bytes, int] = {}
     if added and has_weights:
@@ -66,23 +76,24 @@ def entries(
         places = dict(zip(added, range(size, size + len(added)), strict=True))
         _append(tokenizer, result, added)
 
-    edits: dict[str, Scalar | None] = {}
-    for slot, token in special.items():
+    values: dict[str, Scalar | None] = {}
+    for slot, token in (edits.special or {}).items():
         _known(slot, set(SPECIAL) - set(ALIASES.values()), "special token")
-        edits[GGML + SPECIAL[slot]] = None if token is None else _id(tokenizer, places, slot, token)
+        values[GGML + SPECIAL[slot]] = None if token is None else _id(tokenizer, places, slot, token)
         if slot in ALIASES:
-            edits[GGML + SPECIAL[ALIASES[slot]]] = None
-    for flag, is_set in flags.items():
+            values[GGML + SPECIAL[ALIASES[slot]]] = None
+    for flag, is_set in (edits.flags or {}).items():
         _known(flag, FLAGS, "flag")
         if is_set is not None and not isinstance(is_set, bool):
             raise TypeError(f"the flag {flag} must be True, False or None, not {type(is_set).__name__}")
-        edits[GGML + FLAGS[flag]] = is_set
-    texts = {"tokenizer.chat_template": chat_template, "general.name": name}
-    edits |= {key: text for key, text in texts.items() if text is not None}
-    twice = edits.keys() & metadata.keys()
+        values[GGML + FLAGS[flag]] = is_set
+    texts = {CHAT_TEMPLATE: edits.chat_template, "general.name": edits.name}
+    values |= {key: text for key, text in texts.items() if text is not None}
+    metadata = edits.metadata or {}
+    twice = values.keys() & metadata.keys()
     if twice:
         raise GgtokError(f"{min(twice)} is given twice: in metadata and by its own argument")
-    for key, value in (edits | dict(metadata)).items():
+    for key, value in (values | dict(metadata)).items():
         _set(result, types, key, value)
     return result
 
@@ -91,7 +102,7 @@ def key_types(tokenizer: BaseTokenizer) -> dict[str, Type]:
     """The types of all keys that are single values and known."""
     read = read_types(tokenizer.metadata.get("general.architecture", ""))
     types = {key: _TYPES[kind] for key, kind in read.items()}
-    return types | {"tokenizer.chat_template": Type.STRING}
+    return types | {CHAT_TEMPLATE: Type.STRING}
 
 
 def source(metadata: Metadata, types: Mapping[str, Type], every_key: bool = False) -> Entries:
@@ -216,7 +227,7 @@ def _fill(result: Entries, places: Mapping[bytes, int], added: Mapping[bytes, in
 
 
 def _append(tokenizer: BaseTokenizer, result: Entries, added: dict[bytes, int]) -> None:
-    """Extends the arrays that have an element per token. More elements than tokens, which nobody reads, are cut off."""
+    """Extends the arrays that have an element per token. Unread elements after the last token are cut off."""
     size = len(tokenizer.vocab)
     new: dict[str, Packed] = {
         "tokens": Packed.strings(added),

@@ -26,7 +26,7 @@ import re
 from .. import _ggtok
 from .._files import read
 from .._findings import Finding, warn_of
-from .._keys import GGML
+from .._keys import BYTE, CONTROL, GGML, NORMAL, UNKNOWN, USER_DEFINED
 from .._metadata import name_of
 from ..errors import ConversionError, UnsupportedError
 from . import special_tokens
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from .._metadata import Source
 
 FORMAT = "tokenizer.json"
-NORMAL, UNKNOWN, CONTROL, USER_DEFINED, BYTE = 1, 2, 3, 4, 6
 ONE_SCORE = -1000.0
 MAX_SCORE = 3e38
 """Scores are float32."""
@@ -110,7 +109,7 @@ def parsed(data: bytes) -> object:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise ConversionError(FORMAT, f"this is no JSON: {error}") from None
+        raise ConversionError(FORMAT, f"this is not JSON: {error}") from None
 
 
 def _refuse(reason: str) -> NoReturn:
@@ -170,7 +169,7 @@ def _ids(model: Mapping[str, Any], added: dict[int, Added]) -> dict[str, int]:
 
 
 def _rows(vocab: dict[str, int], added: dict[int, Added]) -> list[tuple[bytes, float, int] | None]:
-    """Text, score and type by id; `None` where no token has the id."""
+    """Text, score and type by id; `None` if no token has the id."""
     rows: list[tuple[bytes, float, int] | None] = [None] * _size(vocab.values(), added)
     for text, id in vocab.items():
         if rows[id] is not None:
@@ -288,7 +287,7 @@ def _ugm(file: Mapping[str, Any], model: Mapping[str, Any], added: dict[int, Add
             try:
                 charsmap = base64.b64decode(step.get("precompiled_charsmap") or "", validate=True)
             except (binascii.Error, TypeError, ValueError):
-                _refuse("normalizer.precompiled_charsmap is no base64")
+                _refuse("normalizer.precompiled_charsmap is not base64")
             if charsmap:
                 entries[f"{GGML}precompiled_charsmap"] = charsmap
     return entries | {"tokens": rows}

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from operator import index as as_int
 
+from .._keys import UNUSED
 from ..errors import ConversionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-UNUSED, UNUSED_SCORE = 5, -10000.0
+UNUSED_SCORE = -10000.0
 MAX_SIZE = 1 << 22
 """Far more tokens than any model has."""
 MAX_HOLES = 1 << 17

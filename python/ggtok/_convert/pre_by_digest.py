@@ -15,7 +15,7 @@ import json
 import os
 
 from .. import _ggtok
-from .._keys import GGML
+from .._keys import GGML, NORMAL, USER_DEFINED
 from ..errors import ConversionError, GgtokError
 from .gguf import Packed, gguf_bytes
 from .vocabulary import STAND_INS
@@ -24,8 +24,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
-
-NORMAL, USER_DEFINED = 1, 4
 
 
 def table() -> tuple[str, dict[str, str]]:

@@ -126,11 +126,10 @@ def imported(data: bytes, vocab_size: int | None) -> bytes:
         entries[f"{GGML}remove_extra_whitespaces"] = bool(normalizer.get(REMOVE_SPACES, 1))
         if normalizer.get(CHARSMAP):
             entries[f"{GGML}precompiled_charsmap"] = normalizer[CHARSMAP]
-    keys = SPECIAL
     for name, number in SPECIAL_IDS.items():
         id = _signed(trainer.get(number, DEFAULT_IDS[name]))
         if 0 <= id < len(texts):
-            entries[GGML + keys[name]] = id
+            entries[GGML + SPECIAL[name]] = id
     return gguf_bytes(entries)
 
 
@@ -179,7 +178,7 @@ def _signed(value: int) -> int:
 
 
 def _warn(trainer: dict[int, Any], normalizer: dict[int, Any], is_spm: bool) -> None:
-    """What the converter leaves out without a word."""
+    """Warns of what the converter leaves out silently."""
     lost = []
     if is_spm and normalizer.get(CHARSMAP):
         lost.append("its character map")

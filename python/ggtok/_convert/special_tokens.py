@@ -1,13 +1,13 @@
 """Special tokens, flags and the chat template of a `tokenizer.json`, as llama.cpp's converter finds them.
 
-Source: llama.cpp `gguf-py/gguf/vocab.py`, `SpecialVocab`. Deviations: (1) where no `tokenizer_config.json` says it,
+Source: llama.cpp `gguf-py/gguf/vocab.py`, `SpecialVocab`. Deviations: (1) if no `tokenizer_config.json` says it,
 BOS, EOS, SEP and UNK are those of the template and the model, which leaves less to llama.cpp's defaults.
 (2) `add_sep_token`, which llama.cpp never uses, is not written. (3) Ids in `config.json` are not read.
 """
 
 from __future__ import annotations
 
-from .._keys import GGML, SPECIAL
+from .._keys import CHAT_TEMPLATE, GGML, SPECIAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def entries(
 ) -> dict[str, Any]:
     """Keys of special tokens, flags and the chat template.
 
-    `ids` are the ids by text: of added tokens, and of all where there is no configuration.
+    `ids` are the ids by text: of added tokens, and of all tokens if there is no configuration.
     """
     texts = {name: _text(config.get(f"{name}_token")) for name in NAMES}
     texts["bos"] = texts["bos"] or texts["cls"]
@@ -75,12 +75,12 @@ def entries(
         result |= _normalizer_flags(step)
     template = config.get("chat_template")
     if isinstance(template, str):
-        result["tokenizer.chat_template"] = template
+        result[CHAT_TEMPLATE] = template
     elif isinstance(template, list):
         for item in map(_mapping, template):
             key, source = item.get("name"), item.get("template")
             if isinstance(key, str) and isinstance(source, str):
-                result["tokenizer.chat_template" + ("" if key == "default" else f".{key}")] = source
+                result[CHAT_TEMPLATE + ("" if key == "default" else f".{key}")] = source
     return result
 
 

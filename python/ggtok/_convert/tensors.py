@@ -1,7 +1,7 @@
 """The part of a GGUF file after its metadata: the list of tensors, and their data, which is copied and never read.
 
 Source: the GGUF specification (`docs/gguf.md` of ggml), and llama.cpp's `ggml/src/gguf.cpp`, `gguf_init_from_reader`.
-Complexity: one step per tensor; the data is copied by the kernel where it can.
+Complexity: one step per tensor; the data is copied by the kernel if possible.
 
 Deviations: none.
 """
@@ -31,7 +31,7 @@ SLICE = 1 << 24
 """Bytes that are copied at once, so that Ctrl-C stops soon and progress is shown."""
 
 CANNOT_COPY = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
-"""What `copy_file_range` fails with where the kernel or the file system does not have it."""
+"""What `copy_file_range` fails with if the kernel or the file system does not have it."""
 
 
 class Tensors(NamedTuple):
@@ -87,9 +87,9 @@ def aligned(size: int, metadata: Metadata) -> int:
 
 
 def copy(source: BinaryIO, target: BinaryIO, start: int, end: int, progress: Callable[[int], object]) -> None:
-    """Appends the bytes from `start` to `end` of one file to another. `progress` is told of bytes that are copied.
+    """Appends the bytes from `start` to `end` of one file to another. `progress` is called with their number.
 
-    The kernel copies them, or shares them where the file system can; elsewhere they are read and written.
+    The kernel copies them, or shares them if the file system can; elsewhere they are read and written.
     """
     target.flush()
     at, by_kernel = start, hasattr(os, "copy_file_range")

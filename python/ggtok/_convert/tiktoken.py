@@ -9,7 +9,7 @@ merge rule. Both give the same ids for every text if
    every text so, because merges between two places that stay boundaries do not depend on what is around them. Or: there
    is a rule for every two tokens that make it.
 
-A token that no rule makes never comes out of llama.cpp, so it is left out, except where `ignore_merges` looks up whole
+A token that no rule makes never comes out of llama.cpp, so it is left out, unless `ignore_merges` looks up whole
 pieces, as tiktoken always does. tiktoken drops what its pattern does not match, and llama.cpp does not, so the pattern
 gets an alternative for the rest. O(n k²) for n tokens of k bytes.
 """
@@ -52,7 +52,7 @@ def exported(tokenizer: BaseTokenizer) -> tuple[bytes, dict[str, Any]]:
 
 
 def settings_json(settings: dict[str, Any]) -> bytes:
-    """The settings for a file of their own."""
+    """The settings as a file."""
     return json.dumps(settings, ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
 
 

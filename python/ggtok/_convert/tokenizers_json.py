@@ -4,7 +4,7 @@
 | --- | --- | --- |
 | bpe | `BPE` over bytes | the family's patterns, each a `Split`; Gemma 4: `BPE` with byte fallback |
 | spm | `BPE` with byte fallback | merges by score, for every two tokens that are a third one together |
-| wpm | `WordPiece` | `BertNormalizer`; continuations get `##`. but not where `▁` is a token |
+| wpm | `WordPiece` | `BertNormalizer`; continuations get `##`, unless `▁` is a token |
 | ugm | `Unigram` | the character map, spaces merged or kept |
 
 O(n k) for n tokens of k characters.
@@ -69,7 +69,7 @@ def _of(type: str, **settings: object) -> Json:
 
 
 def _sequence(what: str, *steps: Json) -> Json | None:
-    """Components in a row: `what` is the name of the list."""
+    """Components applied in sequence: `what` is the name of the list."""
     if len(steps) < 2:
         return steps[0] if steps else None
     return _of("Sequence", **{what: list(steps)})
@@ -165,7 +165,7 @@ def _wpm(vocabulary: Vocabulary) -> Json:
     settings = vocabulary.vocab.settings
     unknown = _unknown(vocabulary)
     if unknown is None:
-        vocabulary.refuse("a word that is no token needs an unknown token, and there is none")
+        vocabulary.refuse("a word that is not a token needs an unknown token, and there is none")
     special = {token.id for token in vocabulary.special}
     texts, steps = vocabulary.texts, [_of("BertPreTokenizer")]
     if SPACE in texts:
@@ -214,7 +214,7 @@ def _before_bert(strips_accents: bool) -> Iterator[Json]:
 def _ugm(vocabulary: Vocabulary) -> Json:
     settings, charsmap = vocabulary.vocab.settings, charsmap_of(vocabulary)
     if vocabulary.vocab.unk_id is None:
-        vocabulary.refuse("a character that is no token needs an unknown token, and there is none")
+        vocabulary.refuse("a character that is not a token needs an unknown token, and there is none")
     steps = [_of("Precompiled", precompiled_charsmap=base64.b64encode(charsmap).decode())] if charsmap else []
     prefix = "always"
     if settings["remove_extra_whitespaces"]:

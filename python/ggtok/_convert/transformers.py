@@ -9,16 +9,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from .._keys import CHAT_TEMPLATE
+from .._vocab import special_texts
 from . import tokenizers_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .._base import BaseTokenizer
-
-NAMES = ("bos", "eos", "unk", "sep", "pad", "mask")
-"""Special tokens that transformers has names for."""
-
-TEMPLATE = "tokenizer.chat_template"
 
 UNLIMITED = 10**30
 """What transformers writes for a model whose context has no known length."""
@@ -44,11 +41,10 @@ def files(tokenizer: BaseTokenizer) -> dict[str, bytes]:
 
 
 def _special(tokenizer: BaseTokenizer) -> dict[str, str]:
-    vocab = tokenizer.vocab
-    ids = {name: getattr(vocab, f"{name}_id") for name in NAMES}
-    if vocab.kind == "wordpiece":
-        ids["cls"] = vocab.bos_id
-    return {f"{name}_token": vocab[id].text for name, id in ids.items() if id is not None}
+    found = special_texts(tokenizer.vocab)
+    if tokenizer.vocab.kind == "wordpiece" and "bos_token" in found:
+        found["cls_token"] = found["bos_token"]
+    return found
 
 
 def _context_length(tokenizer: BaseTokenizer) -> int:
@@ -59,7 +55,9 @@ def _context_length(tokenizer: BaseTokenizer) -> int:
 def _templates(tokenizer: BaseTokenizer) -> dict[str, str]:
     """The chat templates by name; the default one has none."""
     found = {
-        key.removeprefix(TEMPLATE)[1:]: text for key, text in tokenizer.metadata.items() if key.startswith(TEMPLATE)
+        key.removeprefix(CHAT_TEMPLATE)[1:]: text
+        for key, text in tokenizer.metadata.items()
+        if key.startswith(CHAT_TEMPLATE)
     }
     return {name: text for name, text in found.items() if isinstance(text, str) and "/" not in name}
 

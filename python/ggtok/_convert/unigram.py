@@ -27,7 +27,7 @@ def unigram_scores(vocabulary: Vocabulary) -> list[float]:
 
 
 def charsmap_of(vocabulary: Vocabulary) -> bytes:
-    """The character map. Ends the export of a vocabulary that does not apply it where other libraries do.
+    """The character map. Ends the export if other libraries would apply it where llama.cpp does not.
 
     llama.cpp leaves a text that starts like a user-defined token as it is, even if the token is not complete.
     """

@@ -33,7 +33,7 @@ SPACE = "\u2581"
 NUM_BYTES = 256
 
 CODED = ("afmoe", "kimi-k2", "tiny-aya")
-"""Families that llama.cpp cuts otherwise than their patterns say, by code of its own."""
+"""Families that llama.cpp cuts with hand-written code, not as their patterns say."""
 
 CASELESS = ("youtu",)
 """Families for whose classes of letters, such as capital ones, llama.cpp takes all letters."""
@@ -143,7 +143,7 @@ class Vocabulary:
                 self.refuse(f"every byte must have a token, and 0x{byte:02X} has none")
 
     def spelled(self, text: str) -> bytes | None:
-        """The bytes of a byte-level token, or `None` where a character stands for no byte."""
+        """The bytes of a byte-level token, or `None` if a character does not stand for a byte."""
         try:
             return text.translate(_TO_LATIN_1).encode("latin-1")
         except UnicodeEncodeError:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..._convert.edits import key_types
+from ..._convert.edits import Edits, key_types
 from ..._edit import Edited
 from ..._keys import Type
 from ..._tokenizer import Tokenizer
@@ -60,16 +60,14 @@ def command(
     complete and its tokenizer opens; FILE is never changed."""
     if output is None and not dry_run:
         raise click.ClickException("-o names the file to write; --dry-run writes none")
-    edited = Edited(
-        file,
+    edits = Edits(
         add_tokens=add_token,
         add_control_tokens=add_control_token,
         special=dict(name_and_value("--special", each) for each in special),
-        flags={},
         chat_template=None if set_template is None else _text(set_template),
-        name=None,
         metadata=_metadata(file, assignments, remove),
     )
+    edited = Edited(file, edits)
     changes = list(edited.changes())
     for change in changes:
         if as_json:
