@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from typing import TypeAlias
 
 from . import _check, _ggtok
 from ._batch import Batch
 from ._chunks import Chunk, split_all, stripped
-from ._metadata import name_of, read_metadata, scalars
+from ._metadata import Scalar, Source, name_of, read_metadata, scalars
 from ._numbers import at_least, num_threads
 from ._vocab import Vocab, merge_rules
 from .errors import GgtokError
@@ -20,13 +21,9 @@ from .errors import GgtokError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any, Protocol, Self, SupportsIndex, TypeAlias
+    from typing import Any, Protocol, Self, SupportsIndex
 
     from _typeshed import ReadableBuffer
-
-    from ._metadata import Scalar, Source
-
-    Text: TypeAlias = str | ReadableBuffer
 
     class SupportsRead(Protocol):
         def read(self, size: int, /) -> Text: ...
@@ -37,7 +34,9 @@ if TYPE_CHECKING:
     class ArrowStream(Protocol):
         def __arrow_c_stream__(self, requested_schema: object = None, /) -> object: ...
 
-    Texts: TypeAlias = Iterable[Text] | ArrowArray | ArrowStream
+
+Text: TypeAlias = "str | ReadableBuffer"
+Texts: TypeAlias = "Iterable[Text] | ArrowArray | ArrowStream"
 
 BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
 

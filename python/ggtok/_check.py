@@ -7,24 +7,17 @@ all tokens. Two go through all merges, which takes seconds in Python for a large
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple, TypeAlias
 
 from . import _ggtok
 from ._findings import Finding, warn_of
-from ._ggtok import Array
+from ._ggtok import Array, Metadata
 from ._keys import CHAT_TEMPLATE, GGML, PRE, SPECIAL, read_types
 from ._metadata import scalars
-from ._vocab import TokenAttribute, attributes, merge_rules, scores, texts
+from ._vocab import TokenAttribute, Vocab, attributes, merge_rules, scores, texts
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Literal, TypeAlias
-
-    from ._ggtok import Metadata
-    from ._vocab import Vocab
-
-    Check: TypeAlias = Callable[[Vocab, Metadata], Iterator[Finding]]
+Check: TypeAlias = Callable[[Vocab, Metadata], Iterator[Finding]]
 
 NOT_IN_UTF8 = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))
 """The bytes that no UTF-8 text has."""

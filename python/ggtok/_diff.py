@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from . import _ggtok
+from ._base import Text
 from ._tokenizer import Tokenizer
 from ._vocab import Token, TokenAttribute, attributes, charsmap, merge_rules, texts
 from .errors import GgtokError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ._base import Text
 
 NUM_SHOWN = 5
 """Entries of a list that the printed form shows."""

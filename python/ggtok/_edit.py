@@ -9,25 +9,19 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from ._convert.edits import Edits, entries
 from ._convert.gguf import Packed, Typed, header, packed
 from ._convert.tensors import Tensors, aligned, copy
 from ._files import check_target, replacing
-from ._metadata import MAX_BYTES
+from ._ggtok import Metadata
+from ._metadata import MAX_BYTES, Scalar
 from ._tokenizer import Tokenizer
 from .errors import GgtokError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import BinaryIO
-
-    from ._ggtok import Metadata
-    from ._metadata import Scalar
 
 DESCRIBE_TENSORS = re.compile(r"general\.(alignment|architecture)|split\..*")
 """Keys that say where tensors are and how they are read."""

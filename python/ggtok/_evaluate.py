@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from . import _ggtok
 from ._base import READ_SIZE
@@ -19,12 +19,7 @@ from ._tokenizer import Tokenizer
 from ._vocab import TokenAttribute, attributes
 from .errors import GgtokError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any, TypeAlias
-
-    TextSource: TypeAlias = str | os.PathLike[str] | Iterable[str]
+TextSource: TypeAlias = str | os.PathLike[str] | Iterable[str]
 
 ALL = "all"
 """The name of the row about all texts together."""

@@ -5,23 +5,23 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import contextmanager
+from typing import TypeAlias
 
-from ._metadata import MAX_BYTES, Prefix
+from ._metadata import MAX_BYTES, Prefix, Source
 from .errors import GgtokError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from typing import BinaryIO, Protocol, TypeAlias
-
-    from ._metadata import Source
+    from typing import BinaryIO, Protocol
 
     class SupportsWrite(Protocol):
         """A binary file, or anything else that is written to like one."""
 
         def write(self, data: bytes, /) -> object: ...
 
-    Target: TypeAlias = str | os.PathLike[str] | SupportsWrite
+
+Target: TypeAlias = "str | os.PathLike[str] | SupportsWrite"
 
 
 def read(source: Source) -> bytes:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Literal
+from typing import Literal, NamedTuple
 
 
 class Finding(NamedTuple):

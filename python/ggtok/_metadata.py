@@ -10,6 +10,7 @@ import io
 import os
 import stat
 from types import MappingProxyType
+from typing import TypeAlias
 
 from ._ggtok import Array, Metadata
 
@@ -17,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
-    from typing import Protocol, TypeAlias
+    from typing import Protocol
 
     from _typeshed import ReadableBuffer
 
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 
         def read(self, size: int, /) -> bytes: ...
 
-    Scalar: TypeAlias = str | int | float | bool
-    Source: TypeAlias = str | os.PathLike[str] | ReadableBuffer | Readable
+
+Scalar: TypeAlias = str | int | float | bool
+Source: TypeAlias = "str | os.PathLike[str] | ReadableBuffer | Readable"
 
 FIRST_READ = 1 << 24
 """Larger than nearly all metadata, and read in a few milliseconds."""

@@ -6,10 +6,7 @@ Colours are the notebook's own, so both of its themes work.
 from __future__ import annotations
 
 import html
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 CELL = "padding: 1px 8px; white-space: pre-wrap; text-align: "
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 from operator import index as as_int
+from typing import SupportsIndex
 
 from .errors import GgtokError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import SupportsIndex
 
 MOST = 1 << 40
 """More than any text has tokens, and less than the core can count."""

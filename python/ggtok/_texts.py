@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import TypeVar
-
-    Text = TypeVar("Text")
-
-    Path = str | os.PathLike[str]
+Text = TypeVar("Text")
+Path = str | os.PathLike[str]
 
 NUM_LOOKED_UP = 1000
 """How many texts of an iterable are looked up as names of files: each takes a system call."""

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sized
+from collections.abc import Callable, Iterable, Mapping, Sized
 from contextlib import ExitStack
 from functools import cache
 from operator import index as as_int
 from tempfile import TemporaryDirectory
+from typing import Any, Literal, TypeAlias
 
 from . import _ggtok
+from ._base import Texts
 from ._convert.gguf import Packed, gguf_bytes
 from ._findings import Finding, warn_of
 from ._keys import CHAT_TEMPLATE, CONTROL, GGML, PRE, SPECIAL, TOKEN_TYPE_COUNT, UNKNOWN, UNUSED, USER_DEFINED
@@ -23,14 +25,7 @@ from ._tokenizer import Tokenizer
 from ._vocab import KINDS_OF_LLAMA_CPP
 from .errors import TrainingError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any, Literal, TypeAlias
-
-    from ._base import Texts
-
-    Corpus: TypeAlias = os.PathLike[str] | Texts | Iterable[os.PathLike[str]]
+Corpus: TypeAlias = "os.PathLike[str] | Texts | Iterable[os.PathLike[str]]"
 
 BLOCK = 8 << 20
 """How many bytes of a file are read at once, and about how many characters of an iterable are collected."""

@@ -12,14 +12,11 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import ChatTemplateError
 from .limits import LimitError
-from .rendering import Chat
-
-if TYPE_CHECKING:
-    from .rendering import Source
+from .rendering import Chat, Source
 
 MARK = "7mark7"
 """A word that no template writes by itself."""

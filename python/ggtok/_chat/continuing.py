@@ -5,12 +5,8 @@ Complexity: O(runs) of the text.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..errors import ChatTemplateError
-
-if TYPE_CHECKING:
-    from .rendering import Rendered, Source
+from .rendering import Rendered, Source
 
 
 def cut(rendered: Rendered, source: Source) -> Rendered:

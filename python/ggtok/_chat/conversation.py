@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
+from .._base import BaseTokenizer
 from .._vocab import special_texts
 from . import continuing, encoding, openai, schema, templates, unread
-from .rendering import Chat
+from .encoding import ChatEncoding
+from .rendering import Chat, Rendered
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import TypeAlias
-
-    from .._base import BaseTokenizer
-    from .encoding import ChatEncoding
-    from .rendering import Rendered
-
-    Message: TypeAlias = Mapping[str, Any]
-    Tool: TypeAlias = Mapping[str, Any] | Callable[..., Any]
+Message: TypeAlias = Mapping[str, Any]
+Tool: TypeAlias = Mapping[str, Any] | Callable[..., Any]
 
 
 class Conversation:

@@ -14,17 +14,14 @@ Complexity: O(n) beside encoding.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
+from .._base import BaseTokenizer
 from .._vocab import TokenAttribute
 from ..errors import ChatTemplateError, VocabularyError
+from .rendering import Rendered, Source
 from .text import Text, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from .._base import BaseTokenizer
-    from .rendering import Rendered, Source
 
 ASSISTANT = frozenset(("assistant", "model", "ai"))
 """The roles of messages that the model writes."""

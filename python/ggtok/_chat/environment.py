@@ -16,15 +16,18 @@ Deviations from transformers: (1) the limits. (2) `lipsum` is absent; the text o
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jinja2
 from jinja2 import nodes
 from jinja2.compiler import CodeGenerator
 from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
@@ -32,12 +35,6 @@ from jinja2.visitor import NodeTransformer
 from . import filters, formatting, notation
 from .limits import Budget, LimitError
 from .text import Origin, Text, concat
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    from jinja2.parser import Parser
-    from jinja2.runtime import Context
 
 
 class State:

@@ -6,19 +6,15 @@ matter, since a conversation is then rendered in both environments.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from jinja2 import filters as builtin
 from jinja2.utils import pass_eval_context
 
 from . import formatting, notation
-from .limits import PADDING, PRODUCT, SLOW_CHARS, LimitError
+from .limits import PADDING, PRODUCT, SLOW_CHARS, Budget, LimitError
 from .text import Text, concat
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .limits import Budget
 
 INDENT = 100
 """The deepest indentation of JSON, in characters a level."""

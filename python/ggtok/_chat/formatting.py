@@ -7,14 +7,12 @@ are refused. Complexity: O(n) for n characters of the result.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from jinja2.sandbox import SandboxedFormatter
 
 from .text import Text, concat, plain, runs_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 def format_filter(value: str, *args: Any, **kwargs: Any) -> str:

@@ -11,10 +11,7 @@ Complexity: O(1) for each operation of the template, O(n) for a new container of
 from __future__ import annotations
 
 from time import monotonic
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 UNITS = 1_000_000
 """Work for any template: some seconds of Python, and hundred times what a long conversation takes."""

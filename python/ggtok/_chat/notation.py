@@ -9,16 +9,12 @@ Complexity: O(n) for n characters.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from markupsafe import escape
 
-from .text import Text, concat, merged, plain, runs_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from .text import Run
+from .text import Run, Text, concat, merged, plain, runs_of
 
 
 def tojson(

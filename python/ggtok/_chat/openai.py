@@ -17,13 +17,11 @@ Deviations: (1) keys of messages that OpenAI's API does not have are kept. (2) A
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import GgtokError
 from .capabilities import Capabilities, capabilities
-
-if TYPE_CHECKING:
-    from .rendering import Chat, Source
+from .rendering import Chat, Source
 
 KEEPS_DEVELOPER = "<|channel|>"
 """What the templates of gpt-oss contain, which know the role `developer`."""

@@ -6,9 +6,10 @@ Complexity: compiling is O(template), once for each of the last templates used; 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jinja2
 from jinja2 import meta, nodes
@@ -18,9 +19,6 @@ from .environment import ChatEnvironment, State, TracedEnvironment, render
 from .inputs import Inputs, messages_of, read
 from .limits import LimitError
 from .text import Text
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MAX_TEMPLATE = 1 << 19
 """Characters of a template: thirty times the longest known."""

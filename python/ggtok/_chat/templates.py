@@ -6,14 +6,12 @@ Source: llama.cpp's `common_chat_templates_init` and transformers' `get_chat_tem
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from .._keys import CHAT_TEMPLATE
 from ..errors import ChatTemplateError
 from .rendering import Source
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 def names_of(metadata: Mapping[str, Any]) -> list[str]:
@@ -30,8 +28,8 @@ def chosen(metadata: Mapping[str, Any], template: str | None, text: str | None, 
         if template is not None:
             raise TypeError("pass template (a name) or template_text, not both")
         return Source(text, "template_text")
-    name = "tool_use" if template is None and tools else template
-    keys = [] if name is None else [f"{CHAT_TEMPLATE}.{name}"]
+    wanted = "tool_use" if template is None and tools else template
+    keys = [] if wanted is None else [f"{CHAT_TEMPLATE}.{wanted}"]
     if template in (None, "default", ""):
         keys.append(CHAT_TEMPLATE)
     for key in keys:

@@ -8,14 +8,10 @@ Complexity: each operation takes the time of the one of `str`, and O(runs) for t
 
 from __future__ import annotations
 
-from typing import NamedTuple, SupportsIndex, cast
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, SupportsIndex, TypeAlias, cast
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any, TypeAlias
-
-    Run: TypeAlias = tuple[int, "Origin"]
+Run: TypeAlias = tuple[int, "Origin"]
 
 
 class Origin(NamedTuple):

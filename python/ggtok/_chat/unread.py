@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from .._findings import Finding, warn_of
 from ..errors import ChatTemplateError
-from .rendering import compiled
+from .rendering import Chat, Source, compiled
 from .text import Text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .rendering import Chat, Source
 
 BOOKKEEPING = frozenset(("role", "content", "name", "id", "tool_call_id", "thinking", "reasoning", "refusal", "type"))
 """Fields of a message that many templates can do without."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from operator import index as as_int
 from typing import NamedTuple
 
-from .._ggtok import Array
+from .._base import BaseTokenizer
+from .._ggtok import Array, Metadata
 from .._keys import (
     CHAT_TEMPLATE,
     CONTROL,
@@ -19,20 +21,12 @@ from .._keys import (
     Type,
     read_types,
 )
-from .._metadata import to_bytes
+from .._metadata import Scalar, to_bytes
 from .._vocab import TokenAttribute
 from ..errors import GgtokError, TokenIndexError, VocabularyError
 from .gguf import Packed, Typed
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from .._base import BaseTokenizer
-    from .._ggtok import Metadata
-    from .._metadata import Scalar
-
-    Entries = dict[str, Typed | Packed]
+Entries = dict[str, Typed | Packed]
 
 KEPT = ("general.", "tokenizer.")
 """What of a file's metadata belongs to its tokenizer. The rest describes tensors."""

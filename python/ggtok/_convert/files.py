@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
-from .._files import beside, check_target, read, write
+from .._base import BaseTokenizer
+from .._files import Target, beside, check_target, read, write
+from .._metadata import Source
 from . import edits, from_tokenizers, sentencepiece, tiktoken, tokenizers_json, transformers
 from .gguf import gguf_bytes
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any, TypeVar
-
-    from .._base import BaseTokenizer
-    from .._files import Target
-    from .._metadata import Source
-
-    T = TypeVar("T", bound=BaseTokenizer)
+T = TypeVar("T", bound=BaseTokenizer)
 
 
 def to_gguf(tokenizer: T, target: Target, changes: edits.Edits, overwrite: bool) -> T:

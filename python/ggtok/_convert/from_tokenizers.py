@@ -22,12 +22,14 @@ import binascii
 import json
 import os
 import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
 
 from .. import _ggtok
 from .._files import read
 from .._findings import Finding, warn_of
 from .._keys import BYTE, CONTROL, GGML, NORMAL, UNKNOWN, USER_DEFINED
-from .._metadata import name_of
+from .._metadata import Source, name_of
 from ..errors import ConversionError, UnsupportedError
 from . import special_tokens
 from .gguf import Packed, gguf_bytes
@@ -35,13 +37,6 @@ from .padding import MAX_HOLES, MAX_SIZE, padded
 from .pre_by_digest import pre_of
 from .special_tokens import _list, _mapping, _steps
 from .vocabulary import SPACE
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import Any, NoReturn
-
-    from .._metadata import Source
 
 FORMAT = "tokenizer.json"
 ONE_SCORE = -1000.0

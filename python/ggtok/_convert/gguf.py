@@ -6,21 +6,15 @@ Source: the GGUF specification (`docs/gguf.md` of ggml). Complexity: O(bytes wri
 from __future__ import annotations
 
 import struct
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
+from .._ggtok import Array, Metadata
 from .._keys import FORMATS, Type
-from .._metadata import to_bytes
+from .._metadata import Scalar, to_bytes
 from ..errors import GgtokError, GGUFError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any, TypeAlias
-
-    from .._ggtok import Array, Metadata
-    from .._metadata import Scalar
-
-    Value: TypeAlias = "Typed | Packed | Scalar | bytes | Sequence[str | bytes] | Sequence[int] | Sequence[float]"
+Value: TypeAlias = "Typed | Packed | Scalar | bytes | Sequence[str | bytes] | Sequence[int] | Sequence[float]"
 
 VERSION = 3
 """Of the format."""

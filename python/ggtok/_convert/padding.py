@@ -5,14 +5,11 @@ Source: llama.cpp `conversion/base.py`, `_create_vocab_sentencepiece` and `get_v
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import index as as_int
 
 from .._keys import UNUSED
 from ..errors import ConversionError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 UNUSED_SCORE = -10000.0
 MAX_SIZE = 1 << 22

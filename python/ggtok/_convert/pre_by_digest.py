@@ -13,17 +13,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Sequence
+from typing import Any
 
 from .. import _ggtok
 from .._keys import GGML, NORMAL, USER_DEFINED
 from ..errors import ConversionError, GgtokError
 from .gguf import Packed, gguf_bytes
 from .vocabulary import STAND_INS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
 
 
 def table() -> tuple[str, dict[str, str]]:

@@ -7,13 +7,10 @@ Every length is checked against the bytes left, so reading takes O(n) time and n
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+from typing import TypeAlias
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import TypeAlias
-
-    Value: TypeAlias = int | float | bytes
+Value: TypeAlias = int | float | bytes
 
 VARINT, FIXED64, BYTES, _GROUP, _END_GROUP, FIXED32 = range(6)
 """Wire types. Groups, which are deprecated, are not read."""

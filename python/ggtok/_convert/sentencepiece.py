@@ -9,21 +9,17 @@ looks for them in other files beside it.
 
 from __future__ import annotations
 
+from typing import Any
+
+from .._base import BaseTokenizer
 from .._findings import Finding, warn_of
 from .._keys import GGML, SPECIAL
 from ..errors import ConversionError
 from .gguf import Packed, gguf_bytes
 from .padding import padded
-from .protobuf import MessageError, field, fields
+from .protobuf import MessageError, Value, field, fields
 from .unigram import charsmap_of
 from .vocabulary import BYTE, BYTE_TOKENS, CONTROL, SPACE, UNKNOWN, UNUSED, USER_DEFINED, Vocabulary
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from .._base import BaseTokenizer
-    from .protobuf import Value
 
 FORMAT = "sentencepiece"
 

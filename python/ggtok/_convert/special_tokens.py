@@ -7,12 +7,10 @@ BOS, EOS, SEP and UNK are those of the template and the model, which leaves less
 
 from __future__ import annotations
 
-from .._keys import CHAT_TEMPLATE, GGML, SPECIAL
+from collections.abc import Mapping
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+from .._keys import CHAT_TEMPLATE, GGML, SPECIAL
 
 NAMES = ("bos", "eos", "unk", "sep", "pad", "cls", "mask", "eot", "eom")
 

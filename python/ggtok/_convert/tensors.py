@@ -11,16 +11,11 @@ from __future__ import annotations
 import errno
 import os
 import struct
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, BinaryIO, NamedTuple
 
+from .._ggtok import Metadata
 from ..errors import GGUFError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, BinaryIO
-
-    from .._ggtok import Metadata
 
 DEFAULT_ALIGNMENT = 32
 MAX_DIMENSIONS = 4

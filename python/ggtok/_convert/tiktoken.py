@@ -19,14 +19,10 @@ from __future__ import annotations
 import base64
 import json
 from itertools import pairwise
+from typing import Any
 
+from .._base import BaseTokenizer
 from .vocabulary import STAND_INS, Vocabulary
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from .._base import BaseTokenizer
 
 FORMAT = "tiktoken"
 

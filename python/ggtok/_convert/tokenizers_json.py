@@ -14,18 +14,14 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
+from .._base import BaseTokenizer
 from .unigram import charsmap_of, unigram_scores
 from .vocabulary import BYTE, BYTE_TOKENS, CONTROL, SPACE, UNKNOWN, Vocabulary
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any, TypeAlias
-
-    from .._base import BaseTokenizer
-
-    Json: TypeAlias = dict[str, Any]
+Json: TypeAlias = dict[str, Any]
 
 FORMAT = "tokenizer.json"
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from .._base import BaseTokenizer
 from .._keys import CHAT_TEMPLATE
 from .._vocab import special_texts
 from . import tokenizers_json
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .._base import BaseTokenizer
 
 UNLIMITED = 10**30
 """What transformers writes for a model whose context has no known length."""

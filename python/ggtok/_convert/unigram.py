@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 from .._vocab import charsmap
 from .vocabulary import NORMAL, SPACE, UNUSED, Vocabulary
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LEAF, WIDE = 1 << 8, 1 << 9
 LABEL = 1 << 31 | 0xFF

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from .. import _ggtok
+from .._base import BaseTokenizer
 from .._check import NOT_IN_UTF8
 from .._vocab import TokenAttribute, attributes, scores, texts
 from ..errors import ConversionError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import NoReturn
-
-    from .._base import BaseTokenizer
 
 UNKNOWN, UNUSED, NORMAL, CONTROL = (
     *(TokenAttribute.UNKNOWN, TokenAttribute.UNUSED),
