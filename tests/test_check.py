@@ -122,7 +122,7 @@ CASES = [
     Case("bytes-missing", "warning", "1 of the 256 bytes", spm(texts=NO_BYTE_TOKEN, types=NO_BYTE_TYPE)),
     Case("tokens-unreachable", "note", "1 token ('hel')", byte_level(merges=[b"h e"])),
     Case("merges-unused", "warning", "1 merges ('x y')", byte_level(merges=[b"h e", b"he l", b"x y"])),
-    Case("scores-odd", "error", "no number", spm(scores=[0.0] * 259 + [-1.0, float("nan"), -3.0])),
+    Case("scores-odd", "error", "NaN", spm(scores=[0.0] * 259 + [-1.0, float("nan"), -3.0])),
     Case("scores-missing", "error", "all scores are 0", spm(scores=[0.0] * 262)),
     Case(
         "size-differs",

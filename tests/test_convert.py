@@ -558,9 +558,9 @@ def nested(depth: int) -> bytes:
 @pytest.mark.parametrize(
     ("data", "error"),
     [
-        (b"", "no JSON"),
-        (b"\xff\xfe", "no JSON"),
-        (nested(100_000), "no JSON"),
+        (b"", "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (nested(100_000), "not JSON"),
         (b"[]", "type None"),
         (b'{"model": {"type": "WordLevel"}}', "'WordLevel'"),
         (b'{"model": {"type": "BPE"}}', "neither is over bytes"),
@@ -576,7 +576,7 @@ def nested(depth: int) -> bytes:
         (
             b'{"model": {"type": "Unigram", "vocab": [["a", 1]]}, "normalizer": {"type": "Precompiled",'
             b' "precompiled_charsmap": "?"}}',
-            "no base64",
+            "not base64",
         ),
         (
             b'{"model": {"type": "BPE", "vocab": {}, "merges": ["a"]}, "pre_tokenizer": {"type": "ByteLevel"}}',

@@ -89,7 +89,7 @@ _NAMES = {
     ),
     "_explain.trace": ("Trace", "Why"),
 }
-"""What each module defines of it. It is imported when it is used, so that `ggtok` starts, and stops, at once."""
+"""The names of each module, which is imported when one of them is used: so `import ggtok` takes no time."""
 
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 

@@ -238,12 +238,12 @@ def _first_difference(
         except GgtokError as error:
             error.args = (f"the {name} tokenizer: {error}",)
             raise
-        encodings.append(list(zip(*encoding.tolist(), strict=True)))
-    pairs = zip_longest(*([id for id, _ in tokens] for tokens in encodings))
+        encodings.append(encoding.tolist())
+    pairs = zip_longest(*(ids for ids, _ in encodings))
     index = next((index for index, (id, other) in enumerate(pairs) if id != other), None)
     if index is None:
         return None
-    tokens = [tokens[index] if index < len(tokens) else None for tokens in encodings]
+    tokens = [(ids[index], spans[index]) if index < len(ids) else None for ids, spans in encodings]
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(memoryview(text))
     byte = min(token[1][0] for token in tokens if token is not None)
     at = byte

@@ -153,9 +153,9 @@ def train(
             `unigram`), how much is done (bytes of text, tokens, or pieces), and of how much (0 while counting). What it
             raises stops the training.
         threads: How many threads count. Default: the number of cores that this process may use.
-        memory: How many bytes counted words may take before they go to a temporary file. If all different words
-            together take more, with 16 bytes more for each, the rarest are left out, and a warning says
-            which share of the text that is. What is made of the words to train on them comes on top. Default: no limit.
+        memory: How many bytes counted words may take before they go to a temporary file. If all different words take
+            more, at 16 bytes each in addition to their text, the rarest are left out, and a warning says which share of
+            the text that is. Training itself needs memory beyond this. Default: no limit.
         **settings: Those of the kind:
 
             - all: `min_frequency`, how often a pair must occur to be merged (`bpe` and `wordpiece` 2, `spm` 1);

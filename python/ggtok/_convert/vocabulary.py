@@ -63,7 +63,7 @@ class Special(NamedTuple):
 
 
 class Vocabulary:
-    """What all exports read. `refuse` ends one with the reason."""
+    """What all exports read. `refuse` ends one and says why."""
 
     def __init__(self, tokenizer: BaseTokenizer, format: str) -> None:
         self.vocab, self.format = tokenizer.vocab, format
