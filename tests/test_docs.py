@@ -76,13 +76,13 @@ RUN = [
     ("docs/index.md", 5),
     ("docs/install.md", 2),
     ("docs/offsets.md", 19),
-    ("docs/open.md", 20),
+    ("docs/open.md", 19),
     ("docs/parts.md", 14),
     ("docs/quickstart.md", 20),
     ("docs/run.md", 12),
     ("docs/security.md", 9),
     ("docs/train.md", 8),
-    ("docs/vocabulary.md", 18),
+    ("docs/vocabulary.md", 17),
 ]
 
 
