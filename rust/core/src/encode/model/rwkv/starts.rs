@@ -43,11 +43,11 @@ impl WalkStarts {
         let bytes: [u8; 3] = *text.first_chunk()?;
         let [first, second, third] = bytes.map(usize::from);
         let (number, len) = match bytes {
-            [..0x80, ..0x80, _] => (first << 7 | second, 2),
-            [0xE0..0xF0, 0x80..0xC0, 0x80..0xC0] => {
+            [(..0x80), (..0x80), _] => (first << 7 | second, 2),
+            [(0xE0..0xF0), (0x80..0xC0), (0x80..0xC0)] => {
                 (THREE_BYTES + ((first & 0xF) << 12 | (second & 0x3F) << 6 | third & 0x3F), 3)
             }
-            [0xC0..0xE0, 0x80..0xC0, _] => (TWO_BYTES + ((first & 0x1F) << 6 | second & 0x3F), 2),
+            [(0xC0..0xE0), (0x80..0xC0), _] => (TWO_BYTES + ((first & 0x1F) << 6 | second & 0x3F), 2),
             _ => return None,
         };
         Some((self.0[number], len))
