@@ -1,4 +1,7 @@
-"""The metadata reader, against the `gguf` package and against damaged files."""
+"""Metadata from Python: against the `gguf` package, from every kind of source, and the errors and overrides.
+
+`rust/core/tests/gguf.rs` has the table of damaged files.
+"""
 
 from __future__ import annotations
 
@@ -174,16 +177,6 @@ def agree(path: Path) -> None:
             assert key in ("a.nested", "a.nested_strings")
 
 
-@pytest.mark.parametrize("order", ["<", ">"])
-@pytest.mark.parametrize("version", [2, 3])
-def test_versions_and_byte_orders(version: int, order: str) -> None:
-    metadata = read_metadata(
-        file(pair("a", Type.ARRAY, ["x", "yz"], order), pair("b", Type.INT16, -2, order), version=version, order=order)
-    )
-    assert (metadata.version, metadata.big_endian) == (version, order == ">")
-    assert contents(metadata) == {"a": ["x", "yz"], "b": -2}
-
-
 def test_strings_need_not_be_utf8() -> None:
     metadata = read_metadata(file(pair(b"k\xff", Type.STRING, b"\xff\x00a"), pair("a", Type.ARRAY, [b"\xfe"])))
     assert contents(metadata) == {"k\udcff": "\udcff\0a", "a": ["\udcfe"]}
@@ -320,7 +313,7 @@ def test_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, first_read: int)
         assert read_metadata(pipe).data == SMALL
 
 
-def test_what_is_no_source(tmp_path: Path) -> None:
+def test_wrong_sources(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_metadata(tmp_path / "absent")
     with pytest.raises(IsADirectoryError):
@@ -335,28 +328,7 @@ def test_tensors_are_never_read(tmp_path: Path) -> None:
     path = tmp_path / "large.gguf"
     path.write_bytes(SMALL)
     os.truncate(path, 5 << 30)
-    metadata = read_metadata(path)
-    assert metadata.data == SMALL
-    tokens = metadata.get("tokenizer.ggml.tokens")
-    assert isinstance(tokens, Array)
-    assert tokens.strings() == [b"a", b"", b"What is LoRA?"]
-
-
-def test_the_first_shard_of_a_split_model(tmp_path: Path) -> None:
-    writer = gguf.GGUFWriter(tmp_path / "model.gguf", "llama", split_max_tensors=1)
-    writer.add_token_list(["a", "b"])
-    for name in ("one", "two"):
-        writer.add_tensor(name, np.zeros(64, np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    data = (tmp_path / "model-00001-of-00002.gguf").read_bytes()
-    metadata = read_metadata(data)
-    assert metadata.tensor_count == 1
-    assert metadata.get("split.count") == 2
-    assert metadata.size < len(data)
-    assert contents(read_metadata(data[: metadata.size])) == contents(metadata)
+    assert read_metadata(path).data == SMALL
 
 
 @pytest.mark.parametrize("drip", [False, True])
@@ -373,64 +345,23 @@ def test_every_cut(drip: bool) -> None:
         assert (str(restored), restored.key, restored.offset) == (str(error), error.key, error.offset)
 
 
-HUGE = 2**62
 BAD: dict[str, tuple[bytes, str | None, int, str, str]] = {
-    "empty": (b"", None, 0, "4 bytes", "0 bytes"),
     "magic": (b"GGML" + SMALL[4:], None, 0, "b'GGUF'", "b'GGML'"),
-    "version 0": (file(version=0), None, 4, "2 or 3", "0"),
-    "version 1": (file(version=1), None, 4, "2 or 3", "1"),
-    "version 4": (file(version=4), None, 4, "2 or 3", "4"),
-    "version 4 big": (file(version=4, order=">"), None, 4, "2 or 3", "4"),
-    "tensors": (file(tensors=-1), None, 8, "0 or more", "-1"),
+    "version": (file(version=4, order=">"), None, 4, "2 or 3", "4"),
     "keys": (file(count=2**64 - 1), None, 16, "18446744073709551615 keys", "0 bytes"),
-    "key length": (file(struct.pack("<Q", HUGE) + bytes(9)), None, 24, "at most 1073741824 bytes", str(HUGE)),
-    "key cut": (file(struct.pack("<Q", 99) + bytes(9)), None, 32, "99 bytes", "9 bytes"),
-    "empty key": (file(pair("", Type.UINT8, 1) + b"x"), "", 24, "at least 1 byte", "0 bytes"),
+    "key length": (file(struct.pack("<Q", 2**62) + bytes(9)), None, 24, "at most 1073741824 bytes", str(2**62)),
     "type": (file(packed("k", Type.STRING) + struct.pack("<iB", 13, 1)), "k", 33, "0 to 12", "13"),
-    "negative type": (file(packed("k", Type.STRING) + struct.pack("<iB", -1, 1)), "k", 33, "0 to 12", "-1"),
-    "string length": (
-        file(packed("k", Type.STRING) + struct.pack("<iQ", Type.STRING, HUGE)),
-        *("k", 37, "at most 1073741824 bytes", str(HUGE)),
-    ),
-    "element type": (file(packed("k", Type.STRING) + struct.pack("<iiQ", 9, 99, 0)), "k", 37, "0 to 12", "99"),
-    "array length": (
-        file(packed("k", Type.STRING) + struct.pack("<iiQ", 9, Type.UINT8, 2**30 + 1)),
-        *("k", 41, "at most 1073741824 elements", "1073741825"),
-    ),
-    "array cut": (
-        file(packed("k", Type.STRING) + struct.pack("<iiQ", 9, Type.UINT64, 2**30)),
-        *("k", 49, "8589934592 bytes", "0 bytes"),
-    ),
-    "strings cut": (
-        file(packed("k", Type.STRING) + struct.pack("<iiQ", 9, Type.STRING, 3) + packed("abcd", Type.STRING) * 2),
-        *("k", 73, "8 bytes", "0 bytes"),
-    ),
-    "string in array": (
-        file(packed("k", Type.STRING) + struct.pack("<iiQQ", 9, Type.STRING, 1, HUGE)),
-        *("k", 49, "at most 1073741824 bytes", str(HUGE)),
-    ),
-    "twice": (
-        file(pair("k", Type.UINT8, 1), pair("k", Type.UINT8, 2)),
-        *("k", 38, "each key once", "the first value at byte 37"),
-    ),
-    "alignment type": (file(pair("general.alignment", Type.UINT64, 32)), "general.alignment", 53, "uint32", "uint64"),
-    "alignment": (file(pair("general.alignment", Type.UINT32, 48)), "general.alignment", 53, "a power of two", "48"),
-    "nesting": (
-        file(packed("k", Type.STRING) + struct.pack("<i", 9) + struct.pack("<iQ", 9, 1) * 10_000),
-        *("k", 421, "at most 32 levels", "more"),
-    ),
+    "twice": (file(*[pair("k", Type.UINT8, 1)] * 2), "k", 38, "each key once", "the first value at byte 37"),
 }
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_refused(name: str) -> None:
+def test_what_is_refused_has_key_and_offset(name: str) -> None:
     data, key, offset, expected, found = BAD[name]
     with pytest.raises(GGUFError) as caught:
         read_metadata(data)
     error = caught.value
     assert (error.key, error.offset, error.expected, error.found) == (key, offset, expected, found)
-    with pytest.raises(GGUFError):
-        read_metadata(Dripping(data))
 
 
 def test_metadata_beyond_4_gib() -> None:
@@ -445,25 +376,8 @@ def test_metadata_beyond_4_gib() -> None:
     assert caught.value.offset == 49
 
 
-def damaged(data: bytes, damage: list[tuple[str, int, bytes]]) -> bytes:
-    for kind, at, new in damage:
-        at %= len(data) + 1
-        if kind == "cut":
-            data = data[:at]
-        elif kind == "insert":
-            data = data[:at] + new + data[at:]
-        elif kind == "delete":
-            data = data[:at] + data[at + len(new) :]
-        else:
-            data = data[:at] + new + data[at + len(new) :]
-    return data
-
-
 BASES = [SMALL, file(*(pair(k, kind, value, ">") for k, (kind, value) in SCALARS.items()), order=">")]
 BASES.append(file(*(pair(k, Type.ARRAY, v, "<") for k, (t, v) in ARRAYS.items() if t in (Type.STRING, Type.ARRAY))))
-DAMAGE = st.tuples(
-    st.sampled_from(["cut", "insert", "delete", "replace"]), st.integers(0, 2000), st.binary(min_size=1, max_size=9)
-)
 
 
 def outcome(source: Any) -> str:
@@ -473,16 +387,12 @@ def outcome(source: Any) -> str:
         return f"refused: {error.expected is not None and error.found is not None}"
 
 
-@given(st.sampled_from(BASES), st.lists(DAMAGE, min_size=1, max_size=4))
-def test_damaged_files_are_read_or_refused(base: bytes, damage: list[tuple[str, int, bytes]]) -> None:
-    data = damaged(base, damage)
+@given(st.sampled_from(BASES), st.integers(0, 2000), st.binary(max_size=9), st.integers(0, 9))
+def test_a_damaged_file_reads_the_same_from_every_source(base: bytes, at: int, new: bytes, gone: int) -> None:
+    at %= len(base) + 1
+    data = base[:at] + new + base[at + gone :]
     outcomes = [outcome(data), outcome(Dripping(data))]
     assert outcomes[0] == outcomes[1] != "refused: False"
-
-
-@given(st.binary(max_size=200), st.sampled_from([b"", b"GGUF", b"GGUF\3\0\0\0", b"GGUF\0\0\0\3"]))
-def test_noise_is_read_or_refused(noise: bytes, head: bytes) -> None:
-    assert outcome(head + noise) != "refused: False"
 
 
 def test_values_are_read_as_in_c() -> None:
@@ -529,6 +439,6 @@ def test_overrides_of_another_type(caplog: pytest.LogCaptureFixture, key: str, v
     assert f"the override of {key} has no effect: it is {found}" in caplog.text
 
 
-def test_what_is_no_override() -> None:
+def test_wrong_overrides() -> None:
     with pytest.raises(TypeError, match="the override of s must be"):
         read_metadata(SMALL, {"s": b"bytes"})  # type: ignore[dict-item]

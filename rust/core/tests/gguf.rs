@@ -1,22 +1,16 @@
-//! The reader of GGUF files: sound files against llama.cpp's recorded answers, damaged ones against what is refused.
-//!
-//! `tests/test_gguf.py` has the same table of damaged files for the reader of the Python package.
+//! The reader of GGUF files: sound files of both byte orders, damaged ones and what is refused about each.
 
 use std::fmt::Debug;
-use std::fs::{self, File};
-use std::io::Read;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::path::Path;
 
-use flate2::read::GzDecoder;
 use ggtok_core::gguf::{self, Array, GgufError, Layout, Metadata, OpenError, Override, Problem, Type, Value};
-use ggtok_core::{DecodeOptions, EncodeOptions, Kind, Text, TokenId, Tokenizer, VocabularyError};
+use ggtok_core::{DecodeOptions, EncodeOptions, Kind, VocabularyError};
 use proptest::prelude::*;
 
 #[allow(dead_code)]
 mod common;
 
-use common::{EMBEDDED, embedded, embedded_bytes, shared};
+use common::{EMBEDDED, embedded, embedded_bytes};
 
 /// Writes numbers in one byte order.
 #[derive(Debug, Clone, Copy)]
@@ -316,72 +310,5 @@ fn the_embedded_vocabularies_are_opened() {
         let text = tokenizer.decode(&ids, options).expect("its own ids");
         let text = String::from_utf8_lossy(&text);
         assert!(text.contains("what is lora"), "{name}: {text}");
-    }
-}
-
-fn bytes_of(case: &serde_json::Value, prefix: &str) -> Vec<u8> {
-    match case[format!("{prefix}text")].as_str() {
-        Some(text) => text.as_bytes().to_vec(),
-        None => base64(case[format!("{prefix}b64")].as_str().expect("bytes of a case")),
-    }
-}
-
-fn base64(text: &str) -> Vec<u8> {
-    let digit = |char: u8| match char {
-        b'A'..=b'Z' => char - b'A',
-        b'a'..=b'z' => char - b'a' + 26,
-        b'0'..=b'9' => char - b'0' + 52,
-        b'+' => 62,
-        _ => 63,
-    };
-    let group = |chars: &[u8]| {
-        let bits = chars.iter().fold(0u32, |bits, &char| bits << 6 | u32::from(digit(char))) << (6 * (4 - chars.len()));
-        bits.to_be_bytes()[1..chars.len()].to_vec()
-    };
-    text.trim_end_matches('=').as_bytes().chunks(4).flat_map(group).collect()
-}
-
-/// Every `step`-th recorded case of a vocabulary; returns how many were compared.
-fn compare(tokenizer: &Tokenizer, cases: &Path, step: usize) -> usize {
-    let mut lines = String::new();
-    GzDecoder::new(File::open(cases).expect("cases")).read_to_string(&mut lines).expect("cases");
-    let flag = |case: &serde_json::Value, name: &str| case[name].as_bool().unwrap_or_default();
-    let mut num_compared = 0;
-    for line in lines.lines().step_by(step) {
-        let case: serde_json::Value = serde_json::from_str(line).expect("a case");
-        let ids = || -> Vec<TokenId> { serde_json::from_value(case["ids"].clone()).expect("ids") };
-        match case["kind"].as_str() {
-            Some("encode") => {
-                let text = bytes_of(&case, "");
-                let (add_special, parse_special) = (flag(&case, "add_special"), flag(&case, "parse_special"));
-                let options = EncodeOptions { add_special, parse_special, continues: false };
-                assert_eq!(tokenizer.encode(Text::Bytes(&text), options), Ok(ids()), "{cases:?}: {line}");
-            }
-            Some("decode") => {
-                let (remove_special, unparse_special) = (flag(&case, "remove_special"), flag(&case, "unparse_special"));
-                let options = DecodeOptions { remove_special, unparse_special, clean_spaces: true };
-                assert_eq!(tokenizer.decode(&ids(), options), Ok(bytes_of(&case, "out_")), "{cases:?}: {line}");
-            }
-            _ => continue,
-        }
-        num_compared += 1;
-    }
-    num_compared
-}
-
-#[test]
-fn shared_vocabularies_give_the_ids_of_llama_cpp() {
-    let Ok(files) = fs::read_dir(shared().join("vocabs")) else {
-        eprintln!("SKIPPED: no vocabularies under {}; set GGTOK_SHARED", shared().display());
-        return;
-    };
-    for file in
-        files.map(|file| file.expect("a folder").path()).filter(|path| path.extension().is_some_and(|e| e == "gguf"))
-    {
-        let header = File::open(&file).and_then(gguf::read_header).expect("a readable file");
-        let tokenizer = gguf::open(&header).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        let name = file.file_stem().expect("a name").to_string_lossy().into_owned();
-        let cases = shared().join("conformance").join(name).with_extension("jsonl.gz");
-        assert!(compare(&tokenizer, &cases, 7) > 50, "{}", cases.display());
     }
 }
