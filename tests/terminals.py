@@ -1,4 +1,4 @@
-"""Runs `ggtok` in a pseudo-terminal of a given size."""
+"""Runs `ggtok` in this process or in a pseudo-terminal of a given size."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ import sys
 import termios
 import time
 from typing import NamedTuple
+
+import pytest
+from ggtok._cli import main
 
 SECONDS = 60
 """How long a command may take: far more than it does."""
@@ -58,3 +61,11 @@ def on_terminal(
         os.close(outer)
         process.kill() if process.poll() is None and time.monotonic() >= deadline else None
     return Shown(process.wait(SECONDS), shown.decode("utf-8", "replace"))
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    """What a command writes to standard output; with the code 2, to standard error."""
+    found = main(arguments)
+    captured = capsys.readouterr()
+    assert found == code, captured.err
+    return captured.err if code == 2 else captured.out

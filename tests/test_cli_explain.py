@@ -20,23 +20,16 @@ from pathlib import Path
 import ggtok
 import pytest
 from ggtok import Tokenizer
-from ggtok._cli import main
 from ggtok._explain.step import KEYS, Walk
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from terminals import shown
 
 TEXT = "What is LoRA?"
 VOCABULARIES = Path(ggtok.__file__).parent / "vocabularies"
 SECONDS = 60
 """How long a screen may take to come: far more than it takes."""
-
-
-def shown(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
-    found = main(["explain", *arguments])
-    captured = capsys.readouterr()
-    assert found == code, captured.err
-    return captured.err if code else captured.out
 
 
 @pytest.fixture(autouse=True)
@@ -48,56 +41,56 @@ def test_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     trace = Tokenizer.builtin("spm").explain(TEXT)
     path = tmp_path / "text"
     path.write_text(TEXT)
-    assert shown(capsys, "--builtin", "spm", str(path)) == trace.to_text(width=100) + "\n"
-    assert shown(capsys, "--builtin", "spm", "-p", TEXT) == trace.to_text(width=100) + "\n"
-    assert shown(capsys, "--no-special", "--builtin", "spm", "-p", TEXT) != trace.to_text(width=100) + "\n"
-    assert "special token" in shown(capsys, "--parse-special", "-p", "<|im_end|>")
+    assert shown(capsys, "explain", "--builtin", "spm", str(path)) == trace.to_text(width=100) + "\n"
+    assert shown(capsys, "explain", "--builtin", "spm", "-p", TEXT) == trace.to_text(width=100) + "\n"
+    assert shown(capsys, "explain", "--no-special", "--builtin", "spm", "-p", TEXT) != trace.to_text(width=100) + "\n"
+    assert "special token" in shown(capsys, "explain", "--parse-special", "-p", "<|im_end|>")
 
 
 def test_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     trace = Tokenizer.builtin("bpe").explain("na\u00efve")
-    printed = shown(capsys, "--builtin", "bpe", "--json", "-p", "na\u00efve")
+    printed = shown(capsys, "explain", "--builtin", "bpe", "--json", "-p", "na\u00efve")
     assert printed.isascii()
     assert json.loads(printed) == json.loads(trace.to_json())
     path = tmp_path / "bytes"
     path.write_bytes(b"a\xff")
-    printed = shown(capsys, "--json", "-p", TEXT, str(path))
+    printed = shown(capsys, "explain", "--json", "-p", TEXT, str(path))
     assert [json.loads(line)["text"] for line in printed.splitlines()] == [TEXT, {"base64": "Yf8="}]
 
 
 def test_why(capsys: pytest.CaptureFixture[str]) -> None:
     why = Tokenizer.builtin("bpe").explain(TEXT).why(8, 12)
-    assert shown(capsys, "--builtin", "bpe", "-p", TEXT, "--why", "8:12") == f"{why}\n"
-    found = json.loads(shown(capsys, "-p", TEXT, "--why", "8:12", "--json"))
+    assert shown(capsys, "explain", "--builtin", "bpe", "-p", TEXT, "--why", "8:12") == f"{why}\n"
+    found = json.loads(shown(capsys, "explain", "-p", TEXT, "--why", "8:12", "--json"))
     assert found["ids"] == [6266, 78, 9612]
     assert [reason["message"] for reason in found["reasons"]] == [reason.message for reason in why.reasons]
 
 
 def test_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "page.html"
-    assert shown(capsys, "-p", TEXT, "--html", str(path)) == ""
+    assert shown(capsys, "explain", "-p", TEXT, "--html", str(path)) == ""
     assert path.read_text(encoding="utf-8").startswith("<!")
-    assert shown(capsys, "--trie", "un", "uni", "--html", str(path)) == ""
+    assert shown(capsys, "explain", "--trie", "un", "uni", "--html", str(path)) == ""
     assert "uni" in path.read_text(encoding="utf-8")
 
 
 def test_compare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     files = [str(VOCABULARIES / f"{name}.gguf") for name in ("bpe", "spm")]
-    printed = shown(capsys, "-p", TEXT, "--compare", *files)
+    printed = shown(capsys, "explain", "-p", TEXT, "--compare", *files)
     assert printed.startswith("bpe.gguf gives 6 tokens, spm.gguf 7; the ids differ. They first differ in the table ")
     assert printed.count("--- here they differ ---") >= 1
-    printed = shown(capsys, "--compare", files[0], files[0], "-p", TEXT)
+    printed = shown(capsys, "explain", "--compare", files[0], files[0], "-p", TEXT)
     assert "the ids are the same. All steps are the same." in " ".join(printed.split())
-    found = json.loads(shown(capsys, "--json", "-p", TEXT, "--compare", *files))
+    found = json.loads(shown(capsys, "explain", "--json", "-p", TEXT, "--compare", *files))
     assert (found["a"]["algorithm"], found["b"]["algorithm"]) == ("bpe", "spm")
     assert set(found["parting"]) == {"table", "row"}
     monkeypatch.setenv("COLUMNS", "40")
-    assert max(map(len, shown(capsys, "-p", TEXT, "--compare", *files).splitlines())) <= 40
+    assert max(map(len, shown(capsys, "explain", "-p", TEXT, "--compare", *files).splitlines())) <= 40
 
 
 def test_trie(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["un", "uni", "unique", "que", "quick"]
-    printed = shown(capsys, "-p", "union", "--trie", *words)
+    printed = shown(capsys, "explain", "-p", "union", "--trie", *words)
     for title in (
         "Insertion of 'quick'",
         "The array after 'un'",
@@ -106,36 +99,8 @@ def test_trie(capsys: pytest.CaptureFixture[str]) -> None:
         "Walk of 'union'",
     ):
         assert title in printed
-    found = json.loads(shown(capsys, "--json", "-p", "union", "--trie", *words))
+    found = json.loads(shown(capsys, "explain", "--json", "-p", "union", "--trie", *words))
     assert [lookup["value"] for lookup in found["lookups"]] == [0, 1, 2, 3, 4, None]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["-p", TEXT, "--why", "1-2"], "'1-2' is not START:END, two numbers of characters"),
-        (
-            ["--builtin", "bpe", "-p", TEXT, "--why", "5:99"],
-            "characters 5 to 99 are not a part of a text",
-        ),
-        (["-p", "a", "-p", "b", "--step"], "--step and --html are for one text"),
-        (
-            ["--builtin", "bpe", "-p", "a", "--step"],
-            "the walk through the steps needs a terminal to read keys from",
-        ),
-        (["-p", "a", "--builtin", "spm", "--compare", "x", "y"], "--compare takes two files, and no -m"),
-        (["--builtin", "spm", "--trie", "x"], "--trie takes words, and no -m"),
-        (["--trie"], "--trie needs words as arguments"),
-        (["--step", "--trie", "x"], "--step, --why, --compare and --trie: give one of them"),
-        ([TEXT], "What is LoRA?: no such file (a text itself is given with -p)"),
-        (["-p", "a", "--compare", "absent.gguf", "b.gguf"], "absent.gguf: No such file or directory"),
-        (["--trie", "a", ""], "empty"),
-    ],
-)
-def test_errors(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
-    error = shown(capsys, *arguments, code=2)
-    assert error.count("\n") == 1
-    assert message in error
 
 
 # The walk
@@ -188,6 +153,12 @@ def test_moves() -> None:
     walk.key("n")
     assert walk.at == 0
     assert not walk.key("q")
+
+
+def test_a_word_that_is_listed_and_looked_up_is_walked_once(capsys: pytest.CaptureFixture[str]) -> None:
+    once, twice = ["--trie", "un", "unit", "-p", "x"], ["--trie", "un", "unit", "-p", "un", "-p", "x"]
+    assert shown(capsys, "explain", *once, "--json") == shown(capsys, "explain", *twice, "--json")
+    assert len(re.findall(r"(?i)^.*look-?up of 'un'.*$", shown(capsys, "explain", *twice), re.M)) <= 1
 
 
 class Terminal:
@@ -290,7 +261,7 @@ def test_any_exit_restores_the_terminal(terminals: list[Terminal], number: signa
     assert terminal.end()[0] == code
 
 
-def test_a_stopped_walk_goes_on(terminals: list[Terminal]) -> None:
+def test_a_stopped_walk_continues(terminals: list[Terminal]) -> None:
     terminals.append(terminal := Terminal("-p", TEXT))
     terminal.until("step 1 of")
     terminal.process.send_signal(signal.SIGTSTP)

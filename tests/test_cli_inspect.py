@@ -19,19 +19,11 @@ from ggtok._cli.table import print_pairs, print_table
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from terminals import on_terminal
+from terminals import on_terminal, shown
 
 VOCABULARIES = Path(ggtok.__file__).parent / "vocabularies"
 NAMES = ("bpe", "spm", "unigram", "wordpiece")
 PRE = "tokenizer.ggml.pre"
-
-
-def shown(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
-    """Standard output, or with the code 2 standard error."""
-    found = main(arguments)
-    captured = capsys.readouterr()
-    assert found == code, captured.err
-    return captured.err if code == 2 else captured.out
 
 
 def path_of(name: str) -> str:
@@ -93,6 +85,23 @@ def test_overrides_are_for_each_file(capsys: pytest.CaptureFixture[str]) -> None
         assert (found["pre"], found["special"]["eos"]["id"]) == ("gpt-2", 7)
 
 
+@pytest.mark.parametrize(
+    ("name", "listed", "hidden"),
+    [
+        ("bpe", {"add_bos", "add_eos"}, {"lowercase", "strip_accents", "add_space_prefix"}),
+        ("spm", {"add_bos", "add_eos", "add_space_prefix"}, {"lowercase", "ignore_merges", "add_sep"}),
+        ("unigram", {"add_bos", "add_eos", "remove_extra_whitespaces"}, {"lowercase", "strip_accents"}),
+        ("wordpiece", {"clean_spaces", "lowercase", "strip_accents"}, {"escape_whitespaces", "ignore_merges"}),
+    ],
+)
+def test_inspect_lists_the_flags_of_the_kind(
+    capsys: pytest.CaptureFixture[str], name: str, listed: set[str], hidden: set[str]
+) -> None:
+    printed = set(re.findall(r"\w+", shown(capsys, "inspect", "--builtin", name)))
+    assert listed <= printed
+    assert not hidden & printed
+
+
 # check
 
 
@@ -113,7 +122,7 @@ def test_check_with_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert error == ""
 
 
-def test_check_goes_on_after_a_file_that_does_not_open(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_check_continues_after_a_file_that_does_not_open(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes((VOCABULARIES / "bpe.gguf").read_bytes()[:1000])
     assert main(["check", "absent.gguf", str(broken), path_of("bpe")]) == 2
@@ -180,31 +189,7 @@ def test_search_for_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(lines) == 1 + len(Tokenizer.builtin("wordpiece").vocab)
 
 
-# Errors and terminals
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["inspect", "a.gguf", "-m", "b.gguf"], "the model is given twice: as an argument and with -m or --builtin"),
-        (["check", "a.gguf", "--builtin", "bpe"], "the model is given twice"),
-        (["inspect", "absent.gguf"], "absent.gguf: No such file or directory"),
-        (["inspect", __file__], f"{__file__}: this is not a GGUF file"),
-        (["inspect", "."], ".: Is a directory"),
-        (["diff", path_of("bpe")], "Missing argument 'B'"),
-        (["diff", path_of("bpe"), "absent.gguf"], "absent.gguf: No such file or directory"),
-        (["diff", path_of("bpe"), path_of("bpe"), "absent"], "absent"),
-        (["diff", path_of("bpe"), path_of("bpe"), __file__, "-p", "a"], "one text is compared: give FILE or -p"),
-        (["search"], "Missing argument 'QUERY'"),
-        (["search", "-e", "("], "'(' is not a regular expression: missing )"),
-        (["search", "-e", "--prefix", "a"], "--prefix is for a text; begin a regular expression with ^"),
-    ],
-)
-def test_errors_are_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
-    error = shown(capsys, *arguments, code=2)
-    assert error.startswith("ggtok: error: ")
-    assert message in error
-    assert error.count("\n") == 1
+# Terminals
 
 
 @pytest.mark.parametrize("width", [40, 120])

@@ -47,7 +47,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def examples() -> Iterator[tuple[str, str]]:
-    """Each command of the page with its output. A command goes on in lines that begin with `> `."""
+    """Each command of the page with its output. A command continues in lines that begin with `> `."""
     for block in re.findall(r"^```console\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
         for example in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
             command, output = re.fullmatch(r"(.*(?:\n>.*)*)\n((?s:.*))", example).groups()  # type: ignore[union-attr]

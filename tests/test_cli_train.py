@@ -15,18 +15,10 @@ import ggtok
 import pytest
 from ggtok import Tokenizer
 from ggtok._cli import main
-from terminals import on_terminal
+from terminals import on_terminal, shown
 
 VOCABULARIES = Path(ggtok.__file__).parent / "vocabularies"
 FOX = "The quick brown fox jumps over the lazy dog.\nA quick brown dog jumps over the lazy fox.\n" * 9
-
-
-def shown(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
-    """Standard output, or with the code 2 standard error."""
-    found = main(arguments)
-    captured = capsys.readouterr()
-    assert found == code, captured.err
-    return captured.err if code == 2 else captured.out
 
 
 @pytest.fixture
@@ -92,43 +84,6 @@ def test_train_other_kinds(capsys: pytest.CaptureFixture[str], corpus: Path, tmp
     assert len(Tokenizer.from_gguf(output).vocab) == 40
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["FOX", "--vocab-size", "280"], "Missing option '-o'"),
-        (["FOX", "-o", "x.gguf"], "Missing option '--vocab-size'"),
-        (["-o", "x.gguf", "--vocab-size", "280"], "Missing argument 'FILE...'"),
-        (["absent", "-o", "x.gguf", "--vocab-size", "280"], "absent: No such file or directory"),
-        (["FOX", "-o", "absent/x.gguf", "--vocab-size", "280"], "absent is not a folder"),
-        (["FOX", "-o", "x.gguf", "--vocab-size", "10"], "10"),
-        (["FOX", "-o", "x.gguf", "--vocab-size", "280", "--set", "a"], "--set: 'a' is not NAME=VALUE"),
-        (
-            ["FOX", "-o", "x.gguf", "--vocab-size", "280", "--set", "a=1"],
-            "--set: 'a' is not a setting of bpe",
-        ),
-        (
-            ["FOX", "-o", "x.gguf", "--vocab-size", "280", "--set", "min_frequency=x"],
-            "min_frequency is int: 'x' is not",
-        ),
-        (["FOX", "-o", "x.gguf", "--vocab-size", "280", "--special", "eos"], "--special: 'eos' is not NAME=VALUE"),
-        (["FOX", "-o", "x.gguf", "--vocab-size", "280", "--pre", "lama-bpe"], "llama-bpe"),
-    ],
-)
-def test_train_errors(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    corpus: Path,
-    arguments: list[str],
-    message: str,
-) -> None:
-    monkeypatch.chdir(corpus.parent)
-    error = shown(capsys, "train", *(str(corpus) if each == "FOX" else each for each in arguments), code=2)
-    assert error.startswith("ggtok: error: ")
-    assert message in error
-    assert error.count("\n") == 1
-    assert os.listdir(corpus.parent) == ["fox.txt"]
-
-
 # evaluate
 
 
@@ -160,14 +115,6 @@ def test_evaluate_with_the_model_of_the_environment(
     assert path not in shown(capsys, "evaluate", str(corpus), "--builtin", "bpe")
 
 
-def test_evaluate_errors(capsys: pytest.CaptureFixture[str], corpus: Path) -> None:
-    error = shown(capsys, "evaluate", "a=x", "a=y", code=2)
-    assert error == "ggtok: error: two texts are called 'a': give names, NAME=FILE\n"
-    assert "absent: No such file" in shown(capsys, "evaluate", "absent", "--builtin", "bpe", code=2)
-    error = shown(capsys, "evaluate", str(corpus), "--reference", "x", "--builtin", "bpe", code=2)
-    assert "reference must be one of" in error
-
-
 def test_evaluate_tells_its_progress(corpus: Path) -> None:
     told: list[int] = []
     ggtok.evaluate(Tokenizer.builtin("bpe"), {"a": corpus, "b": ["one", "two"]}, progress=told.append)
@@ -192,10 +139,6 @@ def test_bench(capsys: pytest.CaptureFixture[str], corpus: Path) -> None:
     assert [line.split()[:2] for line in printed.splitlines()[-6:]] == [[*each] for each in calls]
 
 
-def test_bench_without_text(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "there is no text to measure" in shown(capsys, "bench", "-p", "", code=2)
-
-
 # Progress and Ctrl-C
 
 SLOW = """
@@ -203,7 +146,7 @@ import time
 from ggtok._cli.progress import progress
 with progress(1000, "a\\x1b[31m long label") as advance:
     for _ in range(10):
-        time.sleep(0.1)
+        time.sleep(0.05)
         advance(100)
     advance.phase("merging", 0, 20)
     time.sleep(0.2)
@@ -232,10 +175,11 @@ def test_progress_on_a_terminal(slow: str, width: int) -> None:
         assert re.search(r"0\.0 MB/s  0:0\d left", found.text)
         assert "merging" in found.text
         assert "━" in found.text
-    assert "\x1b[3" not in on_terminal(program="slow_work", width=width, PYTHONPATH=slow, NO_COLOR="1").raw
+    if width == 40:
+        assert "\x1b[3" not in on_terminal(program="slow_work", width=width, PYTHONPATH=slow, NO_COLOR="1").raw
 
 
-def test_no_progress_where_no_one_looks(slow: str) -> None:
+def test_no_progress_without_a_terminal(slow: str) -> None:
     assert on_terminal(program="slow_work", PYTHONPATH=slow, TERM="dumb").raw == "end\r\n"
     environment = os.environ | {"PYTHONPATH": slow}
     done = subprocess.run(
@@ -270,7 +214,7 @@ def test_ctrl_c(command: str, tmp_path: Path) -> None:
     with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout
         assert process.stdout.readline() == b"started\n"
-        time.sleep(1)
+        time.sleep(0.5)
         assert process.poll() is None
         began = time.monotonic()
         process.send_signal(signal.SIGINT)

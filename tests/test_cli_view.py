@@ -82,7 +82,7 @@ def test_the_view_has_every_token_in_its_width(name: str, text: str, width: int)
     assert [int(id) for line in lines[1::2] for id in line.split()] == ids
     for line in lines:
         assert sum(cell_len(char) for char in line.replace("◌", "")) <= max(width, MIN_WIDTH, 10)
-    # The pieces, put together, are those of the ids: a space between cells is no mark.
+    # The pieces, put together, are those of the ids: a space between cells is not a mark.
     pieces = "".join(lines[0::2]).replace(" ", "")
     assert pieces == "".join(unit.text for id in ids for unit in units(tokenizer.piece(id)))
 
