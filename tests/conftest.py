@@ -7,8 +7,10 @@ project). Tests that need it are skipped if it is absent, and the last lines of 
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -42,7 +44,7 @@ def shared_files(pattern: str) -> list[Any]:
 
 
 def reference_reader(path: Path) -> gguf.GGUFReader:
-    """gguf's own reader. It slices the file once an element, which numpy does three times as fast in plain memory."""
+    """gguf's own reader, over plain memory: it slices the file for each element, which is three times as fast there."""
     with mock.patch("numpy.memmap", lambda path, mode: np.fromfile(path, np.uint8)):
         return gguf.GGUFReader(path)
 
@@ -64,6 +66,14 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(ABSENT)
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def llama_cpp(shared: Path) -> Any:
+    """The binding to llama.cpp itself, whose library comes in the wheel `xllamacpp`."""
+    pytest.importorskip("xllamacpp", reason="llama.cpp itself comes in the wheel xllamacpp")
+    with mock.patch("sys.path", [str(shared / "tools"), *sys.path]):
+        return importlib.import_module("llama_reference")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

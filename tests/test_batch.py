@@ -234,7 +234,7 @@ def test_memory_is_freed() -> None:
     del child
     gc.collect()
     assert pa.total_allocated_bytes() == before
-    BPE.encode_batch(["a"]).__arrow_c_array__()  # nobody takes these capsules
+    BPE.encode_batch(["a"]).__arrow_c_array__()  # these capsules are dropped
     BPE.encode_batch(["a"]).buffers()[0].__dlpack__()
     BPE.encode_batch(["a"]).buffers()[0].__dlpack__(max_version=(1, 0))
 

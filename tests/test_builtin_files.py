@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import reference_reader
+from oracles.spelling import BYTE_ALPHABET, byte_encode
 
 FOLDER = Path(__file__).resolve().parent.parent / "python" / "ggtok" / "vocabularies"
 NAMES = ("bpe", "spm", "unigram", "wordpiece")
@@ -64,13 +64,7 @@ SPECIAL = {
         "fim_rep": "<|repo_name|>",
         "fim_sep": "<|file_sep|>",
     },
-    "wordpiece": {
-        "bos": "[CLS]",
-        "seperator": "[SEP]",
-        "unknown": "[UNK]",
-        "padding": "[PAD]",
-        "mask": "[MASK]",
-    },
+    "wordpiece": {"bos": "[CLS]", "seperator": "[SEP]", "unknown": "[UNK]", "padding": "[PAD]", "mask": "[MASK]"},
     "unigram": {"eos": "</s>", "unknown": "<unk>", "padding": "<pad>"},
 }
 
@@ -100,20 +94,11 @@ def contents(name: str) -> dict[str, Any]:
     return {key: field.contents() for key, field in reader.fields.items()}
 
 
-def character(byte: int) -> str:
-    """GPT-2's stand-in for a byte."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    return chr(byte if byte in printable else 256 + byte - sum(p < byte for p in printable))
-
-
 def ask_llama(name: str, shared: Path, texts: list[str]) -> dict[str, Any]:
     """llama.cpp's answers to the texts."""
     command = [sys.executable, "-c", CHILD, os.fspath(shared / "tools"), os.fspath(FOLDER / f"{name}.gguf")]
     done = subprocess.run(command, input=json.dumps(texts).encode(), stdout=subprocess.PIPE, check=True)
     return dict(json.loads(done.stdout))
-
-
-needs_llama = pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
 
 
 def test_nothing_else_and_not_too_big() -> None:
@@ -147,8 +132,8 @@ def test_vocabulary(name: str) -> None:
     known = set(tokens)
     letters = LETTERS.replace(" ", "")
     if name == "bpe":
-        assert known >= {character(byte) for byte in range(256)}
-        letters_known = {c for c in letters if "".join(map(character, c.encode())) in known}
+        assert known >= {*BYTE_ALPHABET.values()}
+        letters_known = {c for c in letters if byte_encode(c.encode()).decode() in known}
         merges = [merge.split(" ") for merge in metadata["tokenizer.ggml.merges"]]
         assert all(left in known and right in known and left + right in known for left, right in merges)
     else:
@@ -164,7 +149,7 @@ def test_vocabulary(name: str) -> None:
         assert len(metadata["tokenizer.ggml.precompiled_charsmap"]) > 200_000
 
 
-@needs_llama
+@pytest.mark.usefixtures("llama_cpp")
 @pytest.mark.parametrize("name", NAMES)
 def test_llama_cpp_covers_the_corpora(name: str, shared: Path) -> None:
     corpora = [path.read_bytes().decode() for path in sorted((shared / "corpora").glob("*.txt"))]

@@ -215,7 +215,7 @@ def test_what_cannot_be_followed_is_an_error_or_text(tok: Tokenizer, template: s
 
 
 def test_roles_the_template_names_are_its_text() -> None:
-    """Phi-4-mini's template writes `'<|' + role + '|>'`; a role nobody knows cannot make a token that way."""
+    """Phi-4-mini's template writes `'<|' + role + '|>'`; an unknown role cannot make a token that way."""
     vocab = small_vocab()
     texts = [*vocab.texts, b"<|user|>", b"<|critic|>", b"<|evil|>"]
     types = [*(vocab.types or []), *[int(TokenType.CONTROL)] * 3]
@@ -314,7 +314,7 @@ def test_bos_once(text: str) -> None:
     assert bare.count(bos or 0) == text.count("bos_token")
 
 
-def test_bos_twice_where_only_the_template_says_so() -> None:
+def test_bos_is_added_twice_only_by_the_template() -> None:
     tok = with_templates(default="{{ bos_token }}{{ bos_token }}x")
     assert tok.encode_chat(HI, add_special=False).count(tok.vocab.bos_id or 0) == 2
     assert tok.encode_chat(HI).count(tok.vocab.bos_id or 0) == 2

@@ -1,4 +1,4 @@
-"""Chat templates that nobody would write: they render or raise `ChatTemplateError`, and cost what the limits allow.
+"""Random chat templates: they render or raise `ChatTemplateError`, and cost what the limits allow.
 
 The limits are lowered, so that a template which exhausts them does so at once. `GGTOK_HYPOTHESIS=thorough` tries
 thousands of templates.
@@ -138,7 +138,7 @@ def test_any_template_is_bounded(tok: Tokenizer, template: str) -> None:
         "".join
     )
 )
-def test_noise_is_no_template_or_renders(tok: Tokenizer, template: str) -> None:
+def test_noise_is_refused_or_renders(tok: Tokenizer, template: str) -> None:
     with suppress(GgtokError):
         tok.encode_chat(MESSAGES, template_text=template)
 

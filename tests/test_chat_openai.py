@@ -171,7 +171,7 @@ UNREAD: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("options", "message"), UNREAD)
 @pytest.mark.parametrize("raw", [False, True])
-def test_what_is_never_read_is_told(options: dict[str, Any], message: str, raw: bool) -> None:
+def test_unread_variables_are_warned_of(options: dict[str, Any], message: str, raw: bool) -> None:
     given: dict[str, Any] = {"messages": user("a"), "template_text": READS, "raw": raw} | options
     for call in (BPE.apply_chat_template, BPE.encode_chat, BPE.count_messages):
         with pytest.warns(TokenizerWarning, match=message) as caught:
@@ -179,7 +179,7 @@ def test_what_is_never_read_is_told(options: dict[str, Any], message: str, raw: 
         assert len(caught) == 1
 
 
-def test_nothing_is_told_where_all_is_read() -> None:
+def test_no_warning_if_everything_is_read() -> None:
     for content in ("a", "  a  ", "", None):
         shown(user(content), STRINGS)
         BPE.apply_chat_template(user(content), template_text="{{ messages[0].content | trim | upper }}")

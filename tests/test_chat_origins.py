@@ -1,4 +1,4 @@
-"""Strings with origins: every operation gives what `str` gives, and each character keeps where it comes from."""
+"""Strings with origins: every operation gives what `str` gives, and each character keeps its origin."""
 
 from __future__ import annotations
 

@@ -125,8 +125,7 @@ JINJA_DIFFERENCES = {
 
 
 @pytest.mark.parametrize(
-    "case",
-    tables.rows(list(tables.jinja_cases()), [f"{n}-{case.name}" for n, case in enumerate(tables.jinja_cases())]),
+    "case", tables.rows(list(tables.jinja_cases()), [f"{n}-{case.name}" for n, case in enumerate(tables.jinja_cases())])
 )
 def test_cases_of_llama_cpp(case: tables.JinjaCase) -> None:
     conversation = chat([{"role": "user", "content": ""}], case.variables, {})

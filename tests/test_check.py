@@ -1,4 +1,4 @@
-"""`check`: every code on a file made to have it, silence on sound files, and what is told when a file is opened."""
+"""`check`: every code on a file made to have it, silence on sound files, and the warnings when a file is opened."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import ggtok
 import pytest
 from conftest import shared_files
 from ggtok import Finding, Tokenizer, TokenizerWarning, _check, _ggtok
-from oracles import bpe, gguf_vocab
+from oracles import gguf_vocab
 from oracles.gguf_vocab import TokenType, Vocab
+from oracles.spelling import BYTE_TOKENS, BYTES
 
 PAGE = (Path(__file__).parents[1] / "docs/check.md").read_text(encoding="utf-8")
 NORMAL, CONTROL = int(TokenType.NORMAL), int(TokenType.CONTROL)
-BYTES = [bpe.byte_encode(bytes([byte])) for byte in range(256)]
 
 
 def byte_level(**changes: Any) -> Vocab:
@@ -35,7 +35,7 @@ def byte_level(**changes: Any) -> Vocab:
 
 def spm(**changes: Any) -> Vocab:
     """A sound vocabulary with all byte tokens."""
-    texts = [b"<unk>", b"<s>", b"</s>", *(b"<0x%02X>" % byte for byte in range(256)), b"a", b"b", b"ab"]
+    texts = [b"<unk>", b"<s>", b"</s>", *BYTE_TOKENS, b"a", b"b", b"ab"]
     types = [TokenType.UNKNOWN, CONTROL, CONTROL, *[TokenType.BYTE] * 256, *[NORMAL] * 3]
     vocab = Vocab("llama", texts, [int(kind) for kind in types], [0.0] * 259 + [-1.0, -2.0, -3.0], unk=0, bos=1, eos=2)
     for name, value in changes.items():
@@ -106,9 +106,7 @@ CASES = [
         "did you mean tokenizer.ggml.add_bos_token?",
         byte_level(),
         {},
-        {
-            "tokenizer.ggml.add_bos_tokne": True,
-        },
+        {"tokenizer.ggml.add_bos_tokne": True},
     ),
     Case("override-unknown", "note", "has no effect", byte_level(), {}, {"llama.nonesuch": 7}),
     Case("override-type", "error", "is int, not bool", byte_level(), {}, {"tokenizer.ggml.add_bos_token": 1}),
@@ -129,10 +127,7 @@ CASES = [
         "warning",
         "is 7 and there are 259 tokens",
         byte_level(),
-        {
-            "general.architecture": "llama",
-            "llama.vocab_size": 7,
-        },
+        {"general.architecture": "llama", "llama.vocab_size": 7},
     ),
     Case("template-bos", "note", "add_special=False", spm(add_bos=True), {TEMPLATE: "{{ bos_token }}"}),
     Case("template-bos", "note", "add_special=False", spm(add_bos=True), {TEMPLATE: "<s>{{ x }}"}),
@@ -215,7 +210,7 @@ def test_warnings_when_a_file_is_opened(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_what_is_no_error_is_not_warned_of() -> None:
+def test_only_errors_are_warned_of() -> None:
     """And overrides of another type, which the logger tells."""
     Tokenizer.from_gguf(byte_level(pre="default").gguf())
     overrides: dict[str, Any] = {"llama.nonesuch": 7, "tokenizer.chat_template": "x", "tokenizer.ggml.add_bos_token": 1}

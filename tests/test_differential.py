@@ -21,12 +21,6 @@ from differential.vocabularies import Target
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.fixture
-def reference(shared: Path) -> None:
-    """The shared folder with the binding to llama.cpp, and the wheel it binds to."""
-    pytest.importorskip("xllamacpp", reason="llama.cpp itself comes in the wheel xllamacpp")
-
-
 def fuzz(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.differential", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -72,10 +66,9 @@ def known_faults(ours: str) -> subprocess.CompletedProcess[str]:
     return fuzz("--rounds=3", "--seconds=3600", "--shrink-seconds=600", "--seed=5", "--vocab=spm-small", ours)
 
 
-@pytest.mark.usefixtures("reference")
+@pytest.mark.usefixtures("llama_cpp")
 @pytest.mark.parametrize(
-    ("mutant", "finding"),
-    [("WrongIds", "encode(b'1a', "), ("WrongIds", "decode(["), ("Crashing", r"encode(b'\x1c', ")],
+    ("mutant", "finding"), [("WrongIds", "encode(b'1a', "), ("WrongIds", "decode(["), ("Crashing", r"encode(b'\x1c', ")]
 )
 def test_a_known_fault_is_found_shrunk_and_replayed(mutant: str, finding: str) -> None:
     ours = f"--ours=tests.differential.mutant:{mutant}"
@@ -87,7 +80,7 @@ def test_a_known_fault_is_found_shrunk_and_replayed(mutant: str, finding: str) -
     assert fuzz("--replay", token, "--ours=tests.differential.answerers:Reference").returncode == 0
 
 
-@pytest.mark.usefixtures("reference")
+@pytest.mark.usefixtures("llama_cpp")
 def test_ggtok_answers_as_llama_cpp_does(record_property: Callable[[str, object], None]) -> None:
     pytest.importorskip("ggtok")
     seconds = os.environ.get("GGTOK_FUZZ_SECONDS", "15")

@@ -6,7 +6,6 @@ import errno
 import hashlib
 import os
 import stat
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,13 +83,9 @@ def model(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def runs(shared: Path) -> Callable[[Path], bool]:
+def runs(llama_cpp: Any) -> Callable[[Path], bool]:
     """Whether llama.cpp loads a model, weights and all."""
-    pytest.importorskip("xllamacpp", reason="llama.cpp itself comes in the wheel xllamacpp")
-    sys.path.insert(0, str(shared / "tools"))
-    import llama_reference  # type: ignore[import-not-found,unused-ignore]
-
-    library = llama_reference._load()
+    library = llama_cpp._load()
 
     def runs(path: Path) -> bool:
         loaded = library.llama_model_load_from_file(os.fsencode(path), library.llama_model_default_params())

@@ -83,7 +83,7 @@ def test_a_file_is_read_in_parts_as_one_text(tmp_path: Path, monkeypatch: pytest
             assert found == expected
 
 
-def test_bytes_that_are_no_text_are_counted(tmp_path: Path) -> None:
+def test_bytes_that_are_not_utf8_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "bytes"
     path.write_bytes(b"a \xff\xfe b")
     (score,) = evaluate(TOKENIZERS["bpe"], path).scores
@@ -91,7 +91,7 @@ def test_bytes_that_are_no_text_are_counted(tmp_path: Path) -> None:
     assert (score.bytes, score.characters, score.words) == (6, 6, 2)
 
 
-def test_mistakes_are_told() -> None:
+def test_wrong_arguments() -> None:
     with pytest.raises(GgtokError, match="two tokenizers are named 'ggtok bpe': pass a dict"):
         evaluate([TOKENIZERS["bpe"]] * 2, ["a"])
     with pytest.raises(GgtokError, match="there is no tokenizer"):

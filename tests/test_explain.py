@@ -1,4 +1,4 @@
-"""Traces: their tokens are those of `encode`, for every recorded case and any text, and they have reasons."""
+"""Traces: their tokens are those of every recorded case, and every place has reasons. `test_oracles.py` has more."""
 
 from __future__ import annotations
 
@@ -48,14 +48,13 @@ def encoded(tokenizer: Tokenizer, text: bytes, **flags: bool) -> list[tuple[int,
 
 @pytest.mark.parametrize("kind", strategies.KINDS)
 @given(data=st.data())
-def test_traces_end_in_the_tokens_of_encode(kind: str, data: st.DataObject) -> None:
+def test_every_place_has_reasons(kind: str, data: st.DataObject) -> None:
     vocab = data.draw(strategies.KINDS[kind])
     tokenizer = Tokenizer.from_gguf(vocab.gguf())
     text = data.draw(strategies.texts(vocab))
     flags: dict[str, Any] = {name: data.draw(st.booleans()) for name in ("add_special", "parse_special", "continues")}
     note(f"{text!r} {flags}")
     trace = raw(tokenizer, text, **flags)
-    assert trace.tokens() == encoded(tokenizer, text, **flags)
     if not text:
         return
     start = data.draw(st.integers(0, len(text) - 1))
@@ -103,7 +102,7 @@ def test_what_cannot_be_explained_is_an_error() -> None:
         raw(tokenizer, "a", add_special=True)
 
 
-def test_special_tokens_that_were_not_read_are_told() -> None:
+def test_unread_special_tokens_are_reported() -> None:
     tokenizer = Tokenizer.builtin("bpe")
     text = "a <|im_end|>"
     trace = json.loads(raw(tokenizer, text).json())

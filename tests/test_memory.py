@@ -16,7 +16,7 @@ from pathlib import Path
 import ggtok, numpy
 
 tok = ggtok.Tokenizer.builtin(sys.argv[1])
-text = sys.argv[2] * (22_000_000 // len(sys.argv[2]))
+text = sys.argv[2] * (11_000_000 // len(sys.argv[2]))
 ids, parts = tok.encode_array(text), [text[at : at + 500_000] for at in range(0, len(text), 500_000)]
 calls = {
     "encode": lambda: tok.encode(text),
@@ -34,7 +34,7 @@ calls = {
 }
 expected, failed = tok.encode("What is LoRA?"), set()
 for name, call in calls.items():
-    for mib in (60, 120, 240):
+    for mib in (30, 60, 120):
         used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (used + (mib << 20), resource.RLIM_INFINITY))
         try:

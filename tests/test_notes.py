@@ -1,8 +1,12 @@
-"""Every table of the notes on SentencePiece (003) and byte-pair encoding (004), out of traces of the same models."""
+"""The tables of the notes on llama.cpp's tokenizers, out of traces of the same models.
+
+The score table of Unigram needs a vocabulary made for it: `rust/explain/src/tests.rs` has it.
+"""
 
 from __future__ import annotations
 
 import json
+import struct
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,18 +48,6 @@ def bpe(shared: Path) -> Tokenizer:
     return opened(shared / "vocabs/llama-bpe.gguf")
 
 
-def in_heap_order(queue: list[dict[str, Any]]) -> list[tuple[int, int, float, int]]:
-    """Bigrams as they stand in llama.cpp's queue: pushed one by one, in the order of their places, into a heap."""
-    heap: list[tuple[int, int, float, int]] = []
-    for bigram in sorted(queue, key=lambda bigram: int(bigram["left"])):
-        heap.append((bigram["left"], bigram["right"], bigram["score"], bigram["size"]))
-        at = len(heap) - 1
-        while at and heap[(at - 1) // 2][2] < heap[at][2]:
-            heap[at], heap[(at - 1) // 2] = heap[(at - 1) // 2], heap[at]
-            at = (at - 1) // 2
-    return heap
-
-
 # Note 003, SentencePiece in llama.cpp.
 
 
@@ -84,15 +76,7 @@ def test_003_symbols(spm: Tokenizer) -> None:
 
 def test_003_first_bigram(spm: Tokenizer) -> None:
     (first,) = [bigram for bigram in steps(explain(spm, TEXT))["merging"]["queue"] if bigram["left"] == 0]
-    assert first == {
-        "left": 0,
-        "right": 1,
-        "text": "▁W",
-        "size": 4,
-        "score": -140,
-        "rank": None,
-        "token": 399,
-    }
+    assert first == {"left": 0, "right": 1, "text": "▁W", "size": 4, "score": -140, "rank": None, "token": 399}
 
 
 def test_003_queue(spm: Tokenizer) -> None:
@@ -107,17 +91,6 @@ def test_003_queue(spm: Tokenizer) -> None:
         ("Lo", -3151),
         ("RA", -4458),
         ("Wh", -8550),
-    ]
-    assert in_heap_order(queue) == [
-        (3, 4, -12, 2),
-        (0, 1, -140, 4),
-        (6, 7, -16, 2),
-        (9, 10, -3151, 2),
-        (5, 6, -215, 4),
-        (2, 3, -2091, 2),
-        (8, 9, -106, 4),
-        (1, 2, -8550, 2),
-        (11, 12, -4458, 2),
     ]
 
 
@@ -238,3 +211,53 @@ def test_004_what_a_merge_adds() -> None:
     assert (second["bigram"]["text"], second["stale"]) == ("BCD", None)
     assert (third["bigram"]["text"], third["stale"]) == ("ABC", "text_changed")
     assert [symbol["text"] for symbol in merging["merged"] if symbol["n"]] == ["A", "BCD", "E"]
+
+
+# Notes 000 to 002, Unigram and WordPiece in llama.cpp.
+
+
+def test_002_wordpiece(shared: Path) -> None:
+    """`ÅWhat is LoRA?` with a BERT vocabulary."""
+    trace = explain(opened(shared / "vocabs/bert-bge.gguf"), "ÅWhat is LoRA?")
+    assert [token["id"] for token in trace["tokens"]] == [101, 22091, 12707, 2003, 8840, 2527, 1029, 102]
+    found = steps(trace)
+    # `cpts`, and `cpts_nfd` after the accent is gone.
+    points = found["code_points"]
+    assert points[0]["code_point"] == 0xC5
+    assert [point["nfd"] for point in points] == [65, 87, 104, 97, 116, 32, 105, 115, 32, 76, 111, 82, 65, 63]
+    # `cpt_flags[65]`, and the letter in lower case.
+    assert (points[0]["classes"], points[0]["lowercase"]) == (["letter", "uppercase", "nfd"], ord("a"))
+    assert [word["text"] for word in found["words"]] == ["▁awhat", "▁is", "▁lora", "▁?"]
+    assert found["max_token_len"] == 21
+    attempts = [(attempt["text"], attempt["token"]) for attempt in found["words"][0]["attempts"]]
+    assert attempts == [("▁awhat", None), ("▁awha", None), ("▁awh", None), ("▁aw", 22091), ("hat", 12707)]
+
+
+def test_000_the_charsmap(shared: Path) -> None:
+    """The length of the array, and the walk along `Wh`, in a vocabulary that has the same kind of map."""
+    found = steps(explain(opened(shared / "vocabs/nomic-bert-moe.gguf"), TEXT))
+    assert found["charsmap"]["num_units"] == 44288
+    first, second = found["prefixes"][0]["walk"][:2]
+    assert found["charsmap"]["root_base"] ^ ord("W") == first["node"] == 118
+    assert (first["lcheck"], first["leaf"], first["matched"]) == (ord("W"), False, True)
+    assert first["node"] ^ first["base"] ^ ord("h") == second["node"] == 554
+    assert (second["lcheck"] != ord("h"), second["matched"]) == (True, False)
+    # The text stays as it is, except its spaces.
+    assert {prefix["outcome"] for prefix in found["prefixes"]} == {"copied"}
+    assert [prefix["appended"] for prefix in found["prefixes"]][:3] == ["▁W", "h", "a"]
+    assert found["normalized"] == "▁What▁is▁LoRA?"
+
+
+def test_000_a_packed_array_reads_as_a_character_map() -> None:
+    """A vocabulary has it for its map: each word becomes the replacement that its value points to."""
+    words = ["un", "uni", "unique", "que", "quick", "é", "ém"]
+    packed = json.loads(_ggtok.explain_trie(words, []))["xcda"]
+    units = [0] * packed["num_units"]
+    for unit in packed["units"]:
+        units[unit["index"]] = unit["unit"]
+    array = struct.pack(f"<{len(units)}I", *units)
+    # Word n has the value n: the offset of a letter whose text goes on to the end.
+    charsmap = struct.pack("<I", len(array)) + array + b"ABCDEFG\0"
+    for number, word in enumerate(words):
+        assert _ggtok.apply_charsmap(charsmap, f"{word}!") == "ABCDEFG"[number:] + "!"
+    assert _ggtok.apply_charsmap(charsmap, "qu") == "qu"

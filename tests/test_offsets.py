@@ -15,7 +15,7 @@ from conftest import shared_files
 from ggtok import Encoding, GgtokError, Tokenizer
 from hypothesis import assume, given, note
 from hypothesis import strategies as st
-from oracles import offsets, strategies
+from oracles import strategies
 from oracles.gguf_vocab import Vocab
 
 BUILTIN = ("spm", "bpe", "wordpiece", "unigram")
@@ -48,7 +48,8 @@ def in_characters(text: str, found: list[tuple[int, int]]) -> list[tuple[int, in
 
 @pytest.mark.parametrize("kind", strategies.KINDS)
 @given(data=st.data())
-def test_tokens_are_what_their_spans_become(kind: str, data: st.DataObject) -> None:
+def test_spans_in_characters_are_those_in_bytes(kind: str, data: st.DataObject) -> None:
+    """`test_oracles.py` tests the spans in bytes."""
     vocab = data.draw(strategies.KINDS[kind])
     tokenizer = Tokenizer.from_gguf(vocab.gguf())
     for _ in range(TEXTS_PER_VOCABULARY):
@@ -56,57 +57,18 @@ def test_tokens_are_what_their_spans_become(kind: str, data: st.DataObject) -> N
         names = ("add_special", "parse_special", "continues")
         flags: dict[str, Any] = {name: data.draw(st.booleans()) for name in names}
         note(f"{text!r} {flags}")
-        # Twice, because the second call may find its words cached.
-        for _ in range(2):
-            encoding = tokenizer.encode_with_offsets(text, unit="byte", **flags)
-            ids, found = encoding.tolist()
-            assert ids == tokenizer.encode(text, **flags)
-            check_order(found, len(text))
-            assert is_explained(vocab, text, ids, found, **flags), list(zip(ids, found, strict=True))
+        check_order(spans(tokenizer.encode_with_offsets(text, unit="byte", **flags)), len(text))
         try:
-            decoded = text.decode()
+            text.decode()
         except UnicodeDecodeError as error:
             with pytest.raises(GgtokError, match=rf"not UTF-8 \(at byte {error.start}\)"):
                 tokenizer.encode_with_offsets(text, **flags)
-            decoded = text.decode(errors="replace")
-            found = spans(tokenizer.encode_with_offsets(decoded, unit="byte", **flags))
+        decoded = text.decode(errors="replace")
+        found = spans(tokenizer.encode_with_offsets(decoded, unit="byte", **flags))
         characters = tokenizer.encode_with_offsets(decoded, **flags)
         assert spans(characters) == in_characters(decoded, found)
         check_order(spans(characters), len(decoded))
         assert characters == tokenizer.encode_with_offsets(decoded.encode(), **flags)
-
-
-def is_explained(
-    vocab: Vocab,
-    text: bytes,
-    ids: list[int],
-    found: list[tuple[int, int]],
-    *,
-    add_special: bool,
-    parse_special: bool,
-    continues: bool,
-) -> bool:
-    if vocab.model == "hybriddna" and b"<dna>" in text:
-        return True  # its k-mers are tested below
-    tokens = list(zip(ids, found, strict=True))
-    flags = [parse_special] * len(text)
-    return offsets.explain(vocab, text, tokens, flags, add_special=add_special, continues=continues)
-
-
-def test_the_oracle_refuses_wrong_spans() -> None:
-    vocab = Vocab("llama", [b"<unk>", b"<s>", b"</s>", "\u2581".encode(), b"a", b"b", b"ab"], [2, 3, 3, 1, 1, 1, 1])
-    vocab.bos, vocab.eos, vocab.unk = 1, 2, 0
-
-    def explained(*tokens: tuple[int, tuple[int, int]]) -> bool:
-        return offsets.explain(vocab, b"ab b", list(tokens), [False] * 4, add_special=False, continues=False)
-
-    right = [(6, (0, 2)), (3, (2, 3)), (5, (3, 4))]
-    assert explained(*right)
-    for number, (id, (start, end)) in enumerate(right):
-        for wrong in [(id, (start, end + 1)), (id, (start - 1, end)), (4, (start, end))]:
-            assert not explained(*right[:number], wrong, *right[number + 1 :])
-        assert not explained(*right[:number], *right[number + 1 :])
-    assert not explained(*right, (5, (4, 4)))
 
 
 @pytest.mark.parametrize("name", BUILTIN)
@@ -314,29 +276,10 @@ for name in ("ids", "offsets"):
 # Texts that continue others
 
 
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@given(data=st.data())
-def test_continuations(kind: str, data: st.DataObject) -> None:
-    from oracles import special
-
-    vocab = data.draw(strategies.KINDS[kind])
-    tokenizer = Tokenizer.from_gguf(vocab.gguf())
-    for _ in range(TEXTS_PER_VOCABULARY):
-        text = data.draw(strategies.texts(vocab))
-        for add_special, parse_special in [(False, False), (False, True), (True, False), (True, True)]:
-            expected = special.encode(vocab, text, add_special, parse_special, continues=True)
-            note(f"{text!r} {add_special} {parse_special}")
-            flags: dict[str, Any] = {"add_special": add_special, "parse_special": parse_special, "continues": True}
-            assert tokenizer.encode(text, **flags) == expected
-            assert tokenizer.encode_array(text, **flags).tolist() == expected
-            assert tokenizer.encode_batch([text, text], **flags).tolist() == [expected, expected]
-            assert tokenizer.count(text, **flags) == len(expected)
-
-
 @pytest.mark.parametrize("name", BUILTIN)
 @given(first=st.text("ab,\u4e2d ", min_size=1, max_size=12), second=st.text("ab,\u4e2d ", max_size=12))
 def test_two_texts_in_a_row_are_one(name: str, first: str, second: str) -> None:
-    """Before a space of a second text no merge, token or word goes on."""
+    """No merge, token or word crosses the space before a second text."""
     tokenizer = Tokenizer.builtin(name)
     assume(not first.endswith(" ") and not second.startswith("  "))
     whole = tokenizer.encode(f"{first} {second}", add_special=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import html.parser
 import json
 import pickle
 from typing import Any
@@ -12,32 +11,10 @@ import ggtok
 import pytest
 from conftest import shared_files
 from ggtok import Tokenizer
+from test_html import Page
 
 BPE = Tokenizer.builtin("bpe")
 HOSTILE = "<script>alert(1)</script> & \"'"
-
-
-class Reader(html.parser.HTMLParser):
-    """Checks that elements are closed in order, and collects the text."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.seen: set[str] = set()
-        self.text = ""
-        self.feed(page)
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert {name for name, _ in attrs} <= {"style"}
-        self.open.append(tag)
-        self.seen.add(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 def results() -> dict[str, Any]:
@@ -56,13 +33,14 @@ def results() -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["Evaluation", "Diff", "no Diff", "Why", "Batch", "empty Batch"])
 def test_notebooks(name: str) -> None:
     result = results()[name]
-    page = Reader(result._repr_html_())
-    assert page.seen <= {"div", "table", "thead", "tbody", "tr", "th", "td", "p", "ul", "li", "code"}
-    assert "script" not in page.seen
+    page = Page(result._repr_html_())
+    text = "".join(text for texts in page.texts.values() for text in texts)
+    assert set(page.texts) <= {"div", "table", "thead", "tbody", "tr", "th", "td", "p", "ul", "li", "code"}
+    assert {name for _, name, _ in page.attributes} <= {"style"}
     if name == "Evaluation":
-        assert HOSTILE in page.text
+        assert HOSTILE in text
     if name == "Batch":
-        assert "and 18 more" in page.text
+        assert "and 18 more" in text
 
 
 def test_json_objects() -> None:

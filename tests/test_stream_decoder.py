@@ -19,6 +19,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 from oracles import decode, strategies
 from oracles.gguf_vocab import Vocab
+from oracles.spelling import BYTE_TOKENS
 
 FLAGS: list[dict[str, Any]] = [
     dict(zip(("remove_special", "unparse_special", "clean_spaces"), flags, strict=True))
@@ -148,18 +149,12 @@ def test_exactly_what_may_change_is_held_back(data: st.DataObject) -> None:
 
 
 BYTE_VOCAB = Vocab(
-    "llama",
-    [b"<unk>", b"<s>", b"</s>", *strategies.BYTES],
-    [2, 3, 3, *[6] * 256],
-    [0.0] * 259,
-    bos=1,
-    eos=2,
-    unk=0,
+    "llama", [b"<unk>", b"<s>", b"</s>", *BYTE_TOKENS], [2, 3, 3, *[6] * 256], [0.0] * 259, bos=1, eos=2, unk=0
 )
 
 
 def test_a_prompt_that_ends_inside_a_character() -> None:
-    """Nothing of the prompt leaks; the bytes that complete the character are no character by themselves."""
+    """Nothing of the prompt leaks; the bytes that complete the character are not a character by themselves."""
     assert len(EMOJI) > 1
     prompt, rest = [*BPE.encode("secret "), *EMOJI[:1]], [*EMOJI[1:], *BPE.encode("!")]
     text, raw = BPE.decoder(), BPE.decoder(text=False)

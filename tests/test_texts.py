@@ -57,7 +57,7 @@ def test_a_lone_str_says_both_ways(call: Callable[..., int]) -> None:
         call([TEXT], files=["a.txt"])
 
 
-def test_a_text_that_names_a_file_is_told() -> None:
+def test_a_text_that_names_a_file_is_warned_of() -> None:
     match = r"text 1 is 'a.txt', the name of a file; files=\['a.txt'\] reads it"
     for call in (train, evaluate):
         with pytest.warns(TokenizerWarning, match=match) as caught:

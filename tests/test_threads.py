@@ -37,7 +37,7 @@ def _short_turns() -> Iterator[None]:
 
 
 def together(*calls: Callable[[], Any]) -> list[Any]:
-    """The results of calls that start at the same time, each in a thread of its own."""
+    """The results of calls that start at the same time, each in its own thread."""
     barrier = threading.Barrier(len(calls))
     results: list[Any] = [None] * len(calls)
 

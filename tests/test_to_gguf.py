@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from ggtok._convert.gguf import Packed, Typed, gguf_bytes
 from ggtok._ggtok import Array
 from ggtok._keys import Type
 from ggtok._metadata import read_metadata
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
@@ -29,16 +27,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
 
 def opened(source: Any) -> Tokenizer:
     return Tokenizer.builtin(source) if isinstance(source, str) else Tokenizer.from_gguf(source)
-
-
-@pytest.fixture
-def reference(shared: Path) -> Callable[[Path], Any]:
-    """llama.cpp's own tokenizer of a file."""
-    pytest.importorskip("xllamacpp", reason="llama.cpp itself comes in the wheel xllamacpp")
-    sys.path.insert(0, str(shared / "tools"))
-    from llama_reference import LlamaReference  # type: ignore[import-not-found,unused-ignore]
-
-    return LlamaReference  # type: ignore[no-any-return]
 
 
 def written(tokenizer: Tokenizer, **edits: Any) -> bytes:
@@ -70,7 +58,7 @@ def test_round_trip(source: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", EVERY)
-def test_llama_cpp_reads_edited_files(source: Any, tmp_path: Path, reference: Callable[[Path], Any]) -> None:
+def test_llama_cpp_reads_edited_files(source: Any, tmp_path: Path, llama_cpp: Any) -> None:
     path = tmp_path / "edited.gguf"
     tokenizer = opened(source).to_gguf(
         path,
@@ -85,7 +73,7 @@ def test_llama_cpp_reads_edited_files(source: Any, tmp_path: Path, reference: Ca
     assert [token.text for token in tokenizer.vocab[size - 2 :]] == ["<my note>", "<|my tool|>"]
     assert (tokenizer.vocab.eot_id, tokenizer.vocab.pad_id) == (size - 1, 1)
     assert tokenizer.metadata["general.name"] == "edited"
-    llama = reference(path)
+    llama = llama_cpp.LlamaReference(path)
     assert llama.n_tokens == size
     for text in TEXTS:
         for flags in ((False, False), (True, False), (True, True)):
@@ -174,6 +162,7 @@ def test_values_of_every_type() -> None:
 texts = st.text(st.characters(exclude_characters="\0"), min_size=1, max_size=6)
 
 
+@settings(max_examples=20)
 @given(st.sampled_from(BUILTIN), st.lists(texts, unique=True, max_size=4), st.lists(texts, unique=True, max_size=4))
 def test_added_tokens_are_read(builtin: str, plain: list[str], control: list[str]) -> None:
     tokenizer = Tokenizer.builtin(builtin)
@@ -205,7 +194,7 @@ def test_edits() -> None:
     assert not gone & set(new)
 
 
-def test_a_deprecated_name_gives_way() -> None:
+def test_a_deprecated_name_is_replaced() -> None:
     data = written(Tokenizer.builtin("bpe"), metadata={"tokenizer.ggml.prefix_token_id": 7})
     tokenizer = Tokenizer.from_gguf(data)
     assert tokenizer.vocab.fim_pre_id == 7

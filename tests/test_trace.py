@@ -169,7 +169,7 @@ def test_a_trace_is_a_value() -> None:
     assert ggtok.Why is Why
 
 
-def test_bytes_that_are_no_text() -> None:
+def test_bytes_that_are_not_utf8() -> None:
     trace = Tokenizer.builtin("bpe").explain(b"a\xff")
     assert trace.text == b"a\xff"
     assert [token.piece for token in trace.tokens] == ["a", b"\xef", b"\xbf", b"\xbd"]
@@ -189,6 +189,12 @@ def test_why() -> None:
             trace.why(start, end)
     with pytest.raises(TypeError):
         trace.why("0", 1)  # type: ignore[arg-type]
+
+
+def test_reasons_show_patterns_as_they_are() -> None:
+    (reason, *_) = Tokenizer.builtin("bpe").explain("ab  ab").why(0, 4).reasons
+    assert "\\" in reason.message
+    assert "\\\\" not in reason.message
 
 
 def test_a_place_of_a_reason_is_in_characters() -> None:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
 import os
-import signal
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Iterable
 from importlib import import_module
@@ -186,7 +181,7 @@ def test_spm_special_tokens_equal_those_of_sentencepiece() -> None:
 def test_wordpiece_by_frequency_equals_tokenizers() -> None:
     """Where no two counts are equal: tokenizers numbers letters inside words by the order of a hash table."""
     hf = pytest.importorskip("tokenizers")
-    # A word of its own for each count, none of whose pairs is in another.
+    # A different word for each count; no two share a pair.
     words = {"ab": 90, "cde": 80, "fghi": 70, "jklm": 61, "no": 50, "pqr": 41, "stuv": 31}
     texts = [word for word, count in words.items() for _ in range(count)]
     tok = hf.Tokenizer(hf.models.WordPiece(unk_token="[UNK]"))
@@ -209,7 +204,8 @@ def train(corpus: Any, kind: Any, size: int, **settings: Any) -> ggtok.Tokenizer
 MEMORY = 5_000
 """Enough for the different words of small corpora, and too little for any table of them, so they go to a file."""
 
-SIZES = {"bpe": 300, "spm": 360, "wordpiece": 90}
+UNK_AND_BOS = {"unk": "<unk>", "bos": "<s>"}
+SIZES = {"bpe": 300, "spm": 360, "wordpiece": 90, "unigram": 90}
 
 
 def trained(kind: str, corpus: Any = LATIN, **settings: Any) -> ggtok.Tokenizer:
@@ -226,19 +222,20 @@ def trained(kind: str, corpus: Any = LATIN, **settings: Any) -> ggtok.Tokenizer:
         ("spm", {"split_by_whitespace": False, "add_space_prefix": False}),
         ("wordpiece", {}),
         ("wordpiece", {"by": "likelihood", "lowercase": False}),
+        ("unigram", {}),
+        ("unigram", {"normalization": "nfkc_cf", "split_digits": True, "add_bos": True, "special": UNK_AND_BOS}),
+        ("unigram", {"normalization": "identity", "split_by_whitespace": False, "user_defined_tokens": ["the "]}),
+        ("unigram", {"normalization": {"e": "ee", "ä": "", "th": "þ"}, "remove_extra_whitespaces": False}),
     ],
 )
-def test_llama_cpp_reads_it_alike(shared: Path, tmp_path: Path, kind: str, settings: dict[str, Any]) -> None:
-    if importlib.util.find_spec("xllamacpp") is None:
-        pytest.skip("xllamacpp is not installed")
-    sys.path.insert(0, str(shared / "tools"))
-    reference = import_module("llama_reference")
-    sys.path.pop(0)
-    size = {"bpe": 2000, "spm": 3000, "wordpiece": 2500}[kind]
+def test_llama_cpp_reads_it_alike(
+    shared: Path, tmp_path: Path, llama_cpp: Any, kind: str, settings: dict[str, Any]
+) -> None:
+    size = {"bpe": 2000, "spm": 3000, "wordpiece": 2500, "unigram": 3000}[kind]
     tok = train([corpus(shared, name, 30_000) for name in CORPORA], kind, size, **settings)
     path = tmp_path / "trained.gguf"
     path.write_bytes(tok._metadata.data)
-    llama = reference.LlamaReference(path)
+    llama = llama_cpp.LlamaReference(path)
     assert llama.n_tokens == tok.vocab_size == size
     for name in CORPORA:
         unseen = corpus(shared, name, 120_000)[60_000:62_000]
@@ -248,7 +245,7 @@ def test_llama_cpp_reads_it_alike(shared: Path, tmp_path: Path, kind: str, setti
             )
 
 
-@pytest.mark.parametrize("kind", ["bpe", "spm", "wordpiece"])
+@pytest.mark.parametrize("kind", SIZES)
 def test_the_same_for_every_source_thread_and_memory(kind: str, tmp_path: Path) -> None:
     tok = trained(kind)
     pa = pytest.importorskip("pyarrow")
@@ -320,7 +317,7 @@ def test_special_tokens_and_flags() -> None:
 def test_a_trained_tokenizer_is_one_like_any_other() -> None:
     import pickle
 
-    for kind in ("bpe", "spm", "wordpiece"):
+    for kind in SIZES:
         tok = trained(kind)
         assert pickle.loads(pickle.dumps(tok)) == tok
         assert tok.check() is not None
@@ -351,6 +348,18 @@ BAD: list[tuple[Any, str, int, dict[str, Any], type[Exception], str]] = [
     (["a"], "bpe", 0, {}, ggtok.GgtokError, "vocab_size must be at least 1"),
     (["a"], "bpe", 300, {"threads": 0}, ggtok.GgtokError, "threads"),
     ([Path("/no/such/file")], "bpe", 300, {}, FileNotFoundError, "/no/such/file"),
+    ([], "unigram", 38, {}, ggtok.TrainingError, "the corpus has no words"),
+    (LATIN, "unigram", 10, {}, ggtok.TrainingError, "vocab_size 10 is too small"),
+    (LATIN, "unigram", 5000, {}, ggtok.TrainingError, "vocab_size 5000 is too large"),
+    (LATIN, "unigram", 60, {"normalization": "nfd"}, ggtok.TrainingError, "unknown normalization .*nmt_nfkc"),
+    (LATIN, "unigram", 60, {"normalization": {"": "a"}}, ggtok.TrainingError, "line 1 of the rules has no code points"),
+    (LATIN, "unigram", 60, {"normalization": {"a\0": "a"}}, ggtok.TrainingError, '"0" is not a code point'),
+    (LATIN, "unigram", 60, {"normalization": Path("/no/such/file")}, FileNotFoundError, "/no/such/file"),
+    (LATIN, "unigram", 60, {"shrinking_factor": 1.5}, ggtok.TrainingError, "shrinking_factor must be"),
+    (LATIN, "unigram", 60, {"seed_size": 0}, ggtok.TrainingError, "seed_size must be"),
+    (LATIN, "unigram", 60, {"num_sub_iterations": 0}, ggtok.TrainingError, "num_sub_iterations must be"),
+    (LATIN, "unigram", 60, {"control_tokens": ["</s>"]}, ggtok.TrainingError, "would share the text"),
+    (LATIN, "unigram", 60, {"min_frequency": 2}, TypeError, "no setting of kind 'unigram'"),
 ]
 
 
@@ -370,60 +379,21 @@ def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
             ggtok.train(path, kind="bpe", vocab_size=300)
 
 
-def test_progress_is_reported_and_stops() -> None:
-    calls: list[tuple[str, int, int]] = []
-    trained("bpe", progress=lambda *call: calls.append(call))
-    assert {phase for phase, _, _ in calls} == {"counting", "merging"}
+@pytest.mark.parametrize(
+    ("kind", "last"), [("bpe", "merging"), ("spm", "merging"), ("wordpiece", "merging"), ("unigram", "dropping")]
+)
+def test_progress_is_reported_and_stops(kind: str, last: str) -> None:
+    phases = set()
+
+    def hear(phase: str, done: int, total: int) -> None:
+        phases.add(phase)
+        time.sleep(0.11)
+
+    trained(kind, progress=hear)
+    assert phases == {"counting", last}
 
     def stop(phase: str, done: int, total: int) -> None:
         raise KeyError(phase)
 
-    for kind in ("bpe", "spm", "wordpiece"):
-        with pytest.raises(KeyError, match="counting"):
-            trained(kind, progress=stop)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
-def test_ctrl_c_stops_training() -> None:
-    texts = (f"{number * number}" * 50 for number in range(10**6))
-    sent = 0.0
-
-    def interrupt() -> None:
-        nonlocal sent
-        sent = time.perf_counter()
-        os.kill(os.getpid(), signal.SIGINT)
-
-    timer = threading.Timer(0.5, interrupt)
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        ggtok.train(texts, kind="spm", vocab_size=30_000, split_digits=False)
-    assert time.perf_counter() - sent < 0.8
-
-
-def test_command_line(tmp_path: Path) -> None:
-    (tmp_path / "corpus.txt").write_text("low lower lowest newer wider\n" * 20, encoding="utf-8")
-    command = [sys.executable, "-m", "ggtok", "train", "corpus.txt", "-o", "new.gguf", "--vocab-size", "270"]
-    options = ["--special", "eos=<end>", "--control", "<tool>", "--set", "min_frequency=3", "--name", "tiny"]
-    done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == ("new.gguf: 270 tokens\n", "")
-    expected = ggtok.train(
-        tmp_path / "corpus.txt",
-        kind="bpe",
-        vocab_size=270,
-        special={"eos": "<end>"},
-        control_tokens=["<tool>"],
-        min_frequency=3,
-        name="tiny",
-    )
-    assert ggtok.Tokenizer.from_gguf(tmp_path / "new.gguf") == expected
-    for wrong, message in [
-        (["--set", "min_frequency"], "'min_frequency' is not NAME=VALUE"),
-        (["-o", "nowhere/new.gguf"], "nowhere is no folder to write to"),
-        (["--vocab-size", "9"], "256"),
-        (["--set", "x=1"], "'x' is no setting of bpe"),
-        (["--set", "min_frequency=often"], "min_frequency is int: 'often' is not"),
-    ]:
-        done = subprocess.run([*command, *wrong], cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
-        assert done.stderr.startswith("ggtok: error: "), done.stderr
-        assert message in done.stderr
+    with pytest.raises(KeyError, match="counting"):
+        trained(kind, progress=stop)

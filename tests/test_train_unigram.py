@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import math
-import os
 import random
-import signal
-import sys
-import threading
-import time
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -155,37 +148,8 @@ def test_the_objective_is_that_of_sentencepiece(shared: Path, name: str) -> None
     assert len(ours) == len(theirs)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {"normalization": "nfkc_cf", "split_digits": True, "add_bos": True, "special": {"unk": "<unk>", "bos": "<s>"}},
-        {"normalization": "identity", "split_by_whitespace": False, "user_defined_tokens": ["the "]},
-        {"normalization": {"e": "ee", "ä": "", "th": "þ"}, "remove_extra_whitespaces": False},
-    ],
-)
-def test_llama_cpp_reads_it_alike(shared: Path, tmp_path: Path, settings: dict[str, Any]) -> None:
-    if importlib.util.find_spec("xllamacpp") is None:
-        pytest.skip("xllamacpp is not installed")
-    sys.path.insert(0, str(shared / "tools"))
-    reference = import_module("llama_reference")
-    sys.path.pop(0)
-    names = ("en", "code", "multi", "cjk")
-    tok = trained([line for name in names for line in corpus(shared, name, 30_000)], 3000, **settings)
-    path = tmp_path / "trained.gguf"
-    path.write_bytes(tok._metadata.data)
-    llama = reference.LlamaReference(path)
-    assert llama.n_tokens == tok.vocab_size == 3000
-    for name in names:
-        unseen = "\n".join(corpus(shared, name, 64_000)[-100:])
-        assert tok.encode(unseen) == llama.tokenize(unseen.encode(), add_special=True, parse_special=False)
-
-
-def test_the_same_for_every_source_thread_and_memory(tmp_path: Path) -> None:
+def test_special_ids_and_normalization() -> None:
     tok = trained()
-    path = tmp_path / "corpus.txt"
-    path.write_text("\n".join(LATIN), "utf-8")
-    assert trained(threads=3) == trained(iter(LATIN), threads=1) == trained(path, memory=5_000) == tok  # type: ignore[arg-type]
     assert str(tok.vocab.kind) == "unigram"
     assert (tok.vocab.pad_id, tok.vocab.eos_id, tok.vocab.unk_id) == (0, 1, 2)
     assert tok.decode(tok.encode("the \uff46ox"), remove_special=True) == "the fox"
@@ -207,68 +171,3 @@ def test_spm_normalizes_only_the_corpus() -> None:
     settings: dict[str, Any] = {"normalization": "nfkc", "normalize_corpus_only": True}
     tok = ggtok.train(wide, kind="spm", vocab_size=320, **settings)
     assert tok == ggtok.train(LATIN, kind="spm", vocab_size=320)
-
-
-BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"normalization": "nfd"}, ggtok.TrainingError, "unknown normalization .*nmt_nfkc"),
-    ({"normalization": {"": "a"}}, ggtok.TrainingError, "line 1 of the rules has no code points"),
-    ({"normalization": {"a\0": "a"}}, ggtok.TrainingError, 'line 1 of the rules: "0" is not a code point'),
-    ({"normalization": Path("/no/such/file")}, FileNotFoundError, "/no/such/file"),
-    ({"shrinking_factor": 1.5}, ggtok.TrainingError, "shrinking_factor must be"),
-    ({"seed_size": 0}, ggtok.TrainingError, "seed_size must be"),
-    ({"num_sub_iterations": 0}, ggtok.TrainingError, "num_sub_iterations must be"),
-    ({"size": 10}, ggtok.TrainingError, "vocab_size 10 is too small"),
-    ({"size": 5000}, ggtok.TrainingError, "vocab_size 5000 is too large"),
-    ({"texts": []}, ggtok.TrainingError, "the corpus has no words"),
-    ({"control_tokens": ["</s>"]}, ggtok.TrainingError, "would share the text"),
-    ({"min_frequency": 2}, TypeError, "no setting of kind 'unigram'"),
-]
-
-
-@pytest.mark.parametrize(("settings", "error", "message"), BAD)
-def test_bad_input(settings: dict[str, Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        trained(**settings)
-
-
-def test_progress_is_reported_and_stops() -> None:
-    phases = set()
-
-    def hear(phase: str, done: int, total: int) -> None:
-        phases.add(phase)
-        time.sleep(0.11)
-
-    trained(progress=hear)
-    assert phases == {"counting", "dropping"}
-
-    def stop(phase: str, done: int, total: int) -> None:
-        if phase == "dropping":
-            raise KeyError(phase)
-        time.sleep(0.11)
-
-    with pytest.raises(KeyError, match="dropping"):
-        trained(progress=stop)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no signals")
-def test_ctrl_c_stops_training() -> None:
-    draw = random.Random(1)
-    lines = [" ".join("".join(draw.choices("abcdefgh", k=9)) for _ in range(9)) for _ in range(20_000)]
-    sent = 0.0
-
-    def interrupt() -> None:
-        nonlocal sent
-        sent = time.perf_counter()
-        os.kill(os.getpid(), signal.SIGINT)
-
-    timer = None
-
-    def progress(phase: str, done: int, total: int) -> None:
-        nonlocal timer
-        if timer is None:
-            timer = threading.Timer(1.0, interrupt)
-            timer.start()
-
-    with pytest.raises(KeyboardInterrupt):
-        trained(lines, 2000, progress=progress)
-    assert time.perf_counter() - sent < 0.8

@@ -118,7 +118,7 @@ def test_string_literals(source: str, value: str) -> None:
     assert [tuple(token) for token in cpp_tokens.tokenize(source)] == [(value, True)]
 
 
-def test_character_literals_and_comments_are_no_strings() -> None:
+def test_character_literals_and_comments_are_not_strings() -> None:
     tokens = cpp_tokens.tokenize('c == \'"\' || d == \'{\' // "x"\n#define X "y"\n/* { */ e')
     assert [token.text for token in tokens] == ["c", "==", "'\"'", "||", "d", "==", "'{'", "e"]
 
@@ -214,7 +214,7 @@ def test_source_from_a_tree_or_an_archive(tmp_path: Path, nested: str, packed: b
 
 
 @pytest.mark.parametrize("content", [None, b"no archive"])
-def test_what_is_no_source_is_an_error_of_its_own(tmp_path: Path, content: bytes | None) -> None:
+def test_a_wrong_path_has_its_own_exit_code(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "x"
     if content is None:
         path.mkdir()

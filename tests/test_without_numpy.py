@@ -64,6 +64,8 @@ def test_all_else() -> None:
         assert tok.vocab_size == len(tok.vocab.pieces) and tok.vocab.id_of_piece(b" is") == 5981
         assert tok.check() == [] and not ggtok.diff(tok, ggtok.Tokenizer.builtin("bpe"))
         assert pickle.loads(pickle.dumps(tok)) == tok
+        Array = type("Array", (), {"dtype": "int32", "tolist": lambda self: [9713]})
+        assert tok.decode(Array()) == tok.decode([9713]) == "What"
     """)
 
 
@@ -74,6 +76,8 @@ def test_arrays_say_what_to_install(call: str) -> None:
             try:
                 {call}
             except ggtok.DependencyError as error:
+                assert isinstance(error, ggtok.GgtokError) and isinstance(error, ImportError)
+                assert isinstance(error.__cause__, ModuleNotFoundError)
                 print(error)
     """
     assert run(code).splitlines() == ["arrays need numpy, which is not installed: pip install numpy"] * 2
@@ -90,7 +94,7 @@ def test_pyarrow_is_not_installed() -> None:
     assert run(code) == "to_arrow needs pyarrow, which is not installed: pip install pyarrow\n"
 
 
-def test_a_broken_numpy_is_told() -> None:
+def test_a_broken_numpy_is_reported() -> None:
     code = """
         del sys.modules["numpy"]
         class Broken:
@@ -98,13 +102,13 @@ def test_a_broken_numpy_is_told() -> None:
                 if name == "numpy":
                     raise ImportError("broken")
         sys.meta_path.insert(0, Broken())
-        for call in (lambda: batch[0], batch.pad, lambda: batch.ids):
+        for call in (lambda: batch[0], batch.pad, lambda: batch.ids, lambda: tok.encode_array("a")):
             try:
                 call()
             except ggtok.DependencyError as error:
                 print(error)
     """
-    assert run(code).splitlines() == ["arrays need numpy, which cannot be imported"] * 3
+    assert run(code).splitlines() == ["arrays need numpy, which cannot be imported"] * 4
 
 
 def test_nothing_imports_numpy_before_it_is_needed() -> None:

@@ -24,7 +24,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=60.0, help="how long to run (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=None, help="end after this many rounds (default: no limit)")
     parser.add_argument("--seed", type=int, default=None, help="default: the clock")
-    parser.add_argument("--vocab", default="*", help="name or pattern: llama-bpe, builtin:spm, 'small:ugm:*'")
+    parser.add_argument("--vocab", default="*", help="name or pattern: llama-bpe, builtin:spm, 'small:unigram:*'")
     parser.add_argument("--pre", default=None, help="gpt-2 under this pre-tokenizer, or a pattern")
     parser.add_argument("--override", action="append", default=[], metavar="KEY=JSON", help="with --vocab NAME")
     parser.add_argument("--texts", type=int, default=48, help="texts per round (default: %(default)s)")

@@ -51,6 +51,6 @@ def _simplify(text: bytes, fails: Callable[[bytes], bool]) -> bytes:
 
 
 def _split(text: bytes) -> list[bytes]:
-    """Splits into characters; a byte that belongs to none is an item of its own."""
+    """Splits into characters; a byte that belongs to none is a separate item."""
     decoded = text.decode("utf-8", "surrogateescape")
     return [character.encode("utf-8", "surrogateescape") for character in decoded]

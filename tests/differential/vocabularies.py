@@ -1,7 +1,7 @@
 """What to open: every vocabulary by a name that identifies it, and random overrides of its metadata.
 
 `llama-bpe` is a file of the shared folder, `builtin:spm` one of the wheel's own, `pre:qwen2` gpt-2 under another
-pre-tokenizer, `small:ugm:17` a generated one.
+pre-tokenizer, `small:unigram:17` a generated one.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def pre_tokenizer_names() -> list[str]:
 
 
 def random_overrides(rng: Random) -> dict[str, bool | int | float | str]:
-    """A few flags; now and then special ids, in range or not, another kind, or a name with rules of its own."""
+    """A few flags; now and then special ids, in range or not, another kind, or a name that has its own rules."""
     overrides: dict[str, bool | int | float | str] = {
         key: rng.random() < 0.5 for key in FLAG_KEYS if rng.random() < 0.4
     }
@@ -99,7 +99,7 @@ def deck(rng: Random) -> list[Target]:
     files = [*(path.stem for path in sorted((shared() / "vocabs").glob("*.gguf")))]
     files += [f"builtin:{path.stem}" for path in sorted(BUILTIN.glob("*.gguf"))]
     pre = [f"pre:{name}" for name in pre_tokenizer_names()]
-    small_ones = [f"small:{kind}:{rng.randrange(1_000_000)}" for kind in small.KINDS for _ in range(6)]
+    small_ones = [f"small:{kind}:{rng.randrange(1_000_000)}" for kind in small.KINDS for _ in range(9)]
     targets = [Target(name) for name in [*files, *pre, *small_ones]]
     targets += [Target(name, random_overrides(rng)) for name in [*files, *rng.sample(pre, 20), *small_ones]]
     rng.shuffle(targets)

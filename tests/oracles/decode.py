@@ -9,21 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from . import bpe, rwkv, utf8
+from . import spelling
 from .gguf_vocab import BYTE, CONTROL, NORMAL, UNKNOWN, USER_DEFINED, Vocab
 
 ESCAPED_SPACE = "\u2581".encode()
-BYTE_OF = {character: byte for byte, character in bpe.BYTE_ALPHABET.items()}
+BYTE_OF = {character: byte for byte, character in spelling.BYTE_ALPHABET.items()}
 
 
 def piece(vocab: Vocab, id: int, special: bool) -> bytes:
     attribute = vocab.attributes[id]
     # Hybriddna's groups of six lose their marker.
-    text = vocab.texts[id].removesuffix(bpe.DNA_MARKER) if vocab.model == "hybriddna" else vocab.texts[id]
+    text = vocab.texts[id].removesuffix(spelling.DNA_MARKER) if vocab.model == "hybriddna" else vocab.texts[id]
     if not special and attribute & (UNKNOWN | CONTROL):
         return b""
     if vocab.kind == "rwkv":
-        return rwkv.unescape(text)
+        return spelling.unescape_rwkv(text)
     if vocab.kind == "plamo2":
         spelled = re.fullmatch(rb"<0x([0-9A-Fa-f]{2})>", text) if attribute & BYTE else None
         return bytes([int(spelled[1], 16)]) if spelled else text
@@ -39,12 +39,11 @@ def piece(vocab: Vocab, id: int, special: bool) -> bytes:
 def decode_bytes(text: bytes) -> bytes:
     """GPT-2's characters back to bytes; any other character leaves llama.cpp's error text."""
     result = b""
-    for code_point in utf8.code_points(text):
-        character = chr(code_point)
+    for character in text.decode():
         if character in BYTE_OF:
             result += bytes([BYTE_OF[character]])
         else:
-            result += b"[UNK_BYTE_0x" + utf8.encode(code_point).hex().encode() + text + b"]"
+            result += b"[UNK_BYTE_0x" + character.encode().hex().encode() + text + b"]"
     return result
 
 

@@ -1,4 +1,4 @@
-"""A vocabulary as plain Python data, and the smallest GGUF reader and writer that can carry one.
+"""A vocabulary as plain Python data, and the smallest GGUF writer that can carry one.
 
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, version 3, little endian. The defaults and the
 attributes derived from names are those of llama.cpp's `llama_vocab::impl::load` (llama-vocab.cpp), where these tests
@@ -12,11 +12,9 @@ import struct
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 UNKNOWN, UNUSED, NORMAL, CONTROL, USER_DEFINED, BYTE, LSTRIP, RSTRIP = 1, 2, 4, 8, 16, 32, 128, 256
-FLOAT32_MAX = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 
 
 class TokenType(IntEnum):
@@ -70,7 +68,6 @@ class Vocab:
     remove_extra_whitespaces: bool = False
     escape_whitespaces: bool = True
     clean_spaces: bool = False
-    ignore_merges: bool = False
     lowercase: bool = True
     strip_accents: bool = True
     charsmap: bytes = b""
@@ -92,40 +89,11 @@ class Vocab:
         return KIND[self.model]
 
     @cached_property
-    def ids(self) -> dict[bytes, int]:
-        return {text: id for id, text in enumerate(self.texts)}
-
-    def ids_of(self, attributes: int) -> dict[bytes, int]:
-        """The ids of the tokens that have one of these attributes."""
-        if attributes not in self._ids_of:
-            self._ids_of[attributes] = {t: id for t, id in self.ids.items() if self.attributes[id] & attributes}
-        return self._ids_of[attributes]
-
-    @cached_property
     def special(self) -> list[int]:
         """The ids of the tokens that may be cut out of a text, longest text first."""
         bits = CONTROL | USER_DEFINED | UNKNOWN
         found = [id for id, attribute in enumerate(self.attributes) if attribute & bits]
         return sorted(found, key=lambda id: -len(self.texts[id]))
-
-    @cached_property
-    def lowest_score(self) -> float:
-        """The lowest score of a normal token, or the largest 32-bit float if there is none."""
-        return min((self.scores[id] for id in self.ids_of(NORMAL).values()), default=FLOAT32_MAX)
-
-    @cached_property
-    def _ids_of(self) -> dict[int, dict[bytes, int]]:
-        return {}
-
-    @cached_property
-    def ranks(self) -> dict[tuple[bytes, bytes], int]:
-        """Merge ranks by the texts of the two parts: the space looked for is the first one after the first byte."""
-        ranks: dict[tuple[bytes, bytes], int] = {}
-        for rank, merge in enumerate(self.merges):
-            space = merge.find(b" ", 1)
-            parts = (merge[:space], merge[space + 1 :]) if space > 0 else (b"", b"")
-            ranks.setdefault(parts, rank)
-        return ranks
 
     def _attributes(self) -> list[int]:
         attributes = [ATTRIBUTE.get(TokenType(type), 0) for type in self.types]
@@ -220,35 +188,3 @@ def write(metadata: dict[str, Any]) -> bytes:
     pairs = b"".join(_string(key) + _value(value) for key, value in metadata.items())
     data = b"GGUF" + struct.pack("<IQQ", 3, 0, len(metadata)) + pairs
     return data + bytes(-len(data) % 32)
-
-
-SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-
-
-def read(source: Path | bytes) -> dict[str, Any]:
-    """The metadata of a GGUF file, strings as bytes."""
-    data = source if isinstance(source, bytes) else source.read_bytes()
-    at = 24
-
-    def take(form: str) -> Any:
-        nonlocal at
-        values = struct.unpack_from("<" + form, data, at)
-        at += struct.calcsize("<" + form)
-        return values
-
-    def string() -> bytes:
-        nonlocal at
-        (length,) = take("Q")
-        at += length
-        return data[at - length : at]
-
-    def value(type: int) -> Any:
-        if type == 8:
-            return string()
-        if type == 9:
-            element, count = take("IQ")
-            return [string() for _ in range(count)] if element == 8 else list(take(f"{count}{SCALARS[element]}"))
-        return take(SCALARS[type])[0]
-
-    count = struct.unpack_from("<Q", data, 16)[0]
-    return {string().decode(): value(take("I")[0]) for _ in range(count)}

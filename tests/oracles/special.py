@@ -1,26 +1,28 @@
-"""Special tokens first, then one algorithm for each stretch of text between them.
+"""The tokens of a text in parts: special tokens are cut out, and each fragment between them is a text by itself.
 
 Source: llama.cpp, llama-vocab.cpp, `tokenizer_st_partition` and `llama_vocab::impl::tokenize`. Each special text is
-looked for in the whole text, the longest first; a match cuts the text for all shorter ones.
+looked for in the whole text, the longest first; a match cuts the text for all shorter ones. llama.cpp has no parts:
+here each byte says whether a control token may be there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from . import bpe, plamo2, rwkv, spm, unigram, wordpiece
+from ggtok import Tokenizer
+
 from .gguf_vocab import CONTROL, LSTRIP, RSTRIP, UNKNOWN, Vocab
 
 SPACES = b" \t\n\v\f\r"
-ESCAPED_SPACE = "\u2581".encode()
-
-
 Item = tuple[int | None, int, int]
-"""A special token and where it is, or None and where text for the algorithm is."""
+"""A special token and where it is, or None and where a fragment is."""
+Token = tuple[int, int, int]
+"""An id and its span in bytes."""
 
 
-def partition(vocab: Vocab, text: bytes, parse_special: Sequence[bool]) -> list[Item]:
-    """The text as special tokens and what is between them; each byte says whether a control token may be there."""
+def partition(vocab: Vocab, text: bytes, allowed: Sequence[bool]) -> list[Item]:
+    """The special tokens of a text and the fragments between them."""
     items: list[Item] = [(None, 0, len(text))]
     for id in vocab.special:
         needle, attribute = vocab.texts[id], vocab.attributes[id]
@@ -28,8 +30,8 @@ def partition(vocab: Vocab, text: bytes, parse_special: Sequence[bool]) -> list[
         def found(start: int, end: int, needle: bytes = needle, attribute: int = attribute) -> int:
             """Where the token is, or -1."""
             for at in range(start, end - len(needle) + 1):
-                allowed = not attribute & (CONTROL | UNKNOWN) or all(parse_special[at : at + len(needle)])
-                if text[at : at + len(needle)] == needle and allowed:
+                may_be_here = not attribute & (CONTROL | UNKNOWN) or all(allowed[at : at + len(needle)])
+                if text[at : at + len(needle)] == needle and may_be_here:
                     return at
             return -1
 
@@ -50,50 +52,18 @@ def partition(vocab: Vocab, text: bytes, parse_special: Sequence[bool]) -> list[
 
 
 def encode(
-    vocab: Vocab, text: bytes, add_special: bool, parse_special: bool | Sequence[bool], *, continues: bool = False
-) -> list[int]:
-    """`llama_tokenize`. Raises LookupError where a token to add is missing and llama.cpp ends the process.
-
-    Not in llama.cpp: `parse_special` may be one flag per byte, for parts; a text may continue another one.
-    """
-    flags = [parse_special] * len(text) if isinstance(parse_special, bool) else parse_special
-    after_special = not continues
-    ids: list[int] = []
-    if add_special and adds(vocab, "bos") and not continues:
-        ids.append(required(vocab.bos))
-    for special, start, end in partition(vocab, text, flags):
+    vocab: Vocab, tokenizer: Tokenizer, text: bytes, allowed: Sequence[bool], *, add_special: bool, continues: bool
+) -> list[Token]:
+    """The tokens of the whole text: those that are added, and those of the fragments."""
+    after = tokenizer.encode("", add_special=add_special, continues=True)
+    before = [] if continues else tokenizer.encode("", add_special=add_special)
+    tokens = [(id, 0, 0) for id in before[: len(before) - len(after)]]
+    for special, start, end in partition(vocab, text, allowed):
         if special is not None:
-            ids.append(special)
-            after_special, continues = True, False
-            continue
-        fragment = text[start:end]
-        if vocab.kind == "spm":
-            prefix = b" " if vocab.add_space_prefix and after_special else b""
-            ids += spm.encode(vocab, (prefix + fragment).replace(b" ", ESCAPED_SPACE))
-        elif vocab.kind == "bpe":
-            ids += bpe.encode(vocab, fragment.replace(b" ", ESCAPED_SPACE) if vocab.escape_whitespaces else fragment)
+            tokens.append((special, start, end))
         else:
-            algorithms = {"wordpiece": wordpiece, "unigram": unigram, "plamo2": plamo2}
-            if vocab.kind == "rwkv":
-                ids += rwkv.encode(vocab, fragment)
-            else:
-                ids += algorithms[vocab.kind].encode(vocab, fragment, continues=continues)
-        after_special = continues = False
-    if add_special and vocab.kind == "wordpiece":
-        ids.append(required(vocab.sep))
-    elif add_special and adds(vocab, "eos"):
-        ids.append(required(vocab.eos))
-    return ids
-
-
-def adds(vocab: Vocab, what: str) -> bool:
-    """WordPiece always adds its two tokens, RWKV and PLaMo-2 never add any."""
-    if vocab.kind == "wordpiece":
-        return True
-    return vocab.kind in ("spm", "bpe", "unigram") and (vocab.add_bos if what == "bos" else vocab.add_eos)
-
-
-def required(id: int | None) -> int:
-    if id is None:
-        raise LookupError("a special token to add")
-    return id
+            flags: dict[str, Any] = {"add_special": False, "continues": continues}
+            ids, found = tokenizer.encode_with_offsets(text[start:end], unit="byte", **flags).tolist()
+            tokens += [(id, start + first, start + last) for id, (first, last) in zip(ids, found, strict=True)]
+        continues = False
+    return tokens + [(id, len(text), len(text)) for id in after]

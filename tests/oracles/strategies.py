@@ -8,18 +8,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ggtok import _ggtok
 from hypothesis import strategies as st
 
-from . import bpe, classes, pretokenize, unigram
+from . import charsmap, spelling
 from .gguf_vocab import TokenType, Vocab
 
+COMMON = ["gpt-2", "llama-bpe", "qwen2", "gpt-4o", "default"]
+PRE_TOKENIZERS = [*COMMON * 12, *sorted(_ggtok.pretokenizers().keys() - {"whitespace"})]
+"""Half of them common ones, to meet these with many texts."""
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 LETTERS = ["a", "b", "c", "\u00e9", "\u0301", "\u4e00", "\U0001f600", "1", "'", ".", "?", "<", ">", "x"]
 SPACE = "\u2581"
+SPACES = str.maketrans({SPACE: " ", "\u0120": " "})
 CUT_SHORT = [b"\x80", b"\xc3", b"\xe2\x96", b"\xf0\x9f\x98", b"\xff", b"\xf8"]
 BROKEN = [*CUT_SHORT, b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"]
-BYTES = [b"<0x%02X>" % byte for byte in range(256)]
+CHARACTERS = (
+    "abcxyzABCLXZ stdmrelv'STREVMLD0123789 \t\r\n.,!?-_<>|[]{}()$+=^~`\"/\\#@:;%&*\x00\x01\x1c\x7f\x85\xa0\xad"
+    "\u00aa\u00b2\u00b5\u00df\u00c5\u00e9\u00e0\u00d1\u0130\u0131\u017f\u0301\u030a\u0308\u0345\u0391\u03c9\u0416\u0436"
+    "\u05d0\u05b0\u0627\u064b\u0664\u0915\u093f\u0966\u0e01\u0e31\u1100\u1161\uac00\u1e9e\u1ea5\u2000\u2028\u200b\u200d"
+    "\u2014\u2019\u2026\u20ac\u2160\u2460\u2581\u2c00\u3000\u3002\u3042\u30ab\u3400\u4e00\u9fa5\uf900\ufb01\ufeff\uff01"
+    "\uff21\uff10\ufffd\ufe0f\ue000\U00010400\U0001d400\U0001d7ce\U0001f600\U0001f3fd\U00020000\U0002f800\U000e0001"
+)
+"""At least one character of each class that a pattern or a normalizer knows."""
 SPECIAL_TEXTS = ["<s>", "<a>", "<a><b", "><b>", "[x", "ab<", " <b> ", "<ab<a>ab>", "\u4e00<", "abcabcabc"]
 SPECIAL_TYPES = (TokenType.CONTROL, TokenType.USER_DEFINED, TokenType.UNKNOWN)
 SCORES = st.one_of(st.sampled_from([0.0, -1.0, -2.0]), st.floats(-20, 5, width=32, allow_nan=False))
@@ -29,15 +41,26 @@ def words(alphabet: list[str], longest: int = 5) -> st.SearchStrategy[str]:
     return st.lists(st.sampled_from(alphabet), min_size=1, max_size=longest).map("".join)
 
 
+def letters(draw: Draw, *more: str) -> list[str]:
+    """Few letters, so that tokens, merges and ties collide; sometimes all of them."""
+    few: list[str] = draw(st.lists(st.sampled_from([*LETTERS, *more]), min_size=2, max_size=4, unique=True))
+    return few if draw(st.integers(0, 2)) else [*LETTERS, *more]
+
+
 def texts(vocab: Vocab) -> st.SearchStrategy[bytes]:
-    """Texts out of the vocabulary's own texts, spaces, special texts, odd characters, and bytes that are no UTF-8."""
-    own = [text.replace(SPACE.encode(), b" ") for text in vocab.texts if text not in BYTES]
+    """Texts out of the vocabulary's own texts, spaces, special texts, odd characters, and bytes that are not UTF-8."""
+    own = [text.replace(SPACE.encode(), b" ") for text in vocab.texts if text not in spelling.BYTE_TOKENS]
+    long = [text for text, kind in zip(vocab.texts, vocab.types, strict=True) if kind == TokenType.NORMAL and text[1:]]
+    used = {letter for text in long if text[:2] != b"\\x" for letter in text.decode().translate(SPACES)}
+    letters_of_tokens = st.lists(st.sampled_from(sorted(used or {"a"})), min_size=3, max_size=12).map("".join)
     part = st.one_of(
+        letters_of_tokens.map(str.encode),
+        letters_of_tokens.map(str.encode),
         st.sampled_from(own + vocab.texts[:8]),
         words(LETTERS, 3).map(str.encode),
         st.sampled_from([b" ", b"  ", b"\n", b"\t ", b"\r\n", b"\0", SPACE.encode(), "\u3000".encode(), b"   \n  "]),
         st.sampled_from([text.encode() for text in SPECIAL_TEXTS]),
-        st.sampled_from(classes.ALPHABET).map(str.encode),
+        st.sampled_from(CHARACTERS).map(str.encode),
         st.sampled_from(BROKEN),
         st.integers(2, 20).map(lambda count: b"a" * count),
     )
@@ -46,7 +69,7 @@ def texts(vocab: Vocab) -> st.SearchStrategy[bytes]:
 
 def token_texts(draw: Draw, alphabet: list[str]) -> list[bytes]:
     """Random words, and some of the special texts."""
-    drawn = draw(st.lists(words(alphabet), max_size=25))
+    drawn = draw(st.lists(st.one_of(words(alphabet, 2), words(alphabet)), min_size=8, max_size=25))
     return [text.encode() for text in drawn + draw(st.lists(st.sampled_from(SPECIAL_TEXTS), max_size=4))]
 
 
@@ -77,13 +100,7 @@ MOSTLY_NORMAL = (TokenType.NORMAL,) * 6 + (
 )
 HEAD: Head = [(b"<unk>", TokenType.UNKNOWN), (b"<s>", TokenType.CONTROL), (b"</s>", TokenType.CONTROL)]
 STRIPPING = st.sampled_from(
-    [
-        {},
-        {},
-        {"name": "Phi-3-mini"},
-        {"architecture": "jina-bert-v3"},
-        {"name": "ModernBERT is modern-bert"},
-    ]
+    [{}, {}, {"name": "Phi-3-mini"}, {"architecture": "jina-bert-v3"}, {"name": "ModernBERT is modern-bert"}]
 )
 STRIPPED: Head = [
     (b"<|endoftext|>", TokenType.CONTROL),
@@ -105,9 +122,9 @@ def common(draw: Draw) -> dict[str, Any]:
 
 @st.composite
 def spm(draw: Draw) -> Vocab:
-    drawn = token_texts(draw, [*LETTERS, SPACE])
+    drawn = token_texts(draw, letters(draw, SPACE))
     names = draw(STRIPPING)
-    bytes_left = draw(st.sampled_from([BYTES, BYTES, BYTES[:128], []]))
+    bytes_left = draw(st.sampled_from([spelling.BYTE_TOKENS, spelling.BYTE_TOKENS, spelling.BYTE_TOKENS[:128], []]))
     head = [*HEAD, *(STRIPPED if names else []), *((text, TokenType.BYTE) for text in bytes_left)]
     tokens, types = typed(draw, head, drawn, MOSTLY_NORMAL)
     scores = [draw(SCORES) if type != TokenType.BYTE else 0.0 for type in types]
@@ -119,22 +136,22 @@ def bpe_like(draw: Draw) -> Vocab:
     """Byte-level BPE; `gemma4` and whitespace work on UTF-8 with byte tokens."""
     model = draw(st.sampled_from(["gpt2"] * 6 + ["gemma4", "whitespace", "hybriddna"]))
     # Spaces that reach the merges end llama.cpp, so this pattern needs the model that takes them out first.
-    names_of_patterns = sorted(pretokenize.families().keys() - {"whitespace"})
-    pre = model if model in ("gemma4", "whitespace") else draw(st.sampled_from(names_of_patterns))
-    family = pretokenize.family(pre)
+    pre = model if model in ("gemma4", "whitespace") else draw(st.sampled_from(PRE_TOKENIZERS))
+    settings = _ggtok.pretokenizers()[pre]
+    byte_encode = _ggtok.families()[settings["family"]]["byte_encode"]
 
     def spell(text: str) -> bytes:
-        return bpe.byte_encode(text.encode()) if family.byte_encode else text.replace(" ", SPACE).encode()
+        return spelling.byte_encode(text.encode()) if byte_encode else text.replace(" ", SPACE).encode()
 
-    parts = draw(st.lists(words([*LETTERS, " ", "\n"], 3).map(spell), min_size=2, max_size=12))
+    parts = draw(st.lists(words(letters(draw, " ", "\n"), 3).map(spell), min_size=2, max_size=12))
     pairs = draw(st.lists(st.tuples(st.sampled_from(parts), st.sampled_from(parts)), max_size=10))
-    # Merges of single characters first, so that longer parts can come about; some results are no tokens.
+    # Merges of single characters first, so that longer parts can be made; some results are not tokens.
     steps = [
         (text[:cut].encode(), text[cut:].encode()) for text in map(bytes.decode, parts) for cut in range(1, len(text))
     ]
     merges = [b" ".join(pair) for pair in draw(st.permutations(steps + pairs))]
     merges += draw(st.lists(st.sampled_from([b"nospace", b" a", b"a  b", b"a b c", *merges]), max_size=3))
-    singles = [bpe.byte_encode(bytes([byte])) for byte in range(256)] if family.byte_encode else BYTES
+    singles = spelling.BYTES if byte_encode else spelling.BYTE_TOKENS
     base = singles if draw(st.booleans()) else draw(st.lists(st.sampled_from(singles), max_size=80))
     joined = [left + right for left, right in steps + pairs]
     drawn = [*base, *parts, *draw(st.lists(st.sampled_from(joined or parts), max_size=10))]
@@ -143,20 +160,21 @@ def bpe_like(draw: Draw) -> Vocab:
     if model == "hybriddna":
         kmers = [b"AAAAAA", b"ACGTAC", b"TTTAAA"]
         head += [(text, TokenType.NORMAL) for text in (b"<dna>", b"</dna>", b"<oov>")]
-        head += [(kmer + bpe.DNA_MARKER, TokenType.NORMAL) for kmer in kmers]
+        head += [(kmer + spelling.DNA_MARKER, TokenType.NORMAL) for kmer in kmers]
     names = draw(STRIPPING) if model == "gpt2" else {}
     tokens, types = typed(draw, head + (STRIPPED if names else []), drawn, (TokenType.NORMAL,) * 12 + MOSTLY_NORMAL)
-    if not family.byte_encode:
-        types = [int(TokenType.BYTE) if text in BYTES else type for text, type in zip(tokens, types, strict=True)]
-    flags = {flag: getattr(family, flag) for flag in ("clean_spaces", "ignore_merges", "escape_whitespaces")}
-    settings = common(draw) | {"add_space_prefix": False} | names
-    settings["add_bos"] |= family.name == "gemma4"
-    return Vocab(model, tokens, types, merges=merges, pre=pre, lowercase=draw(st.booleans()), **settings, **flags)
+    if not byte_encode:
+        is_byte = set(spelling.BYTE_TOKENS).__contains__
+        types = [int(TokenType.BYTE) if is_byte(text) else type for text, type in zip(tokens, types, strict=True)]
+    flags: dict[str, Any] = {flag: settings[flag] for flag in ("clean_spaces", "escape_whitespaces")}
+    fields = common(draw) | {"add_space_prefix": False} | names
+    fields["add_bos"] |= model == "gemma4"
+    return Vocab(model, tokens, types, merges=merges, pre=pre, lowercase=draw(st.booleans()), **fields, **flags)
 
 
 @st.composite
 def wpm(draw: Draw) -> Vocab:
-    alphabet = [*LETTERS, "e", "A", "\u00c9"]
+    alphabet = letters(draw, "e", "A", "\u00c9")
     starts = [(SPACE + text).encode() for text in draw(st.lists(words(alphabet, 3), max_size=15))]
     drawn = starts + token_texts(draw, alphabet)
     head = [*HEAD, *(((SPACE.encode(), TokenType.NORMAL),) if draw(st.booleans()) else ())]
@@ -167,21 +185,21 @@ def wpm(draw: Draw) -> Vocab:
 
 @st.composite
 def ugm(draw: Draw) -> Vocab:
-    drawn = token_texts(draw, [*LETTERS, SPACE])
+    drawn = token_texts(draw, letters(draw, SPACE))
     names = draw(STRIPPING)
     tokens, types = typed(draw, [*HEAD, *(STRIPPED if names else [])], drawn, MOSTLY_NORMAL)
     keys = words([*LETTERS, "a", " ", "\u3000", "\ufb01"], 3).map(str.encode)
     values = st.lists(st.sampled_from([*LETTERS, " ", "fi"]), max_size=3).map(lambda parts: "".join(parts).encode())
     replacements = draw(st.one_of(st.just({}), st.dictionaries(keys, values, max_size=8)))
-    charsmap = unigram.build_charsmap(replacements) if replacements else b""
+    map = charsmap.build(replacements) if replacements else b""
     scores = [draw(SCORES) for _ in tokens]
     settings = common(draw) | {"remove_extra_whitespaces": draw(st.booleans())} | names
-    return Vocab("t5", tokens, types, scores, charsmap=charsmap, **settings)
+    return Vocab("t5", tokens, types, scores, charsmap=map, **settings)
 
 
 @st.composite
 def rwkv(draw: Draw) -> Vocab:
-    drawn = token_texts(draw, [*LETTERS, " ", "\\n", "\\t", "\\xff", "\\xc3", "\\\\", "\\'"])
+    drawn = token_texts(draw, letters(draw, " ", "\\n", "\\t", "\\xff", "\\xc3", "\\\\", "\\'"))
     # Without a token for its first byte alone a text can send llama.cpp round in circles.
     firsts = [f"\\x{byte:02x}" for byte in range(256)]
     head = [(b"<s>", TokenType.CONTROL), *((text.encode(), TokenType.NORMAL) for text in firsts)]
@@ -191,8 +209,8 @@ def rwkv(draw: Draw) -> Vocab:
 
 @st.composite
 def plamo2(draw: Draw) -> Vocab:
-    drawn = token_texts(draw, [*LETTERS, " "])
-    head = [*HEAD, *((text, TokenType.BYTE) for text in BYTES)]
+    drawn = token_texts(draw, letters(draw, " "))
+    head = [*HEAD, *((text, TokenType.BYTE) for text in spelling.BYTE_TOKENS)]
     tokens, types = typed(draw, head, drawn, MOSTLY_NORMAL)
     scores = [draw(SCORES) if type != TokenType.BYTE else 0.0 for type in types]
     # llama.cpp has changed its mind about BOS and EOS here, so neither is asked for.

@@ -1,0 +1,69 @@
+"""ggtok against the oracles, on random small vocabularies of every kind and random texts.
+
+`explain` is the oracle of the algorithms: each as its source describes it, step by step. `oracles/decode.py` is the one
+of decoding, `oracles/gguf_vocab.py` that of the attributes that the loader gives to tokens. docs/architecture.md says
+what catches mistakes that ggtok and an oracle share.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+from ggtok import Tokenizer, _ggtok
+from hypothesis import given, note
+from hypothesis import strategies as st
+from oracles import decode, strategies
+from oracles.gguf_vocab import Vocab
+
+TEXTS_PER_VOCABULARY = 4
+
+
+def combinations(*names: str) -> list[dict[str, bool]]:
+    """Every way to set some flags."""
+    return [dict(zip(names, flags, strict=True)) for flags in product((False, True), repeat=len(names))]
+
+
+def drawn(kind: str, data: st.DataObject) -> tuple[Vocab, Tokenizer]:
+    vocab = data.draw(strategies.KINDS[kind])
+    return vocab, Tokenizer.from_gguf(vocab.gguf())
+
+
+@pytest.mark.parametrize("kind", strategies.KINDS)
+@given(data=st.data())
+def test_encode(kind: str, data: st.DataObject) -> None:
+    vocab, tokenizer = drawn(kind, data)
+    for _ in range(TEXTS_PER_VOCABULARY):
+        text = data.draw(strategies.texts(vocab))
+        for flags in combinations("add_special", "parse_special", "continues"):
+            note(f"{text!r} {flags}")
+            tokens = _ggtok.explain(tokenizer, text, *flags.values()).tokens()
+            ids, spans = [id for id, _, _ in tokens], [(start, end) for _, start, end in tokens]
+            # Twice, because the second call may find its words cached.
+            for _ in range(2):
+                assert tokenizer.encode(text, **flags) == ids
+                assert tokenizer.encode_with_offsets(text, unit="byte", **flags).tolist() == (ids, spans)
+            assert tokenizer.count(text, **flags) == len(ids)
+            assert tokenizer.encode_batch([text, text], **flags).tolist() == [ids, ids]
+
+
+@pytest.mark.parametrize("kind", strategies.KINDS)
+@given(data=st.data())
+def test_decode(kind: str, data: st.DataObject) -> None:
+    vocab, tokenizer = drawn(kind, data)
+    ids = data.draw(st.lists(st.integers(0, len(vocab.texts) - 1), max_size=20))
+    for flags in combinations("remove_special", "unparse_special", "clean_spaces"):
+        options: dict[str, Any] = flags
+        assert tokenizer.decode_bytes(ids, **options) == decode.decode(vocab, ids, **options)
+
+
+@pytest.mark.parametrize("kind", strategies.KINDS)
+@given(data=st.data())
+def test_vocabulary(kind: str, data: st.DataObject) -> None:
+    vocab, tokenizer = drawn(kind, data)
+    assert len(tokenizer.vocab) == len(vocab.texts)
+    for id, attributes in enumerate(vocab.attributes):
+        assert tokenizer.vocab[id].attributes == attributes
+        for special_too in (False, True):
+            assert tokenizer.piece(id, special=special_too) == decode.piece(vocab, id, special_too)
