@@ -143,7 +143,8 @@ def bpe_like(draw: Draw) -> Vocab:
     def spell(text: str) -> bytes:
         return spelling.byte_encode(text.encode()) if byte_encode else text.replace(" ", SPACE).encode()
 
-    parts = draw(st.lists(words(letters(draw, " ", "\n"), 3).map(spell), min_size=2, max_size=12))
+    alphabet = letters(draw, " ", "\n")
+    parts = draw(st.lists(words(alphabet, 3).map(spell), min_size=2, max_size=12))
     pairs = draw(st.lists(st.tuples(st.sampled_from(parts), st.sampled_from(parts)), max_size=10))
     # Merges of single characters first, so that longer parts can be made; some results are not tokens.
     steps = [
@@ -154,7 +155,9 @@ def bpe_like(draw: Draw) -> Vocab:
     singles = spelling.BYTES if byte_encode else spelling.BYTE_TOKENS
     base = singles if draw(st.booleans()) else draw(st.lists(st.sampled_from(singles), max_size=80))
     joined = [left + right for left, right in steps + pairs]
+    # Some tokens are made by no merge: with `ignore_merges` they are found as whole pieces.
     drawn = [*base, *parts, *draw(st.lists(st.sampled_from(joined or parts), max_size=10))]
+    drawn += draw(st.lists(words(alphabet, 4).map(spell), max_size=5))
     drawn += [text.encode() for text in draw(st.lists(st.sampled_from(SPECIAL_TEXTS), max_size=4))]
     head = list(HEAD)
     if model == "hybriddna":
