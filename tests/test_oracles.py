@@ -16,6 +16,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 from oracles import decode, strategies
 from oracles.gguf_vocab import Vocab
+from oracles.spelling import BYTE_TOKENS
 
 TEXTS_PER_VOCABULARY = 4
 
@@ -67,3 +68,22 @@ def test_vocabulary(kind: str, data: st.DataObject) -> None:
         assert tokenizer.vocab[id].attributes == attributes
         for special_too in (False, True):
             assert tokenizer.piece(id, special=special_too) == decode.piece(vocab, id, special_too)
+
+
+# What random texts seldom reach
+
+
+@pytest.mark.parametrize(("score", "ids"), [(9.5, [3]), (10.5, [0, 4])])
+def test_an_unknown_character_scores_ten_below_the_lowest_token(score: float, ids: list[int]) -> None:
+    texts = [b"<unk>", b"<pad>", b"</s>", b"xy", b"y"]
+    vocab = Vocab("t5", texts, [2, 3, 3, 1, 1], [0.0, 0.0, 0.0, -1.0, score], unk=0, eos=2)
+    assert Tokenizer.from_gguf(vocab.gguf()).encode("xy", add_special=False) == ids
+
+
+def test_a_byte_order_mark_is_skipped_at_the_start_only() -> None:
+    vocab = Vocab(
+        "plamo2", [b"<unk>", b"<s>", b"</s>", *BYTE_TOKENS, b"a"], [2, 3, 3, *[6] * 256, 1], unk=0, bos=1, eos=2
+    )
+    tokenizer, mark = Tokenizer.from_gguf(vocab.gguf()), [3 + byte for byte in "\ufeff".encode()]
+    assert tokenizer.encode("\ufeffa\ufeff", add_special=False) == [259, *mark]
+    assert tokenizer.encode("\ufeffa", add_special=False, continues=True) == [*mark, 259]
