@@ -65,7 +65,7 @@ def test_truncated_is_the_longest_that_fits(
     tok = TOKENIZERS[name]
     added = tok.count("", add_special=add_special)
     if max_tokens < added:
-        with pytest.raises(GgtokError, match=f"max_tokens is {max_tokens}, but .* are {added} already"):
+        with pytest.raises(GgtokError, match=f"max_tokens is {max_tokens}, but {added} tokens are added"):
             tok.truncate(text, max_tokens, side=side, add_special=add_special)
         return
     found = tok.truncate(text, max_tokens, side=side, add_special=add_special)

@@ -78,7 +78,7 @@ pub(crate) struct Traced<S> {
 /// let why = explainer.why(&trace, 0..2)?;
 /// assert_eq!(
 ///     why.reasons[0].message,
-///     "“bc” merged first, with the rank 0, and took a part of “ab” away: “ab” has the rank 1."
+///     "“bc” merged first, with rank 0, and took part of “ab”: “ab” has rank 1."
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -77,8 +77,8 @@ impl<'a> Asked<'a> {
             let (span, start) = (token.start..token.end, Some(token.start));
             let (kind, message) = match span.start <= self.range.start && self.range.end <= span.end {
                 true if span == self.range => ("one_token", format!("{text} is {shown}.")),
-                true => ("one_token", format!("{text} is a part of {shown}.")),
-                false => ("normalized", format!("{text} became {shown}; what it does not stand for is dropped.")),
+                true => ("one_token", format!("{text} is part of {shown}.")),
+                false => ("normalized", format!("{text} became {shown}; the rest was dropped.")),
             };
             return self.add(kind, message, start, Some(token.id));
         }
@@ -296,13 +296,8 @@ mod tests {
         let explainer = spm(&[&HEAD[..], &words, &[("abcb", -3.0, 1), ("<u>", 0.0, 4)]].concat())?;
         let cases = [
             ("abc", "bc", "one_token", "“bc” is token 7 “bc”."),
-            ("abc", "b", "one_token", "“b” is a part of token 7 “bc”."),
-            (
-                "abc",
-                "ab",
-                "merge_lost",
-                "“bc” merged first, with the score -1, and took a part of “ab” away: “ab” has the score -2.",
-            ),
+            ("abc", "b", "one_token", "“b” is part of token 7 “bc”."),
+            ("abc", "ab", "merge_lost", "“bc” merged first, with score -1, and took part of “ab”: “ab” has score -2."),
             ("abc", "abc", "not_in_vocabulary", "The vocabulary has no token “abc”."),
             ("abcb", "abcb", "merge_missing", "“abcb” is token 9, but no merge joins “a” and “bc”."),
             (
@@ -329,12 +324,7 @@ mod tests {
         let tokens = ["a", "b", "c", "Ġ", "ab", "bc", "abc", "Ġa", "é", "Ã", "©"];
         let explainer = bpe(&tokens, &["b c", "a b", "Ġ a"])?;
         let cases = [
-            (
-                "abc",
-                "ab",
-                "merge_lost",
-                "“bc” merged first, with the rank 0, and took a part of “ab” away: “ab” has the rank 1.",
-            ),
+            ("abc", "ab", "merge_lost", "“bc” merged first, with rank 0, and took part of “ab”: “ab” has rank 1."),
             ("abc", "abc", "merge_missing", "“abc” is token 6, but no merge joins “a” and “bc”."),
             (
                 "ab ab",

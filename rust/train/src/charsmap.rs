@@ -53,7 +53,7 @@ impl fmt::Display for RulesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownName { name } => {
-                write!(f, "unknown normalization {name:?}; known are {}", NormalizationRules::NAMES.join(", "))
+                write!(f, "unknown normalization {name:?}; known names are {}", NormalizationRules::NAMES.join(", "))
             }
             Self::CodePoint { line, word } => {
                 write!(f, "line {line} of the rules: {word:?} is not a code point in hexadecimal other than 0")
@@ -65,7 +65,7 @@ impl fmt::Display for RulesError {
             Self::TooLong { line, len } => {
                 write!(f, "line {line} of the rules replaces {len} bytes of UTF-8; at most {MAX_LEN} are possible")
             }
-            Self::TooLarge => f.write_str("the rules are too many for a character map"),
+            Self::TooLarge => f.write_str("there are too many rules for a character map"),
         }
     }
 }

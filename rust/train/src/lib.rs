@@ -161,7 +161,7 @@ impl fmt::Display for TrainError {
         match self {
             Self::EmptyCorpus => f.write_str("the corpus has no words to train on"),
             Self::TooLarge { symbols } => {
-                write!(f, "{symbols} symbols in all different words together are more than 32-bit places can number")
+                write!(f, "the distinct words have {symbols} symbols, more than 32-bit positions can number")
             }
             Self::VocabTooSmall { size, special, alphabet } => write!(
                 f,

@@ -79,16 +79,15 @@ impl std::fmt::Display for BudgetError {
         match self {
             Self::Encode(error) => error.fmt(out),
             Self::TooSmall { max_tokens: 0, .. } => write!(out, "max_tokens must be at least 1, not 0"),
-            Self::TooSmall { max_tokens, num_added } => write!(
-                out,
-                "max_tokens is {max_tokens}, but the tokens that are added to every text are {num_added} already"
-            ),
+            Self::TooSmall { max_tokens, num_added } => {
+                write!(out, "max_tokens is {max_tokens}, but {num_added} tokens are added to every text")
+            }
             Self::Overlap { overlap, room } => {
                 write!(out, "overlap is {overlap}, but must be less than the {room} tokens that a chunk has for text")
             }
             Self::Character { at, count, max_tokens } => write!(
                 out,
-                "the character at byte {at} has {count} tokens by itself, more than max_tokens, which is {max_tokens}"
+                "the character at byte {at} has {count} tokens by itself, more than max_tokens ({max_tokens})"
             ),
         }
     }

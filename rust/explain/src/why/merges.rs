@@ -72,12 +72,12 @@ impl Asked<'_> {
                     first <= bigram.left && bigram.right < end && (bigram.left == right || bigram.right == left)
                 });
                 let after = match loser {
-                    Some(loser) => format!("{} has the {}", name(&loser.text), priority(loser)),
+                    Some(loser) => format!("{} has {}", name(&loser.text), priority(loser)),
                     None => format!("{shown} is token {token}, but was not reached"),
                 };
                 let at = if over_start { wanted.start } else { wanted.end };
                 let message = format!(
-                    "{} merged first, with the {}, and took a part of {shown} away: {after}.",
+                    "{} merged first, with {}, and took part of {shown}: {after}.",
                     name(&pop.bigram.text),
                     priority(&pop.bigram)
                 );
