@@ -1,5 +1,5 @@
-//! Text to ids, in the order in which a text passes: special tokens, then for each fragment a normalizer or a
-//! pre-tokenizer, then the algorithm, whose ids go to a sink. All of them work in a scratch space.
+//! Text to ids. A text is cut at its special tokens, then each fragment goes through a normalizer or a pre-tokenizer
+//! and the algorithm, whose ids go to a sink. All of them use a scratch space.
 
 pub(crate) mod model;
 pub(crate) mod normalizer;

@@ -1,4 +1,4 @@
-//! Questions about vocabularies and texts that would be slow to answer in Python.
+//! Inspects vocabularies and texts where Python would be too slow.
 
 pub(crate) mod check;
 pub(crate) mod words;

@@ -1,4 +1,4 @@
-//! What a tokenizer does beyond one text at a time: many texts, long texts, texts in parts, texts that are still growing.
+//! Beyond one text at a time: many texts, long texts, texts in parts, and texts that are still growing.
 
 pub(crate) mod batch;
 pub(crate) mod chunks;

@@ -1,4 +1,4 @@
-//! How work runs: cancellation, memory that may end, threads.
+//! Running work: cancellation, running out of memory, threads.
 
 pub(crate) mod interrupt;
 pub(crate) mod memory;

@@ -1,4 +1,4 @@
-//! Problems with merges: tokens that no merge makes, and merges that do not make a token.
+//! Finds problems with merges: tokens that no merge makes, and merges that do not make a token.
 //!
 //! Time: O(total length of tokens and merges) for merge rules. In SPM any two tokens may merge, so each token of up to
 //! [`MAX_LEN`] bytes is split at each of its characters; longer ones are ignored.

@@ -7,7 +7,7 @@
 //! A node is one 64-bit word of label, base and value, and [`Node`] is that word rather than an index: a step takes one
 //! load and one comparison, and reading the value takes no load.
 //!
-//! Source: Aoki's double array (1989) with the exclusive-or addressing of Darts-clone and of Kanda's XCDA (2018).
+//! Source: Aoe's double array (1989) with the exclusive-or addressing of Darts-clone and of Kanda's XCDA (2018).
 //! Complexity: a look-up is linear in the length of the key. Building sorts n keys in O(n log n) and is then linear in
 //! the number of nodes (see `builder`). Space: 8 bytes per slot, of which a natural vocabulary uses 97 %.
 

@@ -47,34 +47,26 @@ impl Attributes {
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
+}
 
-    /// Whether [`Self::UNKNOWN`] is set.
-    pub const fn is_unknown(self) -> bool {
-        self.contains(Self::UNKNOWN)
-    }
+macro_rules! accessors {
+    ($($is:ident $name:ident)*) => {
+        impl Attributes {
+            $(
+                #[doc = concat!("Whether [`Self::", stringify!($name), "`] is set.")]
+                pub const fn $is(self) -> bool {
+                    self.contains(Self::$name)
+                }
+            )*
+        }
+    };
+}
 
-    /// Whether [`Self::UNUSED`] is set.
-    pub const fn is_unused(self) -> bool {
-        self.contains(Self::UNUSED)
-    }
-
-    /// Whether [`Self::NORMAL`] is set.
-    pub const fn is_normal(self) -> bool {
-        self.contains(Self::NORMAL)
-    }
-
-    /// Whether [`Self::CONTROL`] is set.
-    pub const fn is_control(self) -> bool {
-        self.contains(Self::CONTROL)
-    }
-
-    /// Whether [`Self::USER_DEFINED`] is set.
-    pub const fn is_user_defined(self) -> bool {
-        self.contains(Self::USER_DEFINED)
-    }
-
-    /// Whether [`Self::BYTE`] is set.
-    pub const fn is_byte(self) -> bool {
-        self.contains(Self::BYTE)
-    }
+accessors! {
+    is_unknown UNKNOWN
+    is_unused UNUSED
+    is_normal NORMAL
+    is_control CONTROL
+    is_user_defined USER_DEFINED
+    is_byte BYTE
 }
