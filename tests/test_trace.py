@@ -241,8 +241,8 @@ def test_a_number_that_json_cannot_hold() -> None:
 
 
 def test_the_class_has_the_fields_of_the_crate() -> None:
-    (source,) = [path for path in generate_trace.SOURCES if path.name == "trace.rs"]
-    found = {each.name: each for each in generate_trace.structures(source.read_text(encoding="utf-8"))}
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in generate_trace.SOURCES)
+    found = {each.name: each for each in generate_trace.structures(sources)}
     fields = [(each.name, each.type) for each in dataclasses.fields(Trace) if each.init]
     assert fields == [(each.name, generate_trace.python_type(each.type)) for each in found["Trace"].fields]
     assert {"Spm", "Bpe", "Unigram", "Steps"} <= set(found)
