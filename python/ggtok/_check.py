@@ -88,7 +88,7 @@ def _pre(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
         message = "the file names no pre-tokenizer: the default is used, and the ids may differ from the model's"
         yield Finding("pre-missing", "error", message, right or "converting the model again would help", PRE)
     elif vocab.pre == "default":
-        message = "the file names the pre-tokenizer default, which was made for no model: the ids may differ"
+        message = "the file names the pre-tokenizer default, which was not made for any model: the ids may differ"
         advice = right or f'if the model has another, open it with overrides={{"{PRE}": ...}}'
         yield Finding("pre-default", "error" if origin else "warning", message, advice, PRE)
     elif right and origin and origin.is_certain and not _cuts_alike(vocab.pre, origin.pre):

@@ -1,4 +1,4 @@
-"""What a `str` means where texts are taken: text. Files are `files=[...]`, or paths (`os.PathLike`) among the texts."""
+"""A `str` among texts is a text, never a path. Files are `files=[...]`, or paths (`os.PathLike`) among the texts."""
 
 from __future__ import annotations
 

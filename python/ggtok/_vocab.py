@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 KINDS_OF_LLAMA_CPP = {"ugm": "unigram", "wpm": "wordpiece"}
-"""Kinds that llama.cpp calls otherwise."""
+"""Kinds that llama.cpp has other names for."""
 
 
 FLAGS_READ = {

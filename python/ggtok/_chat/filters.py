@@ -43,7 +43,7 @@ def limited(name: str, function: Any, budget: Callable[[], Budget]) -> Any:
 
 
 _ITERATING = frozenset(("list", "join", "sort", "unique", "map", "select", "reject", "batch", "slice", "min", "max"))
-"""Filters that make a string of each character of a string."""
+"""Filters that split a string into its characters."""
 
 
 # Checks. Each takes the arguments of its filter.

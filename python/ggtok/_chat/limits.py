@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any
 
 UNITS = 1_000_000
-"""Work for any template: some seconds of Python, and hundred times what a long conversation takes."""
+"""Work for any template: some seconds of Python, and a hundred times what a long conversation takes."""
 SECONDS = 10.0
 """Wall time, for machines on which the units take longer."""
 CHARS = 16 << 20

@@ -1,7 +1,7 @@
 """JSON schemas of Python functions, from type hints and a Google-style docstring, as tools of a template.
 
-Source: transformers' `get_json_schema`. Deviations: (1) only `None`, `bool`, `int`, `float`, `str`, `Any`, lists,
-tuples, mappings, `Literal`, enums and unions of these. Complexity: O(docstring).
+Source: transformers' `get_json_schema`. Deviations: (1) the only types are `None`, `bool`, `int`, `float`, `str`,
+`Any`, lists, tuples, mappings, `Literal`, enums and unions of these. Complexity: O(docstring).
 """
 
 from __future__ import annotations

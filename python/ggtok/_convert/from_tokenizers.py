@@ -6,13 +6,13 @@ Source: llama.cpp `conversion/base.py` (`get_vocab_base`, `_set_vocab_gpt2`, `_s
 | model there | kind | as in the converter |
 | --- | --- | --- |
 | `BPE` over bytes | bpe | the pre-tokenizer is known by the digest of a test text |
-| `BPE` with byte fallback | spm | all tokens have one score, for want of a better: a warning says so |
+| `BPE` with byte fallback | spm | all tokens get one score, because the file has none: a warning says so |
 | `WordPiece` | wpm | `##` goes, and what starts a word gets `▁` |
 | `Unigram` | ugm | |
 
 Deviations: (1) an unknown digest is an error for byte-level BPE only, since llama.cpp does not use the name otherwise.
 (2) Unigram's settings of spaces are those of the file itself. (3) An added token that the file's library would spell
-otherwise is taken as it is.
+differently is taken as it is.
 """
 
 from __future__ import annotations
