@@ -346,12 +346,6 @@ impl Tokenizer {
         }
     }
 
-    /// From now on, traces every span instead of computing it from lengths.
-    #[cfg(test)]
-    pub(crate) fn forget_lengths(&mut self) {
-        self.lengths = OnceLock::from(None);
-    }
-
     /// Memory held outside the value itself, in bytes.
     pub fn heap_bytes(&self) -> usize {
         self.vocabulary.heap_bytes()

@@ -18,6 +18,9 @@ const CONTROL: i32 = 3;
 const USER_DEFINED: i32 = 4;
 const BYTE: i32 = 6;
 
+/// The longest text of which every part is asked about.
+const MAX_ASKED: usize = 64;
+
 const NOT_UTF8: [&[u8]; 5] = [b"\xFF", b"\xE2\x96", b"\xC1\xA1", b"\xED\xA0\x80", b"\xF4\x90\x80\x81"];
 
 /// Text, score and type of a token.
@@ -32,24 +35,34 @@ fn tokenizer(definition: &Definition<'_>, tokens: &[Token]) -> Arc<Tokenizer> {
     Arc::new(Tokenizer::new(&Definition { tokens, scores, token_types, ..*definition }).expect("a vocabulary"))
 }
 
-/// Checks that a trace ends in the tokens and spans of `encode`.
-fn check(tokenizer: &Arc<Tokenizer>, text: &[u8]) -> Result<(), TestCaseError> {
-    check_merges(tokenizer, None, text)
+/// Checks that traces end in the tokens and spans of `encode`.
+fn check(tokenizer: &Arc<Tokenizer>, texts: &[Vec<u8>]) -> Result<(), TestCaseError> {
+    check_merges(tokenizer, None, texts)
 }
 
-/// The same with merge rules. `why` has an answer for every short part of the text.
-fn check_merges(tokenizer: &Arc<Tokenizer>, merges: Option<Strings<'_>>, text: &[u8]) -> Result<(), TestCaseError> {
+/// The same with merge rules. `why` has an answer for every short part of a short text.
+fn check_merges(
+    tokenizer: &Arc<Tokenizer>,
+    merges: Option<Strings<'_>>,
+    texts: &[Vec<u8>],
+) -> Result<(), TestCaseError> {
     let explainer = Explainer::new(Arc::clone(tokenizer), merges);
-    for continues in [false, true] {
+    let mut scratch = Scratch::default();
+    for (text, continues) in texts.iter().flat_map(|text| [(text, false), (text, true)]) {
         let options = EncodeOptions { add_special: false, parse_special: false, continues };
-        let trace = explainer.explain(text, options).expect("a trace");
-        let mut expected = Spans::default();
-        tokenizer.encode_into(text.into(), options, &mut Scratch::default(), &mut expected).expect("tokens");
-        let ids = Vec::from_iter(trace.tokens.iter().map(|token| token.id));
-        let spans = Vec::from_iter(trace.tokens.iter().map(|token| token.start..token.end));
-        prop_assert_eq!((ids, spans), (expected.ids, expected.spans), "continues {}", continues);
+        let trace = explainer.explain(&text[..], options).expect("a trace");
+        let traced = Vec::from_iter(trace.tokens.iter().map(|token| token.id));
+        let traced_spans = Vec::from_iter(trace.tokens.iter().map(|token| token.start..token.end));
+        // The second time, words are cached.
+        for round in 0..2 {
+            let (mut ids, mut spans) = (Vec::new(), Spans::default());
+            tokenizer.encode_into(text[..].into(), options, &mut scratch, &mut ids).expect("tokens");
+            tokenizer.encode_into(text[..].into(), options, &mut scratch, &mut spans).expect("tokens");
+            prop_assert_eq!(&ids, &traced, "continues {}, round {}", continues, round);
+            prop_assert_eq!((&spans.ids, &spans.spans), (&traced, &traced_spans), "continues {}", continues);
+        }
         let ends = |start| (start + 1..=text.len().min(start + 3)).map(move |end| (start, end));
-        for (start, end) in (0..text.len()).flat_map(ends) {
+        for (start, end) in (0..text.len()).flat_map(ends).filter(|_| text.len() <= MAX_ASKED) {
             let why = explainer.why(&trace, start..end).expect("a range inside");
             prop_assert!(!why.reasons.is_empty(), "{}..{}", start, end);
         }
@@ -65,14 +78,19 @@ fn tokens(pattern: &'static str) -> impl Strategy<Value = Vec<Token>> {
     texts.prop_map(|all| all.into_iter().map(|(text, (score, kind))| (text.into_bytes(), score, kind)).collect())
 }
 
-/// Letters, characters with a special meaning, and bytes that are not UTF-8.
-fn texts() -> impl Strategy<Value = Vec<u8>> {
+/// Letters, characters with a special meaning, and bytes that are not UTF-8; and texts of UTF-8 that are longer than
+/// a cache's key, a block of 64 bytes, or what merges side by side.
+fn texts() -> impl Strategy<Value = Vec<Vec<u8>>> {
     let part = prop_oneof![
         "[abéÅ ]{1,4}".prop_map(String::into_bytes),
         "[aA \u{301}中\u{2581}\u{FEFF}\u{FFFD}\t\n!$ﬁ\u{AD}😀\u{0}]".prop_map(String::into_bytes),
         prop::sample::select(&NOT_UTF8[..]).prop_map(<[u8]>::to_vec),
     ];
-    prop::collection::vec(part, 0..10).prop_map(|parts| parts.concat())
+    let short = prop::collection::vec(part, 0..10).prop_map(|parts| parts.concat());
+    let part = "[ab]{1,20}|[abc]{2,14}|[ab7.]{12,18}|[ab]{60,70}|(ab){0,40}|a{0,120}| {0,120}|\n{1,30}|[é中]{1,30}|\
+                [ab é中\u{301}]{0,40}|[▁a ]{1,40}|[ab ]{1,100}|[ .\u{1}\u{7F}]{1,3}";
+    let long = prop::collection::vec(part, 1..5).prop_map(|parts| parts.concat().into_bytes());
+    prop::collection::vec(prop_oneof![short, long], 1..6)
 }
 
 /// Rules between texts: `picks` are pairs of indices of the texts so far.
@@ -94,13 +112,20 @@ fn rules(texts: &[&[u8]], picks: &[(usize, usize)]) -> (Vec<Token>, Vec<Vec<u8>>
     (tokens.map(|(_, text)| (text, 0.0, NORMAL)).collect(), merges)
 }
 
+/// A character map that replaces some texts by others.
+fn charsmap<'a>(replaced: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<u8> {
+    let hex = |text: &str| Vec::from_iter(text.chars().map(|char| format!("{:X}", u32::from(char)))).join(" ");
+    let rules: String = replaced.map(|(key, value)| format!("{}\t{}\n", hex(key), hex(value))).collect();
+    NormalizationRules::from_tsv(&rules).and_then(|rules| rules.compile()).expect("few rules")
+}
+
 proptest! {
     #[test]
-    fn spm(tokens in tokens("[ab▁é]{1,4}|<0x(C3|A9|62|E2)>|<a>"), text in texts(), prefix: bool) {
+    fn spm(tokens in tokens("[ab▁é]{1,4}|[abc▁]{2,3}|<0x(C3|A9|62|E2)>|<a>"), texts in texts(), prefix: bool) {
         let head = [("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL)];
         let head = head.into_iter().map(|(text, kind)| (text.as_bytes().to_vec(), 0.0, kind));
         let definition = Definition { model: "llama", add_space_prefix: Some(prefix), ..Definition::default() };
-        check(&tokenizer(&definition, &head.chain(tokens).collect::<Vec<_>>()), &text)?;
+        check(&tokenizer(&definition, &head.chain(tokens).collect::<Vec<_>>()), &texts)?;
     }
 
     #[test]
@@ -108,7 +133,7 @@ proptest! {
         picks in prop::collection::vec(any::<(usize, usize)>(), 0..40),
         pre in prop::sample::select(&["gpt-2", "llama-bpe", "default", "gemma4", "whitespace", "superbpe"][..]),
         is_word_model: bool,
-        text in texts(),
+        texts in texts(),
     ) {
         let is_spelled = !matches!(pre, "gemma4" | "whitespace");
         let bytes = Vec::from_iter((0..=u8::MAX).map(|byte| spell(&[byte])));
@@ -121,36 +146,38 @@ proptest! {
         let merges = Some(index.view(&data));
         let model = if is_word_model { "whitespace" } else { "gpt2" };
         let definition = Definition { model, pre: Some(pre), merges, ..Definition::default() };
-        check_merges(&tokenizer(&definition, &tokens), merges, &text)?;
+        check_merges(&tokenizer(&definition, &tokens), merges, &texts)?;
     }
 
     #[test]
     fn wordpiece(
-        words in prop::collection::btree_set("▁?[abeé!中a\u{301}]{1,4}|▁", 1..24),
-        text in texts(),
+        words in prop::collection::btree_set("▁?[abeé!中a\u{301}]{1,4}|▁?[ab7.]{1,3}|▁", 1..24),
+        // Tokens that cut the phantom, and characters.
+        cut in prop::collection::btree_set(prop::collection::vec(prop::sample::select(
+            &b"\xE2\x96\x81ab\xC3\xA9"[..]), 1..4), 0..8),
+        texts in texts(),
         lowercase: bool,
         strip_accents: bool,
     ) {
         let special = [(b"[UNK]".to_vec(), 0.0, UNKNOWN), (b"[SEP]".to_vec(), 0.0, CONTROL)];
-        let words = words.into_iter().map(|word| (word.into_bytes(), 0.0, NORMAL));
+        let words = words.into_iter().map(String::into_bytes).filter(|word| !cut.contains(word));
+        let words = cut.iter().cloned().chain(words).map(|word| (word, 0.0, NORMAL));
         let (lowercase, strip_accents) = (Some(lowercase), Some(strip_accents));
         let tokens = Vec::from_iter(special.into_iter().chain(words));
         let special = SpecialIds { unk: Some(0), sep: Some(1), ..SpecialIds::default() };
         let definition = Definition { model: "bert", lowercase, strip_accents, special, ..Definition::default() };
-        check(&tokenizer(&definition, &tokens), &text)?;
+        check(&tokenizer(&definition, &tokens), &texts)?;
     }
 
     #[test]
     fn unigram(
         tokens in tokens("(▁){0,2}[abé中]{0,3}[ab]|▁|fi|<\\|im_end\\|>|</s>"),
-        text in texts(),
+        texts in texts(),
         merge: bool,
         prefix: bool,
         keys in prop::collection::btree_map("[aAbéﬁ\t]{1,3}", "[ab ]{0,3}", 0..6),
     ) {
-        let hex = |text: &str| Vec::from_iter(text.chars().map(|char| format!("{:X}", u32::from(char)))).join(" ");
-        let rules: String = keys.iter().map(|(key, value)| format!("{}\t{}\n", hex(key), hex(value))).collect();
-        let charsmap = NormalizationRules::from_tsv(&rules).and_then(|rules| rules.compile()).expect("few rules");
+        let charsmap = charsmap(keys.iter().map(|(key, value)| (&key[..], &value[..])));
         let special = SpecialIds { unk: Some(0), eos: Some(0), ..SpecialIds::default() };
         let definition = Definition {
             model: "t5",
@@ -162,29 +189,62 @@ proptest! {
         };
         let unknown = (b"<unk>".to_vec(), 0.0, UNKNOWN);
         let tokens = Vec::from_iter(std::iter::once(unknown).chain(tokens));
-        let text = [&text[..], b"<|im_end|>", &text].concat();
-        check(&tokenizer(&definition, &tokens), &text)?;
+        let texts = Vec::from_iter(texts.iter().map(|text| [&text[..], b"<|im_end|>", text].concat()));
+        check(&tokenizer(&definition, &tokens), &texts)?;
+    }
+
+    /// With vocabularies that allow cuts: no score is rounded, and no token crosses words or is user-defined.
+    #[test]
+    fn unigram_by_segments(
+        tokens in prop::collection::btree_map(
+            "(▁){0,2}([ab]{1,3}|[1,.]{1,2}|[,.]{2}|é[aé]|[中国人\u{20000}]{1,2}|à)",
+            -2000i32..=-1,
+            1..24,
+        ),
+        texts in prop::collection::vec(prop::collection::vec(
+            "[ab]{1,4}|[ab]{14,17}|[ab]{63,66}|[ \t\n]{1,3}|[1,.]|é|[中国人\u{20000}]{1,3}|\
+             a\u{300}|b\u{301}\u{302}?|ﷺ|\u{1}|[▁Ａ]",
+            0..40,
+        ), 1..4),
+    ) {
+        // Few different scores make equal paths, scores of many bits show whether a sum is rounded.
+        let score = |n: i32| if n % 2 == 0 { (n / 200) as f32 } else { n as f32 / 131_072.0 };
+        let tokens = tokens.into_iter().map(|(text, n)| (text.into_bytes(), score(n), NORMAL));
+        let tokens = Vec::from_iter(std::iter::once((b"<unk>".to_vec(), 0.0, UNKNOWN)).chain(tokens));
+        let keys = [("a\u{300}", "à"), ("\u{1}", ""), ("ﷺ", "a b"), ("Ａ", "a"), ("b\u{301}\u{302}", "é")];
+        let charsmap = charsmap(keys.into_iter().chain(["\t", "\n", "\r"].map(|space| (space, " "))));
+        let special = SpecialIds { unk: Some(0), ..SpecialIds::default() };
+        let definition = Definition {
+            model: "t5",
+            charsmap: Some(&charsmap),
+            remove_extra_whitespaces: Some(true),
+            add_space_prefix: Some(true),
+            special,
+            ..Definition::default()
+        };
+        let texts = Vec::from_iter(texts.into_iter().map(|text| text.concat().into_bytes()));
+        check(&tokenizer(&definition, &tokens), &texts)?;
     }
 
     #[test]
-    fn rwkv(tokens in tokens("[abé ]{1,5}|\\\\xe4|\\\\xc3|\\\\x80|\\\\t|\\\\"), text in texts()) {
+    fn rwkv(tokens in tokens("[abé ]{1,5}|\\\\xe4|\\\\xc3|\\\\x80|\\\\t|\\\\"), texts in texts()) {
         let newline = (b"\\n".to_vec(), 0.0, NORMAL);
         let definition = Definition { model: "rwkv", ..Definition::default() };
-        check(&tokenizer(&definition, &[&[newline][..], &tokens].concat()), &text)?;
+        check(&tokenizer(&definition, &[&[newline][..], &tokens].concat()), &texts)?;
     }
 
     #[test]
-    fn plamo2(tokens in tokens("[abé\u{FEFF}中]{1,5}"), text in texts()) {
+    fn plamo2(tokens in tokens("[abé\u{FEFF}中]{1,5}"), texts in texts()) {
         let unknown = (b"<unk>".to_vec(), -9.0, UNKNOWN);
         let bytes = (0..=u8::MAX).map(|byte| (byte_text(byte).to_vec(), 0.0, BYTE));
         let tokens = Vec::from_iter([unknown].into_iter().chain(bytes).chain(tokens));
-        check(&tokenizer(&Definition { model: "plamo2", ..Definition::default() }, &tokens), &text)?;
+        check(&tokenizer(&Definition { model: "plamo2", ..Definition::default() }, &tokens), &texts)?;
     }
 
     #[test]
-    fn hashed(text in texts(), num_tokens in 1_u32..500) {
+    fn hashed(texts in texts(), num_tokens in 1_u32..500) {
         let tokens = Vec::from_iter((0..num_tokens).map(|id| (format!("t{id}").into_bytes(), 0.0, NORMAL)));
-        check(&tokenizer(&Definition { model: "test", ..Definition::default() }, &tokens), &text)?;
+        check(&tokenizer(&Definition { model: "test", ..Definition::default() }, &tokens), &texts)?;
     }
 }
 

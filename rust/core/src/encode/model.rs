@@ -9,23 +9,24 @@ pub(crate) mod lengths;
 mod merging;
 mod plamo2;
 mod rwkv;
+mod segmenter;
 mod spm;
 mod unigram;
 mod wordpiece;
 
-use crate::encode::normalizer::unigram::UnigramNormalizer;
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::vocabulary::{Definition, Vocabulary};
 use cache::WordCache;
 use lengths::Lengths;
+use unigram::advance::UnigramProgress;
 
 /// Buffers and caches that calls reuse: one value per thread.
 pub(crate) trait ModelScratch: Default + Send {
     /// The cache of words, if the algorithm has one.
     fn cache(&mut self) -> Option<&mut WordCache>;
 
-    /// Releases all memory but that of the cache.
+    /// Releases all memory except that of the cache.
     fn release_buffers(&mut self) {
         let mut old = std::mem::take(self);
         if let (Some(cache), Some(old)) = (self.cache(), old.cache()) {
@@ -48,7 +49,7 @@ pub(crate) trait Model: Sized + Send + Sync {
     /// Builds the tables of the algorithm from a vocabulary that is declared, but not yet repaired.
     ///
     /// # Errors
-    /// [`VocabularyError`] where the vocabulary lacks what the algorithm needs.
+    /// [`VocabularyError`] if the vocabulary lacks what the algorithm needs.
     fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError>;
 
     /// Updates the tables that depend on what the loader has repaired in the vocabulary.
@@ -68,68 +69,51 @@ pub(crate) trait Model: Sized + Send + Sync {
         None
     }
 
-    /// Where the first token of a fragment starts, if the tokens tile it: less than 0 where a space is put before it.
+    /// Where the first token of a fragment starts, if the tokens tile it: negative if a space is added before it.
     fn first_start(&self, _vocabulary: &Vocabulary, _fragment: Fragment<'_>) -> isize {
         0
     }
 
-    /// How much of `text` can be encoded by itself, in bytes, and then what follows by itself, with the tokens of the
-    /// whole, whatever follows: a place that no token crosses and that no rule of the algorithm looks across. `text` is
-    /// a fragment so far, or what is left of it after such a place. Not asked of a model with a way of its own to
-    /// [`Model::advance`].
+    /// How much of `text` can be encoded by itself, in bytes, so that the tokens before and after that place are those
+    /// of the whole, whatever follows: no token crosses the place, and no rule of the algorithm looks across it. `text`
+    /// is a fragment so far, or what is left of it after such a place. Not called if a model overrides
+    /// [`Model::encode_part`].
     fn settled(&self, _vocabulary: &Vocabulary, _text: &[u8]) -> usize {
         0
     }
 
-    /// Pushes the tokens that are certain of a fragment that may go on, and returns how many of its bytes that takes.
-    /// `fragment` is what is left of it after earlier calls.
-    fn advance<S: Sink>(
+    /// Pushes the tokens that are certain of a fragment that may go on, or all of them at its end. Returns how many of
+    /// its bytes that takes. `fragment` is what is left of it after earlier calls; at the end it may be empty.
+    fn encode_part<S: Sink>(
         &self,
         vocabulary: &Vocabulary,
         fragment: Fragment<'_>,
+        is_end: bool,
         progress: &mut Progress,
         scratch: &mut Self::Scratch,
         sink: &mut S,
     ) -> usize {
-        let end = self.settled(vocabulary, fragment.text);
-        self.finish(vocabulary, Fragment { text: &fragment.text[..end], ..fragment }, progress, scratch, sink);
-        end
-    }
-
-    /// Pushes the tokens of the end of a fragment, which may be empty.
-    fn finish<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        progress: &mut Progress,
-        scratch: &mut Self::Scratch,
-        sink: &mut S,
-    ) {
-        if !fragment.text.is_empty() {
+        let len = if is_end { fragment.text.len() } else { self.settled(vocabulary, fragment.text) };
+        if len > 0 {
             let after_special = !std::mem::replace(&mut progress.has_begun, true);
-            self.encode(vocabulary, Fragment { after_special, ..fragment }, scratch, sink);
+            let fragment = Fragment { text: &fragment.text[..len], after_special, ..fragment };
+            self.encode(vocabulary, fragment, scratch, sink);
         }
+        len
     }
 
     /// Memory held outside the value itself, in bytes.
     fn heap_bytes(&self) -> usize;
 }
 
-/// How far a fragment has come that is encoded part by part.
+/// How far a fragment that is encoded part by part has come.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Progress {
     /// Whether some of it was encoded.
     has_begun: bool,
     /// Hybrid DNA: whether `<dna>` is open.
     in_dna: bool,
-    unigram: Option<Box<unigram::advance::Progress>>,
-}
-
-impl Progress {
-    /// That of Unigram.
-    fn unigram(&mut self, normalizer: &UnigramNormalizer) -> &mut unigram::advance::Progress {
-        self.unigram.get_or_insert_with(|| Box::new(unigram::advance::Progress::new(normalizer)))
-    }
+    unigram: Option<Box<UnigramProgress>>,
 }
 
 /// The text between two special tokens.
@@ -141,7 +125,7 @@ pub struct Fragment<'a> {
     pub start: usize,
     /// Whether the fragment starts the input or follows a special token.
     pub after_special: bool,
-    /// Whether the fragment starts an input that continues an earlier one: nothing is put before its characters.
+    /// Whether the fragment starts an input that continues an earlier one: no space is added before it.
     pub continues: bool,
     /// Whether the bytes are known to be valid UTF-8.
     pub is_utf8: bool,

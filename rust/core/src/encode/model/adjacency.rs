@@ -1,52 +1,23 @@
-//! Adjacency: which characters are ever side by side in a symbol, and where a text can be cut because two are not.
+//! Adjacency: the pairs of characters that are side by side in some token.
 //!
-//! A merge joins two adjacent symbols into one whose text contains the place where they met. So where no symbol has two
-//! characters side by side, no merge ever crosses the place between them: what is left of it and what is right of it
-//! merge independently. Words of most scripts end at such places, and so do most words inside a run of Chinese, which
-//! has no spaces. The same holds for any algorithm whose tokens are looked for in the text.
+//! Pairs of ASCII are exact: one bit each. All others are in a Bloom filter with one bit for each pair: it finds every
+//! pair that was added, and some others by accident.
 //!
-//! Pairs of ASCII are exact, all others are in a Bloom filter with one bit a pair ([`CharPairs`]): where it errs, a
-//! text stays uncut that could have been cut. [`Junctions`] finds all cuts of a text, those between ASCII characters 64
-//! at a time: only pairs of classes of which some characters are adjacent and some are not are looked up one by one.
-//!
-//! Time: O(1) per pair. Space: 8 to 16 bits for each pair of [`Junctions`] that is not ASCII.
+//! Time: O(1) per pair. Space: 2 KiB and the filter.
 
-use std::ops::Range;
-
-use crate::text::scan::masks::{Masks, NUM_ASCII_CLASSES};
-use crate::text::scan::{BLOCK, padded, places};
-use crate::text::unicode::utf8;
-use crate::vocabulary::spelling::ESCAPED_SPACE;
-
-/// Bits of the filter of [`Junctions`] for each pair, before rounding up to a power of two: it finds one pair in eight,
-/// or fewer, by accident.
-const BITS_PER_PAIR: usize = 8;
 /// 2⁶⁴ divided by the golden ratio.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// A character: its code point, or its bytes with the first one lowest. ASCII is the same in both.
 pub(crate) type Char = u32;
 
-/// `▁` by its bytes.
-const ESCAPED_SPACE_CHAR: Char = u32::from_le_bytes([ESCAPED_SPACE[0], ESCAPED_SPACE[1], ESCAPED_SPACE[2], 0]);
-/// The bits that ASCII characters do not have.
-const HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);
-/// By length the bytes of a character among four; one of four bytes has all.
-const MASKS: [u32; 4] = [u32::MAX, 0xFF, 0xFFFF, 0x00FF_FFFF];
-/// The letters among the characters starting at U+0040.
-const LETTERS: u64 = ((1 << 26) - 1) << (b'A' - 64) | ((1 << 26) - 1) << (b'a' - 64);
-
 /// For each ASCII character a bit for each ASCII character after it.
-type AsciiPairs = [[u64; 2]; 128];
-/// By the last byte before and the first byte after.
-type BytePairs = [[u64; 4]; 256];
-/// For each class and each class after it all bits or none.
-type ByClass = [[u64; NUM_ASCII_CLASSES]; NUM_ASCII_CLASSES];
+pub(super) type AsciiPairs = [[u64; 2]; 128];
 
 /// A set of pairs of characters. It has every pair that was added, and some others of which one is not ASCII.
 #[derive(Debug)]
 pub(crate) struct CharPairs {
-    ascii: Box<AsciiPairs>,
+    pub(super) ascii: Box<AsciiPairs>,
     filter: Vec<u64>,
     /// 64 minus the bits of a place in the filter.
     shift: u32,
@@ -64,7 +35,7 @@ impl CharPairs {
     }
 
     #[inline(always)]
-    fn ascii_meet(&self, left: u8, right: u8) -> bool {
+    pub(super) fn ascii_meet(&self, left: u8, right: u8) -> bool {
         self.ascii[usize::from(left) % 128][usize::from(right / 64) % 2] >> (right % 64) & 1 != 0
     }
 
@@ -93,6 +64,11 @@ impl Default for CharPairsBuilder {
 }
 
 impl CharPairsBuilder {
+    /// How many pairs other than those of ASCII were added.
+    pub(super) fn num_others(&self) -> usize {
+        self.others.len()
+    }
+
     #[inline]
     pub(crate) fn add(&mut self, left: Char, right: Char) {
         if left | right < 0x80 {
@@ -115,339 +91,9 @@ impl CharPairsBuilder {
     }
 }
 
-/// The places of a text that no symbol crosses.
-#[derive(Debug)]
-pub(crate) struct Junctions {
-    pairs: CharPairs,
-    /// By class of an ASCII character, for each class after it whether no two such characters are ever adjacent.
-    apart: ByClass,
-    /// The same for classes of which some characters are adjacent and some are not.
-    mixed: ByClass,
-    /// Pairs of bytes between which a symbol has only part of a character, if there are any.
-    partial: Option<Box<BytePairs>>,
-    /// Whether `▁` counts as a space.
-    escaped_spaces: bool,
-}
-
-/// A character of up to four bytes.
-#[inline]
-fn char_of(bytes: &[u8]) -> Char {
-    bytes.iter().rev().fold(0, |char, &byte| char << 8 | u32::from(byte))
-}
-
-#[inline]
-fn unescaped(char: Char, escaped_spaces: bool) -> Char {
-    if escaped_spaces && char == ESCAPED_SPACE_CHAR { u32::from(b' ') } else { char }
-}
-
-/// The first character of a text, and its length.
-#[inline(always)]
-fn next_char<const ESCAPED: bool>(text: &[u8]) -> (Char, usize) {
-    let (char, len) = match text.first_chunk() {
-        Some(bytes) => {
-            let len = utf8::sequence_len(bytes[0]);
-            (u32::from_le_bytes(*bytes) & MASKS[len % MASKS.len()], len)
-        }
-        None => {
-            let len = text.first().map_or(0, |&lead| utf8::sequence_len(lead).min(text.len()));
-            (char_of(&text[..len]), len)
-        }
-    };
-    (unescaped(char, ESCAPED), len)
-}
-
-impl Junctions {
-    /// Calls `segment` with the start and end of every segment of `text[range]`, in order. The lead byte of a character
-    /// tells its length.
-    #[inline]
-    pub(crate) fn split(&self, text: &[u8], range: Range<usize>, segment: impl FnMut(usize, usize)) {
-        // The compiler makes two loops, of which only one compares characters with `▁`.
-        match self.escaped_spaces {
-            true => self.split_as::<true>(text, range, segment),
-            false => self.split_as::<false>(text, range, segment),
-        }
-    }
-
-    #[inline(always)]
-    fn split_as<const ESCAPED: bool>(
-        &self,
-        text: &[u8],
-        Range { start, end }: Range<usize>,
-        mut segment: impl FnMut(usize, usize),
-    ) {
-        let text = &text[..end];
-        let mut from = start;
-        let (mut before, len) = next_char::<ESCAPED>(&text[start..]);
-        let mut at = start + len;
-        while at < end {
-            // The byte is compared too, because `before` may be an escaped space.
-            if before < 0x80 && text[at - 1] < 0x80 {
-                let base = at - 1;
-                let is_short = text[at..].first_chunk().is_none_or(|next| u64::from_le_bytes(*next) & HIGH_BITS != 0);
-                let (mut cuts, len) = if is_short { self.few_cuts(&text[base..]) } else { self.cuts(&text[base..]) };
-                // Not by `places`: with the iterator the loop over Chinese text was a tenth slower.
-                while cuts != 0 {
-                    let cut = base + cuts.trailing_zeros() as usize;
-                    segment(from, cut);
-                    from = cut;
-                    cuts &= cuts - 1;
-                }
-                at = base + len;
-                before = text[at - 1].into();
-            }
-
-            let (char, len) = next_char::<ESCAPED>(&text[at..]);
-            if len > 0 && !self.pairs.meet(before, char) && !self.is_crossed(text[at - 1], text[at]) {
-                segment(from, at);
-                from = at;
-            }
-            (before, at) = (char, at + len);
-        }
-        if from < end {
-            segment(from, end);
-        }
-    }
-
-    /// The last place strictly inside `text[range]`, which is UTF-8, that no symbol crosses and that `accept` accepts.
-    /// Looks at no more of the text than twice the distance of that place from the end.
-    pub(crate) fn last_cut(&self, text: &[u8], range: Range<usize>, accept: impl Fn(usize) -> bool) -> Option<usize> {
-        if range.is_empty() {
-            return None;
-        }
-        let mut len = BLOCK;
-        loop {
-            let start = utf8::floor(text, range.end.saturating_sub(len)).max(range.start);
-            let mut last = None;
-            self.split(text, start..range.end, |from, _| {
-                if from > start && accept(from) {
-                    last = Some(from);
-                }
-            });
-            if last.is_some() || start == range.start {
-                return last;
-            }
-            len *= 2;
-        }
-    }
-
-    /// As [`Junctions::cuts`], for fewer than nine characters.
-    #[inline(always)]
-    fn few_cuts(&self, text: &[u8]) -> (u64, usize) {
-        let (mut cuts, mut len) = (0, 1);
-        for pair in text.windows(2).take_while(|pair| pair[1] < 0x80) {
-            cuts |= u64::from(!self.pairs.ascii_meet(pair[0], pair[1])) << len;
-            len += 1;
-        }
-        (cuts, len)
-    }
-
-    /// The cuts in the ASCII characters that `text` starts with, one bit each, and the number of these characters: at
-    /// least one and at most a block.
-    #[inline(always)]
-    fn cuts(&self, text: &[u8]) -> (u64, usize) {
-        let masks = Masks::new(padded(text, &mut [0; BLOCK]));
-        let len = (masks.beyond_ascii().trailing_zeros() as usize).min(text.len());
-        let classes = masks.ascii_classes();
-        let (mut cuts, mut unsure) = (0, 0);
-        for ((class, apart), mixed) in classes.iter().zip(&self.apart).zip(&self.mixed) {
-            let any_of = |selected: &[u64; NUM_ASCII_CLASSES]| {
-                classes.iter().zip(selected).fold(0, |all, (class, selected)| all | class & selected)
-            };
-            cuts |= class << 1 & any_of(apart);
-            unsure |= class << 1 & any_of(mixed);
-        }
-
-        let known = u64::MAX >> (BLOCK - len);
-        for at in places(unsure & known) {
-            cuts |= u64::from(!self.pairs.ascii_meet(text[at - 1], text[at])) << at;
-        }
-        (cuts & known, len)
-    }
-
-    /// Whether a symbol may have part of one character and some of another one, given the bytes that meet.
-    #[inline]
-    pub(crate) fn is_crossed(&self, last: u8, first: u8) -> bool {
-        let is_set = |pairs: &BytePairs| pairs[usize::from(last)][usize::from(first / 64)] >> (first % 64) & 1 != 0;
-        self.partial.as_deref().is_some_and(is_set)
-    }
-
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.pairs.heap_bytes() + self.partial.as_deref().map_or(0, size_of_val)
-    }
-}
-
-/// Collects the pairs of [`Junctions`] from the texts of symbols.
-#[derive(Debug)]
-pub(crate) struct JunctionsBuilder {
-    pairs: CharPairsBuilder,
-    partial: Box<BytePairs>,
-    escaped_spaces: bool,
-}
-
-impl JunctionsBuilder {
-    /// With `escaped_spaces` the character `▁` counts as a space, in symbols and in texts.
-    pub(crate) fn new(escaped_spaces: bool) -> Self {
-        Self { pairs: CharPairsBuilder::default(), partial: Box::new([[0; 4]; 256]), escaped_spaces }
-    }
-
-    /// Adds the pairs of a symbol that starts as characters; lead bytes tell their lengths.
-    pub(crate) fn add_characters(&mut self, text: &[u8]) {
-        let (mut at, mut before) = (0, None);
-        while at < text.len() {
-            let end = text.len().min(at + utf8::sequence_len(text[at]));
-            let char = unescaped(char_of(&text[at..end]), self.escaped_spaces);
-            if let Some(before) = before.replace(char) {
-                self.pairs.add(before, char);
-            }
-            at = end;
-        }
-    }
-
-    /// Adds the pairs of a symbol that starts as bytes, for text of canonical UTF-8: the symbol may start and end
-    /// inside a character.
-    pub(crate) fn add_bytes(&mut self, text: &[u8]) {
-        if text.is_ascii() {
-            return text.windows(2).for_each(|pair| self.pairs.add(pair[0].into(), pair[1].into()));
-        }
-        let is_inner = |byte: u8| byte & 0xC0 == 0x80;
-        let mut at = text.iter().position(|&byte| !is_inner(byte)).unwrap_or(text.len());
-        let mut before = 0..at;
-        while at < text.len() {
-            let len = text[at + 1..].iter().take_while(|&&byte| is_inner(byte)).count() + 1;
-            if at > 0 {
-                let is_whole = before.start > 0 || !is_inner(text[0]);
-                if is_whole && len == utf8::sequence_len(text[at]) && before.len() <= 4 {
-                    self.pairs.add(char_of(&text[before.clone()]), char_of(&text[at..at + len]));
-                } else {
-                    self.add_partial(text[at - 1], text[at]);
-                }
-            }
-            before = at..at + len;
-            at += len;
-        }
-    }
-
-    fn add_partial(&mut self, last: u8, first: u8) {
-        self.partial[usize::from(last)][usize::from(first / 64)] |= 1 << (first % 64);
-        if last < 0x80 && first < 0x80 {
-            self.pairs.add(last.into(), first.into());
-        }
-    }
-
-    /// The pairs as tables. ASCII letters count as adjacent to each other if any two are: so many are that looking each
-    /// pair up is not worth it.
-    pub(crate) fn finish(self) -> Junctions {
-        let num_bits = (self.pairs.others.len() * BITS_PER_PAIR).next_power_of_two().max(64);
-        let mut pairs = self.pairs.finish(num_bits);
-        let mut letters = pairs.ascii.iter().zip(0_u8..).filter(|(_, byte)| byte.is_ascii_alphabetic());
-        if letters.any(|(row, _)| row[1] & LETTERS != 0) {
-            for letter in (b'A'..=b'Z').chain(b'a'..=b'z') {
-                pairs.ascii[usize::from(letter)][1] |= LETTERS;
-            }
-        }
-        let (apart, mixed) = by_class(&pairs.ascii);
-        let partial = Some(self.partial).filter(|partial| partial.iter().flatten().any(|&bits| bits != 0));
-        Junctions { pairs, apart, mixed, partial, escaped_spaces: self.escaped_spaces }
-    }
-}
-
-/// [`Junctions::apart`] and [`Junctions::mixed`] for these pairs.
-fn by_class(ascii: &AsciiPairs) -> (ByClass, ByClass) {
-    let halves = [0, BLOCK].map(|first| Masks::new(&std::array::from_fn(|at| (first + at) as u8)).ascii_classes());
-    let (mut apart, mut mixed) = (ByClass::default(), ByClass::default());
-    for left in 0..NUM_ASCII_CLASSES {
-        for right in 0..NUM_ASCII_CLASSES {
-            let (mut num_adjacent, mut num_pairs) = (0, 0);
-            for (byte, row) in ascii.iter().enumerate() {
-                if halves[byte / BLOCK][left] >> (byte % BLOCK) & 1 != 0 {
-                    num_adjacent += (row[0] & halves[0][right]).count_ones() + (row[1] & halves[1][right]).count_ones();
-                    num_pairs += halves[0][right].count_ones() + halves[1][right].count_ones();
-                }
-            }
-            apart[left][right] = if num_adjacent == 0 { u64::MAX } else { 0 };
-            mixed[left][right] = if num_adjacent > 0 && num_adjacent < num_pairs { u64::MAX } else { 0 };
-        }
-    }
-    (apart, mixed)
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
-    use super::{CharPairsBuilder, Junctions, JunctionsBuilder, char_of};
-
-    fn are_adjacent(junctions: &Junctions, left: &str, right: &str) -> bool {
-        let (left, right) = (left.as_bytes(), right.as_bytes());
-        junctions.pairs.meet(char_of(left), char_of(right)) || junctions.is_crossed(left[left.len() - 1], right[0])
-    }
-
-    fn of_characters(texts: &[&str], escaped_spaces: bool) -> Junctions {
-        let mut builder = JunctionsBuilder::new(escaped_spaces);
-        texts.iter().for_each(|text| builder.add_characters(text.as_bytes()));
-        builder.finish()
-    }
-
-    fn of_bytes(texts: &[&[u8]]) -> Junctions {
-        let mut builder = JunctionsBuilder::new(false);
-        texts.iter().for_each(|text| builder.add_bytes(text));
-        builder.finish()
-    }
-
-    #[test]
-    fn pairs_of_a_text_are_adjacent_and_others_are_not() {
-        let texts = ["the", "中文", "▁a"];
-        for junctions in [of_characters(&texts, false), of_bytes(&texts.map(str::as_bytes))] {
-            // All letters are adjacent if any two are.
-            for (left, right) in [("t", "h"), ("h", "e"), ("e", "t"), ("中", "文"), ("▁", "a")] {
-                assert!(are_adjacent(&junctions, left, right), "{left}{right}");
-            }
-            for (left, right) in [("e", "1"), (" ", "t")] {
-                assert!(!are_adjacent(&junctions, left, right), "{left}{right}");
-            }
-            // Others may collide, but few do.
-            let chars = || ('\u{4E00}'..'\u{4E40}').map(String::from);
-            let pairs = chars().flat_map(|left| chars().map(move |right| (left.clone(), right)));
-            assert!(pairs.filter(|(left, right)| are_adjacent(&junctions, left, right)).count() < 64 * 64 / 4);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn texts_are_cut_where_characters_are_not_adjacent(
-            texts in prop::collection::vec("[a1! é中]{2,4}", 0..8),
-            text in "[a1! é中]{0,20}|[ac1! ]{50,200}([é中]{1,3}[ac1! ]{0,80})?",
-        ) {
-            let junctions = of_characters(&texts.iter().map(String::as_str).collect::<Vec<_>>(), false);
-            let mut expected: Vec<String> = Vec::new();
-            for char in text.chars().map(String::from) {
-                match expected.last_mut() {
-                    Some(last) if are_adjacent(&junctions, &String::from_iter(last.chars().last()), &char) => *last += &char,
-                    _ => expected.push(char),
-                }
-            }
-            let mut segments = Vec::new();
-            junctions.split(text.as_bytes(), 0..text.len(), |start, end| segments.push(&text[start..end]));
-            prop_assert_eq!(segments, expected);
-        }
-    }
-
-    #[test]
-    fn an_escaped_space_is_a_space() {
-        let mut segments = Vec::new();
-        of_characters(&["▁a"], true).split("a a▁a".as_bytes(), 0..7, |start, end| segments.push((start, end)));
-        assert_eq!(segments, [(0, 1), (1, 3), (3, 7)]);
-    }
-
-    #[test]
-    fn part_of_a_character_stands_for_all_characters_that_have_it() {
-        // 文 is E6 96 87.
-        let junctions = of_bytes(&[&[0x87, b'a'], &[b'b', 0xE6]]);
-        assert!(are_adjacent(&junctions, "文", "a"));
-        assert!(are_adjacent(&junctions, "b", "文"));
-        assert!(!are_adjacent(&junctions, "b", "中"));
-        assert!(!are_adjacent(&junctions, "b", "a"));
-    }
+    use super::CharPairsBuilder;
 
     #[test]
     fn every_pair_that_was_added_meets() {

@@ -10,7 +10,7 @@ use crate::error::VocabularyError;
 use crate::vocabulary::{Definition, Kind, Vocabulary};
 
 /// Defines one enum over all algorithms. Each row has an algorithm and the vocabularies that use it; the first row that
-/// matches counts.
+/// matches wins.
 macro_rules! models {
     ($($name:ident: $pattern:pat => $model:ty;)+) => {
         /// Any algorithm.
@@ -115,8 +115,7 @@ macro_rules! models {
                 }
             }
 
-            /// As [`Model::advance`], or [`Model::finish`] at the end of a fragment. Replaces the scratch space of
-            /// another algorithm.
+            /// As [`Model::encode_part`]. Replaces the scratch space of another algorithm.
             pub(crate) fn encode_part<S: Sink>(
                 &self,
                 vocabulary: &Vocabulary,
@@ -129,11 +128,7 @@ macro_rules! models {
                 match (self, &mut *scratch) {
                     (Self::None, _) => fragment.text.len(),
                     $((Self::$name(model), AnyScratch::$name(scratch)) => {
-                        if is_end {
-                            model.finish(vocabulary, fragment, progress, scratch, sink);
-                            return fragment.text.len();
-                        }
-                        model.advance(vocabulary, fragment, progress, scratch, sink)
+                        model.encode_part(vocabulary, fragment, is_end, progress, scratch, sink)
                     })+
                     _ => {
                         *scratch = self.scratch();

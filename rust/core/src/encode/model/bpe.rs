@@ -47,7 +47,7 @@ pub(crate) struct Bpe {
     splitter: Splitter,
     symbols: Symbols,
     family: &'static Family,
-    /// Built by the first text that goes on.
+    /// Built on first use, when a streamed text continues.
     settled_pieces: OnceLock<SettledPieces>,
 }
 
@@ -60,19 +60,20 @@ enum Symbols {
 
 /// Scratch space of [`Bpe`].
 #[derive(Debug, Default)]
-pub(crate) struct Scratch {
+pub(crate) struct BpeScratch {
     learned: Learned,
-    /// Pieces, or segments of pieces, on their way through the cache.
+    /// Ids by pieces, and by segments of pieces.
+    cache: WordCache,
     queue: WordQueue,
     merger: Merger,
     new_pieces: NewPieces,
-    /// The ids of a segment on their way into the cache.
+    /// The ids of a segment that is about to be cached.
     segment_ids: Vec<TokenId>,
 }
 
-impl ModelScratch for Scratch {
+impl ModelScratch for BpeScratch {
     fn cache(&mut self) -> Option<&mut WordCache> {
-        Some(&mut self.queue.cache)
+        Some(&mut self.cache)
     }
 }
 
@@ -84,7 +85,7 @@ struct Merger {
 }
 
 impl Model for Bpe {
-    type Scratch = Scratch;
+    type Scratch = BpeScratch;
 
     fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let Some(pre) = vocabulary.pre() else { return Err(VocabularyError::MissingMerges) };
@@ -96,7 +97,7 @@ impl Model for Bpe {
         Ok(Self { splitter: Splitter::new(family), symbols, family, settled_pieces: OnceLock::new() })
     }
 
-    fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
+    fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut BpeScratch, sink: &mut S) {
         let text = Rewritten::canonical(fragment.text, fragment.start, fragment.is_utf8, S::SPANS);
         self.encode_canonical(vocabulary, &text, scratch, sink);
     }
@@ -108,7 +109,7 @@ impl Model for Bpe {
         })
     }
 
-    /// The last certain boundary of a piece; in a line, which is a piece of its own for some vocabularies, the last
+    /// The last certain boundary of a piece; in a line, which is one piece for some vocabularies, the last
     /// place that no merge crosses.
     fn settled(&self, _: &Vocabulary, text: &[u8]) -> usize {
         let text = Rewritten::canonical(&text[..complete_len(text)], 0, false, true);
@@ -139,7 +140,7 @@ impl Bpe {
         &self,
         vocabulary: &Vocabulary,
         text: &Rewritten<'_>,
-        scratch: &mut Scratch,
+        scratch: &mut BpeScratch,
         sink: &mut S,
     ) {
         match &self.symbols {
@@ -147,167 +148,6 @@ impl Bpe {
             Symbols::Characters(characters) => {
                 characters.encode(vocabulary, &self.splitter, text, scratch, sink);
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashMap;
-
-    use proptest::prelude::*;
-
-    use crate::encode::pretokenizer::{Learned, Splitter};
-    use crate::vocabulary::spelling::byte_level;
-    use crate::vocabulary::strings::StringIndex;
-    use crate::{Definition, EncodeOptions, Scratch, Spans, Text, TokenId, Tokenizer};
-
-    const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: false, continues: false };
-
-    /// Texts in the order of their ids, and merge rules in the order of their ranks.
-    struct Rules {
-        tokens: Vec<Vec<u8>>,
-        merges: Vec<(Vec<u8>, Vec<u8>)>,
-    }
-
-    impl Rules {
-        fn tokenizer(&self, model: &str, pre: &str) -> Tokenizer {
-            let merges: Vec<Vec<u8>> =
-                self.merges.iter().map(|(left, right)| [left, &b" "[..], right].concat()).collect();
-            let (tokens, token_index) = StringIndex::concatenate(&self.tokens).expect("few tokens");
-            let (merges, merge_index) = StringIndex::concatenate(&merges).expect("few rules");
-            let definition = Definition {
-                model,
-                pre: Some(pre),
-                tokens: Some(token_index.view(&tokens)),
-                merges: Some(merge_index.view(&merges)),
-                ..Definition::default()
-            };
-            Tokenizer::new(&definition).expect("a vocabulary")
-        }
-
-        fn id(&self, text: &[u8]) -> Option<TokenId> {
-            self.tokens.iter().zip(0..).find_map(|(token, id)| (token == text).then_some(id))
-        }
-
-        /// Looks at all pairs before every merge: the lowest rank, then the leftmost.
-        fn merge(&self, mut symbols: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
-            let mut ranks: HashMap<(&[u8], &[u8]), usize> = HashMap::new();
-            for ((left, right), rank) in self.merges.iter().zip(0..) {
-                ranks.entry((left, right)).or_insert(rank);
-            }
-            loop {
-                let ranked = symbols.windows(2).zip(0..).filter_map(|(pair, at)| {
-                    let rank = ranks.get(&(&pair[0][..], &pair[1][..]))?;
-                    Some((rank, at))
-                });
-                let Some((_, at)) = ranked.min() else { return symbols };
-                let right = symbols.remove(at + 1);
-                symbols[at].extend(right);
-            }
-        }
-
-        /// Pieces over bytes, where `is_whole` lets pieces that are tokens skip the merges.
-        fn encode_bytes(&self, piece: &[u8], is_whole: bool) -> Vec<TokenId> {
-            let symbols: Vec<Vec<u8>> = piece.iter().map(|&byte| spelled(&[byte])).collect();
-            if let Some(id) = self.id(&symbols.concat()).filter(|_| is_whole) {
-                return vec![id];
-            }
-            let ids = |symbol: Vec<u8>| match self.id(&symbol) {
-                Some(id) => vec![id],
-                None => symbol.iter().filter_map(|&byte| self.id(&[byte])).collect(),
-            };
-            self.merge(symbols).into_iter().flat_map(ids).collect()
-        }
-
-        /// Pieces over characters, as Gemma 4 has them.
-        fn encode_characters(&self, piece: &str) -> Vec<TokenId> {
-            if piece.chars().all(|char| char == '\n')
-                && let Some(id) = self.id(piece.as_bytes())
-            {
-                return vec![id];
-            }
-            let symbols = piece.replace(' ', "▁").chars().map(|char| char.to_string().into_bytes()).collect();
-            let ids = |symbol: Vec<u8>| match self.id(&symbol) {
-                Some(id) => vec![id],
-                None => symbol.iter().filter_map(|byte| self.id(format!("<0x{byte:02X}>").as_bytes())).collect(),
-            };
-            self.merge(symbols).into_iter().flat_map(ids).collect()
-        }
-    }
-
-    fn spelled(bytes: &[u8]) -> Vec<u8> {
-        let spell = |&byte: &u8| {
-            let (text, len) = byte_level::spell(byte);
-            text[..len].to_vec()
-        };
-        bytes.iter().flat_map(spell).collect()
-    }
-
-    /// Rules between random pairs of texts, of which most make a token; `text` changes a text as the file has it.
-    fn rules(texts: Vec<Vec<u8>>, picks: &[(usize, usize)], has: &[bool], text: impl Fn(&[u8]) -> Vec<u8>) -> Rules {
-        let mut known = texts;
-        let mut merges = Vec::new();
-        for &(left, right) in picks {
-            let (left, right) = (known[left % known.len()].clone(), known[right % known.len()].clone());
-            let both = [&left[..], &right].concat();
-            if both.len() <= 24 {
-                merges.push((text(&left), text(&right)));
-                if !known.contains(&both) {
-                    known.push(both);
-                }
-            }
-        }
-        let tokens = known.iter().zip(has.iter().cycle()).filter(|(_, has)| **has).map(|(known, _)| text(known));
-        Rules { tokens: [b"<unk>".to_vec()].into_iter().chain(tokens).collect(), merges }
-    }
-
-    /// Compares with the naive algorithm, with spans, without, and with a warm cache.
-    fn check(mut tokenizer: Tokenizer, texts: &[String], naive: impl Fn(&str) -> Vec<TokenId>) {
-        let splitter = Splitter::new(tokenizer.vocabulary().pre().expect("a pre-tokenizer").patterns());
-        let (mut scratch, mut all) = (Scratch::default(), Vec::new());
-        for text in texts.iter().chain(texts) {
-            let mut expected = Vec::new();
-            splitter.split(text.as_bytes(), &mut Learned::default(), |start, end| {
-                expected.extend(naive(&text[start..end]))
-            });
-            let (mut ids, mut spans): (Vec<TokenId>, _) = (Vec::new(), Spans::default());
-            tokenizer.encode_into(Text::Str(text), PLAIN, &mut scratch, &mut ids).expect("ids");
-            tokenizer.encode_into(Text::Str(text), PLAIN, &mut scratch, &mut spans).expect("spans");
-            assert_eq!((&ids, &spans.ids), (&expected, &expected), "{text:?}");
-            all.push((text, spans.spans));
-        }
-        tokenizer.forget_lengths();
-        for (text, spans) in all {
-            let traced = tokenizer.encode_with_spans(text.as_str(), PLAIN).expect("spans");
-            assert_eq!(spans, traced.spans, "{text:?}");
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(500))]
-
-        #[test]
-        fn ids_over_bytes_are_those_of_a_search_before_each_merge(
-            picks in prop::collection::vec(any::<(usize, usize)>(), 0..40),
-            has in prop::collection::vec(prop::bool::weighted(0.8), 1..30),
-            texts in prop::collection::vec("[ab]{1,20}( [ab]{1,20}){0,3}|[é中]{1,30}|[ab é中\u{301}]{0,40}|(ab){0,60}|a{0,200}", 1..6),
-        ) {
-            let bytes = "ab é中\u{301}".bytes().map(|byte| vec![byte]).collect();
-            let rules = rules(bytes, &picks, &has, spelled);
-            check(rules.tokenizer("gpt2", "gpt-2"), &texts, |piece| rules.encode_bytes(piece.as_bytes(), false));
-            check(rules.tokenizer("gpt2", "llama-bpe"), &texts, |piece| rules.encode_bytes(piece.as_bytes(), true));
-        }
-
-        #[test]
-        fn ids_over_characters_are_those_of_a_search_before_each_merge(
-            picks in prop::collection::vec(any::<(usize, usize)>(), 0..40),
-            has in prop::collection::vec(prop::bool::weighted(0.8), 1..30),
-            texts in prop::collection::vec("[ab é中]{0,60}|[ab\n]{0,40}|\n{0,100}| {0,200}|(ab){0,60}|[▁a ]{0,30}", 1..6),
-        ) {
-            let chars = ["a", "b", "▁", "é", "中", "\n", "<0xC3>", "<0x61>"].map(|char| char.as_bytes().to_vec());
-            let rules = rules(chars.to_vec(), &picks, &has, <[u8]>::to_vec);
-            check(rules.tokenizer("gemma4", "gemma4"), &texts, |piece| rules.encode_characters(piece));
         }
     }
 }

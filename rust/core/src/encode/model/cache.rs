@@ -2,12 +2,18 @@
 //!
 //! A slot has 32 bytes: a word of up to 15 bytes and up to three ids. Two slots are a line of the processor's cache, so
 //! a look-up mostly reads one line, which [`WordCache::probe`] prefetches long before it is used. Longer words and
-//! longer lists of ids lie in a ring of records, of which the oldest is overwritten. A table that is half full grows,
+//! longer lists of ids lie in a ring of records, in which the oldest is overwritten. A table that is half full grows,
 //! up to a limit; after that a new word evicts one of the two words of its line.
+//!
+//! Two queues overlap the look-ups of several words. [`queue`] takes words end to end of any length, so it keeps a
+//! number for each, and collects their ids without a branch for each word: for pieces of BPE, and for segments that
+//! merge. [`probes`] takes short words with gaps between them, whose keys are made from a block at hand: for WordPiece
+//! and Unigram, which also ask for spans.
 //!
 //! Table and ring take half of the limit each, whatever the text; nothing is allocated before the first word. O(1) for
 //! a short word, O(length) for a long one.
 
+pub(super) mod probes;
 pub(super) mod queue;
 
 use crate::encode::sink::Sink;
@@ -23,11 +29,11 @@ const MAX_WORD: usize = 512;
 pub(crate) const INLINE: usize = 3;
 /// Lines of the first table, a power of two.
 const MIN_LINES: usize = 1 << 14;
-/// How much memory a cache takes at most unless something else is asked for, in bytes.
+/// The default limit of a cache's memory, in bytes.
 pub(crate) const DEFAULT_LIMIT: usize = 1 << 26;
-/// The least memory that is worth a cache, in bytes. Its half has room for any record.
+/// The least memory that is worth a cache, in bytes. Half of it has room for any record.
 const MIN_LIMIT: usize = 1 << 14;
-/// A word lies in one of this many lines, its window, which starts where its hash says.
+/// A word lies in one of this many lines, its window, which starts at the line of its hash.
 const WINDOW: usize = 4;
 /// Bytes of an id in a record.
 const ID_LEN: usize = size_of::<TokenId>();
@@ -87,8 +93,8 @@ impl Default for WordCache {
 }
 
 impl WordCache {
-    /// Changes how much memory the cache takes at most, in bytes. One that takes more, or whose ring has come round, is
-    /// emptied.
+    /// Changes how much memory the cache takes at most, in bytes. A cache that takes more, or whose ring has wrapped
+    /// around, is emptied.
     pub(crate) fn set_limit(&mut self, bytes: usize) {
         let max_lines = bytes.checked_ilog2().filter(|_| bytes >= MIN_LIMIT).map_or(0, |log| (1 << log) / 2 / LINE_LEN);
         let room = max_lines * LINE_LEN;
@@ -119,7 +125,7 @@ impl WordCache {
 
     #[inline(never)]
     fn probe_long(&self, word: &[u8]) -> Probe {
-        // A word that is too long is never cached, so one key for all of them does.
+        // Words that are too long are never cached, so one key serves all of them.
         let hash = if word.len() <= MAX_WORD { self.seed.hash(word) } else { 0 };
         self.prefetched(Probe { key: Key::of_long(hash, 0, word.len()), hash })
     }
@@ -130,7 +136,7 @@ impl WordCache {
         probe
     }
 
-    /// The place of a line of a word's window. The first one has the word if it has room for it.
+    /// The place of a line of a word's window. The word is in the first one that had room for it.
     #[inline(always)]
     fn place(&self, hash: u64, step: usize) -> usize {
         (hash as usize).wrapping_add(step) & self.lines.len().wrapping_sub(1)
@@ -216,7 +222,7 @@ impl WordCache {
         self.put(probe.hash, slot);
     }
 
-    /// Puts a slot where it is found: over one with the same key, or into a free one, or over another word.
+    /// Stores a slot in the window of its hash: over one with the same key, in a free one, or over another word.
     fn put(&mut self, hash: u64, slot: Slot) {
         for step in 0..WINDOW {
             let place = self.place(hash, step);
@@ -250,7 +256,7 @@ impl WordCache {
 }
 
 impl Line {
-    /// The slot of a word, if it is here. Which of the two that is cannot be predicted, so there is no branch.
+    /// The slot of a word, if the line has it. Which of the two it is cannot be predicted, so there is no branch.
     #[inline(always)]
     fn slot(&self, key: Key) -> &Slot {
         &self.0[usize::from(!self.0[0].key.is(key))]
@@ -281,7 +287,7 @@ impl Slot {
 }
 
 impl Records {
-    /// Where in the ring a place is.
+    /// The index of a place in the ring.
     fn place(&self, place: u64) -> usize {
         place as usize & self.room.wrapping_sub(1)
     }
@@ -308,7 +314,7 @@ impl Records {
         place
     }
 
-    /// The ids in a slot's record, unless it is overwritten or of another word than this one.
+    /// The ids in a slot's record, unless it was overwritten or belongs to another word.
     fn get(&self, slot: &Slot, word: &[u8]) -> Option<&[[u8; ID_LEN]]> {
         let (place, num_ids) = (slot.place(), (slot.num_ids & !Slot::RECORD) as usize);
         if self.end - place > self.room as u64 {

@@ -1,6 +1,6 @@
 //! Spans from the lengths of tokens: faster than tracing each token, because caches know ids but no spans.
 //!
-//! Where an algorithm drops nothing, the tokens of a fragment tile it: each starts where the one before ends. So a
+//! If an algorithm drops nothing, the tokens of a fragment tile it: each starts where the one before ends. So a
 //! fragment is encoded without spans, and each token takes as many bytes as its text has. That is certain only if the
 //! lengths add up:
 //! 1. A token has the least number of bytes that it can stand for. A byte token may also be found by its own text, as
@@ -21,7 +21,7 @@ use crate::vocabulary::spelling::ESCAPED_SPACE;
 use crate::vocabulary::spelling::byte_level::unspell_all;
 use crate::work::interrupt;
 
-/// Tokens between two questions whether to stop.
+/// Tokens between two checks for an interrupt.
 const TOKENS_AT_ONCE: usize = 1 << 12;
 
 /// The least number of bytes that each token stands for.
@@ -45,8 +45,8 @@ impl Lengths {
         Self::new(vocabulary.texts().iter().map(|text| Some(length(text))))
     }
 
-    /// The lengths of texts that spell bytes with GPT-2's characters. A text with another character is no symbol: such a
-    /// token stands for a part of what spells a byte.
+    /// The lengths of texts that spell bytes with GPT-2's characters. A text with another character is not a symbol:
+    /// such a token stands for a part of what spells a byte.
     pub(super) fn of_byte_level(vocabulary: &Vocabulary) -> Self {
         let mut spelled = Vec::new();
         let length = |text: &[u8]| {
@@ -68,8 +68,8 @@ impl Lengths {
         self.0.get(id as usize).copied().unwrap_or(Self::NONE)
     }
 
-    /// Pushes the tokens of a fragment with their spans, if their lengths tell them. `first` is where the first token
-    /// starts in the fragment: less than 0 if it starts with a space that was put before the fragment.
+    /// Pushes the tokens of a fragment with their spans, if their lengths add up. `first` is where the first token
+    /// starts in the fragment: negative if it starts with a space that was added before the fragment.
     pub(crate) fn push_all<S: Sink>(
         &self,
         ids: &[TokenId],

@@ -2,7 +2,7 @@
 //!
 //! The pairs of a few symbols are searched for the lowest rank; those of many wait in a binary heap. Both merge in the
 //! order of llama.cpp's priority queues (`src/llama-vocab.cpp`, `llm_bigram_bpe` and, with scores as ranks,
-//! `llm_bigram_spm`). [`lanes`] merges several short words side by side, [`runs`] counts where one character repeats.
+//! `llm_bigram_spm`). [`lanes`] merges several short words side by side, [`runs`] counts if one character repeats.
 //!
 //! Time: O(n²) up to [`FEW`] symbols, O(n log n) for more. Space: O(n). Deviations: none.
 
@@ -41,8 +41,8 @@ impl SymbolSpan {
     }
 }
 
-/// For each of a few symbols the merge with the next one, and both neighbours; a neighbour past the last symbol is
-/// none.
+/// For each of a few symbols, the merge with the next one and both neighbours. A neighbour past the last symbol means
+/// that there is none.
 #[derive(Debug)]
 struct Few {
     ranks: [u32; FEW],
@@ -65,10 +65,10 @@ pub(super) struct Merging {
     /// Rank, in the high half, and place of each pair that may merge. An entry is stale once the rank at its place has
     /// changed.
     heap: BinaryHeap<Reverse<u64>>,
-    /// Of many symbols the neighbours of each.
+    /// The neighbours of each of many symbols.
     before: Vec<u32>,
     after: Vec<u32>,
-    /// Of many symbols the merge of each with the next one; [`NO_MERGE`] where it is gone.
+    /// The merge of each of many symbols with the next one; [`NO_MERGE`] if the symbol is gone.
     merges: Vec<Merge>,
 }
 

@@ -1,20 +1,10 @@
-//! PLaMo-2: the cheapest way to write a text as tokens, by dynamic programming from the end of the text to its start.
+//! PLaMo-2: the cheapest sequence of tokens for a text, by dynamic programming from its end to its start.
 //!
 //! 1. At each character, one of the tokens that match there is taken, or the character as an unknown one: whichever has
-//!    the lowest cost together with the rest of the text, and of equals the longest. Unknown characters become byte
-//!    tokens.
-//! 2. llama.cpp finds the tokens with an Aho-Corasick automaton over reversed texts. Its states are the token texts and
-//!    all their suffixes, and it is in the longest state that matches. A walk through a trie of the tokens finds the
-//!    same tokens, shortest first, and needs neither the suffixes nor the links between them.
-//! 3. A text is cut into segments where no token has two characters side by side. No token crosses such a place, so the
-//!    text after it adds the same cost to all ways to write the text before it. Each segment is encoded by itself, and
+//!    the lowest cost together with the rest of the text ([`search`]). Unknown characters become byte tokens.
+//! 2. A text is cut into segments where no token has two characters side by side. No token crosses such a place, so the
+//!    text after it adds the same cost to every way to write the text before it. Each segment is encoded by itself, and
 //!    its ids are cached.
-//!
-//! One effect of the automaton has to be reproduced. Its rows for unknown characters mark the end of a search by their
-//! cost, and a token may have that very cost: conversion scripts give it to padding tokens. Such a token is called a
-//! stopper here. The automaton does not look past a stopper: shorter tokens at the same place do not count, and at the
-//! place before it only those states count that extend over the stopper. A vocabulary with stoppers has a trie of
-//! reversed texts, whose nodes are the states, and [`Bound`] is what the automaton sees.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_plamo2` and its session. Time: O(n · m) for n bytes of text
 //! and a longest token of m bytes, and O(m²) at a place next to a stopper; the worst case is a run of one character in
@@ -25,12 +15,14 @@
 //! 1. Token texts that are not UTF-8, or have overlong forms, never match. In llama.cpp they do not match either, but
 //!    can confuse its states, as far as reading beyond its arrays.
 
+mod search;
+
 use std::sync::OnceLock;
 
-use super::adjacency::{Junctions, JunctionsBuilder};
 use super::cache::WordCache;
 use super::cache::queue::WordQueue;
 use super::lengths::Lengths;
+use super::segmenter::{Segmenter, SegmenterBuilder};
 use super::{Fragment, Model, ModelScratch};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::sink::Sink;
@@ -41,16 +33,13 @@ use crate::token::TokenId;
 use crate::vocabulary::spelling::{beyond_unicode, byte_of};
 use crate::vocabulary::{Definition, Vocabulary};
 use crate::work::interrupt::{Ticker, once};
-use crate::work::memory::fill;
+use search::{Choices, UNKNOWN};
 
 /// The cost of an unknown character. Costs are negated scores in ten-thousandths.
 const UNKNOWN_COST: i32 = 10_000_000;
 
 /// A token of this or a higher cost is never used.
 const LOWEST_UNUSED_COST: i32 = 20_000_000;
-
-/// Stands for an unknown character in [`Choices::ids`].
-const UNKNOWN: TokenId = -1;
 
 /// A byte order mark. One at the start of a fragment is skipped.
 const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
@@ -69,48 +58,28 @@ pub(crate) struct Plamo2 {
     states: DoubleArray,
     /// A power of two, greater than the length of the longest token in bytes.
     window: usize,
-    /// Where texts are cut into segments. Built by the first text that is cut; with stoppers only where it goes on.
-    junctions: OnceLock<Junctions>,
+    /// Where texts are cut into segments. Built on first use. A vocabulary with stoppers only cuts streamed texts.
+    segmenter: OnceLock<Segmenter>,
 }
 
-/// Scratch space: the choices for one segment, and a cache of segments.
+/// Scratch space of [`Plamo2`].
 #[derive(Debug, Default)]
-pub(crate) struct Scratch {
+pub(crate) struct Plamo2Scratch {
+    /// For one segment.
     choices: Choices,
-    segments: WordQueue,
+    /// Ids by segments.
+    cache: WordCache,
+    queue: WordQueue,
 }
 
-impl ModelScratch for Scratch {
+impl ModelScratch for Plamo2Scratch {
     fn cache(&mut self) -> Option<&mut WordCache> {
-        Some(&mut self.segments.cache)
+        Some(&mut self.cache)
     }
 }
 
-/// The best choice at each place, and its cost.
-#[derive(Debug, Default)]
-struct Choices {
-    /// By the first byte of each character the token to take there, or [`UNKNOWN`].
-    ids: Vec<TokenId>,
-    /// The lowest cost of the text starting at a place, by the place modulo the window.
-    costs: Vec<i64>,
-}
-
-/// How much of the text at a place llama.cpp's automaton sees, in bytes.
-#[derive(Debug, Clone, Copy)]
-struct Bound {
-    /// The length of its state; `usize::MAX` for the longest state that matches the text.
-    state: usize,
-    /// The length of the longest stopper in its state, or 0.
-    stopper: usize,
-}
-
-impl Bound {
-    /// Nothing is hidden.
-    const OPEN: Self = Self { state: usize::MAX, stopper: 0 };
-}
-
 impl Model for Plamo2 {
-    type Scratch = Scratch;
+    type Scratch = Plamo2Scratch;
 
     fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let ids = 0..vocabulary.len() as TokenId;
@@ -139,23 +108,27 @@ impl Model for Plamo2 {
         };
         let window = (vocabulary.max_token_len() + 1).next_power_of_two();
         let byte_tokens = byte_tokens(vocabulary, &bytes)?;
-        Ok(Self { tokens, costs, byte_tokens, states, window, junctions: OnceLock::new() })
+        Ok(Self { tokens, costs, byte_tokens, states, window, segmenter: OnceLock::new() })
     }
 
-    fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
+    fn encode<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        scratch: &mut Plamo2Scratch,
+        sink: &mut S,
+    ) {
         let rewritten = canonical(fragment, S::SPANS);
         let text = &rewritten.text[..];
         let start = self.start(fragment, text);
-        let Scratch { choices, segments } = scratch;
+        let Plamo2Scratch { choices, cache, queue } = scratch;
         if S::SPANS || !self.states.is_empty() {
             return self.push_cheapest(vocabulary, text, start, choices, &mut Traced { sink, text: &rewritten });
         }
 
-        let junctions = self.junctions(vocabulary);
-        let mut encoder = |segment: &[u8], ids: &mut Vec<TokenId>| {
-            self.push_cheapest(vocabulary, segment, 0, choices, ids);
-        };
-        segments.encode_segments(junctions, text, start..text.len(), &mut encoder, sink);
+        let segmenter = self.segmenter(vocabulary);
+        let encode = |segment: &[u8], ids: &mut Vec<TokenId>| self.push_cheapest(vocabulary, segment, 0, choices, ids);
+        queue.encode_segments(cache, segmenter, text, start..text.len(), encode, sink);
     }
 
     fn lengths(&self, vocabulary: &Vocabulary) -> Option<Lengths> {
@@ -168,19 +141,19 @@ impl Model for Plamo2 {
         self.start(fragment, fragment.text) as isize
     }
 
-    /// The last place that no token crosses. A stopper there would be seen from before it, and a byte order mark would be
-    /// skipped at the start of what follows.
+    /// The last place that no token crosses. A stopper there would be seen from before it, and a byte order mark would
+    /// be skipped at the start of what follows.
     fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize {
         let accept = |at: usize| !text[at..].starts_with(BYTE_ORDER_MARK) && !self.may_start_stopper(&text[at..]);
-        let junctions = self.junctions(vocabulary);
+        let segmenter = self.segmenter(vocabulary);
         let mut stretches = sure_stretches(text).into_iter().rev();
-        stretches.find_map(|range| junctions.last_cut(text, range, accept)).unwrap_or(0)
+        stretches.find_map(|range| segmenter.last_cut(text, range, accept)).unwrap_or(0)
     }
 
     fn heap_bytes(&self) -> usize {
-        let junctions = self.junctions.get().map_or(0, Junctions::heap_bytes);
+        let segmenter = self.segmenter.get().map_or(0, Segmenter::heap_bytes);
         let costs = self.costs.capacity() * size_of::<i32>();
-        self.tokens.heap_bytes() + self.states.heap_bytes() + costs + junctions + size_of_val(&*self.byte_tokens)
+        self.tokens.heap_bytes() + self.states.heap_bytes() + costs + segmenter + size_of_val(&*self.byte_tokens)
     }
 }
 
@@ -190,15 +163,15 @@ impl Plamo2 {
         if !fragment.continues && text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
     }
 
-    fn junctions(&self, vocabulary: &Vocabulary) -> &Junctions {
-        once(&self.junctions, || {
-            let mut junctions = JunctionsBuilder::new(false);
-            vocabulary.keys().iter().for_each(|text| junctions.add_characters(text));
-            junctions.finish()
+    fn segmenter(&self, vocabulary: &Vocabulary) -> &Segmenter {
+        once(&self.segmenter, || {
+            let mut segmenter = SegmenterBuilder::new(false);
+            vocabulary.keys().iter().for_each(|text| segmenter.add_characters(text));
+            segmenter.finish()
         })
     }
 
-    /// Whether a text that goes on starts with a stopper, or may do so.
+    /// Whether a text that may continue starts with a stopper, or could once it continues.
     fn may_start_stopper(&self, text: &[u8]) -> bool {
         let is_stopper = |(_, id): (usize, u32)| self.costs[id as usize] == UNKNOWN_COST;
         !self.states.is_empty()
@@ -232,75 +205,6 @@ impl Plamo2 {
             }
         }
     }
-
-    /// Finds the token to take at each character of a canonical text starting at `start`.
-    fn choose(&self, text: &[u8], start: usize, choices: &mut Choices) {
-        let Choices { ids, costs } = choices;
-        fill(ids, text.len(), UNKNOWN);
-        let window = self.window.min((text.len() + 1).next_power_of_two());
-        fill(costs, window, 0);
-        let mask = window - 1;
-        costs[text.len() & mask] = 0;
-
-        let (mut bound, mut ticker) = (Bound::OPEN, Ticker::default());
-        let mut end = text.len();
-        while end > start {
-            ticker.tick();
-            let mut at = end - 1;
-            while at > start && is_continuation(text[at]) {
-                at -= 1;
-            }
-            let visible = match self.states.is_empty() {
-                true => &text[at..],
-                false => {
-                    bound = self.advance(text, at, end, bound);
-                    &text[at..text.len().min(at.saturating_add(bound.state))]
-                }
-            };
-
-            let mut best = costs[end & mask] + i64::from(UNKNOWN_COST);
-            let mut best_id = UNKNOWN;
-            let mut node = self.tokens.root();
-            for (&byte, after) in visible.iter().zip(at + 1..) {
-                let Some(child) = self.tokens.step(node, byte) else { break };
-                node = child;
-                let Some(id) = self.tokens.value(node) else { continue };
-                let token_cost = self.costs[id as usize];
-                let total = costs[after & mask] + i64::from(token_cost);
-                let is_stopper = token_cost == UNKNOWN_COST;
-                if total <= best || is_stopper {
-                    (best, best_id) = (total, id as TokenId);
-                }
-                if is_stopper {
-                    bound.stopper = after - at;
-                }
-            }
-
-            costs[at & mask] = best;
-            ids[at] = best_id;
-            end = at;
-        }
-    }
-
-    /// What the automaton sees at `at`, given what it sees at `next`, where the character at `at` ends. The caller
-    /// finds the stopper, if there is one.
-    fn advance(&self, text: &[u8], at: usize, next: usize, bound: Bound) -> Bound {
-        if bound.state == usize::MAX && bound.stopper == 0 {
-            return Bound::OPEN;
-        }
-
-        let states = &self.states;
-        let is_state = |len: &usize| {
-            let mut backwards = text[at..at + len].iter().rev();
-            backwards.try_fold(states.root(), |node, &byte| states.step(node, byte)).is_some()
-        };
-        let longest_state = |limit: usize| (1..=limit).rev().find(is_state).unwrap_or(0);
-
-        let longest = longest_state((text.len() - at).min(self.window - 1));
-        let seen = longest_state(longest.min(bound.state.saturating_add(next - at)));
-        let state = if seen < next - at + bound.stopper { 0 } else { seen };
-        Bound { state: if state == longest { usize::MAX } else { state }, stopper: 0 }
-    }
 }
 
 /// The cost of a token with this score: the negated entry of llama.cpp's table. [`LOWEST_UNUSED_COST`] if the token is
@@ -311,7 +215,7 @@ fn cost(score: f32) -> i32 {
     if cost > f64::from(i32::MIN) && cost < LOWEST_UNUSED_COST.into() { cost as i32 } else { LOWEST_UNUSED_COST }
 }
 
-/// The token of each byte, given the ids of all byte tokens. The last of several for one byte counts.
+/// The token of each byte, given the ids of all byte tokens. If a byte has several, the last one wins.
 fn byte_tokens(vocabulary: &Vocabulary, ids: &[TokenId]) -> Result<Box<[TokenId; 256]>, VocabularyError> {
     let mut tokens = Box::new([0; 256]);
     for &id in ids {
@@ -320,14 +224,10 @@ fn byte_tokens(vocabulary: &Vocabulary, ids: &[TokenId]) -> Result<Box<[TokenId;
         }
     }
     match (0..=u8::MAX).find(|&byte| tokens[usize::from(byte)] == 0) {
-        // As in llama.cpp, id 0 counts as missing.
+        // As in llama.cpp, id 0 means missing.
         Some(byte) => Err(VocabularyError::MissingByteToken { byte }),
         None => Ok(tokens),
     }
-}
-
-fn is_continuation(byte: u8) -> bool {
-    byte & 0xC0 == 0x80
 }
 
 /// Whether a token text is UTF-8, surrogates included, with every code point in its shortest form.
@@ -373,8 +273,6 @@ mod tests {
     use crate::vocabulary::Definition;
     use crate::vocabulary::spelling::byte_text;
     use crate::vocabulary::strings::StringIndex;
-    use proptest::prelude::*;
-    use std::collections::HashMap;
 
     /// A vocabulary of one normal token, the 256 byte tokens, and then `tokens`, the first of which has id 257.
     fn vocabulary(tokens: &[(Vec<u8>, f32)]) -> Vocabulary {
@@ -397,7 +295,7 @@ mod tests {
     fn encode(tokens: &[(Vec<u8>, f32)], text: &[u8]) -> Spans {
         let vocabulary = vocabulary(tokens);
         let model = Plamo2::new(&vocabulary, &Definition::default()).unwrap();
-        let (mut out, mut ids, mut scratch) = (Spans::default(), Vec::new(), Scratch::default());
+        let (mut out, mut ids, mut scratch) = (Spans::default(), Vec::new(), Plamo2Scratch::default());
         let is_utf8 = std::str::from_utf8(text).is_ok();
         let fragment = Fragment { text, start: 1000, after_special: true, continues: false, is_utf8 };
         model.encode(
@@ -419,59 +317,6 @@ mod tests {
 
     fn owned(tokens: &[(&str, f32)]) -> Vec<(Vec<u8>, f32)> {
         tokens.iter().map(|&(text, score)| (text.into(), score)).collect()
-    }
-
-    /// llama.cpp's automaton with texts as states.
-    fn naive(tokens: &[(Vec<u8>, f32)], text: &str) -> Vec<TokenId> {
-        let scores: HashMap<&str, (f64, TokenId)> = (tokens.iter().zip(257..))
-            .map(|((text, score), id)| (std::str::from_utf8(text).unwrap(), ((f64::from(*score) * 1e4).round(), id)))
-            .collect();
-        let is_state = |text: &str| scores.keys().any(|token| token.ends_with(text));
-        let score = |text: &str| scores.get(text).map_or(-2e7, |&(score, _)| score);
-        let chars: Vec<char> = text.chars().collect();
-        let slice = |from: usize, to: usize| chars[from..to].iter().collect::<String>();
-        let (mut best, mut state) = (vec![(0.0, 0, UNKNOWN)], 0);
-        for at in (0..chars.len()).rev() {
-            let cost_after = |best: &[(f64, usize, TokenId)], len: usize| best[best.len() - len].0;
-            // The row of each state that the last one starts with, longest first, and the sentinel.
-            let rows = (0..=state).rev().map(|len| (len, slice(at + 1, at + 1 + len)));
-            let mut next = 0;
-            for (len, row) in rows.filter(|(_, row)| row.is_empty() || is_state(row)) {
-                if is_state(&slice(at, at + 1 + len)) {
-                    next = 1 + len;
-                    break;
-                }
-                if score(&row) == -1e7 {
-                    break;
-                }
-            }
-            state = next;
-            let mut choice = (f64::INFINITY, 0, 0);
-            for len in (0..=state).rev() {
-                let row = slice(at, at + len);
-                let (score, len, id) = if len == 0 { (-1e7, 1, UNKNOWN) } else { (score(&row), len, 0) };
-                if score > -2e7 {
-                    let total = cost_after(&best, len) - score;
-                    if total < choice.0 {
-                        choice = (total, len, if id == UNKNOWN { UNKNOWN } else { scores[&row[..]].1 });
-                    }
-                }
-                if score == -1e7 {
-                    break;
-                }
-            }
-            best.push(choice);
-        }
-        let (mut ids, mut at) = (Vec::new(), 0);
-        while at < chars.len() {
-            let (_, len, id) = best[chars.len() - at];
-            match id {
-                UNKNOWN => ids.extend(slice(at, at + 1).bytes().map(|byte| 1 + TokenId::from(byte))),
-                _ => ids.push(id),
-            }
-            at += len;
-        }
-        ids
     }
 
     #[test]
@@ -524,19 +369,5 @@ mod tests {
         let vocabulary = Vocabulary::declare(&definition).unwrap();
         let error = Plamo2::new(&vocabulary, &Definition::default()).unwrap_err();
         assert_eq!(error, VocabularyError::MissingByteToken { byte: 0 });
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
-
-        #[test]
-        fn equals_the_automaton(
-            tokens in prop::collection::hash_map("[abé]{1,5}", prop::sample::select(
-                &[-1000.0_f32, -0.5, -1.0, -1.5, -2.0, -3.0, -2500.0, 1.0][..]), 1..12),
-            text in "[abéx]{0,24}",
-        ) {
-            let tokens: Vec<_> = tokens.into_iter().map(|(text, score)| (text.into_bytes(), score)).collect();
-            prop_assert_eq!(encode(&tokens, text.as_bytes()).ids, naive(&tokens, &text));
-        }
     }
 }

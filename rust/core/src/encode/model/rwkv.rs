@@ -2,7 +2,7 @@
 //!
 //! Each step of a walk waits for the step before it. So the first steps of a walk, over two ASCII characters or the
 //! bytes of one other character, come from a table: see [`WalkStarts`]. Token texts are written with escapes, because
-//! they may have any bytes; the trie has the bytes.
+//! they may contain any bytes; the trie holds the bytes.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_unescape_rwkv_token`, `llm_tokenizer_rwkv` and
 //! `llm_tokenizer_rwkv_session`. Time: O(n · m) for n bytes of text and a longest token of m bytes; the worst case is a
@@ -10,7 +10,7 @@
 //!
 //! Deviations:
 //! 1. A byte that starts tokens, none of which the text completes, is unknown, like a byte that starts no token.
-//!    llama.cpp goes back to the start of the text there and never ends.
+//!    llama.cpp returns to the start of the text there, and loops forever.
 
 mod starts;
 
@@ -27,7 +27,7 @@ use starts::WalkStarts;
 /// The algorithm's tables.
 #[derive(Debug)]
 pub(crate) struct Rwkv {
-    /// Ids by unescaped text; of two tokens with one text the last.
+    /// Ids by unescaped text; if two tokens have the same text, the last one.
     tokens: DoubleArray,
     starts: WalkStarts,
 }
@@ -79,7 +79,7 @@ impl Model for Rwkv {
         }
     }
 
-    /// The start of the first token whose walk may go on.
+    /// The start of the first token that later text may make longer.
     fn settled(&self, _: &Vocabulary, text: &[u8]) -> usize {
         let (mut at, mut ticker) = (0, Ticker::default());
         while at < text.len() {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_tokens_with_one_text_the_last_counts() {
+    fn of_two_tokens_with_one_text_the_last_one_wins() {
         let tokens: [&[u8]; 4] = [b"\\n", b"\n", b"a", b"\\"];
         assert_eq!(encode(&tokens, b"\na\\").ids, [1, 2, NULL_TOKEN]);
     }

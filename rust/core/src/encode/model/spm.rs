@@ -1,26 +1,25 @@
 //! SentencePiece BPE: adjacent symbols merge into tokens, highest score first, leftmost first among equal scores.
 //!
-//! A text is cut into segments where no token has two characters side by side, which for most vocabularies is before
-//! every word. Each segment merges by itself, with scores as ranks, and its ids are cached.
+//! A text is cut into segments wherever two characters meet that no token has side by side: with most vocabularies,
+//! before every word. Each segment merges by itself, with scores as ranks, and its ids are cached.
 //!
 //! Source: Kudo and Richardson, "SentencePiece" (2018); llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_spm_session`.
 //! Complexity: O(n log n) for a segment of n bytes, O(1) for a cached one; the worst case is a vocabulary whose tokens
-//! join any two characters, where the whole text is one segment.
+//! join any two characters, so that the whole text is one segment.
 //!
-//! Deviations: (1) a byte that is no token, on which llama.cpp aborts, becomes the unknown token, or nothing where
-//! there is none; (2) a score that is not a number counts as the lowest.
+//! Deviations: (1) a byte that is not a token, on which llama.cpp aborts, becomes the unknown token, or nothing if
+//! there is none; (2) NaN is the lowest score.
 
-use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::adjacency::{Junctions, JunctionsBuilder};
 use super::cache::WordCache;
 use super::cache::queue::WordQueue;
 use super::lengths::Lengths;
 use super::merging::pair_memo::PairMemo;
-use super::merging::sure_pairs::{SurePairs, TokenPairs};
+use super::merging::sure_pairs::{Ends, SurePairs, SurePairsBuilder};
 use super::merging::symbol::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
 use super::merging::{Merging, SymbolSpan, runs};
+use super::segmenter::{Segmenter, SegmenterBuilder};
 use super::{Fragment, Model, ModelScratch};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::sink::Sink;
@@ -38,29 +37,31 @@ pub(crate) struct Spm {
     byte_tokens: [Option<TokenId>; 256],
     /// The token of each ASCII character, or [`NO_SYMBOL`]. A space is `▁`.
     ascii: [Symbol; 256],
-    /// Made for the first text.
+    /// Built on first use.
     tables: OnceLock<Tables>,
 }
 
 /// What the texts of all tokens say about pairs of characters.
 #[derive(Debug)]
 struct Tables {
-    junctions: Junctions,
+    segmenter: Segmenter,
     pairs: SurePairs,
 }
 
 /// Scratch space of [`Spm`].
 #[derive(Debug, Default)]
-pub(crate) struct Scratch {
+pub(crate) struct SpmScratch {
     /// The text with a space before it.
     prefixed: Rewritten<'static>,
-    segments: WordQueue,
+    /// Ids by segments.
+    cache: WordCache,
+    queue: WordQueue,
     merger: Merger,
 }
 
-impl ModelScratch for Scratch {
+impl ModelScratch for SpmScratch {
     fn cache(&mut self) -> Option<&mut WordCache> {
-        Some(&mut self.segments.cache)
+        Some(&mut self.cache)
     }
 }
 
@@ -73,7 +74,7 @@ struct Merger {
 }
 
 impl Model for Spm {
-    type Scratch = Scratch;
+    type Scratch = SpmScratch;
 
     fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let byte_tokens = std::array::from_fn(|byte| vocabulary.byte_token(byte as u8));
@@ -85,9 +86,9 @@ impl Model for Spm {
         Ok(Self { byte_tokens, ascii, tables: OnceLock::new() })
     }
 
-    fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut Scratch, sink: &mut S) {
+    fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut SpmScratch, sink: &mut S) {
         let Fragment { text, start, .. } = fragment;
-        let Scratch { prefixed, segments, merger } = scratch;
+        let SpmScratch { prefixed, cache, queue, merger } = scratch;
         let is_prefixed = self.is_prefixed(vocabulary, fragment);
         let is_utf8 = fragment.is_utf8 || std::str::from_utf8(text).is_ok();
         let rewritten;
@@ -109,15 +110,15 @@ impl Model for Spm {
         let (bytes, sink) = (&text.text[..], &mut Traced { sink, text });
         let mut pass = Pass { spm: self, vocabulary, tables, merger };
         if S::SPANS || !is_utf8 {
-            tables.junctions.split(bytes, 0..bytes.len(), |start, end| pass.merge(&bytes[start..end], start, sink));
+            tables.segmenter.split(bytes, 0..bytes.len(), |start, end| pass.merge(&bytes[start..end], start, sink));
         } else {
-            let mut encoder = |segment: &[u8], ids: &mut Vec<TokenId>| pass.merge(segment, 0, ids);
-            segments.encode_segments(&tables.junctions, bytes, 0..bytes.len(), &mut encoder, sink);
+            let merge = |segment: &[u8], ids: &mut Vec<TokenId>| pass.merge(segment, 0, ids);
+            queue.encode_segments(cache, &tables.segmenter, bytes, 0..bytes.len(), merge, sink);
         }
     }
 
     fn lengths(&self, vocabulary: &Vocabulary) -> Option<Lengths> {
-        // A space that is no token is spelled as the three bytes of an escaped one.
+        // A space that is not a token is spelled as the three bytes of an escaped one.
         if self.ascii[usize::from(b' ')] == NO_SYMBOL {
             return None;
         }
@@ -133,36 +134,39 @@ impl Model for Spm {
 
     /// The last place that no token crosses, in text whose characters are certain.
     fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize {
-        let junctions = &once(&self.tables, || Tables::new(vocabulary)).junctions;
+        let segmenter = &once(&self.tables, || Tables::new(vocabulary)).segmenter;
         let mut stretches = sure_stretches(text).into_iter().rev();
-        stretches.find_map(|range| junctions.last_cut(text, range, |_| true)).unwrap_or(0)
+        stretches.find_map(|range| segmenter.last_cut(text, range, |_| true)).unwrap_or(0)
     }
 
     fn heap_bytes(&self) -> usize {
-        self.tables.get().map_or(0, |tables| tables.junctions.heap_bytes() + tables.pairs.heap_bytes())
+        self.tables.get().map_or(0, |tables| tables.segmenter.heap_bytes() + tables.pairs.heap_bytes())
     }
 }
 
 impl Tables {
     fn new(vocabulary: &Vocabulary) -> Self {
-        let (mut junctions, mut pairs) = (JunctionsBuilder::new(true), TokenPairs::default());
+        let (mut segmenter, mut pairs) = (SegmenterBuilder::new(true), SurePairsBuilder::default());
         let mut unescaped = Vec::new();
         for (text, id) in vocabulary.keys().iter().zip(0..) {
-            junctions.add_characters(text);
+            segmenter.add_characters(text);
             unescaped.clear();
             unescape_spaces(text, &mut unescaped);
-            // Escaped texts have no spaces, and of equal tokens one counts.
-            if !text.contains(&b' ') && (unescaped.len() != 2 || vocabulary.id(text) == Some(id)) {
-                pairs.add(&unescaped, Merge { rank: rank(vocabulary.score(id)), symbol: id as Symbol });
+            // Escaped texts have no spaces, and of equal tokens one is found.
+            if !text.contains(&b' ')
+                && let Some(ends) = Ends::of(&unescaped)
+                && ends.pair().is_none_or(|pair| pair.is_ascii() && vocabulary.id(text) == Some(id))
+            {
+                pairs.add(ends, Merge { rank: rank(vocabulary.score(id)), symbol: id as Symbol });
             }
         }
-        // A `▁` of the text itself stands beside other bytes than the unescaped tokens say.
+        // A `▁` in the text itself has other neighbours than the unescaped tokens say.
         pairs.add_unknown(ESCAPED_SPACE);
-        Self { junctions: junctions.finish(), pairs: pairs.finish() }
+        Self { segmenter: segmenter.finish(), pairs: pairs.finish(NO_RANK) }
     }
 }
 
-/// One text on its way.
+/// The merging of one text.
 struct Pass<'a> {
     spm: &'a Spm,
     vocabulary: &'a Vocabulary,
@@ -181,10 +185,10 @@ impl Pass<'_> {
             None => NO_MERGE,
         };
         let char = |at: usize| match segment[at] {
-            byte @ 0..0x80 => (Some(spm.ascii[usize::from(byte)]), 1),
+            byte @ 0..0x80 => (spm.ascii[usize::from(byte)], 1),
             lead => {
                 let len = utf8::sequence_len(lead).min(segment.len() - at);
-                (Some(vocabulary.id(&segment[at..at + len]).map_or(NO_SYMBOL, |id| id as Symbol)), len)
+                (vocabulary.id(&segment[at..at + len]).map_or(NO_SYMBOL, |id| id as Symbol), len)
             }
         };
         let merge_texts = |left: Symbol, right: Symbol| {
@@ -196,8 +200,18 @@ impl Pass<'_> {
         }
 
         merging.clear();
-        let push = |symbol, range: Range<usize>, _| merging.push(symbol, range.start, range.end);
-        tables.pairs.symbols(segment, &spm.ascii, char, push);
+        let (mut at, mut walk) = (0, tables.pairs.walk(segment));
+        while let Some(&byte) = segment.get(at) {
+            let (symbol, len) = if byte >= 0x80 {
+                let (symbol, len) = char(at);
+                walk.skip_to(at + len);
+                (symbol, len)
+            } else {
+                walk.next_sure(at).map_or((spm.ascii[usize::from(byte)], 1), |both| (both, 2))
+            };
+            merging.push(symbol, at, at + len);
+            at += len;
+        }
         let symbols = merging.run(|left, right| {
             let both = &segment[left.start as usize..right.end as usize];
             match *both {
@@ -263,19 +277,13 @@ fn rank(score: f32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use proptest::prelude::*;
-
     use super::rank;
     use crate::encode::model::merging::symbol::NO_RANK;
     use crate::vocabulary::strings::StringIndex;
-    use crate::{Definition, EncodeOptions, Scratch, Spans, Text, TokenId, Tokenizer, VocabularyError};
+    use crate::{Definition, EncodeOptions, TokenId, Tokenizer, VocabularyError};
 
     const PLAIN: EncodeOptions = EncodeOptions { add_special: false, parse_special: false, continues: false };
     const UNKNOWN: TokenId = 0;
-    /// The id of the first token after the three that every vocabulary has.
-    const FIRST: TokenId = 3;
 
     fn tokenizer(tokens: &[(&str, f32)], add_space_prefix: bool) -> Result<Tokenizer, VocabularyError> {
         let all = [("<unk>", 0.0), ("<s>", 0.0), ("</s>", 0.0)].iter().chain(tokens);
@@ -292,73 +300,6 @@ mod tests {
         })
     }
 
-    /// Looks at all pairs before every merge; the highest score, then the leftmost.
-    fn naive(tokens: &BTreeMap<&str, (TokenId, f32)>, text: &str) -> Vec<TokenId> {
-        let escaped = format!("▁{}", text.replace(' ', "▁"));
-        let mut symbols: Vec<String> = escaped.chars().map(String::from).collect();
-        loop {
-            let mut best: Option<(usize, f32)> = None;
-            for at in 1..symbols.len() {
-                if let Some(&(_, score)) = tokens.get(symbols[at - 1..=at].concat().as_str())
-                    && best.is_none_or(|(_, highest)| score > highest)
-                {
-                    best = Some((at, score));
-                }
-            }
-            let Some((at, _)) = best else { break };
-            let right = symbols.remove(at);
-            symbols[at - 1] += &right;
-        }
-        let byte = |byte: u8| tokens.get(format!("<0x{byte:02X}>").as_str()).map_or(UNKNOWN, |token| token.0);
-        let ids = |symbol: &String| match tokens.get(symbol.as_str()) {
-            Some(token) => vec![token.0],
-            None => symbol.bytes().map(byte).collect(),
-        };
-        symbols.iter().flat_map(ids).collect()
-    }
-
-    proptest! {
-        #[test]
-        fn ids_are_those_of_a_search_before_each_merge(
-            // Few scores, so that the leftmost counts; texts longer than every threshold.
-            tokens in prop::collection::btree_map("[ab▁é]{1,4}|<0x(C3|A9|62)>", 0..4_u8, 0..24),
-            texts in prop::collection::vec("[ab é]{1,12}|[ab ]{1,200}|[é▁]{1,150}", 1..5),
-        ) {
-            check(&tokens, &texts);
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
-        #[test]
-        fn what_surely_merges_may_do_so_first(
-            tokens in prop::collection::btree_map("[abc▁]{2}|[abc▁]{3}", 0..6_u8, 1..24),
-            texts in prop::collection::vec("[abc ]{1,14}|[abc▁ é]{1,14}", 20),
-        ) {
-            check(&tokens, &texts);
-        }
-    }
-
-    /// Compares with [`naive`].
-    fn check(tokens: &BTreeMap<String, u8>, texts: &[String]) {
-        let listed: Vec<(&str, f32)> = tokens.iter().map(|(text, score)| (text.as_str(), -f32::from(*score))).collect();
-        let [tokenizer, mut tracing] = [(); 2].map(|()| tokenizer(&listed, true).expect("a vocabulary"));
-        tracing.forget_lengths();
-        let numbered = listed.iter().zip(FIRST..).map(|(&(text, score), id)| (text, (id, score))).collect();
-        let mut scratch = Scratch::default();
-        // The second time words may be cached.
-        for text in texts.iter().chain(texts) {
-            let mut spans = Spans::default();
-            let mut ids: Vec<TokenId> = Vec::new();
-            tokenizer.encode_into(Text::Str(text), PLAIN, &mut scratch, &mut spans).expect("ids");
-            tokenizer.encode_into(Text::Str(text), PLAIN, &mut scratch, &mut ids).expect("ids");
-            assert_eq!(&spans.ids, &naive(&numbered, text), "{text}");
-            assert_eq!(&ids, &spans.ids, "{text}");
-            let traced = tracing.encode_with_spans(text.as_str(), PLAIN).expect("ids");
-            assert_eq!(spans.spans, traced.spans, "{text}");
-        }
-    }
-
     #[test]
     fn the_highest_score_merges_first() -> Result<(), VocabularyError> {
         // ▁abc: "bc" (-1) before "ab" (-2); then nothing makes ▁a; with equal scores "ab", which is further left.
@@ -369,22 +310,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_spelled_in_bytes_or_unknown() -> Result<(), VocabularyError> {
+    fn what_is_not_a_token_is_spelled_in_bytes_or_unknown() -> Result<(), VocabularyError> {
         let tokenizer = tokenizer(&[("a", -1.0), ("<0xC3>", 0.0), ("<0xA9>", 0.0)], false)?;
         let found = tokenizer.encode_with_spans("aéz", PLAIN).map(|found| (found.ids, found.spans));
         assert_eq!(found, Ok((vec![3, 4, 5, UNKNOWN], vec![0..1, 1..2, 2..3, 3..4])));
-        Ok(())
-    }
-
-    #[test]
-    fn a_first_segment_of_any_length_is_whole() -> Result<(), VocabularyError> {
-        let listed = [("▁", -1.0), ("▁▁", -0.5), ("▁▁▁▁▁▁▁", -0.4), ("▁▁▁▁", -0.4), ("▁▁▁▁▁▁▁▁", -0.3)];
-        let tokenizer = tokenizer(&listed, true)?;
-        let numbered = listed.iter().zip(FIRST..).map(|(&(text, score), id)| (text, (id, score))).collect();
-        for count in 1..100 {
-            let text = "▁".repeat(count);
-            assert_eq!(tokenizer.encode(text.as_str(), PLAIN), Ok(naive(&numbered, &text)), "{count}");
-        }
         Ok(())
     }
 

@@ -5,11 +5,11 @@ use std::ops::Range;
 use super::Merger;
 use super::whole_chars::WholeChars;
 use super::whole_tokens::WholeTokens;
-use crate::encode::model::adjacency::Junctions;
 use crate::encode::model::merging::ranks::MergeRanks;
 use crate::encode::model::merging::sure_pairs::SurePairs;
 use crate::encode::model::merging::symbol::{Merge, NO_SYMBOL, Symbol};
 use crate::encode::model::merging::{SymbolSpan, runs};
+use crate::encode::model::segmenter::Segmenter;
 use crate::encode::sink::Sink;
 use crate::lookup::key::Key;
 use crate::text::unicode::utf8;
@@ -23,11 +23,11 @@ pub(super) struct ByteTables {
     /// The symbol of each byte.
     pub bytes: [Symbol; 256],
     pub pairs: SurePairs,
-    /// Where merges are ignored for pieces that are tokens.
+    /// If pieces that are tokens skip the merges.
     pub whole_tokens: Option<WholeTokens>,
     pub whole_chars: WholeChars,
-    pub junctions: Junctions,
-    /// The token of each byte of a spelled text that is no token.
+    pub segmenter: Segmenter,
+    /// The token of each byte of a spelled text that is not a token.
     pub spelled_bytes: [TokenId; 256],
 }
 
@@ -49,25 +49,49 @@ impl ByteTables {
         (len == segment.len() && self.ranks.is_token(symbol)).then_some(symbol as TokenId)
     }
 
-    /// Pushes the symbols that a piece starts as; see [`SurePairs::symbols`].
+    /// Pushes the symbols that a piece starts as with their byte ranges, after merging every pair of ASCII that surely
+    /// merges; and with each the merge of the symbol before and this one, if it is known without a look-up.
     #[inline(always)]
-    pub(super) fn symbols(&self, piece: &[u8], push: impl FnMut(Symbol, Range<usize>, Option<Merge>)) {
-        self.pairs.symbols(piece, &self.bytes, |at| self.whole_char(piece, at), push);
+    pub(super) fn symbols(&self, piece: &[u8], mut push: impl FnMut(Symbol, Range<usize>, Option<Merge>)) {
+        let (mut at, mut known, mut walk) = (0, None, self.pairs.walk(piece));
+        while let Some(&byte) = piece.get(at) {
+            if byte >= 0x80 {
+                let (whole, len) = self.whole_char(piece, at);
+                if whole != NO_SYMBOL {
+                    push(whole, at..at + len, None);
+                    known = None;
+                } else {
+                    for at in at..at + len {
+                        push(self.bytes[usize::from(piece[at])], at..at + 1, known);
+                        known = piece.get(at + 1).map(|&next| self.pairs.get(piece[at], next));
+                    }
+                }
+                at += len;
+                walk.skip_to(at);
+            } else if let Some(both) = walk.next_sure(at) {
+                push(both, at..at + 2, None);
+                (at, known) = (at + 2, None);
+            } else {
+                push(self.bytes[usize::from(byte)], at..at + 1, known);
+                (at, known) = (at + 1, Some(walk.merge_before()));
+            }
+        }
     }
 
-    /// The symbol that the character at byte `at` may start as, if it need not start as bytes, and its length.
+    /// The symbol that the character at byte `at` may start as, or [`NO_SYMBOL`] if it starts as bytes, and its length.
     #[inline]
-    fn whole_char(&self, piece: &[u8], at: usize) -> (Option<Symbol>, usize) {
+    fn whole_char(&self, piece: &[u8], at: usize) -> (Symbol, usize) {
         let (code_point, len) = utf8::decode_lossy(piece, at);
-        let is_crossed = |at: usize| at > 0 && at < piece.len() && self.junctions.is_crossed(piece[at - 1], piece[at]);
+        let is_crossed = |at: usize| at > 0 && at < piece.len() && self.segmenter.is_crossed(piece[at - 1], piece[at]);
         let symbol = self.whole_chars.get(code_point);
-        ((symbol != NO_SYMBOL && !is_crossed(at) && !is_crossed(at + len)).then_some(symbol), len)
+        let is_whole = symbol != NO_SYMBOL && !is_crossed(at) && !is_crossed(at + len);
+        (if is_whole { symbol } else { NO_SYMBOL }, len)
     }
 
     /// Merges a piece that repeats one character, if counting is enough. Returns whether it is.
     pub(super) fn merge_run<S: Sink>(&self, piece: &[u8], start: usize, sink: &mut S) -> bool {
         let char = |at: usize| match piece[at] {
-            byte @ 0..0x80 => (Some(self.bytes[usize::from(byte)]), 1),
+            byte @ 0..0x80 => (self.bytes[usize::from(byte)], 1),
             _ => self.whole_char(piece, at),
         };
         let merged = runs::merge_piece(piece, char, |left, right| self.ranks.get(left, right));
@@ -88,8 +112,8 @@ impl ByteTables {
         symbols.iter().for_each(|&span| self.push_symbol(span, piece, start, sink));
     }
 
-    /// Pushes the token of a merged symbol. One that is no token is spelled byte by byte, and bytes of the spelling that
-    /// are no tokens are dropped.
+    /// Pushes the token of a merged symbol. Any other symbol is spelled byte by byte, and bytes of the spelling
+    /// that are not tokens are dropped.
     #[inline]
     fn push_symbol<S: Sink>(&self, span: SymbolSpan, piece: &[u8], start: usize, sink: &mut S) {
         if self.ranks.is_token(span.symbol) {
@@ -111,6 +135,6 @@ impl ByteTables {
             + self.pairs.heap_bytes()
             + self.whole_tokens.as_ref().map_or(0, WholeTokens::heap_bytes)
             + self.whole_chars.heap_bytes()
-            + self.junctions.heap_bytes()
+            + self.segmenter.heap_bytes()
     }
 }

@@ -1,9 +1,9 @@
 //! Byte-pair encoding over characters: pieces are cut into segments, whose ids are cached.
 //!
 //! Pieces are whole lines or words, and a line hardly ever repeats; its segments, between the places that no merge can
-//! cross, do. So segments are cached, and a line is looked up whole only where llama.cpp does so: Gemma 4's runs of
-//! newlines that are tokens. A character that is no token is spelled with the tokens `<0xXX>` of its bytes, and bytes
-//! without such a token are dropped.
+//! cross, do. So segments are cached, and a line is only looked up whole if llama.cpp does so: Gemma 4's runs of
+//! newlines that are tokens. A character that is not a token is spelled with the tokens `<0xXX>` of its bytes, and
+//! bytes without such a token are dropped.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_bpe_session` with `byte_encode` off.
 //! Complexity: as [`super`]. Deviations: none but those of [`super`].
@@ -12,12 +12,12 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::{Merger, Scratch};
-use crate::encode::model::adjacency::{Junctions, JunctionsBuilder};
+use super::{BpeScratch, Merger};
 use crate::encode::model::lengths::Lengths;
 use crate::encode::model::merging::ranks::MergeRanks;
 use crate::encode::model::merging::symbol::Symbol;
 use crate::encode::model::merging::{SymbolSpan, runs};
+use crate::encode::model::segmenter::{Segmenter, SegmenterBuilder};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::pretokenizer::Splitter;
 use crate::encode::sink::Sink;
@@ -36,7 +36,7 @@ pub(super) struct CharacterTables {
     ascii: [Symbol; 128],
     /// The token `<0xXX>` of each byte.
     byte_tokens: [TokenId; 256],
-    junctions: Junctions,
+    segmenter: Segmenter,
     /// Whether a space is spelled `▁`.
     escape_spaces: bool,
     /// Whether a run of newlines that is a token skips the merges.
@@ -55,13 +55,13 @@ impl CharacterTables {
     ) -> Result<Self, VocabularyError> {
         let escape_spaces = vocabulary.settings().escape_whitespaces;
         let read_rules = || MergeRanks::new(vocabulary, definition.merges);
-        let (ranks, mut junctions) = join(read_rules, || {
-            let mut junctions = JunctionsBuilder::new(escape_spaces);
-            vocabulary.keys().iter().for_each(|text| junctions.add_characters(text));
-            junctions
+        let (ranks, mut segmenter) = join(read_rules, || {
+            let mut segmenter = SegmenterBuilder::new(escape_spaces);
+            vocabulary.keys().iter().for_each(|text| segmenter.add_characters(text));
+            segmenter
         });
         let (ranks, _) = ranks?;
-        ranks.others().for_each(|(text, _)| junctions.add_characters(text));
+        ranks.others().for_each(|(text, _)| segmenter.add_characters(text));
         let ascii = |byte: usize| match byte as u8 {
             b' ' if escape_spaces => ranks.symbol(vocabulary, ESCAPED_SPACE),
             byte => ranks.symbol(vocabulary, &[byte]),
@@ -69,7 +69,7 @@ impl CharacterTables {
         Ok(Self {
             ascii: std::array::from_fn(ascii),
             byte_tokens: std::array::from_fn(|byte| vocabulary.id(&byte_text(byte as u8)).unwrap_or(NULL_TOKEN)),
-            junctions: junctions.finish(),
+            segmenter: segmenter.finish(),
             escape_spaces,
             whole_newlines,
             ranks,
@@ -82,7 +82,7 @@ impl CharacterTables {
         vocabulary: &Vocabulary,
         splitter: &Splitter,
         text: &Rewritten<'_>,
-        Scratch { learned, queue, merger, .. }: &mut Scratch,
+        BpeScratch { learned, cache, queue, merger, .. }: &mut BpeScratch,
         sink: &mut S,
     ) {
         let (bytes, sink) = (&text.text[..], &mut Traced { sink, text });
@@ -93,10 +93,10 @@ impl CharacterTables {
             if let Some(id) = is_newlines.then(|| vocabulary.id(piece)).flatten() {
                 sink.push(id, start..end);
             } else if S::SPANS {
-                self.junctions.split(bytes, start..end, |from, to| pass.merge(&bytes[from..to], from, sink));
+                self.segmenter.split(bytes, start..end, |from, to| pass.merge(&bytes[from..to], from, sink));
             } else {
-                let mut encoder = |segment: &[u8], ids: &mut Vec<TokenId>| pass.merge(segment, 0, ids);
-                queue.encode_segments(&self.junctions, bytes, start..end, &mut encoder, sink);
+                let merge = |segment: &[u8], ids: &mut Vec<TokenId>| pass.merge(segment, 0, ids);
+                queue.encode_segments(cache, &self.segmenter, bytes, start..end, merge, sink);
             }
         });
     }
@@ -120,11 +120,11 @@ impl CharacterTables {
 
     /// The last place in `text[range]` that no merge crosses.
     pub(super) fn last_cut(&self, text: &[u8], range: Range<usize>) -> Option<usize> {
-        self.junctions.last_cut(text, range, |_| true)
+        self.segmenter.last_cut(text, range, |_| true)
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        self.ranks.heap_bytes() + self.junctions.heap_bytes()
+        self.ranks.heap_bytes() + self.segmenter.heap_bytes()
     }
 
     /// Pushes the token of a merged symbol, or else those of its bytes.
@@ -145,7 +145,7 @@ impl CharacterTables {
     }
 }
 
-/// One text on its way.
+/// The merging of one text.
 struct Pass<'a> {
     characters: &'a CharacterTables,
     vocabulary: &'a Vocabulary,
@@ -165,11 +165,7 @@ impl Pass<'_> {
                 (ranks.symbol(vocabulary, &segment[at..at + len]), len)
             }
         };
-        let whole = |at: usize| {
-            let (symbol, len) = char(at);
-            (Some(symbol), len)
-        };
-        if let Some(merged) = runs::merge_piece(segment, whole, |left, right| ranks.get(left, right)) {
+        if let Some(merged) = runs::merge_piece(segment, char, |left, right| ranks.get(left, right)) {
             return merged.for_each(|span| characters.push_symbol(span, segment, start, sink));
         }
 

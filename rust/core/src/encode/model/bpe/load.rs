@@ -6,15 +6,18 @@
 use super::byte_tables::ByteTables;
 use super::whole_chars::{CharUses, WholeChars};
 use super::whole_tokens::WholeTokens;
-use crate::encode::model::adjacency::JunctionsBuilder;
-use crate::encode::model::merging::ranks::MergeRanks;
-use crate::encode::model::merging::sure_pairs::{Edges, SurePairs};
-use crate::encode::model::merging::symbol::Symbol;
+use crate::encode::model::merging::ranks::{MergeRanks, Row};
+use crate::encode::model::merging::sure_pairs::{Ends, SurePairs, SurePairsBuilder};
+use crate::encode::model::merging::symbol::{Merge, NO_SYMBOL, Symbol};
+use crate::encode::model::segmenter::SegmenterBuilder;
 use crate::error::VocabularyError;
 use crate::token::NULL_TOKEN;
 use crate::vocabulary::spelling::byte_level;
 use crate::vocabulary::{Definition, Vocabulary};
 use crate::work::threads::join;
+
+/// Only pairs of lower ranks count as sure, so that most rules of higher ranks can be skipped.
+const MAX_SURE_RANK: u32 = 1 << 15;
 
 impl ByteTables {
     /// Builds all tables.
@@ -29,31 +32,31 @@ impl ByteTables {
             texts.add(text, symbol);
         }
 
-        let TextTables { whole_tokens, junctions, uses, edges, .. } = texts;
+        let TextTables { whole_tokens, segmenter, uses, ends, .. } = texts;
         let bytes: [Symbol; 256] = std::array::from_fn(|byte| {
             let (text, len) = byte_level::spell(byte as u8);
             ranks.symbol(vocabulary, &text[..len])
         });
-        let pairs = SurePairs::new(&rows, &bytes, edges);
+        let pairs = sure_pairs(&rows, &bytes, &ends);
         Ok(Self {
             whole_chars: WholeChars::new(&ranks, &bytes, &pairs, &uses),
             bytes,
             pairs,
             whole_tokens,
-            junctions: junctions.finish(),
+            segmenter: segmenter.finish(),
             spelled_bytes: std::array::from_fn(|byte| vocabulary.id(&[byte as u8]).unwrap_or(NULL_TOKEN)),
             ranks,
         })
     }
 }
 
-/// What the texts of symbols say.
+/// The tables that are built from the texts of symbols.
 struct TextTables {
     whole_tokens: Option<WholeTokens>,
-    junctions: JunctionsBuilder,
+    segmenter: SegmenterBuilder,
     uses: CharUses,
     /// By symbol.
-    edges: Vec<Edges>,
+    ends: Vec<Option<Ends>>,
     /// The bytes that the text added last spells.
     spelled: Vec<u8>,
 }
@@ -64,9 +67,9 @@ impl TextTables {
         let mut whole_tokens = vocabulary.settings().ignore_merges.then(|| WholeTokens::with_capacity(len));
         let mut tables = Self {
             whole_tokens: None,
-            junctions: JunctionsBuilder::new(false),
+            segmenter: SegmenterBuilder::new(false),
             uses: CharUses::default(),
-            edges: Vec::with_capacity(len),
+            ends: Vec::with_capacity(len),
             spelled: Vec::new(),
         };
         for (text, symbol) in vocabulary.keys().iter().zip(0..) {
@@ -83,10 +86,27 @@ impl TextTables {
     fn add(&mut self, text: &[u8], symbol: Symbol) {
         self.spelled.clear();
         if byte_level::unspell_all(text, &mut self.spelled) {
-            self.junctions.add_bytes(&self.spelled);
+            self.segmenter.add_bytes(&self.spelled);
             self.uses.add(&self.spelled, symbol);
         }
-        self.edges.resize(self.edges.len().max(symbol as usize + 1), Edges::default());
-        self.edges[symbol as usize] = Edges::of(&self.spelled);
+        self.ends.resize(self.ends.len().max(symbol as usize + 1), None);
+        self.ends[symbol as usize] = Ends::of(&self.spelled);
     }
+}
+
+/// Reads merge rules in order of rank, given the ends of what each symbol spells. O(rules + 2¹⁶).
+fn sure_pairs(rows: &[Row], bytes: &[Symbol; 256], ends: &[Option<Ends>]) -> SurePairs {
+    let last_byte = bytes.iter().filter(|&&symbol| symbol != NO_SYMBOL).max().copied().unwrap_or_default();
+    let mut pairs = SurePairsBuilder::default();
+    for (&[left, right, symbol], rank) in rows.iter().zip(0..) {
+        if rank >= MAX_SURE_RANK && left.max(right) > last_byte {
+            continue;
+        }
+        let Some(ends) = ends.get(symbol as usize).copied().flatten() else { continue };
+        // Two bytes are not made of both if one side of the rule is empty, and so never found in a piece.
+        if ends.pair().is_none_or(|pair| pair.map(|byte| bytes[usize::from(byte)]) == [left, right]) {
+            pairs.add(ends, Merge { rank, symbol });
+        }
+    }
+    pairs.finish(MAX_SURE_RANK)
 }

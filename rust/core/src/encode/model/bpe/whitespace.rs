@@ -7,7 +7,7 @@
 //!
 //! Deviations: (1) code points beyond U+10FFFF, on which llama.cpp aborts, become U+FFFD.
 
-use crate::encode::model::bpe::{self, Bpe};
+use crate::encode::model::bpe::{Bpe, BpeScratch};
 use crate::encode::model::{Fragment, Model};
 use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::sink::Sink;
@@ -24,19 +24,13 @@ pub(crate) struct Whitespace {
 }
 
 impl Model for Whitespace {
-    type Scratch = bpe::Scratch;
+    type Scratch = BpeScratch;
 
     fn new(vocabulary: &Vocabulary, definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         Ok(Self { bpe: Bpe::new(vocabulary, definition)? })
     }
 
-    fn encode<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        fragment: Fragment<'_>,
-        scratch: &mut Self::Scratch,
-        sink: &mut S,
-    ) {
+    fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut BpeScratch, sink: &mut S) {
         let Settings { lowercase, escape_whitespaces, .. } = *vocabulary.settings();
         let mut word = Rewritten::empty(fragment.start, S::SPANS);
         let mut flush = |word: &mut Rewritten<'_>| {

@@ -1,14 +1,14 @@
 //! Characters that may start as one symbol instead of two or three bytes: a table of the basic plane.
 //!
 //! The bytes of a character merge among themselves, whatever is next to it, unless a symbol crosses into the character
-//! ([`Junctions::is_crossed`]). If every rule that takes the whole character further has a higher rank than the rules
+//! ([`Segmenter::is_crossed`]). If every rule that takes the whole character further has a higher rank than the rules
 //! that make it, nothing can happen to it before it is whole: a merge of lower rank never involves it, and one of
 //! higher rank waits for it. So it may as well start whole. Training counts a pair only once its parts exist, so this
 //! holds for all characters of a trained vocabulary; here it is checked for each one.
 //!
 //! Space: 256 KiB. O(1) per character.
 //!
-//! [`Junctions::is_crossed`]: crate::encode::model::adjacency::Junctions::is_crossed
+//! [`Segmenter::is_crossed`]: crate::encode::model::segmenter::Segmenter::is_crossed
 
 use crate::encode::model::merging::ranks::MergeRanks;
 use crate::encode::model::merging::sure_pairs::SurePairs;

@@ -1,16 +1,18 @@
-//! A queue of words whose cache look-ups overlap.
+//! A queue of words, end to end in a text, whose cache look-ups overlap.
 //!
-//! A look-up waits for memory, and what follows depends on a branch that cannot be predicted. One word after the other
-//! would wait for all of that. So the queue drains in stages:
-//! 1. The look-up of every word starts.
-//! 2. The ids of all words that have few are put together, without a branch that is hard to predict. Every other word
-//!    leaves a gap.
-//! 3. The encoder may learn the new words among them together. Then the gaps are filled, in order.
+//! A look-up waits for memory, and what follows depends on a branch that cannot be predicted: one word after another
+//! would pay for both each time. So words wait until there are many, and then the owner of the queue and the cache
+//! takes three steps:
+//! 1. [`WordQueue::look_up`] prefetches the slots of all words, and then collects the ids of those that have few,
+//!    without a branch that is hard to predict. Every other word leaves a gap.
+//! 2. The owner may encode the new words of the [`Batch`] together, and cache them.
+//! 3. [`Batch::push_ids`] pushes all ids in order. A gap is filled from the cache; if the word is still not there, it
+//!    is encoded by itself, and cached.
 
 use std::ops::Range;
 
 use super::{INLINE, Probe, WordCache};
-use crate::encode::model::adjacency::Junctions;
+use crate::encode::model::segmenter::Segmenter;
 use crate::encode::sink::Sink;
 use crate::token::TokenId;
 use crate::work::interrupt;
@@ -20,51 +22,9 @@ pub(crate) const MAX_WORDS: usize = 512;
 /// More ids than the slots of all words have, a power of two.
 const MAX_IDS: usize = (MAX_WORDS * INLINE).next_power_of_two();
 
-/// Words of a queue, end to end.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Batch<'a> {
-    text: &'a [u8],
-    /// Where the first word starts.
-    start: usize,
-    ends: &'a [usize],
-    pub probes: &'a [Probe],
-}
-
-impl<'a> Batch<'a> {
-    /// Where the word with this number is in the text.
-    #[inline(always)]
-    fn range(self, at: usize) -> Range<usize> {
-        (if at == 0 { self.start } else { self.ends[at - 1] })..self.ends[at]
-    }
-
-    /// The word with this number.
-    #[inline(always)]
-    pub(crate) fn word(self, at: usize) -> &'a [u8] {
-        &self.text[self.range(at)]
-    }
-}
-
-/// Encodes the words that the queue does not find in its cache.
-pub(crate) trait WordEncoder {
-    /// Puts new words, of which these are the numbers, into the cache, if encoding several of them together is faster.
-    fn learn(&mut self, _words: Batch<'_>, _new: &[u32], _cache: &mut WordCache) {}
-
-    /// Appends the ids of the new word in this range of the text. May cache parts of it.
-    fn encode(&mut self, text: &[u8], range: Range<usize>, cache: &mut WordCache, ids: &mut Vec<TokenId>);
-}
-
-/// A function that appends the ids of a word is an encoder.
-impl<F: FnMut(&[u8], &mut Vec<TokenId>)> WordEncoder for F {
-    #[inline(never)]
-    fn encode(&mut self, text: &[u8], range: Range<usize>, _: &mut WordCache, ids: &mut Vec<TokenId>) {
-        self(&text[range], ids);
-    }
-}
-
-/// Words end to end on their way through a cache. Always used with the same encoder.
+/// Words end to end that wait for their look-ups.
 #[derive(Debug)]
 pub(crate) struct WordQueue {
-    pub cache: WordCache,
     len: usize,
     /// Where the first word starts.
     start: usize,
@@ -80,21 +40,40 @@ pub(crate) struct WordQueue {
 struct Found {
     /// With room for any number of them modulo a power of two, so that no number is checked.
     ids: [TokenId; MAX_IDS + INLINE],
+    num_ids: usize,
     /// The words without ids here: the number of each, and of the ids before it.
     gaps: Vec<(u32, u32)>,
     /// The numbers of those that are not cached.
     new: Vec<u32>,
 }
 
+/// Words that were looked up, end to end.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Words<'a> {
+    text: &'a [u8],
+    /// Where the first word starts.
+    start: usize,
+    ends: &'a [usize],
+    probes: &'a [Probe],
+}
+
+/// Words, and the ids of those that were found.
+#[derive(Debug)]
+pub(crate) struct Batch<'a> {
+    pub words: Words<'a>,
+    found: &'a Found,
+    /// The ids of a new word.
+    ids: &'a mut Vec<TokenId>,
+}
+
 impl Default for WordQueue {
     fn default() -> Self {
         Self {
-            cache: WordCache::default(),
             len: 0,
             start: 0,
             ends: [0; MAX_WORDS],
             probes: [Probe::default(); MAX_WORDS],
-            found: Found { ids: [0; MAX_IDS + INLINE], gaps: Vec::new(), new: Vec::new() },
+            found: Found { ids: [0; MAX_IDS + INLINE], num_ids: 0, gaps: Vec::new(), new: Vec::new() },
             ids: Vec::new(),
         }
     }
@@ -114,65 +93,55 @@ impl WordQueue {
         self.len == MAX_WORDS
     }
 
-    /// Pushes the ids of all words of `text` in order, and removes the words.
+    /// Looks up all words, which are words of `text`, and removes them from the queue.
     #[inline(always)]
-    pub(crate) fn drain<S: Sink>(&mut self, text: &[u8], encoder: &mut impl WordEncoder, sink: &mut S) {
+    pub(crate) fn look_up<'a>(&'a mut self, text: &'a [u8], cache: &WordCache) -> Batch<'a> {
         interrupt::check();
         let len = std::mem::take(&mut self.len).min(MAX_WORDS);
-        let Self { cache, found, .. } = self;
-        let (ends, probes) = (&self.ends[..len], &mut self.probes[..len]);
-        cache.probe_all(text, self.start, ends, probes);
-        let num_ids = found.look_up(cache, probes);
-
-        let words = Batch { text, start: self.start, ends, probes };
-        if !found.new.is_empty() {
-            encoder.learn(words, &found.new, cache);
-        }
-        let mut from = 0;
-        for &(at, num_before) in &found.gaps {
-            let (at, num_before) = (at as usize, num_before as usize);
-            sink.push_all(&found.ids[from..num_before]);
-            from = num_before;
-            if !cache.push_word(probes[at], words.word(at), sink) {
-                self.ids.clear();
-                encoder.encode(text, words.range(at), cache, &mut self.ids);
-                sink.push_all(&self.ids);
-                cache.insert_word(probes[at], words.word(at), &self.ids);
-            }
-        }
-        sink.push_all(&found.ids[from..num_ids]);
-        self.start = ends.last().copied().unwrap_or(self.start);
+        let (start, ends, probes) = (self.start, &self.ends[..len], &mut self.probes[..len]);
+        self.start = ends.last().copied().unwrap_or(start);
+        cache.probe_all(text, start, ends, probes);
+        self.found.look_up(cache, probes);
+        Batch { words: Words { text, start, ends, probes }, found: &self.found, ids: &mut self.ids }
     }
 
-    /// Pushes the ids of `text[range]`, which `junctions` cut into segments, each of them a word.
+    /// Pushes the ids of `text[range]`, which `segmenter` cut into segments. Each of them is a word, and `encode`
+    /// appends the ids of a new one.
     #[inline]
     pub(crate) fn encode_segments<S: Sink>(
         &mut self,
-        junctions: &Junctions,
+        cache: &mut WordCache,
+        segmenter: &Segmenter,
         text: &[u8],
         range: Range<usize>,
-        encoder: &mut impl WordEncoder,
+        mut encode: impl FnMut(&[u8], &mut Vec<TokenId>),
         sink: &mut S,
     ) {
         self.start(range.start);
-        junctions.split(text, range, |_, end| {
+        segmenter.split(text, range, |_, end| {
             if self.push(end) {
-                self.drain_segments(text, encoder, sink);
+                self.push_segments(cache, text, &mut encode, sink);
             }
         });
-        self.drain_segments(text, encoder, sink);
+        self.push_segments(cache, text, &mut encode, sink);
     }
 
     #[inline(never)]
-    fn drain_segments<S: Sink>(&mut self, text: &[u8], encoder: &mut impl WordEncoder, sink: &mut S) {
-        self.drain(text, encoder, sink);
+    fn push_segments<S: Sink>(
+        &mut self,
+        cache: &mut WordCache,
+        text: &[u8],
+        encode: &mut impl FnMut(&[u8], &mut Vec<TokenId>),
+        sink: &mut S,
+    ) {
+        self.look_up(text, cache).push_ids(cache, |segment, _, ids| encode(&text[segment], ids), sink);
     }
 }
 
 impl Found {
-    /// Looks up all words. Returns the number of ids.
+    /// Looks up all words.
     #[inline(never)]
-    fn look_up(&mut self, cache: &WordCache, probes: &[Probe]) -> usize {
+    fn look_up(&mut self, cache: &WordCache, probes: &[Probe]) {
         self.gaps.clear();
         self.new.clear();
         let mut num_ids = 0;
@@ -185,7 +154,7 @@ impl Found {
                 None => self.add_gap(at, num_ids, cache.contains(probe)),
             }
         }
-        num_ids
+        self.num_ids = num_ids;
     }
 
     #[cold]
@@ -198,42 +167,74 @@ impl Found {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::{Batch, MAX_WORDS, Range, WordCache, WordEncoder, WordQueue};
-    use crate::token::TokenId;
-
-    /// Words whose ids are their first byte as many times as their length says: none, few or many. Learns every other
-    /// word.
-    struct Numbers {
-        learned: usize,
+impl<'a> Words<'a> {
+    /// Where the word with this number is in the text.
+    #[inline(always)]
+    fn range(self, number: u32) -> Range<usize> {
+        let at = number as usize;
+        (if at == 0 { self.start } else { self.ends[at - 1] })..self.ends[at]
     }
 
-    fn ids(word: &[u8]) -> Vec<TokenId> {
-        vec![TokenId::from(word[0]); word.len() % 7]
+    /// The word with this number.
+    #[inline(always)]
+    pub(crate) fn word(self, number: u32) -> &'a [u8] {
+        &self.text[self.range(number)]
     }
 
-    impl WordEncoder for Numbers {
-        fn learn(&mut self, words: Batch<'_>, new: &[u32], cache: &mut WordCache) {
-            for &at in new.iter().step_by(2) {
-                let (probe, word) = (words.probes[at as usize], words.word(at as usize));
-                if !cache.contains(probe) {
-                    cache.insert_word(probe, word, &ids(word));
-                    self.learned += 1;
-                }
+    /// The look-up of the word with this number.
+    #[inline(always)]
+    pub(crate) fn probe(self, number: u32) -> Probe {
+        self.probes[number as usize]
+    }
+}
+
+impl<'a> Batch<'a> {
+    /// The numbers of the words that are not cached.
+    #[inline(always)]
+    pub(crate) fn new_words(&self) -> &'a [u32] {
+        &self.found.new
+    }
+
+    /// Pushes the ids of all words in order. `encode` appends those of the new word in a range of the text, and may
+    /// cache parts of it.
+    #[inline(always)]
+    pub(crate) fn push_ids<S: Sink>(
+        self,
+        cache: &mut WordCache,
+        mut encode: impl FnMut(Range<usize>, &mut WordCache, &mut Vec<TokenId>),
+        sink: &mut S,
+    ) {
+        let Self { words, found, ids } = self;
+        let mut from = 0;
+        for &(number, num_before) in &found.gaps {
+            sink.push_all(&found.ids[from..num_before as usize]);
+            from = num_before as usize;
+            if !cache.push_word(words.probe(number), words.word(number), sink) {
+                ids.clear();
+                encode(words.range(number), cache, ids);
+                sink.push_all(ids);
+                cache.insert_word(words.probe(number), words.word(number), ids);
             }
         }
+        sink.push_all(&found.ids[from..found.num_ids]);
+    }
+}
 
-        fn encode(&mut self, text: &[u8], range: Range<usize>, _: &mut WordCache, all: &mut Vec<TokenId>) {
-            all.extend(ids(&text[range]));
-        }
+#[cfg(test)]
+mod tests {
+    use super::{MAX_WORDS, WordCache, WordQueue};
+    use crate::token::TokenId;
+
+    /// The first byte of a word as many times as its length says: none, few or many.
+    fn ids(word: &[u8]) -> Vec<TokenId> {
+        vec![TokenId::from(word[0]); word.len() % 7]
     }
 
     #[test]
     fn ids_come_in_the_order_of_the_words() {
         let text: Vec<u8> = (0..40 * MAX_WORDS).map(|at| (at % 251) as u8).collect();
-        let mut numbers = Numbers { learned: 0 };
-        let (mut queue, mut found, mut expected) = (WordQueue::default(), Vec::new(), Vec::new());
+        let (mut queue, mut cache) = (WordQueue::default(), WordCache::default());
+        let (mut found, mut expected, mut num_learned) = (Vec::new(), Vec::new(), 0);
         for round in 0..6 {
             let mut start = round % 3;
             queue.start(start);
@@ -243,10 +244,18 @@ mod tests {
                 expected.extend(ids(&text[start..end]));
                 start = end;
             }
-            queue.drain(&text, &mut numbers, &mut found);
+            let batch = queue.look_up(&text, &cache);
+            for &number in batch.new_words().iter().step_by(2) {
+                let (word, probe) = (batch.words.word(number), batch.words.probe(number));
+                if !cache.contains(probe) {
+                    cache.insert_word(probe, word, &ids(word));
+                    num_learned += 1;
+                }
+            }
+            batch.push_ids(&mut cache, |range, _, all| all.extend(ids(&text[range])), &mut found);
             assert_eq!(found, expected);
         }
         // The second time round nothing is new.
-        assert!((MAX_WORDS / 8..MAX_WORDS * 3).contains(&numbers.learned));
+        assert!((MAX_WORDS / 8..MAX_WORDS * 3).contains(&num_learned));
     }
 }

@@ -1,7 +1,7 @@
 //! A bounded cache from pairs of symbols to their merges: direct-mapped, 128 KiB, which the near caches hold.
 //!
-//! Few pairs make up most of a language, and the look-up that this one saves reads far memory (byte-pair encoding) or
-//! hashes a text (SPM). A pair takes the slot of its hash from any other pair. Nothing is allocated before the first
+//! Few pairs make up most of a language, and the look-up that this cache saves reads far memory (byte-pair encoding) or
+//! hashes a text (SPM). A new pair replaces the pair in its slot. Nothing is allocated before the first
 //! pair. O(1).
 
 use super::symbol::{Merge, NO_SYMBOL, Symbol};
@@ -26,7 +26,7 @@ impl PairMemo {
     /// A power of two.
     const NUM_SLOTS: usize = 1 << 13;
 
-    /// The merge of two symbols, from `look_up` where it is not cached. A pair with [`NO_SYMBOL`], which stands for
+    /// The merge of two symbols, from `look_up` if it is not cached. A pair with [`NO_SYMBOL`], which stands for
     /// many texts, is never cached.
     #[inline]
     pub(crate) fn get(&mut self, left: Symbol, right: Symbol, look_up: impl FnOnce() -> Merge) -> Merge {

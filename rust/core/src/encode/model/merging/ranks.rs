@@ -1,9 +1,9 @@
 //! Merge ranks by pairs of symbols: open addressing with 8 bytes a slot, and a bit table that rejects most pairs.
 //!
 //! llama.cpp looks a merge rule up by the texts of its two parts. Here equal texts are equal symbols, so a pair of
-//! numbers says the same: tokens keep their ids, and texts that only merge rules have are numbered after them. The
-//! tables outgrow the near caches, so what a look-up costs is the number of cache lines that it reads: one for the bits
-//! and, for the few pairs that pass, one for the slot, which also says which symbol the merge makes.
+//! numbers says the same: tokens keep their ids, and texts that only occur in merge rules are numbered after them. The
+//! tables outgrow the near caches, so the cost of a look-up is the number of cache lines that it reads: one for the
+//! bits and, for the few pairs that pass, one for the slot, which also holds the symbol that the merge makes.
 //!
 //! [`read`] turns merge rules into symbols, [`fill`] fills the table. A look-up is O(1) expected. Deviations: none.
 
@@ -26,7 +26,7 @@ const RANKS_PER_BASE: usize = 128;
 /// A slot without a merge. Slots are stored inverted, so that a free one is 0, and zeroed memory costs nothing.
 const FREE: u64 = 0;
 
-/// The left, right and merged symbols of a merge rule; [`NO_SYMBOL`] where a text is no token, or the rule has no
+/// The left, right and merged symbols of a merge rule; [`NO_SYMBOL`] if a text is not a token, or the rule has no
 /// space.
 pub(crate) type Row = [Symbol; 3];
 
@@ -48,7 +48,7 @@ pub(crate) struct MergeRanks {
     bases: Vec<Symbol>,
     /// One bit by hash for each merge rule, near the place of its slot.
     present: Vec<u64>,
-    /// The symbols that are no tokens, numbered after the tokens.
+    /// The symbols that are not tokens, numbered after the tokens.
     others: HashMap<Box<[u8]>, Symbol>,
     num_tokens: usize,
 }
@@ -71,11 +71,11 @@ impl RankProbe {
 }
 
 impl MergeRanks {
-    /// Reads merge rules, each `left right`; of two for one pair the first counts. Returns their symbols too, in order
-    /// of rank. As in llama.cpp, a rule without a space never applies.
+    /// Reads merge rules, each `left right`; if several have the same pair, the first one wins. Returns their symbols
+    /// too, in order of rank. As in llama.cpp, a rule without a space never applies.
     ///
     /// # Errors
-    /// [`VocabularyError::TooLarge`] where the symbols and ranks of a slot outgrow 64 bits.
+    /// [`VocabularyError::TooLarge`] if the symbols and ranks of a slot outgrow 64 bits.
     pub(crate) fn new(
         vocabulary: &Vocabulary,
         merges: Option<Strings<'_>>,
@@ -177,7 +177,7 @@ impl MergeRanks {
         (symbol as usize) < self.num_tokens
     }
 
-    /// The symbols that are no tokens, with their texts.
+    /// The symbols that are not tokens, with their texts.
     pub(crate) fn others(&self) -> impl Iterator<Item = (&[u8], Symbol)> {
         self.others.iter().map(|(text, &symbol)| (&text[..], symbol))
     }
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_rules_the_first_counts() -> Result<(), VocabularyError> {
+    fn of_equal_rules_the_first_one_wins() -> Result<(), VocabularyError> {
         with(&["a", "b"], &["b a", "a b", "a b", "b a"], |_, ranks| {
             assert_eq!((ranks.get(0, 1).rank, ranks.get(1, 0).rank), (1, 0));
         })

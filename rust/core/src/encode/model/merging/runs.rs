@@ -2,7 +2,7 @@
 //!
 //! A run of n symbols that merge in pairs is a run of n / 2 other symbols, with one left over at the end. As long as
 //! the merged symbols do not merge at a lower rank, all pairs of a run merge in one step; otherwise one by one, but
-//! from the left, without a queue. A megabyte of spaces takes milliseconds, most of which is comparing the bytes.
+//! from the left, without a queue. A megabyte of spaces takes milliseconds, most of them spent on comparing the bytes.
 //!
 //! O(log n) steps for trained byte-pair vocabularies, and never more than n. The order of merges is that of
 //! [`super::Merging`]. Deviations: none.
@@ -28,14 +28,14 @@ struct Run {
 }
 
 /// The merged symbols of a piece that is one character repeated, or such a run after one other character of ASCII.
-/// `None` for any other piece, and where counting is not enough.
+/// `None` for any other piece, and if counting is not enough.
 ///
-/// `char` returns the symbol that the character at a byte starts as, if it starts as one symbol, and its length.
+/// `char` returns the symbol that the character at a byte starts as, or [`NO_SYMBOL`], and its length.
 /// `merge` looks up two adjacent symbols.
 #[inline]
 pub(crate) fn merge_piece(
     piece: &[u8],
-    char: impl Fn(usize) -> (Option<Symbol>, usize),
+    char: impl Fn(usize) -> (Symbol, usize),
     merge: impl FnMut(Symbol, Symbol) -> Merge,
 ) -> Option<impl Iterator<Item = SymbolSpan>> {
     if piece.len() < MIN_LEN {
@@ -48,8 +48,8 @@ pub(crate) fn merge_piece(
         return None;
     }
 
-    let single = if first > 0 { Some(Run { symbol: char(0).0?, count: 1, width: 1 }) } else { None };
-    let runs: Vec<Run> = single.into_iter().chain([Run { symbol: symbol?, count, width }]).collect();
+    let single = if first > 0 { Some(Run { symbol: char(0).0, count: 1, width: 1 }) } else { None };
+    let runs: Vec<Run> = single.into_iter().chain([Run { symbol, count, width }]).collect();
     if runs.iter().any(|run| run.symbol == NO_SYMBOL) {
         return None;
     }
@@ -90,7 +90,7 @@ fn merge_runs(mut runs: Vec<Run>, mut merge: impl FnMut(Symbol, Symbol) -> Merge
     Some(runs)
 }
 
-/// Merges most pairs of a run one by one from the left, where a merged symbol may merge on before the next pair does.
+/// Merges most pairs of a run one by one from the left, if a merged symbol may merge again before the next pair does.
 ///
 /// All pairs to the left of the run have higher ranks than its own pairs. So after each merge only the pairs of the
 /// merged symbol with its neighbours can have lower or equal ranks, and these are merged first. The last symbol of the
@@ -176,7 +176,7 @@ fn lowest(runs: &[Run], mut merge: impl FnMut(Symbol, Symbol) -> Merge) -> Optio
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Merge, NO_MERGE, NO_RANK, Run, Symbol, merge_piece, merge_runs};
+    use super::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Run, Symbol, merge_piece, merge_runs};
     use crate::encode::model::merging::Merging;
 
     /// How many symbols there are in the tests.
@@ -247,9 +247,9 @@ mod tests {
     fn a_piece_is_one_character_repeated() {
         let runs = |piece: &str| {
             let char = |at: usize| match piece.as_bytes()[at] {
-                b'?' => (None, 1),
-                byte @ 0..0x80 => (Some(if byte == b' ' { 9 } else { 0 }), 1),
-                _ => (Some(0), 2),
+                b'?' => (NO_SYMBOL, 1),
+                byte @ 0..0x80 => (if byte == b' ' { 9 } else { 0 }, 1),
+                _ => (0, 2),
             };
             let merged = merge_piece(piece.as_bytes(), char, doubled)?;
             Some(merged.map(|span| (span.symbol, span.start, span.end)).collect::<Vec<_>>())

@@ -1,32 +1,29 @@
 //! A table of all pairs of bytes: how each pair merges, and whether it surely merges before everything else.
 //!
-//! A pair of bytes surely merges if its rank is below that of every rule that could take one of the two away: rules
-//! whose left part ends with the byte before and whose right part is the first byte, and rules whose left part is the
-//! second byte and whose right part starts with the byte after. Such a pair may merge before everything else, unless a
-//! rule of no higher rank takes it further. Nearly half of the merges of English words are found this way, without a
-//! look-up.
+//! Two adjacent bytes surely merge, and may do so before anything is looked up, if their rank is lower than that of
+//! 1. every merge that could take the first byte away: it makes a text that ends with the byte before and the first
+//!    one;
+//! 2. every merge that could take the second byte away: its text starts with the second byte and the one after;
+//! 3. every merge that takes the merged pair further: its text is longer, and starts or ends with the pair.
+//!
+//! The first two depend on the bytes around the pair, the third is checked once. Nearly half of the merges in English
+//! words are sure.
 //!
 //! A table of 2¹⁶ pairs, 16 bytes each; O(1) per pair. `bpe::whole_chars` does the same for characters.
 
-use std::ops::Range;
-
-use super::ranks::Row;
-use super::symbol::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
+use super::symbol::{Merge, NO_MERGE, NO_RANK, Symbol};
 
 /// Added to the merged symbol of a pair that is not sure. Symbols are lower.
 const UNSURE: Symbol = 1 << 31;
-/// Only pairs of lower ranks count as sure, so that the rules of higher ranks, which are most, can be skipped. Tests
-/// have few rules.
-const MAX_SURE_RANK: u32 = if cfg!(test) { 24 } else { 1 << 15 };
 
 /// Two adjacent bytes.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
-    /// Of both together; the symbol is [`UNSURE`] if a rule of no higher rank takes it further.
+    /// Of both together; the symbol is [`UNSURE`] if condition 3 does not hold.
     merge: Merge,
-    /// The lowest rank of a rule that merges any text that ends with the first byte, and the second byte.
+    /// The lowest rank of a merge whose text ends with the pair.
     before: u32,
-    /// The lowest rank of a rule that merges the first byte, and any text that starts with the second byte.
+    /// The lowest rank of a merge whose text starts with the pair.
     after: u32,
 }
 
@@ -51,123 +48,19 @@ impl Pair {
 #[derive(Debug)]
 pub(crate) struct SurePairs(Vec<Pair>);
 
-/// The ends of a symbol's text, and how rules use the symbol.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Edges {
-    first: u8,
-    last: u8,
-    /// It is the symbol of the first byte.
-    is_byte: bool,
-    /// A rule takes it further, and no rule of a lower rank makes it.
-    is_early: bool,
-    is_made: bool,
-}
-
-impl Edges {
-    /// Those of a symbol that spells these bytes; any for one that spells none, which occurs in no piece.
-    pub(crate) fn of(spelled: &[u8]) -> Self {
-        let [first, last] = [spelled.first(), spelled.last()].map(|byte| byte.copied().unwrap_or_default());
-        Self { first, last, ..Self::default() }
-    }
-}
-
 impl SurePairs {
-    /// Reads merge rules in order of rank, given the edges of each symbol. O(rules + 2¹⁶).
-    pub(crate) fn new(rows: &[Row], bytes: &[Symbol; 256], mut edges: Vec<Edges>) -> Self {
-        let mut pairs = vec![NO_PAIR; 1 << 16];
-        for (&symbol, byte) in bytes.iter().zip(0..=u8::MAX) {
-            if let Some(edges) = edges.get_mut(symbol as usize) {
-                *edges = Edges { first: byte, last: byte, is_byte: true, ..Edges::default() };
-            }
-        }
-
-        let last_byte = bytes.iter().filter(|&&symbol| symbol != NO_SYMBOL).max().copied().unwrap_or_default();
-        for (&row, rank) in rows.iter().zip(0..).filter(|(row, _)| row[2] != NO_SYMBOL) {
-            if rank >= MAX_SURE_RANK && row[0].max(row[1]) > last_byte {
-                continue;
-            }
-            let [left, right, merged] = row.map(|symbol| symbol as usize);
-            for side in [left, right] {
-                edges[side].is_early |= !edges[side].is_made;
-            }
-            edges[merged].is_made = true;
-            let (left, right) = (edges[left], edges[right]);
-            let pair = &mut pairs[place(left.last, right.first)];
-            if right.is_byte {
-                pair.before = pair.before.min(rank);
-            }
-            if left.is_byte {
-                pair.after = pair.after.min(rank);
-            }
-            if left.is_byte && right.is_byte && pair.merge.rank == NO_RANK {
-                pair.merge = Merge { rank, symbol: row[2] };
-            }
-        }
-
-        for Pair { merge, .. } in &mut pairs {
-            if merge.rank >= MAX_SURE_RANK || edges.get(merge.symbol as usize).is_some_and(|edges| edges.is_early) {
-                merge.symbol |= UNSURE;
-            }
-        }
-        Self(pairs)
-    }
-
-    /// The merge of two bytes, as [`MergeRanks::get`](super::ranks::MergeRanks::get) has it.
+    /// The merge of two bytes.
     #[inline]
     pub(crate) fn get(&self, first: u8, second: u8) -> Merge {
         self.0[place(first, second)].merge()
     }
 
-    /// Pushes the symbols of a piece with their byte ranges, after merging every pair of ASCII that surely merges; and
-    /// with each the merge of it and the symbol before, where that is known without a look-up.
-    ///
-    /// `bytes` has the symbols of ASCII, and those of all bytes where some characters start as bytes. `char` returns
-    /// the symbol that any other character starts as, or `None` if it starts as bytes, and its length.
+    /// Starts a walk along the pairs of a piece.
     #[inline(always)]
-    pub(crate) fn symbols(
-        &self,
-        piece: &[u8],
-        bytes: &[Symbol; 256],
-        char: impl Fn(usize) -> (Option<Symbol>, usize),
-        mut push: impl FnMut(Symbol, Range<usize>, Option<Merge>),
-    ) {
-        let pair = |at: usize| match (piece.get(at), piece.get(at + 1)) {
-            (Some(&first), Some(&second)) => self.0[place(first, second)],
-            _ => NO_PAIR,
-        };
-        let (mut at, mut before, mut here, mut known) = (0, NO_PAIR, pair(0), None);
-        while let Some(&byte) = piece.get(at) {
-            if byte >= 0x80 {
-                let (whole, len) = char(at);
-                if let Some(whole) = whole {
-                    push(whole, at..at + len, None);
-                    known = None;
-                } else {
-                    for at in at..at + len {
-                        push(bytes[usize::from(piece[at])], at..at + 1, known);
-                        known = Some(pair(at).merge());
-                    }
-                }
-                at += len;
-                if piece.get(at).is_some_and(u8::is_ascii) {
-                    (before, here) = (pair(at - 1), pair(at));
-                }
-                continue;
-            }
-
-            let next = pair(at + 1);
-            if let Some(both) = here.sure(before, next).filter(|_| piece[at + 1] < 0x80) {
-                push(both, at..at + 2, None);
-                known = None;
-                at += 2;
-                (before, here) = (next, pair(at));
-            } else {
-                push(bytes[usize::from(byte)], at..at + 1, known);
-                known = Some(here.merge());
-                at += 1;
-                (before, here) = (here, next);
-            }
-        }
+    pub(crate) fn walk<'a>(&'a self, piece: &'a [u8]) -> PairWalk<'a> {
+        let mut walk = PairWalk { pairs: self, piece, before: NO_PAIR, here: NO_PAIR };
+        walk.here = walk.pair(0);
+        walk
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
@@ -175,22 +68,99 @@ impl SurePairs {
     }
 }
 
-/// Collects pairs from tokens, for vocabularies in which two texts merge if both together are a token (SPM). Only pairs
-/// of ASCII merge.
+/// A walk along the pairs of a piece, from one ASCII character to the next.
 #[derive(Debug)]
-pub(crate) struct TokenPairs {
+pub(crate) struct PairWalk<'a> {
+    pairs: &'a SurePairs,
+    piece: &'a [u8],
+    /// The pair that ends with the current byte, and the one that starts with it.
+    before: Pair,
+    here: Pair,
+}
+
+impl PairWalk<'_> {
+    #[inline(always)]
+    fn pair(&self, at: usize) -> Pair {
+        match (self.piece.get(at), self.piece.get(at + 1)) {
+            (Some(&first), Some(&second)) => self.pairs.0[place(first, second)],
+            _ => NO_PAIR,
+        }
+    }
+
+    /// The symbol of the ASCII character at `at`, which is the current byte, and the next one, if both surely merge.
+    /// Moves past both, or else past the first one.
+    #[inline(always)]
+    pub(crate) fn next_sure(&mut self, at: usize) -> Option<Symbol> {
+        let next = self.pair(at + 1);
+        let both = self.here.sure(self.before, next).filter(|_| self.piece[at + 1] < 0x80);
+        (self.before, self.here) = if both.is_some() { (next, self.pair(at + 2)) } else { (self.here, next) };
+        both
+    }
+
+    /// The merge of the byte before and the current one.
+    #[inline(always)]
+    pub(crate) fn merge_before(&self) -> Merge {
+        self.before.merge()
+    }
+
+    /// Moves to `at`, past a character that is not ASCII.
+    #[inline(always)]
+    pub(crate) fn skip_to(&mut self, at: usize) {
+        if self.piece.get(at).is_some_and(u8::is_ascii) {
+            (self.before, self.here) = (self.pair(at - 1), self.pair(at));
+        }
+    }
+}
+
+/// The ends of a text of two bytes or more.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ends {
+    first: [u8; 2],
+    last: [u8; 2],
+    is_pair: bool,
+}
+
+impl Ends {
+    /// `None` for a text of fewer bytes.
+    #[inline]
+    pub(crate) fn of(text: &[u8]) -> Option<Self> {
+        Some(Self { first: *text.first_chunk()?, last: *text.last_chunk()?, is_pair: text.len() == 2 })
+    }
+
+    /// Both bytes, if the text has two.
+    pub(crate) fn pair(self) -> Option<[u8; 2]> {
+        self.is_pair.then_some(self.first)
+    }
+}
+
+/// Collects [`SurePairs`] from the texts that merges make.
+#[derive(Debug)]
+pub(crate) struct SurePairsBuilder {
     pairs: Vec<Pair>,
-    /// By pair the lowest rank of a longer token that starts or ends with it.
+    /// By pair the lowest rank of a merge that makes a longer text which starts or ends with it.
     further: Vec<u32>,
 }
 
-impl Default for TokenPairs {
+impl Default for SurePairsBuilder {
     fn default() -> Self {
         Self { pairs: vec![NO_PAIR; 1 << 16], further: vec![NO_RANK; 1 << 16] }
     }
 }
 
-impl TokenPairs {
+impl SurePairsBuilder {
+    /// Adds a merge, given the ends of the text that it makes. If several make one pair, the lowest rank wins.
+    pub(crate) fn add(&mut self, ends: Ends, merge: Merge) {
+        let [start, end] = [ends.first, ends.last].map(|[first, second]| place(first, second));
+        self.pairs[start].after = self.pairs[start].after.min(merge.rank);
+        self.pairs[end].before = self.pairs[end].before.min(merge.rank);
+        if !ends.is_pair {
+            self.further[start] = self.further[start].min(merge.rank);
+            self.further[end] = self.further[end].min(merge.rank);
+        } else if merge.rank < self.pairs[start].merge.rank {
+            self.pairs[start].merge = merge;
+        }
+    }
+
     /// Makes no pair sure that is next to this character. O(1).
     pub(crate) fn add_unknown(&mut self, char: &[u8]) {
         let (Some(&first), Some(&last)) = (char.first(), char.last()) else { return };
@@ -200,26 +170,10 @@ impl TokenPairs {
         }
     }
 
-    /// Adds a token.
-    pub(crate) fn add(&mut self, text: &[u8], merge: Merge) {
-        let (Some(&[first, second]), Some(&[last_but_one, last])) = (text.first_chunk(), text.last_chunk()) else {
-            return;
-        };
-        let (start, end) = (place(first, second), place(last_but_one, last));
-        self.pairs[start].after = self.pairs[start].after.min(merge.rank);
-        self.pairs[end].before = self.pairs[end].before.min(merge.rank);
-        if text.len() > 2 {
-            self.further[start] = self.further[start].min(merge.rank);
-            self.further[end] = self.further[end].min(merge.rank);
-        } else if text.is_ascii() {
-            self.pairs[start].merge = merge;
-        }
-    }
-
-    /// The pairs as a table. O(2¹⁶).
-    pub(crate) fn finish(mut self) -> SurePairs {
+    /// The pairs as a table, in which only pairs of ranks below `limit` are sure. O(2¹⁶).
+    pub(crate) fn finish(mut self, limit: u32) -> SurePairs {
         for (pair, further) in self.pairs.iter_mut().zip(self.further) {
-            if pair.merge.rank >= further {
+            if pair.merge.rank >= further.min(limit) {
                 pair.merge.symbol |= UNSURE;
             }
         }
@@ -235,9 +189,10 @@ fn place(first: u8, second: u8) -> usize {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Edges, NO_SYMBOL, Row, SurePairs, Symbol};
+    use super::{Ends, Merge, SurePairsBuilder, Symbol};
     use crate::encode::model::merging::Merging;
-    use crate::encode::model::merging::ranks::MergeRanks;
+    use crate::encode::model::merging::ranks::{MergeRanks, Row};
+    use crate::encode::model::merging::symbol::NO_SYMBOL;
 
     /// All texts of up to three of these bytes are symbols.
     const BYTES: &[u8] = b"abc\xE1";
@@ -277,21 +232,38 @@ mod tests {
         ) {
             let texts = texts();
             let ranks = MergeRanks::of_rows(texts.len(), &rows).expect("few");
-            let bytes = std::array::from_fn(|byte| {
+            let bytes: [Symbol; 256] = std::array::from_fn(|byte| {
                 BYTES.iter().position(|&known| usize::from(known) == byte).map_or(NO_SYMBOL, |at| at as Symbol)
             });
-            let edges = texts.iter().map(|text| Edges::of(text)).collect();
-            let pairs = SurePairs::new(&rows, &bytes, edges);
+            let mut pairs = SurePairsBuilder::default();
+            for (&[_, _, symbol], rank) in rows.iter().zip(0..).filter(|(row, _)| row[2] != NO_SYMBOL) {
+                pairs.add(Ends::of(&texts[symbol as usize]).expect("two bytes"), Merge { rank, symbol });
+            }
+            let pairs = pairs.finish(24);
             let mut merging = Merging::default();
             let mut run = |symbols: &[Symbol]| merging.run_symbols(symbols, |left, right| ranks.get(left, right));
             for piece in pieces {
                 let mut symbols: Vec<Symbol> = Vec::new();
-                pairs.symbols(&piece, &bytes, |_| (None, 1), |symbol, _, merge| {
+                let mut push = |symbol, merge: Option<Merge>| {
                     if let Some(merge) = merge {
                         assert_eq!(ranks.get(symbols[symbols.len() - 1], symbol).rank, merge.rank);
                     }
                     symbols.push(symbol);
-                });
+                };
+                let (mut at, mut known, mut walk) = (0, None, pairs.walk(&piece));
+                while let Some(&byte) = piece.get(at) {
+                    if byte >= 0x80 {
+                        push(bytes[usize::from(byte)], known.take());
+                        at += 1;
+                        walk.skip_to(at);
+                    } else if let Some(both) = walk.next_sure(at) {
+                        push(both, None);
+                        (at, known) = (at + 2, None);
+                    } else {
+                        push(bytes[usize::from(byte)], known);
+                        (at, known) = (at + 1, Some(walk.merge_before()));
+                    }
+                }
                 let single: Vec<Symbol> = piece.iter().map(|&byte| bytes[usize::from(byte)]).collect();
                 prop_assert_eq!(run(&symbols), run(&single));
             }

@@ -1,6 +1,7 @@
 //! Symbols, the numbers that stand for texts in merging, and the merge of two of them.
 
-/// The number of a text that takes part in merging: a token's id, or a higher number for a text that is no token.
+/// The number of a text that takes part in merging: a token's id, or a higher number for a text that is not a
+/// token.
 pub(crate) type Symbol = u32;
 /// A character that is neither a token nor part of any merge rule.
 pub(crate) const NO_SYMBOL: Symbol = u32::MAX;
@@ -13,7 +14,7 @@ pub(crate) const MAX_RANKS: usize = 1 << 28;
 /// The merge of two adjacent symbols.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Merge {
-    /// Lower ranks merge first; [`NO_RANK`] where the two do not merge.
+    /// Lower ranks merge first; [`NO_RANK`] if the two do not merge.
     pub rank: u32,
     /// The symbol of both texts together.
     pub symbol: Symbol,

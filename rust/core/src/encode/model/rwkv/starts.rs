@@ -1,4 +1,4 @@
-//! A table of walks that are under way: where a walk through the token trie is after the first two or three bytes.
+//! A table of walks through the token trie, each after its first two or three bytes.
 //!
 //! Each step of a walk waits for the step before it, but a look-up in this table waits only for the text. It replaces
 //! the steps over two ASCII characters, or over one character of two or three bytes.

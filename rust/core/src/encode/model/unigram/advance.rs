@@ -1,10 +1,10 @@
 //! Unigram part by part: the best path through an unfinished text, up to the last place that every path passes.
 //!
-//! 1. What is certain of the normalized text is appended to what is left of it
+//! 1. The part of the normalized text that is certain is appended to what is left from before
 //!    ([`UnigramNormalizer::normalize_settled`]).
 //! 2. No token that matches in the text crosses some places: every path passes there. The best path up to the last of
-//!    them is certain. Whether a token crosses a place is certain where no walk through the trie has come to the end
-//!    of the known text.
+//!    them is certain. Whether a token crosses a place is certain if no walk through the trie has reached the end of
+//!    the known text.
 //! 3. The search after such a place starts with the sum of scores there, as over the whole text, so that every addition
 //!    and comparison is the same and every rounding too.
 //! 4. Adjacent unknown tokens are one: the last of them waits for a token that is known.
@@ -23,9 +23,9 @@ use crate::text::unicode::utf8;
 use crate::vocabulary::Vocabulary;
 use crate::work::interrupt::Ticker;
 
-/// How far a fragment has come.
+/// The state of a fragment between parts.
 #[derive(Debug, Clone)]
-pub(crate) struct Progress {
+pub(crate) struct UnigramProgress {
     normalizer: NormalizerProgress,
     /// What is left of the normalized text.
     normalized: Vec<u8>,
@@ -37,50 +37,44 @@ pub(crate) struct Progress {
     after_unknown: bool,
 }
 
-impl Progress {
-    pub(in crate::encode::model) fn new(normalizer: &UnigramNormalizer) -> Self {
+impl UnigramProgress {
+    pub(super) fn new(normalizer: &UnigramNormalizer) -> Self {
         Self { normalizer: normalizer.start(), normalized: Vec::new(), goal: 0, score: 0.0, after_unknown: false }
     }
 }
 
 impl Unigram {
-    /// As [`Model::advance`](super::Model::advance).
-    pub(super) fn advance_part<S: Sink>(
+    /// As [`Model::encode_part`](super::Model::encode_part).
+    pub(super) fn advance<S: Sink>(
         &self,
         vocabulary: &Vocabulary,
         text: &[u8],
-        progress: &mut Progress,
+        is_end: bool,
+        progress: &mut UnigramProgress,
         lattice: &mut Lattice,
         sink: &mut S,
     ) -> usize {
         let mut out = Rewritten::owned(std::mem::take(&mut progress.normalized));
-        let done = self.normalizer.normalize_settled(text, &mut progress.normalizer, &mut out);
+        let len = match is_end {
+            true => {
+                self.normalizer.normalize_rest(text, &mut progress.normalizer, &mut out);
+                text.len()
+            }
+            false => self.normalizer.normalize_settled(text, &mut progress.normalizer, &mut out),
+        };
         progress.normalized = out.text.into_owned();
-        if progress.normalized.len() >= progress.goal {
+        if is_end {
+            self.push_path(vocabulary, progress.normalized.len(), progress, lattice, sink);
+            if std::mem::take(&mut progress.after_unknown) {
+                sink.push(self.candidates.unknown, 0..0);
+            }
+        } else if progress.normalized.len() >= progress.goal {
             let end = self.last_passed(&progress.normalized);
             self.push_path(vocabulary, end, progress, lattice, sink);
             // Searched again when it is twice as long, so that the time stays linear.
             progress.goal = progress.normalized.len() * 2;
         }
-        done
-    }
-
-    /// As [`Model::finish`](super::Model::finish).
-    pub(super) fn finish_part<S: Sink>(
-        &self,
-        vocabulary: &Vocabulary,
-        text: &[u8],
-        progress: &mut Progress,
-        lattice: &mut Lattice,
-        sink: &mut S,
-    ) {
-        let mut out = Rewritten::owned(std::mem::take(&mut progress.normalized));
-        self.normalizer.normalize_rest(text, &mut progress.normalizer, &mut out);
-        progress.normalized = out.text.into_owned();
-        self.push_path(vocabulary, progress.normalized.len(), progress, lattice, sink);
-        if std::mem::take(&mut progress.after_unknown) {
-            sink.push(self.candidates.unknown, 0..0);
-        }
+        len
     }
 
     /// The last place of a normalized text that every path passes, whatever follows.
@@ -108,7 +102,7 @@ impl Unigram {
         &self,
         vocabulary: &Vocabulary,
         end: usize,
-        progress: &mut Progress,
+        progress: &mut UnigramProgress,
         lattice: &mut Lattice,
         sink: &mut S,
     ) {
@@ -116,7 +110,7 @@ impl Unigram {
             return;
         }
         let unknown = self.candidates.unknown;
-        let Progress { normalized, score, after_unknown, .. } = progress;
+        let UnigramProgress { normalized, score, after_unknown, .. } = progress;
         *score = self.candidates.best_path(vocabulary, &normalized[..end], *score, None, lattice, |token, _| {
             if token == unknown {
                 *after_unknown = true;

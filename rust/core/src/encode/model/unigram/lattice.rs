@@ -2,15 +2,15 @@
 //!
 //! The nodes of the lattice are the positions of the text, its edges the tokens that match between them. One walk of a
 //! trie from each character finds all tokens that start there, and each node keeps the last token of the best path to
-//! it; of equal paths the first one found. A character that is no token by itself may be an unknown token. Following
+//! it; of equal paths the first one found. A character that is not a token may be an unknown token. Following
 //! the last tokens back from the end yields the path.
 //!
 //! No token reaches back further than the longest one. So scores are kept for a window of the text only, and for all
 //! of it just the last tokens.
 //!
 //! [`Bounds`] prune the search: a node is skipped if no path through it can beat the best path to the end so far. Such
-//! a path could at most equal that one, and of equal paths the first stays; so the result is the same as long as sums
-//! are exact. Most words are one token, and nearly all of their nodes are skipped.
+//! a path could at most equal that one, and of equal paths the first one wins; so the result is the same as long as
+//! sums are exact. Most words are one token, and nearly all of their nodes are skipped.
 //!
 //! Source: llama.cpp's `llm_tokenizer_ugm_session::tokenize` (llama-vocab.cpp); SentencePiece does the same.
 //!
@@ -39,7 +39,7 @@ pub(super) struct Candidates {
     /// By id.
     pub(super) scores: Vec<f32>,
     pub(super) unknown: TokenId,
-    /// The score of a character that is no token.
+    /// The score of a character that is not a token.
     pub(super) unknown_score: f32,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Node {
     pub(super) score: f64,
     /// The last token of the path.
     pub(super) token: TokenId,
-    /// Bytes of the last token; [`Node::UNREACHED`] where no path has been found.
+    /// Bytes of the last token; [`Node::UNREACHED`] if no path has been found.
     len: u32,
 }
 
@@ -185,7 +185,7 @@ impl Candidates {
         start
     }
 
-    /// Pushes the tokens of the best path through a long text. `steps` is turned around for that: from the last token
+    /// Pushes the tokens of the best path through a long text. `steps` is reversed for that: from the last token
     /// before a position to the first one after it.
     #[cold]
     fn follow(&self, vocabulary: &Vocabulary, steps: &mut [TokenId], push: &mut dyn FnMut(TokenId, usize)) {

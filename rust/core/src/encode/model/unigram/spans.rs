@@ -1,8 +1,8 @@
-//! Where the tokens of a segment come from: in the input, or through the text that it was normalized to.
+//! The spans of a segment's tokens: in the input, or through the text that the segment was normalized to.
 //!
 //! A segment of the input is its own normal form, except for the space before it, which stands for all whitespace since
-//! the word before. So the spans of its tokens follow from their lengths. A segment of a normalized text is led back
-//! through the text's origins. O(1) per token.
+//! the word before. So the spans of its tokens follow from their lengths. Spans in a normalized text are mapped to
+//! the input by the text's origins. O(1) per token.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ use crate::encode::sink::Sink;
 use crate::token::TokenId;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
 
-/// What a text needs for spans, if they are asked for.
+/// State for the spans of one text.
 #[derive(Debug, Default)]
 pub(super) struct Tracer {
     /// Where the text starts in the whole input.
     offset: usize,
-    /// The end of the words so far in the whole input: the space before the next word starts here.
+    /// The end of the latest word in the whole input: the space before the next word starts here.
     pub(super) covered: usize,
-    /// The span of the unknown tokens before the next token.
+    /// The span of the unknown tokens that wait to be pushed as one.
     unknown: Option<Range<usize>>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A random access to memory costs as much as encoding a word, so a stretch is small enough for the near caches. The
 //! rows are sorted by stretch (a counting sort), and within a stretch the place of every row is counted first, so that
-//! no slot is tried in vain. Two threads fill half of the stretches each. O(rows).
+//! no slot is probed twice. Two threads fill half of the stretches each. O(rows).
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,7 +15,7 @@ use crate::work::threads::join;
 
 /// Slots of a stretch, a power of two: 128 KiB.
 const STRETCH: usize = 1 << 14;
-/// More rows than chance brings to one home slot. A file can repeat a rule very often, and only its first one counts.
+/// More rows than hash to one home slot by chance. A file may repeat a rule very often; only the first one is kept.
 const MAX_AT_HOME: usize = 32;
 
 /// Consecutive stretches of the table.
@@ -110,8 +110,8 @@ impl MergeRanks {
                 count(&merges, &mut places);
             }
 
-            // From the number of merges at each home slot to where the first of them goes: home, or after those before
-            // it.
+            // Turns the number of merges at each home slot into the place of the first of them: its home, or after the
+            // merges before it.
             for (place, home) in places.iter_mut().zip(start..) {
                 free = home.max(free);
                 free += std::mem::replace(place, free);
@@ -156,7 +156,7 @@ mod tests {
         let pairs = (0..40_000).map(|number| (number % 200, number / 200)).filter(|(left, right)| left != right);
         let merges: Vec<String> = pairs.clone().map(|(left, right)| format!("{left:03} {right:03}")).collect();
         let [tokens, mut merges] = [&tokens, &merges].map(|texts| texts.iter().map(String::as_str).collect::<Vec<_>>());
-        // Of two for the same pair the first counts.
+        // The first rule for a pair wins.
         merges.extend_from_within(..1000);
         with(&tokens, &merges, |_, ranks| {
             for (rank, (left, right)) in (0..).zip(pairs.clone()) {

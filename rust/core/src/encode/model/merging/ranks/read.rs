@@ -19,7 +19,7 @@ use crate::vocabulary::{Vocabulary, c_string};
 use crate::work::threads::join;
 
 impl MergeRanks {
-    /// The symbols of each rule, in order of rank. Texts that are no tokens become new symbols.
+    /// The symbols of each rule, in order of rank. Texts that are not tokens become new symbols.
     pub(super) fn read(&mut self, vocabulary: &Vocabulary, merges: Strings<'_>) -> Vec<Row> {
         let (len, half) = (merges.len(), merges.len() / 2);
         let look_up = |range| token_rows(vocabulary, merges, range);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_make_symbols_of_texts_that_are_no_tokens() -> Result<(), VocabularyError> {
+    fn rules_make_symbols_of_texts_that_are_not_tokens() -> Result<(), VocabularyError> {
         with(&["a", "b", "ab", "abb"], &["a b", "ab b", "b b"], |vocabulary, ranks| {
             let symbol = |text: &str| ranks.symbol(vocabulary, text.as_bytes());
             assert_eq!([symbol("a"), symbol("b"), symbol("ab"), symbol("abb")], [0, 1, 2, 3]);
@@ -143,9 +143,9 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_rule_is_skipped() -> Result<(), VocabularyError> {
-        // Without a space; with one only in front, which belongs to the left text; with two, where the first one
-        // counts.
+    fn a_text_that_is_not_a_rule_is_skipped() -> Result<(), VocabularyError> {
+        // Without a space; with one only in front, which belongs to the left text; with two, of which the
+        // first one is the separator.
         with(&["a", "b", " a"], &["ab", "", " ", " a b", "a b c"], |vocabulary, ranks| {
             assert_eq!(ranks.get(0, 1).symbol, NO_SYMBOL);
             assert_eq!(ranks.get(2, 1).rank, 3);

@@ -1,0 +1,118 @@
+//! The tokens of a normalized word: the longest one that matches, over and over, by walks through a trie.
+//!
+//! A word is preceded by a phantom `▁`: the token `▁low` starts words, the token `er` continues them. llama.cpp looks
+//! up every substring that starts where the last token ends, longest first, byte by byte. The last token on a walk is
+//! the same one, and may end inside a character too. The walks over the phantom are the same for every word, so where
+//! they end is in a table ([`PhantomMatch`]).
+
+use std::ops::Range;
+
+use crate::encode::normalizer::rewritten::Rewritten;
+use crate::lookup::trie::{DoubleArray, Node, TrieError};
+use crate::token::TokenId;
+use crate::vocabulary::spelling::ESCAPED_SPACE;
+use crate::work::interrupt::Ticker;
+use crate::work::memory::push;
+
+/// The length of the phantom in bytes.
+pub(super) const PHANTOM_LEN: usize = ESCAPED_SPACE.len();
+
+/// Finds the tokens of words.
+#[derive(Debug)]
+pub(super) struct Matcher {
+    /// Ids by token text.
+    tokens: DoubleArray,
+    /// By the byte of the phantom at which a match starts, its state after the phantom. The last one is that of a match
+    /// that starts in the word.
+    phantom_matches: [PhantomMatch; PHANTOM_LEN + 1],
+}
+
+/// A match that has passed the phantom.
+#[derive(Debug, Clone, Copy)]
+struct PhantomMatch {
+    /// Where the walk is, if any token continues.
+    node: Option<Node>,
+    /// The longest token so far, and its length in bytes.
+    longest: Option<(TokenId, usize)>,
+}
+
+/// A normalized word, and its tokens.
+#[derive(Debug, Default)]
+pub(super) struct NormalizedWord {
+    pub text: Rewritten<'static>,
+    pub ids: Vec<TokenId>,
+    /// Where each token ends, in bytes from the start of the phantom.
+    pub ends: Vec<usize>,
+}
+
+impl Matcher {
+    pub(super) fn new<'a>(tokens: impl IntoIterator<Item = (&'a [u8], u32)>) -> Result<Self, TrieError> {
+        let tokens = DoubleArray::build(tokens)?;
+        let phantom_matches = std::array::from_fn(|start| {
+            let mut state = PhantomMatch { node: Some(tokens.root()), longest: None };
+            for (&byte, len) in ESCAPED_SPACE[start..].iter().zip(1..) {
+                state.node = state.node.and_then(|node| tokens.step(node, byte));
+                let id = state.node.and_then(|node| tokens.value(node));
+                state.longest = id.map(|id| (id as TokenId, len)).or(state.longest);
+            }
+            state
+        });
+        Ok(Self { tokens, phantom_matches })
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.tokens.heap_bytes()
+    }
+
+    /// Finds the tokens of a word from byte `from` of the phantom on. An empty word has none, and one that
+    /// tokens do not cover to its end is `unknown`.
+    pub(super) fn find_tokens(&self, word: &mut NormalizedWord, from: usize, unknown: TokenId) {
+        word.ids.clear();
+        word.ends.clear();
+        if word.text.text.is_empty() {
+            return;
+        }
+
+        let len = PHANTOM_LEN + word.text.text.len();
+        let (mut start, mut ticker) = (from, Ticker::default());
+        while start < len {
+            ticker.tick();
+            let Some((id, token_len)) = self.longest_match(&word.text.text, start) else {
+                word.ids.clear();
+                word.ends.clear();
+                word.ids.push(unknown);
+                word.ends.push(len);
+                return;
+            };
+            start += token_len;
+            push(&mut word.ids, id);
+            push(&mut word.ends, start);
+        }
+    }
+
+    /// The longest token at byte `start` of the phantom and the word, and its length.
+    #[inline]
+    fn longest_match(&self, word: &[u8], start: usize) -> Option<(TokenId, usize)> {
+        let PhantomMatch { node, mut longest } = self.phantom_matches[start.min(PHANTOM_LEN)];
+        let Some(mut node) = node else { return longest };
+        let in_phantom = PHANTOM_LEN.saturating_sub(start);
+        let rest = &word[start.saturating_sub(PHANTOM_LEN)..];
+        for (at, &byte) in rest.iter().enumerate() {
+            let Some(next) = self.tokens.step(node, byte) else { break };
+            node = next;
+            if let Some(value) = self.tokens.value(node) {
+                longest = Some((value as TokenId, in_phantom + at + 1));
+            }
+        }
+        longest
+    }
+}
+
+impl NormalizedWord {
+    /// The span in the input of a range of the phantom and the word.
+    pub(super) fn span(&self, start: usize, end: usize) -> Range<usize> {
+        let [start, end] = [start, end].map(|at| at.saturating_sub(PHANTOM_LEN));
+        let span = self.text.span(start..end.max(start + 1));
+        if end > start { span } else { span.start..span.start }
+    }
+}
