@@ -1,4 +1,4 @@
-//! Encodes the new pieces of a batch together, and caches their ids.
+//! Encodes the new pieces of a queue together, and caches their ids.
 //!
 //! A read of memory that the near caches do not hold takes as long as a hundred instructions, unless other reads are in
 //! flight. So first the look-ups of all new pieces as tokens start, if pieces that are tokens skip the merges. All
@@ -11,7 +11,7 @@ use crate::encode::model::merging::lanes::{Lanes, MAX_SYMBOLS};
 use crate::lookup::key::MAX_LEN;
 use crate::token::TokenId;
 
-/// Scratch space for the new pieces of a batch.
+/// Scratch space for the new pieces of a queue.
 #[derive(Debug, Default)]
 pub(super) struct NewPieces {
     lanes: Lanes,
@@ -31,7 +31,7 @@ impl NewPieces {
         merging.clear();
         for &number in new {
             let (piece, probe) = (pieces.word(number), pieces.probe(number));
-            // A piece may be in the batch twice.
+            // A piece may be queued twice.
             if piece.len() > MAX_LEN || cache.contains(probe) {
                 continue;
             }

@@ -52,11 +52,11 @@ impl Pass<'_> {
     /// Pushes the tokens of all queued pieces.
     #[inline(never)]
     fn push_queued<S: Sink>(&mut self, queue: &mut WordQueue, cache: &mut WordCache, sink: &mut S) {
-        let batch = queue.look_up(self.text, cache);
-        if !batch.new_words().is_empty() {
-            self.new_pieces.learn(self.tables, batch.words, batch.new_words(), cache);
+        let looked_up = queue.look_up(self.text, cache);
+        if !looked_up.new_words().is_empty() {
+            self.new_pieces.learn(self.tables, looked_up.words, looked_up.new_words(), cache);
         }
-        batch.push_ids(cache, |piece, cache, ids| self.encode_new(piece, cache, ids), sink);
+        looked_up.push_ids(cache, |piece, cache, ids| self.encode_new(piece, cache, ids), sink);
     }
 
     /// Pushes the tokens of the piece in this range of the text, and caches those of its segments.

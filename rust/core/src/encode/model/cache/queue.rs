@@ -5,9 +5,9 @@
 //! takes three steps:
 //! 1. [`WordQueue::look_up`] prefetches the slots of all words, and then collects the ids of those that have few,
 //!    without a branch that is hard to predict. Every other word leaves a gap.
-//! 2. The owner may encode the new words of the [`Batch`] together, and cache them.
-//! 3. [`Batch::push_ids`] pushes all ids in order. A gap is filled from the cache; if the word is still not there, it
-//!    is encoded by itself, and cached.
+//! 2. The owner may encode the new [`LookedUp`] words together, and cache them.
+//! 3. [`LookedUp::push_ids`] pushes all ids in order. A gap is filled from the cache; if the word is still not there,
+//!    it is encoded by itself, and cached.
 
 use std::ops::Range;
 
@@ -59,7 +59,7 @@ pub(crate) struct Words<'a> {
 
 /// Words, and the ids of those that were found.
 #[derive(Debug)]
-pub(crate) struct Batch<'a> {
+pub(crate) struct LookedUp<'a> {
     pub words: Words<'a>,
     found: &'a Found,
     /// The ids of a new word.
@@ -95,14 +95,14 @@ impl WordQueue {
 
     /// Looks up all words, which are words of `text`, and removes them from the queue.
     #[inline(always)]
-    pub(crate) fn look_up<'a>(&'a mut self, text: &'a [u8], cache: &WordCache) -> Batch<'a> {
+    pub(crate) fn look_up<'a>(&'a mut self, text: &'a [u8], cache: &WordCache) -> LookedUp<'a> {
         interrupt::check();
         let len = std::mem::take(&mut self.len).min(MAX_WORDS);
         let (start, ends, probes) = (self.start, &self.ends[..len], &mut self.probes[..len]);
         self.start = ends.last().copied().unwrap_or(start);
         cache.probe_all(text, start, ends, probes);
         self.found.look_up(cache, probes);
-        Batch { words: Words { text, start, ends, probes }, found: &self.found, ids: &mut self.ids }
+        LookedUp { words: Words { text, start, ends, probes }, found: &self.found, ids: &mut self.ids }
     }
 
     /// Pushes the ids of `text[range]`, which `segmenter` cut into segments. Each of them is a word, and `encode`
@@ -188,7 +188,7 @@ impl<'a> Words<'a> {
     }
 }
 
-impl<'a> Batch<'a> {
+impl<'a> LookedUp<'a> {
     /// The numbers of the words that are not cached.
     #[inline(always)]
     pub(crate) fn new_words(&self) -> &'a [u32] {
@@ -244,15 +244,15 @@ mod tests {
                 expected.extend(ids(&text[start..end]));
                 start = end;
             }
-            let batch = queue.look_up(&text, &cache);
-            for &number in batch.new_words().iter().step_by(2) {
-                let (word, probe) = (batch.words.word(number), batch.words.probe(number));
+            let looked_up = queue.look_up(&text, &cache);
+            for &number in looked_up.new_words().iter().step_by(2) {
+                let (word, probe) = (looked_up.words.word(number), looked_up.words.probe(number));
                 if !cache.contains(probe) {
                     cache.insert_word(probe, word, &ids(word));
                     num_learned += 1;
                 }
             }
-            batch.push_ids(&mut cache, |range, _, all| all.extend(ids(&text[range])), &mut found);
+            looked_up.push_ids(&mut cache, |range, _, all| all.extend(ids(&text[range])), &mut found);
             assert_eq!(found, expected);
         }
         // The second time round nothing is new.
