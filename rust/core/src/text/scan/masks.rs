@@ -67,14 +67,14 @@ const LOW: [u8; 16] = {
     let mut low = 0;
     while low < 16 {
         // Letter leads are those of U+5000 to U+9FFF and U+B000 to U+CFFF.
-        table[low] = LETTER_LOW * (low >= 1) as u8
-            | LETTER_HIGH * (low <= 10) as u8
-            | DIGIT * (low <= 9) as u8
-            | SPACE * (low == 0) as u8
-            | BLANK * matches!(low, 9 | 11 | 12) as u8
-            | FEED * matches!(low, 10..=13) as u8
-            | APOSTROPHE * (low == 7) as u8
-            | LETTER_LEAD * matches!(low, 5..=9 | 11 | 12) as u8;
+        table[low] = (LETTER_LOW * (low >= 1) as u8)
+            | (LETTER_HIGH * (low <= 10) as u8)
+            | (DIGIT * (low <= 9) as u8)
+            | (SPACE * (low == 0) as u8)
+            | (BLANK * matches!(low, 9 | 11 | 12) as u8)
+            | (FEED * matches!(low, 10..=13) as u8)
+            | (APOSTROPHE * (low == 7) as u8)
+            | (LETTER_LEAD * matches!(low, 5..=9 | 11 | 12) as u8);
         low += 1;
     }
     table
