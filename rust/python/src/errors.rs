@@ -1,4 +1,4 @@
-//! Every error of the core as its Python exception.
+//! The Python exception for each error of the core.
 
 use std::any::Any;
 
@@ -7,7 +7,7 @@ use ggtok_core::{EncodeError, PaddingError, TokenIndexError, VocabularyError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// The exceptions themselves are written in Python.
+/// The exceptions themselves are defined in Python.
 mod python {
     #![allow(missing_docs)]
     pyo3::import_exception!(ggtok.errors, DependencyError);
@@ -21,7 +21,7 @@ mod python {
 
 /// An error of the core that Python sees.
 pub(crate) trait Raise {
-    /// Its exception.
+    /// The exception for it.
     fn raise(self) -> PyErr;
 }
 
@@ -43,7 +43,7 @@ impl Raise for EncodeError {
     }
 }
 
-/// An error of text `self.0` of a batch.
+/// An error of the text with number `self.0` in a batch.
 impl Raise for (usize, EncodeError) {
     fn raise(self) -> PyErr {
         let (index, error) = self;
@@ -51,7 +51,7 @@ impl Raise for (usize, EncodeError) {
     }
 }
 
-/// An error of a row `self.0` of ids.
+/// An error of the row with number `self.0`.
 impl Raise for (usize, TokenIndexError) {
     fn raise(self) -> PyErr {
         python::TokenIndexError::new_err(format!("row {}: {}", self.0, self.1))
@@ -62,11 +62,6 @@ impl Raise for PaddingError {
     fn raise(self) -> PyErr {
         python::GgtokError::new_err(self.to_string())
     }
-}
-
-/// An Arrow column that cannot be read.
-pub(crate) fn arrow_error(message: String) -> PyErr {
-    python::GgtokError::new_err(message)
 }
 
 fn encode_error(error: EncodeError, message: String) -> PyErr {
@@ -107,7 +102,7 @@ impl Raise for OpenError {
     }
 }
 
-/// An argument has a value that it must not have.
+/// An argument has a value that is not allowed.
 pub(crate) fn invalid(message: String) -> PyErr {
     python::GgtokError::new_err(message)
 }
@@ -122,7 +117,7 @@ pub(crate) fn unsupported(message: String, name: String, nearest: Vec<&'static s
     python::UnsupportedError::new_err((message, name, nearest))
 }
 
-/// An id that no 64-bit integer holds.
+/// An id that does not fit into 64 bits.
 pub(crate) fn huge_index_error(id: &str, size: usize) -> PyErr {
     python::TokenIndexError::new_err(format!("token id {id} is outside the vocabulary of {size} tokens"))
 }
@@ -133,7 +128,7 @@ pub(crate) fn no_numpy(is_absent: bool) -> PyErr {
     python::DependencyError::new_err(format!("arrays need numpy, which {problem}"))
 }
 
-/// A panic, with what it said.
+/// A panic, with its message.
 #[cold]
 pub(crate) fn bug(payload: &(dyn Any + Send)) -> PyErr {
     let said = payload.downcast_ref::<&str>().copied();

@@ -1,21 +1,25 @@
 //! Columns of texts: utf8, large_utf8, string_view, binary, large_binary, binary_view, null, and dictionaries of these.
 //!
 //! The texts stay where they are, in the memory of the column. Offsets, views and indices are checked before they are
-//! used; only the size of the text memory of a type with offsets is not known to the interface, so it is believed.
+//! used. Only the size of the text memory of a type with offsets is not known to the interface: it is taken to be what
+//! the last offset says.
 //!
 //! Time: O(rows).
 
 use pyo3::exceptions::{PyImportError, PyMemoryError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyString, PyTuple};
 
-use super::ffi::{ARRAY, Array, SCHEMA, STREAM, Schema, Stream, take};
-use crate::errors::arrow_error;
+use super::ffi::{Array, Schema, Stream, Struct};
+use crate::errors::invalid;
 use crate::run::check_signals;
 
 /// The longest text inside a view itself.
 const MAX_INLINE: usize = 12;
+
+/// A text; `None` for a null.
+type Row<'a> = Option<&'a [u8]>;
 
 /// A column of texts, in one or more parts.
 pub(crate) struct Column {
@@ -32,22 +36,22 @@ impl Column {
         let py = object.py();
         let column = if let Some(pair) = call(object, intern!(py, "__arrow_c_array__"))? {
             let pair = pair.cast_into::<PyTuple>()?;
-            Self { schema: take(&pair.get_item(0)?, SCHEMA)?, parts: vec![take(&pair.get_item(1)?, ARRAY)?] }
+            Self { schema: Schema::take(&pair.get_item(0)?)?, parts: vec![Array::take(&pair.get_item(1)?)?] }
         } else if let Some(stream) = call(object, intern!(py, "__arrow_c_stream__"))? {
-            Self::read(py, take(&stream, STREAM)?)?
+            Self::read(py, Stream::take(&stream)?)?
         } else {
             return Ok(None);
         };
-        let texts = column.schema.dictionary().unwrap_or(&column.schema);
-        if Layout::of(texts.format()).is_none() {
-            return Err(wrong_type(texts.format()));
+        let format = column.schema.dictionary().unwrap_or(&column.schema).format();
+        if !matches!(format, b"n" | b"u" | b"z" | b"U" | b"Z" | b"vu" | b"vz") {
+            return Err(wrong_type(format));
         }
         Ok(Some(column))
     }
 
     /// Reads a stream to its end. Its functions may need the GIL on other threads, so they are called without it.
     fn read(py: Python<'_>, mut stream: Stream) -> PyResult<Self> {
-        let failed = |message: String| arrow_error(format!("the Arrow stream of the texts failed: {message}"));
+        let failed = |message: String| invalid(format!("the Arrow stream of the texts failed: {message}"));
         let schema = py.detach(|| stream.schema()).map_err(failed)?;
         let mut parts = Vec::new();
         while let Some(part) = py.detach(|| stream.next()).map_err(failed)? {
@@ -61,29 +65,25 @@ impl Column {
     ///
     /// # Errors
     /// The column is damaged; the first such row is named.
-    pub(crate) fn rows(&self, py: Python<'_>) -> PyResult<Vec<Option<&[u8]>>> {
+    pub(crate) fn rows(&self, py: Python<'_>) -> PyResult<Vec<Row<'_>>> {
         let mut rows = Vec::new();
         for part in &self.parts {
-            match self.schema.dictionary() {
-                None => append(py, self.schema.format(), part, &mut rows)?,
-                Some(texts) => {
-                    let mut entries = Vec::new();
-                    let dictionary = part.dictionary().ok_or_else(|| damaged(rows.len(), "it has no dictionary"))?;
-                    append(py, texts.format(), dictionary, &mut entries)?;
-                    append_indexed(py, self.schema.format(), part, &entries, &mut rows)?;
-                }
-            }
+            let Some(texts) = self.schema.dictionary() else {
+                append(py, self.schema.format(), part, &mut rows)?;
+                continue;
+            };
+            let dictionary = part.dictionary().ok_or_else(|| damaged(rows.len(), "it has no dictionary"))?;
+            let mut entries = Vec::new();
+            append(py, texts.format(), dictionary, &mut entries)?;
+            append_indexed(py, self.schema.format(), part, &entries, &mut rows)?;
         }
         Ok(rows)
     }
 }
 
-/// What a method returns; `None` where the object has no such method, or it needs a package that is not there: then
-/// the object is iterated, as any other is.
-fn call<'py>(
-    object: &Bound<'py, PyAny>,
-    name: &Bound<'py, pyo3::types::PyString>,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+/// What a method returns; `None` if the object has no such method, or lacks a package that it needs. Then the object is
+/// iterated, as any other is.
+fn call<'py>(object: &Bound<'py, PyAny>, name: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
     // Looked up in the class, as Python looks up its own protocols.
     if !object.get_type().hasattr(name)? {
         return Ok(None);
@@ -94,169 +94,117 @@ fn call<'py>(
     }
 }
 
-/// How texts are laid out.
-#[derive(Clone, Copy)]
-enum Layout {
-    /// Every row is null.
-    Null,
-    /// 32-bit offsets into one buffer.
-    Offsets,
-    /// 64-bit offsets into one buffer.
-    LargeOffsets,
-    /// Short texts inside views of 16 bytes, long ones in any number of buffers.
-    Views,
-}
-
-impl Layout {
-    fn of(format: &[u8]) -> Option<Self> {
-        match format {
-            b"n" => Some(Self::Null),
-            b"u" | b"z" => Some(Self::Offsets),
-            b"U" | b"Z" => Some(Self::LargeOffsets),
-            b"vu" | b"vz" => Some(Self::Views),
-            _ => None,
-        }
-    }
-}
-
-/// The rows of an array: which they are, and which are null.
+/// The rows of an array.
 struct Frame<'a> {
+    array: &'a Array,
     len: usize,
     offset: usize,
-    validity: Option<&'a [[u8; 1]]>,
+    /// A bit for each row that is not null, if there are nulls.
+    validity: Option<&'a [u8]>,
 }
 
 impl<'a> Frame<'a> {
-    fn of(array: &'a Array, has_validity: bool, row: usize) -> PyResult<Self> {
-        let not_negative = |number: i64| usize::try_from(number).map_err(|_| damaged(row, "a length is negative"));
+    fn new(array: &'a Array, has_validity: bool, first_row: usize) -> PyResult<Self> {
+        let not_negative =
+            |number: i64| usize::try_from(number).map_err(|_| damaged(first_row, "a length is negative"));
         let (len, offset) = (not_negative(array.len)?, not_negative(array.offset)?);
         let Some(end) = len.checked_add(offset).filter(|&end| end < isize::MAX as usize) else {
-            return Err(damaged(row, "its length is beyond memory"));
+            return Err(damaged(first_row, "its length is beyond memory"));
         };
-        let validity = if has_validity {
-            // SAFETY: the first buffer of these types has a bit for each row up to `end`.
-            unsafe { array.buffer(0, end.div_ceil(8)) }.filter(|bits| !bits.is_empty())
-        } else {
-            None
-        };
-        Ok(Self { len, offset, validity })
+        // SAFETY: the first buffer of a type with validity has a bit for each row up to the end.
+        let bits = || unsafe { array.buffer(0, end.div_ceil(8), 1) }.filter(|bits| !bits.is_empty());
+        Ok(Self { array, len, offset, validity: if has_validity { bits() } else { None } })
     }
 
     fn end(&self) -> usize {
         self.offset + self.len
     }
 
-    fn is_null(&self, index: usize) -> bool {
-        let at = self.offset + index;
-        self.validity.is_some_and(|bits| bits[at / 8][0] >> (at % 8) & 1 == 0)
-    }
-
-    /// Makes room for the rows.
-    fn reserve<T>(&self, rows: &mut Vec<T>) -> PyResult<()> {
+    /// Appends the texts at all places from the offset to the end, or says what is wrong with the first damaged one.
+    fn append(
+        &self,
+        py: Python<'_>,
+        rows: &mut Vec<Row<'a>>,
+        text: impl Fn(usize) -> Result<Row<'a>, &'static str>,
+    ) -> PyResult<()> {
         rows.try_reserve(self.len)
-            .map_err(|_| PyMemoryError::new_err(format!("a column of {} rows does not fit into memory", self.len)))
+            .map_err(|_| PyMemoryError::new_err(format!("a column of {} rows does not fit into memory", self.len)))?;
+        let first_row = rows.len();
+        for (index, place) in (self.offset..self.end()).enumerate() {
+            check_signals(py, index)?;
+            let is_null = self.validity.is_some_and(|bits| bits[place / 8] >> (place % 8) & 1 == 0);
+            let row = if is_null { None } else { text(place).map_err(|what| damaged(first_row + index, what))? };
+            rows.push(row);
+        }
+        Ok(())
     }
 }
 
 /// Appends the texts of an array.
-fn append<'a>(py: Python<'_>, format: &[u8], array: &'a Array, rows: &mut Vec<Option<&'a [u8]>>) -> PyResult<()> {
-    let layout = Layout::of(format).ok_or_else(|| wrong_type(format))?;
-    let frame = Frame::of(array, !matches!(layout, Layout::Null), rows.len())?;
-    frame.reserve(rows)?;
-    match layout {
-        Layout::Null => {
-            rows.extend((0..frame.len).map(|_| None));
-            Ok(())
-        }
-        Layout::Offsets => append_between::<4>(py, &frame, array, |offset| i32::from_ne_bytes(offset).into(), rows),
-        Layout::LargeOffsets => append_between::<8>(py, &frame, array, i64::from_ne_bytes, rows),
-        Layout::Views => append_viewed(py, &frame, array, rows),
+fn append<'a>(py: Python<'_>, format: &[u8], array: &'a Array, rows: &mut Vec<Row<'a>>) -> PyResult<()> {
+    let frame = Frame::new(array, format != b"n", rows.len())?;
+    match format {
+        _ if frame.len == 0 => Ok(()),
+        b"n" => frame.append(py, rows, |_| Ok(None)),
+        b"u" | b"z" => append_between(py, &frame, b'i', rows),
+        b"U" | b"Z" => append_between(py, &frame, b'l', rows),
+        b"vu" | b"vz" => append_viewed(py, &frame, rows),
+        _ => Err(wrong_type(format)),
     }
 }
 
-/// Texts between offsets of `N` bytes.
-fn append_between<'a, const N: usize>(
-    py: Python<'_>,
-    frame: &Frame<'a>,
-    array: &'a Array,
-    number: impl Fn([u8; N]) -> i64,
-    rows: &mut Vec<Option<&'a [u8]>>,
-) -> PyResult<()> {
-    if frame.len == 0 {
-        return Ok(());
-    }
+/// Texts in one buffer, between offsets of a type of integers.
+fn append_between<'a>(py: Python<'_>, frame: &Frame<'a>, offset: u8, rows: &mut Vec<Row<'a>>) -> PyResult<()> {
     let first_row = rows.len();
     // SAFETY: the second buffer has one offset more than there are rows up to the end.
-    let offsets = unsafe { array.buffer::<N>(1, frame.end() + 1) };
-    let offsets = &offsets.ok_or_else(|| damaged(first_row, "it has no offsets"))?[frame.offset..];
-    let ascending = |pair: &[[u8; N]]| {
-        let (start, end) = (number(pair[0]), number(pair[1]));
-        usize::try_from(start).ok().zip(usize::try_from(end).ok()).filter(|(start, end)| start <= end)
-    };
-    let mut last = 0;
-    for (index, pair) in offsets.windows(2).enumerate() {
+    let offsets = unsafe { Integers::new(frame.array, 1, frame.end() + 1, offset) };
+    let offsets = offsets.ok_or_else(|| damaged(first_row, "it has no offsets"))?;
+    let span = |place| offsets.get(place).zip(offsets.get(place + 1)).filter(|(start, end)| start <= end);
+    let mut size = 0;
+    for (index, place) in (frame.offset..frame.end()).enumerate() {
         check_signals(py, index)?;
-        let (_, end) = ascending(pair).ok_or_else(|| damaged(first_row + index, "its offsets descend"))?;
-        last = end;
+        (_, size) = span(place).ok_or_else(|| damaged(first_row + index, "its offsets descend"))?;
     }
 
     // SAFETY: the third buffer reaches up to the last offset.
-    let bytes =
-        unsafe { array.buffer::<1>(2, last) }.ok_or_else(|| damaged(first_row, "it has no text"))?.as_flattened();
-    for (index, pair) in offsets.windows(2).enumerate() {
-        check_signals(py, index)?;
-        let text = ascending(pair).and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default();
-        rows.push((!frame.is_null(index)).then_some(text));
-    }
-    Ok(())
+    let texts = unsafe { frame.array.buffer(2, size, 1) }.ok_or_else(|| damaged(first_row, "it has no text"))?;
+    frame.append(py, rows, |place| {
+        let text = span(place).and_then(|(start, end)| texts.get(start..end));
+        text.map(Some).ok_or("its offsets descend")
+    })
 }
 
 /// Texts in views: a length of 4 bytes, then up to 12 bytes of text, or 4 bytes of it, the number of a buffer and an
 /// offset.
-fn append_viewed<'a>(
-    py: Python<'_>,
-    frame: &Frame<'a>,
-    array: &'a Array,
-    rows: &mut Vec<Option<&'a [u8]>>,
-) -> PyResult<()> {
-    let first_row = rows.len();
+fn append_viewed<'a>(py: Python<'_>, frame: &Frame<'a>, rows: &mut Vec<Row<'a>>) -> PyResult<()> {
+    let (array, first_row) = (frame.array, rows.len());
     // SAFETY: the second buffer has one view for each row up to the end.
-    let views = unsafe { array.buffer::<16>(1, frame.end()) };
-    let views = views.ok_or_else(|| damaged(first_row, "it has no views"))?;
+    let views = unsafe { array.buffer(1, frame.end(), 16) };
+    let views = views.ok_or_else(|| damaged(first_row, "it has no views"))?.as_chunks::<16>().0;
     // Validity, views, text buffers, and their sizes.
     let num_texts = array.num_buffers().saturating_sub(3);
     // SAFETY: the last buffer has the size of each text buffer.
-    let sizes = unsafe { array.buffer::<8>(num_texts + 2, num_texts) };
+    let sizes = unsafe { Integers::new(array, num_texts + 2, num_texts, b'l') };
     let sizes = sizes.ok_or_else(|| damaged(first_row, "it has no sizes of buffers"))?;
     let mut buffers = Vec::with_capacity(num_texts);
-    for (index, &size) in sizes.iter().enumerate() {
-        let size = usize::try_from(i64::from_ne_bytes(size)).ok();
+    for index in 0..num_texts {
         // SAFETY: the array says that the buffer has this size.
-        let buffer = size.and_then(|size| unsafe { array.buffer::<1>(index + 2, size) });
-        buffers.push(buffer.ok_or_else(|| damaged(first_row, "a text buffer is missing"))?.as_flattened());
+        let buffer = sizes.get(index).and_then(|size| unsafe { array.buffer(index + 2, size, 1) });
+        buffers.push(buffer.ok_or_else(|| damaged(first_row, "a text buffer is missing"))?);
     }
 
-    for (index, view) in views[frame.offset.min(views.len())..].iter().enumerate() {
-        check_signals(py, index)?;
-        if frame.is_null(index) {
-            rows.push(None);
-            continue;
-        }
-        let number = |at: usize| {
-            let number: [u8; 4] = std::array::from_fn(|byte| view[at + byte]);
-            usize::try_from(i32::from_ne_bytes(number)).ok()
-        };
+    frame.append(py, rows, |place| {
         let text = || {
-            let len = number(0)?;
+            let view = views.get(place)?;
+            let [len, _, buffer, start] = std::array::from_fn(|index| integer(b'i', view, index));
+            let len = len?;
             if len <= MAX_INLINE {
                 return view.get(4..4 + len);
             }
-            let (buffer, start) = (number(8)?, number(12)?);
-            buffers.get(buffer)?.get(start..start.checked_add(len)?)
+            buffers.get(buffer?)?.get(start?..start?.checked_add(len)?)
         };
-        rows.push(Some(text().ok_or_else(|| damaged(first_row + index, "its view is outside the text"))?));
-    }
-    Ok(())
+        text().map(Some).ok_or("its view is outside the text")
+    })
 }
 
 /// Texts that are given as indices into a dictionary.
@@ -264,56 +212,74 @@ fn append_indexed<'a>(
     py: Python<'_>,
     format: &[u8],
     array: &'a Array,
-    entries: &[Option<&'a [u8]>],
-    rows: &mut Vec<Option<&'a [u8]>>,
+    entries: &[Row<'a>],
+    rows: &mut Vec<Row<'a>>,
 ) -> PyResult<()> {
-    let frame = Frame::of(array, true, rows.len())?;
-    frame.reserve(rows)?;
-    match format {
-        b"c" => look_up::<1>(py, &frame, array, |index| i8::from_ne_bytes(index).into(), entries, rows),
-        b"C" => look_up::<1>(py, &frame, array, |index| u8::from_ne_bytes(index).into(), entries, rows),
-        b"s" => look_up::<2>(py, &frame, array, |index| i16::from_ne_bytes(index).into(), entries, rows),
-        b"S" => look_up::<2>(py, &frame, array, |index| u16::from_ne_bytes(index).into(), entries, rows),
-        b"i" => look_up::<4>(py, &frame, array, |index| i32::from_ne_bytes(index).into(), entries, rows),
-        b"I" => look_up::<4>(py, &frame, array, |index| u32::from_ne_bytes(index).into(), entries, rows),
-        b"l" => look_up::<8>(py, &frame, array, i64::from_ne_bytes, entries, rows),
-        // One beyond all 63-bit numbers is negative, so it is no index either.
-        b"L" => look_up::<8>(py, &frame, array, i64::from_ne_bytes, entries, rows),
-        _ => Err(wrong_type(format)),
+    let &[index @ (b'c' | b'C' | b's' | b'S' | b'i' | b'I' | b'l' | b'L')] = format else {
+        return Err(wrong_type(format));
+    };
+    let frame = Frame::new(array, true, rows.len())?;
+    // SAFETY: the second buffer has one index for each row up to the end.
+    let indices = unsafe { Integers::new(array, 1, frame.end(), index) };
+    let indices = indices.ok_or_else(|| damaged(rows.len(), "it has no indices"))?;
+    frame.append(py, rows, |place| {
+        let entry = indices.get(place).and_then(|entry| entries.get(entry));
+        entry.copied().ok_or("its index is outside the dictionary")
+    })
+}
+
+/// Integers in a buffer, of the type that a format names.
+struct Integers<'a> {
+    format: u8,
+    bytes: &'a [u8],
+}
+
+impl<'a> Integers<'a> {
+    /// The first `len` integers of a buffer; `None` if there is no such buffer and `len` is not 0.
+    ///
+    /// # Safety
+    /// As [`Array::buffer`].
+    unsafe fn new(array: &'a Array, index: usize, len: usize, format: u8) -> Option<Self> {
+        let width = match format {
+            b'c' | b'C' => 1,
+            b's' | b'S' => 2,
+            b'i' | b'I' => 4,
+            _ => 8,
+        };
+        // SAFETY: as the caller promises.
+        Some(Self { format, bytes: unsafe { array.buffer(index, len, width) }? })
+    }
+
+    /// One of them; `None` if it is negative, or is not there.
+    #[inline]
+    fn get(&self, index: usize) -> Option<usize> {
+        integer(self.format, self.bytes, index)
     }
 }
 
-fn look_up<'a, const N: usize>(
-    py: Python<'_>,
-    frame: &Frame<'a>,
-    array: &'a Array,
-    number: impl Fn([u8; N]) -> i64,
-    entries: &[Option<&'a [u8]>],
-    rows: &mut Vec<Option<&'a [u8]>>,
-) -> PyResult<()> {
-    let first_row = rows.len();
-    // SAFETY: the second buffer has one index for each row up to the end.
-    let indices = unsafe { array.buffer::<N>(1, frame.end()) };
-    let indices = indices.ok_or_else(|| damaged(first_row, "it has no indices"))?;
-    for (index, &entry) in indices[frame.offset.min(indices.len())..].iter().enumerate() {
-        check_signals(py, index)?;
-        let entry = if frame.is_null(index) {
-            None
-        } else {
-            let entry = usize::try_from(number(entry)).ok().and_then(|entry| entries.get(entry));
-            *entry.ok_or_else(|| damaged(first_row + index, "its index is outside the dictionary"))?
-        };
-        rows.push(entry);
+#[inline]
+fn integer(format: u8, bytes: &[u8], index: usize) -> Option<usize> {
+    fn item<const N: usize>(bytes: &[u8], index: usize) -> Option<[u8; N]> {
+        bytes.as_chunks().0.get(index).copied()
     }
-    Ok(())
+    match format {
+        b'c' => i8::from_ne_bytes(item(bytes, index)?).try_into().ok(),
+        b'C' => Some(u8::from_ne_bytes(item(bytes, index)?).into()),
+        b's' => i16::from_ne_bytes(item(bytes, index)?).try_into().ok(),
+        b'S' => Some(u16::from_ne_bytes(item(bytes, index)?).into()),
+        b'i' => i32::from_ne_bytes(item(bytes, index)?).try_into().ok(),
+        b'I' => u32::from_ne_bytes(item(bytes, index)?).try_into().ok(),
+        b'l' => i64::from_ne_bytes(item(bytes, index)?).try_into().ok(),
+        _ => u64::from_ne_bytes(item(bytes, index)?).try_into().ok(),
+    }
 }
 
 /// The column is not what its type says.
 fn damaged(row: usize, what: &str) -> PyErr {
-    arrow_error(format!("text {row}: the Arrow column is damaged: {what}"))
+    invalid(format!("text {row}: the Arrow column is damaged: {what}"))
 }
 
-/// The column holds something else than texts.
+/// The column holds something other than texts.
 fn wrong_type(format: &[u8]) -> PyErr {
     let name = match format {
         b"b" => "booleans",
