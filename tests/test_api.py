@@ -356,11 +356,11 @@ def test_vocab_id_refuses_other_types(small: Tokenizer, text: Any) -> None:
 
 def test_vocab_annotates_every_slot(small: Tokenizer) -> None:
     """The core's table of special tokens, the properties and their annotations are one list."""
-    slots = {f"{name}_id" for name in small._special()}
+    slots = {f"{name}_id" for name in _ggtok.special_ids(small)}
     assert slots == {name for name in ggtok.Vocab.__annotations__ if name.endswith("_id")}
     assert slots < set(ggtok.Vocab.__slots__)
-    assert set(_ggtok.special_keys()) - set(small._special()) == {"prefix", "suffix", "middle"}
-    assert set(small._special()) - set(_ggtok.special_keys()) == {"nl"}
+    assert set(_ggtok.special_keys()) - set(_ggtok.special_ids(small)) == {"prefix", "suffix", "middle"}
+    assert set(_ggtok.special_ids(small)) - set(_ggtok.special_keys()) == {"nl"}
 
 
 @pytest.mark.parametrize("name", _ggtok.special_keys())

@@ -35,7 +35,7 @@ class HostileError(Exception):
 
 EXPECTED = (
     *(TypeError, ValueError, LookupError, OverflowError, AttributeError, OSError, EOFError, HostileError),
-    BufferError,  # of `__dlpack__`
+    *(BufferError, RuntimeError),  # of numpy's `__dlpack__`
     NotImplementedError,  # of iterating over a memoryview with two dimensions
     ggtok.DependencyError,
 )
@@ -64,12 +64,16 @@ TINY = ggtok.Tokenizer.from_gguf(
 ENCODING = TOKENIZER.encode_with_offsets("What is")
 FLAT = _ggtok.encode_batch(CORE, ["a", "a a"], 1, False, False, False)
 EVALUATION = ggtok.evaluate(TINY, ["a"])
-TRAINER: dict[str, Any] = {"vocab_size": 300, "special_tokens": [("<s>", 3)], "threads": 2, "memory": None}
+TRAINER: dict[str, Any] = {"vocab_size": 300, "special_tokens": [("<s>", 3)], "threads": 2}
 
 
-def settings_of(kind: str, **changes: object) -> dict[str, Any]:
+def settings_of(kind: str) -> dict[str, Any]:
     """What `ggtok.train` passes to a trainer."""
-    return TRAINER | {"progress": None} | _core_settings(kind, DEFAULTS[kind] | changes)
+    return TRAINER | _core_settings(kind, DEFAULTS[kind])
+
+
+def trainer(of: str, **changes: object) -> _ggtok.Trainer:
+    return _ggtok.Trainer(of, settings_of(of) | changes, None, None)
 
 
 SUBJECTS: dict[str, Callable[[], Any]] = {
@@ -84,7 +88,7 @@ SUBJECTS: dict[str, Callable[[], Any]] = {
     "_ggtok.FlatBatch": lambda: FLAT,
     "_ggtok.Buffer": lambda: FLAT.ids(),
     "_ggtok.RawTrace": lambda: _ggtok.explain(CORE, "a a", True, True, True),
-    "_ggtok.Trainer": lambda: _ggtok.Trainer.bpe(**settings_of("bpe")),
+    "_ggtok.Trainer": lambda: trainer("bpe"),
     "Tokenizer": lambda: TINY,
     "Vocab": lambda: TOKENIZER.vocab,
     "Batch": lambda: TOKENIZER.encode_batch(["a"]),
@@ -97,6 +101,10 @@ SUBJECTS: dict[str, Callable[[], Any]] = {
 SPECIAL_CALLS: dict[str, Callable[..., object]] = {
     "_ggtok.Tokenizer.__new__": lambda metadata: _ggtok.Tokenizer(metadata),
     "_ggtok.FlatBatch.__new__": lambda ids, offsets, nulls: _ggtok.FlatBatch(ids, offsets, nulls),
+    "_ggtok.Trainer.__new__": lambda kind, settings, memory: _ggtok.Trainer(kind, settings, memory, None),
+    "_ggtok.Buffer.__dlpack__": lambda stream, max_version, dl_device, copy: FLAT.ids().__dlpack__(
+        stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+    ),
     "_ggtok.Buffer.__iter__": lambda: list(FLAT.ids()),
     "_ggtok.Buffer.__buffer__": lambda: memoryview(FLAT.ids()),  # type: ignore[arg-type, unused-ignore]
     "Tokenizer.from_sentencepiece": lambda source, vocab_size: ggtok.Tokenizer.from_sentencepiece(
@@ -174,17 +182,14 @@ VALUES: dict[str, Any] = {
 
 OTHERS: dict[str, dict[str, Any]] = {
     "_ggtok._encoding": {"ids": bytes(4)},
-    "_ggtok.Tokenizer._token_id": {"text": b"a"},
+    "_ggtok.id_of_text": {"text": b"a"},
     "_ggtok.Tokenizer.decoder": {"text": False},
     "_ggtok.id_of_piece": {"piece": b"a"},
     "_ggtok.FlatBatch.__new__": {"ids": bytes(8), "offsets": struct.pack("<3q", 0, 0, 2)},
     "_ggtok.Tokenizer.__new__": {"metadata": METADATA},
     "_ggtok.Buffer.__getitem__": {"key": 1},
     "_ggtok.compile_charsmap": {"name": "identity"},
-    "_ggtok.Trainer.bpe": settings_of("bpe", whole_characters=True),
-    "_ggtok.Trainer.spm": settings_of("spm"),
-    "_ggtok.Trainer.unigram": settings_of("unigram", normalization="identity", seed_size=99, num_sub_iterations=1),
-    "_ggtok.Trainer.wordpiece": settings_of("wordpiece", by="likelihood"),
+    "_ggtok.Trainer.__new__": {"kind": "bpe", "settings": settings_of("bpe"), "memory": None},
     "_ggtok.Trainer.push": {"first": 0},
     "Tokenizer.builtin": {"name": "spm"},
     "Tokenizer.from_sentencepiece": {"source": b"\x0a\x03\x0a\x01a"},
@@ -369,6 +374,11 @@ def calls(every: int) -> Iterator[tuple[str, str, Callable[[], object]]]:
             for index, value in enumerate(hostile()):
                 if (index + number) % every == 0:
                     yield name, f"{argument} = hostile()[{index}]", partial(function, **right | {argument: value})
+    for kind in DEFAULTS:
+        for setting in settings_of(kind):
+            for index, value in list(enumerate(hostile()))[::every]:
+                what = f"{setting} = hostile()[{index}]"
+                yield f"trainer of {kind}", what, partial(trainer, kind, **{setting: value})
 
 
 def call(name: str, what: str, function: Callable[[], object]) -> str:
@@ -409,6 +419,11 @@ def test_the_right_arguments_are_taken(name: str, tmp_path: Path) -> None:
     function, right = arguments(name)
     with contextlib.chdir(tmp_path):
         function(**right)
+
+
+@pytest.mark.parametrize("kind", DEFAULTS)
+def test_the_settings_of_a_trainer_are_taken(kind: str) -> None:
+    trainer(kind)
 
 
 @pytest.mark.filterwarnings("ignore")

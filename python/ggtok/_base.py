@@ -145,7 +145,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         >>> ggtok.Tokenizer.builtin("bpe").vocab_size
         13000
         """
-        return self._size()
+        return _ggtok.vocab_size(self)
 
     def encode_batch(
         self,
@@ -295,7 +295,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         names = list(set(boundaries))
 
         def split(text: str, overlap: int = 0) -> list[Chunk]:
-            spans = self._split(text, sizes[0], overlap, names, add_special, parse_special)
+            spans = _ggtok.split(self, text, sizes[0], overlap, names, add_special, parse_special)
             return [Chunk(text[start:end], start, end, count) for start, end, count in spans]
 
         chunks = split(text, sizes[1])
@@ -375,7 +375,8 @@ class BaseTokenizer(_ggtok.Tokenizer):
         >>> [tok.truncate("What is LoRA?", 3, side=side) for side in ("right", "left", "middle")]
         ['What is L', 'oRA?', 'What is?']
         """
-        start, end = self._truncate(text, at_least(1, max_tokens, "max_tokens"), side, add_special, parse_special)
+        size = at_least(1, max_tokens, "max_tokens")
+        start, end = _ggtok.truncate(self, text, size, side, add_special, parse_special)
         return text[:start] + text[end:]
 
     def count_file(
@@ -418,7 +419,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
             from array import array
             from hashlib import blake2b
 
-            digest = blake2b(self._canonical_bytes(), digest_size=16)
+            digest = blake2b(_ggtok.canonical_bytes(self), digest_size=16)
             merges = merge_rules(self.vocab)
             digest.update(array("Q", map(len, merges)))
             digest.update(b"".join(merges))

@@ -36,7 +36,7 @@ class Batch:
     of it.
 
     Other libraries share the memory: Arrow (`pyarrow.array(batch)`, `polars.Series(batch)`) sees a list per text, and
-    buffers and DLPack have the flat ids and offsets (`buffers`).
+    `buffers` gives the flat ids and offsets, for the buffer protocol and DLPack.
 
     A null in an Arrow column of texts has no tokens. Its row is empty, and stays null in Arrow.
 
@@ -148,7 +148,7 @@ class Batch:
     def buffers(self) -> tuple[_ggtok.Buffer, _ggtok.Buffer]:
         """The flat ids (int32) and offsets (int64) as memory that other libraries read without a copy.
 
-        A `Buffer` has the buffer protocol (`memoryview`, `numpy.asarray`) and DLPack (`torch.from_dlpack`).
+        A `Buffer` has the buffer protocol (`memoryview`, `numpy.asarray`) and, by numpy, DLPack (`torch.from_dlpack`).
 
         >>> import ggtok
         >>> ids, offsets = ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "and another"]).buffers()
@@ -165,10 +165,10 @@ class Batch:
         value: SupportsIndex | None = None,
         multiple_of: SupportsIndex | None = None,
     ) -> tuple[Ids, Mask]:
-        """Fills up all rows to one length, and says which of the ids come from the texts.
+        """Fills up all rows to one length, and marks which of the ids come from the texts.
 
         Args:
-            length: The length of every row. Default: that of the longest.
+            length: The length of every row. Default: that of the longest one.
             side: Where to fill: "right", after the ids, or "left", before them, as for generation.
             value: The id to fill with. Default: the vocabulary's padding token, `vocab.pad_id`.
             multiple_of: Round the length up to a multiple of this.

@@ -183,7 +183,10 @@ def _settings(a: Tokenizer, b: Tokenizer) -> dict[str, tuple[object, object]]:
 
 
 def _special(a: Tokenizer, b: Tokenizer) -> dict[str, tuple[object, object]]:
-    sides = [{f"{name}_id": id for name, id in t._special().items()} | {"eog_ids": t._eog()} for t in (a, b)]
+    sides = [
+        {f"{name}_id": id for name, id in _ggtok.special_ids(t).items()} | {"eog_ids": _ggtok.eog_ids(t)}
+        for t in (a, b)
+    ]
     return {name: (value, sides[1][name]) for name, value in sides[0].items() if value != sides[1][name]}
 
 

@@ -1,6 +1,6 @@
 """The Rust part of ggtok, as `rust/python/src` defines it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from types import GenericAlias, ModuleType
 from typing import (
     Any,
@@ -38,19 +38,23 @@ __all__ = [
     "apply_charsmap",
     "attributes",
     "cache_limit",
+    "canonical_bytes",
     "charsmap",
     "compile_charsmap",
     "count_batch",
     "count_words",
     "decode_batch",
     "encode_batch",
+    "eog_ids",
     "explain",
     "explain_trie",
     "families",
     "flag_keys",
     "id_of_piece",
+    "id_of_text",
     "ids_with_prefix",
     "import_numpy",
+    "kind",
     "loader_texts",
     "merges",
     "models",
@@ -58,10 +62,16 @@ __all__ = [
     "pretokenizers",
     "scores",
     "set_cache_limit",
+    "settings",
+    "special_ids",
     "special_keys",
+    "split",
     "texts",
+    "token",
+    "truncate",
     "unreachable_tokens",
     "unused_merges",
+    "vocab_size",
 ]
 
 __version__: str
@@ -84,7 +94,7 @@ class Tokenizer:
             text: A `str`, or bytes: `bytes`, `bytearray`, `memoryview`, or another buffer with one dimension of
                 single bytes, such as a uint8 array. Bytes that are not UTF-8 are read as llama.cpp reads them. A lone
                 surrogate in a `str` is read as the three bytes that `surrogatepass` encodes it to.
-            add_special: Add BOS, EOS and SEP where the vocabulary says so.
+            add_special: Add BOS, EOS and SEP if the vocabulary says so.
             parse_special: Read control tokens written in the text, such as `<|im_end|>`, as tokens. Keep it off for
                 text from users. User-defined tokens are always read.
             continues: The text continues an earlier one: no BOS is added, and nothing is put before its first
@@ -92,7 +102,7 @@ class Tokenizer:
                 word, and PLaMo-2 keeps a byte order mark. EOS and SEP follow `add_special` as always.
 
         Returns:
-            The ids, each at least 0 and less than `len(vocab)`; -1 for unknown text where a vocabulary has no unknown
+            The ids, each at least 0 and less than `len(vocab)`; -1 for unknown text if the vocabulary has no unknown
             token.
 
         Raises:
@@ -118,7 +128,7 @@ class Tokenizer:
     ) -> NDArray[np.int32]:
         """Encodes a text to an array of token ids, without a Python int for each.
 
-        Takes the arguments of `encode` and raises what it does, and `DependencyError` where numpy is not installed.
+        Takes the arguments of `encode` and raises what it does, and `DependencyError` if numpy is not installed.
 
         Returns:
             A numpy array of dtype int32 and shape `(number of tokens,)`.
@@ -162,16 +172,16 @@ class Tokenizer:
             continues: As in `encode`.
 
         Returns:
-            The ids that `encode` returns, and for each its half-open span in the original text: what was lowercased,
-            stripped of accents, replaced or escaped is traced back. Starts never decrease, nor do ends, and all are
-            inside the text. BOS, EOS and SEP have an empty span at their place, and so has a space that was put before
-            the text. Tokens that are bytes of one character each have the span of their byte, or that of the whole
-            character with `"char"`. Whitespace that becomes one space is in the span of that space. What the
+            The ids that `encode` returns, and for each its half-open span in the original text: text that was
+            lowercased, stripped of accents, replaced or escaped is traced back. Starts never decrease, nor do ends, and
+            all are inside the text. BOS, EOS and SEP have an empty span at their place, and so has a space that was put
+            before the text. Tokens that are bytes of one character each have the span of their byte, or that of the
+            whole character with `"char"`. Whitespace that becomes one space is in the span of that space. What the
             vocabulary drops (whitespace between words of WordPiece, or beside a special token) is in no span.
 
         Raises:
-            GgtokError: `unit` is another; or it is `"char"` and `text` is bytes that are not UTF-8, which have no
-                characters. It is a `ValueError`.
+            GgtokError: `unit` is something else; or it is `"char"` and `text` is bytes that are not UTF-8, which have
+                no characters. It is a `ValueError`.
 
         Most spans follow from the lengths of tokens, so this takes little longer than `encode_array`. O(length) space.
 
@@ -197,13 +207,13 @@ class Tokenizer:
             continues: As in `encode`.
 
         Returns:
-            The ids of all parts put together. A control token is only read where all of it is in parts that allow it:
-            parts that follow each other and allow it count as one. User-defined tokens are read everywhere, and
-            words go on across the borders of parts. So the ids equal those of `encode` with `parse_special` for the
-            whole text, wherever the other parts, and their borders, have no text of a control token.
+            The ids of all parts joined. A control token is read only if all of it is in parts that allow it; adjacent
+            parts that allow it count as one. User-defined tokens are read everywhere, and words continue across the
+            borders of parts. So the ids equal those of `encode` with `parse_special` for the whole text, unless the
+            text of a control token is in another part or reaches into one.
 
         Raises:
-            TypeError: A part is not a pair, or its items are of other types: "part 3: ...".
+            TypeError: A part is not a pair, or its items have the wrong types: "part 3: ...".
             VocabularyError, GgtokError: As `encode`, for all parts together.
 
         Exceptions of the iterable pass through.
@@ -237,7 +247,7 @@ class Tokenizer:
         """Encodes a text in parts to token ids with spans, which count from the start of the first part.
 
         Takes the arguments of `encode_parts` and raises what it does. `unit`, the result and its errors are as in
-        `encode_with_offsets` for all parts put together; the error of bytes that are not UTF-8 names the part.
+        `encode_with_offsets` for all parts joined; the error for bytes that are not UTF-8 names the part.
 
         >>> import ggtok
         >>> tok = ggtok.Tokenizer.builtin("bpe")
@@ -261,7 +271,7 @@ class Tokenizer:
 
         Args:
             ids: An iterable of integers, or an array of integers with one dimension; int32 is the fastest.
-            remove_special: Remove BOS and EOS where `encode` adds them.
+            remove_special: Remove BOS and EOS if `encode` adds them.
             unparse_special: Write control and unknown tokens as their text. They are left out otherwise.
             clean_spaces: Return exactly what llama.cpp's `llama_detokenize` does. It removes the spaces before `.`,
                 `,`, `!`, `?` and English contractions if the vocabulary asks for it (`vocab.clean_spaces`), and keeps
@@ -272,7 +282,7 @@ class Tokenizer:
             TypeError: An id is not an integer.
             TokenIndexError: An id is not in the vocabulary.
             UnicodeDecodeError: The bytes are not UTF-8 and `errors` is "strict".
-            LookupError: Python knows no error handler of the name `errors`.
+            LookupError: Python has no error handler of the name `errors`.
 
         >>> import ggtok
         >>> tok = ggtok.Tokenizer.builtin("bpe")
@@ -303,7 +313,7 @@ class Tokenizer:
     def encoder(self, *, add_special: bool = True, parse_special: bool = False) -> StreamEncoder:
         """An encoder for a text that arrives in parts, or is too long for memory.
 
-        All ids that it returns, put together, are what `encode` returns for the whole text, however it is cut.
+        All ids that it returns, joined, are what `encode` returns for the whole text, however it is cut.
 
         Args:
             add_special: As in `encode`. BOS comes with the first ids, EOS with the last.
@@ -340,14 +350,14 @@ class Tokenizer:
     ) -> StreamDecoder[bytes]:
         """A decoder for ids that arrive one by one, as a model generates them.
 
-        All that it returns, put together, is what `decode` returns for all ids, however they are cut.
+        Everything that it returns, joined, is what `decode` returns for all ids, however they are divided.
 
         Args:
             stop: A string that ends the text, or an iterable of such strings: `str`, or also bytes if `text` is false.
                 The text ends before the first of them.
             remove_special: As in `decode`.
             unparse_special: As in `decode`.
-            clean_spaces: As in `decode`. Spaces that may still go are held back.
+            clean_spaces: As in `decode`. Spaces that may still be removed are held back.
             text: Return `str`, with U+FFFD for bytes that are not UTF-8. Otherwise return bytes, as `decode_bytes`
                 does.
 
@@ -399,21 +409,6 @@ class Tokenizer:
         True
         """
 
-    def _split(
-        self, text: str, max_tokens: int, overlap: int, boundaries: list[str], add_special: bool, parse_special: bool
-    ) -> list[tuple[int, int, int]]: ...
-    def _truncate(
-        self, text: str, max_tokens: int, side: str, add_special: bool, parse_special: bool
-    ) -> tuple[int, int]: ...
-    def _size(self) -> int: ...
-    def _token(self, id: SupportsIndex) -> tuple[bytes, float, int]: ...
-    def _token_id(self, text: bytes) -> int | None: ...
-    def _kind(self) -> tuple[str, str, str | None]: ...
-    def _special(self) -> dict[str, int | None]: ...
-    def _settings(self) -> dict[str, bool]: ...
-    def _eog(self) -> list[int]: ...
-    def _canonical_bytes(self) -> bytes: ...
-
 @final
 class Encoding:
     """The tokens of a text, each with the span of the text that it comes from.
@@ -433,7 +428,7 @@ class Encoding:
     def ids(self) -> NDArray[np.int32]:
         """The ids: a read-only numpy array of dtype int32 and shape `(number of tokens,)`.
 
-        Raises `DependencyError` where numpy is not installed; `tolist` does without.
+        Raises `DependencyError` if numpy is not installed; `tolist` works without it.
 
         >>> import ggtok
         >>> ggtok.Tokenizer.builtin("bpe").encode_with_offsets("What is LoRA?").ids
@@ -447,7 +442,7 @@ class Encoding:
         Row `i` is the half-open span `text[start:end]` of token `i` in the original text, in the unit that was asked
         for. Starts never decrease, and neither do ends. An added token has an empty span.
 
-        Raises `DependencyError` where numpy is not installed; `tolist` does without.
+        Raises `DependencyError` if numpy is not installed; `tolist` works without it.
 
         >>> import ggtok
         >>> ggtok.Tokenizer.builtin("bpe").encode_with_offsets("What is LoRA?").offsets.tolist()
@@ -473,7 +468,7 @@ class StreamDecoder(Generic[AnyStr]):
 
     `StreamDecoder[str]` returns text, `StreamDecoder[bytes]` (`text=False`) returns bytes. Only what may still change
     is held back: an incomplete character, the start of a stop string, an EOS that may have to be removed, and with
-    `clean_spaces` spaces that may have to go. Nothing is decoded twice.
+    `clean_spaces` also spaces that may. Nothing is decoded twice.
 
     A decoder is for one thread at a time: a call during another one raises `RuntimeError`.
     """
@@ -505,7 +500,7 @@ class StreamDecoder(Generic[AnyStr]):
     def flush(self) -> AnyStr:
         """Ends the text and returns what was held back. An incomplete character becomes one U+FFFD.
 
-        Then no more ids can be pushed. A second call returns nothing.
+        After that, no more ids can be pushed. A second call returns nothing.
 
         >>> import ggtok
         >>> tok = ggtok.Tokenizer.builtin("bpe")
@@ -515,7 +510,7 @@ class StreamDecoder(Generic[AnyStr]):
         """
 
     def prime(self, prompt_ids: _Ids) -> None:
-        """Takes the ids of a prompt: what is pushed afterwards comes out as after that prompt.
+        """Takes the ids of a prompt, so that what is pushed afterwards is decoded as its continuation.
 
         Nothing of the prompt itself comes out, stop strings do not begin in it, and the first space after it stays. A
         prompt may end inside a character. The bytes that complete it are not UTF-8 by themselves, so they become
@@ -557,8 +552,8 @@ class StreamDecoder(Generic[AnyStr]):
     def stopped(self) -> str | bytes | None:
         """The stop string that has ended the text, as it was given, or `None`.
 
-        Of several it is the one that begins first in the text, and of those the shortest. It is set once no other that
-        begins before it can be completed, at the latest by `flush`.
+        Of several, it is the one that begins first in the text, and of those the shortest. It is set once no other that
+        begins earlier can still be completed, at the latest by `flush`.
 
         >>> import ggtok
         >>> tok = ggtok.Tokenizer.builtin("bpe")
@@ -571,13 +566,13 @@ class StreamDecoder(Generic[AnyStr]):
 class StreamEncoder:
     """Turns text into ids as it arrives. Made by `Tokenizer.encoder`.
 
-    All ids that it returns, put together, are those of the whole text, however it is cut. What may still change waits:
-    the end of a word or line, what may become a special token, and up to as much again, but at least 64 bytes, before
-    it is looked at once more. So memory is bounded by the longest stretch without a certain place, such as a word, and
-    time is linear however small the parts are. The text may be of any length.
+    All ids that it returns, joined, are those of the whole text, however it is cut. Text whose ids may still change
+    waits: the end of a word or line, or what may become a special token. It is examined again only after it has doubled
+    and grown by at least 64 bytes. So memory is bounded by the longest undecided stretch, such as a word, and time is
+    linear however small the parts are. The text may have any length.
 
-    An encoder is for one thread at a time: a call during another one raises `RuntimeError`. After a call that was
-    interrupted it cannot be used any more.
+    An encoder is for one thread at a time: a call during another one raises `RuntimeError`. It cannot be used after an
+    interrupted call.
     """
 
     def push(self, text: _Text) -> list[int]:
@@ -604,7 +599,7 @@ class StreamEncoder:
     def flush(self) -> list[int]:
         """Ends the text and returns the ids of what was waiting.
 
-        Then no more text can be pushed. A second call returns nothing.
+        After that, no more text can be pushed. A second call returns nothing.
 
         >>> import ggtok
         >>> encoder = ggtok.Tokenizer.builtin("spm").encoder()
@@ -649,14 +644,14 @@ class Metadata:
 
         Args:
             data: The file's first bytes.
-            total: The length of the file; `None` while it is not known.
+            total: The length of the file; `None` if it is not known yet.
             overrides: Values that replace those of the file: `str`, `int`, `float` or `bool`.
 
         Returns:
-            The metadata, or how many bytes of the file are needed at least.
+            The metadata, or the least number of bytes of the file that are needed.
 
         Raises:
-            GGUFError: The bytes are not sound GGUF.
+            GGUFError: The bytes are not valid GGUF.
         """
 
     @property
@@ -718,7 +713,7 @@ class Array:
 class Buffer:
     """Numbers in memory that other libraries read without copying them: a row of them, or rows of one length.
 
-    It has the buffer protocol (`memoryview(buffer)`, `numpy.asarray(buffer)`) and DLPack
+    It has the buffer protocol (`memoryview(buffer)`, `numpy.asarray(buffer)`) and, if numpy is installed, DLPack
     (`torch.from_dlpack(buffer)`, `jax.numpy.from_dlpack(buffer)`). The memory cannot be written to. Made by
     `Batch.buffers`.
 
@@ -743,25 +738,12 @@ class Buffer:
     def tolist(self) -> list[Any]:
         """The items as Python objects: a list, or a list of lists."""
 
-    def __dlpack__(
-        self,
-        *,
-        stream: object = None,
-        max_version: tuple[int, int] | None = None,
-        dl_device: tuple[int, int] | None = None,
-        copy: bool | None = None,
-    ) -> Any:
-        """The memory as a DLPack capsule; called by `from_dlpack` of other libraries.
+    def __dlpack__(self, **options: Any) -> Any:
+        """The memory as a DLPack capsule, made by numpy; called by `from_dlpack` of other libraries.
 
-        Args:
-            stream: None, as for all memory of the CPU.
-            max_version: The newest DLPack that the caller reads. Before 1.0 memory could not be marked as read-only, so
-                such a caller is given a copy.
-            dl_device: Where the memory is wanted: None or `(1, 0)`, the CPU.
-            copy: Whether to copy: always, never, or (None) where it is needed.
-
-        Raises:
-            BufferError: The memory cannot be given like that.
+        Takes the arguments of `numpy.ndarray.__dlpack__` and raises what it does, and `DependencyError` if numpy is not
+        installed. Before version 1.0, DLPack could not mark memory as read-only, so a caller that passes no newer
+        `max_version` gets a copy.
         """
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -782,23 +764,23 @@ class FlatBatch:
         """All ids, end to end."""
 
     def offsets(self) -> Buffer:
-        """One offset more than rows."""
+        """Where each row starts in the ids, and where the last one ends."""
 
     def select(self, start: int, len: int, step: int) -> FlatBatch:
-        """`len` rows from `start` on, `step` apart; with a step of 1 they share the ids."""
+        """`len` rows from `start` on, `step` apart. With a step of 1 they share the ids."""
 
     def tolist(self) -> list[list[int]]:
         """The ids of each row as a list."""
 
     def pad(self, length: int | None, left: bool, value: int, multiple_of: int, to_numpy: bool) -> tuple[Any, Any]:
-        """The rows filled up to one length, and which of the ids were there before: numpy arrays or buffers."""
+        """The rows padded to one length, and a mask of the ids that are not padding: numpy arrays or buffers."""
 
     @staticmethod
     def arrow_schema() -> object:
         """The Arrow type of batches, as a capsule."""
 
     def arrow_array(self, requested_schema: object) -> tuple[object, object]:
-        """The batch for Arrow: capsules with type and array."""
+        """The batch for Arrow: capsules with its type and array."""
 
 @type_check_only
 class _PreTokenizer(TypedDict):
@@ -828,10 +810,10 @@ def cache_limit() -> int:
 def set_cache_limit(num_bytes: int) -> None:
     """Changes how much memory the caches of each thread take at most, in bytes.
 
-    Words and their ids are cached, so repeated words cost a look-up each. A thread that uses several tokenizers shares
-    the limit out among them. It holds for each thread that encodes, those of `encode_batch` included, from its next
-    call on; a cache that takes more is emptied. The memory is released when the thread ends, that of `encode_batch`
-    when the tokenizer is dropped. The ids are the same with any limit; less than 16 KiB means no cache, which is slow.
+    Words and their ids are cached, so a repeated word costs one look-up. A thread that uses several tokenizers divides
+    the limit among them. It applies to each thread that encodes, including those of `encode_batch`, from its next call
+    on; a cache that is larger is emptied. The memory is released when the thread ends, that of `encode_batch` when the
+    tokenizer is dropped. The ids are the same with any limit; less than 16 KiB means no cache, which is slow.
 
     Raises:
         ValueError: `num_bytes` is negative.
@@ -858,7 +840,7 @@ def apply_charsmap(charsmap: bytes, text: str) -> str:
     """
 
 def compile_charsmap(*, name: str | None = None, tsv: str | None = None) -> bytes:
-    """The character map of named rules, or of rules line by line."""
+    """The character map of rules that have a name, or of rules given line by line."""
 
 def special_keys() -> dict[str, str]:
     """The keys that give the ids of special tokens, without `tokenizer.ggml.` at their start, by name."""
@@ -867,13 +849,13 @@ def flag_keys() -> dict[str, str]:
     """The keys that set flags, without `tokenizer.ggml.` at their start, by the name of the flag."""
 
 def loader_texts() -> dict[str, list[str]]:
-    """The texts that the loader finds special tokens by, per slot."""
+    """The texts by which the loader finds special tokens, by slot."""
 
 def models() -> dict[str, str]:
     """`tokenizer.ggml.model` by name: the kind of vocabulary."""
 
 def import_numpy() -> ModuleType:
-    """numpy, imported so that Ctrl-C does not break it. Raises `DependencyError` where it cannot be imported."""
+    """numpy, imported so that Ctrl-C does not break it. Raises `DependencyError` if it cannot be imported."""
 
 def encode_batch(
     tokenizer: Tokenizer, texts: object, threads: int, add_special: bool, parse_special: bool, continues: bool
@@ -894,6 +876,46 @@ def decode_batch(
     errors: str,
 ) -> list[str]:
     """The texts of several rows of ids."""
+
+def split(
+    tokenizer: Tokenizer,
+    text: str,
+    max_tokens: int,
+    overlap: int,
+    boundaries: list[str],
+    add_special: bool,
+    parse_special: bool,
+) -> list[tuple[int, int, int]]:
+    """The chunks of a text: the start and end of each, in characters, and its number of tokens."""
+
+def truncate(
+    tokenizer: Tokenizer, text: str, max_tokens: int, side: str, add_special: bool, parse_special: bool
+) -> tuple[int, int]:
+    """The start and end, in characters, of what has to be removed from a text to leave `max_tokens` tokens."""
+
+def vocab_size(tokenizer: Tokenizer) -> int:
+    """The number of tokens."""
+
+def kind(tokenizer: Tokenizer) -> tuple[str, str, str | None]:
+    """The names of the kind, the model and the pre-tokenizer."""
+
+def special_ids(tokenizer: Tokenizer) -> dict[str, int | None]:
+    """The ids of the special tokens by role."""
+
+def eog_ids(tokenizer: Tokenizer) -> list[int]:
+    """The ids that end generation."""
+
+def settings(tokenizer: Tokenizer) -> dict[str, bool]:
+    """The flags by name."""
+
+def canonical_bytes(tokenizer: Tokenizer) -> bytes:
+    """Everything that distinguishes the vocabulary from others, except the merges."""
+
+def token(tokenizer: Tokenizer, id: SupportsIndex) -> tuple[bytes, float, int]:
+    """The text, the score and the attribute bits of a token."""
+
+def id_of_text(tokenizer: Tokenizer, text: bytes) -> int | None:
+    """The id of the token with this text."""
 
 def pieces(tokenizer: Tokenizer) -> list[bytes]:
     """The piece of every token, special tokens included."""
@@ -955,86 +977,29 @@ def explain_trie(words: Iterable[str | ReadableBuffer], queries: Iterable[str | 
 
 @final
 class Trainer:
-    """Counts the words of a corpus and trains a vocabulary on them: what `ggtok.train` uses, which says more.
+    """Counts the words of a corpus and trains a vocabulary on them, for `ggtok.train`.
 
-    Each kind has a constructor with its settings. `special_tokens` are texts and token types, `memory` is how many
-    bytes counted words may take and the paths of two files to be made for the rest, and `progress` is called with the
-    phase, how much is done, and of how much.
+    `settings` are those of the kind, `memory` is how many bytes counted words may take and the paths of two files to be
+    made for the rest, and `progress` is called with the phase, how much is done, and of how much.
     """
 
-    @staticmethod
-    def bpe(
-        *,
-        vocab_size: int,
-        special_tokens: list[tuple[str, int]],
-        threads: int,
+    def __new__(
+        cls,
+        kind: str,
+        settings: dict[str, Any],
         memory: tuple[int, list[str]] | None,
         progress: Callable[[str, int, int], object] | None,
-        pre: str,
-        special_first: bool,
-        min_frequency: int,
-        max_token_length: int | None,
-        whole_characters: bool,
-        transition: tuple[int, str] | None,
-    ) -> Trainer:
-        """A trainer of byte-level BPE."""
-
-    @staticmethod
-    def spm(
-        *,
-        vocab_size: int,
-        special_tokens: list[tuple[str, int]],
-        threads: int,
-        memory: tuple[int, list[str]] | None,
-        progress: Callable[[str, int, int], object] | None,
-        pieces: Mapping[str, object],
-        min_frequency: int,
-        charsmap: bytes,
-    ) -> Trainer:
-        """A trainer of SPM."""
-
-    @staticmethod
-    def unigram(
-        *,
-        vocab_size: int,
-        special_tokens: list[tuple[str, int]],
-        threads: int,
-        memory: tuple[int, list[str]] | None,
-        progress: Callable[[str, int, int], object] | None,
-        pieces: Mapping[str, object],
-        seed_size: int,
-        shrinking_factor: float,
-        num_sub_iterations: int,
-        charsmap: bytes,
-    ) -> Trainer:
-        """A trainer of Unigram."""
-
-    @staticmethod
-    def wordpiece(
-        *,
-        vocab_size: int,
-        special_tokens: list[tuple[str, int]],
-        threads: int,
-        memory: tuple[int, list[str]] | None,
-        progress: Callable[[str, int, int], object] | None,
-        by_likelihood: bool,
-        min_frequency: int,
-        max_token_length: int | None,
-        lowercase: bool,
-        strip_accents: bool,
-    ) -> Trainer:
-        """A trainer of WordPiece."""
-
+    ) -> Self: ...
     def push(self, texts: object, first: int) -> None:
-        """Counts the words of a list of texts or of an Arrow column, whose nulls are left out. `first` is the number of
-        the first text, for errors."""
+        """Counts the words of a list of texts or of an Arrow column without its nulls. `first` is the number of the
+        first text, for errors."""
 
     def push_file(self, block: bytes, is_last: bool, path: str, start: int) -> int:
         """Counts the words of a block of a file, and returns how many of its bytes it took. The rest belongs before the
         next block. `path`, and `start`, where the block starts in the file, are for errors."""
 
     def finish_counting(self) -> list[str]:
-        """Ends the counting. Returns a sentence for each counter that had too little memory: what was left out."""
+        """Ends the counting. Returns a sentence for each counter that ran out of memory, about what was left out."""
 
     def finish(self) -> tuple[list[bytes], list[int], list[float], list[bytes]]:
-        """Trains, and returns tokens, types, scores and merges. To be called once, after the counting."""
+        """Trains, and returns tokens, types, scores and merges. Called once, after the counting."""

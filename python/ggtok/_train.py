@@ -233,20 +233,17 @@ def train(
             raise TypeError("control_tokens, user_defined_tokens and unused_tokens are iterables of str, not str")
         special_tokens += [(text, token_type) for text in tokens_of]
 
-    core_settings = _core_settings(kind, chosen)
+    core_settings = _core_settings(kind, chosen) | {
+        "vocab_size": at_least(1, vocab_size, "vocab_size"),
+        "special_tokens": special_tokens,
+        "threads": num_threads(threads),
+    }
     with ExitStack() as stack:
         spill = None
         if memory is not None:
             folder = stack.enter_context(TemporaryDirectory(prefix="ggtok-"))
             spill = at_least(1, memory, "memory"), [os.path.join(folder, f"words-{number}") for number in range(2)]
-        trainer = getattr(_ggtok.Trainer, kind)(
-            vocab_size=at_least(1, vocab_size, "vocab_size"),
-            special_tokens=special_tokens,
-            threads=num_threads(threads),
-            memory=spill,
-            progress=progress,
-            **core_settings,
-        )
+        trainer = _ggtok.Trainer(kind, core_settings, spill, progress)
         try:
             _count(trainer, corpus)
             for left_out in trainer.finish_counting():
@@ -299,8 +296,6 @@ def _core_settings(kind: str, chosen: dict[str, Any]) -> dict[str, Any]:
         settings["transition"] = None if transition is None else (as_int(transition), first_pre)
     if kind in ("spm", "unigram"):
         settings["charsmap"] = _charsmap(settings.pop("normalization"))
-        shared = [name for name in DEFAULTS["spm"] if name in DEFAULTS["unigram"] and name in settings]
-        settings["pieces"] = {name: settings.pop(name) for name in shared}
     if kind == "spm" and settings["charsmap"] and not settings.pop("normalize_corpus_only", False):
         raise TrainingError(
             "normalization: llama.cpp's SPM does not normalize the text that it encodes; with "

@@ -131,10 +131,10 @@ class Vocab(Sequence[Token]):
     fim_sep_id: int | None
 
     def __init__(self, core: Tokenizer) -> None:
-        kind, model, pre = core._kind()
-        settings = core._settings()
-        values = {"_core": core, "kind": kind, "model": model, "pre": pre, "eog_ids": frozenset(core._eog())}
-        values |= {f"{name}_id": id for name, id in core._special().items()}
+        kind, model, pre = _ggtok.kind(core)
+        settings = _ggtok.settings(core)
+        values = {"_core": core, "kind": kind, "model": model, "pre": pre, "eog_ids": frozenset(_ggtok.eog_ids(core))}
+        values |= {f"{name}_id": id for name, id in _ggtok.special_ids(core).items()}
         values |= {name: settings[name] for name in ("add_bos", "add_eos", "add_sep", "clean_spaces")}
         for name, value in (values | {"settings": MappingProxyType(settings)}).items():
             object.__setattr__(self, name, value)
@@ -154,7 +154,7 @@ class Vocab(Sequence[Token]):
         return hash(self._core)
 
     def __len__(self) -> int:
-        return self._core._size()
+        return _ggtok.vocab_size(self._core)
 
     @overload
     def __getitem__(self, index: int) -> Token: ...
@@ -167,7 +167,7 @@ class Vocab(Sequence[Token]):
         """
         if isinstance(index, slice):
             return [self[id] for id in range(*index.indices(len(self)))]
-        text, score, bits = self._core._token(index)
+        text, score, bits = _ggtok.token(self._core, index)
         return Token(int(index), text.decode("utf-8", "surrogateescape"), score, TokenAttribute(bits))
 
     def __iter__(self) -> Iterator[Token]:
@@ -195,7 +195,7 @@ class Vocab(Sequence[Token]):
                 return None
         if not isinstance(text, bytes):
             raise TypeError(f"the text of a token must be str or bytes, not {type(text).__name__}")
-        return self._core._token_id(text)
+        return _ggtok.id_of_text(self._core, text)
 
     @property
     def pieces(self) -> list[bytes]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import index as as_int
 from typing import NamedTuple
 
+from .. import _ggtok
 from .._base import BaseTokenizer
 from .._ggtok import Array, Metadata
 from .._keys import (
@@ -158,7 +159,7 @@ def _id(tokenizer: BaseTokenizer, added: Mapping[bytes, int], slot: str, token: 
     size = max(len(tokenizer.vocab), *(id + 1 for id in added.values()), 0)
     if isinstance(token, str):
         text = to_bytes(token)
-        id = added.get(text, tokenizer._token_id(text))
+        id = added.get(text, _ggtok.id_of_text(tokenizer, text))
         if id is None:
             raise VocabularyError(f"the special token {slot} is {token!r}, and the vocabulary has no such token")
         return id
@@ -183,7 +184,7 @@ def _added(tokenizer: BaseTokenizer, plain: Iterable[str], control: Iterable[str
             if not isinstance(text, str):
                 raise TypeError(f"{argument} must hold str, not {type(text).__name__}")
             raw = to_bytes(text)
-            id = tokenizer._token_id(raw)
+            id = _ggtok.id_of_text(tokenizer, raw)
             if not raw or b"\0" in raw:
                 raise VocabularyError(f"the token {text!r} cannot be added: it is empty or has a NUL in it")
             if id is not None:

@@ -4,7 +4,7 @@ use ggtok_core::{Text, TokenId, TokenIndexError};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyList, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyIterator, PyList, PyMemoryView, PyString, PyTuple};
 
 use crate::arrays;
 use crate::bytes::{try_reserve, with_capacity};
@@ -62,7 +62,7 @@ pub(crate) fn text<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<TextArgument<'a
     buffer(object)
 }
 
-/// The text in a buffer: one row of single bytes, which an array of numbers is not.
+/// The text in a buffer: one row of single bytes. An array of numbers is refused.
 #[cold]
 fn buffer<'a>(object: &Bound<'_, PyAny>) -> PyResult<TextArgument<'a>> {
     let py = object.py();
@@ -88,44 +88,57 @@ fn buffer<'a>(object: &Bound<'_, PyAny>) -> PyResult<TextArgument<'a>> {
     Ok(TextArgument::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec()))
 }
 
-/// All texts of a batch. Errors of the iterable are its own; those of a text name it.
-pub(crate) fn objects<'py>(texts: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    let py = texts.py();
-    let is_one_text = texts.is_instance_of::<PyString>()
-        || texts.is_instance_of::<PyBytes>()
-        || texts.is_instance_of::<PyByteArray>()
-        || texts.is_instance_of::<PyMemoryView>();
-    if is_one_text {
-        return Err(PyTypeError::new_err("texts must be an iterable of texts, not one text"));
-    }
-    let found = || -> PyResult<String> { Ok(texts.get_type().name()?.to_string()) };
-    let iterator = match texts.try_iter() {
-        Err(error) if error.is_instance_of::<PyTypeError>(py) && !texts.hasattr(intern!(py, "__iter__"))? => {
-            return Err(PyTypeError::new_err(format!("texts must be an iterable of texts, not {}", found()?)));
+/// Whether an object is a single text, which would also be iterable.
+pub(crate) fn is_text(object: &Bound<'_, PyAny>) -> bool {
+    object.is_instance_of::<PyString>()
+        || object.is_instance_of::<PyBytes>()
+        || object.is_instance_of::<PyByteArray>()
+        || object.is_instance_of::<PyMemoryView>()
+}
+
+/// Iterates over an object. If it is not iterable, the error says what was `expected`.
+pub(crate) fn iterate<'py>(object: &Bound<'py, PyAny>, expected: &str) -> PyResult<Bound<'py, PyIterator>> {
+    let py = object.py();
+    match object.try_iter() {
+        Err(error) if error.is_instance_of::<PyTypeError>(py) && !object.hasattr(intern!(py, "__iter__"))? => {
+            Err(PyTypeError::new_err(format!("{expected}, not {}", object.get_type().name()?)))
         }
-        iterator => iterator?,
-    };
+        iterator => iterator,
+    }
+}
+
+/// Puts the name of an item in front of a `TypeError`; other errors stay as they are.
+pub(crate) fn with_name(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
+    match error.value(py).str() {
+        Ok(message) if error.get_type(py).is(py.get_type::<PyTypeError>()) => {
+            PyTypeError::new_err(format!("{name}: {message}"))
+        }
+        _ => error,
+    }
+}
+
+/// All texts of a batch. What the iterable raises passes through.
+pub(crate) fn objects<'py>(texts: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    let expected = "texts must be an iterable of texts";
+    if is_text(texts) {
+        return Err(PyTypeError::new_err(format!("{expected}, not one text")));
+    }
     let mut objects = Vec::new();
-    for (index, text) in iterator.enumerate() {
-        check_signals(py, index)?;
+    for (index, text) in iterate(texts, expected)?.enumerate() {
+        check_signals(texts.py(), index)?;
         try_reserve(&mut objects, 1)?;
         objects.push(text?);
     }
     Ok(objects)
 }
 
-/// Borrows the texts of a batch.
+/// Borrows the texts of a batch. An error names the text.
 pub(crate) fn texts<'a>(objects: &'a [Bound<'_, PyAny>]) -> PyResult<Vec<TextArgument<'a>>> {
     let mut texts = with_capacity(objects.len())?;
     for (index, object) in objects.iter().enumerate() {
         let py = object.py();
         check_signals(py, index)?;
-        texts.push(text(object).map_err(|error| match error.value(py).str() {
-            Ok(message) if error.get_type(py).is(py.get_type::<PyTypeError>()) => {
-                PyTypeError::new_err(format!("text {index}: {message}"))
-            }
-            _ => error,
-        })?);
+        texts.push(text(object).map_err(|error| with_name(py, &format!("text {index}"), error))?);
     }
     Ok(texts)
 }
@@ -137,7 +150,7 @@ pub(crate) fn token_id(object: &Bound<'_, PyAny>, size: usize) -> PyResult<Token
         Ok(id) => Err(TokenIndexError { id, size }.raise()),
         Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {
             let int = object.call_method0(intern!(object.py(), "__index__"))?;
-            // Python writes out no integer of more than 4,300 digits unless told to.
+            // By default Python does not write out an integer of more than 4,300 digits.
             let shown = int.str().map_or_else(|_| "of thousands of digits".to_owned(), |int| int.to_string());
             Err(huge_index_error(&shown, size))
         }

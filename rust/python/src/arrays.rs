@@ -1,16 +1,15 @@
-//! numpy arrays, made and read in one place and only once numpy is known to be installed.
+//! numpy arrays: made and read in one place, and only when numpy is known to be installed.
 //!
-//! The `numpy` crate fetches numpy's C API when it first makes an array, and panics where that fails: numpy may not be
+//! The `numpy` crate fetches numpy's C API when it first makes an array, and panics if that fails: numpy may not be
 //! installed, or Ctrl-C may arrive during its import. [`Arrays::ready`] does the same first, with errors instead.
 //!
-//! It imports numpy on a thread of its own, which signals do not interrupt. Half imported, numpy cannot be imported
-//! again in the same process: "cannot load module more than once". `KeyboardInterrupt` is raised right after.
+//! It imports numpy on a separate thread, which signals do not interrupt. An interrupted import could not be repeated
+//! in the same process: "cannot load module more than once". `KeyboardInterrupt` is raised right after the import.
 
 use std::thread;
 
 use ggtok_core::TokenId;
-use numpy::ndarray::{ArrayView1, ArrayView2};
-use numpy::{Element, PyArray1, PyArray2, PyArrayMethods};
+use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -22,7 +21,7 @@ use crate::run::quick;
 
 static READY: PyOnceLock<()> = PyOnceLock::new();
 
-/// The proof that numpy is there.
+/// Proof that numpy is there.
 #[derive(Clone, Copy)]
 pub(crate) struct Arrays<'py>(Python<'py>);
 
@@ -37,42 +36,6 @@ impl<'py> Arrays<'py> {
     #[inline]
     pub(crate) fn array<T: Element>(self, values: Vec<T>) -> PyResult<Bound<'py, PyArray1<T>>> {
         quick(|| PyArray1::from_vec(self.0, values))
-    }
-}
-
-impl<'py> Arrays<'py> {
-    /// A read-only array over the memory of `values`, which `owner` owns.
-    ///
-    /// # Safety
-    /// `values` must not change or move as long as `owner` lives.
-    pub(crate) unsafe fn view<T: Element>(
-        self,
-        values: &[T],
-        owner: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyArray1<T>>> {
-        quick(|| {
-            // SAFETY: the array keeps `owner` alive, and the caller vouches for the rest.
-            let array = unsafe { PyArray1::borrow_from_array(&ArrayView1::from(values), owner.clone()) };
-            array.readwrite().make_nonwriteable();
-            array
-        })
-    }
-
-    /// The same for pairs: an array of two columns.
-    ///
-    /// # Safety
-    /// As [`Arrays::view`].
-    pub(crate) unsafe fn view_pairs<T: Element>(
-        self,
-        values: &[[T; 2]],
-        owner: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyArray2<T>>> {
-        quick(|| {
-            // SAFETY: as above.
-            let array = unsafe { PyArray2::borrow_from_array(&ArrayView2::from(values), owner.clone()) };
-            array.readwrite().make_nonwriteable();
-            array
-        })
     }
 }
 
@@ -116,12 +79,12 @@ fn prepare(py: Python<'_>) -> PyResult<()> {
     if !is_imported(py)? {
         let import =
             || Python::attach(|py| py.import(intern!(py, "numpy")).map(|_| ()).map_err(|error| missing(py, error)));
-        // Where no thread can be started it is imported below.
+        // If no thread can be started, it is imported below.
         let thread = || thread::scope(|scope| thread::Builder::new().spawn_scoped(scope, import).ok()?.join().ok());
         py.detach(thread).transpose()?;
         py.check_signals()?;
     }
-    // Everything that runs Python code, so that what is left cannot be interrupted: it reads a capsule.
+    // After this no Python code runs any more: what is left reads a capsule, and cannot be interrupted.
     numpy::get_array_module(py).map_err(|error| missing(py, error))?;
     Arrays(py).array(Vec::<TokenId>::new())?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Batches: many texts to ids, counts, and back.
+//! Batches: many texts to ids or counts, and ids back to texts.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyList, PyString};
 use crate::arguments::{self, TextArgument, token_ids};
 use crate::arrays::Arrays;
 use crate::arrow::{self, Column};
-use crate::bytes::{bytes_of, try_reserve};
+use crate::bytes::{little_endian, str_of, try_reserve};
 use crate::ints::with_lists;
 use crate::memory::{Buffer, Memory};
 use crate::run::{check_signals, run};
@@ -25,7 +25,7 @@ pub struct FlatBatch {
     start: usize,
     /// From 0, relative to `start`.
     offsets: Arc<Vec<i64>>,
-    /// For each row whether it was null; absent where none was.
+    /// For each row whether it was null; absent if none was.
     nulls: Option<Arc<Vec<bool>>>,
 }
 
@@ -55,7 +55,7 @@ impl FlatBatch {
 
 #[pymethods]
 impl FlatBatch {
-    /// Rows from the bytes of their ids (int32), offsets (int64) and nulls (one byte each), as `__reduce__` has them.
+    /// Rows from the bytes of their ids (int32), offsets (int64) and nulls (one byte each), as `__reduce__` makes them.
     #[new]
     fn from_bytes(ids: &[u8], offsets: &[u8], nulls: Option<&[u8]>) -> PyResult<Self> {
         let ids = ids.as_chunks().0.iter().map(|&id| TokenId::from_le_bytes(id)).collect();
@@ -73,13 +73,13 @@ impl FlatBatch {
     #[allow(clippy::type_complexity)]
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
-    ) -> (Bound<'py, PyAny>, (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>)) {
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>))> {
         let (py, this) = (slf.py(), slf.get());
-        let ids: Vec<u8> = this.all_ids().iter().flat_map(|id| id.to_le_bytes()).collect();
-        let offsets: Vec<u8> = this.offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect();
-        let nulls = this.nulls.as_ref().map(|nulls| nulls.iter().map(|&is_null| is_null.into()).collect::<Vec<u8>>());
-        let nulls = nulls.map(|nulls| PyBytes::new(py, &nulls));
-        (slf.get_type().into_any(), (PyBytes::new(py, &ids), PyBytes::new(py, &offsets), nulls))
+        let ids = little_endian(py, this.all_ids(), TokenId::to_le_bytes)?;
+        let offsets = little_endian(py, &this.offsets, i64::to_le_bytes)?;
+        let nulls =
+            this.nulls.as_ref().map(|nulls| little_endian(py, nulls, |is_null| [is_null.into()])).transpose()?;
+        Ok((slf.get_type().into_any(), (ids, offsets, nulls)))
     }
 
     fn __len__(&self) -> usize {
@@ -196,7 +196,7 @@ fn with_texts<T: Send>(
 ) -> PyResult<(T, Option<Vec<bool>>)> {
     let run_all = |texts: Vec<Text<'_>>, nulls: Option<Vec<bool>>| {
         let num_bytes = texts.iter().map(|text| text.as_bytes().len() + 1).sum();
-        // The error of a text counts without the nulls before it.
+        // The core numbers the texts without the nulls before them.
         let row = |text: usize| {
             let places = nulls.iter().flatten().enumerate().filter(|(_, is_null)| !**is_null);
             places.map(|(row, _)| row).nth(text).unwrap_or(text)
@@ -287,14 +287,7 @@ pub fn decode_batch<'py>(
     let list = PyList::empty(py);
     for (row, bytes) in decoded.iter().enumerate() {
         check_signals(py, row)?;
-        let text = match std::str::from_utf8(bytes) {
-            Ok(text) => PyString::from_bytes(py, text.as_bytes())?.into_any(),
-            Err(_) => {
-                let decode = bytes_of(py, bytes)?.call_method1(intern!(py, "decode"), ("utf-8", errors));
-                decode.map_err(|error| with_row(py, error, row))?
-            }
-        };
-        list.append(text)?;
+        list.append(str_of(py, bytes, errors).map_err(|error| with_row(py, error, row))?)?;
     }
     Ok(list)
 }
@@ -322,7 +315,7 @@ fn flat_rows(py: Python<'_>, tokenizer: &Tokenizer, rows: &Bound<'_, PyAny>) -> 
     Ok(batch)
 }
 
-/// An error with the row it is about, where its message is ours to change.
+/// An error with its row, if its message can be changed.
 fn with_row(py: Python<'_>, error: PyErr, row: usize) -> PyErr {
     let value = error.value(py);
     let name = format!("row {row}: ");
@@ -336,7 +329,7 @@ fn with_row(py: Python<'_>, error: PyErr, row: usize) -> PyErr {
     } else {
         Ok(())
     };
-    // Where the message cannot be changed, the error itself matters more than its row.
+    // If the message cannot be changed, the error itself matters more than its row.
     drop(renamed);
     error
 }

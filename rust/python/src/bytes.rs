@@ -1,8 +1,9 @@
-//! Buffers as large as a text, made so that memory that is not enough is a `MemoryError`.
+//! Buffers as large as a text. Running out of memory is a `MemoryError`.
 
 use pyo3::exceptions::PyMemoryError;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyString};
 
 /// An empty vector with room for `capacity` items.
 pub(crate) fn with_capacity<T>(capacity: usize) -> PyResult<Vec<T>> {
@@ -11,12 +12,23 @@ pub(crate) fn with_capacity<T>(capacity: usize) -> PyResult<Vec<T>> {
     Ok(vector)
 }
 
-/// Makes room for `additional` items more.
+/// Makes room for `additional` more items.
 pub(crate) fn try_reserve<T>(vector: &mut Vec<T>, additional: usize) -> PyResult<()> {
     vector.try_reserve(additional).map_err(|error| PyMemoryError::new_err(error.to_string()))
 }
 
-/// Bytes of Python.
+/// A Python `str`. The error handler `errors` decides about bytes that are not UTF-8.
+pub(crate) fn str_of<'py>(py: Python<'py>, bytes: &[u8], errors: &str) -> PyResult<Bound<'py, PyString>> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => PyString::from_bytes(py, text.as_bytes()),
+        Err(_) => {
+            let text = bytes_of(py, bytes)?.call_method1(intern!(py, "decode"), ("utf-8", errors))?;
+            Ok(text.cast_into::<PyString>()?)
+        }
+    }
+}
+
+/// A Python `bytes`.
 pub(crate) fn bytes_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
     PyBytes::new_with(py, bytes.len(), |new| {
         new.copy_from_slice(bytes);
@@ -24,7 +36,7 @@ pub(crate) fn bytes_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py
     })
 }
 
-/// Numbers as bytes of Python, each little endian.
+/// Numbers as a Python `bytes`, each little endian.
 pub(crate) fn little_endian<'py, T: Copy, const N: usize>(
     py: Python<'py>,
     numbers: &[T],

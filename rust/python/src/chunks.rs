@@ -1,24 +1,75 @@
-//! Texts that are cut to a budget: arguments for the core, and places in characters for Python.
+//! Texts that are cut to a budget, with places in characters, as Python counts.
 
 use std::ops::Range;
 
-use ggtok_core::{Boundary, BudgetError, Segmentable, Spans, SplitOptions, Truncation};
+use ggtok_core::{Boundary, BudgetError, EncodeOptions, Segmentable, Spans, SplitOptions, Truncation};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::arguments::{TextArgument, text};
 use crate::errors::{Raise, invalid};
+use crate::tokenizer::Tokenizer;
+
+#[doc = doc!(split)]
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub fn split(
+    py: Python<'_>,
+    tokenizer: &Tokenizer,
+    text: &Bound<'_, PyAny>,
+    max_tokens: usize,
+    overlap: usize,
+    boundaries: &Bound<'_, PyList>,
+    add_special: bool,
+    parse_special: bool,
+) -> PyResult<Vec<(usize, usize, usize)>> {
+    let text = Cuttable::new(text)?;
+    let split = split_options(max_tokens, overlap, boundaries)?;
+    let options = EncodeOptions { add_special, parse_special, ..EncodeOptions::default() };
+    let chunks = tokenizer.work(py, text.len(), |scratch| match text.text() {
+        Some(text) => tokenizer.core.split(&text, &split, options, scratch),
+        None => Ok(Vec::new()),
+    })?;
+    let ranges = text.characters(chunks.iter().map(|chunk| chunk.start..chunk.end));
+    Ok(ranges.into_iter().zip(&chunks).map(|(range, chunk)| (range.start, range.end, chunk.count)).collect())
+}
+
+#[doc = doc!(truncate)]
+#[pyfunction]
+pub fn truncate(
+    py: Python<'_>,
+    tokenizer: &Tokenizer,
+    text: &Bound<'_, PyAny>,
+    max_tokens: usize,
+    side: &str,
+    add_special: bool,
+    parse_special: bool,
+) -> PyResult<(usize, usize)> {
+    let text = Cuttable::new(text)?;
+    let side = named(
+        "side must be",
+        side,
+        &[("right", Truncation::Right), ("left", Truncation::Left), ("middle", Truncation::Middle)],
+    )?;
+    let options = EncodeOptions { add_special, parse_special, ..EncodeOptions::default() };
+    let removed = tokenizer.work(py, text.len(), |scratch| match text.text() {
+        Some(text) => tokenizer.core.truncate(&text, max_tokens, side, options, scratch),
+        None => Ok(0..0),
+    })?;
+    let removed = text.characters([removed].into_iter());
+    Ok(removed.first().map_or((0, 0), |range| (range.start, range.end)))
+}
 
 /// A `str` argument that is cut.
-pub(crate) struct Cuttable<'a> {
+struct Cuttable<'a> {
     text: TextArgument<'a>,
     /// The text without its surrogates, if it has any.
     segmented: Option<String>,
 }
 
 impl<'a> Cuttable<'a> {
-    pub(crate) fn new(object: &'a Bound<'_, PyAny>) -> PyResult<Self> {
+    fn new(object: &'a Bound<'_, PyAny>) -> PyResult<Self> {
         if !object.is_instance_of::<PyString>() {
             let found = object.get_type().name()?;
             return Err(PyTypeError::new_err(format!("text must be str, not {found}")));
@@ -31,7 +82,7 @@ impl<'a> Cuttable<'a> {
         Ok(Self { text, segmented })
     }
 
-    pub(crate) fn text(&self) -> Option<Segmentable<'_>> {
+    fn text(&self) -> Option<Segmentable<'_>> {
         match (&self.text, &self.segmented) {
             (TextArgument::Str(text), _) => Some(Segmentable::new(text)),
             (text, Some(segmented)) => Segmentable::with_surrogates(text.text().as_bytes(), segmented),
@@ -39,19 +90,19 @@ impl<'a> Cuttable<'a> {
         }
     }
 
-    pub(crate) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.text.text().as_bytes().len()
     }
 
     /// Changes byte ranges of the text into ranges of its characters.
-    pub(crate) fn characters(&self, ranges: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
+    fn characters(&self, ranges: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
         let mut spans = Spans { ids: Vec::new(), spans: ranges.collect() };
         spans.count_characters(self.text.text().as_bytes());
         spans.spans
     }
 }
 
-/// A text with U+FFFD in the place of each surrogate. Both have three bytes.
+/// A text with U+FFFD in place of each surrogate. Both have three bytes.
 fn without_surrogates(bytes: &[u8]) -> String {
     let mut replaced = bytes.to_vec();
     for at in memchr::memchr_iter(0xED, bytes) {
@@ -63,7 +114,7 @@ fn without_surrogates(bytes: &[u8]) -> String {
 }
 
 /// How to split, from Python's arguments.
-pub(crate) fn split_options(max_tokens: usize, overlap: usize, names: &Bound<'_, PyList>) -> PyResult<SplitOptions> {
+fn split_options(max_tokens: usize, overlap: usize, names: &Bound<'_, PyList>) -> PyResult<SplitOptions> {
     let mut boundaries = Vec::new();
     for name in names {
         boundaries.push(named("boundaries must be of", name.cast::<PyString>()?.to_str()?, &Boundary::ALL)?);
@@ -71,15 +122,6 @@ pub(crate) fn split_options(max_tokens: usize, overlap: usize, names: &Bound<'_,
     boundaries.sort_unstable();
     boundaries.dedup();
     Ok(SplitOptions { max_tokens, overlap, boundaries })
-}
-
-/// The side with this name.
-pub(crate) fn side(name: &str) -> PyResult<Truncation> {
-    named(
-        "side must be",
-        name,
-        &[("right", Truncation::Right), ("left", Truncation::Left), ("middle", Truncation::Middle)],
-    )
 }
 
 fn named<T: Copy>(what: &str, name: &str, known: &[(&str, T)]) -> PyResult<T> {

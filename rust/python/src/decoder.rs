@@ -1,4 +1,4 @@
-//! The class of decoders that ids are pushed into.
+//! The streaming decoder: ids are pushed in, and text comes out.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct StreamDecoder {
     /// The number of tokens in the vocabulary.
     size: usize,
     is_text: bool,
-    /// The stop strings as they were given, and the index of the one that was found by `flush`.
+    /// The stop strings as they were given, and the index of the one that had been found by `flush`.
     stop: Py<PyTuple>,
     stopped: Option<usize>,
     /// The buffer of `push`.
@@ -62,7 +62,7 @@ impl StreamDecoder {
         if self.is_text { Ok(PyString::from_bytes(py, bytes)?.into_any()) } else { Ok(bytes_of(py, bytes)?.into_any()) }
     }
 
-    /// Decodes many ids. Done on a copy, so that nothing is half done after an error.
+    /// Decodes many ids, on a copy, so that an error leaves nothing half done.
     fn push_all<'py>(&mut self, py: Python<'py>, ids: &[TokenId]) -> PyResult<Bound<'py, PyAny>> {
         let mut decoder = self.decoder()?.clone();
         let (decoder, out) = run(py, ids.len(), || {

@@ -1,4 +1,4 @@
-//! The class of encoders that text is pushed into.
+//! The streaming encoder: text is pushed in, and ids come out.
 
 use std::sync::Arc;
 

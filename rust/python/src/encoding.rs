@@ -1,26 +1,25 @@
 //! The tokens of a text with their offsets, as Python sees them.
 //!
-//! The numbers stay in Rust's memory, of which numpy arrays are read-only views; nothing but the arrays needs numpy.
+//! The numbers stay in Rust's memory, and numpy arrays are read-only views of it. Only the arrays need numpy.
+
+use std::sync::Arc;
 
 use ggtok_core::{Spans, Text, TokenId};
-use numpy::{PyArray1, PyArray2};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
-use crate::arrays::Arrays;
 use crate::bytes::little_endian;
 use crate::errors::invalid;
 use crate::ints::with_lists;
+use crate::memory::{Buffer, Memory};
 
-/// The start and end of a token.
-type Offset = [i64; 2];
-/// How many offsets are made between two looks for signals.
+/// How many offsets are made between two checks for signals.
 const PART: usize = 1 << 15;
 /// How many tokens the repr shows.
 const SHOWN: usize = 3;
 
-/// What makes an encoding again: a function and its arguments.
+/// How pickle makes an encoding: a function and its arguments.
 type Pickled<'py> = (Bound<'py, PyAny>, (Bound<'py, PyBytes>, Bound<'py, PyBytes>));
 
 /// What offsets count.
@@ -31,7 +30,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// Changes byte ranges of a text into this unit.
+    /// Converts byte ranges of a text to this unit.
     pub(crate) fn apply(self, text: Text<'_>, spans: &mut Spans) {
         if self == Self::Char {
             spans.count_characters(text.as_bytes());
@@ -55,15 +54,16 @@ impl<'py> FromPyObject<'_, 'py> for Unit {
 #[doc = doc!(Encoding)]
 #[pyclass(frozen, module = "ggtok")]
 pub struct Encoding {
-    ids: Vec<TokenId>,
-    offsets: Vec<Offset>,
+    ids: Arc<Vec<TokenId>>,
+    /// The start and end of each token.
+    offsets: Arc<Vec<i64>>,
 }
 
 impl Encoding {
     pub(crate) fn new_from(spans: Spans) -> Self {
         // Reuses the memory of the spans.
-        let offsets = spans.spans.into_iter().map(|span| [span.start as i64, span.end as i64]).collect();
-        Self { ids: spans.ids, offsets }
+        let offsets = spans.spans.into_iter().map(|span| [span.start as i64, span.end as i64]).collect::<Vec<_>>();
+        Self { ids: Arc::new(spans.ids), offsets: Arc::new(offsets.into_flattened()) }
     }
 }
 
@@ -71,16 +71,14 @@ impl Encoding {
 impl Encoding {
     #[doc = doc!(Encoding.ids)]
     #[getter]
-    fn ids<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<TokenId>>> {
-        // SAFETY: the class is frozen, so its vectors neither change nor move while the array holds on to the object.
-        unsafe { Arrays::ready(slf.py())?.view(&slf.get().ids, slf.as_any()) }
+    fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Buffer::row(Memory::Int32(Arc::clone(&self.ids)), 0, self.ids.len()).to_numpy(py)
     }
 
     #[doc = doc!(Encoding.offsets)]
     #[getter]
-    fn offsets<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray2<i64>>> {
-        // SAFETY: as above.
-        unsafe { Arrays::ready(slf.py())?.view_pairs(&slf.get().offsets, slf.as_any()) }
+    fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Buffer::table(Memory::Int64(Arc::clone(&self.offsets)), self.ids.len(), 2).to_numpy(py)
     }
 
     #[doc = doc!(Encoding.tolist)]
@@ -90,7 +88,7 @@ impl Encoding {
             lists.list(py)
         })?;
         let offsets = PyList::empty(py);
-        for part in self.offsets.chunks(PART) {
+        for part in self.offsets.as_chunks().0.chunks(PART) {
             py.check_signals()?;
             let part = PyList::new(py, part.iter().map(|&[start, end]| (start, end)))?;
             offsets.set_slice(offsets.len(), offsets.len(), part.as_any())?;
@@ -108,13 +106,13 @@ impl Encoding {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
         let ids = little_endian(py, &self.ids, TokenId::to_le_bytes)?;
-        let offsets = little_endian(py, self.offsets.as_flattened(), i64::to_le_bytes)?;
+        let offsets = little_endian(py, &self.offsets, i64::to_le_bytes)?;
         let unpickled = py.import(intern!(py, "ggtok._ggtok"))?.getattr(intern!(py, "_encoding"))?;
         Ok((unpickled, (ids, offsets)))
     }
 
     fn __repr__(&self) -> String {
-        let tokens = self.ids.iter().zip(&self.offsets).take(SHOWN);
+        let tokens = self.ids.iter().zip(self.offsets.as_chunks().0).take(SHOWN);
         let mut shown: Vec<String> = tokens.map(|(id, [start, end])| format!("{id} ({start}, {end})")).collect();
         if self.ids.len() > SHOWN {
             shown.push("...".to_owned());
@@ -125,14 +123,14 @@ impl Encoding {
     }
 }
 
-/// The encoding with these ids and offsets, each number little endian, as `__reduce__` has them.
+/// The encoding with these ids and offsets, each number little endian, as `__reduce__` makes them.
 #[pyfunction]
 pub fn _encoding(ids: &[u8], offsets: &[u8]) -> PyResult<Encoding> {
     let ((ids, odd_id), (offsets, odd_offset)) = (ids.as_chunks(), offsets.as_chunks());
-    let ((offsets, odd_pair), ids) = (offsets.as_chunks::<2>(), ids.iter().map(|&id| TokenId::from_le_bytes(id)));
-    if ids.len() != offsets.len() || !odd_id.is_empty() || !odd_offset.is_empty() || !odd_pair.is_empty() {
-        return Err(invalid("this is no pickled encoding: its numbers of ids and of offsets differ".to_owned()));
+    if 2 * ids.len() != offsets.len() || !odd_id.is_empty() || !odd_offset.is_empty() {
+        return Err(invalid("this is not a pickled encoding: its numbers of ids and of offsets differ".to_owned()));
     }
-    let offsets = offsets.iter().map(|pair| pair.map(i64::from_le_bytes)).collect();
-    Ok(Encoding { ids: ids.collect(), offsets })
+    let ids = ids.iter().map(|&id| TokenId::from_le_bytes(id)).collect();
+    let offsets = offsets.iter().map(|&offset| i64::from_le_bytes(offset)).collect();
+    Ok(Encoding { ids: Arc::new(ids), offsets: Arc::new(offsets) })
 }

@@ -72,7 +72,7 @@ pub fn explain_trie(py: Python<'_>, words: &Bound<'_, PyAny>, queries: &Bound<'_
     run_long(py, || serde_json::to_string(&trace).map_err(NoJson))
 }
 
-/// An error of the conversion to JSON, which only a bug can cause.
+/// The conversion to JSON failed, which only a bug can cause.
 struct NoJson(serde_json::Error);
 
 impl Raise for NoJson {

@@ -8,9 +8,9 @@ use pyo3::types::{PyInt, PyList};
 
 /// Ids this large are not cached; no vocabulary in use has as many tokens.
 const NUM_CACHED: usize = 1 << 20;
-/// Room for this many ids is kept from one list to the next.
+/// Room for at most this many ids is kept from one list to the next.
 const ROOM: usize = 1 << 12;
-/// A longer list is made in parts of this length, with a look for signals between them.
+/// A longer list is made in parts of this length, with a check for signals between them.
 const PART: usize = 1 << 16;
 
 thread_local! {
@@ -29,7 +29,7 @@ pub(crate) struct Lists {
 /// Calls `work` with this thread's `Lists`.
 #[inline]
 pub(crate) fn with_lists<T>(work: impl FnOnce(&mut Lists) -> T) -> T {
-    // Taken out while in use: a new list can start the garbage collector, which can call anything, even this.
+    // Taken out while in use: making a list can start the garbage collector, which can call anything, even this.
     let mut lists = LISTS.take().unwrap_or_default();
     let result = work(&mut lists);
     lists.ids.clear();

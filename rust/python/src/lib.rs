@@ -1,4 +1,7 @@
 //! The Python bindings of ggtok-core: conversions, the GIL, signals and errors, and nothing else.
+//!
+//! Methods of the tokenizer are what users call. What only the Python layer calls is a function of the module that
+//! takes the tokenizer as its first argument.
 
 // `doc!(Tokenizer.encode)`: the docstring that the stub `_ggtok.pyi` has for an item. See `build.rs`.
 include!(concat!(env!("OUT_DIR"), "/doc.rs"));
@@ -10,7 +13,6 @@ mod batch;
 mod bytes;
 mod chunks;
 mod decoder;
-mod dlpack;
 mod encoder;
 mod encoding;
 mod errors;
@@ -41,6 +43,8 @@ mod _ggtok {
     #[pymodule_export]
     use super::batch::{FlatBatch, count_batch, decode_batch, encode_batch};
     #[pymodule_export]
+    use super::chunks::{split, truncate};
+    #[pymodule_export]
     use super::decoder::StreamDecoder;
     #[pymodule_export]
     use super::encoder::StreamEncoder;
@@ -62,8 +66,8 @@ mod _ggtok {
     use super::train::{Trainer, apply_charsmap, compile_charsmap};
     #[pymodule_export]
     use super::vocabulary::{
-        attributes, charsmap, id_of_piece, ids_with_prefix, merges, pieces, scores, texts, unreachable_tokens,
-        unused_merges,
+        attributes, canonical_bytes, charsmap, eog_ids, id_of_piece, id_of_text, ids_with_prefix, kind, merges, pieces,
+        scores, settings, special_ids, texts, token, unreachable_tokens, unused_merges, vocab_size,
     };
     #[pymodule_export]
     use super::words::count_words;

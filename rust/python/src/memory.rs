@@ -1,17 +1,21 @@
-//! Read-only arrays of numbers that Rust owns and Python shares: through the buffer protocol, DLPack and Arrow.
+//! Read-only arrays of numbers that Rust owns and Python shares: through the buffer protocol, and DLPack by numpy.
 //!
-//! The memory is counted, so a view of it keeps it alive and nothing is copied. It is never written to again: that is
-//! why threads and other libraries may read it at the same time.
+//! The memory has a reference count, so a view keeps it alive and nothing is copied. It is never written to again, so
+//! threads and other libraries may read it at the same time.
 
 use std::sync::Arc;
 
 use ggtok_core::TokenId;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PyMemoryView, PyTuple};
+use pyo3::types::{PyDict, PyIterator, PyMemoryView, PyTuple};
 
-use crate::dlpack::{self, Tensor};
+use crate::arrays::import_numpy;
+
+/// DLPack's type and number of the device.
+const CPU: (i64, i64) = (1, 0);
 
 /// Numbers of one type.
 #[derive(Clone)]
@@ -40,16 +44,6 @@ impl Memory {
         }
     }
 
-    /// A copy of `len` items from `start` on.
-    pub(crate) fn copied(&self, start: usize, len: usize) -> Self {
-        let range = start..start + len;
-        match self {
-            Self::Int32(items) => Self::Int32(Arc::new(items[range].to_vec())),
-            Self::Int64(items) => Self::Int64(Arc::new(items[range].to_vec())),
-            Self::Bool(items) => Self::Bool(Arc::new(items[range].to_vec())),
-        }
-    }
-
     /// The type's name in numpy.
     fn name(&self) -> &'static str {
         match self {
@@ -59,7 +53,8 @@ impl Memory {
         }
     }
 
-    /// The type in the notation of Python's `struct` module. A C `long` where it has 64 bits, which numpy calls int64.
+    /// The type in the notation of Python's `struct` module. A C `long` if it has 64 bits, because numpy calls that
+    /// int64.
     fn format(&self) -> &'static std::ffi::CStr {
         match self {
             Self::Int32(_) => c"i",
@@ -94,6 +89,11 @@ impl Buffer {
         let item = memory.item_size() as isize;
         let strides = Box::new([item * len as isize, item]);
         Self { memory, start: 0, shape: Box::new([rows as isize, len as isize]), strides }
+    }
+
+    /// A read-only numpy array of the same memory.
+    pub(crate) fn to_numpy(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        import_numpy(py)?.call_method1(intern!(py, "asarray"), (self,))
     }
 
     fn num_items(&self) -> usize {
@@ -178,37 +178,20 @@ impl Buffer {
     }
 
     #[doc = doc!(Buffer.__dlpack__)]
-    #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
-    fn __dlpack__<'py>(
-        &self,
-        py: Python<'py>,
-        stream: Option<Bound<'py, PyAny>>,
-        max_version: Option<(i64, i64)>,
-        dl_device: Option<(i64, i64)>,
-        copy: Option<bool>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        if stream.is_some() {
-            return Err(PyBufferError::new_err("memory of the CPU has no streams: stream must be None"));
-        }
-        if !matches!(dl_device, None | Some(dlpack::CPU)) {
-            return Err(PyBufferError::new_err("the memory is the CPU's: dl_device must be None or (1, 0)"));
-        }
-        let knows_read_only = max_version.is_some_and(|(major, _)| major >= 1);
-        let copied = copy.unwrap_or(!knows_read_only);
-        if !copied && !knows_read_only {
-            let message = "the memory is read-only, which DLPack before 1.0 cannot say: max_version must be (1, 0) or \
-                           newer, or copy must not be False";
-            return Err(PyBufferError::new_err(message));
-        }
-        let memory = if copied { self.memory.copied(self.start, self.num_items()) } else { self.memory.clone() };
-        let start = if copied { 0 } else { self.start };
-        let shape = self.shape.iter().map(|&len| len as i64).collect();
-        let strides = self.strides.iter().map(|&bytes| bytes as i64 / memory.item_size() as i64).collect();
-        dlpack::capsule(py, Tensor { memory, start, shape, strides, is_read_only: !copied }, knows_read_only)
+    #[pyo3(signature = (**options))]
+    fn __dlpack__<'py>(slf: &Bound<'py, Self>, options: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let option = |name| options.map_or(Ok(None), |options| options.get_item(name));
+        let max_version: Option<(i64, i64)> = option("max_version")?.map_or(Ok(None), |version| version.extract())?;
+        let copy: Option<bool> = option("copy")?.map_or(Ok(None), |copy| copy.extract())?;
+        // Before version 1.0, DLPack could not mark memory as read-only.
+        let needs_copy = max_version.is_none_or(|(major, _)| major < 1);
+        let call = if needs_copy && copy != Some(false) { "array" } else { "asarray" };
+        import_numpy(py)?.call_method1(call, (slf,))?.call_method("__dlpack__", (), options)
     }
 
     #[doc = doc!(Buffer.__dlpack_device__)]
     fn __dlpack_device__(&self) -> (i64, i64) {
-        dlpack::CPU
+        CPU
     }
 }

@@ -3,16 +3,15 @@
 use ggtok_core::gguf::{self, Layout, Override, Type, Value};
 use ggtok_core::{Kind, Strings};
 use pyo3::IntoPyObjectExt;
-use pyo3::ffi::c_str;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyString};
 
-use crate::bytes::bytes_of;
+use crate::bytes::{bytes_of, str_of};
 use crate::errors::{Raise, invalid};
 use crate::run::run_long;
 
-/// More bytes after the metadata than this are given back.
+/// If more than this many bytes follow the metadata, it is copied so that they can be freed.
 const SPARE: usize = 1 << 20;
 
 #[doc = doc!(Metadata)]
@@ -204,7 +203,7 @@ fn object<'py>(metadata: &Bound<'py, Metadata>, key: &[u8], value: Value<'_>) ->
     }
 }
 
-/// An override in llama.cpp's types. Of an integer only 32 bits are ever read.
+/// An override in llama.cpp's types. Only 32 bits of an integer are ever read.
 fn override_of(value: &Bound<'_, PyAny>) -> PyResult<Override> {
     if value.is_instance_of::<PyBool>() {
         return Ok(Override::Bool(value.extract()?));
@@ -218,16 +217,9 @@ fn override_of(value: &Bound<'_, PyAny>) -> PyResult<Override> {
     Ok(Override::Int(value.bitand(u32::MAX)?.extract()?))
 }
 
-/// Text of a file. It need not be UTF-8: a surrogate stands for each byte that is not.
+/// Text of a file, which need not be UTF-8: a surrogate stands for each byte that is not.
 fn decoded<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
-    match std::str::from_utf8(text) {
-        Ok(text) => Ok(PyString::new(py, text)),
-        Err(_) => PyString::from_encoded_object(
-            &PyBytes::new(py, text),
-            Some(c_str!("utf-8")),
-            Some(c_str!("surrogateescape")),
-        ),
-    }
+    str_of(py, text, "surrogateescape")
 }
 
 /// The bytes of a text from a file, or of one from an override, which may hold any surrogate.

@@ -4,39 +4,27 @@ use ggtok_core::Parts;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyMemoryView, PyString};
 
-use crate::arguments::{TextArgument, text};
+use crate::arguments::{TextArgument, is_text, iterate, text, with_name};
 use crate::encoding::Unit;
 use crate::errors::invalid;
 use crate::run::{check_signals, quick};
 
-/// Reads an iterable of parts to its end and puts them together. Errors of the iterable are its own; those of a part
-/// name it. With [`Unit::Char`], bytes must be UTF-8, in which characters may go on from one part of bytes to the next.
+/// Reads an iterable of parts to its end and joins them. What the iterable raises passes through; an error of a part
+/// names it. With [`Unit::Char`], bytes must be UTF-8, but a character may continue from one part of bytes to the next.
 pub(crate) fn parts(object: &Bound<'_, PyAny>, unit: Unit) -> PyResult<Parts> {
     let py = object.py();
-    let found = || object.get_type().name().map(|name| name.to_string());
-    let iterator = match object.try_iter() {
-        Err(error) if error.is_instance_of::<PyTypeError>(py) && !object.hasattr(intern!(py, "__iter__"))? => {
-            let found = found()?;
-            return Err(PyTypeError::new_err(format!(
-                "parts must be an iterable of pairs of a text and a bool, not {found}"
-            )));
-        }
-        iterator => iterator?,
-    };
+    let expected = "parts must be an iterable of pairs of a text and a bool";
     if is_text(object) {
-        let found = found()?;
-        return Err(PyTypeError::new_err(format!(
-            "parts must be an iterable of pairs of a text and a bool, not {found}"
-        )));
+        return Err(PyTypeError::new_err(format!("{expected}, not {}", object.get_type().name()?)));
     }
     let (mut parts, mut unfinished) = (Parts::default(), Unfinished::default());
-    for (index, part) in iterator.enumerate() {
+    for (index, part) in iterate(object, expected)?.enumerate() {
         check_signals(py, index)?;
         let part = part?;
-        let (part_text, parse_special) = pair(&part).map_err(|error| named(py, index, error))?;
-        let argument = text(&part_text).map_err(|error| named(py, index, error))?;
+        let named = |error| with_name(py, &format!("part {index}"), error);
+        let (part_text, parse_special) = pair(&part).map_err(named)?;
+        let argument = text(&part_text).map_err(named)?;
         if unit == Unit::Char {
             unfinished.check(&argument, index)?;
         }
@@ -44,13 +32,6 @@ pub(crate) fn parts(object: &Bound<'_, PyAny>, unit: Unit) -> PyResult<Parts> {
     }
     unfinished.end()?;
     Ok(parts)
-}
-
-fn is_text(object: &Bound<'_, PyAny>) -> bool {
-    object.is_instance_of::<PyString>()
-        || object.is_instance_of::<PyBytes>()
-        || object.is_instance_of::<PyByteArray>()
-        || object.is_instance_of::<PyMemoryView>()
 }
 
 /// The two items of a part.
@@ -71,26 +52,16 @@ fn pair<'py>(part: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, bool)> {
     Ok((part.get_item(0)?, parse_special))
 }
 
-/// The same error with the number of its part.
-fn named(py: Python<'_>, index: usize, error: PyErr) -> PyErr {
-    match error.value(py).str() {
-        Ok(message) if error.get_type(py).is(py.get_type::<PyTypeError>()) => {
-            PyTypeError::new_err(format!("part {index}: {message}"))
-        }
-        _ => error,
-    }
-}
-
-/// The character that the parts of bytes so far leave unfinished.
+/// A character that the parts of bytes so far leave unfinished.
 #[derive(Default)]
 struct Unfinished {
     bytes: Vec<u8>,
-    /// The part where it starts, and the byte there.
+    /// The part in which it starts, and the byte there.
     start: (usize, usize),
 }
 
 impl Unfinished {
-    /// Checks that the next part goes on with it.
+    /// Checks that the next part continues it.
     fn check(&mut self, argument: &TextArgument<'_>, index: usize) -> PyResult<()> {
         let Some(bytes) = argument.bytes() else { return self.end() };
         let num_before = self.bytes.len();

@@ -1,11 +1,11 @@
-//! The one way from Python into the core for all work that could take long or fail.
+//! The only way from Python into the core for work that may take long or fail.
 //!
 //! - Short work keeps the GIL, longer work releases it.
-//! - Long work on the main thread stops on Ctrl-C. The core asks about every thousand steps whether to stop (see
-//!   `ggtok_core::interruptible`), and every [`POLL`] that question takes the GIL and runs Python's signal handlers. An
-//!   exception of a handler, such as `KeyboardInterrupt`, unwinds the work and is raised. No second thread is needed,
-//!   and the caches of this one stay warm.
-//! - Memory that is not enough for a long text becomes a `MemoryError`.
+//! - Long work on the main thread stops on Ctrl-C. About every thousand steps the core asks whether to stop (see
+//!   `ggtok_core::interruptible`). Once per [`POLL`], answering takes the GIL and runs Python's signal handlers. If one
+//!   raises an exception, such as `KeyboardInterrupt`, the work unwinds and the exception is raised. This needs no
+//!   second thread, and the caches of this one stay warm.
+//! - Running out of memory on a long text is a `MemoryError`.
 //! - A panic becomes a `GgtokError`. It never reaches Python as a `PanicException`, which `except Exception` misses.
 //! - An error of the core becomes its Python exception.
 
@@ -22,13 +22,13 @@ use pyo3::prelude::*;
 
 use crate::errors::{Raise, bug};
 
-/// Work on at most this many bytes or ids keeps the GIL: releasing it would cost more than it lets others do.
+/// Work on at most this many bytes or ids keeps the GIL: releasing it would cost more than others could gain.
 const SHORT: usize = 512;
 /// Work on more than this many bytes or ids can be interrupted. Less takes a few milliseconds at worst.
 const LONG: usize = 1 << 16;
 /// How often the signal handlers run. Not more often, because taking the GIL can wait 5 ms for a busy Python thread.
 const POLL: Duration = Duration::from_millis(30);
-/// How many Python objects a loop visits between two looks for signals.
+/// How many Python objects a loop visits between two checks for signals.
 const OBJECTS: usize = 1 << 12;
 
 /// Runs work of the core on `size` bytes or ids. What unwinds is dropped or cleared by the caller.
@@ -52,7 +52,7 @@ pub(crate) fn quick<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     guard(work)
 }
 
-/// Like [`run`], for work whose length says nothing, such as loading.
+/// Like [`run`], for work whose duration is unknown, such as loading.
 pub(crate) fn run_long<T: Send, E: Raise + Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, E> + Send,
@@ -60,13 +60,13 @@ pub(crate) fn run_long<T: Send, E: Raise + Send>(
     run(py, usize::MAX, work)
 }
 
-/// Runs Python's signal handlers, if a loop over Python objects has come far enough since the last time.
+/// Runs Python's signal handlers once in a number of iterations of a loop over Python objects.
 #[inline]
 pub(crate) fn check_signals(py: Python<'_>, index: usize) -> PyResult<()> {
     if index % OBJECTS == OBJECTS - 1 { py.check_signals() } else { Ok(()) }
 }
 
-/// Turns a panic into an exception, and the end of memory into `MemoryError`.
+/// Turns a panic into an exception, and running out of memory into `MemoryError`.
 #[inline]
 fn guard<T>(work: impl FnOnce() -> T) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| match payload.downcast_ref::<OutOfMemory>() {
@@ -91,7 +91,7 @@ fn until_signal<T>(work: impl FnOnce() -> T) -> PyResult<T> {
         }
     };
     guard(|| interruptible(stop, work))?.map_err(|interrupted| {
-        // There is always one: the work stops only after it was set.
+        // There always is one: the work stops only after it was set.
         raised.take().unwrap_or_else(|| bug(&interrupted.to_string()))
     })
 }

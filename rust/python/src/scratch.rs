@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 /// How many tokenizers a thread keeps scratch spaces for.
 const NUM_KEPT: usize = 4;
 
-/// How much memory the caches of a thread take at most, in bytes.
+/// The most memory that the caches of a thread take, in bytes.
 static CACHE_LIMIT: AtomicUsize = AtomicUsize::new(Scratch::DEFAULT_CACHE_LIMIT);
 
 thread_local! {
@@ -21,14 +21,14 @@ thread_local! {
     static SPACES: RefCell<Vec<(Weak<Owner>, Box<Scratch>)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Stands for a tokenizer. When it is dropped, its thread's scratch space for it goes too; those of other threads go
-/// when they need room for another tokenizer.
+/// Stands for a tokenizer. When it is dropped, this thread's scratch space for it is freed too; other threads free
+/// theirs when they make one for another tokenizer.
 #[derive(Debug, Default)]
 pub(crate) struct Owner;
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        // The list is gone where the thread ends.
+        // The list is gone if the thread is ending.
         let _ = SPACES.try_with(|spaces| spaces.try_borrow_mut().map(|mut spaces| purge(&mut spaces)));
     }
 }
@@ -55,7 +55,7 @@ pub fn set_cache_limit(num_bytes: i64) -> PyResult<()> {
 /// Calls `work` with this thread's scratch space for a tokenizer. Unwinding drops the scratch space.
 #[inline]
 pub(crate) fn with_scratch<T>(owner: &Arc<Owner>, work: impl FnOnce(&mut Scratch) -> T) -> T {
-    // Taken out while in use, so that a call inside the call finds the list unborrowed.
+    // Taken out while in use, so that a nested call finds the list unborrowed.
     let (mut scratch, num_spaces) = SPACES.with_borrow_mut(|spaces| {
         let is_own = |(other, _): &(Weak<Owner>, _)| other.as_ptr() == Arc::as_ptr(owner);
         let latest = match spaces.last() {
@@ -76,7 +76,7 @@ pub(crate) fn with_scratch<T>(owner: &Arc<Owner>, work: impl FnOnce(&mut Scratch
     result
 }
 
-/// A new space, for which the others make room.
+/// A new space; the others shrink to their new share.
 #[cold]
 fn new_space(spaces: &mut Vec<(Weak<Owner>, Box<Scratch>)>) -> Box<Scratch> {
     purge(spaces);

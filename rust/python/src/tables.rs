@@ -1,8 +1,8 @@
-//! The tables of the core, for the Python layer, documentation and the watch on llama.cpp.
+//! The tables of the core, for the Python layer, the documentation and the script that watches llama.cpp.
 
 use ggtok_core::{FAMILIES, FLAGS, PRE_TOKENIZERS, SLOTS, tables};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{IntoPyDict, PyDict};
 
 #[doc = doc!(pretokenizers)]
 #[pyfunction]
@@ -39,39 +39,23 @@ pub fn families(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 #[doc = doc!(special_keys)]
 #[pyfunction]
 pub fn special_keys(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let all = PyDict::new(py);
-    for given in SLOTS.iter().flat_map(|slot| slot.given) {
-        all.set_item(given.name, given.key)?;
-    }
-    Ok(all)
+    SLOTS.iter().flat_map(|slot| slot.given).map(|given| (given.name, given.key)).into_py_dict(py)
 }
 
 #[doc = doc!(flag_keys)]
 #[pyfunction]
 pub fn flag_keys(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let all = PyDict::new(py);
-    for flag in FLAGS {
-        all.set_item(flag.name, flag.key)?;
-    }
-    Ok(all)
+    FLAGS.iter().map(|flag| (flag.name, flag.key)).into_py_dict(py)
 }
 
 #[doc = doc!(loader_texts)]
 #[pyfunction]
 pub fn loader_texts(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let all = PyDict::new(py);
-    for (slot, texts) in tables::loader_texts() {
-        all.set_item(slot, texts)?;
-    }
-    Ok(all)
+    tables::loader_texts().into_py_dict(py)
 }
 
 #[doc = doc!(models)]
 #[pyfunction]
 pub fn models(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
-    let all = PyDict::new(py);
-    for (name, kind) in tables::models() {
-        all.set_item(name, kind.name())?;
-    }
-    Ok(all)
+    tables::models().map(|(name, kind)| (name, kind.name())).into_py_dict(py)
 }

@@ -12,15 +12,18 @@ use ggtok_train::{
     TrainError, Trained, UnigramSettings, UnigramTrainer, WordCounter, WordPieceSettings, WordPieceTrainer, Words,
     normalizer,
 };
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict, PyList};
 
-use crate::arguments::{self, TextArgument};
+use crate::arguments::{self, TextArgument, with_name};
 use crate::arrow::Column;
 use crate::errors::{Raise, invalid, training_error, unsupported};
 use crate::run::{check_signals, run_long};
 
-/// How often a callback hears of progress at most.
+/// The shortest time between two calls of a progress callback.
 const REPORT: Duration = Duration::from_millis(100);
 
 #[doc = doc!(Trainer)]
@@ -42,70 +45,93 @@ enum Kind {
     Unigram(UnigramTrainer),
 }
 
-/// What pieces of SPM and Unigram may be, as a `dict` of the settings of `ggtok.train` that both have.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-struct PieceSettings {
-    byte_fallback: bool,
-    character_coverage: f32,
-    max_token_length: usize,
-    split_by_whitespace: bool,
-    split_by_unicode_script: bool,
-    split_by_number: bool,
-    split_digits: bool,
-    allow_whitespace_only_pieces: bool,
-    add_space_prefix: bool,
-    remove_extra_whitespaces: bool,
-}
+/// The settings of a kind, under the names that `ggtok.train` has for them.
+struct Settings<'a, 'py>(&'a Bound<'py, PyDict>);
 
-impl From<PieceSettings> for SpmSettings {
-    fn from(pieces: PieceSettings) -> Self {
-        Self {
-            byte_fallback: pieces.byte_fallback,
-            character_coverage: pieces.character_coverage,
-            max_piece_length: pieces.max_token_length,
-            split_by_whitespace: pieces.split_by_whitespace,
-            split_by_unicode_script: pieces.split_by_unicode_script,
-            split_by_number: pieces.split_by_number,
-            split_digits: pieces.split_digits,
-            allow_whitespace_only_pieces: pieces.allow_whitespace_only_pieces,
-            add_dummy_prefix: pieces.add_space_prefix,
-            remove_extra_whitespaces: pieces.remove_extra_whitespaces,
-            ..Self::default()
-        }
+impl<'py> Settings<'_, 'py> {
+    fn get<T: FromPyObjectOwned<'py>>(&self, name: &str) -> PyResult<T> {
+        let value = self.0.get_item(name)?.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
+        value.extract().map_err(|error: T::Error| with_name(value.py(), name, error.into()))
+    }
+
+    /// Texts and token types, in a list, because the length of another sequence may be wrong.
+    fn special_tokens(&self) -> PyResult<Vec<SpecialToken>> {
+        let tokens: Bound<'_, PyList> = self.get("special_tokens")?;
+        tokens.iter().map(|token| token.extract().map(|(text, kind)| SpecialToken { text, kind })).collect()
+    }
+
+    fn max_token_length(&self) -> PyResult<usize> {
+        Ok(self.get::<Option<_>>("max_token_length")?.unwrap_or(usize::MAX))
+    }
+
+    fn bpe(&self) -> PyResult<BpeSettings> {
+        Ok(BpeSettings {
+            vocab_size: self.get("vocab_size")?,
+            pre: self.get("pre")?,
+            special_tokens: self.special_tokens()?,
+            special_first: self.get("special_first")?,
+            min_frequency: self.get("min_frequency")?,
+            max_token_length: self.max_token_length()?,
+            whole_characters: self.get("whole_characters")?,
+            transition: self.get("transition")?,
+            threads: self.get("threads")?,
+        })
+    }
+
+    /// The settings that SPM and Unigram share; only SPM has a `min_frequency`.
+    fn spm(&self, min_frequency: u64) -> PyResult<SpmSettings> {
+        Ok(SpmSettings {
+            vocab_size: self.get("vocab_size")?,
+            special_tokens: self.special_tokens()?,
+            byte_fallback: self.get("byte_fallback")?,
+            character_coverage: self.get("character_coverage")?,
+            max_piece_length: self.get("max_token_length")?,
+            split_by_whitespace: self.get("split_by_whitespace")?,
+            split_by_unicode_script: self.get("split_by_unicode_script")?,
+            split_by_number: self.get("split_by_number")?,
+            split_digits: self.get("split_digits")?,
+            allow_whitespace_only_pieces: self.get("allow_whitespace_only_pieces")?,
+            add_dummy_prefix: self.get("add_space_prefix")?,
+            remove_extra_whitespaces: self.get("remove_extra_whitespaces")?,
+            min_frequency,
+            threads: self.get("threads")?,
+        })
+    }
+
+    fn unigram(&self) -> PyResult<UnigramSettings> {
+        Ok(UnigramSettings {
+            spm: self.spm(SpmSettings::default().min_frequency)?,
+            seed_size: self.get("seed_size")?,
+            shrinking_factor: self.get("shrinking_factor")?,
+            num_sub_iterations: self.get("num_sub_iterations")?,
+        })
+    }
+
+    fn wordpiece(&self) -> PyResult<WordPieceSettings> {
+        Ok(WordPieceSettings {
+            vocab_size: self.get("vocab_size")?,
+            special_tokens: self.special_tokens()?,
+            by: if self.get("by_likelihood")? { Likelihood::Gain } else { Likelihood::Frequency },
+            min_frequency: self.get("min_frequency")?,
+            max_token_length: self.max_token_length()?,
+            lowercase: self.get("lowercase")?,
+            strip_accents: self.get("strip_accents")?,
+            threads: self.get("threads")?,
+        })
     }
 }
 
-/// Texts and token types, in a list, because the length of another sequence may be wrong.
-type Special<'py> = Bound<'py, PyList>;
 /// How much memory counting may take, and the paths of two files for what does not fit.
 type Memory<'py> = (usize, Bound<'py, PyList>);
+/// Called with the phase, how much is done, and of how much.
+type Report<'a> = &'a mut dyn FnMut(Phase, u64, u64) -> ControlFlow<()>;
 
 impl Trainer {
-    fn new(
-        kind: Kind,
-        counters: Vec<WordCounter<'static>>,
-        memory: Option<Memory<'_>>,
-        progress: Option<Py<PyAny>>,
-    ) -> PyResult<Self> {
-        let mut counters = counters;
-        if let Some((memory, paths)) = memory {
-            let share = memory / counters.len().max(1);
-            let spilled = counters.into_iter().zip(paths).map(|(counter, path)| {
-                let path: PathBuf = path.extract()?;
-                let file = File::options().read(true).write(true).create_new(true).open(path)?;
-                Ok(counter.with_spill(share, file))
-            });
-            counters = spilled.collect::<PyResult<_>>()?;
-        }
-        Ok(Self { kind, counters: Mutex::new(counters), words: Mutex::default(), progress })
-    }
-
     /// Runs work of the core, which reports its progress to the callback.
     fn run<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&mut dyn FnMut(Phase, u64, u64) -> ControlFlow<()>) -> Result<T, TrainError> + Send,
+        work: impl FnOnce(Report<'_>) -> Result<T, TrainError> + Send,
     ) -> PyResult<T> {
         let mut last: Option<Instant> = None;
         run_long(py, || {
@@ -133,12 +159,7 @@ impl Trainer {
     fn count(
         &self,
         py: Python<'_>,
-        work: impl Fn(
-            &mut WordCounter<'static>,
-            &mut dyn FnMut(Phase, u64, u64) -> ControlFlow<()>,
-        ) -> Result<usize, TrainError>
-        + Send
-        + Sync,
+        work: impl Fn(&mut WordCounter<'static>, Report<'_>) -> Result<usize, TrainError> + Send + Sync,
     ) -> PyResult<usize> {
         self.run(py, |progress| {
             let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,7 +168,7 @@ impl Trainer {
     }
 }
 
-/// A failure of training: an error of the core, or what the callback raised.
+/// Why training failed: an error of the core, or what the callback raised.
 enum Failure {
     Train(TrainError),
     Python(PyErr),
@@ -181,121 +202,49 @@ impl Raise for TrainError {
 
 #[pymethods]
 impl Trainer {
-    #[doc = doc!(Trainer.bpe)]
-    #[staticmethod]
-    #[pyo3(signature = (*, vocab_size, special_tokens, threads, memory, progress, pre, special_first, min_frequency, max_token_length, whole_characters, transition))]
-    #[allow(clippy::too_many_arguments)]
-    fn bpe(
-        vocab_size: usize,
-        special_tokens: Special<'_>,
-        threads: usize,
+    #[new]
+    fn new(
+        kind: &str,
+        settings: &Bound<'_, PyDict>,
         memory: Option<Memory<'_>>,
         progress: Option<Py<PyAny>>,
-        pre: String,
-        special_first: bool,
-        min_frequency: u64,
-        max_token_length: Option<usize>,
-        whole_characters: bool,
-        transition: Option<(usize, String)>,
     ) -> PyResult<Self> {
-        let trainer = BpeTrainer::new(BpeSettings {
-            vocab_size,
-            pre,
-            special_tokens: special(&special_tokens)?,
-            special_first,
-            min_frequency,
-            max_token_length: max_token_length.unwrap_or(usize::MAX),
-            whole_characters,
-            transition,
-            threads,
-        });
-        let trainer = trainer.map_err(Raise::raise)?;
-        let first = trainer.counter().map_err(Raise::raise)?;
-        let second = trainer.second_counter().map_err(Raise::raise)?;
-        Self::new(Kind::Bpe(trainer), [first].into_iter().chain(second).collect(), memory, progress)
-    }
-
-    #[doc = doc!(Trainer.spm)]
-    #[staticmethod]
-    #[pyo3(signature = (*, vocab_size, special_tokens, threads, memory, progress, pieces, min_frequency, charsmap))]
-    #[allow(clippy::too_many_arguments)]
-    fn spm(
-        vocab_size: usize,
-        special_tokens: Special<'_>,
-        threads: usize,
-        memory: Option<Memory<'_>>,
-        progress: Option<Py<PyAny>>,
-        pieces: PieceSettings,
-        min_frequency: u64,
-        charsmap: &[u8],
-    ) -> PyResult<Self> {
-        let settings = SpmSettings {
-            vocab_size,
-            special_tokens: special(&special_tokens)?,
-            min_frequency,
-            threads,
-            ..SpmSettings::from(pieces)
+        let settings = Settings(settings);
+        let normalize = || normalizer(&settings.get::<PyBackedBytes>("charsmap")?).map_err(Raise::raise);
+        let (kind, mut counters) = match kind {
+            "bpe" => {
+                let trainer = BpeTrainer::new(settings.bpe()?).map_err(Raise::raise)?;
+                let first = trainer.counter().map_err(Raise::raise)?;
+                let second = trainer.second_counter().map_err(Raise::raise)?;
+                (Kind::Bpe(trainer), [first].into_iter().chain(second).collect())
+            }
+            "spm" => {
+                let trainer = SpmTrainer::new(settings.spm(settings.get("min_frequency")?)?).map_err(Raise::raise)?;
+                let counter = trainer.counter(normalize()?).map_err(Raise::raise)?;
+                (Kind::Spm(trainer), vec![counter])
+            }
+            "unigram" => {
+                let trainer = UnigramTrainer::new(settings.unigram()?).map_err(Raise::raise)?;
+                let counter = trainer.counter(normalize()?).map_err(Raise::raise)?;
+                (Kind::Unigram(trainer), vec![counter])
+            }
+            "wordpiece" => {
+                let trainer = WordPieceTrainer::new(settings.wordpiece()?).map_err(Raise::raise)?;
+                let counter = trainer.counter().map_err(Raise::raise)?;
+                (Kind::WordPiece(trainer), vec![counter])
+            }
+            _ => return Err(invalid(format!("there is no trainer of kind {kind:?}"))),
         };
-        let trainer = SpmTrainer::new(settings).map_err(Raise::raise)?;
-        let normalize = normalizer(charsmap).map_err(Raise::raise)?;
-        let counter = trainer.counter(normalize).map_err(Raise::raise)?;
-        Self::new(Kind::Spm(trainer), vec![counter], memory, progress)
-    }
-
-    #[doc = doc!(Trainer.unigram)]
-    #[staticmethod]
-    #[pyo3(signature = (*, vocab_size, special_tokens, threads, memory, progress, pieces, seed_size, shrinking_factor, num_sub_iterations, charsmap))]
-    #[allow(clippy::too_many_arguments)]
-    fn unigram(
-        vocab_size: usize,
-        special_tokens: Special<'_>,
-        threads: usize,
-        memory: Option<Memory<'_>>,
-        progress: Option<Py<PyAny>>,
-        pieces: PieceSettings,
-        seed_size: usize,
-        shrinking_factor: f64,
-        num_sub_iterations: usize,
-        charsmap: &[u8],
-    ) -> PyResult<Self> {
-        let special_tokens = special(&special_tokens)?;
-        let spm = SpmSettings { vocab_size, special_tokens, threads, ..SpmSettings::from(pieces) };
-        let settings = UnigramSettings { spm, seed_size, shrinking_factor, num_sub_iterations };
-        let trainer = UnigramTrainer::new(settings).map_err(Raise::raise)?;
-        let normalize = normalizer(charsmap).map_err(Raise::raise)?;
-        let counter = trainer.counter(normalize).map_err(Raise::raise)?;
-        Self::new(Kind::Unigram(trainer), vec![counter], memory, progress)
-    }
-
-    #[doc = doc!(Trainer.wordpiece)]
-    #[staticmethod]
-    #[pyo3(signature = (*, vocab_size, special_tokens, threads, memory, progress, by_likelihood, min_frequency, max_token_length, lowercase, strip_accents))]
-    #[allow(clippy::too_many_arguments)]
-    fn wordpiece(
-        vocab_size: usize,
-        special_tokens: Special<'_>,
-        threads: usize,
-        memory: Option<Memory<'_>>,
-        progress: Option<Py<PyAny>>,
-        by_likelihood: bool,
-        min_frequency: u64,
-        max_token_length: Option<usize>,
-        lowercase: bool,
-        strip_accents: bool,
-    ) -> PyResult<Self> {
-        let trainer = WordPieceTrainer::new(WordPieceSettings {
-            vocab_size,
-            special_tokens: special(&special_tokens)?,
-            by: if by_likelihood { Likelihood::Gain } else { Likelihood::Frequency },
-            min_frequency,
-            max_token_length: max_token_length.unwrap_or(usize::MAX),
-            lowercase,
-            strip_accents,
-            threads,
-        });
-        let trainer = trainer.map_err(Raise::raise)?;
-        let counter = trainer.counter().map_err(Raise::raise)?;
-        Self::new(Kind::WordPiece(trainer), vec![counter], memory, progress)
+        if let Some((memory, paths)) = memory {
+            let share = memory / counters.len();
+            let spilled = counters.into_iter().zip(paths).map(|(counter, path)| {
+                let path: PathBuf = path.extract()?;
+                let file = File::options().read(true).write(true).create_new(true).open(path)?;
+                Ok(counter.with_spill(share, file))
+            });
+            counters = spilled.collect::<PyResult<_>>()?;
+        }
+        Ok(Self { kind, counters: Mutex::new(counters), words: Mutex::default(), progress })
     }
 
     #[doc = doc!(Trainer.push)]
@@ -360,11 +309,6 @@ impl Trainer {
         let list = |texts: Vec<Vec<u8>>| PyList::new(py, texts.iter().map(|text| PyBytes::new(py, text)));
         Ok((list(tokens)?, types, scores, list(merges)?))
     }
-}
-
-fn special(tokens: &Special<'_>) -> PyResult<Vec<SpecialToken>> {
-    let token = |item: Bound<'_, PyAny>| item.extract().map(|(text, kind)| SpecialToken { text, kind });
-    tokens.iter().map(token).collect()
 }
 
 fn utf8(text: &[u8], number: usize) -> PyResult<&str> {

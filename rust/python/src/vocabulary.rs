@@ -1,16 +1,84 @@
-//! A vocabulary as a whole: all pieces, texts, scores and attributes at once, look-ups by piece, and problems.
+//! What a vocabulary holds: its kind, settings and tokens, one or all at once, and problems with its merges.
 
-use ggtok_core::TokenId;
+use ggtok_core::{SLOTS, TokenId};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyList};
 
+use crate::arguments::token_id;
 use crate::run::{check_signals, quick, run, run_long};
 use crate::tokenizer::Tokenizer;
+
+#[doc = doc!(vocab_size)]
+#[pyfunction]
+pub fn vocab_size(tokenizer: &Tokenizer) -> usize {
+    tokenizer.core.vocabulary().len()
+}
+
+#[doc = doc!(kind)]
+#[pyfunction]
+pub fn kind(tokenizer: &Tokenizer) -> (&'static str, &'static str, Option<&'static str>) {
+    let vocabulary = tokenizer.core.vocabulary();
+    (vocabulary.kind().name(), vocabulary.model(), vocabulary.pre().map(|pre| pre.name))
+}
+
+#[doc = doc!(special_ids)]
+#[pyfunction]
+pub fn special_ids<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyDict>> {
+    let special = tokenizer.core.vocabulary().special();
+    SLOTS.iter().map(|slot| (slot.name, (slot.id)(special))).into_py_dict(py)
+}
+
+#[doc = doc!(eog_ids)]
+#[pyfunction]
+pub fn eog_ids(tokenizer: &Tokenizer) -> Vec<TokenId> {
+    tokenizer.core.vocabulary().eog().to_vec()
+}
+
+#[doc = doc!(settings)]
+#[pyfunction]
+pub fn settings<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyDict>> {
+    let settings = tokenizer.core.vocabulary().settings();
+    [
+        ("add_bos", settings.add_bos),
+        ("add_eos", settings.add_eos),
+        ("add_sep", settings.add_sep),
+        ("add_space_prefix", settings.add_space_prefix),
+        ("ignore_merges", settings.ignore_merges),
+        ("clean_spaces", settings.clean_spaces),
+        ("remove_extra_whitespaces", settings.remove_extra_whitespaces),
+        ("escape_whitespaces", settings.escape_whitespaces),
+        ("lowercase", settings.lowercase),
+        ("strip_accents", settings.strip_accents),
+    ]
+    .into_py_dict(py)
+}
+
+#[doc = doc!(canonical_bytes)]
+#[pyfunction]
+pub fn canonical_bytes<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyBytes>> {
+    let bytes = quick(|| tokenizer.core.vocabulary().canonical_bytes())?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+#[doc = doc!(token)]
+#[pyfunction]
+pub fn token<'py>(tokenizer: &Tokenizer, id: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyBytes>, f32, u16)> {
+    let (py, vocabulary) = (id.py(), tokenizer.core.vocabulary());
+    let id = token_id(id, vocabulary.len())?;
+    run(py, 0, || tokenizer.core.check_id(id))?;
+    Ok((PyBytes::new(py, vocabulary.text(id)), vocabulary.score(id), vocabulary.attributes(id).bits()))
+}
+
+#[doc = doc!(id_of_text)]
+#[pyfunction]
+pub fn id_of_text(tokenizer: &Tokenizer, text: &[u8]) -> PyResult<Option<TokenId>> {
+    quick(|| tokenizer.core.vocabulary().id(text))
+}
 
 #[doc = doc!(pieces)]
 #[pyfunction]
 pub fn pieces<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyList>> {
-    // The first piece is asked for with a guard, since all pieces are made then.
+    // Asking for the first piece makes all of them, so it goes through `run`.
     if tokenizer.core.vocabulary().is_empty() {
         return Ok(PyList::empty(py));
     }

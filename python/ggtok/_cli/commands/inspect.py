@@ -51,7 +51,7 @@ def facts(tokenizer: Tokenizer) -> dict[str, Any]:
         "attributes": _attributes(tokenizer),
         "special": {
             name: {"id": id, "piece": lossless(tokenizer.piece(id))}
-            for name, id in tokenizer._special().items()
+            for name, id in _ggtok.special_ids(tokenizer).items()
             if id is not None
         },
         "eog_ids": sorted(vocab.eog_ids),
