@@ -335,7 +335,7 @@ BAD: list[tuple[Any, str, int, dict[str, Any], type[Exception], str]] = [
     (["ab"], "spm", 900, {"character_coverage": 2.0}, ggtok.TrainingError, "character_coverage must be above 0"),
     (["ab"], "xyz", 300, {}, ggtok.TrainingError, "kind must be one of 'bpe', 'spm', 'unigram', 'wordpiece', not"),
     (["ab"], "bpe", 300, {"special": {"boss": "x"}}, ggtok.TrainingError, "no role 'boss'"),
-    (["ab"], "bpe", 300, {"lowercase": True}, TypeError, "no setting of kind 'bpe'"),
+    (["ab"], "bpe", 300, {"lowercase": True}, TypeError, "not a setting of kind 'bpe'"),
     (["ab"], "bpe", 300, {"control_tokens": "<c>"}, TypeError, "not str"),
     (["ab"], "bpe", 300, {"pre": "qwen3"}, ggtok.UnsupportedError, "qwen2"),
     (["ab"], "bpe", 300, {"pre": "gemma4"}, ggtok.TrainingError, "pre must be"),
@@ -359,7 +359,7 @@ BAD: list[tuple[Any, str, int, dict[str, Any], type[Exception], str]] = [
     (LATIN, "unigram", 60, {"seed_size": 0}, ggtok.TrainingError, "seed_size must be"),
     (LATIN, "unigram", 60, {"num_sub_iterations": 0}, ggtok.TrainingError, "num_sub_iterations must be"),
     (LATIN, "unigram", 60, {"control_tokens": ["</s>"]}, ggtok.TrainingError, "would share the text"),
-    (LATIN, "unigram", 60, {"min_frequency": 2}, TypeError, "no setting of kind 'unigram'"),
+    (LATIN, "unigram", 60, {"min_frequency": 2}, TypeError, "not a setting of kind 'unigram'"),
 ]
 
 
