@@ -8,8 +8,8 @@
 4. Measures in a new process each time, on one pinned core; peers take turns within each round.
 5. Writes results.json, results.md and throughput.svg.
 
-Needs the folder that GGTOK_SHARED names (default: `../shared` beside the project). Standard library only; only
-`worker.py` imports the peers.
+Needs the folder that GGTOK_SHARED names (default: `../shared` beside the project), and ggtok installed, which writes
+the formats. Only `worker.py` imports the peers.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from pathlib import Path
 from typing import Any
 
 import report
-from peers import NAMES, OURS, REFERENCE, peer
+from peers import OURS, PEERS, REFERENCE
 from texts import BIG, CORPORA, RUNS, STARTS
+from vocabularies import Vocabulary
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -72,7 +73,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--core", type=int, default=(os.cpu_count() or 1) - 1, help="core to pin")
     parser.add_argument("--timeout", type=float, default=60, help="seconds for one process")
-    parser.add_argument("--peers", nargs="+", choices=NAMES, default=list(NAMES))
+    parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
     parser.add_argument("--vocabularies", nargs="+", default=[*COMPARED, *LLAMA_CPP_ONLY])
     parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=list(CORPORA))
     parser.add_argument("--measurements", nargs="+", choices=list(PLANS), default=list(PLANS))
@@ -100,13 +101,13 @@ def install(options: argparse.Namespace) -> dict[str, Path]:
     python = options.env / "bin" / "python"
     if not python.exists():
         venv.create(options.env, with_pip=True)
-    wanted = [peer(name).REQUIREMENT for name in options.peers if name != OURS]
+    wanted = [PEERS[name].requirement for name in options.peers if name != OURS]
     if OURS in options.peers and not options.ggtok_python:
         wanted.append(options.ggtok)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     if wanted:
         subprocess.run([*pip, "numpy", *wanted], check=True)
-    return {name: options.ggtok_python if name == OURS and options.ggtok_python else python for name in NAMES}
+    return {name: options.ggtok_python if name == OURS and options.ggtok_python else python for name in PEERS}
 
 
 # --- what is measured, in rounds --------------------------------------------------------------------------------------
@@ -204,9 +205,12 @@ def run(
     options: argparse.Namespace, pythons: dict[str, Path], results: list[dict[str, Any]]
 ) -> Iterator[list[dict[str, Any]]]:
     """Yields the old and new results after each measurement. A measurement that failed is not repeated."""
+    cache = options.env.resolve() / "vocabularies"
+    for name in options.vocabularies:
+        Vocabulary(options.shared / "vocabs" / f"{name}.gguf", cache).convert()
     common = {
         "shared": str(options.shared.resolve()),
-        "cache": str(options.env.resolve() / "vocabularies"),
+        "cache": str(cache),
         "core": options.core,
         "limit_bytes": options.limit_bytes,
         "corpora": options.corpora,

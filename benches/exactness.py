@@ -21,7 +21,7 @@ from typing import Any
 
 import compare
 from ggtok import Tokenizer, TokenizerWarning, _ggtok
-from peers import NAMES, OURS, REFERENCE
+from peers import OURS, PEERS, REFERENCE
 from report import fill, label, table, with_kind
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -102,7 +102,7 @@ def peers(results: list[dict[str, Any]]) -> str:
         versions = (row["answer"].get("version") for row in results if row["peer"] == name)
         return "**ggtok**" if name == OURS else f"{label(name)} {next(filter(None, versions))}"
 
-    names = [name for name in NAMES if name != REFERENCE]
+    names = [name for name in PEERS if name != REFERENCE]
     rows = [[named(name), *(cell(name, vocabulary) for vocabulary in vocabularies)] for name in names]
     head = ["differing documents · recorded texts", *map(with_kind, vocabularies)]
     return table(head, [["*compared*", *map(sizes, vocabularies)], *rows])

@@ -18,7 +18,7 @@ from typing import Any
 
 import chart
 from ggtok._chart import Panel
-from peers import NAMES, OURS, REFERENCE, peer
+from peers import OURS, PEERS, REFERENCE
 from texts import BIG, CORPORA, RUNS, SHORT, STARTS
 from vocabularies import kind_of
 
@@ -42,7 +42,7 @@ class Run:
         self.failures: list[str] = []
         self.vocabularies = list(dict.fromkeys(row["vocabulary"] for row in data["results"] if row["vocabulary"]))
         found = {row["peer"] for row in data["results"]}
-        self.peers = [name for name in NAMES if name in found]
+        self.peers = [name for name in PEERS if name in found]
         corpora = {row.get("corpus") for row in data["results"] if row["measurement"] == "throughput"}
         self.corpora = [corpus for corpus in CORPORA if corpus in corpora]
 
@@ -268,7 +268,7 @@ def own(run: Run) -> str:
 def markdown(run: Run) -> str:
     """The whole page."""
     machine, settings = run.machine, run.settings
-    peers = [[label(name), run.version(name), peer(name).CALLS] for name in run.peers]
+    peers = [[label(name), run.version(name), PEERS[name].calls] for name in run.peers]
     sections = [
         "# ggtok beside its peers\n\nWritten by `python benches/compare.py`; docs/performance.md says how.\n",
         f"{machine['processor']}, one of {machine['cores']} cores, {machine['system']}, CPython {machine['python']}, "

@@ -23,9 +23,9 @@ from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from typing import Any
 
-from peers import Encoder, peer
+from peers import PEERS, Encoder, open_ggtok
 from texts import BIG, CORPORA, DOCUMENT_BYTES, SHORT, WARM_UP, distinct, documents, run
-from vocabularies import CONTROL, UNKNOWN, USER_DEFINED, UnsupportedError, Vocabulary, read_gguf
+from vocabularies import UnsupportedError, Vocabulary
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
@@ -43,7 +43,7 @@ UNPINNED = ("batch", "startup", "start", "encode_only")
 
 
 def _open(request: Request) -> Encoder:
-    return peer(request["peer"]).load(_vocabulary(request))
+    return PEERS[request["peer"]].load(_vocabulary(request))
 
 
 def _vocabulary(request: Request) -> Vocabulary:
@@ -83,9 +83,7 @@ def recorded(request: Request) -> Answer:
     out, and so are bytes that are not UTF-8.
     """
     vocabulary, encoder, texts, differing = _vocabulary(request), _open(request), 0, 0
-    fields = read_gguf(vocabulary.path)
-    kinds = zip(fields["tokens"], fields["token_type"], strict=True)
-    special = [token.decode() for token, kind in kinds if kind in (CONTROL, UNKNOWN, USER_DEFINED)]
+    special = vocabulary.special()
     with gzip.open(Path(request["shared"]) / "conformance" / f"{vocabulary.name}.jsonl.gz", "rt") as lines:
         for case in map(json.loads, lines):
             if case["kind"] != "encode" or case["add_special"] or case["parse_special"] or "text" not in case:
@@ -101,7 +99,7 @@ def recorded(request: Request) -> Answer:
 
 
 def _version(request: Request) -> str:
-    return metadata.version(peer(request["peer"]).REQUIREMENT.partition("==")[0] or "ggtok")
+    return metadata.version(PEERS[request["peer"]].requirement.partition("==")[0] or "ggtok")
 
 
 def throughput(request: Request) -> Answer:
@@ -168,7 +166,7 @@ def short(request: Request) -> Answer:
 def startup(request: Request) -> Answer:
     """Seconds from the load call to the first list of ids, package imported; bytes resident beyond this process's."""
     before = _resident()
-    import_module(peer(request["peer"]).PACKAGE)
+    import_module(PEERS[request["peer"]].package)
     start = perf_counter()
     encoder = _open(request)
     encoder.encode_list(encoder.text(WARM_UP))
@@ -177,7 +175,7 @@ def startup(request: Request) -> Answer:
 
 def imports(request: Request) -> Answer:
     """Median seconds of the import statement in a bare interpreter that has imported nothing else."""
-    package = peer(request["peer"]).PACKAGE
+    package = PEERS[request["peer"]].package
     code = f"import time; start = time.perf_counter(); import {package}; print(time.perf_counter() - start)"
     command = [sys.executable, "-I", "-c", code]
     outputs = (subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(IMPORTS))
@@ -216,7 +214,7 @@ def decode(request: Request) -> Answer:
 
 def count(request: Request) -> Answer:
     """ggtok only: seconds of `encode_array` and of `count` on documents seen before."""
-    tokenizer = import_module("peers.ggtok").open_tokenizer(_vocabulary(request))
+    tokenizer = open_ggtok(_vocabulary(request))
     texts = _documents(request)
 
     def encode(text: str) -> None:
@@ -233,7 +231,7 @@ def count(request: Request) -> Answer:
 
 def batch(request: Request) -> Answer:
     """ggtok only: seconds of `encode_batch` on documents seen before, one thread and two. Not pinned."""
-    tokenizer = import_module("peers.ggtok").open_tokenizer(_vocabulary(request))
+    tokenizer = open_ggtok(_vocabulary(request))
     texts = _documents(request)
 
     def seconds(threads: int) -> float:
