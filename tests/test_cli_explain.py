@@ -83,7 +83,7 @@ def test_compare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     assert "the ids are the same. All steps are the same." in " ".join(printed.split())
     found = json.loads(shown(capsys, "explain", "--json", "-p", TEXT, "--compare", *files))
     assert (found["a"]["algorithm"], found["b"]["algorithm"]) == ("bpe", "spm")
-    assert set(found["parting"]) == {"table", "row"}
+    assert set(found["difference"]) == {"table", "row"}
     monkeypatch.setenv("COLUMNS", "40")
     assert max(map(len, shown(capsys, "explain", "-p", TEXT, "--compare", *files).splitlines())) <= 40
 

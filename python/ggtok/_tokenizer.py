@@ -134,20 +134,10 @@ class Tokenizer(BaseTokenizer):
         <|im_start|>user
         Hi<|im_end|>
         """
-        from ._chat.conversation import Conversation
+        from ._chat.conversation import Conversation, Options
 
-        return Conversation(
-            self,
-            messages,
-            tools=tools,
-            documents=documents,
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-            template=template,
-            template_text=template_text,
-            raw=raw,
-            variables=variables,
-        ).text()
+        options = Options(tools, documents, add_generation_prompt, continue_final_message, template, template_text, raw)
+        return Conversation(self, messages, options, variables).text()
 
     if TYPE_CHECKING:
 
@@ -223,20 +213,10 @@ class Tokenizer(BaseTokenizer):
         >>> ids.count(tok.vocab.id("<|im_end|>")), tok.decode(ids)
         (1, 'user\\n<|im_end|>\\n')
         """
-        from ._chat.conversation import Conversation
+        from ._chat.conversation import Conversation, Options
 
-        chat = Conversation(
-            self,
-            messages,
-            tools=tools,
-            documents=documents,
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-            template=template,
-            template_text=template_text,
-            raw=raw,
-            variables=variables,
-        )
+        options = Options(tools, documents, add_generation_prompt, continue_final_message, template, template_text, raw)
+        chat = Conversation(self, messages, options, variables)
         return chat.encoding(add_special) if return_spans else chat.ids(add_special)
 
     def count_messages(
@@ -261,20 +241,10 @@ class Tokenizer(BaseTokenizer):
         >>> ggtok.Tokenizer.builtin("bpe").count_messages(chat, template_text=template)
         4
         """
-        return len(
-            self.encode_chat(
-                messages,
-                add_special=add_special,
-                tools=tools,
-                documents=documents,
-                add_generation_prompt=add_generation_prompt,
-                continue_final_message=continue_final_message,
-                template=template,
-                template_text=template_text,
-                raw=raw,
-                **variables,
-            )
-        )
+        from ._chat.conversation import Conversation, Options
+
+        options = Options(tools, documents, add_generation_prompt, continue_final_message, template, template_text, raw)
+        return len(Conversation(self, messages, options, variables).ids(add_special))
 
     def to_gguf(
         self,

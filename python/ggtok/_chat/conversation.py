@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from .._base import BaseTokenizer
 from .._vocab import special_texts
@@ -16,27 +16,29 @@ Message: TypeAlias = Mapping[str, Any]
 Tool: TypeAlias = Mapping[str, Any] | Callable[..., Any]
 
 
+class Options(NamedTuple):
+    """Arguments of `Tokenizer.apply_chat_template`."""
+
+    tools: Iterable[Tool] | None
+    documents: Iterable[Message] | None
+    add_generation_prompt: bool
+    continue_final_message: bool
+    template: str | None
+    template_text: str | None
+    raw: bool
+
+
 class Conversation:
     """What `Tokenizer.apply_chat_template` is given."""
 
     def __init__(
-        self,
-        tokenizer: BaseTokenizer,
-        messages: Iterable[Message],
-        *,
-        tools: Iterable[Tool] | None,
-        documents: Iterable[Message] | None,
-        add_generation_prompt: bool,
-        continue_final_message: bool,
-        template: str | None,
-        template_text: str | None,
-        raw: bool,
-        variables: dict[str, Any],
+        self, tokenizer: BaseTokenizer, messages: Iterable[Message], options: Options, variables: dict[str, Any]
     ) -> None:
-        if continue_final_message and add_generation_prompt:
+        tools, documents, add_generation_prompt, self.continued, template, template_text, raw = options
+        if self.continued and add_generation_prompt:
             raise ValueError("continue_final_message needs add_generation_prompt=False")
         tool_list = None if tools is None else schema.schemas(tools)
-        self.tokenizer, self.continued = tokenizer, continue_final_message
+        self.tokenizer = tokenizer
         self.source = templates.chosen(tokenizer.metadata, template, template_text, bool(tool_list))
         self.given = Chat(
             messages=messages if isinstance(messages, (str, bytes)) else _listed(messages),

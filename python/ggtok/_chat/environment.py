@@ -57,10 +57,9 @@ class State:
             found = self._literals[text] = Text.of(text, Origin(True, self.message))
         return found
 
-    def begin(self) -> str:
+    def begin(self) -> None:
         self.budget.spend()
         self._turns.append(self.message)
-        return ""
 
     def turn(self, *values: object) -> bool:
         """Begins a turn of a loop with these variables."""
@@ -71,9 +70,8 @@ class State:
                 self._to(message)
         return True
 
-    def end(self) -> str:
+    def end(self) -> None:
         self._to(self._turns.pop())
-        return ""
 
     def _to(self, message: int | None) -> None:
         if message != self.message:
@@ -84,7 +82,7 @@ STATE: ContextVar[State] = ContextVar("ggtok chat rendering")
 
 
 class _LoopMarks(NodeTransformer):
-    """Puts calls around loops, and into them: `_loop_begin()`, `_loop_turn(x)`, `_loop_end()`."""
+    """Puts calls around loops, and into them: `begin()`, `turn(x)` and `end()` of the state."""
 
     def visit_For(self, node: nodes.For) -> Any:  # noqa: N802
         self.generic_visit(node)
@@ -97,32 +95,21 @@ class _LoopMarks(NodeTransformer):
         return [_call("begin", [], node.lineno), node, _call("end", [], node.lineno)]
 
 
-def _call(method: str, args: list[nodes.Name], line: int) -> nodes.ExprStmt:
-    function = nodes.EnvironmentAttribute(f"_loop_{method}")
-    statement = nodes.ExprStmt(nodes.Call(function, args, [], None, None))
-    statement.set_lineno(line)
-    return statement
+def _call(method: str, args: list[nodes.Name], line: int) -> Any:
+    function = nodes.EnvironmentAttribute(f"state.{method}")
+    return nodes.ExprStmt(nodes.Call(function, args, [], None, None)).set_lineno(line)
 
 
 class _Generator(CodeGenerator):
     """Compiles new lists, tuples and mappings to ones that are counted."""
 
-    def visit_List(self, node: nodes.List, frame: Any) -> None:  # noqa: N802
-        self._counted(super().visit_List, node, frame)
+    def visit_List(self, node: Any, frame: Any) -> None:  # noqa: N802
+        is_target = getattr(node, "ctx", "load") != "load"
+        self.write("" if is_target else "environment.state.budget.made(")
+        getattr(super(), f"visit_{type(node).__name__}")(node, frame)
+        self.write("" if is_target else ")")
 
-    def visit_Dict(self, node: nodes.Dict, frame: Any) -> None:  # noqa: N802
-        self._counted(super().visit_Dict, node, frame)
-
-    def visit_Tuple(self, node: nodes.Tuple, frame: Any) -> None:  # noqa: N802
-        if node.ctx == "load":
-            self._counted(super().visit_Tuple, node, frame)
-        else:
-            super().visit_Tuple(node, frame)
-
-    def _counted(self, visit: Callable[[Any, Any], None], node: nodes.Node, frame: Any) -> None:
-        self.write("environment._made(")
-        visit(node, frame)
-        self.write(")")
+    visit_Dict = visit_Tuple = visit_List  # noqa: N815
 
     def visit_Call(self, node: nodes.Call, frame: Any, forward_caller: bool = False) -> None:  # noqa: N802
         if isinstance(node.node, nodes.EnvironmentAttribute):  # only the marks around loops
@@ -147,15 +134,15 @@ class _TracedGenerator(_Generator):
 
     def visit_Const(self, node: nodes.Const, frame: Any) -> None:  # noqa: N802
         if isinstance(node.value, str):
-            self.write(f"environment._literal({node.value!r})")
+            self.write(f"environment.state.literal({node.value!r})")
         else:
             super().visit_Const(node, frame)
 
     def visit_TemplateData(self, node: nodes.TemplateData, frame: Any) -> None:  # noqa: N802
-        self.write(f"environment._literal({node.data!r})")
+        self.write(f"environment.state.literal({node.data!r})")
 
     def _output_const_repr(self, group: Iterable[Any]) -> str:
-        return f"environment._literal({''.join(map(str, group))!r})"
+        return f"environment.state.literal({''.join(map(str, group))!r})"
 
 
 class _Generation(Extension):
@@ -163,18 +150,14 @@ class _Generation(Extension):
 
     tags = {"generation"}  # noqa: RUF012
 
-    def parse(self, parser: Parser) -> nodes.CallBlock:
+    def parse(self, parser: Parser) -> nodes.Node:
         line = next(parser.stream).lineno
         body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
-        block = nodes.CallBlock(self.call_method("_generated"), [], [], body)
-        block.set_lineno(line)
-        return block
+        return nodes.CallBlock(self.call_method("_generated"), [], [], body).set_lineno(line)
 
     def _generated(self, caller: Callable[[], str]) -> str:
         text = caller()
-        if isinstance(text, Text):
-            text = text.marked(lambda origin: origin._replace(generated=True))
-        return text
+        return text.marked(lambda origin: origin._replace(generated=True)) if isinstance(text, Text) else text
 
 
 class _Namespace(Namespace):
@@ -229,8 +212,10 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         self.globals.update(
             raise_exception=_raise_exception, strftime_now=self._now, dict=_Dict(), namespace=_Namespace
         )
-        self.filters.update(self._own_filters)
-        self.filters = {name: self._limited(name, function) for name, function in self.filters.items()}
+        own = self.filters | self._own_filters
+        self.filters = {
+            name: filters.limited(name, function, lambda: self.state.budget) for name, function in own.items()
+        }
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         template = super()._parse(source, name, filename)
@@ -239,6 +224,10 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         return template
 
     # What compiled templates call
+
+    @property
+    def state(self) -> State:
+        return STATE.get()
 
     concat = staticmethod(lambda parts: _joined("".join, parts))
     _join: Callable[[list[Any]], str] = staticmethod("".join)
@@ -249,7 +238,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
     def _string(self, value: Any) -> str:
         """`str(value)` of something that is written."""
         if not isinstance(value, str):
-            budget = STATE.get().budget
+            budget = self.state.budget
             budget.length(budget.weigh(value) * 64 if isinstance(value, (list, tuple, dict, set)) else 0)
             return self._written(value)
         return str(value)
@@ -259,36 +248,21 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
     def _finalize(self, value: Any) -> Any:
         """Counts what an output writes. Fails while a template is compiled, so that nothing is computed then."""
         text = self._string(value)
-        STATE.get().budget.length(len(text))
+        self.state.budget.length(len(text))
         return text
 
-    def _literal(self, text: str) -> Text:
-        return STATE.get().literal(text)
-
-    def _made(self, value: Any) -> Any:
-        return STATE.get().budget.made(value)
-
-    def _loop_begin(self) -> str:
-        return STATE.get().begin()
-
-    def _loop_turn(self, *values: object) -> bool:
-        return STATE.get().turn(*values)
-
-    def _loop_end(self) -> str:
-        return STATE.get().end()
-
     def _now(self, format: str) -> str:
-        return STATE.get().now.strftime(format)
+        return self.state.now.strftime(format)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        budget = STATE.get().budget
+        budget = self.state.budget
         budget.binary(operator, left, right)
         if operator == "%" and isinstance(left, str):
             return formatting.printf(left, right)
         return budget.made(super().call_binop(context, operator, left, right))
 
     def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        budget = STATE.get().budget
+        budget = self.state.budget
         budget.enter()
         try:
             owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
@@ -308,25 +282,16 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
         wrapped = super().wrap_str_format(value)
-        if wrapped is None:
-            return None
-        return partial(self._format, value.__self__, value.__name__ == "format_map")
+        return wrapped and partial(self._format, value.__self__, value.__name__ == "format_map")
 
     def _format(self, template: str, is_map: bool, /, *args: Any, **kwargs: Any) -> str:
-        budget = STATE.get().budget
+        budget = self.state.budget
         budget.length(len(template) + budget.weigh(args) * 64 + budget.weigh(kwargs) * 64)
         if is_map:
             if kwargs or len(args) != 1:
                 raise TypeError("format_map() takes exactly one argument")
             (kwargs,), args = args, ()
         return formatting.Formatter(self).vformat(template, args, kwargs)
-
-    def _checked_spec(self, spec: str) -> None:
-        STATE.get().budget.numbers(spec)
-
-    def _limited(self, name: str, function: Any) -> Any:
-        """A filter that is counted, and checked first if its result could be large."""
-        return filters.limited(name, function, lambda: STATE.get().budget)
 
 
 class TracedEnvironment(ChatEnvironment):
@@ -339,7 +304,7 @@ class TracedEnvironment(ChatEnvironment):
     _written = staticmethod(notation.written)
 
     def _now(self, format: str) -> str:
-        return self._literal(super()._now(format))
+        return self.state.literal(super()._now(format))
 
 
 def _joined(join: Callable[[list[Any]], str], parts: Iterable[Any]) -> str:

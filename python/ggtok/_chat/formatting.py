@@ -78,8 +78,7 @@ class Formatter(SandboxedFormatter):
     @staticmethod
     def _numbered(name: str, numbers: list[int]) -> str:
         """The name of a field with a number, which is counted if it is left out. `numbers` is the next, or -1."""
-        written = re.match(r"\d*", name)
-        digits = written[0] if written else ""
+        digits = name[:1].isdigit()
         if (numbers[0] > 0 and digits) or (numbers[0] < 0 and not digits):
             raise ValueError("cannot mix manual field numbers with automatic ones")
         if digits:
@@ -89,5 +88,5 @@ class Formatter(SandboxedFormatter):
         return f"{numbers[0] - 1}{name}"
 
     def _field(self, value: Any, spec: str) -> str:
-        self.environment._checked_spec(spec)
+        self.environment.state.budget.numbers(spec)
         return str(self.format_field(self.environment._string(value) if not spec else value, spec))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from .text import Origin, Text
@@ -22,6 +23,20 @@ REASONING = ("reasoning_content", "thinking", "reasoning")
 
 SPECIAL = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 """Variables whose text is the template's, even if the caller passes one."""
+
+
+class Given(NamedTuple):
+    """A conversation and everything else that a template is given."""
+
+    messages: Any
+    tools: Any
+    documents: Any
+    variables: Mapping[str, Any]
+    special: Mapping[str, str]
+    """Texts of special tokens by the name of their variable."""
+    now: datetime
+    undefined: tuple[str, ...] = ()
+    """Which of `tools` and `documents` the template does not see where they are `None`."""
 
 
 class Inputs(NamedTuple):
@@ -56,10 +71,8 @@ class _Reader:
             return value
         if isinstance(value, str):
             return self.string(str.__str__(value), place)
-        if isinstance(value, int):
-            return int(value)
-        if isinstance(value, float):
-            return float(value)
+        if isinstance(value, (int, float)):
+            return int(value) if isinstance(value, int) else float(value)
         if isinstance(value, Mapping):
             return {self.key(key, place): self.copy(item, (*place, key)) for key, item in value.items()}
         if isinstance(value, (list, tuple)):
@@ -89,18 +102,8 @@ class _Reader:
         return Text.of(text, Origin(named, self.message, None if named else leaf))
 
 
-def read(
-    messages: Any,
-    tools: Any,
-    documents: Any,
-    variables: Mapping[str, Any],
-    special: Mapping[str, str],
-    traced: bool,
-    constants: frozenset[str] = frozenset(),
-    undefined: tuple[str, ...] = (),
-) -> Inputs:
-    """The variables of a template. `constants` are the strings that the template contains, and `undefined` the
-    variables that it does not get where they have no value.
+def read(given: Given, traced: bool, constants: frozenset[str]) -> Inputs:
+    """The variables of a template. `constants` are the strings that the template contains.
 
     Raises:
         TypeError: A value is of a type that templates cannot use; the message names its place.
@@ -108,7 +111,7 @@ def read(
     """
     reader = _Reader(traced, constants)
     chat, turns, roles = [], {}, []
-    for index, row in enumerate(messages_of(messages)):
+    for index, row in enumerate(messages_of(given.messages)):
         reader.message = index
         message = reader.copy(row, ("messages", index))
         chat.append(message)
@@ -117,16 +120,14 @@ def read(
         roles.append(str(role) if isinstance(role, str) else "")
     reader.message = None
 
-    result: dict[str, Any] = {name: _trusted(text, traced) for name, text in special.items()}
-    for name, value in variables.items():
+    result: dict[str, Any] = {name: _trusted(text, traced) for name, text in given.special.items()}
+    for name, value in given.variables.items():
         named = name in SPECIAL and isinstance(value, str)
         result[name] = _trusted(value, traced) if named else reader.copy(value, (name,))
     result["messages"] = chat
-    result["tools"] = None if tools is None else reader.copy(_rows(tools, "tools"), ("tools",))
-    result["documents"] = None if documents is None else reader.copy(_documents(documents), ("documents",))
-    for name in undefined:
-        if result[name] is None:
-            del result[name]
+    for name, rows in (("tools", given.tools), ("documents", given.documents)):
+        if rows is not None or name not in given.undefined:
+            result[name] = None if rows is None else reader.copy(_rows(rows, name), (name,))
     return Inputs(result, reader.size, turns, roles, reader.leaves)
 
 
@@ -145,12 +146,8 @@ def _trusted(text: str, traced: bool) -> str:
 def _rows(values: Any, name: str) -> list[Any]:
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise TypeError(f"{name} must be a list of mappings, not {type(values).__name__}")
-    return [value for value in values]  # noqa: C416 (list() would believe a wrong length hint)
-
-
-def _documents(documents: Any) -> list[Any]:
-    rows = _rows(documents, "documents")
-    for index, row in enumerate(rows):
+    rows = [value for value in values]  # noqa: C416 (list() would believe a wrong length hint)
+    for index, row in enumerate(rows if name == "documents" else ()):
         if not isinstance(row, Mapping):
             raise TypeError(f"documents[{index}] must be a mapping, not {type(row).__name__}")
     return rows

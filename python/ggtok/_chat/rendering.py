@@ -6,7 +6,7 @@ Complexity: compiling is O(template), once for each of the last templates used; 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import traceback
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -16,12 +16,22 @@ from jinja2 import meta, nodes
 
 from ..errors import ChatTemplateError, GgtokError
 from .environment import ChatEnvironment, State, TracedEnvironment, render
-from .inputs import Inputs, messages_of, read
+from .inputs import Given, Inputs, messages_of, read
 from .limits import LimitError
 from .text import Text
 
 MAX_TEMPLATE = 1 << 19
 """Characters of a template: thirty times the longest known."""
+
+_PROBLEMS: dict[type[Exception], str] = {
+    LimitError: "{}",
+    jinja2.UndefinedError: "a value is missing: {0.message}",
+    jinja2.TemplateError: "it refuses these messages: {0.message}",
+    RecursionError: "macros call each other too deeply",
+    MemoryError: "rendering needs too much memory",
+    Exception: "{0.__class__.__name__}: {0}",
+}
+"""What a failure means, by the first class that fits."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
@@ -92,51 +102,25 @@ def run(source: Source, compiled: Compiled, inputs: Inputs, now: datetime) -> st
     """Renders a template. Raises `ChatTemplateError` with the line that failed."""
     try:
         return render(compiled.template, inputs.variables, State(inputs.size, inputs.turns, now))
-    except LimitError as error:
-        problem = str(error)
-        raise _failure(source, compiled, problem, error) from error
-    except jinja2.UndefinedError as error:
-        raise _failure(source, compiled, f"a value is missing: {error.message}", error) from error
-    except jinja2.TemplateError as error:
-        raise _failure(source, compiled, f"it refuses these messages: {error.message}", error) from error
-    except RecursionError as error:
-        raise _failure(source, compiled, "macros call each other too deeply", error) from error
-    except MemoryError as error:
-        raise _failure(source, compiled, "rendering needs too much memory", error) from error
     except Exception as error:
-        raise _failure(source, compiled, f"{type(error).__name__}: {error}", error) from error
+        problem = next(text.format(error) for kind, text in _PROBLEMS.items() if isinstance(error, kind))
+        line = None
+        for frame, at in traceback.walk_tb(error.__traceback__):
+            is_root = frame.f_code is compiled.template.root_render_func.__code__
+            template = frame.f_globals.get("__jinja_template__") or (compiled.template if is_root else None)
+            if template is not None:
+                line = template.get_corresponding_lineno(at)
+        raise ChatTemplateError(problem[:1000], template=source.name, line=line) from error
 
 
-def _failure(source: Source, compiled: Compiled, problem: str, error: BaseException) -> ChatTemplateError:
-    line, frame = None, error.__traceback__
-    while frame is not None:
-        template = frame.tb_frame.f_globals.get("__jinja_template__")
-        if template is not None:
-            line = template.get_corresponding_lineno(frame.tb_lineno)
-        elif frame.tb_frame.f_code is compiled.template.root_render_func.__code__:
-            line = compiled.template.get_corresponding_lineno(frame.tb_lineno)
-        frame = frame.tb_next
-    return ChatTemplateError(problem[:1000], template=source.name, line=line)
+class Chat(Given):
+    """A conversation that can be rendered."""
 
-
-class Chat(NamedTuple):
-    """A conversation and everything else that a template is given."""
-
-    messages: Any
-    tools: Any
-    documents: Any
-    variables: Mapping[str, Any]
-    special: Mapping[str, str]
-    """Texts of special tokens by the name of their variable."""
-    now: datetime
-    undefined: tuple[str, ...] = ()
-    """Which of `tools` and `documents` the template does not see where they are `None`."""
+    __slots__ = ()
 
     def inputs(self, traced: bool, names: frozenset[str] = frozenset()) -> Inputs:
         try:
-            return read(
-                self.messages, self.tools, self.documents, self.variables, self.special, traced, names, self.undefined
-            )
+            return read(self, traced, names)
         except (RecursionError, ValueError) as error:
             raise GgtokError(str(error)) from error
 

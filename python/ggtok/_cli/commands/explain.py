@@ -120,7 +120,7 @@ def _compare(request: Request, pair: tuple[str, str], sources: list[Source]) -> 
         elif request.as_json:
             found = compare.first_difference(compare.pairs(a, b))
             difference = found and {"table": found.section.title, "row": found.row}
-            print_json(a=json.loads(a.to_json()), b=json.loads(b.to_json()), parting=difference)
+            print_json(a=json.loads(a.to_json()), b=json.loads(b.to_json()), difference=difference)
         else:
             print(compare.render(a, b, names, width=_width(), max_rows=MAX_ROWS, colors=wants_colors()))
 
