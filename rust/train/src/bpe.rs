@@ -26,11 +26,11 @@ use ggtok_core::internals::spelling::byte_level::{spell, unspell};
 use ggtok_core::internals::{Splitter, nearest};
 use ggtok_core::{Definition, EncodeOptions, PRE_TOKENIZERS, ScratchPool, StringIndex, Text, Tokenizer};
 
-use super::merges::{Cells, Merge, Merger, Rules};
+use super::merges::{Cells, Merger, Rules};
 use super::split::{Kind, Split};
 use super::symbols::{Symbol, Symbols};
 use super::words::{WordCounter, Words};
-use super::{NORMAL, Progress, SpecialToken, TrainError, Trained, check_special};
+use super::{NORMAL, Progress, Result, SpecialToken, TrainError, Trained, check, check_size, check_special};
 
 /// How to train byte-level BPE.
 #[derive(Debug, Clone)]
@@ -105,24 +105,17 @@ impl BpeTrainer {
     /// - [`TrainError::VocabTooSmall`]: special tokens and bytes need more tokens.
     /// - [`TrainError::DuplicateToken`], [`TrainError::Setting`]: two special tokens are equal, one is empty, a limit
     ///   is 0, the pre-tokenizer is for merges of characters, or the transition is not within the vocabulary's size.
-    pub fn new(settings: BpeSettings) -> Result<Self, TrainError> {
+    pub fn new(settings: BpeSettings) -> Result<Self> {
         check_special(&settings.special_tokens)?;
         splitter(&settings.pre)?;
         let special = settings.special_tokens.len();
-        if settings.vocab_size < special + 256 {
-            return Err(TrainError::VocabTooSmall { size: settings.vocab_size, special, alphabet: 256 });
-        }
+        check_size(settings.vocab_size, special, 256)?;
         if let Some((size, pre)) = &settings.transition {
             splitter(pre)?;
-            if !(special + 256..=settings.vocab_size).contains(size) {
-                let expected = "a number of tokens between those of the alphabet and all";
-                return Err(TrainError::Setting { name: "transition", value: size.to_string(), expected });
-            }
+            let is_between = (special + 256..=settings.vocab_size).contains(size);
+            check(is_between, "transition", size, "a number of tokens between those of the alphabet and all")?;
         }
-        if settings.max_token_length == 0 {
-            let expected = "at least 1";
-            return Err(TrainError::Setting { name: "max_token_length", value: "0".to_owned(), expected });
-        }
+        check(settings.max_token_length > 0, "max_token_length", &0, "at least 1")?;
         Ok(Self { settings })
     }
 
@@ -130,7 +123,7 @@ impl BpeTrainer {
     ///
     /// # Errors
     /// [`TrainError::TooLarge`]: there are too many special tokens.
-    pub fn counter<'a>(&self) -> Result<WordCounter<'a>, TrainError> {
+    pub fn counter<'a>(&self) -> Result<WordCounter<'a>> {
         self.counter_of(self.settings.transition.as_ref().map_or(&self.settings.pre, |(_, pre)| pre))
     }
 
@@ -138,13 +131,13 @@ impl BpeTrainer {
     ///
     /// # Errors
     /// [`TrainError::TooLarge`]: there are too many special tokens.
-    pub fn second_counter<'a>(&self) -> Result<Option<WordCounter<'a>>, TrainError> {
+    pub fn second_counter<'a>(&self) -> Result<Option<WordCounter<'a>>> {
         self.settings.transition.as_ref().map(|_| self.counter_of(&self.settings.pre)).transpose()
     }
 
-    fn counter_of<'a>(&self, pre: &str) -> Result<WordCounter<'a>, TrainError> {
-        let special: Vec<&[u8]> = self.settings.special_tokens.iter().map(|token| token.text.as_bytes()).collect();
-        Ok(WordCounter::new(Split::new(Kind::Pieces(splitter(pre)?), &special)?, self.settings.threads))
+    fn counter_of<'a>(&self, pre: &str) -> Result<WordCounter<'a>> {
+        let special = self.settings.special_tokens.iter().map(|token| token.text.as_bytes());
+        Ok(WordCounter::new(Split::new(Kind::Pieces(splitter(pre)?), special)?, self.settings.threads))
     }
 
     /// Trains on counted words, and on those of the second counter if there is one.
@@ -155,12 +148,7 @@ impl BpeTrainer {
     /// - [`TrainError::DuplicateToken`]: a special token is spelled like another token.
     /// - [`TrainError::TooLarge`]: the words have more than 2³² bytes.
     /// - [`TrainError::Stopped`]: `progress` stopped the training.
-    pub fn train(
-        &self,
-        words: &Words,
-        second: Option<&Words>,
-        progress: &mut Progress<'_>,
-    ) -> Result<Trained, TrainError> {
+    pub fn train(&self, words: &Words, second: Option<&Words>, progress: &mut Progress<'_>) -> Result<Trained> {
         let settings = &self.settings;
         let mut numbers = [0; 256];
         let mut symbols = Symbols::default();
@@ -174,10 +162,7 @@ impl BpeTrainer {
         let mut characters = HashMap::new();
         if settings.whole_characters {
             characters = whole_characters(words, &numbers, &mut symbols, &mut merges);
-            let (size, special) = (settings.vocab_size, settings.special_tokens.len());
-            if size < special + symbols.len() {
-                return Err(TrainError::VocabTooSmall { size, special, alphabet: symbols.len() });
-            }
+            check_size(settings.vocab_size, settings.special_tokens.len(), symbols.len())?;
             symbols.flatten();
         }
 
@@ -212,22 +197,19 @@ impl BpeTrainer {
         words: &Words,
         num_symbols: usize,
         progress: &mut Progress<'_>,
-        encode: impl Fn(&[&[u8]]) -> Result<Vec<Vec<Symbol>>, TrainError>,
-    ) -> Result<(Symbols, Vec<Merge>), TrainError> {
+        encode: impl Fn(&[&[u8]]) -> Result<Vec<Vec<Symbol>>>,
+    ) -> Result<(Symbols, Vec<(Symbol, Symbol)>)> {
         const BATCH: usize = 1 << 12;
-        let (mut cells, mut weights) = (Cells::default(), Vec::with_capacity(words.len()));
-        let all: Vec<(&[u8], u64)> = words.iter().collect();
-        for batch in all.chunks(BATCH) {
-            let texts: Vec<&[u8]> = batch.iter().map(|(word, _)| *word).collect();
-            for word in encode(&texts)? {
-                cells.push(word.into_iter().map(Some))?;
+        let mut cells = Cells::default();
+        let (texts, counts): (Vec<&[u8]>, Vec<u64>) = words.iter().unzip();
+        for (texts, counts) in texts.chunks(BATCH).zip(counts.chunks(BATCH)) {
+            for (word, &count) in encode(texts)?.into_iter().zip(counts) {
+                cells.push(word.into_iter().map(Some), count)?;
             }
-            weights.extend(batch.iter().map(|(_, count)| count));
         }
         let lens = (0..symbols.len() as Symbol).map(|symbol| self.len(symbols.text(symbol))).collect();
         let rules = ByCount { max_len: self.settings.max_token_length, lens };
-        let mut merger =
-            Merger::new(rules, symbols, cells, &weights, self.settings.min_frequency, self.settings.threads);
+        let mut merger = Merger::new(rules, symbols, cells, self.settings.min_frequency, self.settings.threads);
         merger.run(num_symbols, progress)?;
         Ok((merger.symbols, merger.merges))
     }
@@ -238,7 +220,7 @@ impl BpeTrainer {
     }
 
     /// Spells the result as a vocabulary.
-    fn trained(&self, symbols: &Symbols, merges: &[Merge]) -> Result<Trained, TrainError> {
+    fn trained(&self, symbols: &Symbols, merges: &[(Symbol, Symbol)]) -> Result<Trained> {
         let mut trained = Trained::default();
         if self.settings.special_first {
             trained.push_all(&self.settings.special_tokens);
@@ -255,15 +237,13 @@ impl BpeTrainer {
 }
 
 /// The splitter of a pre-tokenizer whose vocabularies merge bytes.
-fn splitter(pre: &str) -> Result<Splitter, TrainError> {
+fn splitter(pre: &str) -> Result<Splitter> {
     let row = PRE_TOKENIZERS.iter().find(|row| row.name == pre).ok_or_else(|| TrainError::UnknownPreTokenizer {
         name: pre.to_owned(),
         nearest: nearest(pre, PRE_TOKENIZERS.iter().map(|row| row.name)),
     })?;
-    if !row.patterns().byte_encode {
-        let expected = "a pre-tokenizer of byte-level vocabularies";
-        return Err(TrainError::Setting { name: "pre", value: format!("{pre:?}"), expected });
-    }
+    let is_of_bytes = row.patterns().byte_encode;
+    check(is_of_bytes, "pre", &format!("{pre:?}"), "a pre-tokenizer of byte-level vocabularies")?;
     Ok(Splitter::new(row.patterns()))
 }
 
@@ -273,7 +253,7 @@ fn whole_characters(
     words: &Words,
     bytes: &[Symbol; 256],
     symbols: &mut Symbols,
-    merges: &mut Vec<Merge>,
+    merges: &mut Vec<(Symbol, Symbol)>,
 ) -> HashMap<char, Symbol> {
     let mut ticker = Ticker::default();
     let texts = words.iter().inspect(|_| ticker.tick()).filter_map(|(word, _)| std::str::from_utf8(word).ok());
@@ -285,9 +265,8 @@ fn whole_characters(
             let right = bytes[usize::from(byte)];
             symbol = Some(symbol.map_or(right, |left| {
                 symbols.find(&encoded[..=at]).unwrap_or_else(|| {
-                    let joined = symbols.join(left, right);
-                    merges.push(Merge { left, right, joined, count: 0 });
-                    joined
+                    merges.push((left, right));
+                    symbols.join(left, right)
                 })
             }));
         }
@@ -308,19 +287,14 @@ fn spelled(bytes: &[u8]) -> Vec<u8> {
 
 /// Merges as in a file. Of equal ones the last one wins, as in tokenizers: a pair that has merged before merges again
 /// when a later merge recreates it.
-fn spelled_merges(symbols: &Symbols, merges: &[Merge]) -> Vec<Vec<u8>> {
-    let last: HashMap<_, _> = merges.iter().enumerate().map(|(at, merge)| ((merge.left, merge.right), at)).collect();
-    let is_last = |(at, merge): &(usize, &Merge)| last[&(merge.left, merge.right)] == *at;
-    let lines = merges
-        .iter()
-        .enumerate()
-        .filter(is_last)
-        .map(|(_, merge)| [merge.left, merge.right].map(|side| spelled(symbols.text(side))).join(&b' '));
-    lines.collect()
+fn spelled_merges(symbols: &Symbols, merges: &[(Symbol, Symbol)]) -> Vec<Vec<u8>> {
+    let last: HashMap<_, _> = merges.iter().zip(0_u32..).collect();
+    let kept = merges.iter().zip(0..).filter(|(merge, at)| last[merge] == *at);
+    kept.map(|(&(left, right), _)| [left, right].map(|side| spelled(symbols.text(side))).join(&b' ')).collect()
 }
 
 /// The encoder of the tokens so far. Its ids are symbols.
-fn encoder(symbols: &Symbols, merges: &[Merge], pre: &str) -> Result<Tokenizer, TrainError> {
+fn encoder(symbols: &Symbols, merges: &[(Symbol, Symbol)], pre: &str) -> Result<Tokenizer> {
     let tokens: Vec<_> = (0..symbols.len() as Symbol).map(|symbol| spelled(symbols.text(symbol))).collect();
     let merges = spelled_merges(symbols, merges);
     let too_large = |_| TrainError::TooLarge { symbols: tokens.len() };
@@ -336,7 +310,7 @@ fn encoder(symbols: &Symbols, merges: &[Merge], pre: &str) -> Result<Tokenizer, 
     Tokenizer::new(&definition).map_err(|_| TrainError::TooLarge { symbols: tokens.len() })
 }
 
-fn encode(encoder: &Tokenizer, texts: &[&[u8]], threads: usize) -> Result<Vec<Vec<Symbol>>, TrainError> {
+fn encode(encoder: &Tokenizer, texts: &[&[u8]], threads: usize) -> Result<Vec<Vec<Symbol>>> {
     let texts: Vec<Text<'_>> = texts.iter().map(|text| Text::Bytes(text)).collect();
     let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
     let batch = encoder.encode_batch(&texts, options, threads, &ScratchPool::default());

@@ -23,6 +23,7 @@ mod table;
 mod unigram;
 mod wordpiece;
 mod words;
+mod work;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -103,6 +104,8 @@ pub struct Trained {
     pub merges: Vec<Vec<u8>>,
 }
 
+type Result<T, E = TrainError> = std::result::Result<T, E>;
+
 impl Trained {
     fn push(&mut self, text: &[u8], kind: i32) {
         self.tokens.push(text.to_vec());
@@ -114,7 +117,7 @@ impl Trained {
     }
 
     /// Checks that there are as many tokens as requested, and that no two are equal.
-    fn checked(self, size: usize) -> Result<Self, TrainError> {
+    fn checked(self, size: usize) -> Result<Self> {
         let mut ids = HashMap::with_capacity(self.tokens.len());
         for (id, text) in self.tokens.iter().enumerate() {
             if let Some(first) = ids.insert(text, id) {
@@ -200,18 +203,25 @@ impl From<std::io::Error> for TrainError {
 }
 
 /// Checks the texts of special tokens.
-fn check_special(special: &[SpecialToken]) -> Result<(), TrainError> {
+fn check_special(special: &[SpecialToken]) -> Result<()> {
     let mut ids = HashMap::new();
     for (second, SpecialToken { text, .. }) in special.iter().enumerate() {
-        if text.is_empty() {
-            let expected = "texts that are not empty";
-            return Err(TrainError::Setting { name: "special_tokens", value: "\"\"".to_owned(), expected });
-        }
+        check(!text.is_empty(), "special_tokens", &"\"\"", "texts that are not empty")?;
         if let Some(first) = ids.insert(text, second) {
             return Err(TrainError::DuplicateToken { text: text.clone(), first, second });
         }
     }
     Ok(())
+}
+
+/// Checks the value of a setting.
+fn check(is_sound: bool, name: &'static str, value: &dyn ToString, expected: &'static str) -> Result<()> {
+    if is_sound { Ok(()) } else { Err(TrainError::Setting { name, value: value.to_string(), expected }) }
+}
+
+/// Checks that a vocabulary has room for special tokens and alphabet.
+fn check_size(size: usize, special: usize, alphabet: usize) -> Result<()> {
+    if size < special + alphabet { Err(TrainError::VocabTooSmall { size, special, alphabet }) } else { Ok(()) }
 }
 
 fn lossy(text: &[u8]) -> String {

@@ -22,10 +22,10 @@ use std::ops::ControlFlow;
 
 use ggtok_core::internals::interrupt::{self, Ticker};
 
-use super::pairs::{BREAK, Cell, Counted, INSIDE, count_pairs};
+use super::pairs::{BREAK, Cell, INSIDE, Pair, count_pairs};
 use super::queue::Queue;
 use super::symbols::{Symbol, Symbols};
-use super::{Phase, Progress, TrainError};
+use super::{Phase, Progress, Result, TrainError};
 
 /// Above this many places, look-ups are faster than sorting.
 const MANY: usize = 1 << 18;
@@ -59,33 +59,6 @@ pub(super) trait Rules: Sync {
     fn joined(&mut self, _left: Symbol, _right: Symbol) {}
 }
 
-/// A merge, in the order in which they were made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Merge {
-    pub(super) left: Symbol,
-    pub(super) right: Symbol,
-    /// Their symbol.
-    pub(super) joined: Symbol,
-    /// How often the pair occurred.
-    pub(super) count: u64,
-}
-
-/// A pair that was found.
-#[derive(Debug, Clone, Copy)]
-struct Pair {
-    left: Symbol,
-    right: Symbol,
-    /// The minimum count of a pair.
-    count: u64,
-    /// The `count` at which the pair was merged, if it was.
-    merged: u64,
-    /// The priority of its queue entry; 0 if it has none.
-    priority: u64,
-    /// The range of its places.
-    start: usize,
-    len: usize,
-}
-
 /// An entry of the queue.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
@@ -95,12 +68,12 @@ struct Entry {
 }
 
 /// The words of a corpus, and everything known about them.
-pub(super) struct Merger<'a, R> {
+pub(super) struct Merger<R> {
     pub(super) rules: R,
     pub(super) symbols: Symbols,
     cells: Vec<Cell>,
     /// How often each word occurs.
-    weights: &'a [u64],
+    weights: Vec<u64>,
     /// The places of all pairs.
     places: Vec<u32>,
     pairs: Vec<Pair>,
@@ -110,47 +83,45 @@ pub(super) struct Merger<'a, R> {
     /// How often each symbol occurs, if the rules need it.
     totals: Vec<u64>,
     least_count: u64,
-    pub(super) merges: Vec<Merge>,
+    /// The sides of each merge, in order.
+    pub(super) merges: Vec<(Symbol, Symbol)>,
 }
 
-/// Words as cells: symbols, one per cell, with breaks between.
+/// Words as cells: symbols, one per cell, with breaks between; and the count of each word.
 #[derive(Debug)]
-pub(super) struct Cells(Vec<Cell>, u32, Ticker);
+pub(super) struct Cells(Vec<Cell>, Vec<u64>, Ticker);
 
 impl Default for Cells {
     fn default() -> Self {
-        Self(vec![Cell { symbol: BREAK, word: 0 }], 0, Ticker::default())
+        Self(vec![Cell { symbol: BREAK, word: 0 }], Vec::new(), Ticker::default())
     }
 }
 
 impl Cells {
     /// Adds a word by its symbols. `None` stands for something without a symbol: nothing merges across it.
-    pub(super) fn push(&mut self, word: impl Iterator<Item = Option<Symbol>>) -> Result<(), TrainError> {
-        let (number, ticker) = (self.1, &mut self.2);
-        self.0.extend(word.chain([None]).map(|symbol| {
+    pub(super) fn push(&mut self, word: impl Iterator<Item = Option<Symbol>>, count: u64) -> Result<()> {
+        let Self(cells, weights, ticker) = self;
+        cells.extend(word.chain([None]).map(|symbol| {
             ticker.tick();
-            Cell { symbol: symbol.unwrap_or(BREAK), word: number }
+            Cell { symbol: symbol.unwrap_or(BREAK), word: weights.len() as u32 }
         }));
-        self.1 += 1;
+        weights.push(count);
         // Places are 32-bit numbers.
-        if self.0.len() > INSIDE as usize { Err(TrainError::TooLarge { symbols: self.0.len() }) } else { Ok(()) }
+        if cells.len() > INSIDE as usize { Err(TrainError::TooLarge { symbols: cells.len() }) } else { Ok(()) }
     }
 }
 
-impl<'a, R: Rules> Merger<'a, R> {
-    /// Prepares words for merging; `weights` are their counts. Pairs that occur less than `least_count` times are not
-    /// merged.
+impl<R: Rules> Merger<R> {
+    /// Prepares words for merging. Pairs that occur less than `least_count` times are not merged.
     pub(super) fn new(
         rules: R,
         symbols: Symbols,
-        cells: Cells,
-        weights: &'a [u64],
+        Cells(cells, weights, _): Cells,
         least_count: u64,
         threads: usize,
     ) -> Self {
-        let cells = cells.0;
         let (counted, places) =
-            count_pairs(&cells, weights, threads, |left, right| rules.allows(&symbols, left, right));
+            count_pairs(&cells, &weights, threads, |left, right| rules.allows(&symbols, left, right));
         let num_lists = if R::BY_TEXT || R::BY_PARTS { symbols.len() } else { 0 };
         let mut totals = vec![0; if R::BY_PARTS { symbols.len() } else { 0 }];
         let mut ticker = Ticker::default();
@@ -181,7 +152,7 @@ impl<'a, R: Rules> Merger<'a, R> {
     }
 
     /// Merges until there are `num_symbols` symbols or nothing is left to merge.
-    pub(super) fn run(&mut self, num_symbols: usize, progress: &mut Progress<'_>) -> Result<(), TrainError> {
+    pub(super) fn run(&mut self, num_symbols: usize, progress: &mut Progress<'_>) -> Result<()> {
         let first = self.symbols.len();
         let mut places = Vec::new();
         while self.symbols.len() < num_symbols {
@@ -196,11 +167,10 @@ impl<'a, R: Rules> Merger<'a, R> {
         Ok(())
     }
 
-    /// Adds a pair with its places, or adds places to a pair that was merged before.
-    fn add(&mut self, counted: Counted) {
-        let Counted { left, right, count, start, len } = counted;
-        let index = self.pairs.len() as u32;
-        self.pairs.push(Pair { left, right, count, merged: 0, priority: 0, start, len });
+    /// Adds a pair with its places.
+    fn add(&mut self, pair: Pair) {
+        let (Pair { left, right, .. }, index) = (pair, self.pairs.len() as u32);
+        self.pairs.push(pair);
         if !self.touching.is_empty() {
             self.touching[left as usize].push(index);
             if left != right {
@@ -278,7 +248,7 @@ impl<'a, R: Rules> Merger<'a, R> {
             self.rules.joined(left, right);
             self.symbols.join(left, right)
         });
-        self.merges.push(Merge { left, right, joined, count });
+        self.merges.push((left, right));
         if existing.is_none() && !self.touching.is_empty() {
             self.touching.push(Vec::new());
         }
@@ -360,7 +330,7 @@ impl<'a, R: Rules> Merger<'a, R> {
             self.enqueue(index);
         } else {
             self.places.extend(places());
-            self.add(Counted { left, right, count, start, len });
+            self.add(Pair { left, right, count, merged: 0, priority: 0, start, len });
         }
     }
 

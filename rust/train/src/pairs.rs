@@ -5,12 +5,12 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use ggtok_core::internals::Seed;
 use ggtok_core::internals::interrupt::{self, Ticker};
-use ggtok_core::internals::{Seed, with_helpers};
 
 use super::symbols::Symbol;
+use super::work::work;
 
 /// A symbol with the word it belongs to. A symbol of several cells is in the first and the last one.
 #[derive(Debug, Clone, Copy)]
@@ -26,12 +26,17 @@ pub(super) const BREAK: Symbol = u32::MAX;
 /// Marks a cell inside a merged symbol.
 pub(super) const INSIDE: Symbol = u32::MAX - 1;
 
-/// A pair with its count and the range of its places.
+/// A pair that was found.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Counted {
+pub(super) struct Pair {
     pub(super) left: Symbol,
     pub(super) right: Symbol,
+    /// How often it occurs, or more.
     pub(super) count: u64,
+    /// The `count` at which the pair was merged, if it was.
+    pub(super) merged: u64,
+    /// The priority of its queue entry; 0 if it has none.
+    pub(super) priority: u64,
     /// The range of its places in the array.
     pub(super) start: usize,
     pub(super) len: usize,
@@ -80,22 +85,14 @@ pub(super) fn count_pairs(
     weights: &[u64],
     threads: usize,
     allows: impl Fn(Symbol, Symbol) -> bool + Sync,
-) -> (Vec<Counted>, Vec<u32>) {
+) -> (Vec<Pair>, Vec<u32>) {
     const RUN: usize = 1 << 18;
     let last = cells.len().saturating_sub(1);
-    let next = AtomicUsize::new(0);
-    let tables = with_helpers(threads.min(last.div_ceil(RUN)).saturating_sub(1), || {
-        let mut table = Table::default();
-        loop {
-            let start = next.fetch_add(RUN, Ordering::Relaxed);
-            if start >= last {
-                return table;
-            }
-            each_pair(cells, start..last.min(start + RUN), |at, pair| {
-                let entry = table.entry(pair).or_default();
-                *entry = (entry.0 + weights[cells[at].word as usize], entry.1 + 1);
-            });
-        }
+    let tables = work(threads, last.div_ceil(RUN), Table::default, |table, run| {
+        each_pair(cells, run * RUN..last.min((run + 1) * RUN), |at, pair| {
+            let entry = table.entry(pair).or_default();
+            *entry = (entry.0 + weights[cells[at].word as usize], entry.1 + 1);
+        });
     });
     let mut tables = tables.into_iter();
     let mut all = tables.next().unwrap_or_default();
@@ -106,12 +103,12 @@ pub(super) fn count_pairs(
         *entry = (entry.0 + count, entry.1 + len);
     }
 
-    let mut pairs: Vec<Counted> = Vec::with_capacity(all.len());
+    let mut pairs: Vec<Pair> = Vec::with_capacity(all.len());
     for (&pair, &(count, len)) in &all {
         ticker.tick();
         let (left, right) = ((pair >> 32) as u32, pair as u32);
         if allows(left, right) {
-            pairs.push(Counted { left, right, count, start: 0, len });
+            pairs.push(Pair { left, right, count, merged: 0, priority: 0, start: 0, len });
         }
     }
     interrupt::sort_unstable_by(&mut pairs, |a, b| (a.left, a.right).cmp(&(b.left, b.right)));

@@ -17,7 +17,7 @@ use ggtok_core::internals::{Class, Learned, Splitter, WordPieceNormalizer};
 use ggtok_core::trie::DoubleArray;
 use ggtok_core::unicode::utf8;
 
-use super::TrainError;
+use super::{Result, TrainError};
 
 /// Normalizes a text before its spaces are escaped; the result goes to an empty buffer.
 pub type Normalize = dyn Fn(&str, &mut Vec<u8>) + Send + Sync;
@@ -58,8 +58,8 @@ pub(super) struct SplitScratch {
 
 impl Split {
     /// Words do not contain any of the texts in `special`.
-    pub(super) fn new(kind: Kind, special: &[&[u8]]) -> Result<Self, TrainError> {
-        Ok(Self { kind, special: Cuts::new(special)? })
+    pub(super) fn new<'t>(kind: Kind, special: impl Iterator<Item = &'t [u8]>) -> Result<Self> {
+        Ok(Self { kind, special: Cuts::new(&special.collect::<Vec<_>>())? })
     }
 
     /// Whether each line of a file is a separate text.
@@ -104,7 +104,7 @@ impl Spaces {
                 (*next, *before) == (b' ', b' ')
             });
         }
-        let text = if self.remove_extra { normalized.trim_ascii_spaces() } else { normalized };
+        let text = if self.remove_extra { trimmed(normalized) } else { normalized };
         if !text.is_empty() {
             if self.add_prefix {
                 out.extend_from_slice(ESCAPED_SPACE);
@@ -132,17 +132,11 @@ impl Spaces {
     }
 }
 
-/// Only U+0020, because `▁` stands for nothing else.
-trait TrimSpaces {
-    fn trim_ascii_spaces(&self) -> &[u8];
-}
-
-impl TrimSpaces for Vec<u8> {
-    fn trim_ascii_spaces(&self) -> &[u8] {
-        let start = self.iter().position(|&byte| byte != b' ').unwrap_or(self.len());
-        let end = self.iter().rposition(|&byte| byte != b' ').map_or(start, |last| last + 1);
-        &self[start..end]
-    }
+/// A text without the spaces at its ends. Only U+0020, because `▁` stands for nothing else.
+fn trimmed(text: &[u8]) -> &[u8] {
+    let start = text.iter().position(|&byte| byte != b' ').unwrap_or(text.len());
+    let end = text.iter().rposition(|&byte| byte != b' ').map_or(start, |last| last + 1);
+    &text[start..end]
 }
 
 /// Calls `word` with each normalized word. A `▁` in the text ends a word, because in a vocabulary it starts one.
@@ -183,7 +177,7 @@ struct Cuts {
 }
 
 impl Cuts {
-    fn new(texts: &[&[u8]]) -> Result<Self, TrainError> {
+    fn new(texts: &[&[u8]]) -> Result<Self> {
         let mut first = [false; 256];
         texts.iter().filter_map(|text| text.first()).for_each(|&byte| first[usize::from(byte)] = true);
         let keys = texts.iter().filter(|text| !text.is_empty()).map(|&text| (text, 0));
@@ -220,8 +214,7 @@ mod tests {
     use super::{Cuts, Kind, Spaces, Split, SplitScratch};
 
     fn words(kind: Kind, special: &[&str], text: &str) -> Vec<String> {
-        let special: Vec<_> = special.iter().map(|text| text.as_bytes()).collect();
-        let split = Split::new(kind, &special).unwrap();
+        let split = Split::new(kind, special.iter().map(|text| text.as_bytes())).unwrap();
         let mut words = Vec::new();
         split.split(text, &mut SplitScratch::default(), |word| words.push(String::from_utf8(word.to_vec()).unwrap()));
         words

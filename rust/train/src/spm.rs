@@ -24,7 +24,7 @@ use super::scripts::{Script, is_digit, script};
 use super::split::{Kind, Normalize, Spaces, Split};
 use super::symbols::{Symbol, Symbols};
 use super::words::{WordCounter, Words};
-use super::{BYTE, NORMAL, Progress, SpecialToken, TrainError, Trained, check_special};
+use super::{BYTE, NORMAL, Progress, Result, SpecialToken, TrainError, Trained, check, check_size, check_special};
 
 /// Marks spaces.
 const SPACE: char = '▁';
@@ -195,16 +195,11 @@ impl SpmTrainer {
     /// - [`TrainError::VocabTooSmall`]: special tokens and byte tokens need more tokens.
     /// - [`TrainError::DuplicateToken`], [`TrainError::Setting`]: two special tokens are equal, one is empty or spelled
     ///   like a byte token, or a number is out of range.
-    pub fn new(settings: SpmSettings) -> Result<Self, TrainError> {
+    pub fn new(settings: SpmSettings) -> Result<Self> {
         check_special(&settings.special_tokens)?;
-        let setting = |name, value: String, expected| Err(TrainError::Setting { name, value, expected });
-        if !(settings.character_coverage > 0.0 && settings.character_coverage <= 1.0) {
-            let value = settings.character_coverage.to_string();
-            return setting("character_coverage", value, "above 0 and at most 1");
-        }
-        if settings.max_piece_length == 0 {
-            return setting("max_piece_length", "0".to_owned(), "at least 1");
-        }
+        let coverage = settings.character_coverage;
+        check(coverage > 0.0 && coverage <= 1.0, "character_coverage", &coverage, "above 0 and at most 1")?;
+        check(settings.max_piece_length > 0, "max_piece_length", &0, "at least 1")?;
         let trainer = Self { settings };
         trainer.start().checked(0)?;
         trainer.check_size(0)?;
@@ -221,17 +216,16 @@ impl SpmTrainer {
         trained
     }
 
-    pub(super) fn check_size(&self, num_characters: usize) -> Result<(), TrainError> {
-        let (size, special) = (self.settings.vocab_size, self.settings.special_tokens.len());
+    pub(super) fn check_size(&self, num_characters: usize) -> Result<()> {
         let alphabet = num_characters + if self.settings.byte_fallback { 256 } else { 0 };
-        if size < special + alphabet { Err(TrainError::VocabTooSmall { size, special, alphabet }) } else { Ok(()) }
+        check_size(self.settings.vocab_size, self.settings.special_tokens.len(), alphabet)
     }
 
     /// Counts the words of the corpus. Each text is normalized first, if there is a function for it.
     ///
     /// # Errors
     /// [`TrainError::TooLarge`]: there are too many special tokens.
-    pub fn counter<'a>(&self, normalize: Option<Box<Normalize>>) -> Result<WordCounter<'a>, TrainError> {
+    pub fn counter<'a>(&self, normalize: Option<Box<Normalize>>) -> Result<WordCounter<'a>> {
         let settings = &self.settings;
         let spaces = Spaces {
             normalize,
@@ -241,8 +235,7 @@ impl SpmTrainer {
             keep_runs: settings.allow_whitespace_only_pieces,
         };
         let special = self.start().tokens;
-        let special: Vec<&[u8]> = special.iter().map(Vec::as_slice).collect();
-        Ok(WordCounter::new(Split::new(Kind::Spaces(spaces), &special)?, settings.threads))
+        Ok(WordCounter::new(Split::new(Kind::Spaces(spaces), special.iter().map(Vec::as_slice))?, settings.threads))
     }
 
     /// Trains on counted words.
@@ -253,7 +246,7 @@ impl SpmTrainer {
     /// - [`TrainError::DuplicateToken`]: a special token is a piece too.
     /// - [`TrainError::TooLarge`]: the words have more than 2³² characters.
     /// - [`TrainError::Stopped`]: `progress` stopped the training.
-    pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained, TrainError> {
+    pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained> {
         let characters = covered(words, self.settings.character_coverage)?;
         self.check_size(characters.len())?;
 
@@ -264,16 +257,14 @@ impl SpmTrainer {
             numbers.insert(character, symbols.add(character.encode_utf8(&mut [0; 4]).as_bytes()));
             rules.shapes.push(rules.shape(character));
         }
-        let (mut cells, mut weights) = (Cells::default(), Vec::with_capacity(words.len()));
+        let mut cells = Cells::default();
         for (word, count) in words.iter() {
-            cells.push(text(word).chars().map(|character| numbers.get(&character).copied()))?;
-            weights.push(count);
+            cells.push(text(word).chars().map(|character| numbers.get(&character).copied()), count)?;
         }
 
         let mut trained = self.start();
         let num_symbols = self.settings.vocab_size - trained.tokens.len();
-        let mut merger =
-            Merger::new(rules, symbols, cells, &weights, self.settings.min_frequency, self.settings.threads);
+        let mut merger = Merger::new(rules, symbols, cells, self.settings.min_frequency, self.settings.threads);
         merger.run(num_symbols, progress)?;
         trained.scores = vec![0.0; trained.tokens.len()];
         let order = (characters.len()..merger.symbols.len()).chain(0..characters.len());
@@ -291,7 +282,7 @@ pub(super) fn text(word: &[u8]) -> &str {
 }
 
 /// The most frequent characters that make up this share of all, in descending order.
-pub(super) fn covered(words: &Words, coverage: f32) -> Result<Vec<char>, TrainError> {
+pub(super) fn covered(words: &Words, coverage: f32) -> Result<Vec<char>> {
     let (mut counts, mut ticker): (HashMap<char, u64>, _) = (HashMap::new(), Ticker::default());
     for (word, count) in words.iter() {
         for character in text(word).chars().filter(|&character| character != '\0' && character != BOUNDARY) {

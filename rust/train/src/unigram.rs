@@ -28,13 +28,12 @@ mod seeds;
 mod segments;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ggtok_core::internals::{interrupt, with_helpers};
+use ggtok_core::internals::interrupt;
 
 use super::spm::{SpmSettings, SpmTrainer, covered};
 use super::words::{WordCounter, Words};
-use super::{NORMAL, Normalize, Phase, Progress, TrainError, Trained};
+use super::{NORMAL, Normalize, Phase, Progress, Result, TrainError, Trained, check};
 use lattice::Lattice;
 use pieces::Pieces;
 use segments::Segments;
@@ -103,11 +102,7 @@ impl UnigramTrainer {
     ///
     /// # Errors
     /// As [`SpmTrainer::new`], and [`TrainError::Setting`] for the numbers that only Unigram has.
-    pub fn new(settings: UnigramSettings) -> Result<Self, TrainError> {
-        let check = |is_sound, name, value: &dyn ToString, expected| match is_sound {
-            true => Ok(()),
-            false => Err(TrainError::Setting { name, value: value.to_string(), expected }),
-        };
+    pub fn new(settings: UnigramSettings) -> Result<Self> {
         let UnigramSettings { seed_size, shrinking_factor, num_sub_iterations, .. } = &settings;
         let is_share = (0.5..1.0).contains(shrinking_factor);
         check(is_share, "shrinking_factor", shrinking_factor, "at least 0.5 and less than 1")?;
@@ -121,7 +116,7 @@ impl UnigramTrainer {
     ///
     /// # Errors
     /// [`TrainError::TooLarge`]: there are too many special tokens.
-    pub fn counter<'a>(&self, normalize: Option<Box<Normalize>>) -> Result<WordCounter<'a>, TrainError> {
+    pub fn counter<'a>(&self, normalize: Option<Box<Normalize>>) -> Result<WordCounter<'a>> {
         self.spm.counter(normalize)
     }
 
@@ -134,7 +129,7 @@ impl UnigramTrainer {
     /// - [`TrainError::DuplicateToken`]: a special token is a piece too.
     /// - [`TrainError::TooLarge`]: the different words have 2³² bytes or more.
     /// - [`TrainError::Stopped`]: `progress` stopped the training.
-    pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained, TrainError> {
+    pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained> {
         let UnigramSettings { spm, shrinking_factor, num_sub_iterations, .. } = &self.settings;
         let alphabet = covered(words, spm.character_coverage)?;
         self.spm.check_size(alphabet.len())?;
@@ -199,27 +194,6 @@ fn finish(pieces: &Pieces<'_>, alphabet: &[char], wanted: usize) -> Vec<(Vec<u8>
     learned.append(&mut others);
     learned.sort_unstable_by(by_score);
     learned
-}
-
-/// Calls `step` for every number below `len`, on several threads, each with its own state. Returns the states.
-fn work<S: Send>(
-    threads: usize,
-    len: usize,
-    state: impl Fn() -> S + Sync,
-    step: impl Fn(&mut S, usize) + Sync,
-) -> Vec<S> {
-    let next = AtomicUsize::new(0);
-    with_helpers(threads.min(len).saturating_sub(1), || {
-        let mut state = state();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= len {
-                return state;
-            }
-            interrupt::check();
-            step(&mut state, index);
-        }
-    })
 }
 
 #[cfg(test)]

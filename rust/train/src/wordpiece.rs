@@ -26,7 +26,7 @@ use super::merges::{Cells, Merger, Rules};
 use super::split::{Kind, Split};
 use super::symbols::{Symbol, Symbols};
 use super::words::{WordCounter, Words};
-use super::{NORMAL, Progress, SpecialToken, TrainError, Trained, check_special};
+use super::{NORMAL, Progress, Result, SpecialToken, Trained, check_size, check_special};
 
 /// How to train WordPiece.
 #[derive(Debug, Clone)]
@@ -109,26 +109,22 @@ impl WordPieceTrainer {
     /// # Errors
     /// - [`TrainError::VocabTooSmall`]: the special tokens need more tokens.
     /// - [`TrainError::DuplicateToken`], [`TrainError::Setting`]: two special tokens are equal, or one is empty.
-    pub fn new(settings: WordPieceSettings) -> Result<Self, TrainError> {
+    pub fn new(settings: WordPieceSettings) -> Result<Self> {
         check_special(&settings.special_tokens)?;
-        let (size, special) = (settings.vocab_size, settings.special_tokens.len());
-        if size < special {
-            Err(TrainError::VocabTooSmall { size, special, alphabet: 0 })
-        } else {
-            Ok(Self { settings })
-        }
+        check_size(settings.vocab_size, settings.special_tokens.len(), 0)?;
+        Ok(Self { settings })
     }
 
     /// Counts the words of the corpus.
     ///
     /// # Errors
     /// [`TrainError::TooLarge`]: there are too many special tokens.
-    pub fn counter<'a>(&self) -> Result<WordCounter<'a>, TrainError> {
+    pub fn counter<'a>(&self) -> Result<WordCounter<'a>> {
         let WordPieceSettings { lowercase, strip_accents, .. } = self.settings;
         let mut normalizer = WordPieceNormalizer::new(&Settings { lowercase, strip_accents, ..Settings::default() });
         normalizer.fill(|_| None);
-        let special: Vec<&[u8]> = self.settings.special_tokens.iter().map(|token| token.text.as_bytes()).collect();
-        Ok(WordCounter::new(Split::new(Kind::WordPiece(normalizer), &special)?, self.settings.threads))
+        let special = self.settings.special_tokens.iter().map(|token| token.text.as_bytes());
+        Ok(WordCounter::new(Split::new(Kind::WordPiece(normalizer), special)?, self.settings.threads))
     }
 
     /// Trains on counted words.
@@ -139,14 +135,14 @@ impl WordPieceTrainer {
     /// - [`TrainError::DuplicateToken`]: a special token is spelled like another token.
     /// - [`TrainError::TooLarge`]: the words have more than 2³² letters.
     /// - [`TrainError::Stopped`]: `progress` stopped the training.
-    pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained, TrainError> {
+    pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained> {
         match self.settings.by {
             Likelihood::Frequency => self.train_by::<false>(words, progress),
             Likelihood::Gain => self.train_by::<true>(words, progress),
         }
     }
 
-    fn train_by<const BY_GAIN: bool>(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained, TrainError> {
+    fn train_by<const BY_GAIN: bool>(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained> {
         // In byte order, which is that of code points. Letters that start words come first.
         let (mut alphabet, mut ticker) = ([BTreeSet::new(), BTreeSet::new()], Ticker::default());
         for (word, _) in words.iter() {
@@ -156,23 +152,19 @@ impl WordPieceTrainer {
             });
         }
         let (size, special) = (self.settings.vocab_size, self.settings.special_tokens.len());
-        let num_letters = alphabet.iter().map(BTreeSet::len).sum();
-        if size < special + num_letters {
-            return Err(TrainError::VocabTooSmall { size, special, alphabet: num_letters });
-        }
+        check_size(size, special, alphabet.iter().map(BTreeSet::len).sum())?;
 
         let mut symbols = Symbols::default();
         alphabet.iter().flatten().for_each(|letter| {
             symbols.add(letter);
         });
-        let (mut cells, mut weights) = (Cells::default(), Vec::with_capacity(words.len()));
+        let mut cells = Cells::default();
         for (word, count) in words.iter() {
-            cells.push(letters(word).map(|letter| symbols.find(letter)))?;
-            weights.push(count);
+            cells.push(letters(word).map(|letter| symbols.find(letter)), count)?;
         }
 
         let WordPieceSettings { max_token_length: max_len, min_frequency, threads, .. } = self.settings;
-        let mut merger = Merger::new(Pairs::<BY_GAIN> { max_len }, symbols, cells, &weights, min_frequency, threads);
+        let mut merger = Merger::new(Pairs::<BY_GAIN> { max_len }, symbols, cells, min_frequency, threads);
         merger.run(size - special, progress)?;
         let mut trained = Trained::default();
         trained.push_all(&self.settings.special_tokens);

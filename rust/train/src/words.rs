@@ -12,17 +12,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use ggtok_core::internals::interrupt::{self, Ticker};
-use ggtok_core::internals::with_helpers;
+use ggtok_core::internals::interrupt::Ticker;
 use ggtok_core::unicode::utf8;
 
 use super::spill::{Runs, Spill};
 use super::split::{Split, SplitScratch};
 use super::table::WordTable;
-use super::{Phase, Progress, TrainError};
+use super::work::work;
+use super::{Phase, Progress, Result, TrainError};
 
 /// Bytes of a file that a thread takes at a time. Large, because a stretch ends at a line.
 const STRETCH: usize = 1 << 16;
@@ -92,6 +91,7 @@ impl Words {
 struct Worker {
     table: WordTable,
     scratch: SplitScratch,
+    ticker: Ticker,
 }
 
 /// Counts the words of a corpus that is pushed in batch by batch.
@@ -121,7 +121,7 @@ impl<'a> WordCounter<'a> {
     /// # Errors
     /// - [`TrainError::Spill`]: the file cannot be written.
     /// - [`TrainError::Stopped`]: `progress` stopped the training.
-    pub fn push(&mut self, texts: &[&str], progress: &mut Progress<'_>) -> Result<(), TrainError> {
+    pub fn push(&mut self, texts: &[&str], progress: &mut Progress<'_>) -> Result<()> {
         let mut rest = texts;
         while !rest.is_empty() {
             let starts = rest.iter().scan(0, |end, text| Some(std::mem::replace(end, *end + text.len())));
@@ -132,29 +132,22 @@ impl<'a> WordCounter<'a> {
         Ok(())
     }
 
-    fn push_batch(&mut self, texts: &[&str], progress: &mut Progress<'_>) -> Result<(), TrainError> {
-        let next = AtomicUsize::new(0);
-        let (split, workers) = (&self.split, &self.workers);
-        let lock = || workers.lock().unwrap_or_else(PoisonError::into_inner);
-        let num_helpers = self.threads.min(texts.len()).saturating_sub(1);
-        with_helpers(num_helpers, || {
-            let (mut worker, mut ticker) = (lock().pop().unwrap_or_default(), Ticker::default());
-            while let Some(text) = texts.get(next.fetch_add(1, Ordering::Relaxed)) {
-                interrupt::check();
-                let Worker { table, scratch } = &mut worker;
-                split.split(text, scratch, |word| {
-                    ticker.tick();
-                    table.add(word, 1);
-                });
-            }
-            lock().push(worker);
+    fn push_batch(&mut self, texts: &[&str], progress: &mut Progress<'_>) -> Result<()> {
+        let workers = &self.workers;
+        let state = || workers.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let worked = work(self.threads, texts.len(), state, |Worker { table, scratch, ticker }, index| {
+            self.split.split(texts[index], scratch, |word| {
+                ticker.tick();
+                table.add(word, 1);
+            });
         });
+        let workers = self.workers.get_mut().unwrap_or_else(PoisonError::into_inner);
+        workers.extend(worked);
 
         self.num_bytes += texts.iter().map(|text| text.len() as u64).sum::<u64>();
         if progress(Phase::Counting, self.num_bytes, 0) == ControlFlow::Break(()) {
             return Err(TrainError::Stopped);
         }
-        let workers = self.workers.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some((memory, runs)) = &mut self.spill
             && workers.iter().map(|worker| worker.table.heap_bytes()).sum::<usize>() > *memory
         {
@@ -173,7 +166,7 @@ impl<'a> WordCounter<'a> {
     ///
     /// # Errors
     /// As [`WordCounter::push`].
-    pub fn push_file(&mut self, block: &str, is_last: bool, progress: &mut Progress<'_>) -> Result<usize, TrainError> {
+    pub fn push_file(&mut self, block: &str, is_last: bool, progress: &mut Progress<'_>) -> Result<usize> {
         let (mut texts, mut taken) = (Vec::new(), 0);
         while taken < block.len() {
             let rest = &block[taken..];
@@ -194,7 +187,7 @@ impl<'a> WordCounter<'a> {
     /// - [`TrainError::EmptyCorpus`]: there are no words.
     /// - [`TrainError::Memory`]: no word fits into the memory.
     /// - [`TrainError::Spill`]: the file cannot be read.
-    pub fn finish(self) -> Result<Words, TrainError> {
+    pub fn finish(self) -> Result<Words> {
         let workers = self.workers.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut tables = workers.into_iter().map(|worker| worker.table);
         let words = match self.spill {
@@ -219,7 +212,7 @@ impl<'a> WordCounter<'a> {
 
 /// The words of all runs, or the most frequent ones that fit into `memory`. Words with the same count are kept or
 /// dropped together.
-fn merged(runs: &mut Runs<'_>, memory: u64) -> Result<Words, TrainError> {
+fn merged(runs: &mut Runs<'_>, memory: u64) -> Result<Words> {
     let mut words = WordTable::default();
     // For each count, how many words have it, and how much memory they need.
     let mut by_count: BTreeMap<u64, (u64, u64)> = BTreeMap::new();

@@ -15,7 +15,7 @@ use super::lattice::{Lattice, UNKNOWN};
 use super::math::{digamma, ln};
 use super::pieces::Pieces;
 use super::segments::Segments;
-use super::work;
+use crate::work::work;
 
 /// Bytes of segments that a thread takes at a time.
 const RUN: u32 = 1 << 14;

@@ -3,7 +3,7 @@
 use ggtok_core::trie::DoubleArray;
 
 use super::segments::{Piece, Segments};
-use crate::TrainError;
+use crate::{Result, TrainError};
 
 /// How far below the lowest piece a character without a piece scores.
 const UNKNOWN_PENALTY: f64 = 10.0;
@@ -26,7 +26,7 @@ impl<'a> Pieces<'a> {
     /// # Errors
     ///
     /// [`TrainError::TooLarge`]: they do not fit into a trie.
-    pub(super) fn new(segments: &'a Segments, pieces: Vec<Piece>, scores: Vec<f64>) -> Result<Self, TrainError> {
+    pub(super) fn new(segments: &'a Segments, pieces: Vec<Piece>, scores: Vec<f64>) -> Result<Self> {
         let texts = pieces.iter().map(|&piece| segments.piece(piece));
         let trie = DoubleArray::build(texts.zip(0..)).map_err(|_| TrainError::TooLarge { symbols: pieces.len() })?;
         let mut pieces = Self { segments, pieces, scores: Vec::new(), unknown_score: 0.0, trie };
@@ -41,7 +41,7 @@ impl<'a> Pieces<'a> {
     }
 
     /// The pieces for which `keeps` is true, with their scores.
-    pub(super) fn retain(self, keeps: &[bool]) -> Result<Self, TrainError> {
+    pub(super) fn retain(self, keeps: &[bool]) -> Result<Self> {
         let kept = |index: &usize| keeps[*index];
         let pieces = (0..self.pieces.len()).filter(kept).map(|index| self.pieces[index]).collect();
         let scores = (0..self.pieces.len()).filter(kept).map(|index| self.scores[index]).collect();

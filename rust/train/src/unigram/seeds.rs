@@ -30,10 +30,11 @@ use std::ops::Range;
 use ggtok_core::internals::interrupt::{self, Ticker};
 use ggtok_core::unicode::utf8;
 
+use super::UnigramSettings;
 use super::pieces::Pieces;
 use super::segments::{Piece, Segments};
-use super::{UnigramSettings, work};
-use crate::TrainError;
+use crate::Result;
+use crate::work::work;
 
 /// The minimum size of a group. Suffixes that share their first two bytes are in the same group.
 const GROUP: usize = 1 << 18;
@@ -57,7 +58,7 @@ struct Candidate {
 }
 
 /// The initial model.
-pub(super) fn seeds<'a>(segments: &'a Segments, settings: &UnigramSettings) -> Result<Pieces<'a>, TrainError> {
+pub(super) fn seeds<'a>(segments: &'a Segments, settings: &UnigramSettings) -> Result<Pieces<'a>> {
     let (max_len, len) = (settings.spm.max_piece_length, settings.seed_size);
     let groups = groups(segments, max_len);
     let in_groups = work(settings.spm.threads, groups.len(), Vec::new, |found, index| {

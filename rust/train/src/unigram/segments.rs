@@ -20,7 +20,7 @@ use ggtok_core::internals::spelling::{ESCAPED_SPACE, ESCAPED_SPACE_CODE_POINT};
 
 use crate::scripts::{Script, is_digit, script};
 use crate::spm::{SpmSettings, text};
-use crate::{TrainError, Words};
+use crate::{Result, TrainError, Words};
 
 /// A longer segment, in bytes, is cut, so that its lattice stays small.
 const MAX_LEN: usize = 1 << 12;
@@ -51,7 +51,7 @@ impl Segments {
     ///
     /// # Errors
     /// [`TrainError::TooLarge`]: the distinct segments have 2³² bytes or more in total.
-    pub(super) fn new(words: &Words, alphabet: &[char], settings: &SpmSettings) -> Result<Self, TrainError> {
+    pub(super) fn new(words: &Words, alphabet: &[char], settings: &SpmSettings) -> Result<Self> {
         let mut is_known = vec![false; char::MAX as usize + 1];
         for &character in alphabet {
             is_known[character as usize] = true;
