@@ -121,64 +121,13 @@ mod tests {
     use crate::vocabulary::strings::StringIndex;
     use proptest::prelude::*;
 
-    pub(super) fn load(model: &str, tokens: &[(&[u8], i32)]) -> Result<(Vocabulary, TokenPieces), VocabularyError> {
-        let texts: Vec<&[u8]> = tokens.iter().map(|&(text, _)| text).collect();
-        let types: Vec<i32> = tokens.iter().map(|&(_, token_type)| token_type).collect();
-        let (data, index) = StringIndex::concatenate(&texts).unwrap();
-        let definition = Definition {
-            model,
-            pre: Some("default"),
-            tokens: Some(index.view(&data)),
-            token_types: Some(&types),
-            merges: Some(index.view(&data)),
-            ..Definition::default()
-        };
+    pub(super) fn load(model: &str, texts: &[&[u8]]) -> Result<(Vocabulary, TokenPieces), VocabularyError> {
+        let (data, index) = StringIndex::concatenate(texts).unwrap();
+        let (tokens, merges) = (Some(index.view(&data)), Some(index.view(&data)));
+        let definition = Definition { model, pre: Some("default"), tokens, merges, ..Definition::default() };
         let vocabulary = Vocabulary::declare(&definition)?;
         let pieces = TokenPieces::new(&vocabulary)?;
         Ok((vocabulary, pieces))
-    }
-
-    pub(super) const NORMAL: i32 = 1;
-    pub(super) const UNKNOWN: i32 = 2;
-    pub(super) const CONTROL: i32 = 3;
-    pub(super) const USER_DEFINED: i32 = 4;
-    pub(super) const UNUSED: i32 = 5;
-    pub(super) const BYTE: i32 = 6;
-
-    #[test]
-    fn special_tokens_and_the_first_space_are_removed() -> Result<(), VocabularyError> {
-        let tokens: [(&[u8], i32); 5] = [
-            (b"<unk>", UNKNOWN),
-            (b"<s>", CONTROL),
-            (b"</s>", CONTROL),
-            ("▁▁a".as_bytes(), NORMAL),
-            (b"a token of more than one block", NORMAL),
-        ];
-        // BOS is 1 and EOS 2 by default, BOS is added and EOS is not.
-        let (vocabulary, pieces) = load("llama", &tokens)?;
-        let decode = |ids: &[TokenId], remove_special, unparse_special, clean_spaces| {
-            let options = DecodeOptions { remove_special, unparse_special, clean_spaces };
-            let text = detokenize(&vocabulary, &pieces, ids, options)?;
-            Ok(String::from_utf8_lossy(&text).into_owned())
-        };
-        let text = |ids: &[TokenId], remove, unparse| decode(ids, remove, unparse, true);
-        assert_eq!(text(&[1, 3, 3, 2], false, false), Ok("  a  a".into()));
-        assert_eq!(text(&[1, 3, 3, 2], true, false), Ok("  a  a".into()));
-        assert_eq!(text(&[1, 3, 3, 2], true, true), Ok("  a  a</s>".into()));
-        assert_eq!(text(&[3, 3, 0], false, true), Ok(" a  a<unk>".into()));
-        assert_eq!(text(&[4, 3, 4, 3], false, true), Ok("a token of more than one block  a".repeat(2)));
-        assert_eq!(text(&[], true, true), Ok(String::new()));
-        // Without `clean_spaces`, the space after BOS goes too, unless BOS is written before it.
-        assert_eq!(decode(&[1, 3, 3, 2], false, false, false), Ok(" a  a".into()));
-        assert_eq!(decode(&[1, 3, 3, 2], true, true, false), Ok(" a  a</s>".into()));
-        assert_eq!(decode(&[1, 3], false, true, false), Ok("<s>  a".into()));
-        assert_eq!(decode(&[3, 3], false, false, false), Ok(" a  a".into()));
-        assert_eq!(decode(&[1], false, false, false), Ok(String::new()));
-        for id in [-1, 5, TokenId::MIN, TokenId::MAX] {
-            assert_eq!(text(&[3, id], false, false), Err(TokenIndexError { id: id.into(), size: 5 }));
-            assert!(pieces.piece(id, true).is_err());
-        }
-        Ok(())
     }
 
     /// llama.cpp's three passes, byte by byte. Each byte is compared with the previous one in the pass's input.

@@ -5,31 +5,10 @@ use arbitrary::{Result, Unstructured};
 
 /// Parts of texts, by number. Those of `MEANING` have a special meaning in some algorithm.
 const LETTERS: [&str; 8] = ["a", "b", "é", " ", "A", "ab", "中", "1"];
+#[rustfmt::skip]
 const MEANING: [&str; 24] = [
-    "\u{2581}",
-    "\u{301}",
-    "\u{FEFF}",
-    "\u{FFFD}",
-    "\t",
-    "\n",
-    "\r\n",
-    "!",
-    "$",
-    "ﬁ",
-    "\u{AD}",
-    "😀",
-    "\0",
-    "'s",
-    "123",
-    "  ",
-    "<s>",
-    "</s>",
-    "<|im_end|>",
-    "<unk>",
-    "[SEP]",
-    "<dna>",
-    "\u{3000}",
-    "한",
+    "\u{2581}", "\u{301}", "\u{FEFF}", "\u{FFFD}", "\t", "\n", "\r\n", "!", "$", "ﬁ", "\u{AD}", "😀", "\0", "'s",
+    "123", "  ", "<s>", "</s>", "<|im_end|>", "<unk>", "[SEP]", "<dna>", "\u{3000}", "한",
 ];
 /// Bytes that are not UTF-8.
 const BROKEN: [&[u8]; 6] = [b"\xFF", b"\xE2\x96", b"\xC1\xA1", b"\xED\xA0\x80", b"\xF4\x90\x80\x81", b"\x80"];

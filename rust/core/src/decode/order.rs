@@ -46,13 +46,12 @@ fn bytes(pieces: &TokenPieces, id: TokenId) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::PieceOrder;
-    use crate::decode::tests::{CONTROL, NORMAL, load};
+    use crate::decode::tests::load;
 
     #[test]
     fn pieces_are_found_whole_and_by_their_beginning() {
         let texts: [&[u8]; 8] = [b"b", b"ab", b"", b"a", b"\xFF", b"abc", b"a\xFF", b"<s>"];
-        let tokens = texts.map(|text| (text, if text == b"<s>" { CONTROL } else { NORMAL }));
-        let (_, pieces) = load("plamo2", &tokens).unwrap();
+        let (_, pieces) = load("plamo2", &texts).unwrap();
         let order = PieceOrder::new(&pieces, texts.len());
         for text in [&b""[..], b"a", b"ab", b"abc", b"abcd", b"b", b"ba", b"\xFF", b"\xFE", b"<s>", b"<"] {
             let shown = |id: i32| pieces.piece(id, true).unwrap();
@@ -66,10 +65,10 @@ mod tests {
 
     #[test]
     fn of_equal_pieces_the_lowest_id_is_found() {
-        let (_, pieces) = load("plamo2", &[(b"a", NORMAL), ("\u{2582}".as_bytes(), NORMAL)]).unwrap();
+        let (_, pieces) = load("plamo2", &[b"a", "\u{2582}".as_bytes()]).unwrap();
         let order = PieceOrder::new(&pieces, 2);
         assert_eq!((order.find(&pieces, b"a"), order.find(&pieces, b"none")), (Some(0), None));
-        let (_, pieces) = load("llama", &[(" ".as_bytes(), NORMAL), ("▁".as_bytes(), NORMAL)]).unwrap();
+        let (_, pieces) = load("llama", &[b" ", "▁".as_bytes()]).unwrap();
         assert_eq!(PieceOrder::new(&pieces, 2).find(&pieces, b" "), Some(0));
     }
 }

@@ -219,49 +219,12 @@ fn check_size(bytes: &[u8]) -> Result<(), VocabularyError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decode::tests::{BYTE, CONTROL, NORMAL, UNUSED, USER_DEFINED, load};
-
-    fn shown(model: &str, tokens: &[(&[u8], i32)]) -> Vec<Vec<u8>> {
-        let (vocabulary, pieces) = load(model, tokens).unwrap();
-        (0..vocabulary.len()).map(|id| pieces.piece(id as TokenId, true).unwrap().to_vec()).collect()
-    }
-
-    #[test]
-    fn pieces_of_each_kind() {
-        let text = "▁a▁\u{2582}".as_bytes();
-        let types =
-            [(text, NORMAL), (&b"b"[..], UNUSED), (b"<0x0a>", BYTE), (b"\xE2\x96\x81!", USER_DEFINED), (b"c", 9)];
-        let spaced: [&[u8]; 5] = [" a \u{2582}".as_bytes(), b"", b"\n", "▁!".as_bytes(), b""];
-        assert_eq!(shown("llama", &types), spaced);
-        assert_eq!(shown("t5", &types), spaced);
-        assert_eq!(shown("gemma4", &types), spaced);
-        let plain: [&[u8]; 5] = [text, b"b", b"\n", "▁!".as_bytes(), b"c"];
-        assert_eq!(shown("plamo2", &types), plain);
-        assert_eq!(shown("rwkv", &[(br"a\n\xff", NORMAL), (br"\t", CONTROL)]), [&b"a\n\xff"[..], b"\t"]);
-        let hex: Vec<Vec<u8>> = shown("test", &[(&b"x"[..], NORMAL); 1]);
-        assert_eq!(hex, [b"0"]);
-    }
-
-    #[test]
-    fn byte_level_texts_spell_bytes() {
-        let tokens: [(&[u8], i32); 4] =
-            [("ĠéĊ".as_bytes(), NORMAL), (b"a b\xFF", NORMAL), ("Ġ".as_bytes(), USER_DEFINED), (b"<0xfF>", BYTE)];
-        let unknown = b"a[UNK_BYTE_0x20a b\xFF]b[UNK_BYTE_0xefbfbda b\xFF]";
-        assert_eq!(shown("gpt2", &tokens), [&b" \xE9\n"[..], unknown, "Ġ".as_bytes(), b"\xFF"]);
-    }
-
-    #[test]
-    fn byte_tokens_are_read_as_by_strtol() {
-        let short = VocabularyError::ByteToken { id: 0, text: b"<0".to_vec() };
-        assert_eq!(load("llama", &[(b"<0", BYTE)]).unwrap_err(), short);
-        assert!(load("bert", &[(b"<0x00>", BYTE)]).is_err());
-        assert_eq!(shown("llama", &[(b"<0x", BYTE)]), [[0]]);
-    }
+    use crate::decode::tests::load;
 
     #[test]
     fn only_byte_level_texts_can_be_beyond_unicode() -> Result<(), VocabularyError> {
         for (model, is_sure) in [("gpt2", false), ("llama", true), ("t5", true)] {
-            let (vocabulary, _) = load(model, &[("\u{10FFFF}".as_bytes(), NORMAL), (b"a", NORMAL), (b"b", NORMAL)])?;
+            let (vocabulary, _) = load(model, &["\u{10FFFF}".as_bytes(), b"a", b"b"])?;
             assert_eq!(TokenPieces::are_sure(&vocabulary), is_sure, "{model}");
         }
         Ok(())

@@ -378,36 +378,6 @@ mod tests {
         }
     }
 
-    /// Items as text, tokens in brackets.
-    fn shown(specials: &[(&str, i32)], parse_special: bool, text: &str) -> Result<Vec<String>, Box<dyn Error>> {
-        let specials = Specials::new(&vocabulary(specials)?, parse_special)?;
-        let mut scratch = SpecialScratch::default();
-        let shown = |item: &Item| match *item {
-            Item::Text(start, end) => text[start..end].to_owned(),
-            Item::Token(_, start, end) => format!("[{}]", &text[start..end]),
-        };
-        Ok(specials.partition(text.as_bytes(), None, &mut scratch).iter().map(shown).collect())
-    }
-
-    #[test]
-    fn the_longest_text_is_first_wherever_it_is() -> Result<(), Box<dyn Error>> {
-        // "ab" matches at the first letter, but "bcd" is longer and is searched first.
-        assert_eq!(shown(&[("ab", 4), ("bcd", 4)], false, "abcdab")?, ["a", "[bcd]", "[ab]"]);
-        // One inside another, and one that overlaps itself.
-        assert_eq!(shown(&[("<a>", 4), ("a", 4)], false, "a<a>a")?, ["[a]", "[<a>]", "[a]"]);
-        assert_eq!(shown(&[("aa", 4)], false, "aaaaa")?, ["[aa]", "[aa]", "a"]);
-        Ok(())
-    }
-
-    #[test]
-    fn control_and_unknown_tokens_are_cut_out_on_demand() -> Result<(), Box<dyn Error>> {
-        let specials = [("<c>", 3), ("<u>", 2), ("<d>", 4), ("<n>", 1)];
-        assert_eq!(shown(&specials, false, "<c><u><d><n>")?, ["<c><u>", "[<d>]", "<n>"]);
-        assert_eq!(shown(&specials, true, "<c><u><d><n>")?, ["[<c>]", "[<u>]", "[<d>]", "<n>"]);
-        assert_eq!(shown(&specials, true, "")?, Vec::<String>::new());
-        Ok(())
-    }
-
     #[test]
     fn text_without_special_tokens_costs_one_pass_however_many_there_are() -> Result<(), Box<dyn Error>> {
         let texts: Vec<String> = (0..5000).map(|number| format!("<|{number}|>")).collect();

@@ -86,67 +86,67 @@ pub enum Expected {
 impl GgufError {
     /// What a valid file has there.
     pub fn expected(&self) -> String {
-        match self.problem {
-            Problem::Magic(_) => "b'GGUF'".to_owned(),
-            Problem::Version(_) => "2 or 3".to_owned(),
-            Problem::NegativeTensors(_) => "0 or more".to_owned(),
-            Problem::TooManyKeys { keys, .. } => format!("{keys} keys"),
-            Problem::Ends { size, .. } => format!("{size} bytes"),
-            Problem::TooLarge { .. } => format!("at most {MAX_BYTES} bytes"),
-            Problem::EmptyKey => "at least 1 byte".to_owned(),
-            Problem::KeyTwice { .. } => "each key once".to_owned(),
-            Problem::UnknownType { .. } => format!("0 to {}", Type::LAST),
-            Problem::StringTooLong { .. } => format!("at most {MAX_STRING_LEN} bytes"),
-            Problem::ArrayTooLong { .. } => format!("at most {MAX_ARRAY_LEN} elements"),
-            Problem::NestedTooDeeply => format!("at most {MAX_NESTING} levels"),
-            Problem::Alignment(_) => "a power of two".to_owned(),
-            Problem::WrongType { expected: Expected::Value(kind), .. } => kind.name().to_owned(),
-            Problem::WrongType { expected: Expected::Array(kinds), .. } => {
-                format!("array of {}", kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" or "))
-            }
-            Problem::NoTokenizer => "a key of this name".to_owned(),
-        }
+        self.problem.described().1
     }
 
     /// What this file has there.
     pub fn found(&self) -> Option<String> {
-        Some(match self.problem {
-            Problem::Magic(bytes) => format!("b'{}'", bytes.escape_ascii()),
-            Problem::Version(number) | Problem::Alignment(number) => number.to_string(),
-            Problem::NegativeTensors(number) => number.to_string(),
-            Problem::TooManyKeys { left, .. } | Problem::Ends { left, .. } => format!("{left} bytes"),
-            Problem::TooLarge { size } => format!("{size} bytes"),
-            Problem::EmptyKey => "0 bytes".to_owned(),
-            Problem::KeyTwice { first } => format!("the first value at byte {first}"),
-            Problem::UnknownType { number, .. } => number.to_string(),
-            Problem::StringTooLong { len, .. } | Problem::ArrayTooLong { len } => len.to_string(),
-            Problem::NestedTooDeeply => "more".to_owned(),
-            Problem::WrongType { found: (_, Some(element)), .. } => format!("array of {}", element.name()),
-            Problem::WrongType { found: (kind, None), .. } => kind.name().to_owned(),
-            Problem::NoTokenizer => return None,
-        })
+        self.problem.described().2
+    }
+}
+
+impl Problem {
+    /// What is wrong, what a valid file has there, and what this file has.
+    fn described(&self) -> (String, String, Option<String>) {
+        fn row(what: &str, expected: impl ToString, found: impl ToString) -> (String, String, Option<String>) {
+            (what.to_owned(), expected.to_string(), Some(found.to_string()))
+        }
+        let at_most = |limit: u64, what: &str| format!("at most {limit} {what}");
+        match *self {
+            Self::Magic(magic) => row("this is not a GGUF file", "b'GGUF'", format!("b'{}'", magic.escape_ascii())),
+            Self::Version(number) => row("the GGUF version is not supported", "2 or 3", number),
+            Self::NegativeTensors(number) => row("the number of tensors is negative", "0 or more", number),
+            Self::TooManyKeys { keys, left } => {
+                row("the file is too short for its keys", format!("{keys} keys"), format!("{left} bytes"))
+            }
+            Self::Ends { field, size, left } => {
+                row(&format!("the file ends inside {field}"), format!("{size} bytes"), format!("{left} bytes"))
+            }
+            Self::TooLarge { size } => {
+                row("the metadata is too large", at_most(MAX_BYTES as u64, "bytes"), format!("{size} bytes"))
+            }
+            Self::EmptyKey => row("a key is empty", "at least 1 byte", "0 bytes"),
+            Self::KeyTwice { first } => {
+                row("a key occurs twice", "each key once", format!("the first value at byte {first}"))
+            }
+            Self::UnknownType { field, number } => {
+                row(&format!("{field} is unknown"), format!("0 to {}", Type::LAST), number)
+            }
+            Self::StringTooLong { field, len } => {
+                row(&format!("{field} is too long"), at_most(MAX_STRING_LEN, "bytes"), len)
+            }
+            Self::ArrayTooLong { len } => row("the array is too long", at_most(MAX_ARRAY_LEN, "elements"), len),
+            Self::NestedTooDeeply => row("arrays are nested too deeply", at_most(MAX_NESTING as u64, "levels"), "more"),
+            Self::Alignment(number) => row("the alignment is wrong", "a power of two", number),
+            Self::WrongType { expected, found: (kind, element) } => {
+                let array = |kinds: &[Type]| {
+                    format!("array of {}", kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" or "))
+                };
+                let expected = match expected {
+                    Expected::Value(kind) => kind.name().to_owned(),
+                    Expected::Array(kinds) => array(kinds),
+                };
+                let found = element.map_or_else(|| kind.name().to_owned(), |element| array(&[element]));
+                row("the value has a wrong type", expected, found)
+            }
+            Self::NoTokenizer => ("the file names no tokenizer".to_owned(), "a key of this name".to_owned(), None),
+        }
     }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Magic(_) => f.write_str("this is not a GGUF file"),
-            Self::Version(_) => f.write_str("the GGUF version is not supported"),
-            Self::NegativeTensors(_) => f.write_str("the number of tensors is negative"),
-            Self::TooManyKeys { .. } => f.write_str("the file is too short for its keys"),
-            Self::Ends { field, .. } => write!(f, "the file ends inside {field}"),
-            Self::TooLarge { .. } => f.write_str("the metadata is too large"),
-            Self::EmptyKey => f.write_str("a key is empty"),
-            Self::KeyTwice { .. } => f.write_str("a key occurs twice"),
-            Self::UnknownType { field, .. } => write!(f, "{field} is unknown"),
-            Self::StringTooLong { field, .. } => write!(f, "{field} is too long"),
-            Self::ArrayTooLong { .. } => f.write_str("the array is too long"),
-            Self::NestedTooDeeply => f.write_str("arrays are nested too deeply"),
-            Self::Alignment(_) => f.write_str("the alignment is wrong"),
-            Self::WrongType { .. } => f.write_str("the value has a wrong type"),
-            Self::NoTokenizer => f.write_str("the file names no tokenizer"),
-        }
+        f.write_str(&self.described().0)
     }
 }
 

@@ -59,24 +59,24 @@ impl Layout {
             return Err(walk.error(Problem::Version(version), 4));
         }
         let num_tensors = walk.count(Field::NumTensors)?;
-        if num_tensors as i64 >= 0 {
-            let count = walk.count(Field::NumKeys)?;
-            let size = count.saturating_mul(LEAST_ENTRY);
-            if size > walk.left() as u64 {
-                let problem = Problem::TooManyKeys { keys: count, left: walk.left() };
-                return Err(GgufError { offset: Some(16), ..walk.missing(problem, size) });
-            }
-            let is_big_endian = walk.is_big_endian;
-            let (entries, places) = (Vec::new(), HashMap::new());
-            let mut layout = Self { is_big_endian, version, num_tensors, size: 0, entries, places };
-            for _ in 0..count {
-                interrupt::check();
-                layout.add_entry(&mut walk)?;
-            }
-            layout.size = walk.at;
-            return Ok(layout);
+        if (num_tensors as i64) < 0 {
+            return Err(walk.error(Problem::NegativeTensors(num_tensors as i64), 8));
         }
-        Err(walk.error(Problem::NegativeTensors(num_tensors as i64), 8))
+        let count = walk.count(Field::NumKeys)?;
+        let size = count.saturating_mul(LEAST_ENTRY);
+        if size > walk.left() as u64 {
+            let problem = Problem::TooManyKeys { keys: count, left: walk.left() };
+            return Err(GgufError { offset: Some(16), ..walk.missing(problem, size) });
+        }
+        let is_big_endian = walk.is_big_endian;
+        let (entries, places) = (Vec::new(), HashMap::new());
+        let mut layout = Self { is_big_endian, version, num_tensors, size: 0, entries, places };
+        for _ in 0..count {
+            interrupt::check();
+            layout.add_entry(&mut walk)?;
+        }
+        layout.size = walk.at;
+        Ok(layout)
     }
 
     fn add_entry(&mut self, walk: &mut Walk<'_>) -> Result<(), GgufError> {

@@ -16,7 +16,7 @@ pub(super) const MAX_BYTES: usize = u32::MAX as usize - 8;
 pub(super) type Span = Range<usize>;
 
 macro_rules! types {
-    ($($number:literal $name:ident $shown:literal $size:literal)*) => {
+    ($($number:literal $name:ident($held:ty) $shown:literal $size:literal)*) => {
         /// The type of a value, numbered as in the file.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[allow(missing_docs)]
@@ -49,65 +49,40 @@ macro_rules! types {
                 }
             }
         }
+
+        /// A value of a key. A string is usually UTF-8, but not necessarily.
+        #[derive(Debug, Clone, PartialEq)]
+        #[allow(missing_docs)]
+        #[non_exhaustive]
+        pub enum Value<'a> {
+            $($name($held),)*
+        }
+
+        impl Value<'_> {
+            /// Its type.
+            pub const fn kind(&self) -> Type {
+                match self {
+                    $(Self::$name(_) => Type::$name,)*
+                }
+            }
+        }
     };
 }
 
 types! {
-    0 Uint8 "uint8" 1
-    1 Int8 "int8" 1
-    2 Uint16 "uint16" 2
-    3 Int16 "int16" 2
-    4 Uint32 "uint32" 4
-    5 Int32 "int32" 4
-    6 Float32 "float32" 4
-    7 Bool "bool" 1
-    8 String "string" 8
-    9 Array "array" 12
-    10 Uint64 "uint64" 8
-    11 Int64 "int64" 8
-    12 Float64 "float64" 8
-}
-
-/// A value of a key.
-#[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs)]
-#[non_exhaustive]
-pub enum Value<'a> {
-    Uint8(u8),
-    Int8(i8),
-    Uint16(u16),
-    Int16(i16),
-    Uint32(u32),
-    Int32(i32),
-    Float32(f32),
-    Bool(bool),
-    /// Usually UTF-8, but not necessarily.
-    String(&'a [u8]),
-    Array(Array<'a>),
-    Uint64(u64),
-    Int64(i64),
-    Float64(f64),
-}
-
-impl Value<'_> {
-    /// Its type.
-    pub const fn kind(&self) -> Type {
-        match self {
-            Self::Uint8(_) => Type::Uint8,
-            Self::Int8(_) => Type::Int8,
-            Self::Uint16(_) => Type::Uint16,
-            Self::Int16(_) => Type::Int16,
-            Self::Uint32(_) => Type::Uint32,
-            Self::Int32(_) => Type::Int32,
-            Self::Float32(_) => Type::Float32,
-            Self::Bool(_) => Type::Bool,
-            Self::String(_) => Type::String,
-            Self::Array(_) => Type::Array,
-            Self::Uint64(_) => Type::Uint64,
-            Self::Int64(_) => Type::Int64,
-            Self::Float64(_) => Type::Float64,
-        }
-    }
+    0 Uint8(u8) "uint8" 1
+    1 Int8(i8) "int8" 1
+    2 Uint16(u16) "uint16" 2
+    3 Int16(i16) "int16" 2
+    4 Uint32(u32) "uint32" 4
+    5 Int32(i32) "int32" 4
+    6 Float32(f32) "float32" 4
+    7 Bool(bool) "bool" 1
+    8 String(&'a [u8]) "string" 8
+    9 Array(Array<'a>) "array" 12
+    10 Uint64(u64) "uint64" 8
+    11 Int64(i64) "int64" 8
+    12 Float64(f64) "float64" 8
 }
 
 /// An array: where its elements are in the file.

@@ -339,12 +339,6 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_equal_keys_counts() {
-        let trie = DoubleArray::build((0..100).map(|value| (b"key".as_slice(), value))).expect("a small trie");
-        assert_eq!((trie.len(), trie.exact(b"key")), (1, Some(99)));
-    }
-
-    #[test]
     fn long_keys_need_no_stack() {
         let long = vec![b'x'; 1 << 20];
         let keys = [(long.as_slice(), 1), (&long[1..], 2), (&long, 3)];

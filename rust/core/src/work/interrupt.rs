@@ -182,11 +182,6 @@ mod tests {
     }
 
     #[test]
-    fn work_that_nobody_stops_returns_its_result() {
-        assert_eq!(interruptible(|| false, || (check(), 7).1), Ok(7));
-    }
-
-    #[test]
     fn nothing_is_asked_while_a_cell_is_filled() {
         let cell = OnceLock::new();
         let fill = || *once(&cell, || (check(), 7).1);

@@ -20,13 +20,3 @@ pub(crate) fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B
     interrupt::check();
     results
 }
-
-#[cfg(test)]
-mod tests {
-    use super::join;
-
-    #[test]
-    fn both_results_are_returned() {
-        assert_eq!(join(|| 1, || "two"), (1, "two"));
-    }
-}

@@ -327,43 +327,6 @@ mod tests {
         }
     }
 
-    #[track_caller]
-    fn check(normalizer: &UnigramNormalizer, input: &[u8], text: &[u8], origins: &[Range<usize>]) {
-        let mut out = Rewritten::empty(0, true);
-        normalizer.normalize(input, false, &mut out);
-        assert_eq!(String::from_utf8_lossy(&out.text), String::from_utf8_lossy(text));
-        assert_eq!((0..text.len()).map(|at| out.span(at..at + 1)).collect::<Vec<_>>(), origins);
-    }
-
-    #[test]
-    fn whitespace() {
-        let mut normalizer = normalizer(&[]);
-        check(&normalizer, b" a  b ", b"_a__b_", &[0..1, 1..2, 2..3, 3..4, 4..5, 5..6]);
-        normalizer.prepend_space = true;
-        check(&normalizer, b" a b", b"__a_b", &[0..1, 1..1, 1..2, 2..3, 3..4]);
-        normalizer.merge_spaces = true;
-        check(&normalizer, b" a  b ", b"_a_b", &[0..1, 1..2, 2..4, 4..5]);
-        check(&normalizer, b"  ", b"", &[]);
-        normalizer.prepend_space = false;
-        check(&normalizer, b"a  b", b"_a_b", &[0..0, 0..1, 1..3, 3..4]);
-        normalizer.append_space = true;
-        check(&normalizer, b"a  ", b"_a_", &[0..0, 0..1, 1..3]);
-        check(&normalizer, b" ", b"_", std::slice::from_ref(&(0..1)));
-    }
-
-    #[test]
-    fn malformed_bytes_become_replacement_characters() {
-        check(&normalizer(&[]), b"a\xFFb", "a\u{FFFD}b".as_bytes(), &[0..1, 1..2, 1..2, 1..2, 2..3]);
-        check(&normalizer(&[]), b"\xE2\x96", "\u{FFFD}\u{FFFD}".as_bytes(), &[0..1, 0..1, 0..1, 1..2, 1..2, 1..2]);
-    }
-
-    #[test]
-    fn a_user_defined_token_may_be_incomplete() {
-        // The first two bytes of U+2581 are kept as the start of the token; the third alone is malformed.
-        let normalizer = normalizer(&["\u{2591}x"]);
-        check(&normalizer, "\u{2581}".as_bytes(), b"\xE2\x96\xEF\xBF\xBD", &[0..1, 1..2, 2..3, 2..3, 2..3]);
-    }
-
     proptest! {
         #[test]
         fn reading_many_characters_at_once_changes_nothing(

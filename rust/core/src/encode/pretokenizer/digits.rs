@@ -87,25 +87,3 @@ impl DigitGroups {
         at
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::DigitGroups;
-
-    fn pieces(groups: DigitGroups, text: &str) -> Vec<&str> {
-        let mut pieces = Vec::new();
-        groups.split(text.as_bytes(), 0, text.len(), |start, end| pieces.push(&text[start..end]));
-        pieces
-    }
-
-    #[test]
-    fn groups_end_where_the_number_ends() {
-        assert_eq!(pieces(DigitGroups::After, "1234567"), ["1", "234", "567"]);
-        assert_eq!(pieces(DigitGroups::After, "ab123456cd"), ["ab123", "456", "cd"]);
-        assert_eq!(pieces(DigitGroups::After, "ab1234 12"), ["ab1", "234", " 12"]);
-        assert_eq!(pieces(DigitGroups::Before, "1234567"), ["1", "234", "567"]);
-        assert_eq!(pieces(DigitGroups::Before, "²123456"), ["²", "123", "456"]);
-        assert_eq!(pieces(DigitGroups::Before, "²12"), ["²12"]);
-        assert_eq!(pieces(DigitGroups::Before, ""), Vec::<&str>::new());
-    }
-}

@@ -131,79 +131,29 @@ fn may_be_space(text: &[u8], at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-    use std::sync::{LazyLock, Mutex, PoisonError};
+    use std::sync::LazyLock;
 
     use proptest::prelude::*;
 
     use super::SettledPieces;
-    use crate::encode::pretokenizer::{Learned, Splitter};
-    use crate::vocabulary::families::FAMILIES;
+    use crate::encode::pretokenizer::splitter::tests::{CASES as SPLITTERS, Case};
+    use crate::vocabulary::families::Family;
 
-    type Case = (&'static str, (Splitter, Mutex<Learned>), SettledPieces);
+    static CASES: LazyLock<Vec<(&Case, SettledPieces)>> =
+        LazyLock::new(|| SPLITTERS.iter().map(|case| (case, SettledPieces::new(case.family))).collect());
 
-    static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
-        let mut lists = HashSet::new();
-        let firsts = FAMILIES.iter().filter(|family| lists.insert(family.patterns));
-        firsts
-            .map(|family| (family.name, (Splitter::new(family), Mutex::default()), SettledPieces::new(family)))
-            .collect()
-    });
-
-    fn pieces((splitter, learned): &(Splitter, Mutex<Learned>), text: &str) -> Vec<String> {
-        let (mut pieces, mut learned) = (Vec::new(), learned.lock().unwrap_or_else(PoisonError::into_inner));
-        splitter.split(text.as_bytes(), &mut learned, |start, end| pieces.push(text[start..end].to_owned()));
+    fn pieces(case: &Case, text: &str) -> Vec<String> {
+        let mut pieces = Vec::new();
+        case.split(text.as_bytes(), |start, end| pieces.push(text[start..end].to_owned()));
         pieces
     }
 
     /// What patterns distinguish.
+    #[rustfmt::skip]
     const ATOMS: &[&str] = &[
-        "a",
-        "s",
-        "Z",
-        "é",
-        "É",
-        "ж",
-        "ß",
-        "中",
-        "か",
-        "カ",
-        "가",
-        "ㄅ",
-        "\u{301}",
-        "1",
-        "2",
-        "٣",
-        "²",
-        ".",
-        "'",
-        "!",
-        "/",
-        "(",
-        "…",
-        "，",
-        "$",
-        "<",
-        "😀",
-        " ",
-        " ",
-        "  ",
-        "    ",
-        "\t",
-        "\n",
-        "\r\n",
-        "\u{A0}",
-        "\u{3000}",
-        "\u{AD}",
-        "'s",
-        "'re",
-        "'Ll",
-        "<sentinel:12>",
-        "<sentinel:",
-        "IMGIMG",
-        "IMGIMGAZ",
-        "123",
-        "123456789",
+        "a", "s", "Z", "é", "É", "ж", "ß", "中", "か", "カ", "가", "ㄅ", "\u{301}", "1", "2", "٣", "²", ".", "'", "!",
+        "/", "(", "…", "，", "$", "<", "😀", " ", " ", "  ", "    ", "\t", "\n", "\r\n", "\u{A0}", "\u{3000}",
+        "\u{AD}", "'s", "'re", "'Ll", "<sentinel:12>", "<sentinel:", "IMGIMG", "IMGIMGAZ", "123", "123456789",
     ];
 
     fn text(max: usize) -> impl Strategy<Value = String> {
@@ -215,30 +165,17 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
 
         #[test]
-        fn a_text_cut_at_settled_boundaries_splits_as_the_whole(known in text(14), ends in prop::collection::vec(text(4), 4)) {
-            for (name, splitter, settled) in CASES.iter() {
-                let cut = settled.last_cut(known.as_bytes());
-                for end in &ends {
-                    let whole = format!("{known}{end}");
-                    let mut parts = pieces(splitter, &whole[..cut]);
-                    parts.extend(pieces(splitter, &whole[cut..]));
-                    prop_assert_eq!(parts, pieces(splitter, &whole), "{} {:?} {:?} {}", name, known, end, cut);
-                }
-            }
-        }
-
-        #[test]
-        fn texts_in_many_parts_split_as_the_whole(parts in prop::collection::vec(text(4), 1..8)) {
-            for (name, splitter, settled) in CASES.iter() {
+        fn texts_in_many_parts_split_as_the_whole(parts in prop::collection::vec(text(8), 1..6)) {
+            for (case, settled) in CASES.iter() {
                 let (mut pending, mut found) = (String::new(), Vec::new());
                 for part in &parts {
                     pending.push_str(part);
                     let cut = settled.last_cut(pending.as_bytes());
-                    found.extend(pieces(splitter, &pending[..cut]));
+                    found.extend(pieces(case, &pending[..cut]));
                     pending.drain(..cut);
                 }
-                found.extend(pieces(splitter, &pending));
-                prop_assert_eq!(found, pieces(splitter, &parts.concat()), "{}", name);
+                found.extend(pieces(case, &pending));
+                prop_assert_eq!(found, pieces(case, &parts.concat()), "{}", case.family.name);
             }
         }
     }
@@ -247,7 +184,7 @@ mod tests {
     fn words_are_settled_soon() {
         let text =
             "The quick brown fox, it's said, jumps over 12 lazy dogs.\n\nAnd then it sleeps for 3456 hours. ".repeat(3);
-        for (name, _, settled) in CASES.iter() {
+        for (Case { family: Family { name, .. }, .. }, settled) in CASES.iter() {
             let most = if ["gemma4", "laguna", "superbpe"].contains(name) { 100 } else { 12 };
             let left = text.len() - settled.last_cut(text.as_bytes());
             assert!(left <= most, "{name}: {left} bytes");

@@ -76,7 +76,7 @@ fn compile(pattern: &str) -> Box<Automaton> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::HashSet;
     use std::sync::{LazyLock, Mutex, PoisonError};
 
@@ -90,27 +90,23 @@ mod tests {
     /// it checks for a failed run.
     const MAX_STEPS_PER_BYTE: usize = 96;
 
-    struct Case {
-        name: &'static str,
+    pub(crate) struct Case {
+        pub family: &'static Family,
         splitter: Splitter,
         learned: Mutex<Learned>,
     }
 
     impl Case {
-        fn new(family: &Family) -> Self {
-            Self { name: family.name, splitter: Splitter::new(family), learned: Mutex::default() }
-        }
-
-        fn split(&self, text: &[u8], piece: impl FnMut(usize, usize)) {
+        pub(crate) fn split(&self, text: &[u8], piece: impl FnMut(usize, usize)) {
             self.splitter.split(text, &mut self.learned.lock().unwrap_or_else(PoisonError::into_inner), piece);
         }
     }
 
     /// One family per list of patterns.
-    static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
+    pub(crate) static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
         let mut lists = HashSet::new();
         let firsts = FAMILIES.iter().filter(|family| lists.insert(family.patterns));
-        firsts.map(Case::new).collect()
+        firsts.map(|family| Case { family, splitter: Splitter::new(family), learned: Mutex::default() }).collect()
     });
 
     /// Runs of them are hard for patterns.
@@ -132,7 +128,7 @@ mod tests {
                 case.splitter.split(&text[..0], &mut learned, |_, _| ());
                 learned.spend();
                 case.splitter.split(&text, &mut learned, |start, end| pieces.push((start, end)));
-                prop_assert_eq!(pieces, expected, "{}: {:?}", case.name, String::from_utf8_lossy(&text));
+                prop_assert_eq!(pieces, expected, "{}: {:?}", case.family.name, String::from_utf8_lossy(&text));
             }
         }
     }
@@ -156,9 +152,9 @@ mod tests {
             for _ in 0..12 {
                 let mut pieces = Vec::new();
                 case.splitter.split(text.as_bytes(), &mut learned, |start, end| pieces.push((start, end)));
-                assert_eq!(pieces, expected, "{}", case.name);
+                assert_eq!(pieces, expected, "{}", case.family.name);
             }
-            assert!(learned.heap_bytes() < 2 << 20, "{}: {} bytes", case.name, learned.heap_bytes());
+            assert!(learned.heap_bytes() < 2 << 20, "{}: {} bytes", case.family.name, learned.heap_bytes());
         }
     }
 
@@ -182,7 +178,7 @@ mod tests {
                     });
                     assert_eq!(at, text.len());
                     let most = MAX_STEPS_PER_BYTE * text.len();
-                    assert!(steps < most, "{}: {steps} steps for {first:?} {unit:?} {last:?}", case.name);
+                    assert!(steps < most, "{}: {steps} steps for {first:?} {unit:?} {last:?}", case.family.name);
                 }
             }
         }
@@ -192,7 +188,7 @@ mod tests {
     fn tables_stay_small() {
         for case in CASES.iter() {
             let bytes = case.splitter.heap_bytes();
-            assert!(bytes < 1 << 20, "{}: {bytes} bytes", case.name);
+            assert!(bytes < 1 << 20, "{}: {bytes} bytes", case.family.name);
         }
     }
 }

@@ -169,7 +169,7 @@ fn wide(bounds: &[u32], class_of: impl Fn(u32) -> u8) -> Beyond {
 
 #[cfg(test)]
 mod tests {
-    use super::{Alphabet, LAST_WHITESPACE, collapse};
+    use super::{Alphabet, LAST_WHITESPACE};
     use crate::encode::pretokenizer::automaton::pattern::Set;
     use crate::text::unicode;
 
@@ -188,13 +188,6 @@ mod tests {
                 let class = alphabet.beyond_ascii(code_point);
                 assert_eq!(class_set.contains(class), set.contains(symbol), "{code_point:x}");
             }
-        }
-    }
-
-    #[test]
-    fn collapsed_text_has_one_symbol_per_category() {
-        for (code_point, symbol) in [(0xE9, 0xD2), (0xA0, 0x0B), (0x300, 0xD4), (0xB2, 0xD1), (0x378, 0xD0)] {
-            assert_eq!(collapse(unicode::flags(code_point)), symbol, "{code_point:x}");
         }
     }
 }
