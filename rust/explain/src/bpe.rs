@@ -30,7 +30,7 @@ use super::merging::{Merge, characters, left_over, merge};
 use super::origins;
 use super::patterns::Patterns;
 use super::trace::{Bpe, ByteToken, Merging, Pass, Piece, Range, SymbolTokens};
-use super::{Bytes, ExplainError, Traced};
+use super::{Bytes, Result, Traced};
 
 /// Patterns and ranks of a vocabulary.
 #[derive(Debug)]
@@ -70,13 +70,8 @@ impl Tracer {
     }
 
     /// Traces a text.
-    pub(super) fn trace(
-        &self,
-        vocabulary: &Vocabulary,
-        text: &[u8],
-        limit: &mut Limit,
-    ) -> Result<Traced<Bpe>, ExplainError> {
-        let Rewriting { text, rewritten, words } = Rewriting::new(vocabulary, text, limit)?;
+    pub(super) fn trace(&self, vocabulary: &Vocabulary, text: &[u8], limit: &mut Limit) -> Result<Traced<Bpe>> {
+        let (text, rewritten, words) = rewrite(vocabulary, text, limit)?;
         let mut passes: Vec<Pass> = self.patterns.0.iter().map(Pass::from).collect();
         for word in &words {
             let shift = |at: usize| at + word.start;
@@ -107,7 +102,7 @@ impl Tracer {
         text: &[u8],
         start: usize,
         limit: &mut Limit,
-    ) -> Result<Traced<Piece>, ExplainError> {
+    ) -> Result<Traced<Piece>> {
         limit.step(text.len())?;
         let spelled = if self.is_spelled { spell(text) } else { text.to_vec() };
         let is_whole =
@@ -169,49 +164,45 @@ pub(super) fn spell(text: &[u8]) -> Vec<u8> {
     text.iter().flat_map(spell).collect()
 }
 
-/// A text as the patterns see it.
-struct Rewriting {
-    text: Rewritten<'static>,
-    rewritten: Vec<&'static str>,
-    words: Vec<Range>,
-}
-
-impl Rewriting {
-    fn new(vocabulary: &Vocabulary, text: &[u8], limit: &mut Limit) -> Result<Self, ExplainError> {
-        let settings = vocabulary.settings();
-        let drops_whitespace = vocabulary.model() == "whitespace";
-        let (mut out, mut words) = (Rewritten::empty(0, true), Vec::new());
-        let (mut replaced, mut escaped, mut lowercased, mut dropped) = (false, false, false, false);
-        let (mut at, mut word_start, mut buffer) = (0, 0, [0; 4]);
-        while at < text.len() {
-            limit.step(0)?;
-            let (code_point, len) = utf8::decode_lossy(text, at);
-            let origin = at..at + len;
-            at += len;
-            if settings.escape_whitespaces && code_point == u32::from(b' ') {
-                escaped = true;
-                out.push(ESCAPED_SPACE, origin);
-                continue;
-            }
-            if drops_whitespace && unicode::flags(code_point).is_whitespace() {
-                dropped = true;
-                words.push(Range { start: word_start, end: out.text.len() });
-                word_start = out.text.len();
-                continue;
-            }
-            let written = match code_point {
-                _ if drops_whitespace && settings.lowercase => unicode::lowercase(code_point),
-                _ => code_point,
-            };
-            lowercased |= written != code_point;
-            replaced |= utf8::encode(code_point, &mut buffer) != &text[origin.clone()];
-            out.push_char(utf8::encode(written, &mut buffer), origin);
+/// A text as the patterns see it, how it was rewritten, and its words.
+fn rewrite(
+    vocabulary: &Vocabulary,
+    text: &[u8],
+    limit: &mut Limit,
+) -> Result<(Rewritten<'static>, Vec<&'static str>, Vec<Range>)> {
+    let settings = vocabulary.settings();
+    let drops_whitespace = vocabulary.model() == "whitespace";
+    let (mut out, mut words) = (Rewritten::empty(0, true), Vec::new());
+    let (mut replaced, mut escaped, mut lowercased, mut dropped) = (false, false, false, false);
+    let (mut at, mut word_start, mut buffer) = (0, 0, [0; 4]);
+    while at < text.len() {
+        limit.step(0)?;
+        let (code_point, len) = utf8::decode_lossy(text, at);
+        let origin = at..at + len;
+        at += len;
+        if settings.escape_whitespaces && code_point == u32::from(b' ') {
+            escaped = true;
+            out.push(ESCAPED_SPACE, origin);
+            continue;
         }
-        words.push(Range { start: word_start, end: out.text.len() });
-        words.retain(|word| word.start < word.end);
-        let rewritten =
-            [(replaced, "replaced"), (escaped, "escaped"), (lowercased, "lowercased"), (dropped, "whitespace_dropped")];
-        let rewritten = rewritten.into_iter().filter(|(is_so, _)| *is_so).map(|(_, name)| name).collect();
-        Ok(Self { text: out, rewritten, words })
+        if drops_whitespace && unicode::flags(code_point).is_whitespace() {
+            dropped = true;
+            words.push(Range { start: word_start, end: out.text.len() });
+            word_start = out.text.len();
+            continue;
+        }
+        let written = match code_point {
+            _ if drops_whitespace && settings.lowercase => unicode::lowercase(code_point),
+            _ => code_point,
+        };
+        lowercased |= written != code_point;
+        replaced |= utf8::encode(code_point, &mut buffer) != &text[origin.clone()];
+        out.push_char(utf8::encode(written, &mut buffer), origin);
     }
+    words.push(Range { start: word_start, end: out.text.len() });
+    words.retain(|word| word.start < word.end);
+    let rewritten =
+        [(replaced, "replaced"), (escaped, "escaped"), (lowercased, "lowercased"), (dropped, "whitespace_dropped")];
+    let rewritten = rewritten.into_iter().filter(|(is_so, _)| *is_so).map(|(_, name)| name).collect();
+    Ok((out, rewritten, words))
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::limit::Limit;
 use super::trace::XcdaStep;
 use super::xcda::Xcda;
-use super::{Bytes, ExplainError};
+use super::{Bytes, ExplainError, Result};
 use insert::DoubleArray;
 
 /// How a double array of a few words is built, walked and packed.
@@ -226,7 +226,7 @@ impl DoubleArrayTrace {
     /// assert_eq!(trace.lookups[2].value, None);
     /// # Ok::<(), ggtok_explain::ExplainError>(())
     /// ```
-    pub fn new<T: AsRef<[u8]>>(words: &[T], queries: &[T]) -> Result<Self, ExplainError> {
+    pub fn new<T: AsRef<[u8]>>(words: &[T], queries: &[T]) -> Result<Self> {
         let words = Vec::from_iter(words.iter().map(AsRef::as_ref));
         for (word, text) in words.iter().enumerate() {
             if text.is_empty() {

@@ -8,14 +8,10 @@ use ggtok_core::{TokenId, Vocabulary};
 
 use super::limit::Limit;
 use super::trace::{HashedGroup, Test};
-use super::{ExplainError, Traced};
+use super::{Result, Traced};
 
 /// Traces a fragment.
-pub(super) fn trace(
-    vocabulary: &Vocabulary,
-    fragment: Fragment<'_>,
-    limit: &mut Limit,
-) -> Result<Traced<Test>, ExplainError> {
+pub(super) fn trace(vocabulary: &Vocabulary, fragment: Fragment<'_>, limit: &mut Limit) -> Result<Traced<Test>> {
     let mut groups = Vec::new();
     for (index, bytes) in fragment.text.chunks(5).enumerate() {
         limit.step(bytes.len())?;

@@ -15,7 +15,7 @@ use super::bpe::Tracer;
 use super::limit::Limit;
 use super::origins;
 use super::trace::{HybridDna, Kmer, Stretch};
-use super::{Bytes, ExplainError, Traced};
+use super::{Bytes, Result, Traced};
 
 /// Letters of a k-mer.
 const K: usize = 6;
@@ -28,7 +28,7 @@ pub(super) fn trace(
     vocabulary: &Vocabulary,
     text: &[u8],
     limit: &mut Limit,
-) -> Result<Option<Traced<HybridDna>>, ExplainError> {
+) -> Result<Option<Traced<HybridDna>>> {
     let tags = [OPEN, CLOSE, b"<oov>"].map(|text| vocabulary.id(text));
     let [Some(open), Some(close), Some(oov)] = tags else { return Ok(None) };
     // llama.cpp escapes spaces before it looks for tags.
@@ -69,13 +69,7 @@ pub(super) fn trace(
 }
 
 /// The k-mers of letters that start at byte `start` of the text.
-fn kmers(
-    vocabulary: &Vocabulary,
-    letters: &[u8],
-    start: usize,
-    oov: TokenId,
-    limit: &mut Limit,
-) -> Result<Vec<Kmer>, ExplainError> {
+fn kmers(vocabulary: &Vocabulary, letters: &[u8], start: usize, oov: TokenId, limit: &mut Limit) -> Result<Vec<Kmer>> {
     let mut kmers = Vec::new();
     for (letters, start) in letters.chunks(K).zip((start..).step_by(K)) {
         limit.step(K)?;

@@ -43,6 +43,9 @@ const MAX_TEXT: usize = 1 << 20;
 /// The version of the schema.
 const SCHEMA: u32 = 1;
 
+/// The result of explaining.
+pub type Result<T, E = ExplainError> = std::result::Result<T, E>;
+
 /// What an algorithm did with a fragment: its steps and tokens.
 pub(crate) struct Traced<S> {
     /// The steps.
@@ -153,12 +156,6 @@ impl From<EncodeError> for ExplainError {
     }
 }
 
-impl From<patterns::TooHard> for ExplainError {
-    fn from(_: patterns::TooHard) -> Self {
-        Self::PatternTooSlow
-    }
-}
-
 impl Explainer {
     /// Prepares to explain what a tokenizer does. `merges` are the rules of its [`Definition`](ggtok_core::Definition), which
     /// a tokenizer does not keep as texts. O(total length of the rules).
@@ -187,7 +184,7 @@ impl Explainer {
     ///
     /// # Errors
     /// [`ExplainError`]: the text cannot be encoded, is longer than a mebibyte, or takes more than a million steps.
-    pub fn explain<'a>(&self, text: impl Into<Text<'a>>, options: EncodeOptions) -> Result<Trace, ExplainError> {
+    pub fn explain<'a>(&self, text: impl Into<Text<'a>>, options: EncodeOptions) -> Result<Trace> {
         let text = text.into().as_bytes();
         if text.len() > MAX_TEXT {
             return Err(ExplainError::TextTooLong { len: text.len() });
@@ -250,7 +247,7 @@ impl Explainer {
     }
 
     /// What the vocabulary's algorithm does with a fragment.
-    fn trace(&self, fragment: Input<'_>, limit: &mut Limit) -> Result<Traced<Steps>, ExplainError> {
+    fn trace(&self, fragment: Input<'_>, limit: &mut Limit) -> Result<Traced<Steps>> {
         let vocabulary = self.tokenizer.vocabulary();
         match &self.tracer {
             Tracer::Bpe(bpe) => {
@@ -284,7 +281,7 @@ impl<S> Traced<S> {
     }
 }
 
-fn code_points(text: &[u8], limit: &mut Limit) -> Result<Vec<CodePoint>, ExplainError> {
+fn code_points(text: &[u8], limit: &mut Limit) -> Result<Vec<CodePoint>> {
     let (mut code_points, mut start) = (Vec::new(), 0);
     while start < text.len() {
         limit.step(0)?;

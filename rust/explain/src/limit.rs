@@ -2,7 +2,7 @@
 
 use ggtok_core::internals::interrupt;
 
-use super::ExplainError;
+use super::{ExplainError, Result};
 
 /// The most steps that a trace records. Each takes about 200 bytes here and several times as much in Python.
 pub(super) const MAX_STEPS: usize = 1_000_000;
@@ -29,7 +29,7 @@ impl Limit {
     ///
     /// # Errors
     /// [`ExplainError::TooManySteps`] after the last step that a trace may record.
-    pub(super) fn step(&mut self, len: usize) -> Result<(), ExplainError> {
+    pub(super) fn step(&mut self, len: usize) -> Result<()> {
         let steps = 1 + len / BYTES_PER_STEP;
         let left = self.left.checked_sub(steps).ok_or(ExplainError::TooManySteps { limit: MAX_STEPS })?;
         // A long text counts as many short ones.

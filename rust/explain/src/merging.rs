@@ -9,15 +9,14 @@
 //!
 //! Deviations: none in the tokens. Of equal pairs at one place, one of which is stale, the one added first comes first.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
 use ggtok_core::TokenId;
 use ggtok_core::unicode::utf8;
 
 use super::limit::Limit;
 use super::trace::{Bigram, Merging, Pop, Symbol};
-use super::{Bytes, ExplainError};
+use super::{Bytes, Result};
 
 /// What makes a pair of symbols merge: SPM has a score, byte-pair encoding a rank.
 #[derive(Debug, Clone, Copy)]
@@ -28,48 +27,21 @@ pub(super) struct Merge {
     pub token: Option<TokenId>,
 }
 
-/// A pair in the queue. The greatest one merges first.
-struct Queued {
-    bigram: Bigram,
-    number: usize,
-}
-
-impl Queued {
-    fn order(&self, other: &Self) -> Ordering {
-        let (this, that) = (&self.bigram, &other.bigram);
-        by_priority(this, that).then(self.number.cmp(&other.number)).reverse()
-    }
-}
-
-impl PartialEq for Queued {
-    fn eq(&self, other: &Self) -> bool {
-        self.order(other).is_eq()
-    }
-}
-
-impl Eq for Queued {}
-
-impl PartialOrd for Queued {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Queued {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.order(other)
-    }
-}
-
-/// The lowest rank first, or the highest score with NaN last; then the leftmost.
-pub(super) fn by_priority(this: &Bigram, that: &Bigram) -> Ordering {
-    let (score, other) = (this.score.unwrap_or_default(), that.score.unwrap_or_default());
-    let by_score = score.is_nan().cmp(&other.is_nan()).then(other.partial_cmp(&score).unwrap_or(Ordering::Equal));
-    this.rank.cmp(&that.rank).then(by_score).then(this.left.cmp(&that.left))
+/// What decides which pair merges first, lowest first: the rank, or the score, highest first and NaN last; then the
+/// place.
+fn priority(bigram: &Bigram) -> (Option<usize>, u32, usize) {
+    // Adding zero makes the negative zero positive. The bits order positive numbers, and negative ones in reverse.
+    let score = bigram.score.unwrap_or_default() + 0.0;
+    let descending = match score.to_bits() {
+        _ if score.is_nan() => u32::MAX,
+        bits if bits >> 31 == 0 => u32::MAX >> 1 ^ bits,
+        bits => bits,
+    };
+    (bigram.rank, descending, bigram.left)
 }
 
 /// The characters of a text as symbols.
-pub(super) fn characters(text: &[u8], limit: &mut Limit) -> Result<Vec<Symbol>, ExplainError> {
+pub(super) fn characters(text: &[u8], limit: &mut Limit) -> Result<Vec<Symbol>> {
     let (mut symbols, mut at) = (Vec::new(), 0);
     while at < text.len() {
         let n = utf8::sequence_len(text[at]).min(text.len() - at);
@@ -94,8 +66,8 @@ pub(super) fn merge(
     symbols: Vec<Symbol>,
     limit: &mut Limit,
     merge_of: impl Fn(&[u8], &[u8]) -> Option<Merge>,
-) -> Result<Merging, ExplainError> {
-    let bigram = |symbols: &[Symbol], left: i64, right: i64, limit: &mut Limit| -> Result<_, ExplainError> {
+) -> Result<Merging> {
+    let bigram = |symbols: &[Symbol], left: i64, right: i64, limit: &mut Limit| -> Result<_> {
         let (Ok(left), Ok(right)) = (usize::try_from(left), usize::try_from(right)) else { return Ok(None) };
         let texts = [&symbols[left].text.0[..], &symbols[right].text.0[..]];
         let Some(Merge { score, rank, token }) = merge_of(texts[0], texts[1]) else { return Ok(None) };
@@ -107,18 +79,16 @@ pub(super) fn merge(
     };
 
     let mut merged = symbols.clone();
-    let (mut queue, mut number) = (BinaryHeap::new(), 0);
+    // Of equal pairs, the one added first comes first.
+    let (mut queue, mut numbers) = (BTreeMap::new(), 0..);
     for right in 1..symbols.len() as i64 {
-        if let Some(bigram) = bigram(&merged, right - 1, right, limit)? {
-            queue.push(Queued { bigram, number });
-            number += 1;
-        }
+        let bigram = bigram(&merged, right - 1, right, limit)?;
+        queue.extend(bigram.map(|bigram| ((priority(&bigram), numbers.next()), bigram)));
     }
-    let mut seeded: Vec<Bigram> = queue.iter().map(|queued| queued.bigram.clone()).collect();
-    seeded.sort_by(by_priority);
+    let seeded: Vec<Bigram> = queue.values().cloned().collect();
 
     let mut pops = Vec::new();
-    while let Some(Queued { bigram: best, .. }) = queue.pop() {
+    while let Some((_, best)) = queue.pop_first() {
         let (left, right) = (best.left, best.right);
         let stale = match (merged[left].n, merged[right].n) {
             (0, _) => Some("left_gone"),
@@ -138,10 +108,7 @@ pub(super) fn merge(
             for (left, right) in [(merged[left].prev, left as i64), (left as i64, next)] {
                 added.extend(bigram(&merged, left, right, limit)?);
             }
-            for bigram in &added {
-                queue.push(Queued { bigram: bigram.clone(), number });
-                number += 1;
-            }
+            queue.extend(added.iter().map(|bigram| ((priority(bigram), numbers.next()), bigram.clone())));
         }
         pops.push(Pop { bigram: best, stale, added });
     }

@@ -20,14 +20,11 @@ use ggtok_core::unicode::{self, utf8};
 use ggtok_core::{FAMILIES, Family};
 
 use super::trace::{Cut, Pass};
+use super::{ExplainError, Result};
 use code::View;
 
 /// The backtracking limit of one match. Only a text on which the engine's time is not linear needs more.
 const MAX_STEPS_BACK: usize = 20_000_000;
-
-/// The regex engine gave up because a match takes too many steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TooHard;
 
 /// The compiled patterns of a family, in sequence.
 #[derive(Debug)]
@@ -63,18 +60,18 @@ impl Patterns {
     }
 
     /// The pieces after each pattern, and which of its alternatives matched them.
-    pub(crate) fn passes(&self, text: &[u8]) -> Result<Vec<Vec<Cut>>, TooHard> {
+    pub(crate) fn passes(&self, text: &[u8]) -> Result<Vec<Vec<Cut>>> {
         self.cut(text, true)
     }
 
     /// The byte ranges of all pieces of a text.
     #[cfg(test)]
-    pub(crate) fn split(&self, text: &[u8]) -> Result<Vec<(usize, usize)>, TooHard> {
+    pub(crate) fn split(&self, text: &[u8]) -> Result<Vec<(usize, usize)>> {
         let pieces = self.cut(text, false)?.pop().unwrap_or_default();
         Ok(pieces.into_iter().map(|cut| (cut.start, cut.end)).collect())
     }
 
-    fn cut(&self, text: &[u8], with_alternatives: bool) -> Result<Vec<Vec<Cut>>, TooHard> {
+    fn cut(&self, text: &[u8], with_alternatives: bool) -> Result<Vec<Vec<Cut>>> {
         let (mut code_points, mut starts, mut at) = (Vec::new(), vec![0], 0);
         while at < text.len() {
             let (code_point, len) = utf8::decode_lossy(text, at);
@@ -162,7 +159,7 @@ impl Pattern {
     }
 
     /// The lengths of the pieces into which the pattern cuts a piece, in code points, given what it sees.
-    fn split(&self, piece: &[u32], seen: &str) -> Result<Vec<usize>, TooHard> {
+    fn split(&self, piece: &[u32], seen: &str) -> Result<Vec<usize>> {
         let (mut lens, mut done, mut ticker) = (Vec::new(), 0, Ticker::default());
         match (&self.code, &self.regex) {
             (Some(Code::Lengths(lengths)), _) => return Ok(lengths(View(piece))),
@@ -178,7 +175,7 @@ impl Pattern {
                 let mut end = 0;
                 for found in regex.find_iter(seen) {
                     ticker.tick();
-                    let found = found.map_err(|_| TooHard)?;
+                    let found = found.map_err(|_| ExplainError::PatternTooSlow)?;
                     let (before, len) = (seen[end..found.start()].chars().count(), found.as_str().chars().count());
                     lens.extend([before, len]);
                     (done, end) = (done + before + len, found.end());
@@ -191,9 +188,9 @@ impl Pattern {
     }
 
     /// The first alternative that matches at byte `start` of a piece, if that match ends at `end`.
-    fn alternative(&self, seen: &str, start: usize, end: usize) -> Result<Option<usize>, TooHard> {
+    fn alternative(&self, seen: &str, start: usize, end: usize) -> Result<Option<usize>> {
         for (index, regex) in self.alternative_regexes.iter().enumerate() {
-            if let Some(found) = regex.find_from_pos(seen, start).map_err(|_| TooHard)? {
+            if let Some(found) = regex.find_from_pos(seen, start).map_err(|_| ExplainError::PatternTooSlow)? {
                 return Ok((found.end() == end).then_some(index));
             }
         }
@@ -287,7 +284,7 @@ mod tests {
     use ggtok_core::{FAMILIES, Family};
     use proptest::prelude::*;
 
-    use super::{Patterns, TooHard};
+    use super::Patterns;
     use crate::trace::Cut;
 
     static ALL: LazyLock<Vec<(&Family, Patterns)>> =
@@ -311,32 +308,16 @@ mod tests {
     }
 
     #[test]
-    fn pieces_know_their_alternatives() -> Result<(), TooHard> {
+    fn pieces_know_their_alternatives() {
         let cut = |start, end, alternative| Cut { start, end, alternative };
         let patterns = patterns("starcoder");
-        assert_eq!(
-            patterns.0[1].alternatives,
-            [
-                "'s",
-                "'t",
-                "'re",
-                "'ve",
-                "'m",
-                "'ll",
-                "'d",
-                r" ?\p{L}+",
-                r" ?\p{N}+",
-                r" ?[^\s\p{L}\p{N}]+",
-                r"\s+(?!\S)"
-            ]
-        );
-        let found = patterns.passes("it's é1".as_bytes())?;
+        assert_eq!((patterns.0[1].alternatives.len(), patterns.0[1].alternatives[10]), (11, r"\s+(?!\S)"));
+        let found = patterns.passes("it's é1".as_bytes()).unwrap();
         assert_eq!(found[0], [cut(0, 7, None), cut(7, 8, Some(0))]);
         // Cutting before a space that does not match is a quirk of llama.cpp's code.
         assert_eq!(found[1], [cut(0, 2, Some(7)), cut(2, 4, Some(0)), cut(4, 7, Some(7)), cut(7, 8, Some(8)),]);
-        let [found] = &self::patterns("bloom").passes(b"a, b")?[..] else { panic!("one pattern") };
-        assert_eq!(found[..], [cut(0, 1, Some(0)), cut(1, 2, None), cut(2, 4, Some(0))]);
-        Ok(())
+        let found = self::patterns("bloom").passes(b"a, b").unwrap();
+        assert_eq!(found, [[cut(0, 1, Some(0)), cut(1, 2, None), cut(2, 4, Some(0))]]);
     }
 
     proptest! {

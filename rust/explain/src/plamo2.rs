@@ -25,7 +25,7 @@ use super::limit::Limit;
 use super::origins;
 use super::texts::SortedTexts;
 use super::trace::{CostCandidate, CostPosition, CostStep, Plamo2};
-use super::{Bytes, ExplainError, Traced};
+use super::{Bytes, Result, Traced};
 
 /// The cost of an unknown character. Costs are scores times -10,000.
 const UNKNOWN_COST: i64 = 10_000_000;
@@ -64,7 +64,7 @@ impl Tracer {
         vocabulary: &Vocabulary,
         fragment: Fragment<'_>,
         limit: &mut Limit,
-    ) -> Result<Traced<Plamo2>, ExplainError> {
+    ) -> Result<Traced<Plamo2>> {
         let rewritten = canonical(fragment.text);
         let text = &rewritten.text[..];
         let skipped_bom = !fragment.continues && text.starts_with(BYTE_ORDER_MARK);
@@ -100,7 +100,7 @@ impl Tracer {
         text: &[u8],
         start: usize,
         limit: &mut Limit,
-    ) -> Result<Vec<CostPosition>, ExplainError> {
+    ) -> Result<Vec<CostPosition>> {
         let (mut positions, mut costs) = (Vec::new(), vec![0; text.len() + 1]);
         let (mut end, mut state) = (text.len(), text.len()..text.len());
         while end > start {
@@ -148,7 +148,7 @@ impl Tracer {
         at: usize,
         after: Range<usize>,
         limit: &mut Limit,
-    ) -> Result<usize, ExplainError> {
+    ) -> Result<usize> {
         for end in (after.start..=after.end).rev().filter(|&end| utf8::is_boundary(text, end)) {
             limit.step(2 * (end - at))?;
             let row = &text[after.start..end];

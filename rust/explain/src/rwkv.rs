@@ -14,7 +14,7 @@ use ggtok_core::{NULL_TOKEN, TokenId, Vocabulary};
 use super::limit::Limit;
 use super::texts::SortedTexts;
 use super::trace::{Match, Rwkv, TrieStep};
-use super::{ExplainError, Traced};
+use super::{Result, Traced};
 
 /// The trie of all tokens.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Tracer {
         vocabulary: &Vocabulary,
         fragment: Fragment<'_>,
         limit: &mut Limit,
-    ) -> Result<Traced<Rwkv>, ExplainError> {
+    ) -> Result<Traced<Rwkv>> {
         let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
         let (mut matches, mut start) = (Vec::new(), 0);
         while start < fragment.text.len() {

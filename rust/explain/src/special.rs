@@ -12,7 +12,7 @@ use ggtok_core::{Attributes, Vocabulary};
 
 use super::limit::Limit;
 use super::trace::SpecialMatch;
-use super::{Bytes, ExplainError};
+use super::{Bytes, Result};
 
 /// A text partitioned by its special tokens.
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ pub(super) fn partition(
     text: &[u8],
     parse_special: bool,
     limit: &mut Limit,
-) -> Result<Partition, ExplainError> {
+) -> Result<Partition> {
     let mut partition = Partition::default();
     if !text.is_empty() {
         partition.items.push(Item::Text(0, text.len()));

@@ -21,14 +21,10 @@ use super::limit::Limit;
 use super::merging::{Merge, characters, left_over, merge};
 use super::origins;
 use super::trace::{ByteToken, RevMerge, Spm, SymbolTokens};
-use super::{Bytes, ExplainError, Traced};
+use super::{Bytes, Result, Traced};
 
 /// Traces a fragment.
-pub(super) fn trace(
-    vocabulary: &Vocabulary,
-    fragment: Fragment<'_>,
-    limit: &mut Limit,
-) -> Result<Traced<Spm>, ExplainError> {
+pub(super) fn trace(vocabulary: &Vocabulary, fragment: Fragment<'_>, limit: &mut Limit) -> Result<Traced<Spm>> {
     let space_prefix = vocabulary.settings().add_space_prefix && fragment.after_special && !fragment.continues;
     let escaped = Rewritten::escaped(fragment.text, 0, space_prefix, true);
 

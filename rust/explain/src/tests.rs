@@ -24,9 +24,9 @@ const MAX_ASKED: usize = 64;
 const NOT_UTF8: [&[u8]; 5] = [b"\xFF", b"\xE2\x96", b"\xC1\xA1", b"\xED\xA0\x80", b"\xF4\x90\x80\x81"];
 
 /// Text, score and type of a token.
-type Token = (Vec<u8>, f32, i32);
+pub(crate) type Token = (Vec<u8>, f32, i32);
 
-fn tokenizer(definition: &Definition<'_>, tokens: &[Token]) -> Arc<Tokenizer> {
+pub(crate) fn tokenizer(definition: &Definition<'_>, tokens: &[Token]) -> Arc<Tokenizer> {
     let (data, index) = StringIndex::concatenate(&Vec::from_iter(tokens.iter().map(|token| &token.0))).unwrap();
     let scores = Vec::from_iter(tokens.iter().map(|token| token.1));
     let types = Vec::from_iter(tokens.iter().map(|token| token.2));

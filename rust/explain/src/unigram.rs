@@ -22,9 +22,9 @@ use ggtok_core::{Attributes, NULL_TOKEN, Settings, TokenId, Vocabulary};
 use super::limit::Limit;
 use super::origins;
 use super::texts::SortedTexts;
-use super::trace::{Best, Candidate, LatticePosition, PathStep, Prefix, Unigram, XcdaStep};
+use super::trace::{Best, Candidate, LatticePosition, PathStep, Prefix, Unigram};
 use super::xcda::Xcda;
-use super::{Bytes, ExplainError, Traced};
+use super::{Bytes, Result, Traced};
 
 /// How far below the lowest score of all normal tokens an unknown character is.
 const UNKNOWN_PENALTY: f32 = 10.0;
@@ -64,7 +64,7 @@ impl Tracer {
         vocabulary: &Vocabulary,
         fragment: Fragment<'_>,
         limit: &mut Limit,
-    ) -> Result<Traced<Unigram>, ExplainError> {
+    ) -> Result<Traced<Unigram>> {
         let charsmap = Xcda::new(vocabulary.charsmap());
         let mut normalized = Rewritten::empty(0, true);
         let prefixes = self.normalize(vocabulary.settings(), fragment, charsmap, &mut normalized, limit)?;
@@ -92,7 +92,7 @@ impl Tracer {
         charsmap: Option<Xcda<'_>>,
         out: &mut Rewritten<'_>,
         limit: &mut Limit,
-    ) -> Result<Vec<Prefix>, ExplainError> {
+    ) -> Result<Vec<Prefix>> {
         let space = if settings.escape_whitespaces { ESCAPED_SPACE } else { b" " };
         let is_suffix = settings.treat_whitespace_as_suffix;
         let mut prepends_space = settings.add_space_prefix && !is_suffix && !continues;
@@ -100,12 +100,12 @@ impl Tracer {
         // An added space stands for what was dropped since the end of the previous chunk.
         let (mut start, mut covered) = (0, 0);
         while start < text.len() {
-            let Replaced { outcome, walk, replacement, end } = self.replace(text, start, charsmap, limit)?;
-            limit.step(replacement.len())?;
+            let mut prefix = self.replace(text, start, charsmap, limit)?;
+            limit.step(prefix.replacement.0.len())?;
             let appended_from = out.text.len();
-            for (&byte, at) in replacement.iter().zip(start..) {
-                let is_kept = matches!(outcome, "user_defined" | "copied");
-                let origin = if is_kept { at..at + 1 } else { start..end };
+            for (&byte, at) in prefix.replacement.0.iter().zip(start..) {
+                let is_kept = matches!(prefix.outcome, "user_defined" | "copied");
+                let origin = if is_kept { at..at + 1 } else { start..prefix.end };
                 if byte == b' ' {
                     in_word = false;
                     if !settings.remove_extra_whitespaces {
@@ -122,9 +122,9 @@ impl Tracer {
                 (in_word, covered) = (true, origin.end);
                 out.push(&[byte], origin);
             }
-            let appended = Bytes::from(&out.text[appended_from..]);
-            prefixes.push(Prefix { start, end, outcome, walk, replacement: Bytes::from(replacement), appended });
-            start = end;
+            prefix.appended = Bytes::from(&out.text[appended_from..]);
+            start = prefix.end;
+            prefixes.push(prefix);
         }
         if settings.add_space_prefix && is_suffix {
             out.push(space, covered..text.len());
@@ -132,23 +132,20 @@ impl Tracer {
         Ok(prefixes)
     }
 
-    /// What the text at `start` is replaced with.
-    fn replace<'t>(
-        &self,
-        text: &'t [u8],
-        start: usize,
-        charsmap: Option<Xcda<'t>>,
-        limit: &mut Limit,
-    ) -> Result<Replaced<'t>, ExplainError> {
+    /// What the text at `start` is replaced with. Nothing is appended yet.
+    fn replace(&self, text: &[u8], start: usize, charsmap: Option<Xcda<'_>>, limit: &mut Limit) -> Result<Prefix> {
         let rest = &text[start..];
-        let kept = |outcome, walk, len| Replaced { outcome, walk, replacement: &rest[..len], end: start + len };
+        let prefix = |outcome, walk, len, replacement: &[u8]| {
+            let (replacement, appended) = (Bytes::from(replacement), Bytes::default());
+            Prefix { start, end: start + len, outcome, walk, replacement, appended }
+        };
         // As in llama.cpp, the start of a user-defined token is enough.
         let mut node = self.user_defined.root();
         let step = |byte: &&u8| self.user_defined.child(&node, **byte).map(|child| node = child).is_some();
         let walked = rest.iter().take_while(step).count();
         limit.step(walked)?;
         if walked > 0 {
-            return Ok(kept("user_defined", Vec::new(), walked));
+            return Ok(prefix("user_defined", Vec::new(), walked, &rest[..walked]));
         }
         let mut walk = Vec::new();
         let found = match charsmap {
@@ -158,9 +155,9 @@ impl Tracer {
             None => None,
         };
         Ok(match (found, utf8::decode(rest, 0)) {
-            (Some((len, replacement)), _) => Replaced { outcome: "replaced", walk, replacement, end: start + len },
-            (None, Some((_, len))) => kept("copied", walk, len),
-            (None, None) => Replaced { outcome: "invalid", walk, replacement: "\u{FFFD}".as_bytes(), end: start + 1 },
+            (Some((len, replacement)), _) => prefix("replaced", walk, len, replacement),
+            (None, Some((_, len))) => prefix("copied", walk, len, &rest[..len]),
+            (None, None) => prefix("invalid", walk, 1, "\u{FFFD}".as_bytes()),
         })
     }
 
@@ -170,7 +167,7 @@ impl Tracer {
         vocabulary: &Vocabulary,
         text: &[u8],
         limit: &mut Limit,
-    ) -> Result<(Vec<LatticePosition>, Vec<Best>), ExplainError> {
+    ) -> Result<(Vec<LatticePosition>, Vec<Best>)> {
         let mut best: Vec<(f64, TokenId, usize)> = vec![(UNREACHED, self.unknown, 0); text.len() + 1];
         best[0].0 = 0.0;
         let (mut positions, mut start) = (Vec::new(), 0);
@@ -224,14 +221,6 @@ impl Tracer {
         }
         path
     }
-}
-
-/// A part of a text, and what it is replaced with.
-struct Replaced<'t> {
-    outcome: &'static str,
-    walk: Vec<XcdaStep>,
-    replacement: &'t [u8],
-    end: usize,
 }
 
 fn reached(score_sum: f64) -> Option<f64> {

@@ -11,8 +11,8 @@ use std::ops::Range;
 use ggtok_core::{TokenId, Tokenizer};
 
 use super::bytes::Bytes;
-use super::trace::{Bpe, Fragment, HybridDna, Origin, Reason, Steps, Trace, Why};
-use super::{ExplainError, Explainer};
+use super::trace::{Fragment, HybridDna, Origin, Reason, Steps, Test, Trace, Why};
+use super::{ExplainError, Explainer, Result};
 
 impl Explainer {
     /// Why the bytes `range` of a trace's text did not become one token, or that they did. A range that starts or ends
@@ -20,7 +20,7 @@ impl Explainer {
     ///
     /// # Errors
     /// [`ExplainError::Range`]: the range is empty or not inside the text.
-    pub fn why(&self, trace: &Trace, range: Range<usize>) -> Result<Why, ExplainError> {
+    pub fn why(&self, trace: &Trace, range: Range<usize>) -> Result<Why> {
         let Range { start, end } = range;
         if start >= end || end > trace.text.0.len() {
             return Err(ExplainError::Range { start, end, len: trace.text.0.len() });
@@ -96,9 +96,20 @@ impl<'a> Asked<'a> {
                 let escaped = origins.forward(range);
                 self.find_merges(&spm.merging, &spm.escaped.0, escaped, &|at| origins.back(at));
             }
-            Some(Steps::Bpe(bpe)) => self.find_bpe(bpe, range, start),
+            Some(Steps::Bpe(bpe)) => {
+                let origins = Origins { origins: &bpe.origins, start };
+                self.find_pieces(bpe, origins.forward(range), &|at| origins.back(at));
+            }
             Some(Steps::HybridDna(dna)) => self.find_dna(dna, range, start),
-            Some(_) => self.find_choice(fragment, range),
+            Some(Steps::WordPiece(steps)) => self.find_words(steps, range, start),
+            Some(Steps::Unigram(steps)) => self.find_lattice(steps, range, start),
+            Some(Steps::Rwkv(steps)) => self.find_matches(steps, range, start),
+            Some(Steps::Plamo2(steps)) => self.find_costs(steps, range, start),
+            Some(Steps::Test(Test { groups })) => {
+                let boundary = groups.iter().find(|group| group.start > range.start);
+                let message = "Every five bytes are one token.".to_owned();
+                self.add("piece_boundary", message, boundary.map(|group| start + group.start), None);
+            }
         }
     }
 
@@ -127,12 +138,6 @@ impl<'a> Asked<'a> {
         );
         self.add("special_boundary", message, Some(found.start.max(start)), Some(found.token));
         true
-    }
-
-    /// `range` is in the text that the origins refer to, which starts at byte `start` of the whole text.
-    fn find_bpe(&mut self, bpe: &Bpe, range: Range<usize>, start: usize) {
-        let origins = Origins { origins: &bpe.origins, start };
-        self.find_pieces(bpe, origins.forward(range), &|at| origins.back(at));
     }
 
     /// `range` is in the fragment, which starts at byte `start` of the text.
@@ -217,15 +222,8 @@ impl Origins<'_> {
 
 /// A text in quotes.
 fn quoted(text: &[u8]) -> String {
-    format!(
-        "“{}”",
-        String::from_utf8_lossy(text)
-            .escape_debug()
-            .to_string()
-            .replace("\\'", "'")
-            .replace("\\\"", "\"")
-            .replace("\\\\", "\\")
-    )
+    let escaped = String::from_utf8_lossy(text).escape_debug().to_string();
+    format!("“{}”", escaped.replace("\\'", "'").replace("\\\"", "\"").replace("\\\\", "\\"))
 }
 
 /// A text of a trace in quotes.
@@ -235,65 +233,32 @@ fn name(text: &Bytes) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::error::Error;
-    use std::sync::Arc;
+    use ggtok_core::{Definition, EncodeOptions, StringIndex};
 
-    use ggtok_core::{Definition, EncodeOptions, StringIndex, Tokenizer};
+    use super::Explainer;
+    use crate::tests::{Token, tokenizer};
 
-    use super::super::{Explainer, Trace};
-
-    type Tested = Result<(), Box<dyn Error>>;
-
-    /// An SPM vocabulary, without a space before texts.
-    fn spm(tokens: &[(&str, f32, i32)]) -> Result<Explainer, Box<dyn Error>> {
-        let texts: Vec<_> = tokens.iter().map(|token| token.0).collect();
-        let (data, index) = StringIndex::concatenate(&texts)?;
-        let (scores, types): (Vec<_>, Vec<_>) = tokens.iter().map(|token| (token.1, token.2)).unzip();
-        let definition = Definition {
-            model: "llama",
-            tokens: Some(index.view(&data)),
-            scores: Some(&scores),
-            token_types: Some(&types),
-            add_space_prefix: Some(false),
-            ..Definition::default()
-        };
-        Ok(Explainer::new(Arc::new(Tokenizer::new(&definition)?), None))
-    }
-
-    fn bpe(tokens: &[&str], merges: &[&str]) -> Result<Explainer, Box<dyn Error>> {
-        let (data, index) = StringIndex::concatenate(tokens)?;
-        let (merge_data, merge_index) = StringIndex::concatenate(merges)?;
-        let merges = Some(merge_index.view(&merge_data));
-        let definition = Definition {
-            model: "gpt2",
-            pre: Some("gpt-2"),
-            tokens: Some(index.view(&data)),
-            merges,
-            ..Definition::default()
-        };
-        Ok(Explainer::new(Arc::new(Tokenizer::new(&definition)?), merges))
-    }
-
-    fn explain(explainer: &Explainer, text: &str) -> Result<Trace, Box<dyn Error>> {
+    /// The kind and message of the first reason.
+    fn why(explainer: &Explainer, text: &str, part: &str) -> (&'static str, String) {
         let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
-        let (trace, ids) = (explainer.explain(text, options)?, explainer.tokenizer().encode(text, options)?);
-        assert_eq!(trace.tokens.iter().map(|token| token.id).collect::<Vec<_>>(), ids);
-        Ok(trace)
+        let trace = explainer.explain(text, options).expect("a trace");
+        let start = text.find(part).expect("a part");
+        let mut reasons = explainer.why(&trace, start..start + part.len()).expect("a part").reasons;
+        let first = reasons.swap_remove(0);
+        (first.kind, first.message)
     }
 
-    /// The kinds and messages of the reasons.
-    fn why(explainer: &Explainer, text: &str, part: &str) -> Result<Vec<(&'static str, String)>, Box<dyn Error>> {
-        let start = text.find(part).ok_or("no such part")?;
-        let why = explainer.why(&explain(explainer, text)?, start..start + part.len())?;
-        Ok(why.reasons.into_iter().map(|reason| (reason.kind, reason.message)).collect())
+    fn tokens(texts: &str, scores: &[f32], kinds: &[i32]) -> Vec<Token> {
+        let rows = texts.split(' ').zip(scores).zip(kinds);
+        rows.map(|((text, &score), &kind)| (text.into(), score, kind)).collect()
     }
-
-    const HEAD: [(&str, f32, i32); 3] = [("<unk>", 0.0, 2), ("<s>", 0.0, 3), ("</s>", 0.0, 3)];
 
     #[test]
-    fn reasons_of_spm() -> Tested {
-        let words = [("a", 0.0, 1), ("b", 0.0, 1), ("c", 0.0, 1), ("ab", -2.0, 1), ("bc", -1.0, 1), ("▁", -9.0, 1)];
-        let explainer = spm(&[&HEAD[..], &words, &[("abcb", -3.0, 1), ("<u>", 0.0, 4)]].concat())?;
+    fn reasons_of_spm() {
+        let scores = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -2.0, -1.0, -9.0, -3.0, 0.0];
+        let tokens = tokens("<unk> <s> </s> a b c ab bc ▁ abcb <u>", &scores, &[2, 3, 3, 1, 1, 1, 1, 1, 1, 1, 4]);
+        let definition = Definition { model: "llama", add_space_prefix: Some(false), ..Definition::default() };
+        let explainer = Explainer::new(tokenizer(&definition, &tokens), None);
         let cases = [
             ("abc", "bc", "one_token", "“bc” is token 7 “bc”."),
             ("abc", "b", "one_token", "“b” is part of token 7 “bc”."),
@@ -314,15 +279,17 @@ mod tests {
             ),
         ];
         for (text, part, kind, message) in cases {
-            assert_eq!(why(&explainer, text, part)?.first(), Some(&(kind, message.to_owned())), "{text} {part}");
+            assert_eq!(why(&explainer, text, part), (kind, message.to_owned()), "{text} {part}");
         }
-        Ok(())
     }
 
     #[test]
-    fn reasons_of_byte_pair_encoding() -> Tested {
-        let tokens = ["a", "b", "c", "Ġ", "ab", "bc", "abc", "Ġa", "é", "Ã", "©"];
-        let explainer = bpe(&tokens, &["b c", "a b", "Ġ a"])?;
+    fn reasons_of_byte_pair_encoding() {
+        let (data, index) = StringIndex::concatenate(&["b c", "a b", "Ġ a"]).expect("few");
+        let merges = Some(index.view(&data));
+        let definition = Definition { model: "gpt2", pre: Some("gpt-2"), merges, ..Definition::default() };
+        let tokens = tokens("a b c Ġ ab bc abc Ġa é Ã ©", &[0.0; 11], &[1; 11]);
+        let explainer = Explainer::new(tokenizer(&definition, &tokens), merges);
         let cases = [
             ("abc", "ab", "merge_lost", "“bc” merged first, with rank 0, and took part of “ab”: “ab” has rank 1."),
             ("abc", "abc", "merge_missing", "“abc” is token 6, but no merge joins “a” and “bc”."),
@@ -336,28 +303,13 @@ mod tests {
             ("é", "é", "not_in_vocabulary", "The vocabulary has no token for “é”, spelled “Ã©”."),
         ];
         for (text, part, kind, message) in cases {
-            let reasons = why(&explainer, text, part)?;
-            let (found, said) = reasons.first().ok_or("no reason")?;
-            assert!(*found == kind && said.starts_with(message), "{text} {part}: {found} {said}");
+            let (found, said) = why(&explainer, text, part);
+            assert!(found == kind && said.starts_with(message), "{text} {part}: {found} {said}");
         }
         // Half a character is widened to the whole.
-        let trace = explain(&explainer, "aé")?;
-        let why = explainer.why(&trace, 2..3)?;
+        let trace =
+            explainer.explain("aé", EncodeOptions { add_special: false, ..Default::default() }).expect("a trace");
+        let why = explainer.why(&trace, 2..3).expect("a part");
         assert_eq!((why.start, why.end, why.tokens), (1, 3, vec![1, 2]));
-        for (start, end) in [(0, 0), (2, 1), (0, 4)] {
-            assert!(explainer.why(&trace, start..end).is_err());
-        }
-        Ok(())
-    }
-
-    #[test]
-    fn traces_are_bounded() -> Tested {
-        let explainer = bpe(&["a"], &[])?;
-        let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
-        let too_long = explainer.explain(&*"a".repeat((1 << 20) + 1), options).map(|_| ());
-        assert_eq!(too_long, Err(super::ExplainError::TextTooLong { len: (1 << 20) + 1 }));
-        let too_many = explainer.explain(&*"a".repeat(1 << 20), options).map(|_| ());
-        assert_eq!(too_many, Err(super::ExplainError::TooManySteps { limit: super::super::limit::MAX_STEPS }));
-        Ok(())
     }
 }

@@ -20,14 +20,10 @@ use ggtok_core::{NULL_TOKEN, TokenId, Vocabulary};
 
 use super::limit::Limit;
 use super::trace::{Attempt, NormalizedCodePoint, Word, WordPiece};
-use super::{Bytes, ExplainError, Traced};
+use super::{Bytes, Result, Traced};
 
 /// Traces a fragment.
-pub(super) fn trace(
-    vocabulary: &Vocabulary,
-    fragment: Fragment<'_>,
-    limit: &mut Limit,
-) -> Result<Traced<WordPiece>, ExplainError> {
+pub(super) fn trace(vocabulary: &Vocabulary, fragment: Fragment<'_>, limit: &mut Limit) -> Result<Traced<WordPiece>> {
     let code_points = normalize(vocabulary, fragment.text, limit)?;
     let (mut words, mut tokens) = (Vec::new(), Vec::new());
 
@@ -50,11 +46,7 @@ pub(super) fn trace(
 }
 
 /// What happens to each code point.
-fn normalize(
-    vocabulary: &Vocabulary,
-    text: &[u8],
-    limit: &mut Limit,
-) -> Result<Vec<NormalizedCodePoint>, ExplainError> {
+fn normalize(vocabulary: &Vocabulary, text: &[u8], limit: &mut Limit) -> Result<Vec<NormalizedCodePoint>> {
     let settings = vocabulary.settings();
     let (mut code_points, mut start) = (Vec::new(), 0);
     while start < text.len() {
@@ -87,7 +79,7 @@ fn word(
     phantom: &[u8],
     tokens: &mut Vec<(TokenId, Range<usize>)>,
     limit: &mut Limit,
-) -> Result<Word, ExplainError> {
+) -> Result<Word> {
     let mut letters = Rewritten::empty(0, true);
     for character in characters {
         letters.push_code_point(character.lowercase, character.start..character.end);

@@ -10,7 +10,7 @@
 
 use ggtok_core::internals::Unit;
 
-use super::ExplainError;
+use super::Result;
 use super::limit::Limit;
 use super::trace::{XcdaHeader, XcdaStep};
 
@@ -56,7 +56,7 @@ impl<'a> Xcda<'a> {
         text: &[u8],
         steps: &mut Vec<XcdaStep>,
         limit: &mut Limit,
-    ) -> Result<Option<(usize, usize)>, ExplainError> {
+    ) -> Result<Option<(usize, usize)>> {
         let mut longest = None;
         let Some(root) = self.unit(0) else { return Ok(None) };
         let mut node = root.base();

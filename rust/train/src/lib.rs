@@ -104,7 +104,8 @@ pub struct Trained {
     pub merges: Vec<Vec<u8>>,
 }
 
-type Result<T, E = TrainError> = std::result::Result<T, E>;
+/// The result of training.
+pub type Result<T, E = TrainError> = std::result::Result<T, E>;
 
 impl Trained {
     fn push(&mut self, text: &[u8], kind: i32) {

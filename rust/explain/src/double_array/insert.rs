@@ -8,7 +8,7 @@
 //!
 //! Source: Aoe (1989), without tails. Complexity: O(cells · children) to find a BASE.
 
-use super::super::ExplainError;
+use super::super::Result;
 use super::super::bytes::Bytes;
 use super::super::limit::Limit;
 use super::{Cell, Code, Insertion, InsertionStep, LookupStep, Move, Relocation};
@@ -60,7 +60,7 @@ impl DoubleArray {
     }
 
     /// Inserts a word.
-    pub(super) fn insert(&mut self, word: usize, text: &[u8], limit: &mut Limit) -> Result<Insertion, ExplainError> {
+    pub(super) fn insert(&mut self, word: usize, text: &[u8], limit: &mut Limit) -> Result<Insertion> {
         let (mut steps, mut node) = (Vec::new(), ROOT);
         for byte in text.iter().copied().map(Some).chain([None]) {
             let step = self.step(node, byte, limit)?;
@@ -76,7 +76,7 @@ impl DoubleArray {
     }
 
     /// Goes from a node to its child for a byte, creating the child if it does not exist.
-    fn step(&mut self, mut node: usize, byte: Option<u8>, limit: &mut Limit) -> Result<InsertionStep, ExplainError> {
+    fn step(&mut self, mut node: usize, byte: Option<u8>, limit: &mut Limit) -> Result<InsertionStep> {
         limit.step(0)?;
         // Every byte of the words has a number.
         let code = self.code(byte).unwrap_or(END);
@@ -143,7 +143,7 @@ impl DoubleArray {
     }
 
     /// The lowest BASE with a free cell for each number.
-    fn free_base(&self, codes: &[usize], limit: &mut Limit) -> Result<usize, ExplainError> {
+    fn free_base(&self, codes: &[usize], limit: &mut Limit) -> Result<usize> {
         let mut base = 1;
         while codes.iter().any(|code| self.slots.get(base + code).is_some_and(|slot| slot.check != 0)) {
             limit.step(0)?;
@@ -153,11 +153,7 @@ impl DoubleArray {
     }
 
     /// Looks a text up. Returns the value if it is a word.
-    pub(super) fn look_up(
-        &self,
-        text: &[u8],
-        limit: &mut Limit,
-    ) -> Result<(Vec<LookupStep>, Option<usize>), ExplainError> {
+    pub(super) fn look_up(&self, text: &[u8], limit: &mut Limit) -> Result<(Vec<LookupStep>, Option<usize>)> {
         let (mut steps, mut node) = (Vec::new(), ROOT);
         for byte in text.iter().copied().map(Some).chain([None]) {
             limit.step(0)?;

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use ggtok_core::internals::Unit;
 
-use super::super::ExplainError;
 use super::super::bytes::Bytes;
 use super::super::limit::{Limit, MAX_STEPS};
+use super::super::{ExplainError, Result};
 use super::{PackedUnit, PackedXcda};
 
 /// The units of a block: the cells that differ only in the byte.
@@ -27,7 +27,7 @@ struct Pending<'a> {
 }
 
 /// Packs words. Of equal words the first one wins. Returns the units in use, and all as little-endian bytes.
-pub(super) fn pack(words: &[&[u8]], limit: &mut Limit) -> Result<(PackedXcda, Vec<[u8; 4]>), ExplainError> {
+pub(super) fn pack(words: &[&[u8]], limit: &mut Limit) -> Result<(PackedXcda, Vec<[u8; 4]>)> {
     let mut units = BTreeMap::from([(0, (Unit(0), Bytes::default()))]);
     let mut places = HashSet::new();
     let all = words.iter().copied().zip(0..).collect();
@@ -90,12 +90,10 @@ fn packed(index: usize, unit: Unit, text: Bytes) -> PackedUnit {
     PackedUnit {
         index,
         text,
-        role: if is_value {
-            "value"
-        } else if index == 0 {
-            "root"
-        } else {
-            "node"
+        role: match index {
+            _ if is_value => "value",
+            0 => "root",
+            _ => "node",
         },
         unit: unit.0,
         base: node.map(|unit| unit.base() as u32),

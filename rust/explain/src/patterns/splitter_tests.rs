@@ -98,9 +98,7 @@ proptest! {
             case.check(&text);
         }
     }
-}
 
-proptest! {
     #[test]
     fn long_texts_split_as_by_the_patterns(
         words in prop::collection::vec("[a-eA-Z]{1,7}|[0-9 .,'\\n]|[ -~]{1,3}| {1,9}|'(s|T|ll|re)|é|[\r\n\t]{1,3}", 0..200),
@@ -113,13 +111,11 @@ proptest! {
 }
 
 #[test]
-fn short_texts_of_every_class_split_as_by_the_patterns() {
+fn all_short_texts_split_as_by_the_patterns() {
     check_all(&["a", "E", "é", "中", "1", "\u{301}", ".", "/", " ", "\t", "\n", "'", "s"], 4);
-}
-
-#[test]
-fn texts_of_words_and_spaces_split_as_by_the_patterns() {
     check_all(&["a", " ", "\n", "\u{301}", "1", "."], 6);
+    check_all(&["1", "²", "a", " "], 8);
+    check_all(&["IMG", "A", "Z", "<sentinel:", "7", ">"], 6);
 }
 
 #[test]
@@ -132,14 +128,4 @@ fn contractions_split_as_by_the_patterns() {
             CASES.iter().for_each(|case| case.check(text.as_bytes()));
         }
     }
-}
-
-#[test]
-fn numbers_split_as_by_the_patterns() {
-    check_all(&["1", "²", "a", " "], 8);
-}
-
-#[test]
-fn image_tokens_split_as_by_the_patterns() {
-    check_all(&["IMG", "A", "Z", "<sentinel:", "7", ">"], 6);
 }

@@ -6,27 +6,11 @@ use std::ops::Range;
 use ggtok_core::internals::spelling::ESCAPED_SPACE;
 
 use super::{Asked, Origins, name, quoted};
-use crate::trace::{Candidate, Fragment, Plamo2, Rwkv, Steps, Test, Unigram, WordPiece};
+use crate::trace::{Candidate, Plamo2, Rwkv, Unigram, WordPiece};
 
+/// Ranges are in the fragment, which starts at byte `start` of the text.
 impl Asked<'_> {
-    /// `range` is in the fragment.
-    pub(super) fn find_choice(&mut self, fragment: &Fragment, range: Range<usize>) {
-        let start = fragment.start;
-        match &fragment.steps {
-            Some(Steps::WordPiece(steps)) => self.find_words(steps, range, start),
-            Some(Steps::Unigram(steps)) => self.find_lattice(steps, range, start),
-            Some(Steps::Rwkv(steps)) => self.find_matches(steps, range, start),
-            Some(Steps::Plamo2(steps)) => self.find_costs(steps, range, start),
-            Some(Steps::Test(Test { groups })) => {
-                let boundary = groups.iter().find(|group| group.start > range.start);
-                let message = "Every five bytes are one token.".to_owned();
-                self.add("piece_boundary", message, boundary.map(|group| start + group.start), None);
-            }
-            _ => {}
-        }
-    }
-
-    fn find_words(&mut self, steps: &WordPiece, range: Range<usize>, start: usize) {
+    pub(super) fn find_words(&mut self, steps: &WordPiece, range: Range<usize>, start: usize) {
         let overlapping = steps.words.iter().filter(|word| word.start < range.end && range.start < word.end);
         match overlapping.collect::<Vec<_>>()[..] {
             [] => self.add_dropped(),
@@ -57,7 +41,7 @@ impl Asked<'_> {
         }
     }
 
-    fn find_lattice(&mut self, steps: &Unigram, range: Range<usize>, start: usize) {
+    pub(super) fn find_lattice(&mut self, steps: &Unigram, range: Range<usize>, start: usize) {
         let wanted = Origins { origins: &steps.origins, start }.forward(range.clone());
         if wanted.is_empty() {
             return self.add_dropped();
@@ -81,7 +65,7 @@ impl Asked<'_> {
         self.add("score_lost", message, Some(start + range.start), Some(token));
     }
 
-    fn find_matches(&mut self, steps: &Rwkv, range: Range<usize>, start: usize) {
+    pub(super) fn find_matches(&mut self, steps: &Rwkv, range: Range<usize>, start: usize) {
         // Texts in the vocabulary are escaped; what tokens decode to is not.
         let text = &self.trace.text.0[self.range.clone()];
         let Some(token) = self.tokenizer.id_of_piece(text) else { return self.add_unknown(text) };
@@ -97,7 +81,7 @@ impl Asked<'_> {
         self.add("longer_match", message, Some(start + found.start), Some(found.token));
     }
 
-    fn find_costs(&mut self, steps: &Plamo2, range: Range<usize>, start: usize) {
+    pub(super) fn find_costs(&mut self, steps: &Plamo2, range: Range<usize>, start: usize) {
         let wanted = Origins { origins: &steps.origins, start }.forward(range.clone());
         let Some(text) = steps.text.0.get(wanted.clone()) else { return };
         let Some(token) = self.find_token(text) else { return };
