@@ -2,66 +2,40 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._batch import Batch
-    from ._chat import ChatEncoding
-    from ._chunks import Chunk
-    from ._diff import Diff, diff
-    from ._edit import edit
-    from ._evaluate import Evaluation, Score, evaluate
-    from ._explain.trace import Trace, Why
-    from ._findings import Finding, TokenizerWarning
-    from ._ggtok import Buffer, Encoding, StreamDecoder, StreamEncoder, __version__, cache_limit, set_cache_limit
-    from ._tokenizer import Tokenizer
-    from ._train import train
-    from ._vocab import Token, TokenAttribute, Vocab
-    from .errors import (
-        ChatTemplateError,
-        ConversionError,
-        DependencyError,
-        GgtokError,
-        GGUFError,
-        TokenIndexError,
-        TrainingError,
-        UnsupportedError,
-        VocabularyError,
-    )
-
-__all__ = [
-    "Batch",
-    "Buffer",
-    "ChatEncoding",
-    "ChatTemplateError",
-    "Chunk",
-    "ConversionError",
-    "DependencyError",
-    "Diff",
-    "Encoding",
-    "Evaluation",
-    "Finding",
-    "GGUFError",
-    "GgtokError",
-    "Score",
-    "StreamDecoder",
-    "StreamEncoder",
-    "Token",
-    "TokenAttribute",
-    "TokenIndexError",
-    "Tokenizer",
-    "TokenizerWarning",
-    "Trace",
-    "TrainingError",
-    "UnsupportedError",
-    "Vocab",
-    "VocabularyError",
-    "Why",
-    "__version__",
-    "cache_limit",
-    "diff",
-    "edit",
-    "evaluate",
-    "set_cache_limit",
-    "train",
-]
+    from ._batch import Batch as Batch
+    from ._chat import ChatEncoding as ChatEncoding
+    from ._chunks import Chunk as Chunk
+    from ._diff import Diff as Diff
+    from ._diff import diff as diff
+    from ._edit import edit as edit
+    from ._evaluate import Evaluation as Evaluation
+    from ._evaluate import Score as Score
+    from ._evaluate import evaluate as evaluate
+    from ._explain.trace import Trace as Trace
+    from ._explain.trace import Why as Why
+    from ._findings import Finding as Finding
+    from ._findings import TokenizerWarning as TokenizerWarning
+    from ._ggtok import Buffer as Buffer
+    from ._ggtok import Encoding as Encoding
+    from ._ggtok import StreamDecoder as StreamDecoder
+    from ._ggtok import StreamEncoder as StreamEncoder
+    from ._ggtok import __version__ as __version__
+    from ._ggtok import cache_limit as cache_limit
+    from ._ggtok import set_cache_limit as set_cache_limit
+    from ._tokenizer import Tokenizer as Tokenizer
+    from ._train import train as train
+    from ._vocab import Token as Token
+    from ._vocab import TokenAttribute as TokenAttribute
+    from ._vocab import Vocab as Vocab
+    from .errors import ChatTemplateError as ChatTemplateError
+    from .errors import ConversionError as ConversionError
+    from .errors import DependencyError as DependencyError
+    from .errors import GgtokError as GgtokError
+    from .errors import GGUFError as GGUFError
+    from .errors import TokenIndexError as TokenIndexError
+    from .errors import TrainingError as TrainingError
+    from .errors import UnsupportedError as UnsupportedError
+    from .errors import VocabularyError as VocabularyError
 
 _NAMES = {
     "_batch": ("Batch",),
@@ -92,6 +66,8 @@ _NAMES = {
 """The names of each module, which is imported when one of them is used: so `import ggtok` takes no time."""
 
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
+__all__ = sorted(_MODULES)  # type checkers take the names imported above, each as itself
 
 
 def __getattr__(name: str) -> object:

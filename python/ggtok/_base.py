@@ -15,7 +15,7 @@ from ._batch import Batch
 from ._chunks import Chunk, split_all, stripped
 from ._metadata import Scalar, Source, name_of, read_metadata, scalars
 from ._numbers import at_least, num_threads
-from ._vocab import Vocab, merge_rules
+from ._vocab import Vocab
 from .errors import GgtokError
 
 TYPE_CHECKING = False
@@ -420,7 +420,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
             from hashlib import blake2b
 
             digest = blake2b(_ggtok.canonical_bytes(self), digest_size=16)
-            merges = merge_rules(self.vocab)
+            merges = _ggtok.merges(self)
             digest.update(array("Q", map(len, merges)))
             digest.update(b"".join(merges))
             object.__setattr__(self, "_digest", digest.digest())

@@ -15,7 +15,7 @@ from ._findings import Finding, warn_of
 from ._ggtok import Array, Metadata
 from ._keys import CHAT_TEMPLATE, GGML, PRE, SPECIAL, read_types
 from ._metadata import scalars
-from ._vocab import TokenAttribute, Vocab, attributes, merge_rules, scores, texts
+from ._vocab import TokenAttribute, Vocab, attributes, scores
 
 Check: TypeAlias = Callable[[Vocab, Metadata], Iterator[Finding]]
 
@@ -113,12 +113,10 @@ def _added(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
         if is_added and id is None:
             key = f"{GGML}{key}_token_id"
             message = f"{name} is added to every text and the vocabulary has none, so encoding fails"
-            off = (
-                ""
-                if vocab.kind == "wordpiece"
-                else f' or leave it out with overrides={{"{GGML}add_{name.lower()}_token": False}}'
-            )
-            yield Finding("added-missing", "error", message, f'name it with overrides={{"{key}": ...}}{off}', key)
+            advice = f'name it with overrides={{"{key}": ...}}'
+            if vocab.kind != "wordpiece":
+                advice += f' or leave it out with overrides={{"{GGML}add_{name.lower()}_token": False}}'
+            yield Finding("added-missing", "error", message, advice, key)
 
 
 def _overrides(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
@@ -158,7 +156,6 @@ def _unknown(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
 
 
 def _out_of_range(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
-
     for slot, key in SPECIAL.items():
         id = scalars(metadata).get(GGML + key)
         if type(id) is int and id & 0xFFFFFFFF >= len(vocab):
@@ -184,7 +181,7 @@ def _specials(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     looks_special = re.compile(
         rb"<\|[^|<>\s]+\|>|<\xef\xbd\x9c.+\xef\xbd\x9c>|\[(?:CLS|SEP|PAD|UNK|MASK|/?INST)\]"
     ).fullmatch
-    raw = texts(vocab)
+    raw = _ggtok.texts(vocab._core)
     ids = [id for id in sorted(normal.difference(ids)) if looks_special(raw[id])]
     if ids:
         message = f"{_shown(vocab, ids)} that look like special tokens are marked as normal: any text can spell them"
@@ -212,7 +209,7 @@ def _bytes(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
 
 
 def _merges(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
-    merges = merge_rules(vocab)
+    merges = _ggtok.merges(vocab._core)
     if vocab.kind not in ("bpe", "spm") or vocab.model == "hybriddna":
         return
     advice = "if a merge is missing the ids are wrong: compare the file with the model's own tokenizer"

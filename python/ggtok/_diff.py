@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from . import _ggtok
 from ._base import Text
 from ._tokenizer import Tokenizer
-from ._vocab import Token, TokenAttribute, attributes, charsmap, merge_rules, texts
+from ._vocab import Token, TokenAttribute, attributes
 from .errors import GgtokError
 
 NUM_SHOWN = 5
@@ -121,7 +121,6 @@ class Diff:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
         from ._notebook import outline
 
         return outline(str(self))
@@ -167,7 +166,7 @@ def diff(
     found.settings, found.special = _settings(a, b), _special(a, b)
     _tokens(found, a, b)
     _merges(found, a, b)
-    found.charsmap = charsmap(a.vocab) != charsmap(b.vocab)
+    found.charsmap = _ggtok.charsmap(a) != _ggtok.charsmap(b)
     found.first_difference = None if text is None else _first_difference(a, b, text, add_special, parse_special)
     return found
 
@@ -191,29 +190,25 @@ def _special(a: Tokenizer, b: Tokenizer) -> dict[str, tuple[object, object]]:
 
 
 def _tokens(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
-    ids = [{text: id for id, text in enumerate(texts(side.vocab))} for side in (a, b)]
+    ids = [{text: id for id, text in enumerate(_ggtok.texts(side))} for side in (a, b)]
     found.removed = [a.vocab[id] for text, id in ids[0].items() if text not in ids[1]]
     found.added = [b.vocab[id] for text, id in ids[1].items() if text not in ids[0]]
     both = [(text, id, ids[1][text]) for text, id in ids[0].items() if text in ids[1]]
     found.moved = [Moved(_text(text), first, second) for text, first, second in both if first != second]
 
-    # As bits, so that a NaN equals itself.
-    bits = [memoryview(_ggtok.scores(side)).cast("I").tolist() for side in (a, b)]
-    found.scores = [
-        Changed(_text(text), a.vocab[first].score, b.vocab[second].score)
-        for text, first, second in both
-        if bits[0][first] != bits[1][second]
-    ]
-    bits = [attributes(side.vocab) for side in (a, b)]
-    found.attributes = [
-        Changed(_text(text), TokenAttribute(bits[0][first]), TokenAttribute(bits[1][second]))
-        for text, first, second in both
-        if bits[0][first] != bits[1][second]
-    ]
+    scores = (memoryview(_ggtok.scores(side)).cast("I").tolist() for side in (a, b))  # as bits: a NaN equals itself
+    found.scores, found.attributes = (
+        [
+            Changed(_text(text), getattr(a.vocab[first], name), getattr(b.vocab[second], name))
+            for text, first, second in both
+            if of_a[first] != of_b[second]
+        ]
+        for name, (of_a, of_b) in (("score", scores), ("attributes", (attributes(side.vocab) for side in (a, b))))
+    )
 
 
 def _merges(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
-    rules = [merge_rules(side.vocab) for side in (a, b)]
+    rules = [_ggtok.merges(side) for side in (a, b)]
     found.merges_differ = rules[0] != rules[1]
     found.merges_added, found.merges_removed, found.merges_moved = [], [], []
     if rules[0] == rules[1]:

@@ -221,7 +221,6 @@ def _targets(path: str, count: int) -> list[str]:
 
 
 def _elements(key: str, old: Packed, new: Packed) -> Iterator[Change]:
-    """The elements that differ."""
     for place, (a, b) in enumerate(zip_longest(old.elements(), new.elements())):
         if a != b:
             yield Change(f"{key}[{place}]", _shown(a), _shown(b))

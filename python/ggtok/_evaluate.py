@@ -116,7 +116,6 @@ class Evaluation(NamedTuple):
         )
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
         from ._notebook import table
 
         head, *rows = self._rows()

@@ -327,9 +327,9 @@ class Tokenizer(BaseTokenizer):
         >>> json.loads(file.getvalue())["model"]["type"]
         'BPE'
         """
-        from ._convert import files
+        from ._convert import files, tokenizers_json
 
-        files.to_tokenizers_json(self, target)
+        files.export(self, target, tokenizers_json.exported)
 
     def to_transformers(self, folder: str | os.PathLike[str]) -> None:
         """Writes a folder that `transformers.AutoTokenizer.from_pretrained` opens.
@@ -424,9 +424,9 @@ class Tokenizer(BaseTokenizer):
         >>> ggtok.Tokenizer.from_sentencepiece(file.getvalue()).encode("What is LoRA?") == tok.encode("What is LoRA?")
         True
         """
-        from ._convert import files
+        from ._convert import files, sentencepiece
 
-        files.to_sentencepiece(self, target)
+        files.export(self, target, sentencepiece.exported)
 
     @classmethod
     def from_sentencepiece(cls, source: Source, *, vocab_size: int | None = None) -> Self:

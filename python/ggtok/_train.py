@@ -18,7 +18,7 @@ from . import _ggtok
 from ._base import Texts
 from ._convert.gguf import Packed, gguf_bytes
 from ._findings import Finding, warn_of
-from ._keys import CHAT_TEMPLATE, CONTROL, GGML, PRE, SPECIAL, TOKEN_TYPE_COUNT, UNKNOWN, UNUSED, USER_DEFINED
+from ._keys import CHAT_TEMPLATE, CONTROL, FLAGS, GGML, PRE, SPECIAL, TOKEN_TYPE_COUNT, UNKNOWN, UNUSED, USER_DEFINED
 from ._numbers import at_least, num_threads
 from ._texts import one_of, paths, refuse_lone, watched
 from ._tokenizer import Tokenizer
@@ -45,11 +45,7 @@ _KEYS: dict[str, dict[str, Any]] = {
     "bpe": {"general.architecture": "llama", f"{GGML}model": "gpt2"},
     "spm": {"general.architecture": "llama", f"{GGML}model": "llama"},
     "unigram": {"general.architecture": "t5", f"{GGML}model": "t5"},
-    "wordpiece": {
-        "general.architecture": "bert",
-        f"{GGML}model": "bert",
-        TOKEN_TYPE_COUNT: 2,
-    },
+    "wordpiece": {"general.architecture": "bert", f"{GGML}model": "bert", TOKEN_TYPE_COUNT: 2},
 }
 """What llama.cpp needs to know a file by."""
 
@@ -224,11 +220,8 @@ def train(
     unknown = ("unk",) if kind in ("spm", "unigram") else ()
     tokens = {text: UNKNOWN if role in unknown else CONTROL for role, text in roles.items()}
     special_tokens = list(tokens.items())
-    for tokens_of, token_type in (
-        (control_tokens, CONTROL),
-        (user_defined_tokens, USER_DEFINED),
-        (unused_tokens, UNUSED),
-    ):
+    further = ((control_tokens, CONTROL), (user_defined_tokens, USER_DEFINED), (unused_tokens, UNUSED))
+    for tokens_of, token_type in further:
         if isinstance(tokens_of, str):
             raise TypeError("control_tokens, user_defined_tokens and unused_tokens are iterables of str, not str")
         special_tokens += [(text, token_type) for text in tokens_of]
@@ -247,7 +240,7 @@ def train(
         try:
             _count(trainer, corpus)
             for left_out in trainer.finish_counting():
-                _warn(left_out)
+                warn_of(Finding("words-left-out", "warning", left_out, "raise memory to train on all words"))
             found, types, scores, merges = trainer.finish()
         except OSError as error:
             if error.filename is None and spill is not None:
@@ -266,26 +259,15 @@ def train(
     if kind in ("spm", "unigram"):
         entries[f"{GGML}scores"] = scores
     entries |= {f"{GGML}{SPECIAL[role]}": ids[text] for role, text in roles.items()}
-    for flag in ("add_bos", "add_eos"):
-        if flag in chosen:
-            entries[f"{GGML}{flag}_token"] = bool(chosen[flag])
-    if kind in ("spm", "unigram"):
-        entries[f"{GGML}add_space_prefix"] = bool(chosen["add_space_prefix"])
-    if kind == "unigram":
-        entries[f"{GGML}remove_extra_whitespaces"] = bool(chosen["remove_extra_whitespaces"])
-        if charsmap := core_settings["charsmap"]:
-            entries[f"{GGML}precompiled_charsmap"] = charsmap
-    if kind == "wordpiece":
-        entries[f"{GGML}normalizer.lowercase"] = bool(chosen["lowercase"])
-        entries[f"{GGML}normalizer.strip_accents"] = _strip_accents(chosen)
+    for flag, key in FLAGS.items():
+        if flag in chosen and (kind, flag) != ("spm", "remove_extra_whitespaces"):  # SPM removes none
+            entries[GGML + key] = bool((chosen | core_settings)[flag])
+    if kind == "unigram" and core_settings["charsmap"]:
+        entries[f"{GGML}precompiled_charsmap"] = core_settings["charsmap"]
     for key, value in (("general.name", name), (CHAT_TEMPLATE, chat_template)):
         if value is not None:
             entries[key] = value
     return Tokenizer.from_gguf(gguf_bytes(entries))
-
-
-def _warn(left_out: str) -> None:
-    warn_of(Finding("words-left-out", "warning", left_out, "raise memory to train on all words"))
 
 
 def _core_settings(kind: str, chosen: dict[str, Any]) -> dict[str, Any]:
@@ -306,7 +288,8 @@ def _core_settings(kind: str, chosen: dict[str, Any]) -> dict[str, Any]:
         by = settings.pop("by")
         if by not in ("frequency", "likelihood"):
             raise TrainingError(f"by must be 'frequency' or 'likelihood', not {by!r}")
-        settings |= {"by_likelihood": by == "likelihood", "strip_accents": _strip_accents(chosen)}
+        strip = chosen["lowercase"] if chosen["strip_accents"] is None else chosen["strip_accents"]
+        settings |= {"by_likelihood": by == "likelihood", "strip_accents": bool(strip)}
     return settings
 
 
@@ -327,11 +310,6 @@ def _charsmap(normalization: str | os.PathLike[str] | Mapping[str, str]) -> byte
         for rule in normalization.items()
     )
     return _ggtok.compile_charsmap(tsv="\n".join(rules))
-
-
-def _strip_accents(chosen: dict[str, Any]) -> bool:
-    strip: bool | None = chosen["strip_accents"]
-    return bool(chosen["lowercase"] if strip is None else strip)
 
 
 def _count(trainer: _ggtok.Trainer, corpus: Corpus) -> None:

@@ -219,7 +219,7 @@ class Vocab(Sequence[Token]):
         >>> ggtok.Tokenizer.builtin("bpe").vocab.merges[6000]
         ('ar', 'g')
         """
-        return [_sides(rule.decode("utf-8", "surrogateescape")) for rule in merge_rules(self)]
+        return [_sides(rule.decode("utf-8", "surrogateescape")) for rule in _ggtok.merges(self._core)]
 
     def id_of_piece(self, piece: str | bytes) -> int | None:
         r"""The id of the token whose piece is exactly these bytes, or `None` if there is none.
@@ -307,11 +307,6 @@ def special_texts(vocab: Vocab) -> dict[str, str]:
     return {f"{name}_token": vocab[id].text for name, id in ids.items() if id is not None}
 
 
-def texts(vocab: Vocab) -> list[bytes]:
-    """The text of every token, as in the file."""
-    return _ggtok.texts(vocab._core)
-
-
 def scores(vocab: Vocab) -> list[float]:
     """The score of every token."""
     return memoryview(_ggtok.scores(vocab._core)).cast("f").tolist()  # type: ignore[return-value]
@@ -320,16 +315,6 @@ def scores(vocab: Vocab) -> list[float]:
 def attributes(vocab: Vocab) -> list[int]:
     """The attributes of every token, as plain numbers: those of an enumeration take ten times as long."""
     return memoryview(_ggtok.attributes(vocab._core)).cast("H").tolist()
-
-
-def merge_rules(vocab: Vocab) -> list[bytes]:
-    """The merge rules of a byte-pair vocabulary, as in the file."""
-    return _ggtok.merges(vocab._core)
-
-
-def charsmap(vocab: Vocab) -> bytes:
-    """The character map of a Unigram vocabulary; empty if there is none."""
-    return _ggtok.charsmap(vocab._core)
 
 
 def _bytes(text: object, what: str) -> bytes:

@@ -52,7 +52,6 @@ class Conversation:
         """The conversation as the template gets it."""
 
     def text(self) -> str:
-        """What the template writes."""
         if self.continued:
             return str.__str__(self._traced().text)
         text = self.chat.render(self.source)
@@ -60,7 +59,6 @@ class Conversation:
         return text
 
     def ids(self, add_special: bool) -> list[int]:
-        """The ids."""
         return encoding.encode(self.tokenizer, self._traced(), self.source, add_special).ids
 
     def encoding(self, add_special: bool) -> ChatEncoding:
@@ -70,7 +68,6 @@ class Conversation:
         return encoding.with_spans(encoded, rendered, self.source)
 
     def _traced(self) -> Rendered:
-        """The text with origins."""
         rendered = self.chat.trace(self.source)
         unread.warn(self.given, self.chat, self.source, rendered.text)
         return continuing.cut(rendered, self.source) if self.continued else rendered

@@ -27,7 +27,6 @@ def tojson(
 def traced_tojson(
     value: Any, ensure_ascii: bool = False, indent: Any = None, separators: Any = None, sort_keys: bool = False
 ) -> str:
-    """`tojson` with origins."""
     written = tojson(value, ensure_ascii, indent, separators, sort_keys)
     encode = json.encoder.py_encode_basestring_ascii if ensure_ascii else json.encoder.py_encode_basestring
 
@@ -38,8 +37,6 @@ def traced_tojson(
 
 
 def traced_repr(value: Any) -> str:
-    """`repr` of a container, with origins."""
-
     def inside(text: Text) -> list[str]:
         quote = repr(plain(text))[0]
         return ["".join(_python_char(char, quote) for char in plain(piece)) for piece in text.pieces()]

@@ -125,14 +125,12 @@ class Chat(Given):
             raise GgtokError(str(error)) from error
 
     def plain_messages(self) -> list[dict[str, Any]]:
-        """The messages as mappings."""
         try:
             return messages_of(self.messages)
         except ValueError as error:
             raise GgtokError(str(error)) from error
 
     def render(self, source: Source) -> str:
-        """The text."""
         return run(source, compiled(source, False), self.inputs(False), self.now)
 
     def trace(self, source: Source) -> Rendered:

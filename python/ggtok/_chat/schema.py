@@ -49,7 +49,6 @@ def schemas(tools: Iterable[Any]) -> list[Any]:
 
 
 def schema(function: Callable[..., Any]) -> dict[str, Any]:
-    """The schema of one function."""
     name = getattr(function, "__name__", "operation")
     doc = inspect.getdoc(function)
     if not doc:
@@ -106,7 +105,6 @@ def _docstring(doc: str) -> tuple[str, dict[str, str], str | None]:
 
 
 def _of_hint(hint: Any, where: str) -> dict[str, Any]:
-    """The schema of a type hint."""
     origin, args = get_origin(hint), get_args(hint)
     if hint is Any:
         return {}

@@ -95,7 +95,6 @@ class Text(str):
             at += length
 
     def origins(self) -> list[Origin]:
-        """The origin of each character."""
         return [origin for length, origin in self.runs for _ in range(length)]
 
     def marked(self, change: Callable[[Origin], Origin]) -> Text:
@@ -217,7 +216,6 @@ class Text(str):
         return changed
 
     def pieces(self) -> Iterator[Text]:
-        """The text of each run."""
         value, at = plain(self), 0
         for run in self.runs:
             yield Text(value[at : at + run[0]], (run,))
@@ -230,7 +228,6 @@ def plain(text: str) -> str:
 
 
 def runs_of(text: str) -> tuple[Run, ...]:
-    """The runs of any string."""
     if isinstance(text, Text):
         return text.runs
     return ((len(text), UNKNOWN),) if text else ()

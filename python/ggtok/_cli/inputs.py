@@ -100,7 +100,7 @@ class Source:
         return parts
 
     def _parts(self, bar: bool) -> Generator[bytes]:
-        with self.open() as file, progress(self.size, self.name) if bar else nullcontext(_ignore) as advance:
+        with self.open() as file, progress(self.size, self.name) if bar else nullcontext(lambda _: None) as advance:
             is_first = self.path is not None
             while part := self._read(file):
                 if is_first and GGUF.match(part):
@@ -131,7 +131,6 @@ class Source:
             yield [(number, last.removesuffix(b"\r"))]
 
     def read(self) -> bytes:
-        """All bytes."""
         return b"".join(self.parts())
 
     def texts(self, rows: Rows | None) -> Iterator[tuple[int | None, Text]]:
@@ -230,10 +229,6 @@ def killable(size: int) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _ignore(_: int) -> None:
-    pass
-
-
 def characters(text: Text, where: str) -> str:
     """The text of an input that must be UTF-8."""
     if isinstance(text, str):
@@ -242,9 +237,8 @@ def characters(text: Text, where: str) -> str:
         with killable(len(text)):
             return text.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise click.ClickException(
-            f"{where}: not UTF-8 at byte {error.start}; convert it first, for example with iconv"
-        ) from None
+        hint = "convert it first, for example with iconv"
+        raise click.ClickException(f"{where}: not UTF-8 at byte {error.start}; {hint}") from None
 
 
 def kind(value: object) -> str:

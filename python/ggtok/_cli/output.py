@@ -89,7 +89,6 @@ class Writer:
         self._last = "\n"
 
     def write(self, data: bytes) -> None:
-        """Writes the next part."""
         if self._is_terminal:
             self._show(self._decoder.decode(data))
         else:

@@ -68,7 +68,6 @@ class Bar:
         return "  ".join(shown)
 
     def close(self) -> None:
-        """Takes the bar away."""
         if self._shown is not None:
             self._shown.stop()
             self._shown = None

@@ -128,7 +128,6 @@ class View:
         """The spaces between the last cell and the next one, in the line of pieces and in that of ids."""
 
     def add(self, ids: Iterable[int]) -> None:
-        """Takes the next tokens."""
         for id in ids:
             self._add(id)
 

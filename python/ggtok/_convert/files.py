@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from .._base import BaseTokenizer
 from .._files import Target, beside, check_target, read, write
 from .._metadata import Source
-from . import edits, from_tokenizers, sentencepiece, tiktoken, tokenizers_json, transformers
+from . import edits, from_tokenizers, sentencepiece, tiktoken, transformers
 from .gguf import gguf_bytes
 
 T = TypeVar("T", bound=BaseTokenizer)
@@ -24,15 +24,7 @@ def to_gguf(tokenizer: T, target: Target, changes: edits.Edits, overwrite: bool)
     return new
 
 
-def to_sentencepiece(tokenizer: BaseTokenizer, target: Target) -> None:
-    _export(tokenizer, target, sentencepiece.exported)
-
-
-def to_tokenizers_json(tokenizer: BaseTokenizer, target: Target) -> None:
-    _export(tokenizer, target, tokenizers_json.exported)
-
-
-def _export(tokenizer: BaseTokenizer, target: Target, exported: Callable[[BaseTokenizer], bytes]) -> None:
+def export(tokenizer: BaseTokenizer, target: Target, exported: Callable[[BaseTokenizer], bytes]) -> None:
     inputs = (tokenizer._source,)
     check_target(target, inputs)
     write(target, exported(tokenizer), inputs)

@@ -112,8 +112,6 @@ def _refuse(reason: str) -> NoReturn:
 
 
 class Added:
-    """An added token."""
-
     __slots__ = ("is_control", "text")
 
     def __init__(self, text: str, is_special: bool) -> None:
@@ -124,7 +122,6 @@ class Added:
         self.is_control = is_special or looks_special
 
     def row(self) -> tuple[bytes, float, int]:
-        """Its text, score and type."""
         if self.is_control:
             return encoded(self.text), ONE_SCORE, CONTROL
         return encoded(self.text.replace(SPACE, " ")), ONE_SCORE, USER_DEFINED

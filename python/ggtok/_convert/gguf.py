@@ -36,17 +36,14 @@ class Packed(NamedTuple):
 
     @classmethod
     def of(cls, kind: Type, elements: Sequence[Any]) -> Packed:
-        """An array of strings or numbers."""
         return cls(kind, len(elements), _joined(kind, elements, "<"))
 
     @classmethod
     def strings(cls, texts: Iterable[str | bytes]) -> Packed:
-        """An array of strings."""
         return cls.of(Type.STRING, list(texts))
 
     @classmethod
     def read(cls, metadata: Metadata, key: str, array: Array) -> Packed:
-        """An array of a file."""
         kind = Type(array.kind)
         if not metadata.big_endian:
             return cls(kind, len(array), array.raw())
@@ -97,7 +94,6 @@ def gguf_bytes(entries: Mapping[str, Value]) -> bytes:
 
 
 def header(num_keys: int, version: int = VERSION, num_tensors: int = 0, big_endian: bool = False) -> bytes:
-    """The start of a file."""
     return struct.pack(f"{'>' if big_endian else '<'}4sIQQ", b"GGUF", version, num_tensors, num_keys)
 
 
@@ -127,7 +123,6 @@ def _joined(kind: Type, elements: Sequence[Any], order: str) -> bytes:
 
 
 def _typed(key: str, value: Any) -> Typed | Packed:
-    """A value with its type."""
     match value:
         case Typed() | Packed():
             return value

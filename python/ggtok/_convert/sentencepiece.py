@@ -38,18 +38,11 @@ UNIGRAM, BPE = 1, 2
 MODEL_TYPES = {"spm": BPE, "unigram": UNIGRAM}
 DEFAULT_IDS = {"unk": 0, "bos": 1, "eos": 2, "pad": -1}
 NORMAL_PIECE, UNKNOWN_PIECE, CONTROL_PIECE, USER_DEFINED_PIECE, UNUSED_PIECE, BYTE_PIECE = range(1, 7)
-PIECE_TYPES = {
-    UNKNOWN: UNKNOWN_PIECE,
-    CONTROL: CONTROL_PIECE,
-    USER_DEFINED: USER_DEFINED_PIECE,
-    UNUSED: UNUSED_PIECE,
-    BYTE: BYTE_PIECE,
-}
+PIECE_TYPES = dict(zip((UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE), range(UNKNOWN_PIECE, 7), strict=True))
 """Types of pieces have the numbers of GGUF's token types."""
 
 
 def exported(tokenizer: BaseTokenizer) -> bytes:
-    """The file."""
     vocabulary = Vocabulary(tokenizer, FORMAT)
     vocabulary.need_kind("spm", "unigram")
     vocab, is_spm = tokenizer.vocab, tokenizer.vocab.kind == "spm"
@@ -160,10 +153,9 @@ def _piece(inner: dict[int, Value], at: int, id: int) -> tuple[bytes, float, int
 def _check_settings(number: int, inner: dict[int, Value], at: int) -> None:
     numbers = {TRAINER: [MODEL_TYPE, AS_SUFFIX, *SPECIAL_IDS.values()], NORMALIZER: [ADD_PREFIX, REMOVE_SPACES]}
     texts = {TRAINER: [], NORMALIZER: [CHARSMAP]}
+    kinds = dict.fromkeys(numbers[number], int) | dict.fromkeys(texts[number], bytes)
     for key, value in inner.items():
-        if (key in numbers[number] and not isinstance(value, int)) or (
-            key in texts[number] and not isinstance(value, bytes)
-        ):
+        if not isinstance(value, kinds.get(key, object)):
             raise MessageError(f"byte {at}: field {key} of field {number} has a wrong type")
 
 

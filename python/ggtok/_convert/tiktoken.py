@@ -48,7 +48,6 @@ def exported(tokenizer: BaseTokenizer) -> tuple[bytes, dict[str, Any]]:
 
 
 def settings_json(settings: dict[str, Any]) -> bytes:
-    """The settings as a file."""
     return json.dumps(settings, ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
 
 

@@ -33,7 +33,6 @@ MAX_WORD = 2**31 - 1
 
 
 def exported(tokenizer: BaseTokenizer) -> bytes:
-    """The file."""
     vocabulary = Vocabulary(tokenizer, FORMAT)
     vocabulary.need_kind("bpe", "spm", "wordpiece", "unigram")
     kinds = {"bpe": _bpe, "spm": _spm, "wordpiece": _wpm, "unigram": _ugm}

@@ -10,17 +10,10 @@ from typing import NamedTuple, NoReturn
 from .. import _ggtok
 from .._base import BaseTokenizer
 from .._check import NOT_IN_UTF8
-from .._vocab import TokenAttribute, attributes, scores, texts
+from .._vocab import TokenAttribute, attributes, scores
 from ..errors import ConversionError
 
-UNKNOWN, UNUSED, NORMAL, CONTROL = (
-    *(TokenAttribute.UNKNOWN, TokenAttribute.UNUSED),
-    *(TokenAttribute.NORMAL, TokenAttribute.CONTROL),
-)
-USER_DEFINED, BYTE, LSTRIP, RSTRIP = (
-    *(TokenAttribute.USER_DEFINED, TokenAttribute.BYTE),
-    *(TokenAttribute.LSTRIP, TokenAttribute.RSTRIP),
-)
+UNKNOWN, UNUSED, NORMAL, CONTROL, USER_DEFINED, BYTE, _, LSTRIP, RSTRIP, _ = TokenAttribute
 
 SPACE = "\u2581"
 """What SentencePiece writes for a space."""
@@ -78,8 +71,7 @@ class Vocabulary:
 
     @cached_property
     def texts(self) -> list[str]:
-        """The text of every token."""
-        raw = texts(self.vocab)
+        raw = _ggtok.texts(self.vocab._core)
         try:
             return [text.decode() for text in raw]
         except UnicodeDecodeError as error:
@@ -87,12 +79,10 @@ class Vocabulary:
 
     @cached_property
     def attributes(self) -> list[int]:
-        """The attributes of every token."""
         return attributes(self.vocab)
 
     @cached_property
     def scores(self) -> list[float]:
-        """The score of every token."""
         found = scores(self.vocab)
         for id, score in enumerate(found):
             if not float("-inf") < score < float("inf"):
@@ -111,7 +101,6 @@ class Vocabulary:
 
     @property
     def patterns(self) -> list[str]:
-        """The patterns of the vocabulary's pre-tokenizer."""
         if self.family in CODED:
             self.refuse(f"no pattern describes what the pre-tokenizer {self.vocab.pre!r} does")
         patterns = list(_ggtok.families()[self.family]["patterns"])
@@ -121,7 +110,6 @@ class Vocabulary:
 
     @property
     def family(self) -> str:
-        """The family of the vocabulary's pre-tokenizer."""
         assert self.vocab.pre is not None
         return _ggtok.pretokenizers()[self.vocab.pre]["family"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 from dataclasses import fields
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 from types import NoneType, UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -52,18 +53,11 @@ def _converter(hint: Any) -> Callable[[Any], Any]:
     if isinstance(hint, UnionType):
         options = [option for option in get_args(hint) if option is not NoneType]
         if NoneType in get_args(hint):
-            some = _converter(_union(options))
+            some = _converter(reduce(or_, options))
             return lambda value: None if value is None else some(value)
         by_kind = {option.kind: _converter(option) for option in options}
         return lambda value: by_kind[value["kind"]]({key: each for key, each in value.items() if key != "kind"})
     return _of_object(hint) if hasattr(hint, "__dataclass_fields__") else lambda value: value
-
-
-def _union(options: list[Any]) -> Any:
-    union = options[0]
-    for option in options[1:]:
-        union |= option
-    return union
 
 
 def _of_object(cls: Any) -> Callable[[Any], Any]:

@@ -78,5 +78,4 @@ def byte_name(byte: int | None) -> str:
 
 
 def yes(flag: bool) -> str:
-    """A flag in a word."""
     return "yes" if flag else "no"

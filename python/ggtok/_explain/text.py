@@ -139,7 +139,6 @@ class Table:
         yield from self._lines(self._names, "header")
 
     def row(self, row: Row) -> Iterator[Line]:
-        """The lines of a row."""
         return self._lines(self._texts(row), row.mark)
 
     def _texts(self, row: Row) -> list[str]:

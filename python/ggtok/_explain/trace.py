@@ -43,7 +43,6 @@ class Why:
         return "\n".join([f"{self.text!r} (characters {self.start} to {self.end}) became {became}.", *reasons])
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
         from .._notebook import outline
 
         return outline(str(self))
@@ -195,7 +194,6 @@ class Trace:
         write(path, page(self).encode())
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
         from .html import fragment
 
         return fragment(self)

@@ -98,9 +98,8 @@ def _setting(kind: str, name: str, text: str) -> tuple[str, Any]:
     """A setting and its value: a number, true, false or null, or else a text, as its default is."""
     defaults = DEFAULTS[kind]
     if name not in defaults:
-        raise click.ClickException(
-            f"--set: {name!r} is not a setting of {kind}, which has {', '.join(sorted(defaults))}"
-        )
+        known = ", ".join(sorted(defaults))
+        raise click.ClickException(f"--set: {name!r} is not a setting of {kind}, which has {known}")
     if isinstance(defaults[name], str):
         return name, text
     try:
