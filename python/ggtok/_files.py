@@ -119,8 +119,3 @@ def _path(target: object) -> str:
     if not isinstance(target, (str, os.PathLike)):
         raise TypeError(f"the target must be a path or a binary file, not {type(target).__name__}")
     return os.fsdecode(target)
-
-
-def beside(target: Target, suffix: str) -> str:
-    """The path of a second file, named after the first."""
-    return _path(target) + suffix

@@ -23,23 +23,8 @@ FLAGS = _ggtok.flag_keys()
 """The keys of flags, without `GGML`, by the core's name for them."""
 
 
-class Type(IntEnum):
-    """A GGUF value type, numbered as in the file."""
-
-    UINT8 = 0
-    INT8 = 1
-    UINT16 = 2
-    INT16 = 3
-    UINT32 = 4
-    INT32 = 5
-    FLOAT32 = 6
-    BOOL = 7
-    STRING = 8
-    ARRAY = 9
-    UINT64 = 10
-    INT64 = 11
-    FLOAT64 = 12
-
+Type = IntEnum("Type", "UINT8 INT8 UINT16 INT16 UINT32 INT32 FLOAT32 BOOL STRING ARRAY UINT64 INT64 FLOAT64", start=0)
+"""The types of GGUF values, numbered as in the file."""
 
 FORMATS = dict(zip(Type, "BbHhIif?saQqd", strict=True))
 """Their codes in the module `struct`. Strings and arrays also have a length."""

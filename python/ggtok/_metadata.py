@@ -17,7 +17,6 @@ from ._ggtok import Array, Metadata
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import TracebackType
     from typing import Protocol
 
     from _typeshed import ReadableBuffer
@@ -72,13 +71,10 @@ def _checked_overrides(overrides: object) -> dict[str, Scalar]:
 
     if not isinstance(overrides, Mapping):
         raise TypeError(f"overrides must be a mapping of keys to values, not {type(overrides).__name__}")
-    return {_checked_key(key): _checked_override(key, value) for key, value in overrides.items()}
-
-
-def _checked_key(key: object) -> str:
-    if not isinstance(key, str):
-        raise TypeError(f"the key of an override must be str, not {type(key).__name__}")
-    return str(key)
+    for key in overrides:
+        if not isinstance(key, str):
+            raise TypeError(f"the key of an override must be str, not {type(key).__name__}")
+    return {str(key): _checked_override(key, value) for key, value in overrides.items()}
 
 
 def _checked_override(key: str, value: object) -> Scalar:
@@ -156,9 +152,7 @@ class Prefix:
     def __enter__(self) -> Prefix:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._file:
             self._file.close()
 

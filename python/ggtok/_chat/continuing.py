@@ -22,11 +22,8 @@ def cut(rendered: Rendered, source: Source) -> Rendered:
         place = (last, "content", texts[-1], "text") if texts else ()
     leaf = rendered.inputs.leaves.get(place)
 
-    end = at = 0
-    for length, origin in rendered.text.runs:
-        at += length
-        if leaf is not None and origin.leaf == leaf:
-            end = at
+    ends = (end for _, end, origin in rendered.text.spans() if leaf is not None and origin.leaf == leaf)
+    end = max(ends, default=0)
     if not end:
         problem = "the last message has no content that it writes, so there is nothing to continue"
         raise ChatTemplateError(problem, template=source.name)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from .._base import BaseTokenizer
@@ -65,17 +66,10 @@ class Encoded(NamedTuple):
 def parts_of(text: Text, unknown: bool = False) -> list[tuple[str, bool]]:
     """A text's parts, and whether control tokens are read in each. `unknown` is for what has no known origin."""
     parts: list[tuple[str, bool]] = []
-    start = at = 0
-    last: bool | None = None
     value = plain(text)
-    for length, origin in text.runs:
-        special = unknown if origin.trusted is None else origin.trusted
-        if last is not None and special != last:
-            parts.append((value[start:at], last))
-            start = at
-        last, at = special, at + length
-    if last is not None:
-        parts.append((value[start:], last))
+    for trusted, spans in groupby(text.spans(), lambda span: unknown if span[2].trusted is None else span[2].trusted):
+        places = [place for start, end, _ in spans for place in (start, end)]
+        parts.append((value[places[0] : places[-1]], trusted))
     return parts
 
 
@@ -162,11 +156,7 @@ def _twice(tokenizer: BaseTokenizer, text: Text, ids: list[int], add_special: bo
 
 def _ranges(text: Text, wanted: Callable[[Any], bool]) -> Iterable[tuple[int, int]]:
     """Where the wanted runs are, in characters."""
-    at = 0
-    for length, origin in text.runs:
-        if wanted(origin):
-            yield at, at + length
-        at += length
+    return ((start, end) for start, end, origin in text.spans() if wanted(origin))
 
 
 def _tokens(spans: list[tuple[int, int]], start: int, end: int) -> tuple[int, int]:
@@ -178,10 +168,8 @@ def _tokens(spans: list[tuple[int, int]], start: int, end: int) -> tuple[int, in
 def _message_spans(rendered: Rendered, spans: list[tuple[int, int]]) -> list[tuple[int, int] | None]:
     """From the first to the last character of each message, in tokens."""
     hulls: list[tuple[int, int] | None] = [None] * len(rendered.inputs.roles)
-    at = 0
-    for length, origin in rendered.text.runs:
+    for start, end, origin in rendered.text.spans():
         if origin.message is not None:
             hull = hulls[origin.message]
-            hulls[origin.message] = (at if hull is None else hull[0], at + length)
-        at += length
+            hulls[origin.message] = (start if hull is None else hull[0], end)
     return [None if hull is None else _tokens(spans, *hull) for hull in hulls]

@@ -17,14 +17,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from ..errors import GgtokError
 
 _TYPES: dict[Any, str] = {
-    int: "integer",
-    float: "number",
-    str: "string",
-    bool: "boolean",
-    type(None): "null",
-    list: "array",
-    tuple: "array",
-    dict: "object",
+    **{int: "integer", float: "number", str: "string", bool: "boolean", type(None): "null"},
+    **{list: "array", tuple: "array", dict: "object"},
 }
 _SECTION = r"[\n\s]*(?:\n\s*(?:Args|Returns|Raises):|\Z)"
 

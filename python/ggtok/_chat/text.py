@@ -63,6 +63,13 @@ class Text(str):
 
     # Parts of a text
 
+    def spans(self) -> Iterator[tuple[int, int, Origin]]:
+        """Where each run starts and ends, and its origin."""
+        at = 0
+        for length, origin in self.runs:
+            yield at, at + length, origin
+            at += length
+
     def cut(self, start: int, end: int) -> Text:
         """The text from character `start` to character `end`, which lie inside it."""
         if start == 0 and end == len(self):
@@ -88,11 +95,9 @@ class Text(str):
         return self.cut(place, place + 1)
 
     def __iter__(self) -> Iterator[str]:
-        at = 0
-        for length, origin in self.runs:
-            for place in range(at, at + length):
+        for start, end, origin in self.spans():
+            for place in range(start, end):
                 yield Text(str.__getitem__(self, place), ((1, origin),))
-            at += length
 
     def origins(self) -> list[Origin]:
         return [origin for length, origin in self.runs for _ in range(length)]
@@ -216,10 +221,8 @@ class Text(str):
         return changed
 
     def pieces(self) -> Iterator[Text]:
-        value, at = plain(self), 0
-        for run in self.runs:
-            yield Text(value[at : at + run[0]], (run,))
-            at += run[0]
+        value = plain(self)
+        return (Text.of(value[start:end], origin) for start, end, origin in self.spans())
 
 
 def plain(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from .._base import BaseTokenizer
-from .._files import Target, beside, check_target, read, write
+from .._files import Target, check_target, read, write
 from .._metadata import Source
 from . import edits, from_tokenizers, sentencepiece, tiktoken, transformers
 from .gguf import gguf_bytes
@@ -46,7 +46,7 @@ def to_transformers(tokenizer: BaseTokenizer, folder: str | os.PathLike[str]) ->
 def to_tiktoken(tokenizer: BaseTokenizer, target: Target) -> dict[str, Any]:
     inputs = (tokenizer._source,)
     check_target(target, inputs)
-    settings_target = None if hasattr(target, "write") else beside(target, ".json")
+    settings_target = os.fsdecode(target) + ".json" if isinstance(target, (str, os.PathLike)) else None
     if settings_target is not None:
         check_target(settings_target, inputs)
     data, settings = tiktoken.exported(tokenizer)

@@ -13,14 +13,15 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib.resources import files
 
 from ..trace import Text
 from . import compare
 from .convert import to_bytes
-from .sections import sections
-from .tables import Cell, Column, Row, Section
-from .text import cell, headline, shortened, shown
+from .sections import origin_of, sections
+from .tables import Cell, Column, Section
+from .text import cells, headline, shortened, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -160,9 +161,7 @@ def fragment(trace: Trace) -> str:
 
 def _tokens(trace: Trace) -> Iterator[str]:
     for place, token in enumerate(trace.tokens[:FRAGMENT_TOKENS]):
-        kind = "added" if token.fragment is None else ""
-        if token.fragment is not None and trace.fragments[token.fragment].token is not None:
-            kind = "special"
+        kind = origin_of(trace, token) or ""
         border = {"added": "1px dashed", "special": "1px solid"}.get(kind, "1px solid transparent")
         yield (
             f'<span title="token {token.id}{", " * bool(kind)}{kind}" style="display: inline-block; margin: 1px; '
@@ -187,7 +186,7 @@ def _table(section: Section) -> str:
     rows = [
         f'<tr><td colspan="{len(section.columns)}">… {row} more rows …</td></tr>'
         if isinstance(row, int)
-        else "<tr>" + "".join(_element("td", *each) for each in _cells(section, row)) + "</tr>"
+        else f"<tr>{''.join(map(partial(_element, 'td'), section.columns, cells(section, row)))}</tr>"
         for row in shortened(section.rows, FRAGMENT_ROWS)
     ]
     return (
@@ -195,11 +194,6 @@ def _table(section: Section) -> str:
         f'<p style="margin: 4px 0">{html.escape(section.about)}</p><div style="overflow-x: auto"><table><thead><tr>'
         f"{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div></details>"
     )
-
-
-def _cells(section: Section, row: Row) -> Iterator[tuple[Column, str]]:
-    for value, column in zip(row.cells, section.columns, strict=True):
-        yield column, cell(value, column)
 
 
 def _element(tag: str, column: Column, value: str) -> str:

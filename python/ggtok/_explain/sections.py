@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
-from ..trace import Bpe, HybridDna, Plamo2, Rwkv, SpecialMatch, Spm, Test, Unigram, WordPiece
+from ..trace import Bpe, HybridDna, Plamo2, Rwkv, SpecialMatch, Spm, Test, Token, Unigram, WordPiece
 from . import match_sections, merge_sections
 from .convert import to_bytes, to_text
 from .tables import Row, Section, section
@@ -81,13 +81,15 @@ def _fragments(trace: Trace) -> Section:
 def _tokens(trace: Trace) -> Section:
     rows = []
     for place, (token, (start, end)) in enumerate(zip(trace.tokens, trace.offsets, strict=True)):
-        origin = "added" if token.fragment is None else "special" if _is_special(trace, token.fragment) else None
-        cells = (place, token.id, token.piece, token.text, start, end, origin)
+        cells = (place, token.id, token.piece, token.text, start, end, origin_of(trace, token))
         rows.append(Row(cells, (token.start, token.end), "won"))
     about = "The ids of encode, what each decodes to, and the characters of the text that it comes from."
     names = "place:number, token:number, piece:text, in the vocabulary:text, start:number, end:number, origin:word"
     return section("tokens", "Result", about, names, rows)
 
 
-def _is_special(trace: Trace, fragment: int) -> bool:
-    return trace.fragments[fragment].token is not None
+def origin_of(trace: Trace, token: Token) -> Literal["added", "special"] | None:
+    """Where a token comes from, if not from the algorithm."""
+    if token.fragment is None:
+        return "added"
+    return None if trace.fragments[token.fragment].token is None else "special"

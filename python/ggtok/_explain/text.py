@@ -103,7 +103,7 @@ class Table:
         """Lays the table out so that `rows` fit."""
         self.section, self.width = section, width
         self._names = [column.name for column in section.columns]
-        texts = zip(self._names, *map(self._texts, rows), strict=True)
+        texts = zip(self._names, *(cells(section, row) for row in rows), strict=True)
         natural = [min(max(map(cell_len, column)), width) for column in texts]
         least = [
             size if column.kind == "number" else min(size, max(MIN_CELL, len(column.name)))
@@ -139,10 +139,7 @@ class Table:
         yield from self._lines(self._names, "header")
 
     def row(self, row: Row) -> Iterator[Line]:
-        return self._lines(self._texts(row), row.mark)
-
-    def _texts(self, row: Row) -> list[str]:
-        return [cell(*each) for each in zip(row.cells, self.section.columns, strict=True)]
+        return self._lines(cells(self.section, row), row.mark)
 
     def _lines(self, texts: list[str], style: str) -> Iterator[Line]:
         """The lines of a row. Those without text are left out."""
@@ -159,7 +156,12 @@ class Table:
 # Cells
 
 
-def cell(value: Cell, column: Column) -> str:
+def cells(section: Section, row: Row) -> list[str]:
+    """The values of a row as they are shown."""
+    return [_cell(*each) for each in zip(row.cells, section.columns, strict=True)]
+
+
+def _cell(value: Cell, column: Column) -> str:
     """A value as it is shown."""
     if value is None:
         return ""
