@@ -82,8 +82,6 @@ def imported(data: bytes, config: Mapping[str, Any], pre: str | None, vocab_size
 
 def read_config(source: Source, config: Source | Mapping[str, Any] | None) -> Mapping[str, Any]:
     """What is in `tokenizer_config.json`: given, or beside the file, with the chat template that has a file there."""
-    from collections.abc import Mapping
-
     if isinstance(config, Mapping):
         return config
     if config is not None:
@@ -270,8 +268,7 @@ def _ugm(file: Mapping[str, Any], model: Mapping[str, Any], added: dict[int, Add
     is_prefixed = spaces.get("prepend_scheme", "always") != "never" and spaces.get("add_prefix_space", True)
     steps = _steps(file.get("normalizer"), "normalizers")
     merges_spaces = any(_mapping(step.get("pattern")).get("Regex") == " {2,}" for step in steps)
-    entries[f"{GGML}add_space_prefix"] = bool(is_prefixed)
-    entries[f"{GGML}remove_extra_whitespaces"] = merges_spaces
+    entries |= {f"{GGML}add_space_prefix": bool(is_prefixed), f"{GGML}remove_extra_whitespaces": merges_spaces}
     if type(unknown) is int and 0 <= unknown < len(rows):
         entries[f"{GGML}unknown_token_id"] = unknown
     for step in steps:

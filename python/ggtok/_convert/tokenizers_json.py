@@ -76,12 +76,8 @@ def _bpe_model(vocab: dict[str, int], merges: list[tuple[str, str]], **settings:
     return _of("BPE", **defaults | settings, vocab=vocab, merges=[list(merge) for merge in merges])
 
 
-def _by_text(vocabulary: Vocabulary) -> dict[str, int]:
-    return {text: id for id, text in enumerate(vocabulary.texts)}
-
-
 def _bpe(vocabulary: Vocabulary) -> Json:
-    vocab, by_text = vocabulary.vocab, _by_text(vocabulary)
+    vocab, by_text = vocabulary.vocab, vocabulary.by_text
     is_gemma = vocab.model == "gemma4"
     if not is_gemma and not vocabulary.is_byte_level:
         vocabulary.refuse(f"the model {vocab.model!r} with the pre-tokenizer {vocab.pre!r} is llama.cpp's own")
@@ -94,12 +90,10 @@ def _bpe(vocabulary: Vocabulary) -> Json:
     if is_gemma:
         vocabulary.need_bytes(BYTE_TOKENS)
         return {
-            "normalizer": _of("Replace", pattern={"String": " "}, content=SPACE),
+            "normalizer": ESCAPE,
             "pre_tokenizer": _sequence("pretokenizers", *splits),
-            "decoder": _sequence("decoders", *_unescape()),
-            "model": _bpe_model(
-                by_text, vocab.merges, byte_fallback=True, fuse_unk=True, unk_token=_unknown(vocabulary)
-            ),
+            "decoder": _sequence("decoders", *UNESCAPE),
+            "model": _fallback_model(vocabulary, vocab.merges),
         }
     bytes_only = _of("ByteLevel", add_prefix_space=False, trim_offsets=True, use_regex=False)
     return {
@@ -110,15 +104,19 @@ def _bpe(vocabulary: Vocabulary) -> Json:
     }
 
 
+def _fallback_model(vocabulary: Vocabulary, merges: list[tuple[str, str]]) -> Json:
+    """BPE whose texts that are not tokens become bytes."""
+    settings = {"byte_fallback": True, "fuse_unk": True, "unk_token": _unknown(vocabulary)}
+    return _bpe_model(vocabulary.by_text, merges, **settings)
+
+
 def _unknown(vocabulary: Vocabulary) -> str | None:
     id = vocabulary.vocab.unk_id
     return None if id is None else vocabulary.texts[id]
 
 
-def _unescape() -> Iterator[Json]:
-    yield _of("Replace", pattern={"String": SPACE}, content=" ")
-    yield _of("ByteFallback")
-    yield _of("Fuse")
+ESCAPE = _of("Replace", pattern={"String": " "}, content=SPACE)
+UNESCAPE = (_of("Replace", pattern={"String": SPACE}, content=" "), _of("ByteFallback"), _of("Fuse"))
 
 
 def _spm(vocabulary: Vocabulary) -> Json:
@@ -128,16 +126,10 @@ def _spm(vocabulary: Vocabulary) -> Json:
         prefix = [_of("Prepend", prepend=SPACE)]
         strip = [_of("Strip", content=" ", start=1, stop=0)]
     return {
-        "normalizer": _sequence("normalizers", *prefix, _of("Replace", pattern={"String": " "}, content=SPACE)),
+        "normalizer": _sequence("normalizers", *prefix, ESCAPE),
         "pre_tokenizer": None,
-        "decoder": _sequence("decoders", *_unescape(), *strip),
-        "model": _bpe_model(
-            _by_text(vocabulary),
-            _merges_by_score(vocabulary),
-            byte_fallback=True,
-            fuse_unk=True,
-            unk_token=_unknown(vocabulary),
-        ),
+        "decoder": _sequence("decoders", *UNESCAPE, *strip),
+        "model": _fallback_model(vocabulary, _merges_by_score(vocabulary)),
     }
 
 
@@ -147,7 +139,7 @@ def _merges_by_score(vocabulary: Vocabulary) -> list[tuple[str, str]]:
     Of several pairs with the highest score SPM merges the leftmost. Ranks cannot say so. It matters where the pairs
     overlap: pairs that make the same token, in a run of one character, and pairs whose tokens have equal scores.
     """
-    by_text, found = _by_text(vocabulary), []
+    by_text, found = vocabulary.by_text, []
     for text, id in by_text.items():
         if not vocabulary.attributes[id] & (CONTROL | UNKNOWN | BYTE):
             splits = [(text[:at], text[at:]) for at in range(len(text) - 1, 0, -1)]

@@ -78,6 +78,10 @@ class Vocabulary:
             self.refuse(f"the text of token {raw.index(error.object)} is not UTF-8: {error.object!r}")
 
     @cached_property
+    def by_text(self) -> dict[str, int]:
+        return {text: id for id, text in enumerate(self.texts)}
+
+    @cached_property
     def attributes(self) -> list[int]:
         return attributes(self.vocab)
 
