@@ -347,13 +347,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         return split_all(texts, split, num_threads(threads))
 
     def truncate(
-        self,
-        text: str,
-        max_tokens: int,
-        *,
-        side: str = "right",
-        add_special: bool = True,
-        parse_special: bool = False,
+        self, text: str, max_tokens: int, *, side: str = "right", add_special: bool = True, parse_special: bool = False
     ) -> str:
         """Returns the longest part of a text that fits a budget of tokens, cut between two code points.
 

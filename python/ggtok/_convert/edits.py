@@ -174,10 +174,7 @@ def _id(tokenizer: BaseTokenizer, added: Mapping[bytes, int], slot: str, token: 
 def _added(tokenizer: BaseTokenizer, plain: Iterable[str], control: Iterable[str]) -> dict[bytes, int]:
     """The texts of new tokens with their types, in the order of their ids."""
     added: dict[bytes, int] = {}
-    for argument, texts, kind in (
-        ("add_tokens", plain, USER_DEFINED),
-        ("add_control_tokens", control, CONTROL),
-    ):
+    for argument, texts, kind in (("add_tokens", plain, USER_DEFINED), ("add_control_tokens", control, CONTROL)):
         if isinstance(texts, str):
             raise TypeError(f"{argument} must be an iterable of str, not one str")
         for text in texts:

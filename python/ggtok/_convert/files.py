@@ -61,11 +61,7 @@ def from_sentencepiece(cls: type[T], source: Source, vocab_size: int | None) -> 
 
 
 def from_tokenizers_json(
-    cls: type[T],
-    source: Source,
-    config: Source | Mapping[str, Any] | None,
-    pre: str | None,
-    vocab_size: int | None,
+    cls: type[T], source: Source, config: Source | Mapping[str, Any] | None, pre: str | None, vocab_size: int | None
 ) -> T:
     data = from_tokenizers.imported(read(source), from_tokenizers.read_config(source, config), pre, vocab_size)
     return cls._opened(data, made_from=source)

@@ -147,12 +147,7 @@ class Trace:
         return json
 
     def to_text(
-        self,
-        tables: Iterable[str] | None = None,
-        *,
-        width: int | None = None,
-        max_rows: int = 40,
-        colors: bool = False,
+        self, tables: Iterable[str] | None = None, *, width: int | None = None, max_rows: int = 40, colors: bool = False
     ) -> str:
         """The trace as tables, as `print` shows it.
 

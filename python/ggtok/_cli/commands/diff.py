@@ -24,13 +24,7 @@ from ..output import finite, lossless, print_json, printable
 @as_json
 @click.pass_context
 def command(
-    context: click.Context,
-    a: str,
-    b: str,
-    file: str | None,
-    text: str | None,
-    special: dict[str, Any],
-    as_json: bool,
+    context: click.Context, a: str, b: str, file: str | None, text: str | None, special: dict[str, Any], as_json: bool
 ) -> None:
     """Show how the tokenizers of two GGUF files differ: settings, special tokens, tokens, merges. With a text, also
     where its ids first differ.
