@@ -60,10 +60,9 @@ pub(super) fn partition(
                 limit.step(needle.len())?;
                 let (token_start, token_end) = (start + found, start + found + needle.len());
                 let (before, after) = (&text[start..token_start], &text[token_end..end]);
-                let stripped = |strip: Attributes, spaces: usize| if attributes.contains(strip) { spaces } else { 0 };
-                let before =
-                    stripped(Attributes::LSTRIP, before.iter().rev().take_while(|byte| is_space(**byte)).count());
-                let after = stripped(Attributes::RSTRIP, after.iter().take_while(|byte| is_space(**byte)).count());
+                let strips = |strip: Attributes| move |byte: &&u8| attributes.contains(strip) && is_space(**byte);
+                let before = before.iter().rev().take_while(strips(Attributes::LSTRIP)).count();
+                let after = after.iter().take_while(strips(Attributes::RSTRIP)).count();
                 if start < token_start - before {
                     items.push(Item::Text(start, token_start - before));
                 }

@@ -143,10 +143,10 @@ impl BpeTrainer {
     /// Trains on counted words, and on those of the second counter if there is one.
     ///
     /// # Errors
-    /// - [`TrainError::VocabTooSmall`]: special tokens, bytes and whole characters need more tokens.
+    /// - [`TrainError::VocabTooSmall`]: special tokens, bytes and characters or letters need more tokens.
     /// - [`TrainError::VocabTooLarge`]: the words have too few pairs that occur often enough.
     /// - [`TrainError::DuplicateToken`]: a special token is spelled like another token.
-    /// - [`TrainError::TooLarge`]: the words have more than 2³² bytes.
+    /// - [`TrainError::TooLarge`]: the words have more than 2³² bytes or characters.
     /// - [`TrainError::Stopped`]: `progress` stopped the training.
     pub fn train(&self, words: &Words, second: Option<&Words>, progress: &mut Progress<'_>) -> Result<Trained> {
         let settings = &self.settings;

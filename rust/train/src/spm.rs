@@ -17,7 +17,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 
 use ggtok_core::internals::interrupt::Ticker;
-use ggtok_core::internals::spelling::byte_text;
+use ggtok_core::internals::spelling::{ESCAPED_SPACE, byte_text};
 
 use super::merges::{Cells, Merger, Rules};
 use super::scripts::{Script, is_digit, script};
@@ -95,16 +95,12 @@ pub struct SpmTrainer {
 /// What the rules about pieces need to know about a symbol.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
-    /// In characters.
-    len: usize,
     /// The script of its first character that has one.
     first: Option<Script>,
     /// The script of its last characters, known or inherited.
     last: Option<Script>,
     /// It has no script and inherits the previous one.
     is_neutral: bool,
-    starts_with_space: bool,
-    ends_with_space: bool,
     is_space: bool,
     has_digit: bool,
 }
@@ -123,13 +119,10 @@ impl Pieces<'_> {
         let has_none = is_space || is_digit && !self.settings.split_by_number;
         let own = script.filter(|_| !has_none);
         Shape {
-            len: 1,
             first: own,
             last: own,
             // A digit without a script ends the previous one.
             is_neutral: is_space || script.is_none(),
-            starts_with_space: is_space,
-            ends_with_space: is_space,
             is_space,
             has_digit: is_digit,
         }
@@ -137,12 +130,9 @@ impl Pieces<'_> {
 
     fn join(left: Shape, right: Shape) -> Shape {
         Shape {
-            len: left.len + right.len,
             first: if left.is_neutral { right.first } else { left.first },
             last: if right.is_neutral { left.last } else { right.last },
             is_neutral: left.is_neutral && right.is_neutral,
-            starts_with_space: left.starts_with_space,
-            ends_with_space: right.ends_with_space,
             is_space: left.is_space && right.is_space,
             has_digit: left.has_digit || right.has_digit,
         }
@@ -152,17 +142,19 @@ impl Pieces<'_> {
 impl Rules for Pieces<'_> {
     const BY_TEXT: bool = false;
 
-    fn allows(&self, _: &Symbols, left: Symbol, right: Symbol) -> bool {
+    fn allows(&self, symbols: &Symbols, left: Symbol, right: Symbol) -> bool {
+        let (left_len, text) = (symbols.cells(left), symbols.text(right));
+        let len = left_len + symbols.cells(right);
         let [left, right] = [left, right].map(|side| self.shapes[side as usize]);
         let settings = self.settings;
         let is_run = settings.allow_whitespace_only_pieces && left.is_space && right.is_space;
         // If words are not split at spaces, only the last character must not be one; otherwise all after the first.
         let bad_space = match settings.split_by_whitespace {
-            true => right.starts_with_space || left.is_space && left.len > 1,
-            false => right.ends_with_space,
+            true => text.starts_with(ESCAPED_SPACE) || left.is_space && left_len > 1,
+            false => text.ends_with(ESCAPED_SPACE),
         };
         let two_scripts = matches!((left.last, right.first), (Some(one), Some(other)) if one != other);
-        left.len + right.len <= settings.max_piece_length
+        len <= settings.max_piece_length
             && (is_run || !bad_space)
             && !(settings.split_digits && (left.has_digit || right.has_digit))
             && !(settings.split_by_unicode_script && two_scripts)
@@ -170,13 +162,13 @@ impl Rules for Pieces<'_> {
 
     /// The length in characters, and the first bytes of the text.
     fn tie(&self, symbols: &Symbols, left: Symbol, right: Symbol) -> u64 {
-        let len = self.shapes[left as usize].len + self.shapes[right as usize].len;
+        let len = symbols.cells(left) + symbols.cells(right);
         let bytes = symbols.joined_bytes((left, right)).chain([0; 7]).take(7);
         bytes.fold(len.min(255) as u64, |tie, byte| tie << 8 | u64::from(byte))
     }
 
     fn compare(&self, symbols: &Symbols, one: (Symbol, Symbol), other: (Symbol, Symbol)) -> Ordering {
-        let len = |(left, right)| self.shapes[left as usize].len + self.shapes[right as usize].len;
+        let len = |(left, right)| symbols.cells(left) + symbols.cells(right);
         let order = len(one).cmp(&len(other));
         let order = order.then_with(|| symbols.joined_bytes(one).cmp(symbols.joined_bytes(other)));
         order.then_with(|| one.cmp(&other))
@@ -241,11 +233,7 @@ impl SpmTrainer {
     /// Trains on counted words.
     ///
     /// # Errors
-    /// - [`TrainError::VocabTooSmall`]: special tokens, byte tokens and characters need more tokens.
-    /// - [`TrainError::VocabTooLarge`]: the words have too few pairs that occur often enough.
-    /// - [`TrainError::DuplicateToken`]: a special token is a piece too.
-    /// - [`TrainError::TooLarge`]: the words have more than 2³² characters.
-    /// - [`TrainError::Stopped`]: `progress` stopped the training.
+    /// As [`BpeTrainer::train`](super::BpeTrainer::train), and [`TrainError::EmptyCorpus`]: there are no characters.
     pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained> {
         let characters = covered(words, self.settings.character_coverage)?;
         self.check_size(characters.len())?;

@@ -123,12 +123,7 @@ impl UnigramTrainer {
     /// Trains on counted words. After the special and byte tokens come the pieces, highest score first.
     ///
     /// # Errors
-    /// - [`TrainError::EmptyCorpus`]: there are no characters.
-    /// - [`TrainError::VocabTooSmall`]: special tokens, byte tokens and characters need more tokens.
-    /// - [`TrainError::VocabTooLarge`]: the corpus has too few pieces.
-    /// - [`TrainError::DuplicateToken`]: a special token is a piece too.
-    /// - [`TrainError::TooLarge`]: the different words have 2³² bytes or more.
-    /// - [`TrainError::Stopped`]: `progress` stopped the training.
+    /// As [`SpmTrainer::train`]; too few pieces are [`TrainError::VocabTooLarge`].
     pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained> {
         let UnigramSettings { spm, shrinking_factor, num_sub_iterations, .. } = &self.settings;
         let alphabet = covered(words, spm.character_coverage)?;

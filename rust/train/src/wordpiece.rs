@@ -130,11 +130,7 @@ impl WordPieceTrainer {
     /// Trains on counted words.
     ///
     /// # Errors
-    /// - [`TrainError::VocabTooSmall`]: special tokens and letters need more tokens.
-    /// - [`TrainError::VocabTooLarge`]: the words have too few pairs that occur often enough.
-    /// - [`TrainError::DuplicateToken`]: a special token is spelled like another token.
-    /// - [`TrainError::TooLarge`]: the words have more than 2³² letters.
-    /// - [`TrainError::Stopped`]: `progress` stopped the training.
+    /// As [`BpeTrainer::train`](super::BpeTrainer::train).
     pub fn train(&self, words: &Words, progress: &mut Progress<'_>) -> Result<Trained> {
         match self.settings.by {
             Likelihood::Frequency => self.train_by::<false>(words, progress),

@@ -43,21 +43,12 @@ impl View<'_> {
     }
 
     fn is_han(self, at: usize) -> bool {
-        self.0.get(at).is_some_and(|code_point| {
-            // The extensions A to F, then the compatibility ideographs and their supplement.
-            let blocks = [
-                0x4E00..=0x9FFF,
-                0x3400..=0x4DBF,
-                0x20000..=0x2A6DF,
-                0x2A700..=0x2B73F,
-                0x2B740..=0x2B81F,
-                0x2B820..=0x2CEAF,
-                0x2CEB0..=0x2EBEF,
-                0xF900..=0xFAFF,
-                0x2F800..=0x2FA1F,
-            ];
-            blocks.iter().any(|block| block.contains(code_point))
-        })
+        // With the extensions A, B, and C to F; then the compatibility ideographs and their supplement.
+        matches!(
+            self.0.get(at),
+            Some(0x4E00..=0x9FFF | 0x3400..=0x4DBF | 0x20000..=0x2A6DF | 0x2A700..=0x2EBEF)
+                | Some(0xF900..=0xFAFF | 0x2F800..=0x2FA1F)
+        )
     }
 
     /// `\s+(?!\S)|\s+`, or one code point if there is no whitespace.
