@@ -88,8 +88,6 @@ pub struct Settings {
     pub remove_extra_whitespaces: bool,
     /// Spaces are written `▁`.
     pub escape_whitespaces: bool,
-    /// The space is added after the text (Unigram). No file can set it today.
-    pub treat_whitespace_as_suffix: bool,
     /// Text is lowercased (WordPiece, whitespace BPE).
     pub lowercase: bool,
     /// Accents are removed (WordPiece).

@@ -94,8 +94,7 @@ impl Tracer {
         limit: &mut Limit,
     ) -> Result<Vec<Prefix>> {
         let space = if settings.escape_whitespaces { ESCAPED_SPACE } else { b" " };
-        let is_suffix = settings.treat_whitespace_as_suffix;
-        let mut prepends_space = settings.add_space_prefix && !is_suffix && !continues;
+        let mut prepends_space = settings.add_space_prefix && !continues;
         let (mut prefixes, mut in_word) = (Vec::new(), continues);
         // An added space stands for what was dropped since the end of the previous chunk.
         let (mut start, mut covered) = (0, 0);
@@ -125,9 +124,6 @@ impl Tracer {
             prefix.appended = Bytes::from(&out.text[appended_from..]);
             start = prefix.end;
             prefixes.push(prefix);
-        }
-        if settings.add_space_prefix && is_suffix {
-            out.push(space, covered..text.len());
         }
         Ok(prefixes)
     }

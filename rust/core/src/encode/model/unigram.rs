@@ -34,6 +34,7 @@ use crate::error::VocabularyError;
 use crate::lookup::trie::DoubleArray;
 use crate::text::unicode::utf8;
 use crate::token::{NULL_TOKEN, TokenId};
+use crate::vocabulary::spelling::ESCAPED_SPACE;
 use crate::vocabulary::{Definition, Vocabulary};
 use crate::work::interrupt::Ticker;
 use crate::work::threads::join;
@@ -189,7 +190,7 @@ impl Unigram {
         let (mut at, mut ticker) = (0, Ticker::default());
         while let Some(rest) = normalized.text.get(at..).filter(|rest| !rest.is_empty()) {
             ticker.tick();
-            let word = if self.splits_words { &rest[..word_len(rest, self.normalizer.space())] } else { rest };
+            let word = if self.splits_words { &rest[..word_len(rest)] } else { rest };
             score = self.candidates.best_path(vocabulary, word, score, None, lattice, |token, len| {
                 let span = at..at + len;
                 at += len;
@@ -221,24 +222,23 @@ impl WithoutTrie {
     fn new(vocabulary: &Vocabulary, ids: &[TokenId], unknown_score: f32) -> Result<Self, VocabularyError> {
         let normalizer = UnigramNormalizer::new(vocabulary)?;
         let tokens = ids.iter().map(|&id| (vocabulary.text(id), vocabulary.score(id)));
-        let space = normalizer.space();
-        let splits_words = tokens.clone().all(|(text, score)| score.is_finite() && !crosses_words(text, space));
+        let splits_words = tokens.clone().all(|(text, score)| score.is_finite() && !crosses_words(text));
         let cuts = if splits_words { Cuts::new(tokens, unknown_score, &normalizer) } else { None };
         Ok(Self { normalizer, splits_words, cuts })
     }
 }
 
 /// Length of the first word of a normalized text: any spaces, and everything after them up to the next one.
-fn word_len(text: &[u8], space: &[u8]) -> usize {
+fn word_len(text: &[u8]) -> usize {
     let mut len = 0;
     let (mut in_word, mut ticker) = (false, Ticker::default());
     while len < text.len() {
         ticker.tick();
-        if text[len] == space[0] && text[len..].starts_with(space) {
+        if text[len] == ESCAPED_SPACE[0] && text[len..].starts_with(ESCAPED_SPACE) {
             if in_word {
                 return len;
             }
-            len += space.len();
+            len += ESCAPED_SPACE.len();
         } else {
             in_word = true;
             len += utf8::sequence_len(text[len]);
@@ -247,8 +247,9 @@ fn word_len(text: &[u8], space: &[u8]) -> usize {
     text.len()
 }
 
-/// Whether `token` could match across the start of a word: from inside one word into the `space` before the next.
-fn crosses_words(token: &[u8], space: &[u8]) -> bool {
+/// Whether `token` could match across the start of a word: from inside one word into the space before the next.
+fn crosses_words(token: &[u8]) -> bool {
+    let space = ESCAPED_SPACE;
     let spaces_len = token.chunks(space.len()).take_while(|chunk| *chunk == space).count() * space.len();
     let Some(rest) = token.get(spaces_len + 1..).filter(|rest| rest.contains(&space[0])) else { return false };
     (0..rest.len()).any(|at| rest[at..].starts_with(space) || space.starts_with(&rest[at..]))
@@ -368,11 +369,11 @@ mod tests {
     #[test]
     fn tokens_that_cross_words() {
         for token in ["a▁", "a▁b", "▁a▁b", "▁▁a▁"] {
-            assert!(crosses_words(token.as_bytes(), "▁".as_bytes()), "{token}");
+            assert!(crosses_words(token.as_bytes()), "{token}");
         }
-        assert!(crosses_words(b"a\xE2\x96", "▁".as_bytes()));
+        assert!(crosses_words(b"a\xE2\x96"));
         for token in ["", "a", "▁", "▁a", "▁▁", "▁▁▁a", "é\u{2591}"] {
-            assert!(!crosses_words(token.as_bytes(), "▁".as_bytes()), "{token}");
+            assert!(!crosses_words(token.as_bytes()), "{token}");
         }
     }
 

@@ -7,7 +7,8 @@
 //!
 //! Source: llama.cpp's `llm_tokenizer_ugm_session::normalize` and `normalize_prefix` (llama-vocab.cpp).
 //!
-//! Deviations: none beyond those of [`Charsmap`].
+//! Deviations: none beyond those of [`Charsmap`]. llama.cpp could add a space after the text instead of before it, but no
+//! file can ask for that.
 //!
 //! Time: O(n k) for n bytes and keys of at most k bytes, if every look-up walks most of a key and then fails. Space:
 //! the normalized text, and where each of its bytes comes from.
@@ -41,10 +42,7 @@ pub(crate) struct UnigramNormalizer {
     characters: Option<KeyCharacters>,
     /// Whether each byte is ASCII and kept, both before ASCII and at the end.
     kept: [bool; 256],
-    /// The bytes that replace a space.
-    space: &'static [u8],
     prepend_space: bool,
-    append_space: bool,
     merge_spaces: bool,
 }
 
@@ -104,16 +102,9 @@ impl UnigramNormalizer {
             charsmap,
             characters,
             kept,
-            space: if settings.escape_whitespaces { ESCAPED_SPACE } else { b" " },
-            prepend_space: settings.add_space_prefix && !settings.treat_whitespace_as_suffix,
-            append_space: settings.add_space_prefix && settings.treat_whitespace_as_suffix,
+            prepend_space: settings.add_space_prefix,
             merge_spaces: settings.remove_extra_whitespaces,
         })
-    }
-
-    /// The bytes that replace a space.
-    pub(crate) fn space(&self) -> &'static [u8] {
-        self.space
     }
 
     /// Memory held outside the value itself, in bytes.
@@ -136,9 +127,7 @@ impl UnigramNormalizer {
     pub(crate) fn normalizes_words_alone(&self) -> bool {
         let is_space = |byte: u8| self.charsmap.as_ref().map_or(byte == b' ', |charsmap| charsmap.is_space(byte));
         self.user_defined.is_empty()
-            && self.space == ESCAPED_SPACE
             && self.merge_spaces
-            && !self.append_space
             && self.charsmap.as_ref().is_none_or(|map| map.writes_utf8() && !map.may_write(ESCAPED_SPACE))
             && (b'!'..=b'~').all(|byte| self.kept[usize::from(byte)])
             && WHITESPACE.into_iter().all(is_space)
@@ -166,9 +155,6 @@ impl UnigramNormalizer {
             let chunk = self.chunk(input, at);
             at = chunk.origin.end;
             self.push_chunk(&chunk, &mut progress, &mut ticker, out);
-        }
-        if self.append_space {
-            out.push(self.space, progress.covered..input.len());
         }
     }
 
@@ -219,9 +205,6 @@ impl UnigramNormalizer {
             progress.covered = chunk.origin.start;
             self.push_chunk(&chunk, progress, &mut ticker, out);
         }
-        if self.append_space {
-            out.push(self.space, at..at);
-        }
     }
 
     /// Appends the normal form of one chunk.
@@ -244,7 +227,7 @@ impl UnigramNormalizer {
                 if !self.merge_spaces {
                     let origin = chunk.origin(done - 1..done);
                     *covered = origin.end;
-                    out.push(self.space, origin);
+                    out.push(ESCAPED_SPACE, origin);
                 }
                 continue;
             }
@@ -252,7 +235,7 @@ impl UnigramNormalizer {
             let origin = chunk.origin(done..done + word_len);
             if !*in_word && (*prepend_space || self.merge_spaces) {
                 let gap = if *covered > origin.start { origin.clone() } else { *covered..origin.start };
-                out.push(self.space, gap);
+                out.push(ESCAPED_SPACE, gap);
                 *prepend_space = false;
             }
             *in_word = true;
@@ -320,9 +303,7 @@ mod tests {
             kept: std::array::from_fn(|byte| {
                 byte < 0x80 && user_defined.iter().all(|text| text.as_bytes().first() != Some(&(byte as u8)))
             }),
-            space: b"_",
             prepend_space: false,
-            append_space: false,
             merge_spaces: false,
         }
     }

@@ -213,7 +213,7 @@ impl<S: Sink> Pass<'_, S> {
             let mut at = 0;
             while at < source.text.len() {
                 let start = at;
-                at += word_len(&source.text[start..], ESCAPED_SPACE);
+                at += word_len(&source.text[start..]);
                 self.search(source, start, at, false, None);
             }
             return self.text.len();
