@@ -146,9 +146,6 @@ impl Tokenizer {
     ///
     /// # Errors
     /// [`EncodeError`]: there is no vocabulary, a token that must be added is missing, or the text is too long.
-    ///
-    /// # Examples
-    /// See the crate's documentation.
     pub fn encode<'a>(&self, text: impl Into<Text<'a>>, options: EncodeOptions) -> Result<Vec<TokenId>, EncodeError> {
         let mut ids = Vec::new();
         self.encode_into(text.into(), options, &mut Scratch::default(), &mut ids)?;

@@ -55,15 +55,10 @@ pub fn unreachable_tokens(vocabulary: &Vocabulary, merges: Option<Strings<'_>>) 
 /// space, which never apply.
 pub fn unused_merges(vocabulary: &Vocabulary, merges: Strings<'_>) -> Vec<usize> {
     let mut ticker = Ticker::default();
-    let makes_token = |rule| sides(rule).is_some_and(|(left, right)| vocabulary.id(&[left, right].concat()).is_some());
-    let mut found = Vec::new();
-    for (rank, rule) in merges.iter().enumerate() {
-        ticker.tick();
-        if !makes_token(rule) {
-            found.push(rank);
-        }
-    }
-    found
+    let makes_token =
+        |rule: &[u8]| sides(rule).is_some_and(|(left, right)| vocabulary.id(&[left, right].concat()).is_some());
+    let rules = merges.iter().inspect(|_| ticker.tick()).enumerate();
+    rules.filter(|(_, rule)| !makes_token(rule)).map(|(rank, _)| rank).collect()
 }
 
 /// The two sides of a merge rule: before and after the first space that is not its first byte.

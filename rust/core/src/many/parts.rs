@@ -98,9 +98,6 @@ impl Tokenizer {
     ///
     /// # Errors
     /// As [`Tokenizer::encode`], for all parts together.
-    ///
-    /// # Examples
-    /// See [`Parts`].
     pub fn encode_parts(&self, parts: &Parts, options: EncodeOptions) -> Result<Vec<TokenId>, EncodeError> {
         let mut ids = Vec::new();
         self.encode_parts_into(parts, options, &mut Scratch::default(), &mut ids)?;

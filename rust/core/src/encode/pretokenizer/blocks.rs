@@ -301,13 +301,5 @@ mod tests {
         )) {
             assert_agree(&runs.iter().map(|(char, count)| char.repeat(*count)).collect::<String>());
         }
-
-        #[test]
-        fn texts_of_words(words in prop::collection::vec(
-            prop::sample::select(&["hello", " world", "don't", "I'LL", " 12345", "\n\n", "  ", "\n    ", "!!\n", " \n ", "naïve ", "…", "'re", "camelCase", "HTTPServer", "ÉCOLE", "É", ";\n//", "*/\n\n", "/", "'s", " 7", "77", "777", "  1234", "²77", "中国", "「"][..]),
-            0..60,
-        )) {
-            assert_agree(&words.concat());
-        }
     }
 }

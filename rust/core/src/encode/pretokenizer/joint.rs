@@ -218,10 +218,9 @@ impl Ends {
         if text[at - furthest..at].is_ascii() {
             return distances.iter().for_each(|distance| self.push(at - distance, true));
         }
-        let (mut end, mut left) = (at, 0);
+        let (mut end, mut left) = (at, furthest);
         for _ in 0..furthest {
             end = (0..end).rfind(|&at| utf8::is_boundary(text, at)).unwrap_or_default();
-            left += 1;
         }
         for &distance in distances {
             while left > distance {

@@ -5,11 +5,8 @@
 //! O(length of the text + number of spans).
 
 use crate::encode::sink::Spans;
-use crate::text::scan::BLOCK;
+use crate::text::scan::{BLOCK, gather};
 use crate::work::interrupt::Ticker;
-
-/// The highest bit of each byte.
-const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
 impl Spans {
     /// Converts byte ranges of `text` to character ranges. A token that is part of a character gets the range of the
@@ -101,15 +98,8 @@ fn firsts(text: &[u8], start: usize) -> u64 {
             &buffer
         }
     };
-    let mut firsts = 0;
-    for (at, &word) in block.as_chunks().0.iter().enumerate() {
-        let word = u64::from_le_bytes(word);
-        // A continuation byte has its highest bit set and the next one clear. The product gathers the highest bits of
-        // all bytes.
-        let highest = (!word | word << 1) & HIGH_BITS;
-        firsts |= (highest >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56 << (8 * at);
-    }
-    firsts
+    // A continuation byte has its highest bit set and the next one clear.
+    gather(block, |eight| (!eight | eight << 1) >> 7)
 }
 
 #[cfg(test)]

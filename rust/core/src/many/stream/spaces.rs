@@ -30,6 +30,12 @@ impl Held {
         self.len += 1;
     }
 
+    /// Releases all of them.
+    fn take(&mut self) -> impl Iterator<Item = Byte> + use<> {
+        let Self { bytes, len } = std::mem::take(self);
+        bytes.into_iter().take(len)
+    }
+
     fn values(&self) -> [Option<u8>; 3] {
         std::array::from_fn(|index| (index < self.len).then(|| self.bytes[index].value))
     }
@@ -67,8 +73,7 @@ impl Spaces {
         // contraction.
         let comes_space = self.around_apostrophe.len > 0 || self.before_mark.is_some();
         if comes_space && self.before_contraction.len > 1 {
-            let held = std::mem::take(&mut self.before_contraction);
-            held.bytes[..held.len].iter().for_each(|&byte| emit(byte, out));
+            self.before_contraction.take().for_each(|byte| emit(byte, out));
         }
     }
 
@@ -77,10 +82,8 @@ impl Spaces {
         if let Some(space) = self.before_mark.take() {
             self.apostrophes(space, out);
         }
-        let held = std::mem::take(&mut self.around_apostrophe);
-        held.bytes[..held.len].iter().for_each(|&byte| self.contractions(byte, out));
-        let held = std::mem::take(&mut self.before_contraction);
-        held.bytes[..held.len].iter().for_each(|&byte| emit(byte, out));
+        self.around_apostrophe.take().for_each(|byte| self.contractions(byte, out));
+        self.before_contraction.take().for_each(|byte| emit(byte, out));
     }
 
     fn marks(&mut self, byte: Byte, out: &mut Vec<u8>) {
@@ -104,8 +107,7 @@ impl Spaces {
                 self.contractions(apostrophe, out);
             }
             _ => {
-                let held = std::mem::take(&mut self.around_apostrophe);
-                held.bytes[..held.len].iter().for_each(|&byte| self.contractions(byte, out));
+                self.around_apostrophe.take().for_each(|byte| self.contractions(byte, out));
                 match byte.value {
                     b' ' => self.around_apostrophe.push(byte),
                     _ => self.contractions(byte, out),
@@ -121,13 +123,11 @@ impl Spaces {
                 held.push(byte);
             }
             ([Some(_), Some(_), None], b's' | b'm') | ([Some(_), Some(_), Some(_)], b'e') => {
-                held.bytes[1..held.len].iter().for_each(|&byte| emit(byte, out));
-                held.len = 0;
+                held.take().skip(1).for_each(|byte| emit(byte, out));
                 emit(byte, out);
             }
             _ => {
-                held.bytes[..held.len].iter().for_each(|&byte| emit(byte, out));
-                held.len = 0;
+                held.take().for_each(|byte| emit(byte, out));
                 match byte.value {
                     b' ' => held.push(byte),
                     _ => emit(byte, out),

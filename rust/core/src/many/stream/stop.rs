@@ -271,7 +271,7 @@ impl Search {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{EmptyStopString, Search, StopStrings};
+    use super::{Search, StopStrings};
 
     /// Where the first match starts, and the string: the shortest one, then the first one given.
     fn naive(strings: &[String], text: &str) -> Option<(usize, usize)> {
@@ -308,11 +308,6 @@ mod tests {
             prop_assert_eq!(&out[..], &text.as_bytes()[..end.unwrap_or(text.len())]);
             prop_assert_eq!(search.stopped(), index);
         }
-    }
-
-    #[test]
-    fn empty_strings_are_errors() {
-        assert_eq!(StopStrings::new(["a", ""]).err(), Some(EmptyStopString { index: 1 }));
     }
 
     #[test]

@@ -99,7 +99,6 @@ pub struct Learned {
     numbers: HashMap<Vec<StageState>, usize>,
     /// Where pieces end, counted in characters back from the end of the latest one, furthest first.
     lists: Vec<Vec<usize>>,
-    list_numbers: HashMap<Vec<usize>, usize>,
     /// For each joint class, the class in each stage.
     classes: Vec<Vec<u8>>,
     ascii: Ascii,
@@ -245,15 +244,14 @@ impl Learned {
     }
 
     fn number_of_list(&mut self, ends: Vec<usize>) -> usize {
-        if let Some(&number) = self.list_numbers.get(&ends) {
-            return number;
-        }
-        let number = self.lists.len();
-        if number < Entry::MAX_LISTS {
-            self.lists.push(ends.clone());
-            self.list_numbers.insert(ends, number);
-        }
-        number
+        let known = self.lists.iter().position(|list| *list == ends);
+        known.unwrap_or_else(|| {
+            let number = self.lists.len();
+            if number < Entry::MAX_LISTS {
+                self.lists.push(ends);
+            }
+            number
+        })
     }
 
     fn number_of_state(&mut self, stages: &[Stage], state: Vec<StageState>) -> usize {
@@ -281,7 +279,6 @@ impl Learned {
         self.loops.clear();
         self.numbers.clear();
         self.lists.clear();
-        self.list_numbers.clear();
         self.number_of_list(Vec::new());
         self.number_of_state(stages, stages.iter().map(StageState::new).collect());
     }
