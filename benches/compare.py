@@ -76,7 +76,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
     parser.add_argument("--vocabularies", nargs="+", default=[*COMPARED, *LLAMA_CPP_ONLY])
     parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=list(CORPORA))
-    parser.add_argument("--measurements", nargs="+", choices=list(PLANS), default=list(PLANS))
+    parser.add_argument("--measurements", nargs="+", choices=MEASUREMENTS, default=list(MEASUREMENTS))
     parser.add_argument("--limit-bytes", type=int, default=1 << 30, help="use no more of each corpus")
     parser.add_argument(
         "--big", type=Path, help="folder of big-en.txt and so on; without it `scale` and `start` are left out"
@@ -115,71 +115,42 @@ def install(options: argparse.Namespace) -> dict[str, Path]:
 Task = dict[str, Any]
 
 
-def _pairs(options: argparse.Namespace) -> Iterator[Task]:
-    """Pairs of peer and vocabulary; peers take turns, so that a slow moment of the machine affects all of them."""
-    for vocabulary in options.vocabularies:
-        for name in options.peers:
-            if vocabulary in COMPARED or name in (OURS, REFERENCE):
-                yield {"peer": name, "vocabulary": vocabulary}
+MEASUREMENTS = (
+    *("check", "recorded", "throughput", "scale", "start", "short", "startup", "imports", "single_run", "decode"),
+    *("count", "batch", "growth"),
+)
 
 
-def _peers(options: argparse.Namespace) -> Iterator[Task]:
-    yield from ({"peer": name, "vocabulary": ""} for name in options.peers)
+def plan(measurement: str, options: argparse.Namespace) -> Iterator[Task]:
+    """What one round measures. Peers take turns, so that a slow moment of the machine affects all of them."""
+    if measurement == "imports":
+        yield from ({"peer": name, "vocabulary": ""} for name in options.peers)
+        return
+    details: dict[str, list[Task]] = {
+        "throughput": [{"corpus": corpus} for corpus in options.corpora],
+        "scale": [{"corpus": corpus} for corpus in BIG if options.big],
+        "start": [{"bytes": size} for size in STARTS if options.big],
+        "single_run": [{"run": name} for name in RUNS],
+        "growth": [{"growth_bytes": options.growth_bytes}],
+        **{name: [{"corpus": options.corpora[0]}] for name in ("decode", "count", "batch")},
+    }
+    for detail in details.get(measurement, [{}]):
+        for vocabulary in options.vocabularies:
+            for name in options.peers:
+                if _is_measured(measurement, vocabulary, name):
+                    yield {"peer": name, "vocabulary": vocabulary} | detail
 
 
-def _throughput(options: argparse.Namespace) -> Iterator[Task]:
-    for corpus in options.corpora:
-        yield from (pair | {"corpus": corpus} for pair in _pairs(options))
-
-
-def _scale(options: argparse.Namespace) -> Iterator[Task]:
-    for corpus in BIG if options.big else ():
-        for pair in _pairs(options):
-            if pair["vocabulary"] in SCALED and pair["peer"] in FAST:
-                yield pair | {"corpus": corpus}
-
-
-def _start(options: argparse.Namespace) -> Iterator[Task]:
-    for size in STARTS if options.big else ():
-        for pair in _pairs(options):
-            if pair["vocabulary"] == RUNS_VOCABULARY and pair["peer"] in FAST:
-                yield pair | {"bytes": size}
-
-
-def _runs(options: argparse.Namespace) -> Iterator[Task]:
-    for name in RUNS:
-        for pair in _pairs(options):
-            if pair["vocabulary"] == RUNS_VOCABULARY or pair["peer"] == OURS:
-                yield pair | {"run": name}
-
-
-def _decode(options: argparse.Namespace) -> Iterator[Task]:
-    yield from (pair | {"corpus": options.corpora[0]} for pair in _pairs(options))
-
-
-def _own(options: argparse.Namespace) -> Iterator[Task]:
-    yield from (task for task in _decode(options) if task["peer"] == OURS)
-
-
-def _growth(options: argparse.Namespace) -> Iterator[Task]:
-    yield from (task | {"growth_bytes": options.growth_bytes} for task in _pairs(options) if task["peer"] == OURS)
-
-
-PLANS = {
-    "check": _pairs,
-    "recorded": _pairs,
-    "throughput": _throughput,
-    "scale": _scale,
-    "start": _start,
-    "short": _pairs,
-    "startup": _pairs,
-    "imports": _peers,
-    "single_run": _runs,
-    "decode": _decode,
-    "count": _own,
-    "batch": _own,
-    "growth": _growth,
-}
+def _is_measured(measurement: str, vocabulary: str, name: str) -> bool:
+    if measurement in ("count", "batch", "growth"):
+        return name == OURS
+    if measurement == "scale":
+        return vocabulary in SCALED and name in FAST
+    if measurement == "start":
+        return vocabulary == RUNS_VOCABULARY and name in FAST
+    if measurement == "single_run" and vocabulary != RUNS_VOCABULARY:
+        return name == OURS
+    return vocabulary in COMPARED or name in (OURS, REFERENCE)
 
 
 # --- running ----------------------------------------------------------------------------------------------------------
@@ -230,7 +201,7 @@ def run(
             if round_number - first >= REPEATS.get(measurement, options.rounds):
                 continue
             started = time.monotonic()
-            for task in PLANS[measurement](options):
+            for task in plan(measurement, options):
                 named = {"measurement": measurement} | task
                 key, pair = json.dumps(named), (task["peer"], task["vocabulary"])
                 if key in finished or (pair in impossible and measurement != "check"):

@@ -26,7 +26,7 @@ from report import fill, label, table, with_kind
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
-records: Any = import_module("oracles.conformance").records
+conformance: Any = import_module("oracles.conformance")
 RESULTS = ROOT / "benches/results/exactness.json"
 PAGE = "README.md"
 KINDS = {"bpe": "BPE", "spm": "SPM", "wpm": "WordPiece", "ugm": "Unigram", "rwkv": "RWKV", "plamo2": "PLaMo-2"}
@@ -36,10 +36,9 @@ Cases = dict[str, dict[str, int]]
 
 def ask(tokenizer: Tokenizer, case: dict[str, Any]) -> bool:
     """Whether ggtok answers a recorded case as llama.cpp did."""
+    flags = conformance.flags(case)
     if case["kind"] == "decode":
-        flags = {"remove_special": case["remove_special"], "unparse_special": case["unparse_special"]}
         return bool(tokenizer.decode_bytes(case["ids"], clean_spaces=True, **flags) == case["out"])
-    flags = {"add_special": case["add_special"], "parse_special": case["parse_special"]}
     return bool(tokenizer.encode(case["text"], **flags) == case["ids"])
 
 
@@ -48,7 +47,7 @@ def recorded_cases(shared: Path) -> Cases:
     warnings.simplefilter("ignore", TokenizerWarning)
     counts: dict[str, Counter[str]] = {}
     for path in sorted((shared / "conformance").glob("**/*.jsonl.gz")):
-        lines = records(path)
+        lines = conformance.records(path)
         header = next(lines)
         tokenizer = Tokenizer.from_gguf(shared / "vocabs" / header["file"], overrides=header["overrides"])
         count = counts.setdefault("pre" if path.parent.name == "pre" else header["type"], Counter())

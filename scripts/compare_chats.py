@@ -9,6 +9,7 @@ Prints the conversations that differ, and exits with 1 if there are any.
 from __future__ import annotations
 
 import difflib
+import importlib
 import json
 import subprocess
 import sys
@@ -19,6 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import ggtok
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+write_model: Any = importlib.import_module("tiny_model").write_model
 
 ARGUMENTS = {"city": "Paris", "days": 3, "exact": True}
 TOOL = {
@@ -58,40 +62,6 @@ CHATS: dict[str, dict[str, Any]] = {
 }
 
 
-def write_model(path: Path) -> None:
-    """A tiny model that llama.cpp can run."""
-    import gguf
-    import numpy as np
-
-    width, writer = 32, gguf.GGUFWriter(path, "llama")
-    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
-    for add, value in (
-        (writer.add_context_length, 512),
-        (writer.add_embedding_length, width),
-        (writer.add_feed_forward_length, width),
-        (writer.add_block_count, 1),
-        (writer.add_head_count, 2),
-        (writer.add_rope_dimension_count, width // 2),
-    ):
-        add(value)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_tokenizer_model("llama")
-    writer.add_token_list(tokens)
-    writer.add_token_scores([0.0] * len(tokens))
-    writer.add_token_types([2, 3, 3, *[6] * 256])
-    writer.add_bool("tokenizer.ggml.add_bos_token", False)
-    layers = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
-    shapes = {f"blk.0.{name}.weight": (width, width) for name in layers}
-    shapes |= dict.fromkeys(("token_embd.weight", "output.weight"), (len(tokens), width))
-    norms = dict.fromkeys(("output_norm.weight", "blk.0.attn_norm.weight", "blk.0.ffn_norm.weight"), (width,))
-    for name, shape in {**shapes, **norms}.items():
-        writer.add_tensor(name, np.ones(shape, np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-
-
 def serve(model: str, template: str) -> None:
     """Writes llama-server's answer for each conversation, as JSON. Runs in a separate process."""
     import xllamacpp  # type: ignore[import-untyped]
@@ -129,7 +99,7 @@ def main() -> int:
     count = differing = refused = 0
     with tempfile.TemporaryDirectory() as folder:
         model, answer = Path(folder, "tiny.gguf"), Path(folder, "answer.json")
-        write_model(model)
+        write_model(model, add_bos=False)
         tokenizer = ggtok.Tokenizer.from_gguf(model)
         for template in sorted(root.glob("models/templates/*.jinja")):
             if names and template.stem not in names:

@@ -11,19 +11,27 @@ import importlib
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import ggtok
 import gguf
 import numpy as np
 import pytest
 from ggtok._ggtok import Array
 from ggtok._keys import FORMATS, Type
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from oracles import strategies
 
 SHARED = Path(os.environ.get("GGTOK_SHARED") or Path(__file__).parents[2] / "shared").resolve()
 ABSENT = f"no shared material at {SHARED} (set GGTOK_SHARED)"
+
+BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
+TOKENIZERS = {name: ggtok.Tokenizer.builtin(name) for name in BUILTIN}
+VOCABULARIES = Path(ggtok.__file__).parent / "vocabularies"
 
 # A shell that runs the tests in the background lets them ignore Ctrl-C, which some of them send.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -41,6 +49,11 @@ def shared_files(pattern: str) -> list[Any]:
     if not paths:
         return [pytest.param(SHARED / pattern, id="absent", marks=pytest.mark.skip(reason=ABSENT))]
     return [pytest.param(path, id=path.name.split(".")[0]) for path in paths]
+
+
+def every_kind(test: Callable[..., None]) -> Any:
+    """Tests with random vocabularies of each kind: `strategies.drawn(kind, data)` is one, with its tokenizer."""
+    return pytest.mark.parametrize("kind", strategies.KINDS)(given(data=st.data())(test))
 
 
 def reference_reader(path: Path) -> gguf.GGUFReader:

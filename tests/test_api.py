@@ -17,11 +17,11 @@ from typing import Any
 import ggtok
 import numpy as np
 import pytest
+from conftest import BUILTIN
 from ggtok import GgtokError, GGUFError, TokenAttribute, Tokenizer, UnsupportedError, VocabularyError, _ggtok
 from oracles import spelling
 from oracles.gguf_vocab import TokenType, Vocab, write
 
-BUILTIN = ("spm", "bpe", "wordpiece", "unigram")
 TEXT = "Hello world, wie geht's? \u4f60\u597d \U0001f600"
 MERGES = [b"l l", b"h e", b"he ll", b"hell o"]
 HELLO = 259
@@ -56,20 +56,6 @@ def builtin(request: pytest.FixtureRequest) -> Tokenizer:
 def test_from_buffers_and_files(source: Callable[[bytes], Any], small: Tokenizer) -> None:
     """`test_gguf.py` has more sources."""
     assert Tokenizer.from_gguf(source(GGUF)) == small
-
-
-@pytest.mark.parametrize("source", [None, 7, 1.5, [b"GGUF"], object()])
-def test_from_something_else(source: Any) -> None:
-    found = type(source).__name__
-    message = rf"^the source must be a path, bytes-like, or a readable binary file, not {found}$"
-    with pytest.raises(TypeError, match=message):
-        Tokenizer.from_gguf(source)
-
-
-@pytest.mark.parametrize("overrides", [7, "a=1", [("a", 1)], {1: 2}])
-def test_overrides_of_another_type(overrides: Any) -> None:
-    with pytest.raises(TypeError, match=r"overrides? must be"):
-        Tokenizer.from_gguf(GGUF, overrides=overrides)
 
 
 def test_errors_name_the_file(tmp_path: Path) -> None:
@@ -223,32 +209,23 @@ def test_batch_slices(small: Tokenizer) -> None:
     assert empty[:] == empty[::-1] == empty[3:7] == empty
 
 
-@pytest.mark.parametrize("index", ["a", 1.0, None, (0, 1)])
-def test_batch_refuses_other_indices(small: Tokenizer, index: Any) -> None:
-    with pytest.raises(TypeError, match="the index of a batch must be an integer or a slice, not"):
-        small.encode_batch(["a"])[index]
-
-
 def test_batch_names_the_text_that_fails(small: Tokenizer) -> None:
     with pytest.raises(TypeError, match=r"^text 3: a text must be str or bytes-like, not int$"):
         small.encode_batch(["a", b"b", "c", 4, None])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("mine"), TypeError("mine"), KeyboardInterrupt("mine")])
-def test_errors_of_an_iterable_pass_through(small: Tokenizer, error: BaseException) -> None:
-    def texts() -> Any:
-        yield "a"
-        raise error
-
-    def ids() -> Any:
-        yield HELLO
+@pytest.mark.parametrize(
+    ("call", "first"),
+    [("encode_batch", "a"), ("encode_parts", ("a", True)), ("decode", HELLO), ("decode_batch", [HELLO])],
+)
+def test_errors_of_an_iterable_pass_through(small: Tokenizer, call: str, first: Any, error: BaseException) -> None:
+    def items() -> Any:
+        yield first
         raise error
 
     with pytest.raises(type(error)) as caught:
-        small.encode_batch(texts())
-    assert caught.value is error
-    with pytest.raises(type(error)) as caught:
-        small.decode(ids())
+        getattr(small, call)(items())
     assert caught.value is error
 
 
@@ -258,12 +235,24 @@ def test_batch_takes_any_iterable(small: Tokenizer) -> None:
     assert (len(nothing), nothing.ids.tolist(), nothing.offsets.tolist()) == (0, [], [0])
 
 
+BATCH = Tokenizer.from_gguf(GGUF).encode_batch(["a"])
+NO_SOURCE = "^the source must be a path, bytes-like, or a readable binary file, not %s$"
 WRONG: list[tuple[str, Any, dict[str, Any], type[Exception], str]] = [
+    *(("from_gguf", it, {}, TypeError, NO_SOURCE % type(it).__name__) for it in (None, 7, 1.5, [b"GGUF"], object())),
+    *(
+        ("from_gguf", GGUF, {"overrides": overrides}, TypeError, "overrides? must be")
+        for overrides in (7, "a=1", [("a", 1)], {1: 2})
+    ),
     *(("encode", text, {}, TypeError, "must be str or bytes-like") for text in (None, 1, ["a"], 1.5)),
     *(("encode_batch", texts, {}, TypeError, "") for texts in ("hello", b"hello", bytearray(b"a"), ["a", 1], 7, None)),
     *(("encode_batch", ["a"], {"threads": threads}, ValueError, "threads") for threads in (0, -1)),
     *(("encode_batch", ["a"], {"threads": threads}, TypeError, "") for threads in ("2", 2.0, [2])),
     *(("decode", ids, {}, TypeError, "") for ids in ("a", [1.5], [None], 1, np.array([1.5]))),
+    *(
+        ("vocab.id", it, {}, TypeError, "text of a token must be str or bytes, not")
+        for it in (None, 7, bytearray(b"a"))
+    ),
+    *(("batch", index, {}, TypeError, "must be an integer or a slice, not") for index in ("a", 1.0, None, (0, 1))),
 ]
 
 
@@ -271,8 +260,9 @@ WRONG: list[tuple[str, Any, dict[str, Any], type[Exception], str]] = [
 def test_arguments_of_other_types(
     small: Tokenizer, call: str, argument: Any, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
+    calls: dict[str, Any] = {"vocab.id": small.vocab.id, "batch": BATCH.__getitem__}
     with pytest.raises(error, match=message or None):
-        getattr(small, call)(argument, **options)
+        (calls.get(call) or getattr(small, call))(argument, **options)
 
 
 def test_batch_takes_any_number_of_threads(small: Tokenizer) -> None:
@@ -346,12 +336,6 @@ def test_texts_that_no_token_has(small: Tokenizer, text: str) -> None:
     assert text not in small.vocab  # type: ignore[comparison-overlap]
     with pytest.raises(IndexError):
         small.vocab.index(text)
-
-
-@pytest.mark.parametrize("text", [None, 7, bytearray(b"a"), ["a"]])
-def test_vocab_id_refuses_other_types(small: Tokenizer, text: Any) -> None:
-    with pytest.raises(TypeError, match="the text of a token must be str or bytes, not"):
-        small.vocab.id(text)
 
 
 def test_vocab_annotates_every_slot(small: Tokenizer) -> None:

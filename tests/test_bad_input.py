@@ -9,15 +9,14 @@ import warnings
 from typing import Any
 
 import pytest
+from conftest import BUILTIN, every_kind
 from ggtok import GgtokError, GGUFError, Tokenizer, TokenizerWarning, UnsupportedError, VocabularyError
-from hypothesis import given
 from hypothesis import strategies as st
 from oracles import charsmap as maps
 from oracles import strategies
 from oracles.gguf_vocab import TokenType, Vocab, write
 from oracles.spelling import BYTE_TOKENS, BYTES
 
-BUILTIN = ("spm", "bpe", "wordpiece", "unigram")
 LARGE = 100_000_000 if os.environ.get("GGTOK_SLOW") else 20_000_000
 
 
@@ -204,8 +203,7 @@ def damaged(data: bytes, damage: list[tuple[str, int, bytes]]) -> bytes:
     return data
 
 
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@given(data=st.data())
+@every_kind
 def test_damaged_files(kind: str, data: st.DataObject) -> None:
     """A damaged file opens or raises a GgtokError, and what opens encodes and decodes, or raises one."""
     file = damaged(data.draw(strategies.KINDS[kind]).gguf(), data.draw(DAMAGE))

@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
+from conftest import every_kind
 from ggtok import GgtokError, TokenIndexError, Tokenizer
-from hypothesis import given
 from hypothesis import strategies as st
 from oracles import strategies
 
@@ -386,11 +386,9 @@ def test_padding_refuses() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@given(data=st.data())
+@every_kind
 def test_batches_are_their_texts(kind: str, data: st.DataObject) -> None:
-    vocab = data.draw(strategies.KINDS[kind])
-    tokenizer = Tokenizer.from_gguf(vocab.gguf())
+    vocab, tokenizer = strategies.drawn(kind, data)
     rows = data.draw(st.lists(st.none() | strategies.texts(vocab), max_size=6))
     options = {"add_special": data.draw(st.booleans()), "parse_special": data.draw(st.booleans())}
     expected = [None if text is None else tokenizer.encode(text, **options) for text in rows]
@@ -456,15 +454,6 @@ def tiny() -> Tokenizer:
     from oracles.gguf_vocab import Vocab
 
     return Tokenizer.from_gguf(Vocab("llama", [b"<unk>", b"<s>", b"</s>", b"a"], [2, 3, 3, 1], [0.0] * 4).gguf())
-
-
-def test_errors_of_iterables_pass_through() -> None:
-    def rows() -> Any:
-        yield [1]
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        BPE.decode_batch(rows())
 
 
 def test_version() -> None:

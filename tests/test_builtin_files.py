@@ -11,11 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import reference_reader
+from conftest import BUILTIN, VOCABULARIES, reference_reader
 from oracles.spelling import BYTE_ALPHABET, byte_encode
-
-FOLDER = Path(__file__).resolve().parent.parent / "python" / "ggtok" / "vocabularies"
-NAMES = ("bpe", "spm", "unigram", "wordpiece")
 
 KEYS: dict[str, dict[str, Any]] = {
     "spm": {
@@ -89,25 +86,25 @@ json.dump({"n_tokens": reference.n_tokens, "attributes": attributes, "answers": 
 @cache
 def contents(name: str) -> dict[str, Any]:
     """All metadata of one file, as `gguf` reads it, which takes seconds."""
-    reader = reference_reader(FOLDER / f"{name}.gguf")
+    reader = reference_reader(VOCABULARIES / f"{name}.gguf")
     assert not reader.tensors
     return {key: field.contents() for key, field in reader.fields.items()}
 
 
 def ask_llama(name: str, shared: Path, texts: list[str]) -> dict[str, Any]:
     """llama.cpp's answers to the texts."""
-    command = [sys.executable, "-c", CHILD, os.fspath(shared / "tools"), os.fspath(FOLDER / f"{name}.gguf")]
+    command = [sys.executable, "-c", CHILD, os.fspath(shared / "tools"), os.fspath(VOCABULARIES / f"{name}.gguf")]
     done = subprocess.run(command, input=json.dumps(texts).encode(), stdout=subprocess.PIPE, check=True)
     return dict(json.loads(done.stdout))
 
 
 def test_nothing_else_and_not_too_big() -> None:
-    files = [path for path in FOLDER.iterdir() if path.suffix == ".gguf"]
-    assert sorted(path.stem for path in files) == list(NAMES)
+    files = [path for path in VOCABULARIES.iterdir() if path.suffix == ".gguf"]
+    assert sorted(path.stem for path in files) == list(BUILTIN)
     assert sum(path.stat().st_size for path in files) <= 1_500_000
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BUILTIN)
 def test_metadata(name: str) -> None:
     metadata = contents(name)
     assert metadata["GGUF.version"] == 3
@@ -118,7 +115,7 @@ def test_metadata(name: str) -> None:
         assert credited in credits
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BUILTIN)
 def test_vocabulary(name: str) -> None:
     metadata = contents(name)
     tokens, types = metadata["tokenizer.ggml.tokens"], metadata["tokenizer.ggml.token_type"]
@@ -150,7 +147,7 @@ def test_vocabulary(name: str) -> None:
 
 
 @pytest.mark.usefixtures("llama_cpp")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BUILTIN)
 def test_llama_cpp_covers_the_corpora(name: str, shared: Path) -> None:
     corpora = [path.read_bytes().decode() for path in sorted((shared / "corpora").glob("*.txt"))]
     assert len(corpora) == 4

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import shared_files
+from conftest import BUILTIN, shared_files
 from ggtok import ChatTemplateError, GgtokError, TokenAttribute, Tokenizer, VocabularyError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +21,6 @@ from test_api import small_vocab
 # Most of these templates read only what they are about.
 pytestmark = pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
 
-BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import ggtok
 import pytest
-from conftest import shared_files
+from conftest import BUILTIN, shared_files
 from ggtok import Finding, Tokenizer, TokenizerWarning, _check, _ggtok
 from oracles import gguf_vocab
 from oracles.gguf_vocab import TokenType, Vocab
@@ -156,7 +156,7 @@ def test_sound_vocabularies_have_no_findings(make: Any) -> None:
     assert opened(make()).check() == []
 
 
-@pytest.mark.parametrize("name", ["bpe", "spm", "unigram", "wordpiece"])
+@pytest.mark.parametrize("name", BUILTIN)
 def test_builtin_vocabularies_have_no_findings(name: str) -> None:
     assert Tokenizer.builtin(name).check() == []
 

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import shared_files
+from conftest import BUILTIN, TOKENIZERS, shared_files
 from ggtok import Chunk, GgtokError, Tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
-TOKENIZERS = {name: Tokenizer.builtin(name) for name in BUILTIN}
 PROSE = (
     "Title\n\nThe first sentence is short. The second one, however, goes on for quite a while, as sentences do!\n"
     "A line.\n\n\nИ ещё немного текста. 中文没有空格。但是有句号。还有一句。 naïve café \U0001f1e9\U0001f1ea e\u0301 "

@@ -14,6 +14,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from conftest import BUILTIN
 from ggtok import Tokenizer
 from ggtok._cli import COMMANDS, main
 from hypothesis import given
@@ -21,7 +22,6 @@ from hypothesis import strategies as st
 
 TEXT = "What is LoRA?"
 IDS = [9713, 5981, 6266, 78, 9612, 30]
-BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
 BPE = Tokenizer.builtin("bpe")
 OPENED_ONCE = mock.patch.object(Tokenizer, "builtin", {name: Tokenizer.builtin(name) for name in BUILTIN}.__getitem__)
 

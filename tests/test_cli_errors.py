@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import ggtok
 import pytest
+from conftest import VOCABULARIES
 from test_cli import call
 
 FILES = {
-    "bpe.gguf": (Path(ggtok.__file__).parent / "vocabularies/bpe.gguf").read_bytes(),
+    "bpe.gguf": (VOCABULARIES / "bpe.gguf").read_bytes(),
     "fox.txt": b"The quick brown fox jumps over the lazy dog.\n" * 9,
     "rows.jsonl": b'{"t": "a"}\n{"t": 3}\n',
     "other.jsonl": b'{"t": "a"}\n\n{"u": "a", "v": 1}\n',

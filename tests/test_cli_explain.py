@@ -17,8 +17,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import ggtok
 import pytest
+from conftest import VOCABULARIES
 from ggtok import Tokenizer
 from ggtok._explain.step import KEYS, Walk
 from hypothesis import given
@@ -27,7 +27,6 @@ from rich.cells import cell_len
 from terminals import shown
 
 TEXT = "What is LoRA?"
-VOCABULARIES = Path(ggtok.__file__).parent / "vocabularies"
 SECONDS = 60
 """How long a screen may take to come: far more than it takes."""
 

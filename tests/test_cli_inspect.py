@@ -13,6 +13,7 @@ from pathlib import Path
 
 import ggtok
 import pytest
+from conftest import BUILTIN, VOCABULARIES
 from ggtok import Tokenizer
 from ggtok._cli import main
 from ggtok._cli.table import print_pairs, print_table
@@ -21,8 +22,6 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from terminals import on_terminal, shown
 
-VOCABULARIES = Path(ggtok.__file__).parent / "vocabularies"
-NAMES = ("bpe", "spm", "unigram", "wordpiece")
 PRE = "tokenizer.ggml.pre"
 
 
@@ -46,7 +45,7 @@ def suspicious(shared: Path) -> str:
 # inspect
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BUILTIN)
 def test_inspect(capsys: pytest.CaptureFixture[str], name: str) -> None:
     tokenizer = Tokenizer.builtin(name)
     found = json.loads(shown(capsys, "inspect", path_of(name), "--json"))

@@ -11,14 +11,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import ggtok
 import pytest
 from click.shell_completion import get_completion_class
+from conftest import VOCABULARIES
 from ggtok import Tokenizer
 from ggtok._cli import COMMANDS, group
 
 ROOT = Path(__file__).resolve().parents[1]
-VOCABULARIES = Path(ggtok.__file__).parent / "vocabularies"
 MANUAL = ROOT / "ggtok.data/data/share/man/man1/ggtok.1"
 PAGE = (ROOT / "docs/cli.md").read_text(encoding="utf-8")
 PRE = "tokenizer.ggml.pre"

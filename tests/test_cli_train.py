@@ -13,11 +13,11 @@ from pathlib import Path
 
 import ggtok
 import pytest
+from conftest import VOCABULARIES
 from ggtok import Tokenizer
 from ggtok._cli import main
 from terminals import on_terminal, shown
 
-VOCABULARIES = Path(ggtok.__file__).parent / "vocabularies"
 FOX = "The quick brown fox jumps over the lazy dog.\nA quick brown dog jumps over the lazy fox.\n" * 9
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pexpect  # type: ignore[import-untyped]
 import pytest
+from conftest import BUILTIN, TOKENIZERS
 from ggtok import Tokenizer
 from ggtok._cli.view import MIN_WIDTH, View, units
 from hypothesis import given
@@ -19,8 +20,6 @@ from rich.cells import cell_len
 from rich.console import Console
 from terminals import on_terminal
 
-BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
-TOKENIZERS = {name: Tokenizer.builtin(name) for name in BUILTIN}
 ENCODE = ("encode", "--builtin", "bpe")
 
 

@@ -85,10 +85,9 @@ def check_header(tokenizer: Tokenizer, header: dict[str, Any]) -> None:
 
 def answer(tokenizer: Tokenizer, case: dict[str, Any]) -> tuple[object, object]:
     """What is expected and what ggtok says; a valid text is encoded as str too."""
+    flags: dict[str, Any] = conformance.flags(case)
     if case["kind"] == "decode":
-        flags = {"remove_special": case["remove_special"], "unparse_special": case["unparse_special"]}
         return case["out"], tokenizer.decode_bytes(case["ids"], clean_spaces=True, **flags)
-    flags = {"add_special": case["add_special"], "parse_special": case["parse_special"]}
     ids = tokenizer.encode(case["text"], **flags)
     try:
         text = case["text"].decode()

@@ -15,7 +15,7 @@ import pytest
 import sentencepiece  # type: ignore[import-untyped,unused-ignore]
 import tiktoken
 import tokenizers  # type: ignore[import-untyped,unused-ignore]
-from conftest import ABSENT, SHARED
+from conftest import ABSENT, BUILTIN, SHARED
 from ggtok import ConversionError, GgtokError, TokenAttribute, Tokenizer, TokenizerWarning, _ggtok
 from ggtok._convert import protobuf
 from ggtok._convert.gguf import gguf_bytes
@@ -23,7 +23,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 ROOT = Path(__file__).resolve().parents[1]
-BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
 DOC_CHARS, NUM_DOCS = 1500, 12
 
 pytestmark = pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import tokenizers  # type: ignore[import-untyped,unused-ignore]
+from conftest import BUILTIN
 from ggtok import ConversionError, GgtokError, Tokenizer, TokenizerWarning, UnsupportedError, _ggtok
 from ggtok._convert.pre_by_digest import digest, table
 from hypothesis import given
@@ -196,7 +197,7 @@ def test_hostile_json(kind: str, data: st.DataObject, value: Any) -> None:
 # A folder for transformers
 
 
-@pytest.mark.parametrize("name", ["bpe", "spm", "unigram", "wordpiece"])
+@pytest.mark.parametrize("name", BUILTIN)
 def test_a_folder_for_transformers(name: str, tmp_path: Path) -> None:
     """Read back, the special ids are those of the vocabulary; `scripts` of other libraries are left alone."""
     tok, folder = Tokenizer.builtin(name), tmp_path / "new" / "folder"
@@ -228,7 +229,7 @@ def test_named_templates_have_files(tmp_path: Path) -> None:
     assert (tmp_path / "chat_template.jinja").read_text() == tok.metadata["tokenizer.chat_template"]
 
 
-@pytest.mark.parametrize("name", ["bpe", "spm", "unigram", "wordpiece"])
+@pytest.mark.parametrize("name", BUILTIN)
 def test_transformers_opens_the_folder(name: str, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     tok = Tokenizer.builtin(name)

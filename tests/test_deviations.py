@@ -10,13 +10,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import ggtok
 import pytest
+from conftest import VOCABULARIES
 from ggtok import GgtokError, Tokenizer, TokenizerWarning, VocabularyError, _ggtok
 from oracles.gguf_vocab import TokenType, Vocab, write
 from oracles.spelling import BYTE_TOKENS, BYTES
 
-BUILTIN = Path(ggtok.__file__).parent / "vocabularies"
 NORMAL, CONTROL, BYTE = int(TokenType.NORMAL), int(TokenType.CONTROL), int(TokenType.BYTE)
 
 
@@ -88,7 +87,7 @@ def run_all(path: Path, *pre_tokenizers: str) -> None:
 @pytest.mark.parametrize("first", range(0, len(FAMILIES), 10))
 def test_long_runs_of_every_family(first: int) -> None:
     """The last name that the process prints is that of the family at fault."""
-    run_all(BUILTIN / "bpe.gguf", *FAMILIES[first : first + 10])
+    run_all(VOCABULARIES / "bpe.gguf", *FAMILIES[first : first + 10])
 
 
 OTHERS = {
@@ -102,7 +101,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("kind", ["spm", "wordpiece", "unigram", *OTHERS])
 def test_long_runs_of_every_kind(kind: str, tmp_path: Path) -> None:
-    path = BUILTIN / f"{kind}.gguf"
+    path = VOCABULARIES / f"{kind}.gguf"
     if kind in OTHERS:
         path = tmp_path / "small.gguf"
         path.write_bytes(OTHERS[kind].gguf())

@@ -8,8 +8,8 @@ from typing import Any
 
 import ggtok
 import pytest
+from conftest import every_kind
 from ggtok import Tokenizer, VocabularyError
-from hypothesis import given
 from hypothesis import strategies as st
 from oracles import strategies
 from oracles.gguf_vocab import TokenType
@@ -119,8 +119,7 @@ def test_the_tokenizer_that_fails_is_named() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@given(data=st.data())
+@every_kind
 def test_every_kind(kind: str, data: st.DataObject) -> None:
     """False exactly for equal tokenizers; the first difference is that of the two lists of ids."""
     first = data.draw(strategies.KINDS[kind])

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import ggtok
-import gguf
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from conftest import reference_reader
@@ -21,48 +19,9 @@ from ggtok._cli import group
 from ggtok._convert import tensors as tensors_module
 from ggtok._keys import Type
 from ggtok._metadata import read_metadata
+from tiny_model import TOKENS, shapes, write_model
 
 TEMPLATE = "{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}"
-TOKENS = ["<unk>", "<s>", "</s>", "[PAD0]", *(f"<0x{byte:02X}>" for byte in range(256)), "▁a", "b", "▁ab", "[PAD1]"]
-TYPES = [2, 3, 3, 5, *[6] * 256, 1, 1, 1, 5]
-WIDTH = 32
-
-
-def shapes() -> dict[str, tuple[int, ...]]:
-    """The tensors of a llama with one layer."""
-    square, block = (WIDTH, WIDTH), "blk.0."
-    names = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
-    layer: dict[str, tuple[int, ...]] = {f"{block}{name}.weight": square for name in names}
-    norms = dict.fromkeys(("output_norm.weight", f"{block}attn_norm.weight", f"{block}ffn_norm.weight"), (WIDTH,))
-    return {"token_embd.weight": (len(TOKENS), WIDTH), "output.weight": (len(TOKENS), WIDTH)} | norms | layer
-
-
-def write_model(path: Path, *, alignment: int | None = None, big_endian: bool = False, per_part: int = 0) -> None:
-    """A tiny model that llama.cpp can run, split after so many tensors."""
-    endian = gguf.GGUFEndian.BIG if big_endian else gguf.GGUFEndian.LITTLE
-    writer = gguf.GGUFWriter(path, "llama", endianess=endian, split_max_tensors=per_part)
-    if alignment is not None:
-        writer.add_custom_alignment(alignment)
-    writer.add_context_length(64)
-    writer.add_embedding_length(WIDTH)
-    writer.add_feed_forward_length(WIDTH)
-    writer.add_block_count(1)
-    writer.add_head_count(2)
-    writer.add_rope_dimension_count(WIDTH // 2)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_array("llama.more", [1.5, 2.5])
-    writer.add_tokenizer_model("llama")
-    writer.add_token_list(TOKENS)
-    writer.add_token_scores([0.0] * len(TOKENS))
-    writer.add_token_types(TYPES)
-    writer.add_eos_token_id(2)
-    random = np.random.default_rng(7)
-    for name, shape in shapes().items():
-        writer.add_tensor(name, random.standard_normal(shape).astype(np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
 
 
 def digests(*paths: Path) -> dict[str, str]:

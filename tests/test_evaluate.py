@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import ggtok
 import pytest
-from ggtok import GgtokError, Tokenizer, evaluate
+from conftest import BUILTIN, TOKENIZERS
+from ggtok import GgtokError, evaluate
 from hypothesis import given
 from hypothesis import strategies as st
 
-KINDS = ("bpe", "spm", "wordpiece", "unigram")
-TOKENIZERS = {name: Tokenizer.builtin(name) for name in KINDS}
 TEXTS = {"en": "The end, isn't it?\n", "odd": "Ωμέγα 😀 你好\n\n", "empty": ""}
 
 
@@ -53,7 +48,7 @@ def test_figures_are_those_of_counting_by_hand(texts: list[str]) -> None:
 def test_rows_rates_and_the_row_of_all() -> None:
     evaluation = evaluate(TOKENIZERS, TEXTS, reference="en")
     rows = {(score.text, score.tokenizer): score for score in evaluation.scores}
-    assert list(rows) == [(text, name) for text in (*TEXTS, "all") for name in KINDS]
+    assert list(rows) == [(text, name) for text in (*TEXTS, "all") for name in BUILTIN]
     score = rows["en", "bpe"]
     assert score.bytes_per_token == score.bytes / score.tokens
     assert (score.words, score.tokens_per_word) == (4, score.tokens / 4)
@@ -63,7 +58,7 @@ def test_rows_rates_and_the_row_of_all() -> None:
     assert rows["odd", "wordpiece"].unknown_rate == rows["odd", "wordpiece"].unknown / rows["odd", "wordpiece"].tokens
     empty = rows["empty", "spm"]
     assert (empty.tokens, empty.bytes_per_token, empty.tokens_per_word, empty.unknown_rate) == (0, 0, 0, 0)
-    for name in KINDS:
+    for name in BUILTIN:
         assert figures(rows["all", name]) == by_hand(name, list(TEXTS.values()))
     assert rows["odd", "spm"].words == 3  # Greek, and each Han character
 
@@ -91,23 +86,22 @@ def test_bytes_that_are_not_utf8_are_counted(tmp_path: Path) -> None:
     assert (score.bytes, score.characters, score.words) == (6, 6, 2)
 
 
-def test_wrong_arguments() -> None:
-    with pytest.raises(GgtokError, match="two tokenizers are named 'ggtok bpe': pass a dict"):
-        evaluate([TOKENIZERS["bpe"]] * 2, ["a"])
-    with pytest.raises(GgtokError, match="there is no tokenizer"):
-        evaluate([], ["a"])
-    with pytest.raises(GgtokError, match="there are no texts"):
-        evaluate(TOKENIZERS, {})
-    with pytest.raises(GgtokError, match="reference must be one of 'en', not 'de'"):
-        evaluate(TOKENIZERS, {"en": "a"}, reference="de")
-    with pytest.raises(GgtokError, match="no text can be named 'all'"):
-        evaluate(TOKENIZERS, {"all": "a"})
-    with pytest.raises(TypeError, match=r"tokenizers must be ggtok.Tokenizer, not str"):
-        evaluate(["bpe"], ["a"])  # type: ignore[list-item]
-    with pytest.raises(TypeError, match="the text 'text' must be str, a path or an iterable of str, not of int"):
-        evaluate(TOKENIZERS, [1])  # type: ignore[list-item]
-    with pytest.raises(FileNotFoundError):
-        evaluate(TOKENIZERS, Path("no such file"))
+@pytest.mark.parametrize(
+    ("tokenizers", "texts", "error", "message"),
+    [
+        ([TOKENIZERS["bpe"]] * 2, ["a"], GgtokError, "two tokenizers are named 'ggtok bpe': pass a dict"),
+        ([], ["a"], GgtokError, "there is no tokenizer"),
+        (TOKENIZERS, {}, GgtokError, "there are no texts"),
+        (TOKENIZERS, {"en": "a"}, GgtokError, "reference must be one of 'en', not 'de'"),
+        (TOKENIZERS, {"all": "a"}, GgtokError, "no text can be named 'all'"),
+        (["bpe"], ["a"], TypeError, r"tokenizers must be ggtok.Tokenizer, not str"),
+        (TOKENIZERS, [1], TypeError, "the text 'text' must be str, a path or an iterable of str, not of int"),
+        (TOKENIZERS, Path("no such file"), FileNotFoundError, "no such file"),
+    ],
+)
+def test_wrong_arguments(tokenizers: Any, texts: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        evaluate(tokenizers, texts, reference="de" if "de" in message else None)
 
 
 def test_the_chart_is_an_svg_with_a_bar_per_score(tmp_path: Path) -> None:
@@ -118,20 +112,3 @@ def test_the_chart_is_an_svg_with_a_bar_per_score(tmp_path: Path) -> None:
     assert [text for text in texts if text in ("a", "b", "all")] == ["a", "b", "all"]
     assert texts.count("<b>&") == 3
     assert f"{evaluation.scores[0].bytes_per_token:.3g}" in texts
-
-
-def test_command_line(tmp_path: Path) -> None:
-    for name, text in TEXTS.items():
-        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "ggtok", "evaluate", "--builtin", "bpe", "--builtin", "spm"]
-    files = [f"{name}={name}.txt" for name in TEXTS]
-
-    def run(*arguments: str) -> str:
-        done = subprocess.run([*command, *arguments], cwd=tmp_path, capture_output=True, text=True, check=True)
-        return done.stdout.rstrip("\n")
-
-    expected = evaluate({"bpe": TOKENIZERS["bpe"], "spm": TOKENIZERS["spm"]}, TEXTS, reference="en")
-    assert run(*files, "--reference", "en", "--svg", "chart.svg") == str(expected)
-    assert os.path.getsize(tmp_path / "chart.svg") > 1000
-    assert [json.loads(line) for line in run(*files, "--json", "--reference", "en").splitlines()] == expected.to_dicts()
-    assert re.match(r"text +tokenizer", run("en.txt"))

@@ -7,26 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SHARED, shared_files
+from conftest import SHARED, every_kind, shared_files
 from ggtok import GgtokError, Tokenizer, TokenizerWarning, VocabularyError, _ggtok
-from hypothesis import given, note
+from hypothesis import note
 from hypothesis import strategies as st
 from oracles import conformance, strategies
 from oracles.gguf_vocab import Vocab
 
 REASONS = {
-    "one_token",
-    "special_not_parsed",
-    "special_boundary",
-    "piece_boundary",
-    "word_boundary",
-    "normalized",
-    "not_in_vocabulary",
-    "merge_missing",
-    "merge_lost",
-    "score_lost",
-    "longer_match",
-    "unknown_word",
+    *("one_token", "special_not_parsed", "special_boundary", "piece_boundary", "word_boundary", "normalized"),
+    *("not_in_vocabulary", "merge_missing", "merge_lost", "score_lost", "longer_match", "unknown_word"),
 }
 
 
@@ -46,11 +36,9 @@ def encoded(tokenizer: Tokenizer, text: bytes, **flags: bool) -> list[tuple[int,
     return [(id, start, end) for id, (start, end) in zip(ids, spans, strict=True)]
 
 
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@given(data=st.data())
+@every_kind
 def test_every_place_has_reasons(kind: str, data: st.DataObject) -> None:
-    vocab = data.draw(strategies.KINDS[kind])
-    tokenizer = Tokenizer.from_gguf(vocab.gguf())
+    vocab, tokenizer = strategies.drawn(kind, data)
     text = data.draw(strategies.texts(vocab))
     flags: dict[str, Any] = {name: data.draw(st.booleans()) for name in ("add_special", "parse_special", "continues")}
     note(f"{text!r} {flags}")
@@ -76,7 +64,7 @@ def test_traces_end_in_the_recorded_tokens(path: Path) -> None:
     cases = [case for case in records if case["kind"] == "encode"]
     wrong = []
     for case in cases:
-        flags = {"add_special": case["add_special"], "parse_special": case["parse_special"]}
+        flags = conformance.flags(case)
         tokens = raw(tokenizer, case["text"], **flags).tokens()
         if [id for id, _, _ in tokens] != case["ids"] or tokens != encoded(tokenizer, case["text"], **flags):
             wrong.append((case["text"], flags, tokens))

@@ -20,7 +20,7 @@ from typing import Any
 import gguf
 import numpy as np
 import pytest
-from conftest import elements, reference_reader, shared_files
+from conftest import VOCABULARIES, elements, reference_reader, shared_files
 from ggtok import GgtokError, GGUFError, TokenAttribute, Tokenizer, UnsupportedError, _metadata
 from ggtok._ggtok import Array, Metadata
 from ggtok._keys import Type
@@ -86,7 +86,7 @@ SMALL = file(
 )
 
 
-SPM = (Path(_metadata.__file__).parent / "vocabularies/spm.gguf").read_bytes()
+SPM = (VOCABULARIES / "spm.gguf").read_bytes()
 
 
 def contents(metadata: Metadata) -> dict[str, object]:

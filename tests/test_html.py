@@ -14,13 +14,12 @@ from typing import Any
 
 import ggtok
 import pytest
-from conftest import shared_files
+from conftest import BUILTIN, shared_files
 from ggtok import _ggtok
 from ggtok._explain.html import compare_page, page, trie_page
 from hypothesis import given
 from hypothesis import strategies as st
 
-BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
 EVIL = "<img src=x onerror=\"document.title='run'\"></script><script>document.title='run'</script><!-- &lt; ]]>"
 TEXT = "What is LoRA? Naïve 🦙\n\tdon't\x00 <|im_end|>"
 VOID = {"meta", "br", "input", "img", "link"}
@@ -103,20 +102,8 @@ def test_the_fragment_has_all_tokens_and_only_styles(name: str) -> None:
     page = Page(trace._repr_html_())
     ids = [text for text in page.texts["span"] if text.isdecimal()]
     assert set(map(str, trace.ids)) <= set(ids)
-    assert set(page.texts) <= {
-        "div",
-        "p",
-        "span",
-        "br",
-        "details",
-        "summary",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-    }
+    table = {"details", "summary", "table", "thead", "tbody", "tr", "th", "td"}
+    assert set(page.texts) <= table | {"div", "p", "span", "br"}
     assert {name for _, name, _ in page.attributes} <= {"style", "title", "colspan"}
     assert "http" not in trace._repr_html_()
 

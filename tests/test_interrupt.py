@@ -8,6 +8,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from conftest import BUILTIN
 from ggtok import Tokenizer
 
 PRELUDE = """
@@ -59,7 +60,7 @@ def test_a_long_batch_stops(threads: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["hex(' ', 8)", "hex()"], ids=["words", "one word"])
-@pytest.mark.parametrize("name", ["bpe", "spm", "unigram", "wordpiece"])
+@pytest.mark.parametrize("name", BUILTIN)
 def test_a_long_text_stops(name: str, text: str) -> None:
     """Inside one fragment: among short words, and inside a single piece, segment or lattice."""
     code = f"""

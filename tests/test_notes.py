@@ -61,77 +61,38 @@ def test_003_fragments_and_output(spm: Tokenizer) -> None:
     assert [token["text"] for token in trace["tokens"]][:3] == ["<s>", "<s>", "▁What"]
 
 
-def test_003_escaped_text(spm: Tokenizer) -> None:
+def test_003_symbols_and_queue(spm: Tokenizer) -> None:
+    """The escaped text, its symbols, the queue, what each of its pairs is made of, and the symbols after all merges."""
     found = steps(explain(spm, TEXT))
     assert (found["space_prefix"], found["escaped"], len(found["escaped"].encode())) == (True, "▁What▁is▁LoRA?", 20)
-
-
-def test_003_symbols(spm: Tokenizer) -> None:
-    symbols = steps(explain(spm, TEXT))["merging"]["symbols"]
+    merging = found["merging"]
     sizes = [3, 1, 1, 1, 1, 3, 1, 1, 3, 1, 1, 1, 1, 1]
     expected = [(index - 1, index + 1 if index < 13 else -1, n) for index, n in enumerate(sizes)]
-    assert [(symbol["prev"], symbol["next"], symbol["n"]) for symbol in symbols] == expected
-    assert "".join(symbol["text"] for symbol in symbols) == "▁What▁is▁LoRA?"
+    assert [(symbol["prev"], symbol["next"], symbol["n"]) for symbol in merging["symbols"]] == expected
+    assert "".join(symbol["text"] for symbol in merging["symbols"]) == "▁What▁is▁LoRA?"
 
-
-def test_003_first_bigram(spm: Tokenizer) -> None:
-    (first,) = [bigram for bigram in steps(explain(spm, TEXT))["merging"]["queue"] if bigram["left"] == 0]
+    rev_merge = {entry["text"]: (entry["left"], entry["right"]) for entry in found["rev_merge"]}
+    assert [(bigram["text"], bigram["score"], rev_merge[bigram["text"]]) for bigram in merging["queue"]] == [
+        ("at", -12, (3, 4)),
+        ("is", -16, (6, 7)),
+        ("▁L", -106, (8, 9)),
+        ("▁W", -140, (0, 1)),
+        ("▁i", -215, (5, 6)),
+        ("ha", -2091, (2, 3)),
+        ("Lo", -3151, (9, 10)),
+        ("RA", -4458, (11, 12)),
+        ("Wh", -8550, (1, 2)),
+    ]
+    (first,) = [bigram for bigram in merging["queue"] if bigram["left"] == 0]
     assert first == {"left": 0, "right": 1, "text": "▁W", "size": 4, "score": -140, "rank": None, "token": 399}
 
-
-def test_003_queue(spm: Tokenizer) -> None:
-    queue = steps(explain(spm, TEXT))["merging"]["queue"]
-    assert [(bigram["text"], bigram["score"]) for bigram in queue] == [
-        ("at", -12),
-        ("is", -16),
-        ("▁L", -106),
-        ("▁W", -140),
-        ("▁i", -215),
-        ("ha", -2091),
-        ("Lo", -3151),
-        ("RA", -4458),
-        ("Wh", -8550),
-    ]
-
-
-def test_003_rev_merge(spm: Tokenizer) -> None:
-    found = steps(explain(spm, TEXT))
-    rev_merge = {entry["text"]: (entry["left"], entry["right"]) for entry in found["rev_merge"]}
-    seeded = {bigram["text"]: rev_merge[bigram["text"]] for bigram in found["merging"]["queue"]}
-    assert dict(sorted(seeded.items())) == {
-        "Lo": (9, 10),
-        "RA": (11, 12),
-        "Wh": (1, 2),
-        "at": (3, 4),
-        "ha": (2, 3),
-        "is": (6, 7),
-        "▁L": (8, 9),
-        "▁W": (0, 1),
-        "▁i": (5, 6),
-    }
-
-
-def test_003_first_merge_and_symbols_after_the_last(spm: Tokenizer) -> None:
-    found = steps(explain(spm, TEXT))
-    first = found["merging"]["pops"][0]
-    assert first["stale"] is None
-    assert [first["bigram"][name] for name in ("left", "right", "score", "size")] == [3, 4, -12, 2]
-    merged = [(symbol["prev"], symbol["next"], symbol["n"]) for symbol in found["merging"]["merged"]]
+    pop = merging["pops"][0]
+    assert pop["stale"] is None
+    assert [pop["bigram"][name] for name in ("left", "right", "score", "size")] == [3, 4, -12, 2]
+    merged = [(symbol["prev"], symbol["next"], symbol["n"]) for symbol in merging["merged"]]
     assert merged == [
-        (-1, 5, 7),
-        (0, 2, 0),
-        (0, 3, 0),
-        (0, 5, 0),
-        (3, 5, 0),
-        (0, 8, 5),
-        (5, 8, 0),
-        (6, 8, 0),
-        (5, 11, 5),
-        (8, 10, 0),
-        (8, 11, 0),
-        (8, 13, 2),
-        (11, 13, 0),
-        (11, -1, 1),
+        *[(-1, 5, 7), (0, 2, 0), (0, 3, 0), (0, 5, 0), (3, 5, 0), (0, 8, 5), (5, 8, 0), (6, 8, 0), (5, 11, 5)],
+        *[(8, 10, 0), (8, 11, 0), (8, 13, 2), (11, 13, 0), (11, -1, 1)],
     ]
     assert (found["symbols"][0]["text"], found["symbols"][0]["token"]) == ("▁What", 1724)
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 import ggtok
 import pytest
-from conftest import shared_files
+from conftest import BUILTIN, every_kind, shared_files
 from ggtok import Encoding, GgtokError, Tokenizer
 from hypothesis import assume, given, note
 from hypothesis import strategies as st
 from oracles import strategies
 from oracles.gguf_vocab import Vocab
 
-BUILTIN = ("spm", "bpe", "wordpiece", "unigram")
 TEXT = (
     "Hello  world,\twie geht's?\n\nCafe\u0301 \u00c9COLE \ufb01ne \u2160 \u4f60\u597d \U0001f600\u200d\U0001f44b "
     "\u2581a <s></s><|im_end|>[SEP] x\u00a0y\u3000z \u00bd \u0130I  "
@@ -46,12 +43,10 @@ def in_characters(text: str, found: list[tuple[int, int]]) -> list[tuple[int, in
     return [(owners[start], owners[end] + (end not in starts)) for start, end in found]
 
 
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@given(data=st.data())
+@every_kind
 def test_spans_in_characters_are_those_in_bytes(kind: str, data: st.DataObject) -> None:
     """`test_oracles.py` tests the spans in bytes."""
-    vocab = data.draw(strategies.KINDS[kind])
-    tokenizer = Tokenizer.from_gguf(vocab.gguf())
+    vocab, tokenizer = strategies.drawn(kind, data)
     for _ in range(TEXTS_PER_VOCABULARY):
         text = data.draw(strategies.texts(vocab))
         names = ("add_special", "parse_special", "continues")
@@ -69,17 +64,6 @@ def test_spans_in_characters_are_those_in_bytes(kind: str, data: st.DataObject) 
         assert spans(characters) == in_characters(decoded, found)
         check_order(spans(characters), len(decoded))
         assert characters == tokenizer.encode_with_offsets(decoded.encode(), **flags)
-
-
-@pytest.mark.parametrize("name", BUILTIN)
-@pytest.mark.parametrize("unit", ["char", "byte"])
-def test_builtin(name: str, unit: Any) -> None:
-    tokenizer = Tokenizer.builtin(name)
-    for text in ["", " ", "a", TEXT, TEXT * 200]:
-        for parse_special in (False, True):
-            encoding = tokenizer.encode_with_offsets(text, unit=unit, parse_special=parse_special)
-            assert encoding.tolist()[0] == tokenizer.encode(text, parse_special=parse_special)
-            check_order(spans(encoding), len(text if unit == "char" else text.encode()))
 
 
 @pytest.mark.parametrize("name", BUILTIN)
@@ -252,25 +236,6 @@ def test_bytes_that_are_not_utf8_have_no_characters() -> None:
     with pytest.raises(ValueError, match=r"not UTF-8 \(at byte 3\).*unit=\"byte\""):
         tokenizer.encode_with_offsets(b"abc\xff")
     assert spans(tokenizer.encode_with_offsets(b"\xff", unit="byte"))[0] == (0, 1)
-
-
-def test_without_numpy() -> None:
-    code = """
-import sys; sys.modules["numpy"] = None
-import ggtok
-encoding = ggtok.Tokenizer.builtin("bpe").encode_with_offsets("What is")
-print(len(encoding), encoding.tolist(), encoding == encoding)
-for name in ("ids", "offsets"):
-    try:
-        getattr(encoding, name)
-    except ggtok.DependencyError as error:
-        print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [
-        "2 ([9713, 5981], [(0, 4), (4, 7)]) True",
-        *["arrays need numpy, which is not installed: pip install numpy"] * 2,
-    ]
 
 
 # Texts that continue others

@@ -11,8 +11,9 @@ from itertools import product
 from typing import Any
 
 import pytest
+from conftest import every_kind
 from ggtok import Tokenizer, _ggtok
-from hypothesis import given, note
+from hypothesis import note
 from hypothesis import strategies as st
 from oracles import decode, strategies
 from oracles.gguf_vocab import Vocab
@@ -26,15 +27,9 @@ def combinations(*names: str) -> list[dict[str, bool]]:
     return [dict(zip(names, flags, strict=True)) for flags in product((False, True), repeat=len(names))]
 
 
-def drawn(kind: str, data: st.DataObject) -> tuple[Vocab, Tokenizer]:
-    vocab = data.draw(strategies.KINDS[kind])
-    return vocab, Tokenizer.from_gguf(vocab.gguf())
-
-
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@given(data=st.data())
+@every_kind
 def test_encode(kind: str, data: st.DataObject) -> None:
-    vocab, tokenizer = drawn(kind, data)
+    vocab, tokenizer = strategies.drawn(kind, data)
     for _ in range(TEXTS_PER_VOCABULARY):
         text = data.draw(strategies.texts(vocab))
         for flags in combinations("add_special", "parse_special", "continues"):
@@ -49,20 +44,18 @@ def test_encode(kind: str, data: st.DataObject) -> None:
             assert tokenizer.encode_batch([text, text], **flags).tolist() == [ids, ids]
 
 
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@given(data=st.data())
+@every_kind
 def test_decode(kind: str, data: st.DataObject) -> None:
-    vocab, tokenizer = drawn(kind, data)
+    vocab, tokenizer = strategies.drawn(kind, data)
     ids = data.draw(st.lists(st.integers(0, len(vocab.texts) - 1), max_size=20))
     for flags in combinations("remove_special", "unparse_special", "clean_spaces"):
         options: dict[str, Any] = flags
         assert tokenizer.decode_bytes(ids, **options) == decode.decode(vocab, ids, **options)
 
 
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@given(data=st.data())
+@every_kind
 def test_vocabulary(kind: str, data: st.DataObject) -> None:
-    vocab, tokenizer = drawn(kind, data)
+    vocab, tokenizer = strategies.drawn(kind, data)
     assert len(tokenizer.vocab) == len(vocab.texts)
     for id, attributes in enumerate(vocab.attributes):
         assert tokenizer.vocab[id].attributes == attributes

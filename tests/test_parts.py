@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from conftest import BUILTIN, every_kind
 from ggtok import GgtokError, Tokenizer
-from hypothesis import given, note
+from hypothesis import note
 from hypothesis import strategies as st
 from oracles import special, strategies
-from oracles.gguf_vocab import Vocab
 
-BUILTIN = ("spm", "bpe", "wordpiece", "unigram")
 TEXTS_PER_VOCABULARY = 4
 CONTROL = {"spm": "</s>", "bpe": "<|im_end|>", "wordpiece": "[SEP]", "unigram": "</s>"}
 
 
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@given(data=st.data())
+@every_kind
 def test_parts(kind: str, data: st.DataObject) -> None:
-    vocab = data.draw(strategies.KINDS[kind])
-    tokenizer = Tokenizer.from_gguf(vocab.gguf())
+    vocab, tokenizer = strategies.drawn(kind, data)
     for _ in range(TEXTS_PER_VOCABULARY):
         whole = data.draw(strategies.texts(vocab))
         cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=5)))
@@ -39,8 +35,7 @@ def test_parts(kind: str, data: st.DataObject) -> None:
         assert [(id, *span) for id, span in zip(ids, spans, strict=True)] == expected
 
 
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@given(data=st.data())
+@every_kind
 def test_whole_texts(kind: str, data: st.DataObject) -> None:
     """All parts allow control tokens, or none does."""
     tokenizer = Tokenizer.from_gguf(data.draw(strategies.KINDS[kind]).gguf())
@@ -70,22 +65,6 @@ def test_control_tokens_of_other_parts_stay_text(name: str) -> None:
             halves = list(zip((control[:cut], control[cut:]), allows, strict=True))
             assert tokenizer.encode_parts(halves) == tokenizer.encode(control)
         assert tokenizer.encode_parts([(control[:cut], True), (control[cut:], True)], add_special=False) == [id]
-
-
-def test_words_continue_across_parts() -> None:
-    for name in BUILTIN:
-        tokenizer = Tokenizer.builtin(name)
-        text = "A sentence of several words, caf\u00e9s too."
-        for cut in range(len(text)):
-            assert tokenizer.encode_parts([(text[:cut], False), (text[cut:], True)]) == tokenizer.encode(text)
-
-
-def test_user_defined_tokens_are_read_across_parts() -> None:
-    texts = [b"<unk>", b"<s>", b"</s>", "\u2581".encode(), b"<user>", *(bytes([byte]) for byte in b"<user>/s")]
-    types = [2, 3, 3, 1, 4, 1, 1, 1, 1, 1, 1, 1]
-    vocab = Vocab("llama", list(dict.fromkeys(texts)), types[: len(dict.fromkeys(texts))], bos=1, eos=2, unk=0)
-    tokenizer = Tokenizer.from_gguf(vocab.gguf())
-    assert tokenizer.encode_parts([("<us", False), ("er>", True)]) == [4]
 
 
 def test_characters_count_from_the_start_of_all_parts() -> None:
@@ -131,17 +110,6 @@ def test_bytes_that_are_not_utf8_have_no_characters(parts: Any, message: str) ->
 def test_bad_parts(call: str, parts: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         getattr(Tokenizer.builtin("bpe"), call)(parts)
-
-
-@pytest.mark.parametrize("error", [ZeroDivisionError("mine"), TypeError("mine"), KeyboardInterrupt("mine")])
-def test_errors_of_an_iterable_pass_through(error: BaseException) -> None:
-    def parts() -> Iterator[tuple[str, bool]]:
-        yield "a", True
-        raise error
-
-    with pytest.raises(type(error)) as caught:
-        Tokenizer.builtin("bpe").encode_parts(parts())
-    assert caught.value is error
 
 
 def test_no_parts() -> None:

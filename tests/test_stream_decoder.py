@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
@@ -13,7 +12,7 @@ from typing import Any
 import ggtok
 import numpy as np
 import pytest
-from conftest import shared_files
+from conftest import every_kind, shared_files
 from ggtok import StreamDecoder, TokenIndexError, Tokenizer
 from hypothesis import given, note
 from hypothesis import strategies as st
@@ -29,11 +28,6 @@ STOPS = st.lists(st.text("ab?. '<s>\u00e9\ufffd", min_size=1, max_size=4), max_s
 BPE = Tokenizer.builtin("bpe")
 SPM = Tokenizer.builtin("spm")
 EMOJI = BPE.encode("\U0001f600")
-
-
-def drawn(kind: str, data: st.DataObject) -> tuple[Vocab, Tokenizer]:
-    vocab = data.draw(strategies.KINDS[kind])
-    return vocab, Tokenizer.from_gguf(vocab.gguf())
 
 
 def ids_of(vocab: Vocab, tok: Tokenizer, data: st.DataObject) -> list[int]:
@@ -60,40 +54,9 @@ def first_stop(text: Any, stop: list[Any]) -> tuple[Any, Any]:
     return text[:start], string
 
 
-def after_prompt(
-    vocab: Vocab, prompt: list[int], ids: list[int], remove_special: bool, unparse_special: bool, clean_spaces: bool
-) -> bytes:
-    """What of the prompt and the ids together belongs to the ids, with every byte's origin written beside it."""
-    whole = [(id, True) for id in prompt] + [(id, False) for id in ids]
-    strip_space = vocab.add_space_prefix
-    if whole and whole[0][0] == vocab.bos:
-        if remove_special and vocab.add_bos:
-            whole, strip_space = whole[1:], strip_space and not clean_spaces
-        elif not clean_spaces and not decode.piece(vocab, whole[0][0], unparse_special):
-            whole = whole[1:]
-    if remove_special and vocab.add_eos and whole and whole[-1][0] == vocab.eos:
-        whole = whole[:-1]
-    pieces = [(decode.piece(vocab, id, unparse_special), is_prompt) for id, is_prompt in whole]
-    if strip_space and pieces:
-        pieces[0] = (pieces[0][0].removeprefix(b" "), pieces[0][1])
-    text = b"".join(piece for piece, _ in pieces)
-    origins = [is_prompt for piece, is_prompt in pieces for _ in piece]
-    passes = (
-        [(rb" (?=[?!.,])", 1), (rb" ' ", 2), (rb" (?='s|'m|'re|'ve)", 1)] if clean_spaces and vocab.clean_spaces else []
-    )
-    for pattern, removed in passes:
-        gone = {at for found in re.finditer(pattern, text) for at in (found.start(), found.end() - 1)[:removed]}
-        text, origins = (
-            bytes(byte for at, byte in enumerate(text) if at not in gone),
-            [origin for at, origin in enumerate(origins) if at not in gone],
-        )
-    return bytes(byte for byte, is_prompt in zip(text, origins, strict=True) if not is_prompt)
-
-
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@given(data=st.data())
+@every_kind
 def test_parts_are_decoded_as_the_whole(kind: str, data: st.DataObject) -> None:
-    vocab, tok = drawn(kind, data)
+    vocab, tok = strategies.drawn(kind, data)
     ids, stop = ids_of(vocab, tok, data), data.draw(STOPS)
     for flags in FLAGS:
         note(f"{ids} {stop} {flags}")
@@ -106,14 +69,13 @@ def test_parts_are_decoded_as_the_whole(kind: str, data: st.DataObject) -> None:
             assert (type(out[0])().join(out), decoder.stopped) == first_stop(whole, strings)
 
 
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@given(data=st.data())
+@every_kind
 def test_a_prompt_is_context_and_does_not_come_out(kind: str, data: st.DataObject) -> None:
-    vocab, tok = drawn(kind, data)
+    vocab, tok = strategies.drawn(kind, data)
     prompt, ids, stop = ids_of(vocab, tok, data), ids_of(vocab, tok, data), data.draw(STOPS)
     for flags in FLAGS:
         note(f"{prompt} {ids} {stop} {flags}")
-        expected = after_prompt(vocab, prompt, ids, **flags)
+        expected = decode.decode(vocab, ids, prompt=prompt, **flags)
         for text, whole in ((True, expected.decode(errors="replace")), (False, expected)):
             strings: list[Any] = stop if text else [string.encode() for string in stop]
             settings: Any = {"stop": strings, "text": text, **flags}

@@ -10,7 +10,7 @@ from typing import Any
 
 import ggtok
 import pytest
-from conftest import shared_files
+from conftest import BUILTIN, every_kind, shared_files
 from ggtok import GgtokError, Tokenizer, VocabularyError
 from hypothesis import given, note
 from hypothesis import strategies as st
@@ -18,42 +18,12 @@ from oracles import strategies
 from oracles.gguf_vocab import Vocab, write
 
 FLAGS = [(False, False), (False, True), (True, False), (True, True)]
-BUILTIN = ("spm", "bpe", "wordpiece", "unigram")
 BPE = Tokenizer.builtin("bpe")
 ATOMS = [
-    *(
-        "a",
-        "the ",
-        "Hello",
-        " world",
-        "\n",
-        "\n\n",
-        " ",
-        "  ",
-        "\t",
-        "\r\n",
-        ".",
-        ",",
-        "'s",
-        "'re",
-        "?!",
-        "1",
-        "23",
-        "12345678",
-    ),
-    *(
-        "\u4f60\u597d",
-        "\u3042",
-        "\ud55c",
-        "\u00e9",
-        "e\u0301",
-        "\u0301",
-        "\U0001f600",
-        "\ufb01",
-        "\u2581",
-        "\u3000",
-        "\u00a0",
-    ),
+    *("a", "the ", "Hello", " world", "\n", "\n\n", " ", "  ", "\t", "\r\n", ".", ",", "'s", "'re", "?!"),
+    *("1", "23", "12345678"),
+    *("\u4f60\u597d", "\u3042", "\ud55c", "\u00e9", "e\u0301", "\u0301", "\U0001f600", "\ufb01"),
+    *("\u2581", "\u3000", "\u00a0"),
     *("<", "<s>", "</s>", "<|im", "<|im_start|>", "<|endoftext|>", "[MASK]", "[UNK]", "<dna>", "ACGTACG", "</dna>"),
 ]
 BROKEN = [b"\xff", b"\xc3", b"\xe2\x96", b"\xf0\x9f\x98", b"\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\x80"]
@@ -101,11 +71,9 @@ def atoms(vocab: Vocab | None) -> st.SearchStrategy[bytes]:
     return common if vocab is None else st.one_of(common, strategies.texts(vocab), st.sampled_from(vocab.texts))
 
 
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@given(data=st.data())
+@every_kind
 def test_parts_are_encoded_as_the_whole(kind: str, data: st.DataObject) -> None:
-    vocab = data.draw(strategies.KINDS[kind])
-    tok = Tokenizer.from_gguf(vocab.gguf())
+    vocab, tok = strategies.drawn(kind, data)
     for _ in range(4):
         parts = data.draw(texts_in_parts(atoms(vocab)))
         for add_special, parse_special in FLAGS:

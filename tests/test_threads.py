@@ -14,10 +14,10 @@ from typing import Any
 
 import ggtok
 import pytest
+from conftest import BUILTIN
 
 NUM_THREADS = 6
 ROUNDS = 6
-NAMES = ("bpe", "spm", "unigram", "wordpiece")
 TEXTS = [
     "What is LoRA?",
     "don't stop 12345 x_y = f(z)\n\n",
@@ -66,7 +66,7 @@ def test_importing_does_not_switch_the_gil_on() -> None:
     assert not getattr(sys, "_is_gil_enabled")()  # noqa: B009
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BUILTIN)
 def test_one_tokenizer_for_all_threads(name: str) -> None:
     expected = [ggtok.Tokenizer.builtin(name).encode(text) for text in TEXTS]
     for _ in range(ROUNDS):
@@ -75,7 +75,7 @@ def test_one_tokenizer_for_all_threads(name: str) -> None:
         same(expected, lambda: [tokenizer.encode(text) for text in TEXTS])  # noqa: B023
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", BUILTIN)
 def test_every_call_at_once(name: str) -> None:
     alone = ggtok.Tokenizer.builtin(name)
     calls: list[Callable[[ggtok.Tokenizer], Any]] = [
@@ -99,7 +99,7 @@ def test_every_call_at_once(name: str) -> None:
 
 
 def test_caches_of_threads_that_use_several_tokenizers() -> None:
-    tokenizers = [ggtok.Tokenizer.builtin(NAMES[number % 4]) for number in range(6)]
+    tokenizers = [ggtok.Tokenizer.builtin(BUILTIN[number % 4]) for number in range(6)]
     expected = [[tokenizer.encode(text) for tokenizer in tokenizers] for text in TEXTS]
     limit = ggtok.cache_limit()
 

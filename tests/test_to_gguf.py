@@ -9,7 +9,7 @@ from typing import Any
 
 import gguf
 import pytest
-from conftest import elements, shared_files
+from conftest import BUILTIN, elements, shared_files
 from ggtok import GgtokError, GGUFError, TokenIndexError, Tokenizer, VocabularyError
 from ggtok._convert.gguf import Packed, Typed, gguf_bytes
 from ggtok._ggtok import Array
@@ -18,7 +18,6 @@ from ggtok._metadata import read_metadata
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
 EVERY = [pytest.param(name, id=name) for name in BUILTIN] + shared_files("vocabs/*.gguf")
 TEXTS = ["", "What is LoRA?", " a  b\n\n\tc ", "<my note>é 1234<|my tool|> x", "大模型 🦙 \u200d", "x" * 300]
 

@@ -16,7 +16,7 @@ from typing import Any
 import ggtok
 import ggtok.trace
 import pytest
-from conftest import shared_files
+from conftest import BUILTIN, every_kind, shared_files
 from ggtok import GgtokError, Tokenizer
 from ggtok._explain import compare, terminal
 from ggtok._explain.convert import convert
@@ -33,7 +33,6 @@ from rich.cells import cell_len
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
 generate_trace: Any = importlib.import_module("generate_trace")
 
-BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
 TEXT = (
     "What is LoRA?</s> <|im_end|>\tna\u00efve Cafe\u0301 \ufb01ne \u4f60\u597d "
     "\U0001f600\u200d\U0001f44b\u0007\u2581 [SEP]"
@@ -89,11 +88,9 @@ def rows(trace: Trace, key: str) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@given(data=st.data())
+@every_kind
 def test_every_kind(kind: str, data: st.DataObject) -> None:
-    vocab: Vocab = data.draw(strategies.KINDS[kind])
-    tokenizer = Tokenizer.from_gguf(vocab.gguf())
+    vocab, tokenizer = strategies.drawn(kind, data)
     flags = {name: data.draw(st.booleans()) for name in ("add_special", "parse_special", "continues")}
     check(tokenizer, data.draw(strategies.texts(vocab)), **flags)
 

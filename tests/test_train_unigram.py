@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import math
 import random
 import unicodedata
@@ -14,15 +13,20 @@ from typing import Any
 import ggtok
 import pytest
 from ggtok import _ggtok
+from test_train import corpus, sentencepiece_pieces
 
 NAMES = ["nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"]
 LATIN = ["The quick brown fox jumps over the lazy dog.", "A quick brown dog jumps over the lazy fox."] * 5
 
 
-def corpus(shared: Path, name: str, size: int) -> list[str]:
+def corpus_lines(shared: Path, name: str, size: int) -> list[str]:
     """Lines of a corpus, as sentencepiece reads them."""
-    text = (shared / "corpora" / f"{name}.txt").read_bytes().decode()[:size]
-    return [line.removesuffix("\r") for line in text.split("\n")]
+    return [line.removesuffix("\r") for line in corpus(shared, name, size).split("\n")]
+
+
+def theirs(lines: Iterable[str], size: int, **settings: Any) -> dict[str, float]:
+    """Pieces of sentencepiece and their scores."""
+    return dict(sentencepiece_pieces(lines, size, model_type="unigram", num_threads=1, **settings)[3:])
 
 
 def trained(texts: Iterable[str] = LATIN, size: int = 38, **settings: Any) -> ggtok.Tokenizer:
@@ -96,23 +100,14 @@ def seeds(words: Counter[str]) -> dict[str, int]:
 
 def test_the_objective_differs_because_of_the_seeds(shared: Path, tmp_path: Path) -> None:
     """Given the seeds that sentencepiece loses, it comes to the same objective."""
-    package = pytest.importorskip("sentencepiece")
-    lines = corpus(shared, "en", 300_000)
+    pytest.importorskip("sentencepiece")
+    lines = corpus_lines(shared, "en", 300_000)
     words = Counter("▁" + word for line in lines for word in line.split(" ") if word)
     path = tmp_path / "seeds.tsv"
     ordered = sorted(seeds(words).items(), key=lambda seed: (-seed[1] * len(seed[0]), seed[0]))
     path.write_text("".join(f"{text}\t{count}\n" for text, count in ordered if "\t" not in text), "utf-8", newline="\n")
 
-    def theirs(**settings: Any) -> dict[str, float]:
-        model = io.BytesIO()
-        fixed = {"normalization_rule_name": "identity", "max_sentence_length": 1 << 20, "minloglevel": 2}
-        package.SentencePieceTrainer.train(
-            sentence_iterator=iter(lines), model_writer=model, vocab_size=4000, num_threads=1, **fixed, **settings
-        )
-        processor = package.SentencePieceProcessor(model_proto=model.getvalue())
-        return {processor.id_to_piece(id): processor.get_score(id) for id in range(3, processor.get_piece_size())}
-
-    default, seeded = theirs(), theirs(seed_sentencepieces_file=str(path))
+    default, seeded = theirs(lines, 4000), theirs(lines, 4000, seed_sentencepieces_file=str(path))
     ours = {token.text: token.score for token in trained(lines, 4000, normalization="identity").vocab if token.id >= 3}
     known = Counter({word: words[word] for word in words if all(word_is_in(word, v) for v in (default, seeded, ours))})
     objectives = [objective(pieces, known) for pieces in (default, seeded, ours)]
@@ -127,25 +122,13 @@ def word_is_in(word: str, pieces: dict[str, float]) -> bool:
 
 @pytest.mark.parametrize("name", ["en", "multi"])
 def test_the_objective_is_that_of_sentencepiece(shared: Path, name: str) -> None:
-    package = pytest.importorskip("sentencepiece")
-    lines = corpus(shared, name, 100_000)
-    model = io.BytesIO()
-    package.SentencePieceTrainer.train(
-        sentence_iterator=iter(lines),
-        model_writer=model,
-        vocab_size=1500,
-        normalization_rule_name="identity",
-        max_sentence_length=1 << 20,
-        minloglevel=2,
-        num_threads=1,
-    )
-    processor = package.SentencePieceProcessor(model_proto=model.getvalue())
-    theirs = {processor.id_to_piece(id): processor.get_score(id) for id in range(3, processor.get_piece_size())}
+    pytest.importorskip("sentencepiece")
+    lines = corpus_lines(shared, name, 100_000)
     tok = trained(lines, 1500, normalization="identity")
     ours = {token.text: token.score for token in tok.vocab if token.id >= 3}
-    words = Counter("▁" + word for line in lines for word in line.split(" ") if word)
-    assert objective(ours, words) < 1.005 * objective(theirs, words)
-    assert len(ours) == len(theirs)
+    words, other = Counter("▁" + word for line in lines for word in line.split(" ") if word), theirs(lines, 1500)
+    assert objective(ours, words) < 1.005 * objective(other, words)
+    assert len(ours) == len(other)
 
 
 def test_special_ids_and_normalization() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import every_kind
 from ggtok import GgtokError, Tokenizer
-from hypothesis import given
 from hypothesis import strategies as st
 from oracles import strategies
 from test_api import GGUF, MERGES
@@ -17,11 +17,9 @@ SMALL = Tokenizer.from_gguf(GGUF)
 
 
 @pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
-@pytest.mark.parametrize("kind", strategies.KINDS)
-@given(data=st.data())
+@every_kind
 def test_every_kind(kind: str, data: st.DataObject) -> None:
-    vocab = data.draw(strategies.KINDS[kind])
-    tokenizer = Tokenizer.from_gguf(vocab.gguf())
+    vocab, tokenizer = strategies.drawn(kind, data)
     pieces = tokenizer.vocab.pieces
     assert tokenizer.vocab_size == len(tokenizer.vocab) == len(pieces)
     assert pieces == [tokenizer.piece(id) for id in range(len(pieces))]

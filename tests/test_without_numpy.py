@@ -14,6 +14,7 @@ PRELUDE = """
     import pickle, ggtok
     tok = ggtok.Tokenizer.builtin("bpe")
     batch = tok.encode_batch(["one text", "and another", ""])
+    encoding = tok.encode_with_offsets("What is")
 """
 
 
@@ -61,6 +62,7 @@ def test_all_else() -> None:
     run("""
         ids = tok.encode("What is LoRA?")
         assert tok.decode(ids) == tok.decode(iter(ids)) == "What is LoRA?" and tok.count("a") == 1
+        assert encoding.tolist() == ([9713, 5981], [(0, 4), (4, 7)]) and encoding == encoding and len(encoding) == 2
         assert tok.vocab_size == len(tok.vocab.pieces) and tok.vocab.id_of_piece(b" is") == 5981
         assert tok.check() == [] and not ggtok.diff(tok, ggtok.Tokenizer.builtin("bpe"))
         assert pickle.loads(pickle.dumps(tok)) == tok
@@ -69,7 +71,9 @@ def test_all_else() -> None:
     """)
 
 
-@pytest.mark.parametrize("call", ["tok.encode_array('a')", "batch.ids", "batch.offsets"])
+@pytest.mark.parametrize(
+    "call", ["tok.encode_array('a')", "batch.ids", "batch.offsets", "encoding.ids", "encoding.offsets"]
+)
 def test_arrays_say_what_to_install(call: str) -> None:
     code = f"""
         for _ in range(2):

@@ -44,6 +44,13 @@ CLASSES = [
     "\u3000", "\u3002", "\u3040", "\u3042", "\u3099", "\u309b", "\u30a2", "\u30fb", "\u30fc", "\u4e2d", "\u3005",
     "\u3007", "\ufafe", "\uac00", "\uff08", "\u20ac", "\U0001f600", "\U00010410",
 ]  # fmt: skip
+SOUPS: list[list[str]] = [
+    [*WHITESPACE, " ", " ", "\n", "a", "1", "."],
+    [*DIGITS, *"0123456789", *" ,.-a"],
+    [*CONTRACTIONS, "a", "A", " ", "we", "\u00e9"],
+    [*CASES, " ", "'s"],
+    [*ODDITIES, *PUNCTUATION, " ", "a"],
+]
 INVALID = [
     b"\x80", b"\xbf\xbf", b"\xc3", b"\xe4\xb8", b"\xf0\x9f\x98", b"\xc0\x80", b"\xc1\xbf", b"\xe0\x80\x80",
     b"\xed\xa0\x80", b"\xed\xbf\xbf", b"\xf0\x80\x80\x80", b"\xfe", b"\xff", b"\xe4a", b"\xf0\x9fa",
@@ -78,9 +85,8 @@ class TextGenerator:
         self.cut_out = [text for text in cut_out if text] or [b"<s>"]
         self.letters = sorted({letter for piece in self.pieces[-64:] for letter in _characters(piece)})
         kinds: dict[Callable[[int], bytes], int] = {
-            self.corpus_slice: 4, self.mixed_scripts: 2, self.any_code_points: 3, self.whitespace: 2,
-            self.invalid_bytes: 2, self.random_bytes: 1, self.piece_soup: 4, self.letter_soup: 3, self.special_soup: 3,
-            self.long_run: 2, self.digit_soup: 2, self.contraction_soup: 2, self.case_soup: 2, self.odd_soup: 2,
+            self.corpus_slice: 4, self.mixed_scripts: 2, self.any_code_points: 3, self.soup: 10, self.invalid_bytes: 2,
+            self.random_bytes: 1, self.piece_soup: 4, self.letter_soup: 3, self.special_soup: 3, self.long_run: 2,
             self.dna: 1, self.class_runs: 3,
         }  # fmt: skip
         self.kinds, self.weights = list(kinds), list(kinds.values())
@@ -121,10 +127,6 @@ class TextGenerator:
         names = self.rng.choices(list(categories), k=size)
         return _bytes("".join(chr(self.rng.choice(categories[name])) for name in names))
 
-    def whitespace(self, size: int) -> bytes:
-        """Whitespace of every kind, with letters in between."""
-        return self._soup([*WHITESPACE, " ", " ", "\n", "a", "1", "."], size)
-
     def invalid_bytes(self, size: int) -> bytes:
         """Bytes that are not UTF-8, between letters; rarely beyond Unicode."""
         choices = [*INVALID, b"a", b" ", "\u00e9".encode(), "\u4e2d".encode()]
@@ -164,28 +166,16 @@ class TextGenerator:
         runs = (self.rng.choice(CLASSES) * self.rng.choice([1, 1, 1, 2, 3, 30, 70]) for _ in range(1 + size // 4))
         return _bytes("".join(runs))
 
-    def digit_soup(self, size: int) -> bytes:
-        """Digits of all scripts in groups."""
-        return self._soup([*DIGITS, *"0123456789", *" ,.-a"], size)
-
-    def contraction_soup(self, size: int) -> bytes:
-        """Apostrophes and contractions, after letters and spaces."""
-        return self._soup([*CONTRACTIONS, "a", "A", " ", "we", "\u00e9"], size)
-
-    def case_soup(self, size: int) -> bytes:
-        """Upper, lower and title case, modifier letters, ligatures, final sigma."""
-        return self._soup([*CASES, " ", "'s"], size)
-
-    def odd_soup(self, size: int) -> bytes:
-        """Punctuation, and texts that some rule looks for."""
-        return self._soup([*ODDITIES, *PUNCTUATION, " ", "a"], 1 + size // 2)
-
     def dna(self, size: int) -> bytes:
         """Bases between markers."""
         return b"<dna>%s%s" % (
             self._soup([*"ACGTacgt", "N"][: self.rng.randint(4, 9)], size),
             self.rng.choice([b"</dna>", b""]),
         )
+
+    def soup(self, size: int) -> bytes:
+        """White space of every kind, digits of all scripts, contractions, cases, or texts that some rule looks for."""
+        return self._soup(self.rng.choice(SOUPS), size)
 
     def _soup(self, choices: Sequence[str], size: int) -> bytes:
         return _bytes("".join(self.rng.choices(choices, k=size)))

@@ -25,6 +25,12 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
             yield record
 
 
+def flags(case: dict[str, Any]) -> dict[str, bool]:
+    """What a case was recorded with."""
+    names = ("add_special", "parse_special") if case["kind"] == "encode" else ("remove_special", "unparse_special")
+    return {name: case[name] for name in names}
+
+
 def _bytes(record: dict[str, Any], prefix: str) -> bytes:
     if prefix + "text" in record:
         return str(record[prefix + "text"]).encode("utf-8", "surrogatepass")

@@ -47,23 +47,32 @@ def decode_bytes(text: bytes) -> bytes:
     return result
 
 
-def decode(vocab: Vocab, ids: Sequence[int], remove_special: bool, unparse_special: bool, clean_spaces: bool) -> bytes:
+def decode(
+    vocab: Vocab,
+    ids: Sequence[int],
+    remove_special: bool,
+    unparse_special: bool,
+    clean_spaces: bool,
+    prompt: Sequence[int] = (),
+) -> bytes:
+    """What belongs to the ids in the text of the prompt and the ids, with every byte's origin written beside it."""
+    whole = [(id, True) for id in prompt] + [(id, False) for id in ids]
     strip_space = vocab.add_space_prefix
-    ids = list(ids)
-    is_bos_removed = remove_special and vocab.add_bos and ids[:1] == [vocab.bos]
-    if not clean_spaces and ids[:1] == [vocab.bos] and not piece(vocab, ids[0], unparse_special):
-        ids = ids[1:]
-    elif is_bos_removed:
-        ids = ids[1:]
-        strip_space = strip_space and not clean_spaces
-    if remove_special and vocab.add_eos and ids[-1:] == [vocab.eos]:
-        ids = ids[:-1]
-    pieces = [piece(vocab, id, unparse_special) for id in ids]
+    if whole and whole[0][0] == vocab.bos:
+        if not clean_spaces and not piece(vocab, whole[0][0], unparse_special):
+            whole = whole[1:]
+        elif remove_special and vocab.add_bos:
+            whole, strip_space = whole[1:], strip_space and not clean_spaces
+    if remove_special and vocab.add_eos and whole and whole[-1][0] == vocab.eos:
+        whole = whole[:-1]
+    pieces = [(piece(vocab, id, unparse_special), is_prompt) for id, is_prompt in whole]
     if strip_space and pieces:
-        pieces[0] = pieces[0].removeprefix(b" ")
-    text = b"".join(pieces)
-    if clean_spaces and vocab.clean_spaces:
-        text = re.sub(rb" ([?!.,])", rb"\1", text)
-        text = text.replace(b" ' ", b"'")
-        text = re.sub(rb" ('s|'m|'re|'ve)", rb"\1", text)
-    return text
+        pieces[0] = (pieces[0][0].removeprefix(b" "), pieces[0][1])
+    text = b"".join(piece for piece, _ in pieces)
+    origins = [is_prompt for piece, is_prompt in pieces for _ in piece]
+    passes = [(rb" (?=[?!.,])", 1), (rb" ' ", 2), (rb" (?='s|'m|'re|'ve)", 1)]
+    for pattern, removed in passes if clean_spaces and vocab.clean_spaces else ():
+        gone = {at for found in re.finditer(pattern, text) for at in (found.start(), found.end() - 1)[:removed]}
+        kept = [at for at in range(len(text)) if at not in gone]
+        text, origins = bytes(text[at] for at in kept), [origins[at] for at in kept]
+    return bytes(byte for byte, is_prompt in zip(text, origins, strict=True) if not is_prompt)

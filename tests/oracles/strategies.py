@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ggtok import _ggtok
+from ggtok import Tokenizer, _ggtok
 from hypothesis import strategies as st
 
 from . import charsmap, spelling
@@ -221,3 +221,9 @@ def plamo2(draw: Draw) -> Vocab:
 
 
 KINDS = {"spm": spm(), "bpe": bpe_like(), "wordpiece": wpm(), "unigram": ugm(), "rwkv": rwkv(), "plamo2": plamo2()}
+
+
+def drawn(kind: str, data: st.DataObject) -> tuple[Vocab, Tokenizer]:
+    """A vocabulary of a kind, and its tokenizer."""
+    vocab = data.draw(KINDS[kind])
+    return vocab, Tokenizer.from_gguf(vocab.gguf())
