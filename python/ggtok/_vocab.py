@@ -21,18 +21,12 @@ KINDS_OF_LLAMA_CPP = {"ugm": "unigram", "wpm": "wordpiece"}
 """Kinds that llama.cpp has other names for."""
 
 
+_OF_SPM = ("add_bos", "add_eos", "add_space_prefix", "clean_spaces")
 FLAGS_READ = {
-    "spm": ("add_bos", "add_eos", "add_space_prefix", "clean_spaces"),
+    "spm": _OF_SPM,
     "bpe": ("add_bos", "add_eos", "clean_spaces", "ignore_merges", "escape_whitespaces"),
     "wordpiece": ("clean_spaces", "lowercase", "strip_accents"),
-    "unigram": (
-        "add_bos",
-        "add_eos",
-        "add_space_prefix",
-        "clean_spaces",
-        "remove_extra_whitespaces",
-        "escape_whitespaces",
-    ),
+    "unigram": (*_OF_SPM, "remove_extra_whitespaces", "escape_whitespaces"),
     "plamo2": ("add_bos", "add_eos"),
 }
 """The flags that make a difference, by kind. WordPiece adds BOS and SEP whatever the file says."""

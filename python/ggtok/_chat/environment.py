@@ -122,7 +122,7 @@ class _Generator(CodeGenerator):
             super().visit_Call(node, frame, forward_caller=forward_caller)
 
     def visit_Concat(self, node: nodes.Concat, frame: Any) -> None:  # noqa: N802
-        self.write("environment._concat(map(environment._string, (")
+        self.write("environment.concat(map(environment._string, (")
         for arg in node.nodes:
             self.visit(arg, frame)
             self.write(", ")
@@ -229,11 +229,12 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
     def state(self) -> State:
         return STATE.get()
 
-    concat = staticmethod(lambda parts: _joined("".join, parts))
     _join: Callable[[list[Any]], str] = staticmethod("".join)
 
-    def _concat(self, parts: Iterable[str]) -> str:
-        return _joined(self._join, parts)
+    def concat(self, parts: Iterable[str]) -> str:
+        pieces = list(parts)
+        self.state.budget.length(sum(map(len, pieces)))
+        return self._join(pieces)
 
     def _string(self, value: Any) -> str:
         """`str(value)` of something that is written."""
@@ -299,18 +300,11 @@ class TracedEnvironment(ChatEnvironment):
 
     code_generator_class = _TracedGenerator
     _own_filters = filters.FILTERS | filters.TRACED_FILTERS
-    concat = staticmethod(lambda parts: _joined(concat, parts))
     _join = staticmethod(concat)
     _written = staticmethod(notation.written)
 
     def _now(self, format: str) -> str:
         return self.state.literal(super()._now(format))
-
-
-def _joined(join: Callable[[list[Any]], str], parts: Iterable[Any]) -> str:
-    pieces = list(parts)
-    STATE.get().budget.length(sum(map(len, pieces)))
-    return join(pieces)
 
 
 def _raise_exception(message: object) -> None:

@@ -142,7 +142,7 @@ def join(context: Any, value: Any, d: str = "", attribute: Any = None) -> str:
     for item in value:
         text = environment._string(item)
         pieces += (str(d), text) if pieces else (text,)
-    return str(environment._concat(pieces))
+    return str(environment.concat(pieces))
 
 
 FILTERS: dict[str, Any] = {"join": join, "tojson": notation.tojson}

@@ -73,7 +73,7 @@ class Formatter(SandboxedFormatter):
             value = self.convert_field(value, conversion)
             spec = str(self._formatted(spec or "", args, kwargs, numbers, depth - 1))
             pieces.append(value if isinstance(value, str) and not spec else self._field(value, spec))
-        return str(self.environment._concat(pieces))
+        return str(self.environment.concat(pieces))
 
     @staticmethod
     def _numbered(name: str, numbers: list[int]) -> str:

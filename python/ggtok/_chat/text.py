@@ -191,34 +191,23 @@ class Text(str):
 
     # Texts of the same length, as far as the change of each character is known
 
-    def lower(self) -> str:
-        return self._same_places(str.lower(self), str.lower)
+    @staticmethod
+    def _cased(change: Callable[[str], str], by_run: bool = True) -> Any:
+        """A method with `change`: run by run, or of the text as a whole if every character stays one character."""
 
-    def upper(self) -> str:
-        return self._same_places(str.upper(self), str.upper)
+        def method(self: Text) -> str:
+            changed = change(self)
+            changes = [change(plain(run)) for run in self.pieces()] if by_run else []
+            if by_run and "".join(changes) == changed:
+                return Text(changed, zip(map(len, changes), (origin for _, origin in self.runs), strict=True))
+            if len(changed) == len(self) and all(len(char.upper()) == len(char.lower()) == 1 for char in plain(self)):
+                return Text(changed, self.runs)
+            return changed
 
-    def casefold(self) -> str:
-        return self._same_places(str.casefold(self), str.casefold)
+        return method
 
-    def swapcase(self) -> str:
-        return self._same_places(str.swapcase(self), str.swapcase)
-
-    def capitalize(self) -> str:
-        return self._same_places(str.capitalize(self), None)
-
-    def title(self) -> str:
-        return self._same_places(str.title(self), None)
-
-    def _same_places(self, changed: str, change: Callable[[str], str] | None) -> str:
-        """`changed` with this text's origins: run by run, or as a whole if every character stays one character."""
-        if change is not None:
-            changes = [change(str(plain(run))) for run in self.pieces()]
-            if "".join(changes) == changed:
-                runs = zip(map(len, changes), (origin for _, origin in self.runs), strict=True)
-                return Text(changed, runs)
-        if len(changed) == len(self) and all(len(char.upper()) == len(char.lower()) == 1 for char in plain(self)):
-            return Text(changed, self.runs)
-        return changed
+    lower, upper, casefold, swapcase = map(_cased, (str.lower, str.upper, str.casefold, str.swapcase))
+    capitalize, title = _cased(str.capitalize, False), _cased(str.title, False)
 
     def pieces(self) -> Iterator[Text]:
         value = plain(self)

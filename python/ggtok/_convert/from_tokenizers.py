@@ -23,7 +23,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from .. import _ggtok
 from .._files import read
@@ -109,15 +109,12 @@ def _refuse(reason: str) -> NoReturn:
     raise ConversionError(FORMAT, reason)
 
 
-class Added:
-    __slots__ = ("is_control", "text")
+_LOOKS_SPECIAL = re.compile(r"<pad>|<mask>|<2mass>|\[@BOS@\]|<\|.*\|>|<\uff5c.*\uff5c>|<unused.*>", re.DOTALL)
 
-    def __init__(self, text: str, is_special: bool) -> None:
-        self.text = text
-        looks_special = text in ("<pad>", "<mask>", "<2mass>", "[@BOS@]") or bool(
-            re.fullmatch(r"<\|.*\|>|<\uff5c.*\uff5c>|<unused.*>", text, re.DOTALL)
-        )
-        self.is_control = is_special or looks_special
+
+class Added(NamedTuple):
+    text: str
+    is_control: bool
 
     def row(self) -> tuple[bytes, float, int]:
         if self.is_control:
@@ -136,7 +133,7 @@ def _added(file: Mapping[str, Any]) -> dict[int, Added]:
         id, text = item.get("id"), item.get("content")
         if type(id) is not int or not 0 <= id < MAX_SIZE or not isinstance(text, str) or not text:
             _refuse(f"added_tokens[{at}] has the id {id!r} and the content {text!r}")
-        found[id] = Added(text, item.get("special") is True)
+        found[id] = Added(text, item.get("special") is True or _LOOKS_SPECIAL.fullmatch(text) is not None)
     return found
 
 
@@ -229,10 +226,9 @@ def _spm(file: Mapping[str, Any], model: Mapping[str, Any], added: dict[int, Add
     for id, row in enumerate(rows):
         if row and re.fullmatch(rb"<0x[0-9A-Fa-f]{2}>", row[0]):
             rows[id] = row[0], ONE_SCORE, BYTE
-    _warn(
-        "llama.cpp's converter gives all tokens of such a file one score, so they merge from left to right",
-        "convert the tokenizer.model of sentencepiece instead: from_sentencepiece reads it",
-    )
+    message = "llama.cpp's converter gives all tokens of such a file one score, so they merge from left to right"
+    advice = "convert the tokenizer.model of sentencepiece instead: from_sentencepiece reads it"
+    warn_of(Finding("conversion-differs", "warning", message, advice))
     return {"general.architecture": "llama", f"{GGML}model": "llama", f"{GGML}pre": "default", "tokens": rows}
 
 
@@ -280,7 +276,3 @@ def _ugm(file: Mapping[str, Any], model: Mapping[str, Any], added: dict[int, Add
             if charsmap:
                 entries[f"{GGML}precompiled_charsmap"] = charsmap
     return entries | {"tokens": rows}
-
-
-def _warn(message: str, advice: str) -> None:
-    warn_of(Finding("conversion-differs", "warning", message, advice))

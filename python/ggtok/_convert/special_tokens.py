@@ -103,15 +103,10 @@ def _read_template(step: Mapping[str, Any], texts: dict[str, str | None], add: d
 
 
 def _normalizer_flags(step: Mapping[str, Any]) -> dict[str, Any]:
-    match step.get("type"):
-        case "Lowercase":
-            return {f"{GGML}normalizer.lowercase": True}
-        case "StripAccents":
-            return {f"{GGML}normalizer.strip_accents": True}
-        case "BertNormalizer":
-            flags = {name: step.get(name) for name in ("lowercase", "strip_accents")}
-            return {f"{GGML}normalizer.{name}": value for name, value in flags.items() if isinstance(value, bool)}
-    return {}
+    named: dict[str, dict[str, Any]] = {"Lowercase": {"lowercase": True}, "StripAccents": {"strip_accents": True}}
+    named["BertNormalizer"] = {name: step.get(name) for name in ("lowercase", "strip_accents")}
+    flags = named.get(str(step.get("type")), {})
+    return {f"{GGML}normalizer.{name}": value for name, value in flags.items() if isinstance(value, bool)}
 
 
 def _steps(component: object, inner: str) -> list[Mapping[str, Any]]:

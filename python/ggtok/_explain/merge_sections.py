@@ -47,12 +47,7 @@ def spm(steps: Spm, text: bytes, start: int) -> Iterator[Section]:
         "text:text, bytes:number",
         [Row((steps.escaped, len(to_bytes(steps.escaped))), span)],
     )
-    places = _places(steps.merging, 0, by_bytes=True)
-
-    def at(bigram: Bigram) -> Span:
-        return spans(places[bigram.left], places[bigram.left] + bigram.size)
-
-    yield from _merging(steps.merging, at, "score")
+    yield from _merging(steps.merging, spans, 0, "score", by_bytes=True, named="")
     yield section(
         "rev_merge",
         "Where merged texts come from (rev_merge)",
@@ -118,14 +113,9 @@ def _bpe(steps: Bpe, spans: Spans, span: Span) -> Iterator[Section]:
 
 def _piece(piece: Piece, spans: Spans) -> Iterator[Section]:
     by_bytes = piece.spelled == piece.text  # otherwise a character of the spelling is a byte of the text
-    places = _places(piece.merging, piece.start, by_bytes=by_bytes)
-
-    def at(bigram: Bigram) -> Span:
-        return spans(places[bigram.left], places[bigram.left] + _length(bigram.text, by_bytes))
-
     named = f" of {piece.text!r}"
     if len(piece.symbols) != 1 or piece.merging.pops:
-        yield from _merging(piece.merging, at, "rank", named)
+        yield from _merging(piece.merging, spans, piece.start, "rank", by_bytes=by_bytes, named=named)
     yield _symbol_tokens(piece.symbols, spans, piece.start, by_bytes=by_bytes, named=named)
 
 
@@ -190,8 +180,13 @@ def _composed(outer: Spans, inner: Spans, start: int, end: int) -> Span:
     return outer(*inner(start, end))
 
 
-def _merging(merging: Merging, at: Callable[[Bigram], Span], by: str, named: str = "") -> Iterator[Section]:
+def _merging(merging: Merging, spans: Spans, start: int, by: str, *, by_bytes: bool, named: str) -> Iterator[Section]:
     """The symbols, the queue, and what is taken from the queue. `by` says what the queue is ordered by."""
+    places = list(accumulate((_length(symbol.text, by_bytes) for symbol in merging.symbols), initial=start))
+
+    def at(index: int, text: Text) -> Span:
+        return spans(places[index], places[index] + _length(text, by_bytes))
+
     order = "the highest score" if by == "score" else "the lowest rank"
     links = "index:number, prev:number, next:number, text:text, n:number"
     yield section(
@@ -199,7 +194,7 @@ def _merging(merging: Merging, at: Callable[[Bigram], Span], by: str, named: str
         f"Symbols{named}",
         "Merging begins with these, each linked to the one before it and the one after it.",
         links,
-        [Row(_links(symbol), at(_alone(symbol))) for symbol in merging.symbols],
+        [Row(_links(symbol), at(symbol.index, symbol.text)) for symbol in merging.symbols],
     )
     yield section(
         "queue",
@@ -207,8 +202,8 @@ def _merging(merging: Merging, at: Callable[[Bigram], Span], by: str, named: str
         f"Neighbours that can merge wait in a queue: {order} comes first, the leftmost of equal ones.",
         f"{by}:number, size:number, text:text, left:number, right:number, token:number",
         [
-            Row((_key(bigram), bigram.size, bigram.text, bigram.left, bigram.right, bigram.token), at(bigram))
-            for bigram in merging.queue
+            Row((_key(each), each.size, each.text, each.left, each.right, each.token), at(each.left, each.text))
+            for each in merging.queue
         ],
     )
     yield section(
@@ -231,23 +226,23 @@ def _links(symbol: Symbol) -> tuple[Cell, ...]:
     return symbol.index, symbol.prev, symbol.next, symbol.text, symbol.n
 
 
-def _pops(merging: Merging, at: Callable[[Bigram], Span]) -> Iterator[Row]:
+def _pops(merging: Merging, at: Callable[[int, Text], Span]) -> Iterator[Row]:
     texts = [symbol.text for symbol in merging.symbols]
     prev, next = [symbol.prev for symbol in merging.symbols], [symbol.next for symbol in merging.symbols]
     for pop in merging.pops:
-        bigram = pop.bigram
+        bigram, span = pop.bigram, at(pop.bigram.left, pop.bigram.text)
         cells = (_key(bigram), bigram.text, bigram.left, bigram.right, bigram.token)
         if pop.stale is not None:
-            yield Row((*cells, SKIPPED[pop.stale], None), at(bigram), "lost")
+            yield Row((*cells, SKIPPED[pop.stale], None), span, "lost")
             continue
         texts[bigram.left] = bigram.text
         next[bigram.left] = next[bigram.right]
         if next[bigram.left] >= 0:
             prev[next[bigram.left]] = bigram.left
-        yield Row((*cells, "merge", _around(bigram.left, texts, prev, next)), at(bigram), "won")
+        yield Row((*cells, "merge", _around(bigram.left, texts, prev, next)), span, "won")
         for new in pop.added:
             cells = (_key(new), new.text, new.left, new.right, new.token)
-            yield Row((*cells, "add", None), at(new))
+            yield Row((*cells, "add", None), at(new.left, new.text))
 
 
 def _around(index: int, texts: list[Text], prev: list[int], next: list[int]) -> tuple[Text, ...]:
@@ -262,16 +257,6 @@ def _around(index: int, texts: list[Text], prev: list[int], next: list[int]) -> 
         if at >= 0:
             found.append("")
     return (*reversed(before), texts[index], *after)
-
-
-def _places(merging: Merging, start: int, *, by_bytes: bool) -> list[int]:
-    """Where each symbol starts in the text, by its index."""
-    return list(accumulate((_length(symbol.text, by_bytes) for symbol in merging.symbols), initial=start))
-
-
-def _alone(symbol: Symbol) -> Bigram:
-    """A symbol as if it were a bigram, to ask where it is."""
-    return Bigram(symbol.index, symbol.index, symbol.text, symbol.n, None, None, None)
 
 
 def _length(text: Text, by_bytes: bool) -> int:
