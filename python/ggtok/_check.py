@@ -196,9 +196,8 @@ def _bytes(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
             message = f"{len(in_text)} of the bytes of UTF-8 have no token: characters with them are lost"
             yield Finding("bytes-missing", "error", message, "converting the model again would help")
         elif missing:
-            message = (
-                f"{len(missing)} bytes that UTF-8 never has have no token: in texts that are not UTF-8 they are lost"
-            )
+            lost = "in texts that are not UTF-8 they are lost"
+            message = f"{len(missing)} bytes that UTF-8 never has have no token: {lost}"
             yield Finding("bytes-missing", "note", message, "some bytes objects differ after encoding and decoding")
     elif vocab.kind == "spm":
         missing = [byte for byte in range(256) if vocab.id(b"<0x%02X>" % byte) is None]

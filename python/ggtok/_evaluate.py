@@ -247,7 +247,7 @@ def _named_tokenizers(tokenizers: Tokenizer | Iterable[Tokenizer] | Mapping[str,
     named: dict[str, Tokenizer] = {}
     for number, (given, tokenizer) in enumerate(pairs, 1):
         if not isinstance(tokenizer, Tokenizer):
-            raise TypeError(f"tokenizers must be ggtok.Tokenizer, not {_type(tokenizer)}")
+            raise TypeError(f"tokenizers must be ggtok.Tokenizer, not {type(tokenizer).__name__}")
         name = given or str(tokenizer.metadata.get("general.name") or f"tokenizer {number}")
         if name in named:
             raise GgtokError(f"two tokenizers are named {name!r}: pass a dict of tokenizers by name")
@@ -289,7 +289,8 @@ def _read(
     while several := list(islice(documents, TEXTS_AT_ONCE)):
         for text in several:
             if not isinstance(text, str):
-                raise TypeError(f"the text {name!r} must be str, a path or an iterable of str, not of {_type(text)}")
+                found = type(text).__name__
+                raise TypeError(f"the text {name!r} must be str, a path or an iterable of str, not of {found}")
             measure(text.encode("utf-8", "surrogatepass"))
         for which, tokenizer in tokenizers.items():
             batch = tokenizer.encode_batch(several, threads=threads, add_special=False)
@@ -323,10 +324,6 @@ def _kinds(tokenizer: Tokenizer) -> tuple[set[int], set[int], set[int]]:
     usable = {id for id, bits in enumerate(bits_of) if not bits & never}
     partial = {id for id in usable if bits_of[id] & byte or not _is_text(pieces[id])}
     return unknown, partial, usable
-
-
-def _type(value: object) -> str:
-    return type(value).__name__
 
 
 def _is_text(piece: bytes) -> bool:

@@ -162,6 +162,5 @@ def typed_value(option: str, item: str, kind: str, value: str) -> str | int | fl
     try:
         return KINDS[kind](value)
     except (ValueError, KeyError):
-        raise click.ClickException(
-            f"{option}: {item!r} has the value {value!r}: expected {'an' if kind == 'int' else 'a'} {kind}"
-        ) from None
+        expected = "an int" if kind == "int" else f"a {kind}"
+        raise click.ClickException(f"{option}: {item!r} has the value {value!r}: expected {expected}") from None
