@@ -1,21 +1,6 @@
 """What ggtok raises. Every error is a `GgtokError`, and so a `ValueError`."""
 
-from __future__ import annotations
-
-from ._findings import TokenizerWarning
-
-__all__ = [
-    "ChatTemplateError",
-    "ConversionError",
-    "DependencyError",
-    "GGUFError",
-    "GgtokError",
-    "TokenIndexError",
-    "TokenizerWarning",
-    "TrainingError",
-    "UnsupportedError",
-    "VocabularyError",
-]
+from ._findings import TokenizerWarning as TokenizerWarning
 
 
 class GgtokError(ValueError):
