@@ -28,7 +28,7 @@ use ggtok_core::{Strings, Vocabulary};
 use super::limit::Limit;
 use super::merging::{Merge, characters, left_over, merge};
 use super::origins;
-use super::patterns::Patterns;
+use super::patterns::{Pattern, Patterns};
 use super::trace::{Bpe, ByteToken, Merging, Pass, Piece, Range, SymbolTokens};
 use super::{Bytes, Result, Traced};
 
@@ -72,7 +72,7 @@ impl Tracer {
     /// Traces a text.
     pub(super) fn trace(&self, vocabulary: &Vocabulary, text: &[u8], limit: &mut Limit) -> Result<Traced<Bpe>> {
         let (text, rewritten, words) = rewrite(vocabulary, text, limit)?;
-        let mut passes: Vec<Pass> = self.patterns.0.iter().map(Pass::from).collect();
+        let mut passes: Vec<Pass> = self.patterns.0.iter().map(Pattern::pass).collect();
         for word in &words {
             let shift = |at: usize| at + word.start;
             for (pass, cuts) in passes.iter_mut().zip(self.patterns.passes(&text.text[word.start..word.end])?) {

@@ -10,6 +10,8 @@
 mod insert;
 mod pack;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::limit::Limit;
@@ -228,6 +230,7 @@ impl DoubleArrayTrace {
     /// ```
     pub fn new<T: AsRef<[u8]>>(words: &[T], queries: &[T]) -> Result<Self> {
         let words = Vec::from_iter(words.iter().map(AsRef::as_ref));
+        let mut by_first_byte: BTreeMap<u8, Vec<usize>> = BTreeMap::new();
         for (word, text) in words.iter().enumerate() {
             if text.is_empty() {
                 return Err(ExplainError::EmptyWord { word });
@@ -235,6 +238,7 @@ impl DoubleArrayTrace {
             if let Some(offset) = text.iter().position(|&byte| byte == 0) {
                 return Err(ExplainError::ZeroByte { word, offset });
             }
+            by_first_byte.entry(text[0]).or_default().push(word);
         }
 
         let mut limit = Limit::default();
@@ -253,14 +257,10 @@ impl DoubleArrayTrace {
             lookups.push(Lookup { text: Bytes::from(text), steps, value, xcda: walk, longest_prefix });
         }
 
-        let of_byte = |byte: u8| (0..words.len()).filter(|&word| words[word][0] == byte).collect();
-        let mut first_bytes = Vec::from_iter(words.iter().map(|word| word[0]));
-        first_bytes.sort_unstable();
-        first_bytes.dedup();
         Ok(Self {
             schema: 1,
             words: words.iter().map(|word| Bytes::from(*word)).collect(),
-            by_first_byte: first_bytes.into_iter().map(|byte| FirstByte { byte, words: of_byte(byte) }).collect(),
+            by_first_byte: by_first_byte.into_iter().map(|(byte, words)| FirstByte { byte, words }).collect(),
             codes: array.codes(),
             insertions,
             cells: array.cells(),

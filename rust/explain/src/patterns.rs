@@ -34,9 +34,9 @@ pub(crate) struct Patterns(pub Vec<Pattern>);
 #[derive(Debug)]
 pub(crate) struct Pattern {
     /// As written in llama.cpp.
-    pub text: &'static str,
+    text: &'static str,
     /// The parts between top-level bars.
-    pub alternatives: Vec<&'static str>,
+    alternatives: Vec<&'static str>,
     is_collapsed: bool,
     code: Option<Code>,
     /// `None` if only code can say what the pattern means.
@@ -131,13 +131,14 @@ impl Pattern {
         }
     }
 
-    /// What it is applied to: `code_points`, `collapsed`, or `code`.
-    pub(crate) fn applied_to(&self) -> &'static str {
-        match (&self.code, self.is_collapsed) {
+    /// A pass without cuts.
+    pub(crate) fn pass(&self) -> Pass {
+        let applied_to = match (&self.code, self.is_collapsed) {
             (Some(_), _) => "code",
             (None, true) => "collapsed",
             (None, false) => "code_points",
-        }
+        };
+        Pass { pattern: self.text, alternatives: self.alternatives.clone(), applied_to, cuts: Vec::new() }
     }
 
     /// The character that it sees instead of a code point.
@@ -195,13 +196,6 @@ impl Pattern {
             }
         }
         Ok(None)
-    }
-}
-
-impl From<&Pattern> for Pass {
-    fn from(pattern: &Pattern) -> Self {
-        let Pattern { text, alternatives, .. } = pattern;
-        Self { pattern: text, alternatives: alternatives.clone(), applied_to: pattern.applied_to(), cuts: Vec::new() }
     }
 }
 

@@ -10,7 +10,6 @@ use std::ops::Range;
 
 use ggtok_core::{TokenId, Tokenizer};
 
-use super::bytes::Bytes;
 use super::trace::{Fragment, HybridDna, Origin, Reason, Steps, Test, Trace, Why};
 use super::{ExplainError, Explainer, Result};
 
@@ -73,7 +72,7 @@ impl<'a> Asked<'a> {
         if let &[index] = tokens {
             // This answers the question, unless a special token was meant.
             let token = &trace.tokens[index];
-            let shown = format!("token {} {}", token.id, name(&token.text));
+            let shown = format!("token {} {}", token.id, quoted(&token.text.0));
             let (span, start) = (token.start..token.end, Some(token.start));
             let (kind, message) = match span.start <= self.range.start && self.range.end <= span.end {
                 true if span == self.range => ("one_token", format!("{text} is {shown}.")),
@@ -224,11 +223,6 @@ impl Origins<'_> {
 fn quoted(text: &[u8]) -> String {
     let escaped = String::from_utf8_lossy(text).escape_debug().to_string();
     format!("“{}”", escaped.replace("\\'", "'").replace("\\\"", "\"").replace("\\\\", "\\"))
-}
-
-/// A text of a trace in quotes.
-fn name(text: &Bytes) -> String {
-    quoted(&text.0)
 }
 
 #[cfg(test)]

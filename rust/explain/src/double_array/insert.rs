@@ -88,40 +88,31 @@ impl DoubleArray {
         }
         let cell = self.base(node) + code;
         let check = self.slots.get(cell).map_or(0, |slot| slot.check);
-        let mut step = InsertionStep {
-            node,
-            byte,
-            code,
-            new_base,
-            cell,
-            check,
-            outcome: "followed",
-            relocation: None,
-            child: cell,
+        let outcome = match check {
+            _ if check == node => "followed",
+            0 => "placed",
+            _ => "conflict",
         };
-        if check == node {
-            return Ok(step);
-        }
-
-        step.outcome = "placed";
-        if check != 0 {
-            step.outcome = "conflict";
+        let (at, mut relocation) = (node, None);
+        if outcome == "conflict" {
             let (mut own, others) = (self.children(node), self.children(check));
             own.push(code);
             let (moved, fitted) = if own.len() < others.len() { (node, &own) } else { (check, &others) };
-            let base = self.free_base(fitted, limit)?;
-            let (from_base, moves) = (self.base(moved), self.relocate(moved, base));
+            let to_base = self.free_base(fitted, limit)?;
+            let (from_base, moves) = (self.base(moved), self.relocate(moved, to_base));
             // The node itself may have moved.
             node = moves.iter().find(|step| step.from == node).map_or(node, |step| step.to);
             let (num_own, num_others) = (own.len(), others.len());
-            step.relocation = Some(Relocation { num_own, num_others, node: moved, from_base, to_base: base, moves });
+            relocation = Some(Relocation { num_own, num_others, node: moved, from_base, to_base, moves });
         }
-        step.child = self.base(node) + code;
-        let mut text = self.slots[node].text.clone().unwrap_or_default();
-        text.extend(byte);
-        limit.step(text.len())?;
-        *self.slot(step.child) = Slot { base: 0, check: node, text: Some(text) };
-        Ok(step)
+        let child = self.base(node) + code;
+        if outcome != "followed" {
+            let mut text = self.slots[node].text.clone().unwrap_or_default();
+            text.extend(byte);
+            limit.step(text.len())?;
+            *self.slot(child) = Slot { base: 0, check: node, text: Some(text) };
+        }
+        Ok(InsertionStep { node: at, byte, code, new_base, cell, check, outcome, relocation, child })
     }
 
     /// Moves the children of a node to a BASE that has a free cell for each.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use ggtok_core::internals::spelling::ESCAPED_SPACE;
 
-use super::{Asked, Origins, name, quoted};
+use super::{Asked, Origins, quoted};
 use crate::trace::{Candidate, Plamo2, Rwkv, Unigram, WordPiece};
 
 /// Ranges are in the fragment, which starts at byte `start` of the text.
@@ -15,7 +15,8 @@ impl Asked<'_> {
         match overlapping.collect::<Vec<_>>()[..] {
             [] => self.add_dropped(),
             [word] if word.is_unknown => {
-                let message = format!("{} is one unknown word: tokens do not cover it to its end.", name(&word.text));
+                let message =
+                    format!("{} is one unknown word: tokens do not cover it to its end.", quoted(&word.text.0));
                 self.add("unknown_word", message, Some(start + word.start), word.tokens.first().copied());
             }
             [word] => {
@@ -26,7 +27,7 @@ impl Asked<'_> {
                 let phantom = if range.start <= word.start { ESCAPED_SPACE } else { b"" };
                 let Some(token) = self.find_token(&[phantom, text.as_bytes()].concat()) else { return };
                 let taken = word.attempts.iter().filter(|attempt| attempt.token.is_some());
-                let taken: Vec<String> = taken.map(|attempt| name(&attempt.text)).collect();
+                let taken: Vec<String> = taken.map(|attempt| quoted(&attempt.text.0)).collect();
                 let message = format!(
                     "{} is token {token}, but the longest match is taken first, from left to right: {}.",
                     quoted(text.as_bytes()),
@@ -35,7 +36,7 @@ impl Asked<'_> {
                 self.add("longer_match", message, Some(start + range.start), Some(token));
             }
             [first, second, ..] => {
-                let message = format!("{} and {} are two words.", name(&first.text), name(&second.text));
+                let message = format!("{} and {} are two words.", quoted(&first.text.0), quoted(&second.text.0));
                 self.add("word_boundary", message, Some(start + second.start), None);
             }
         }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::{Asked, name, quoted};
+use super::{Asked, quoted};
 use crate::bpe::spell;
 use crate::trace::{Bigram, Bpe, Merging};
 
@@ -38,7 +38,7 @@ impl Asked<'_> {
                     };
                     Some(matched(at, "first").or_else(|| matched(at + 1, "second")).unwrap_or_default())
                 });
-                let texts = [first, second].map(|piece| name(&piece.text));
+                let texts = [first, second].map(|piece| quoted(&piece.text.0));
                 let by = by.unwrap_or_default();
                 let message = format!("{} and {} are two pieces, which no merge joins{by}.", texts[0], texts[1]);
                 self.add("piece_boundary", message, Some(back(second.start)), None);
@@ -72,13 +72,13 @@ impl Asked<'_> {
                     first <= bigram.left && bigram.right < end && (bigram.left == right || bigram.right == left)
                 });
                 let after = match loser {
-                    Some(loser) => format!("{} has {}", name(&loser.text), priority(loser)),
+                    Some(loser) => format!("{} has {}", quoted(&loser.text.0), priority(loser)),
                     None => format!("{shown} is token {token}, but was not reached"),
                 };
                 let at = if over_start { wanted.start } else { wanted.end };
                 let message = format!(
                     "{} merged first, with {}, and took part of {shown}: {after}.",
-                    name(&pop.bigram.text),
+                    quoted(&pop.bigram.text.0),
                     priority(&pop.bigram)
                 );
                 return self.add("merge_lost", message, Some(back(at)), pop.bigram.token);
@@ -91,12 +91,12 @@ impl Asked<'_> {
         let mut inside = inside.iter().filter(|symbol| symbol.n > 0);
         let (message, at) = match (inside.next(), inside.next()) {
             (Some(left), Some(right)) => {
-                let (at, [left, right]) = (starts[right.index], [left, right].map(|symbol| name(&symbol.text)));
+                let (at, [left, right]) = (starts[right.index], [left, right].map(|symbol| quoted(&symbol.text.0)));
                 (format!("{shown} is token {token}, but no merge joins {left} and {right}."), at)
             }
             _ => {
                 let holder = &merging.symbols[starts.partition_point(|&start| start <= wanted.start) - 1];
-                let holder = name(&holder.text);
+                let holder = quoted(&holder.text.0);
                 (
                     format!("{shown} is token {token}, but a byte that is not UTF-8 takes it into {holder}."),
                     wanted.start,
