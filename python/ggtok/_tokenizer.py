@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import _check
 from ._base import BaseTokenizer
 
 TYPE_CHECKING = False
@@ -52,9 +53,7 @@ class Tokenizer(BaseTokenizer):
         >>> tok.check()
         []
         """
-        from ._check import check
-
-        return check(self.vocab, self._metadata)
+        return _check.check(self.vocab, self._metadata)
 
     def explain(
         self, text: Text, *, add_special: bool = True, parse_special: bool = False, continues: bool = False

@@ -124,14 +124,13 @@ class Budget:
         if operator == "+" and isinstance(left, (str, bytes, list, tuple)) and isinstance(right, type(left)):
             self._size(left, len(left) + len(right))
         elif operator == "*":
-            for one, times in ((left, right), (right, left)):
-                if isinstance(one, (str, bytes, list, tuple)) and isinstance(times, int):
-                    self._size(one, len(one) * max(0, times))
-                    break
-            else:
-                self._bits(left, right, int.bit_length(left) + int.bit_length(right) if _ints(left, right) else 0)
+            one, times = (left, right) if isinstance(right, int) else (right, left)
+            if isinstance(one, (str, bytes, list, tuple)) and isinstance(times, int):
+                self._size(one, len(one) * max(0, times))
+            elif _ints(left, right):
+                self._bits(int.bit_length(left) + int.bit_length(right))
         elif operator == "**" and _ints(left, right):
-            self._bits(left, right, int.bit_length(left) * max(0, right))
+            self._bits(int.bit_length(left) * max(0, right))
         elif operator == "%" and isinstance(left, (str, bytes)):
             self.printf(left, right)
         self.spend()
@@ -142,7 +141,7 @@ class Budget:
         else:
             self.elements(size)
 
-    def _bits(self, left: Any, right: Any, bits: int) -> None:
+    def _bits(self, bits: int) -> None:
         if bits > INT_BITS:
             raise LimitError(f"a number would have about {bits} bits, more than {INT_BITS}")
 
