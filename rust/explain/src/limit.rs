@@ -12,15 +12,13 @@ const BYTES_PER_STEP: usize = 64;
 /// How many steps pass between two checks for an interrupt.
 const STEPS_PER_CHECK: usize = 1024;
 
-/// Counts what a trace records, and regularly checks for an interrupt.
+/// Counts down what a trace may still record, and regularly checks for an interrupt.
 #[derive(Debug)]
-pub(super) struct Limit {
-    left: usize,
-}
+pub(super) struct Limit(usize);
 
 impl Default for Limit {
     fn default() -> Self {
-        Self { left: MAX_STEPS }
+        Self(MAX_STEPS)
     }
 }
 
@@ -31,12 +29,12 @@ impl Limit {
     /// [`ExplainError::TooManySteps`] after the last step that a trace may record.
     pub(super) fn step(&mut self, len: usize) -> Result<()> {
         let steps = 1 + len / BYTES_PER_STEP;
-        let left = self.left.checked_sub(steps).ok_or(ExplainError::TooManySteps { limit: MAX_STEPS })?;
+        let left = self.0.checked_sub(steps).ok_or(ExplainError::TooManySteps { limit: MAX_STEPS })?;
         // A long text counts as many short ones.
-        if self.left / STEPS_PER_CHECK != left / STEPS_PER_CHECK {
+        if self.0 / STEPS_PER_CHECK != left / STEPS_PER_CHECK {
             interrupt::check();
         }
-        self.left = left;
+        self.0 = left;
         Ok(())
     }
 }

@@ -25,17 +25,12 @@ const BUFFER: usize = 1 << 16;
 pub(super) struct Runs<'a> {
     file: Box<dyn Spill + 'a>,
     /// Where each run ends.
-    ends: Vec<u64>,
+    pub(super) ends: Vec<u64>,
 }
 
 impl<'a> Runs<'a> {
     pub(super) fn new(file: Box<dyn Spill + 'a>) -> Self {
         Self { file, ends: Vec::new() }
-    }
-
-    /// Whether nothing was written.
-    pub(super) fn is_empty(&self) -> bool {
-        self.ends.is_empty()
     }
 
     /// Writes the words of a table as a run.

@@ -100,13 +100,13 @@ pub struct WordCounter<'a> {
     threads: usize,
     /// The memory for the tables, and the file for what exceeds it.
     spill: Option<(usize, Runs<'a>)>,
-    workers: Mutex<Vec<Worker>>,
+    workers: Vec<Worker>,
     num_bytes: u64,
 }
 
 impl<'a> WordCounter<'a> {
     pub(super) fn new(split: Split, threads: usize) -> Self {
-        Self { split, threads, spill: None, workers: Mutex::default(), num_bytes: 0 }
+        Self { split, threads, spill: None, workers: Vec::new(), num_bytes: 0 }
     }
 
     /// Limits counted words to about `memory` bytes; `file` takes the rest. If the distinct words need more in the end,
@@ -133,25 +133,25 @@ impl<'a> WordCounter<'a> {
     }
 
     fn push_batch(&mut self, texts: &[&str], progress: &mut Progress<'_>) -> Result<()> {
-        let workers = &self.workers;
-        let state = || workers.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let idle = Mutex::new(std::mem::take(&mut self.workers));
+        let state = || idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
         let worked = work(self.threads, texts.len(), state, |Worker { table, scratch, ticker }, index| {
             self.split.split(texts[index], scratch, |word| {
                 ticker.tick();
                 table.add(word, 1);
             });
         });
-        let workers = self.workers.get_mut().unwrap_or_else(PoisonError::into_inner);
-        workers.extend(worked);
+        self.workers = idle.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.workers.extend(worked);
 
         self.num_bytes += texts.iter().map(|text| text.len() as u64).sum::<u64>();
         if progress(Phase::Counting, self.num_bytes, 0) == ControlFlow::Break(()) {
             return Err(TrainError::Stopped);
         }
         if let Some((memory, runs)) = &mut self.spill
-            && workers.iter().map(|worker| worker.table.heap_bytes()).sum::<usize>() > *memory
+            && self.workers.iter().map(|worker| worker.table.heap_bytes()).sum::<usize>() > *memory
         {
-            for worker in workers {
+            for worker in &mut self.workers {
                 runs.write(&std::mem::take(&mut worker.table)).map_err(TrainError::from)?;
             }
         }
@@ -188,10 +188,9 @@ impl<'a> WordCounter<'a> {
     /// - [`TrainError::Memory`]: no word fits into the memory.
     /// - [`TrainError::Spill`]: the file cannot be read.
     pub fn finish(self) -> Result<Words> {
-        let workers = self.workers.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut tables = workers.into_iter().map(|worker| worker.table);
+        let mut tables = self.workers.into_iter().map(|worker| worker.table);
         let words = match self.spill {
-            Some((memory, mut runs)) if !runs.is_empty() => {
+            Some((memory, mut runs)) if !runs.ends.is_empty() => {
                 tables.try_for_each(|table| runs.write(&table))?;
                 merged(&mut runs, memory as u64)?
             }

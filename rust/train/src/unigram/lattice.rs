@@ -56,7 +56,7 @@ impl Lattice {
                 }
             }
             if !is_known {
-                let (end, score) = ((start + character) as u32, pieces.unknown_score());
+                let (end, score) = ((start + character) as u32, pieces.unknown_score);
                 self.edges.push(Edge { start: start as u32, end, piece: UNKNOWN, score });
             }
             start += character;

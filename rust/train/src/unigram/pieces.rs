@@ -16,7 +16,8 @@ pub(super) struct Pieces<'a> {
     pieces: Vec<Piece>,
     /// The logarithm of each piece's probability; minus infinity for a piece that was dropped.
     scores: Vec<f64>,
-    unknown_score: f64,
+    /// The score of a character without a piece.
+    pub(super) unknown_score: f64,
     trie: DoubleArray,
 }
 
@@ -64,10 +65,6 @@ impl<'a> Pieces<'a> {
     #[inline(always)]
     pub(super) fn score(&self, piece: u32) -> f64 {
         self.scores[piece as usize]
-    }
-
-    pub(super) fn unknown_score(&self) -> f64 {
-        self.unknown_score
     }
 
     /// The lowest score of a piece in use.

@@ -96,7 +96,7 @@ fn characters(segments: &Segments) -> Vec<Candidate> {
         let mut at = 0;
         while let Some((character, len)) = utf8::decode(text, at) {
             ticker.tick();
-            let piece = Piece { start: segments.start(index) + at as u32, len: len as u32 };
+            let piece = Piece { start: segments.starts[index] + at as u32, len: len as u32 };
             found[character as usize].get_or_insert(Candidate { piece, weight: 0 }).weight += count;
             at += len;
         }
@@ -117,7 +117,7 @@ fn each_suffix(segments: &Segments, max_len: usize, mut visit: impl FnMut(u16, &
         for (number, &start) in ends.iter().enumerate().take(ends.len().saturating_sub(2)) {
             ticker.tick();
             let suffix = &text[start..ends[(number.saturating_add(max_len)).min(ends.len() - 1)]];
-            visit(u16::from_be_bytes([suffix[0], suffix[1]]), suffix, segments.start(index) + start as u32, index);
+            visit(u16::from_be_bytes([suffix[0], suffix[1]]), suffix, segments.starts[index] + start as u32, index);
         }
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct Segments {
     /// All segments, concatenated in order.
     text: Vec<u8>,
     /// The start of each segment, and the end of the last one.
-    starts: Vec<u32>,
+    pub(super) starts: Vec<u32>,
     counts: Vec<u64>,
     /// The total number of characters of all occurrences.
     pub(super) num_characters: u64,
@@ -114,11 +114,6 @@ impl Segments {
     /// The text and the count of a segment.
     pub(super) fn get(&self, index: usize) -> (&[u8], u64) {
         (&self.text[self.starts[index] as usize..self.starts[index + 1] as usize], self.counts[index])
-    }
-
-    /// The start of a segment in the text of all segments.
-    pub(super) fn start(&self, index: usize) -> u32 {
-        self.starts[index]
     }
 
     /// The text of a piece.

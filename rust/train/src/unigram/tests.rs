@@ -122,7 +122,7 @@ proptest! {
         let (list, scores): (Vec<_>, Vec<_>) = texts.values().copied().unzip();
         let pieces = Pieces::new(&segments, list, scores).unwrap();
         let numbered = (0..).zip(&texts).map(|(number, (text, (_, score)))| (*text, (number, *score))).collect();
-        let ways = ways(&numbered, pieces.unknown_score(), &text);
+        let ways = ways(&numbered, pieces.unknown_score, &text);
 
         let mut lattice = Lattice::default();
         lattice.fill(&pieces, text.as_bytes());
@@ -141,7 +141,7 @@ proptest! {
             let score = lattice.search(is_split);
             prop_assert!(score == best || (score - best).abs() < 1e-9, "{} {}", score, best);
             if best > f64::NEG_INFINITY {
-                let score_of = |piece| if piece == UNKNOWN { pieces.unknown_score() } else { pieces.score(piece) };
+                let score_of = |piece| if piece == UNKNOWN { pieces.unknown_score } else { pieces.score(piece) };
                 prop_assert!((lattice.best_way().map(score_of).sum::<f64>() - best).abs() < 1e-9);
             }
         }
