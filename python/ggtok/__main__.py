@@ -1,7 +1,7 @@
 """Runs the command line, as `ggtok` and `python -m ggtok`. While it is imported, Ctrl-C ends the process at once."""
 
+import _signal as signal  # type: ignore[import-not-found]  # built in; to import `signal` takes Python a millisecond
 import os
-import signal
 
 _HANDLER = signal.getsignal(signal.SIGINT)  # not Python's where a shell lets its background jobs ignore Ctrl-C
 if _HANDLER is signal.default_int_handler:
