@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,7 +54,11 @@ print(*sorted(failed))
 @pytest.mark.parametrize("kind", ["bpe", "spm", "wordpiece", "unigram"])
 def test_too_little_memory(kind: str, text: str) -> None:
     command = [sys.executable, "-c", CODE, kind, text]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    for _ in range(2):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        # The one exception that docs/security.md names, and rare: two in a row are a mistake of ours.
+        if not re.search("^memory allocation of [0-9]{1,2} bytes failed$", done.stderr, re.MULTILINE):
+            break
     assert done.returncode == 0, done.stderr[-1000:]
     assert {"encode_with_offsets", "split"} <= set(done.stdout.split())
 

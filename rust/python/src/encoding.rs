@@ -72,13 +72,13 @@ impl Encoding {
     #[doc = doc!(Encoding.ids)]
     #[getter]
     fn ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Buffer::row(Memory::Int32(Arc::clone(&self.ids)), 0, self.ids.len()).to_numpy(py)
+        Buffer::row(Memory::Int32(Arc::clone(&self.ids)), 0, self.ids.len()).into_numpy(py)
     }
 
     #[doc = doc!(Encoding.offsets)]
     #[getter]
     fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Buffer::table(Memory::Int64(Arc::clone(&self.offsets)), self.ids.len(), 2).to_numpy(py)
+        Buffer::table(Memory::Int64(Arc::clone(&self.offsets)), self.ids.len(), 2).into_numpy(py)
     }
 
     #[doc = doc!(Encoding.tolist)]

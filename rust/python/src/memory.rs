@@ -92,7 +92,7 @@ impl Buffer {
     }
 
     /// A read-only numpy array of the same memory.
-    pub(crate) fn to_numpy(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    pub(crate) fn into_numpy(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         import_numpy(py)?.call_method1(intern!(py, "asarray"), (self,))
     }
 
