@@ -107,8 +107,9 @@ impl WordPieceTrainer {
     /// Checks the settings.
     ///
     /// # Errors
-    /// - [`TrainError::VocabTooSmall`]: the special tokens need more tokens.
-    /// - [`TrainError::DuplicateToken`], [`TrainError::Setting`]: two special tokens are equal, or one is empty.
+    /// - [`VocabTooSmall`](crate::TrainError::VocabTooSmall): the special tokens need more tokens.
+    /// - [`DuplicateToken`](crate::TrainError::DuplicateToken): two special tokens are equal.
+    /// - [`Setting`](crate::TrainError::Setting): one is empty.
     pub fn new(settings: WordPieceSettings) -> Result<Self> {
         check_special(&settings.special_tokens)?;
         check_size(settings.vocab_size, settings.special_tokens.len(), 0)?;
@@ -118,7 +119,7 @@ impl WordPieceTrainer {
     /// Counts the words of the corpus.
     ///
     /// # Errors
-    /// [`TrainError::TooLarge`]: there are too many special tokens.
+    /// [`TooLarge`](crate::TrainError::TooLarge): there are too many special tokens.
     pub fn counter<'a>(&self) -> Result<WordCounter<'a>> {
         let WordPieceSettings { lowercase, strip_accents, .. } = self.settings;
         let mut normalizer = WordPieceNormalizer::new(&Settings { lowercase, strip_accents, ..Settings::default() });
