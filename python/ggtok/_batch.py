@@ -148,7 +148,8 @@ class Batch:
     def buffers(self) -> tuple[_ggtok.Buffer, _ggtok.Buffer]:
         """The flat ids (int32) and offsets (int64) as memory that other libraries read without a copy.
 
-        A `Buffer` has the buffer protocol (`memoryview`, `numpy.asarray`) and, by numpy, DLPack (`torch.from_dlpack`).
+        A `Buffer` has the buffer protocol (`memoryview`, `numpy.asarray`) and, through numpy, DLPack
+        (`torch.from_dlpack`).
 
         >>> import ggtok
         >>> ids, offsets = ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "and another"]).buffers()

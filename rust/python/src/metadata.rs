@@ -1,6 +1,8 @@
 //! The metadata of a GGUF file, which Python opens and the core reads.
 
-use ggtok_core::gguf::{self, Layout, Override, Type, Value};
+use std::convert::Infallible;
+
+use ggtok_core::gguf::{self, GgufError, Layout, Override, Type, Value};
 use ggtok_core::{Kind, Strings};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -49,17 +51,12 @@ impl Metadata {
         total: Option<usize>,
         overrides: Bound<'py, PyDict>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let layout =
-            match run_long(py, || Ok::<_, std::convert::Infallible>(Layout::find(&data, total.unwrap_or(usize::MAX))))?
-            {
-                Ok(layout) => layout,
-                Err(error) => {
-                    return match error.needed {
-                        Some(size) => size.into_bound_py_any(py),
-                        None => Err(error.raise()),
-                    };
-                }
-            };
+        let total = total.unwrap_or(usize::MAX);
+        let layout = match run_long(py, || Ok::<_, Infallible>(Layout::find(&data, total)))? {
+            Ok(layout) => layout,
+            Err(GgufError { needed: Some(size), .. }) => return size.into_bound_py_any(py),
+            Err(error) => return Err(error.raise()),
+        };
         let data = match data.get(..layout.size()).filter(|metadata| data.len() - metadata.len() > SPARE) {
             Some(metadata) => bytes_of(py, metadata)?.into(),
             None => data,
