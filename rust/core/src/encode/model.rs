@@ -43,7 +43,7 @@ impl ModelScratch for () {
 
 /// A tokenization algorithm: built once from a vocabulary, then immutable and shared between threads.
 pub(crate) trait Model: Sized + Send + Sync {
-    /// What its calls reuse.
+    /// The scratch space that its calls reuse.
     type Scratch: ModelScratch;
 
     /// Builds the tables of the algorithm from a vocabulary that is declared, but not yet repaired.
@@ -64,7 +64,7 @@ pub(crate) trait Model: Sized + Send + Sync {
         sink: &mut S,
     );
 
-    /// The least number of bytes that each token stands for, if the tokens of a fragment of UTF-8 tile it.
+    /// The least number of bytes that each token stands for, if the tokens tile a fragment of UTF-8.
     fn lengths(&self, _vocabulary: &Vocabulary) -> Option<Lengths> {
         None
     }
@@ -74,16 +74,15 @@ pub(crate) trait Model: Sized + Send + Sync {
         0
     }
 
-    /// How much of `text` can be encoded by itself, in bytes, so that the tokens before and after that place are those
-    /// of the whole, whatever follows: no token crosses the place, and no rule of the algorithm looks across it. `text`
-    /// is a fragment so far, or what is left of it after such a place. Not called if a model overrides
-    /// [`Model::encode_part`].
+    /// How many bytes at the start of `text` can be encoded separately from the rest: whatever follows, no token
+    /// crosses that place, and no rule of the algorithm looks across it. `text` is a fragment so far, or what is left
+    /// of it after an earlier such place. Not called if a model overrides [`Model::encode_part`].
     fn settled(&self, _vocabulary: &Vocabulary, _text: &[u8]) -> usize {
         0
     }
 
-    /// Pushes the tokens that are certain of a fragment that may go on, or all of them at its end. Returns how many of
-    /// its bytes that takes. `fragment` is what is left of it after earlier calls; at the end it may be empty.
+    /// Pushes the settled tokens of a fragment that may continue, or all tokens at its end. Returns how many bytes of
+    /// it they take. `fragment` is what earlier calls left; at the end it may be empty.
     fn encode_part<S: Sink>(
         &self,
         vocabulary: &Vocabulary,
@@ -106,10 +105,10 @@ pub(crate) trait Model: Sized + Send + Sync {
     fn heap_bytes(&self) -> usize;
 }
 
-/// How far a fragment that is encoded part by part has come.
+/// Progress through a fragment that is encoded part by part.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Progress {
-    /// Whether some of it was encoded.
+    /// Whether any of it has been encoded.
     has_begun: bool,
     /// Hybrid DNA: whether `<dna>` is open.
     in_dna: bool,

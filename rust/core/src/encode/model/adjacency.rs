@@ -1,25 +1,25 @@
 //! Adjacency: the pairs of characters that are side by side in some token.
 //!
-//! Pairs of ASCII are exact: one bit each. All others are in a Bloom filter with one bit for each pair: it finds every
-//! pair that was added, and some others by accident.
+//! Pairs of ASCII characters are exact: one bit each. All others are in a Bloom filter with one bit per pair: it finds
+//! every pair that was added, and some others by accident.
 //!
 //! Time: O(1) per pair. Space: 2 KiB and the filter.
 
 /// 2⁶⁴ divided by the golden ratio.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A character: its code point, or its bytes with the first one lowest. ASCII is the same in both.
+/// A character, as its code point or as its bytes with the first one lowest. ASCII is the same in both.
 pub(crate) type Char = u32;
 
-/// For each ASCII character a bit for each ASCII character after it.
+/// For each ASCII character, a bit for each ASCII character after it.
 pub(super) type AsciiPairs = [[u64; 2]; 128];
 
-/// A set of pairs of characters. It has every pair that was added, and some others of which one is not ASCII.
+/// A set of pairs of characters. It has every pair that was added, and some others in which a character is not ASCII.
 #[derive(Debug)]
 pub(crate) struct CharPairs {
     pub(super) ascii: Box<AsciiPairs>,
     filter: Vec<u64>,
-    /// 64 minus the bits of a place in the filter.
+    /// 64 minus the number of bits of a place in the filter.
     shift: u32,
 }
 
@@ -64,7 +64,7 @@ impl Default for CharPairsBuilder {
 }
 
 impl CharPairsBuilder {
-    /// How many pairs other than those of ASCII were added.
+    /// How many pairs were added in which a character is not ASCII.
     pub(super) fn num_others(&self) -> usize {
         self.others.len()
     }
@@ -78,8 +78,8 @@ impl CharPairsBuilder {
         }
     }
 
-    /// The pairs, with a filter of this many bits, a power of two from 64 up. A larger filter errs less often, and has
-    /// fewer of its cache lines near.
+    /// The pairs, with a filter of this many bits, a power of two, at least 64. A larger filter errs less often, but
+    /// less of it fits in L2.
     pub(crate) fn finish(self, num_bits: usize) -> CharPairs {
         let shift = u64::BITS - num_bits.trailing_zeros();
         let mut filter = vec![0; num_bits / 64];

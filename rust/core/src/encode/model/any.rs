@@ -1,7 +1,7 @@
 //! The registry: which algorithm a vocabulary uses, and one type for all of them.
 //!
 //! A [`Model`] is generic over its [`Sink`], so it cannot be a trait object. [`AnyModel`] is an enum instead: a
-//! fragment costs one `match`, and everything inside an algorithm is compiled for the sink at hand.
+//! fragment costs one `match`, and everything inside an algorithm is compiled for the given sink.
 
 use super::lengths::Lengths;
 use super::{Fragment, Model, ModelScratch, Progress, bpe, hashed, plamo2, rwkv, spm, unigram, wordpiece};
@@ -24,7 +24,7 @@ macro_rules! models {
         /// The scratch space of any algorithm.
         #[derive(Debug)]
         pub(crate) enum AnyScratch {
-            /// That of no algorithm.
+            /// The scratch space of no algorithm.
             None,
             $($name(Box<<$model as Model>::Scratch>),)+
         }

@@ -109,8 +109,8 @@ impl Model for Bpe {
         })
     }
 
-    /// The last certain boundary of a piece; in a line, which is one piece for some vocabularies, the last
-    /// place that no merge crosses.
+    /// The last settled boundary of a piece. For some vocabularies a whole line is one piece; then the last place in it
+    /// that no merge crosses.
     fn settled(&self, _: &Vocabulary, text: &[u8]) -> usize {
         let text = Rewritten::canonical(&text[..complete_len(text)], 0, false, true);
         let bytes = &text.text[..];

@@ -1,17 +1,17 @@
 //! A bounded cache from words to ids: an open-addressing table whose slots hold the words and their ids.
 //!
-//! A slot has 32 bytes: a word of up to 15 bytes and up to three ids. Two slots are a line of the processor's cache, so
-//! a look-up mostly reads one line, which [`WordCache::probe`] prefetches long before it is used. Longer words and
-//! longer lists of ids lie in a ring of records, in which the oldest is overwritten. A table that is half full grows,
-//! up to a limit; after that a new word evicts one of the two words of its line.
+//! A slot has 32 bytes: a word of up to 15 bytes and up to three ids. Two slots fill a cache line, so most look-ups
+//! read one line, which [`WordCache::probe`] prefetches long before it is used. Longer words and longer lists of ids
+//! are in a ring of records, where a new record overwrites the oldest. The table grows when it is half full, up to a
+//! limit; after that, a new word evicts one of the two words of its line.
 //!
-//! Two queues overlap the look-ups of several words. [`queue`] takes words end to end of any length, so it keeps a
-//! number for each, and collects their ids without a branch for each word: for pieces of BPE, and for segments that
-//! merge. [`probes`] takes short words with gaps between them, whose keys are made from a block at hand: for WordPiece
-//! and Unigram, which also ask for spans.
+//! Two queues overlap the look-ups of several words. [`queue`] takes contiguous words of any length, stores only where
+//! each one ends, and collects their ids without a branch per word: for pieces of BPE, and for segments that merge.
+//! [`probes`] takes short words with gaps between them, whose keys are made from the current block: for WordPiece and
+//! Unigram, which also need spans.
 //!
-//! Table and ring take half of the limit each, whatever the text; nothing is allocated before the first word. O(1) for
-//! a short word, O(length) for a long one.
+//! The table and the ring each take half of the limit, whatever the text; nothing is allocated before the first word.
+//! O(1) for a short word, O(length) for a long one.
 
 pub(super) mod probes;
 pub(super) mod queue;
@@ -25,15 +25,15 @@ use crate::work::memory;
 
 /// The longest word that is cached, in bytes.
 const MAX_WORD: usize = 512;
-/// Ids that fit into a slot.
+/// Ids that fit in a slot.
 pub(crate) const INLINE: usize = 3;
 /// Lines of the first table, a power of two.
 const MIN_LINES: usize = 1 << 14;
 /// The default limit of a cache's memory, in bytes.
 pub(crate) const DEFAULT_LIMIT: usize = 1 << 26;
-/// The least memory that is worth a cache, in bytes. Half of it has room for any record.
+/// The least memory worth using for a cache, in bytes. Half of it has room for any record.
 const MIN_LIMIT: usize = 1 << 14;
-/// A word lies in one of this many lines, its window, which starts at the line of its hash.
+/// A word is in one of this many lines: its window, which starts at the line of its hash.
 const WINDOW: usize = 4;
 /// Bytes of an id in a record.
 const ID_LEN: usize = size_of::<TokenId>();
@@ -44,7 +44,7 @@ const LINE_LEN: usize = size_of::<Line>();
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     key: Key,
-    /// The ids; or, if there are more or the word is long, the place of its record, low half first.
+    /// The ids; if there are more than fit, or the word is long, the place of its record, low half first.
     ids: [TokenId; INLINE],
     num_ids: u32,
 }
@@ -65,7 +65,7 @@ pub(crate) struct Probe {
 pub(crate) struct WordCache {
     seed: Seed,
     lines: Vec<Line>,
-    /// How many lines there may be: a power of two, or 0 for no cache.
+    /// The most lines: a power of two, or 0 for no cache.
     max_lines: usize,
     num_words: usize,
     /// How many words were evicted.
@@ -77,9 +77,9 @@ pub(crate) struct WordCache {
 #[derive(Debug, Default)]
 struct Records {
     ring: Vec<u8>,
-    /// The largest length of the ring, a power of two.
+    /// The most bytes in the ring, a power of two.
     room: usize,
-    /// Where the next record begins, counted from the first one of all.
+    /// Where the next record starts, in bytes from the start of the very first one.
     end: u64,
 }
 
@@ -93,7 +93,7 @@ impl Default for WordCache {
 }
 
 impl WordCache {
-    /// Changes how much memory the cache takes at most, in bytes. A cache that takes more, or whose ring has wrapped
+    /// Sets the most memory that the cache may take, in bytes. A cache that takes more, or whose ring has wrapped
     /// around, is emptied.
     pub(crate) fn set_limit(&mut self, bytes: usize) {
         let max_lines = bytes.checked_ilog2().filter(|_| bytes >= MIN_LIMIT).map_or(0, |log| (1 << log) / 2 / LINE_LEN);
@@ -104,8 +104,8 @@ impl WordCache {
         (self.max_lines, self.records.room) = (max_lines, room);
     }
 
-    /// Starts to look up words that lie end to end in `text`, the first one at byte `start`. Out of line, so that all
-    /// its variables have registers.
+    /// Starts the look-ups of contiguous words in `text`, the first one at byte `start`. Not inlined, so that all its
+    /// variables fit in registers.
     #[inline(never)]
     pub(crate) fn probe_all(&self, text: &[u8], mut start: usize, ends: &[usize], probes: &mut [Probe]) {
         for (&end, probe) in ends.iter().zip(probes) {
@@ -117,7 +117,7 @@ impl WordCache {
         }
     }
 
-    /// Starts to look up a short word.
+    /// Starts the look-up of a short word.
     #[inline(always)]
     pub(crate) fn probe(&self, key: Key) -> Probe {
         self.prefetched(Probe { key, hash: key.hash(self.seed) })
@@ -136,7 +136,7 @@ impl WordCache {
         probe
     }
 
-    /// The place of a line of a word's window. The word is in the first one that had room for it.
+    /// The place of a line in a word's window. The word is in the first line that had room for it.
     #[inline(always)]
     fn place(&self, hash: u64, step: usize) -> usize {
         (hash as usize).wrapping_add(step) & self.lines.len().wrapping_sub(1)
@@ -222,7 +222,7 @@ impl WordCache {
         self.put(probe.hash, slot);
     }
 
-    /// Stores a slot in the window of its hash: over one with the same key, in a free one, or over another word.
+    /// Stores a slot in the window of its hash: over the slot with the same key, in a free slot, or over another word.
     fn put(&mut self, hash: u64, slot: Slot) {
         for step in 0..WINDOW {
             let place = self.place(hash, step);
@@ -256,7 +256,8 @@ impl WordCache {
 }
 
 impl Line {
-    /// The slot of a word, if the line has it. Which of the two it is cannot be predicted, so there is no branch.
+    /// The slot of a word, if the line has it. Which of the two it is would be an unpredictable branch, so there is
+    /// none.
     #[inline(always)]
     fn slot(&self, key: Key) -> &Slot {
         &self.0[usize::from(!self.0[0].key.is(key))]
@@ -417,7 +418,7 @@ mod tests {
         }
         assert_eq!(heap_bytes(&cache), DEFAULT_LIMIT);
         assert!(num_found > NUM_WORDS as usize / 2 && cache.num_evicted > 0);
-        // Of the latest words, most are there.
+        // Most of the latest words are still there.
         let latest = (NUM_WORDS - 1000..NUM_WORDS).filter(|&number| get(&cache, &word(number).0).is_some());
         assert!(latest.count() > 900);
     }

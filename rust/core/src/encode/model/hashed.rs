@@ -13,10 +13,10 @@ use crate::token::TokenId;
 use crate::vocabulary::{Definition, Vocabulary};
 use crate::work::interrupt::Ticker;
 
-/// Bytes of a token; the last token of a fragment may have fewer.
+/// Bytes per token; the last token of a fragment may have fewer.
 const CHUNK_LEN: usize = 5;
 
-/// The algorithm. It depends on nothing but the number of tokens.
+/// The algorithm. It depends only on the number of tokens.
 #[derive(Debug)]
 pub(crate) struct Hashed {
     num_tokens: u64,

@@ -1,10 +1,10 @@
-//! Spans from the lengths of tokens: faster than tracing each token, because caches know ids but no spans.
+//! Spans from the lengths of tokens: faster than tracing each token, because caches hold ids but not spans.
 //!
 //! If an algorithm drops nothing, the tokens of a fragment tile it: each starts where the one before ends. So a
-//! fragment is encoded without spans, and each token takes as many bytes as its text has. That is certain only if the
-//! lengths add up:
-//! 1. A token has the least number of bytes that it can stand for. A byte token may also be found by its own text, as
-//!    `<0x0A>`, and an escaped space may be three bytes in the input; then this number is too low.
+//! fragment is encoded without spans, and each token is given as many bytes as its text has. That is certain to be
+//! right only if the lengths add up:
+//! 1. The length of a token is the least number of bytes that it can stand for. A byte token may also come from its own
+//!    text, such as `<0x0A>`, and an escaped space may be three bytes in the input; then the length is too low.
 //! 2. So the sum of all lengths is at most the length of the fragment, and equal only if every token has its least
 //!    length and no byte is dropped.
 //! 3. If it is less, the fragment is encoded again, with spans. A token for which (1) does not hold has no length.
@@ -29,7 +29,7 @@ const TOKENS_AT_ONCE: usize = 1 << 12;
 pub(crate) struct Lengths(Vec<u8>);
 
 impl Lengths {
-    /// Stands for a length that is not known, or too large.
+    /// Stands for a length that is unknown or too large.
     const NONE: u8 = u8::MAX;
 
     /// The lengths of the tokens in the order of their ids.
@@ -45,8 +45,8 @@ impl Lengths {
         Self::new(vocabulary.texts().iter().map(|text| Some(length(text))))
     }
 
-    /// The lengths of texts that spell bytes with GPT-2's characters. A text with another character is not a symbol:
-    /// such a token stands for a part of what spells a byte.
+    /// The lengths of texts that spell bytes with GPT-2's characters. A text with any other character is not a symbol:
+    /// its token stands for part of the spelling of a byte.
     pub(super) fn of_byte_level(vocabulary: &Vocabulary) -> Self {
         let mut spelled = Vec::new();
         let length = |text: &[u8]| {

@@ -1,8 +1,9 @@
 //! Merging the symbols of one piece: lowest rank first, leftmost first among equal ranks.
 //!
-//! The pairs of a few symbols are searched for the lowest rank; those of many wait in a binary heap. Both merge in the
-//! order of llama.cpp's priority queues (`src/llama-vocab.cpp`, `llm_bigram_bpe` and, with scores as ranks,
-//! `llm_bigram_spm`). [`lanes`] merges several short words side by side, [`runs`] counts if one character repeats.
+//! With few symbols, all pairs are searched for the lowest rank; with many, pairs wait in a binary heap. Both merge in
+//! the order of llama.cpp's priority queues (`src/llama-vocab.cpp`, `llm_bigram_bpe` and, with scores as ranks,
+//! `llm_bigram_spm`). [`lanes`] merges several short words side by side; [`runs`] counts instead of merging if one
+//! character repeats.
 //!
 //! Time: O(n²) up to [`FEW`] symbols, O(n log n) for more. Space: O(n). Deviations: none.
 
@@ -21,9 +22,9 @@ use crate::work::interrupt::{self, Ticker};
 use crate::work::memory::{extend, push, push_to_heap, reserve};
 use symbol::{Merge, NO_MERGE, NO_RANK, Symbol};
 
-/// Up to this many symbols a search beats a heap.
+/// Up to this many symbols, a search beats a heap.
 const FEW: usize = 48;
-/// In links: no neighbour.
+/// In `before` and `after`: no neighbour.
 const NONE: u32 = u32::MAX;
 
 /// A symbol and the byte range of the piece that it spans.
@@ -41,8 +42,8 @@ impl SymbolSpan {
     }
 }
 
-/// For each of a few symbols, the merge with the next one and both neighbours. A neighbour past the last symbol means
-/// that there is none.
+/// For each of a few symbols, its merge with the next one, and its two neighbours. A neighbour past the last symbol
+/// means that there is none.
 #[derive(Debug)]
 struct Few {
     ranks: [u32; FEW],
@@ -62,8 +63,8 @@ impl Default for Few {
 pub(super) struct Merging {
     symbols: Vec<SymbolSpan>,
     few: Few,
-    /// Rank, in the high half, and place of each pair that may merge. An entry is stale once the rank at its place has
-    /// changed.
+    /// The rank (high half) and place (low half) of each pair that may merge. An entry is stale once the rank at its
+    /// place has changed.
     heap: BinaryHeap<Reverse<u64>>,
     /// The neighbours of each of many symbols.
     before: Vec<u32>,
@@ -275,7 +276,7 @@ mod tests {
     proptest! {
         #[test]
         fn merges_are_those_of_a_search_before_each(
-            // Few ranks, so that many pairs are equal and the leftmost has to be found.
+            // Few ranks, so that many pairs are tied and the leftmost has to be found.
             table in prop::collection::vec(prop::option::of((0..12_u32, 0..SYMBOLS as Symbol)), SYMBOLS * SYMBOLS),
             texts in prop::collection::vec(
                 prop_oneof![
@@ -287,7 +288,7 @@ mod tests {
                 1..6,
             ),
         ) {
-            // One scratch space for all of them, as in use.
+            // One scratch space for all of them, as in real use.
             let mut merging = Merging::default();
             for text in texts {
                 let spans = spans(&text);
@@ -298,7 +299,8 @@ mod tests {
 
     #[test]
     fn runs_of_every_length_pair_up_from_the_left() {
-        // 0 and 0 make 1, 1 and 1 make 2, 2 and 2 make 3: a run of n is n / 8 threes and what n % 8 leaves.
+        // 0 and 0 make 1, 1 and 1 make 2, 2 and 2 make 3: a run of n becomes n / 8 threes, and the bits of n % 8 give
+        // the rest.
         let mut table: Table = vec![None; SYMBOLS * SYMBOLS];
         (0..3).for_each(|symbol| table[symbol * (SYMBOLS + 1)] = Some((symbol as u32, symbol as Symbol + 1)));
         let mut merging = Merging::default();

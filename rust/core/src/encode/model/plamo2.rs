@@ -1,19 +1,19 @@
 //! PLaMo-2: the cheapest sequence of tokens for a text, by dynamic programming from its end to its start.
 //!
-//! 1. At each character, one of the tokens that match there is taken, or the character as an unknown one: whichever has
-//!    the lowest cost together with the rest of the text ([`search`]). Unknown characters become byte tokens.
-//! 2. A text is cut into segments where no token has two characters side by side. No token crosses such a place, so the
-//!    text after it adds the same cost to every way to write the text before it. Each segment is encoded by itself, and
-//!    its ids are cached.
+//! 1. At each character, one of the tokens that match there is taken, or the character itself as unknown: whichever is
+//!    cheapest together with the rest of the text ([`search`]). Unknown characters become byte tokens.
+//! 2. A text is cut into segments between any two characters that no token has side by side. No token crosses such a
+//!    place, so the text after it adds the same cost whatever tokens are taken before it. Each segment is encoded by
+//!    itself, and its ids are cached.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_plamo2` and its session. Time: O(n · m) for n bytes of text
-//! and a longest token of m bytes, and O(m²) at a place next to a stopper; the worst case is a run of one character in
-//! a vocabulary that has a token for each length of such runs. Space: 4 bytes per byte of text and 8 per byte of the
-//! longest token.
+//! and a longest token of m bytes, and O(m²) at a place next to a stopper; the worst case is a run of one character,
+//! with a vocabulary that has a token for every length of such a run. Space: 4 bytes per byte of text and 8 per byte of
+//! the longest token.
 //!
 //! Deviations:
 //! 1. Token texts that are not UTF-8, or have overlong forms, never match. In llama.cpp they do not match either, but
-//!    can confuse its states, as far as reading beyond its arrays.
+//!    they can confuse its states so much that it reads beyond its arrays.
 
 mod search;
 
@@ -38,7 +38,7 @@ use search::{Choices, UNKNOWN};
 /// The cost of an unknown character. Costs are negated scores in ten-thousandths.
 const UNKNOWN_COST: i32 = 10_000_000;
 
-/// A token of this or a higher cost is never used.
+/// A token with this cost or a higher one is never used.
 const LOWEST_UNUSED_COST: i32 = 20_000_000;
 
 /// A byte order mark. One at the start of a fragment is skipped.
@@ -47,9 +47,9 @@ const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 /// The algorithm's tables.
 #[derive(Debug)]
 pub(crate) struct Plamo2 {
-    /// Ids by text, of the tokens that can be used.
+    /// Ids by text, for the tokens that can be used.
     tokens: DoubleArray,
-    /// By id.
+    /// Indexed by id.
     costs: Vec<i32>,
     /// The token of each byte.
     byte_tokens: Box<[TokenId; 256]>,
@@ -58,14 +58,14 @@ pub(crate) struct Plamo2 {
     states: DoubleArray,
     /// A power of two, greater than the length of the longest token in bytes.
     window: usize,
-    /// Where texts are cut into segments. Built on first use. A vocabulary with stoppers only cuts streamed texts.
+    /// Where texts are cut into segments. Built on first use. With stoppers, only streamed texts are cut.
     segmenter: OnceLock<Segmenter>,
 }
 
 /// Scratch space of [`Plamo2`].
 #[derive(Debug, Default)]
 pub(crate) struct Plamo2Scratch {
-    /// For one segment.
+    /// The choices in one segment.
     choices: Choices,
     /// Ids by segments.
     cache: WordCache,
@@ -141,8 +141,8 @@ impl Model for Plamo2 {
         self.start(fragment, fragment.text) as isize
     }
 
-    /// The last place that no token crosses. A stopper there would be seen from before it, and a byte order mark would
-    /// be skipped at the start of what follows.
+    /// The last place that no token crosses, and where neither a stopper nor a byte order mark may start: a stopper
+    /// affects the text before it, and a byte order mark would be skipped if the text were cut there.
     fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize {
         let accept = |at: usize| !text[at..].starts_with(BYTE_ORDER_MARK) && !self.may_start_stopper(&text[at..]);
         let segmenter = self.segmenter(vocabulary);
@@ -171,7 +171,7 @@ impl Plamo2 {
         })
     }
 
-    /// Whether a text that may continue starts with a stopper, or could once it continues.
+    /// Whether a text that may continue starts with a stopper, or could start with one once it continues.
     fn may_start_stopper(&self, text: &[u8]) -> bool {
         let is_stopper = |(_, id): (usize, u32)| self.costs[id as usize] == UNKNOWN_COST;
         !self.states.is_empty()

@@ -9,7 +9,7 @@
 //! text in which a long token starts at every place and is never completed. Space: the tables, nothing per call.
 //!
 //! Deviations:
-//! 1. A byte that starts tokens, none of which the text completes, is unknown, like a byte that starts no token.
+//! 1. If a byte starts tokens but the text completes none of them, the byte is unknown, like one that starts no token.
 //!    llama.cpp returns to the start of the text there, and loops forever.
 
 mod starts;
@@ -27,7 +27,7 @@ use starts::WalkStarts;
 /// The algorithm's tables.
 #[derive(Debug)]
 pub(crate) struct Rwkv {
-    /// Ids by unescaped text; if two tokens have the same text, the last one.
+    /// Ids by unescaped text; if two tokens have the same text, the last one wins.
     tokens: DoubleArray,
     starts: WalkStarts,
 }
@@ -45,7 +45,7 @@ impl Model for Rwkv {
 
         let starts = [0].into_iter().chain(ends.iter().copied());
         let keys = starts.zip(&ends).map(|(start, &end)| &texts[start..end]).zip(0..);
-        // The text of a token that is a lone backslash is empty, and never matches.
+        // A token that is a lone backslash has an empty text, and never matches.
         let tokens = DoubleArray::build(keys.filter(|(text, _)| !text.is_empty()))
             .map_err(|_| VocabularyError::TooLarge { what: "trie of tokens" })?;
         Ok(Self { starts: WalkStarts::new(&tokens), tokens })

@@ -1,11 +1,11 @@
-//! Cuts a text into segments that merge independently: wherever two characters meet that no symbol has side by side.
+//! Cuts a text into segments that merge independently: between any two characters that no symbol has side by side.
 //!
 //! 1. A merge joins two adjacent symbols into one whose text contains the place where they met. So if no symbol has two
 //!    characters side by side, no merge ever crosses the place between them. The same holds for any algorithm that
 //!    looks for its tokens in the text.
 //! 2. Words of most scripts end at such places, and so do most words inside a run of Chinese, which has no spaces.
-//! 3. Which pairs of characters are adjacent is known from the texts of all symbols ([`CharPairs`]). If its filter
-//!    errs, a text stays uncut that could have been cut.
+//! 3. The texts of all symbols say which pairs of characters are adjacent ([`CharPairs`]). If its filter errs, a text
+//!    is not cut at a place where it could be.
 //! 4. ASCII is cut 64 bytes at a time: a pair is looked up by itself only if some characters of its two classes are
 //!    adjacent and some are not.
 //!
@@ -19,32 +19,32 @@ use crate::text::scan::{BLOCK, padded, places};
 use crate::text::unicode::utf8;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
 
-/// Bits of the filter for each pair, before rounding up to a power of two: at most one pair in eight is found by
+/// Bits of the filter per pair, before rounding up to a power of two: at most one other pair in eight is found by
 /// accident.
 const BITS_PER_PAIR: usize = 8;
-/// `▁` by its bytes.
+/// `▁` as its bytes.
 const ESCAPED_SPACE_CHAR: Char = u32::from_le_bytes([ESCAPED_SPACE[0], ESCAPED_SPACE[1], ESCAPED_SPACE[2], 0]);
 /// The bits that ASCII characters do not have.
 const HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);
-/// By length the bytes of a character among four; one of four bytes has all.
+/// For each length, the bytes of a character among four; index 0 is for a character of four bytes.
 const MASKS: [u32; 4] = [u32::MAX, 0xFF, 0xFFFF, 0x00FF_FFFF];
 /// The letters among the characters starting at U+0040.
 const LETTERS: u64 = ((1 << 26) - 1) << (b'A' - 64) | ((1 << 26) - 1) << (b'a' - 64);
 
-/// By the last byte before and the first byte after.
+/// One bit per pair of bytes: the last byte before a place and the first byte after it.
 type BytePairs = [[u64; 4]; 256];
-/// For each class and each class after it all bits or none.
+/// For each class and each class after it, all bits or none.
 type ByClass = [[u64; NUM_ASCII_CLASSES]; NUM_ASCII_CLASSES];
 
 /// Cuts texts at the places that no symbol crosses.
 #[derive(Debug)]
 pub(crate) struct Segmenter {
     pairs: CharPairs,
-    /// By class of an ASCII character, for each class after it whether no two such characters are ever adjacent.
+    /// For each class of ASCII characters and each class after it, whether no two such characters are ever adjacent.
     apart: ByClass,
     /// The same for classes of which some characters are adjacent and some are not.
     mixed: ByClass,
-    /// Pairs of bytes between which a symbol has only part of a character, if there are any.
+    /// Pairs of bytes that meet in a symbol with only part of a character on one side, if there are any.
     partial: Option<Box<BytePairs>>,
     /// Whether `▁` counts as a space.
     escaped_spaces: bool,
@@ -79,7 +79,7 @@ fn next_char<const ESCAPED: bool>(text: &[u8]) -> (Char, usize) {
 
 impl Segmenter {
     /// Calls `segment` with the start and end of every segment of `text[range]`, in order. The lead byte of a character
-    /// tells its length.
+    /// gives its length.
     #[inline]
     pub(crate) fn split(&self, text: &[u8], range: Range<usize>, segment: impl FnMut(usize, usize)) {
         // The compiler makes two loops, of which only one compares characters with `▁`.
@@ -106,7 +106,7 @@ impl Segmenter {
                 let base = at - 1;
                 let is_short = text[at..].first_chunk().is_none_or(|next| u64::from_le_bytes(*next) & HIGH_BITS != 0);
                 let (mut cuts, len) = if is_short { self.few_cuts(&text[base..]) } else { self.cuts(&text[base..]) };
-                // Not by `places`: with the iterator the loop over Chinese text was a tenth slower.
+                // Not with `places`: that iterator made the loop over Chinese text a tenth slower.
                 while cuts != 0 {
                     let cut = base + cuts.trailing_zeros() as usize;
                     segment(from, cut);
@@ -130,7 +130,7 @@ impl Segmenter {
     }
 
     /// The last place strictly inside `text[range]`, which is UTF-8, that no symbol crosses and that `accept` accepts.
-    /// Looks at no more of the text than twice the distance of that place from the end.
+    /// Looks at no more of the text than twice the distance from that place to the end.
     pub(crate) fn last_cut(&self, text: &[u8], range: Range<usize>, accept: impl Fn(usize) -> bool) -> Option<usize> {
         if range.is_empty() {
             return None;
@@ -185,7 +185,7 @@ impl Segmenter {
         (cuts & known, len)
     }
 
-    /// Whether a symbol may have part of one character and some of another one, given the bytes that meet.
+    /// Whether a symbol may have part of one character and some of the next one, given the bytes that meet.
     #[inline]
     pub(crate) fn is_crossed(&self, last: u8, first: u8) -> bool {
         let is_set = |pairs: &BytePairs| pairs[usize::from(last)][usize::from(first / 64)] >> (first % 64) & 1 != 0;
@@ -206,12 +206,12 @@ pub(crate) struct SegmenterBuilder {
 }
 
 impl SegmenterBuilder {
-    /// With `escaped_spaces` the character `▁` counts as a space, in symbols and in texts.
+    /// With `escaped_spaces`, the character `▁` counts as a space, in symbols and in texts.
     pub(crate) fn new(escaped_spaces: bool) -> Self {
         Self { pairs: CharPairsBuilder::default(), partial: Box::new([[0; 4]; 256]), escaped_spaces }
     }
 
-    /// Adds the pairs of a symbol that starts as characters; lead bytes tell their lengths.
+    /// Adds the pairs of a symbol that starts as characters; lead bytes give their lengths.
     pub(crate) fn add_characters(&mut self, text: &[u8]) {
         let (mut at, mut before) = (0, None);
         while at < text.len() {
@@ -255,8 +255,8 @@ impl SegmenterBuilder {
         }
     }
 
-    /// The pairs as tables. ASCII letters count as adjacent to each other if any two are: so many are that it is not
-    /// worth looking each pair up.
+    /// The pairs as tables. ASCII letters all count as adjacent if any two are: so many are that looking up each pair
+    /// is not worth it.
     pub(crate) fn finish(self) -> Segmenter {
         let num_bits = (self.pairs.num_others() * BITS_PER_PAIR).next_power_of_two().max(64);
         let mut pairs = self.pairs.finish(num_bits);

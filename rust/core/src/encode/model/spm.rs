@@ -1,6 +1,6 @@
 //! SentencePiece BPE: adjacent symbols merge into tokens, highest score first, leftmost first among equal scores.
 //!
-//! A text is cut into segments wherever two characters meet that no token has side by side: with most vocabularies,
+//! A text is cut into segments between any two characters that no token has side by side: with most vocabularies,
 //! before every word. Each segment merges by itself, with scores as ranks, and its ids are cached.
 //!
 //! Source: Kudo and Richardson, "SentencePiece" (2018); llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_spm_session`.
@@ -93,7 +93,7 @@ impl Model for Spm {
         let is_utf8 = fragment.is_utf8 || std::str::from_utf8(text).is_ok();
         let rewritten;
         let text = if !is_utf8 {
-            // A lead byte may take the space after it, or part of what the space is escaped as, into its character.
+            // A lead byte may swallow the space after it, or part of that space once it is escaped.
             rewritten = Rewritten::escaped(text, start, is_prefixed, S::SPANS);
             &rewritten
         } else if is_prefixed {
@@ -152,7 +152,7 @@ impl Tables {
             segmenter.add_characters(text);
             unescaped.clear();
             unescape_spaces(text, &mut unescaped);
-            // Escaped texts have no spaces, and of equal tokens one is found.
+            // Escaped texts have no spaces, and only one of several equal tokens is found.
             if !text.contains(&b' ')
                 && let Some(ends) = Ends::of(&unescaped)
                 && ends.pair().is_none_or(|pair| pair.is_ascii() && vocabulary.id(text) == Some(id))
@@ -160,7 +160,7 @@ impl Tables {
                 pairs.add(ends, Merge { rank: rank(vocabulary.score(id)), symbol: id as Symbol });
             }
         }
-        // A `▁` in the text itself has other neighbours than the unescaped tokens say.
+        // A `▁` in the text itself may have neighbours that the unescaped tokens do not show.
         pairs.add_unknown(ESCAPED_SPACE);
         Self { segmenter: segmenter.finish(), pairs: pairs.finish(NO_RANK) }
     }
@@ -229,7 +229,8 @@ impl Spm {
         vocabulary.settings().add_space_prefix && fragment.after_special && !fragment.continues
     }
 
-    /// Pushes the token of a merged symbol, or else those of its bytes: the unknown token for a byte that has none.
+    /// Pushes the token of a merged symbol, or else the tokens of its bytes: the unknown token for a byte that has
+    /// none.
     #[inline]
     fn push_symbol<S: Sink>(
         &self,
@@ -268,8 +269,8 @@ fn rank(score: f32) -> u32 {
     if score.is_nan() {
         return NO_RANK - 1;
     }
-    // Adding zero makes the negative zero positive. Then the bits order positive numbers as they are, and negative ones
-    // in reverse.
+    // Adding zero makes the negative zero positive. Then positive numbers are in the order of their bits, and negative
+    // ones in reverse order.
     let bits = (score + 0.0).to_bits();
     let ascending = if bits >> 31 == 0 { bits | 1 << 31 } else { !bits };
     !ascending

@@ -1,11 +1,11 @@
 //! Unigram: the segmentation of a normalized text with the highest sum of token scores.
 //!
 //! A Viterbi search finds it ([`lattice`]). A character that is not a token scores ten below the lowest token; adjacent
-//! unknown tokens become one. A text takes one of three ways, all with the same result:
+//! unknown tokens become one. A text is handled in one of three ways, all with the same result:
 //!
 //! 1. With most vocabularies it is cut into segments that no token crosses, and their ids are cached ([`segments`]).
 //! 2. If the vocabulary or the text rules out the first way, the whole text is normalized. If no token crosses the
-//!    start of a word (a space after anything but spaces), each word is searched by itself, starting with the sum of
+//!    start of a word (a space after anything but spaces), each word is searched by itself, starting from the sum of
 //!    the words before it: every addition and comparison is the same as over the whole text, and the lattice stays
 //!    small.
 //! 3. Otherwise the whole text is one lattice.
@@ -297,8 +297,8 @@ mod tests {
         (vocabulary, model)
     }
 
-    /// Tokens and spans of a text. By segments both must be the same as over the whole text, with the cache cold and
-    /// warm, and so must the tokens without spans; and so for a text that continues another.
+    /// Tokens and spans of a text. Segments must give the same as the whole text, with and without spans, with the
+    /// cache cold and warm, and for a text that continues another.
     fn encode((vocabulary, model): &(Vocabulary, Unigram), text: &[u8]) -> Spans {
         let is_utf8 = std::str::from_utf8(text).is_ok();
         let fragment = |continues| Fragment { text, start: 100, after_special: true, continues, is_utf8 };

@@ -41,7 +41,7 @@ pub(crate) struct WordPiece {
     matcher: Matcher,
     normalizer: WordPieceNormalizer,
     unknown: TokenId,
-    /// By id the length of the token's text, or 255 if it is longer.
+    /// Indexed by id: the length of the token's text, or 255 if it is longer.
     lengths: Vec<u8>,
 }
 
@@ -139,8 +139,8 @@ impl WordPiece {
     }
 
     /// Pushes the tokens of the words in the block at byte `start` of `text`, and returns where the next block starts.
-    /// A word that the block cuts off is left to the next one, unless the block starts with it. `block` is padded with
-    /// spaces at the end of the text.
+    /// A word that the block cuts off is left to the next block, unless the block starts with it. `block` is padded
+    /// with spaces at the end of the text.
     #[inline(always)]
     fn encode_block<S: Sink>(
         &self,
@@ -157,7 +157,7 @@ impl WordPiece {
         let len_at = |at: usize| ((!(alphanumeric >> at)).trailing_zeros() as usize).max(1);
         let mut words = !classes.space;
         loop {
-            // Start to look up the words before the first one that is long, cut off or not ASCII.
+            // Start the look-ups of the words before the first one that is long, cut off or not ASCII.
             let WordPieceScratch { cache, queue, .. } = scratch;
             queue.clear();
             let mut other = None;
@@ -310,7 +310,7 @@ impl WordPiece {
     }
 }
 
-/// A sink for the cached ids of an ASCII word, which its normal form is as long as. Finds their spans.
+/// A sink that finds the spans of an ASCII word's cached ids. The word is as long as its normal form.
 struct WordSpans<'a, S> {
     model: &'a WordPiece,
     /// Where the word starts in the whole input, and its length.
@@ -357,7 +357,7 @@ mod tests {
         model
     }
 
-    /// Tokens and spans of a text, word by word. Block by block they must be the same.
+    /// Tokens and spans of a text, word by word. Block by block must give the same.
     fn encode(model: &WordPiece, text: &[u8]) -> Spans {
         let (mut out, mut at) = (Spans::default(), 0);
         while at < text.len() {

@@ -16,14 +16,14 @@ use crate::text::unicode::utf8;
 use crate::token::{NULL_TOKEN, TokenId};
 use crate::vocabulary::spelling::byte_level;
 
-/// Everything that is derived from a vocabulary whose symbols start as bytes.
+/// Everything derived from a vocabulary whose symbols start as bytes.
 #[derive(Debug)]
 pub(super) struct ByteTables {
     pub ranks: MergeRanks,
     /// The symbol of each byte.
     pub bytes: [Symbol; 256],
     pub pairs: SurePairs,
-    /// If pieces that are tokens skip the merges.
+    /// Present if pieces that are tokens skip the merges.
     pub whole_tokens: Option<WholeTokens>,
     pub whole_chars: WholeChars,
     pub segmenter: Segmenter,
@@ -49,8 +49,8 @@ impl ByteTables {
         (len == segment.len() && self.ranks.is_token(symbol)).then_some(symbol as TokenId)
     }
 
-    /// Pushes the symbols that a piece starts as with their byte ranges, after merging every pair of ASCII that surely
-    /// merges; and with each the merge of the symbol before and this one, if it is known without a look-up.
+    /// Pushes the symbols that a piece starts as, after merging every sure pair of ASCII. Each comes with its byte
+    /// range, and with the merge of the symbol before and this one, if it is known without a look-up.
     #[inline(always)]
     pub(super) fn symbols(&self, piece: &[u8], mut push: impl FnMut(Symbol, Range<usize>, Option<Merge>)) {
         let (mut at, mut known, mut walk) = (0, None, self.pairs.walk(piece));
@@ -112,8 +112,8 @@ impl ByteTables {
         symbols.iter().for_each(|&span| self.push_symbol(span, piece, start, sink));
     }
 
-    /// Pushes the token of a merged symbol. Any other symbol is spelled byte by byte, and bytes of the spelling
-    /// that are not tokens are dropped.
+    /// Pushes the token of a merged symbol. A symbol that is not a token is spelled byte by byte, and bytes of the
+    /// spelling that are not tokens are dropped.
     #[inline]
     fn push_symbol<S: Sink>(&self, span: SymbolSpan, piece: &[u8], start: usize, sink: &mut S) {
         if self.ranks.is_token(span.symbol) {

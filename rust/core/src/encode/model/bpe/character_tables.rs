@@ -1,12 +1,12 @@
 //! Byte-pair encoding over characters: pieces are cut into segments, whose ids are cached.
 //!
-//! Pieces are whole lines or words, and a line hardly ever repeats; its segments, between the places that no merge can
-//! cross, do. So segments are cached, and a line is only looked up whole if llama.cpp does so: Gemma 4's runs of
+//! Pieces are whole lines or words. A line hardly ever repeats, but its segments, between the places that no merge can
+//! cross, do. So segments are cached, and a piece is looked up whole only if llama.cpp does so: Gemma 4's runs of
 //! newlines that are tokens. A character that is not a token is spelled with the tokens `<0xXX>` of its bytes, and
 //! bytes without such a token are dropped.
 //!
-//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_bpe_session` with `byte_encode` off.
-//! Complexity: as [`super`]. Deviations: none but those of [`super`].
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_bpe_session` with `byte_encode` off. Complexity: as
+//! [`super`]. Deviations: none beyond those of [`super`].
 
 use std::ops::Range;
 
@@ -127,7 +127,7 @@ impl CharacterTables {
         self.ranks.heap_bytes() + self.segmenter.heap_bytes()
     }
 
-    /// Pushes the token of a merged symbol, or else those of its bytes.
+    /// Pushes the token of a merged symbol, or else the tokens of its bytes.
     #[inline]
     fn push_symbol<S: Sink>(&self, span: SymbolSpan, segment: &[u8], start: usize, sink: &mut S) {
         if self.ranks.is_token(span.symbol) {

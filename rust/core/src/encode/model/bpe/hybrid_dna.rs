@@ -1,7 +1,7 @@
 //! Hybrid DNA: byte-pair encoding, except between `<dna>` and `</dna>`, where every k-mer of six letters is one token.
 //!
-//! The letters of a k-mer are looked up as capitals. A shorter rest is padded with A, and a k-mer that is not a token
-//! becomes `<oov>`.
+//! The letters of a k-mer are looked up as capitals. A shorter rest at the end is padded with A, and a k-mer that is
+//! not a token becomes `<oov>`.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_hybriddna_session`. Time: one pass, plus what byte-pair
 //! encoding takes for the text outside. Deviations: none.
@@ -51,7 +51,7 @@ impl Model for HybridDna {
         self.encode_tagged(vocabulary, fragment, true, progress, scratch, &mut Traced { sink, text: &text });
     }
 
-    /// An escaped space may be part of a tag, so a text in which spaces are escaped is settled at its end only.
+    /// An escaped space may be part of a tag, so a text in which spaces are escaped is settled only at its end.
     fn encode_part<S: Sink>(
         &self,
         vocabulary: &Vocabulary,
@@ -75,7 +75,7 @@ impl Model for HybridDna {
     }
 }
 
-/// Pushes the tokens of letters.
+/// Pushes the k-mers of a stretch of letters.
 fn push_kmers<S: Sink>(vocabulary: &Vocabulary, letters: &[u8], start: usize, oov: TokenId, sink: &mut S) {
     let mut ticker = Ticker::default();
     for (letters, from) in letters.chunks(K).zip((start..).step_by(K)) {
@@ -89,12 +89,12 @@ fn push_kmers<S: Sink>(vocabulary: &Vocabulary, letters: &[u8], start: usize, oo
 }
 
 impl HybridDna {
-    /// Whether spaces are escaped in text that may have tags.
+    /// Whether spaces are escaped in text that may contain tags.
     fn escapes(&self, vocabulary: &Vocabulary) -> bool {
         self.tags.is_some() && vocabulary.settings().escape_whitespaces
     }
 
-    /// As [`Model::encode_part`], for a text whose spaces are escaped if they are at all.
+    /// As [`Model::encode_part`], for a text whose spaces are already escaped, if the vocabulary asks for it.
     fn encode_tagged<S: Sink>(
         &self,
         vocabulary: &Vocabulary,

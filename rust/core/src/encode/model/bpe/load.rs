@@ -16,7 +16,7 @@ use crate::vocabulary::spelling::byte_level;
 use crate::vocabulary::{Definition, Vocabulary};
 use crate::work::threads::join;
 
-/// Only pairs of lower ranks count as sure, so that most rules of higher ranks can be skipped.
+/// Only pairs of lower rank count as sure, so that most rules of higher rank can be skipped.
 const MAX_SURE_RANK: u32 = 1 << 15;
 
 impl ByteTables {
@@ -55,9 +55,9 @@ struct TextTables {
     whole_tokens: Option<WholeTokens>,
     segmenter: SegmenterBuilder,
     uses: CharUses,
-    /// By symbol.
+    /// Indexed by symbol.
     ends: Vec<Option<Ends>>,
-    /// The bytes that the text added last spells.
+    /// The bytes spelled by the text that was added last.
     spelled: Vec<u8>,
 }
 
@@ -94,7 +94,7 @@ impl TextTables {
     }
 }
 
-/// Reads merge rules in order of rank, given the ends of what each symbol spells. O(rules + 2¹⁶).
+/// Reads merge rules in order of rank, given the ends of the bytes that each symbol spells. O(rules + 2¹⁶).
 fn sure_pairs(rows: &[Row], bytes: &[Symbol; 256], ends: &[Option<Ends>]) -> SurePairs {
     let last_byte = bytes.iter().filter(|&&symbol| symbol != NO_SYMBOL).max().copied().unwrap_or_default();
     let mut pairs = SurePairsBuilder::default();
@@ -103,7 +103,7 @@ fn sure_pairs(rows: &[Row], bytes: &[Symbol; 256], ends: &[Option<Ends>]) -> Sur
             continue;
         }
         let Some(ends) = ends.get(symbol as usize).copied().flatten() else { continue };
-        // Two bytes are not made of both if one side of the rule is empty, and so never found in a piece.
+        // A rule with an empty side may make two bytes too, but it never applies in a piece.
         if ends.pair().is_none_or(|pair| pair.map(|byte| bytes[usize::from(byte)]) == [left, right]) {
             pairs.add(ends, Merge { rank, symbol });
         }

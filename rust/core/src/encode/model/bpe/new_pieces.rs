@@ -1,8 +1,8 @@
 //! Encodes the new pieces of a queue together, and caches their ids.
 //!
-//! A read of memory that the near caches do not hold takes as long as a hundred instructions, unless other reads are in
-//! flight. So first the look-ups of all new pieces as tokens start, if pieces that are tokens skip the merges. All
-//! other pieces merge side by side, in [`Lanes`].
+//! A read that misses L2 takes as long as a hundred instructions, unless other reads are in flight. So if pieces that
+//! are tokens skip the merges, all new pieces are first looked up as tokens together. All other pieces merge side by
+//! side, in [`Lanes`].
 
 use super::ByteTables;
 use crate::encode::model::cache::queue::Words;
@@ -20,7 +20,7 @@ pub(super) struct NewPieces {
 }
 
 impl NewPieces {
-    /// Encodes those of the new pieces that are short, and caches them, except those in which a byte is not a token.
+    /// Encodes the new pieces that are short, and caches their ids, except for pieces in which a byte is not a token.
     /// `new` has the numbers of the new pieces.
     #[inline(never)]
     pub(super) fn learn(&mut self, tables: &ByteTables, pieces: Words<'_>, new: &[u32], cache: &mut WordCache) {

@@ -1,7 +1,7 @@
 //! Encodes pieces over bytes through a queue and a cache.
 //!
 //! 1. The pre-tokenizer cuts the text into pieces, which wait in a [`WordQueue`].
-//! 2. A full queue is looked up at once. Pieces that are not cached and short are encoded together ([`NewPieces`]).
+//! 2. A full queue is looked up at once. Short pieces that are not cached are encoded together ([`NewPieces`]).
 //! 3. Any other new piece is encoded by itself: whole if it is a token that skips the merges; by counting if it repeats
 //!    one character; otherwise segment by segment, between the places that no merge can cross.
 
@@ -59,7 +59,7 @@ impl Pass<'_> {
         looked_up.push_ids(cache, |piece, cache, ids| self.encode_new(piece, cache, ids), sink);
     }
 
-    /// Pushes the tokens of the piece in this range of the text, and caches those of its segments.
+    /// Pushes the tokens of the piece in this range of the text, and caches the ids of its segments.
     #[inline(never)]
     fn encode_new<S: Sink>(&mut self, Range { start, end }: Range<usize>, cache: &mut WordCache, sink: &mut S) {
         let (tables, text) = (self.tables, self.text);

@@ -1,4 +1,4 @@
-//! Whitespace BPE: byte-pair encoding of each word between whitespace, which is dropped.
+//! Whitespace BPE: drops whitespace, and applies byte-pair encoding to each word.
 //!
 //! Words are lowercased if the vocabulary asks for it.
 //!
@@ -17,7 +17,7 @@ use crate::vocabulary::spelling::ESCAPED_SPACE;
 use crate::vocabulary::{Definition, Settings, Vocabulary};
 use crate::work::interrupt::Ticker;
 
-/// Byte-pair encoding of words between whitespace.
+/// Byte-pair encoding of words that whitespace separates.
 #[derive(Debug)]
 pub(crate) struct Whitespace {
     bpe: Bpe,

@@ -1,10 +1,10 @@
 //! Characters that may start as one symbol instead of two or three bytes: a table of the basic plane.
 //!
 //! The bytes of a character merge among themselves, whatever is next to it, unless a symbol crosses into the character
-//! ([`Segmenter::is_crossed`]). If every rule that takes the whole character further has a higher rank than the rules
-//! that make it, nothing can happen to it before it is whole: a merge of lower rank never involves it, and one of
-//! higher rank waits for it. So it may as well start whole. Training counts a pair only once its parts exist, so this
-//! holds for all characters of a trained vocabulary; here it is checked for each one.
+//! ([`Segmenter::is_crossed`]). If every rule that extends the whole character has a higher rank than the rules that
+//! make it, nothing can happen to it before it is whole: merges of lower rank never involve it, and merges of higher
+//! rank wait for it. So it may as well start whole. Training counts a pair only once its parts exist, so this holds for
+//! all characters of a trained vocabulary; here it is checked for each one.
 //!
 //! Space: 256 KiB. O(1) per character.
 //!
@@ -15,13 +15,13 @@ use crate::encode::model::merging::sure_pairs::SurePairs;
 use crate::encode::model::merging::symbol::{NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
 use crate::text::unicode::utf8;
 
-/// The code points of two or three bytes are below.
+/// All code points of two or three bytes are below this.
 const NUM_CHARS: usize = 0x1_0000;
 
 /// The symbols of each character of the basic plane.
 #[derive(Debug, Default)]
 pub(super) struct CharUses {
-    /// Characters of longer symbols, each with the symbol.
+    /// Characters inside longer symbols, each with its symbol.
     inside: Vec<(u16, Symbol)>,
     /// Characters that are symbols themselves.
     alone: Vec<u16>,
@@ -49,7 +49,7 @@ impl CharUses {
         }
     }
 
-    /// By character the lowest rank of a rule that takes it further.
+    /// For each character, the lowest rank of a rule that extends it.
     fn first_ranks(&self, ranks: &MergeRanks) -> Vec<u32> {
         let by_symbol = ranks.first_ranks();
         let mut first = vec![NO_RANK; NUM_CHARS];
@@ -61,7 +61,7 @@ impl CharUses {
     }
 }
 
-/// By code point the symbol that a character may start as, or [`NO_SYMBOL`].
+/// For each code point, the symbol that the character may start as, or [`NO_SYMBOL`].
 #[derive(Debug)]
 pub(super) struct WholeChars(Vec<Symbol>);
 

@@ -2,8 +2,7 @@
 //!
 //! Two open-addressing indexes, one for short tokens and one for long tokens, into the keys of all tokens by id:
 //! training makes frequent tokens first, so their keys are close together. There are few long tokens, so the second
-//! index is small enough for the near caches; their bytes lie end to end in a further array. O(1) for a short piece,
-//! O(length) for a long one.
+//! index fits in L2; their bytes are end to end in another array. O(1) for a short piece, O(length) for a long one.
 
 use crate::lookup::hash::Seed;
 use crate::lookup::index::{Index, TOGETHER};
@@ -15,7 +14,7 @@ use crate::token::TokenId;
 #[derive(Debug)]
 pub(super) struct WholeTokens {
     seed: Seed,
-    /// By id; the default for a token that spells no bytes.
+    /// Indexed by id; the default key for a token that spells no bytes.
     keys: Vec<Key>,
     short: Index,
     long: Index,
@@ -38,11 +37,10 @@ impl WholeTokens {
         }
     }
 
-    /// Adds the token of the next id, given the bytes that it spells: none for a token that spells no bytes. Appends to
-    /// them.
+    /// Adds the token with the next id, given the bytes that it spells, if any. Appends to them.
     pub(super) fn push(&mut self, spelled: &mut Vec<u8>) {
         let len = spelled.len();
-        // A key is made faster of bytes that others follow.
+        // Making a key is faster if more bytes follow.
         spelled.extend([0; 16]);
         let key = Key::new(spelled, 0, len).unwrap_or_else(|| {
             let (hash, place) = (self.seed.hash(&spelled[..len]), self.long_bytes.len());
@@ -90,7 +88,7 @@ impl WholeTokens {
         id.map(|id| id as TokenId)
     }
 
-    /// Starts to look up short pieces, by their keys.
+    /// Starts the look-ups of short pieces, given their keys.
     #[inline(always)]
     pub(super) fn prefetch(&self, pieces: impl Iterator<Item = Key>) {
         pieces.for_each(|key| prefetch(&self.keys, self.short.likely(key.hash(self.seed))));

@@ -4,8 +4,8 @@ use super::{Probe, WordCache};
 use crate::lookup::key::Key;
 use crate::text::scan::BLOCK;
 
-/// The most words at a time. Whoever finds words block by block empties a queue of half as many or more, so that it has
-/// room for those of one more block.
+/// The most words at a time. Callers find words block by block, and empty a queue that is half full, so that it has
+/// room for the words of one more block.
 const MAX_WORDS: usize = 2 * BLOCK;
 
 /// Short words, each with its start in the text.

@@ -1,10 +1,10 @@
-//! A queue of words, end to end in a text, whose cache look-ups overlap.
+//! A queue of contiguous words, whose cache look-ups overlap.
 //!
-//! A look-up waits for memory, and what follows depends on a branch that cannot be predicted: one word after another
-//! would pay for both each time. So words wait until there are many, and then the owner of the queue and the cache
-//! takes three steps:
-//! 1. [`WordQueue::look_up`] prefetches the slots of all words, and then collects the ids of those that have few,
-//!    without a branch that is hard to predict. Every other word leaves a gap.
+//! A look-up waits for memory, and what follows depends on an unpredictable branch. Looked up one at a time, every word
+//! would pay for both. So words wait until there are many, and then the owner of the queue and the cache takes three
+//! steps:
+//! 1. [`WordQueue::look_up`] prefetches the slots of all words, and then collects the ids of words that have few,
+//!    without an unpredictable branch. Every other word leaves a gap.
 //! 2. The owner may encode the new [`LookedUp`] words together, and cache them.
 //! 3. [`LookedUp::push_ids`] pushes all ids in order. A gap is filled from the cache; if the word is still not there,
 //!    it is encoded by itself, and cached.
@@ -19,10 +19,10 @@ use crate::work::interrupt;
 
 /// The most words at a time.
 pub(crate) const MAX_WORDS: usize = 512;
-/// More ids than the slots of all words have, a power of two.
+/// More ids than the slots of all words can hold; a power of two.
 const MAX_IDS: usize = (MAX_WORDS * INLINE).next_power_of_two();
 
-/// Words end to end that wait for their look-ups.
+/// Contiguous words that wait to be looked up.
 #[derive(Debug)]
 pub(crate) struct WordQueue {
     len: usize,
@@ -35,19 +35,19 @@ pub(crate) struct WordQueue {
     ids: Vec<TokenId>,
 }
 
-/// The ids of words that have few, put together.
+/// The ids of all words that have few, concatenated.
 #[derive(Debug)]
 struct Found {
-    /// With room for any number of them modulo a power of two, so that no number is checked.
+    /// Has room for [`INLINE`] ids at any index modulo [`MAX_IDS`], so that no index is checked.
     ids: [TokenId; MAX_IDS + INLINE],
     num_ids: usize,
-    /// The words without ids here: the number of each, and of the ids before it.
+    /// The words without ids here: each one's number, and the number of ids before it.
     gaps: Vec<(u32, u32)>,
-    /// The numbers of those that are not cached.
+    /// The numbers of the words that are not cached.
     new: Vec<u32>,
 }
 
-/// Words that were looked up, end to end.
+/// Contiguous words that were looked up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Words<'a> {
     text: &'a [u8],
@@ -93,7 +93,7 @@ impl WordQueue {
         self.len == MAX_WORDS
     }
 
-    /// Looks up all words, which are words of `text`, and removes them from the queue.
+    /// Looks up all words, which are in `text`, and removes them from the queue.
     #[inline(always)]
     pub(crate) fn look_up<'a>(&'a mut self, text: &'a [u8], cache: &WordCache) -> LookedUp<'a> {
         interrupt::check();
@@ -105,7 +105,7 @@ impl WordQueue {
         LookedUp { words: Words { text, start, ends, probes }, found: &self.found, ids: &mut self.ids }
     }
 
-    /// Pushes the ids of `text[range]`, which `segmenter` cut into segments. Each of them is a word, and `encode`
+    /// Cuts `text[range]` into segments with `segmenter`, and pushes their ids. Each segment is a word, and `encode`
     /// appends the ids of a new one.
     #[inline]
     pub(crate) fn encode_segments<S: Sink>(
@@ -195,8 +195,8 @@ impl<'a> LookedUp<'a> {
         &self.found.new
     }
 
-    /// Pushes the ids of all words in order. `encode` appends those of the new word in a range of the text, and may
-    /// cache parts of it.
+    /// Pushes the ids of all words in order. `encode` appends the ids of a new word, given its range in the text, and
+    /// may cache parts of it.
     #[inline(always)]
     pub(crate) fn push_ids<S: Sink>(
         self,
@@ -225,7 +225,7 @@ mod tests {
     use super::{MAX_WORDS, WordCache, WordQueue};
     use crate::token::TokenId;
 
-    /// The first byte of a word as many times as its length says: none, few or many.
+    /// The first byte of a word, as many times as its length says: no ids, few or many.
     fn ids(word: &[u8]) -> Vec<TokenId> {
         vec![TokenId::from(word[0]); word.len() % 7]
     }
@@ -255,7 +255,7 @@ mod tests {
             looked_up.push_ids(&mut cache, |range, _, all| all.extend(ids(&text[range])), &mut found);
             assert_eq!(found, expected);
         }
-        // The second time round nothing is new.
+        // The second time round, nothing is new.
         assert!((MAX_WORDS / 8..MAX_WORDS * 3).contains(&num_learned));
     }
 }

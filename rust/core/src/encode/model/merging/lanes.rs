@@ -1,26 +1,26 @@
-//! Several short words merged side by side, one step of each at a time.
+//! Merges several short words side by side, one step of each at a time.
 //!
-//! The ranks of new pairs have to be read before the next merge of a word is known, from tables that the near caches do
-//! not hold. So every word takes one step, the look-ups of all of them begin, and only then is the first one completed:
-//! the reads of memory overlap.
+//! The next merge of a word is not known until the ranks of its new pairs are read, from tables that do not fit in L2.
+//! So every word takes one step and begins its look-ups before the first look-up is completed: the reads from memory
+//! overlap.
 //!
-//! O(n²) for each word of n symbols, of which there are few. The order of merges is that of [`super::Merging`].
+//! O(n²) for each word of n symbols, at most [`MAX_SYMBOLS`]. The order of merges is that of [`super::Merging`].
 //! Deviations: none.
 
 use super::ranks::{MergeRanks, RankProbe};
 use super::symbol::{MAX_RANKS, Merge, NO_RANK, NO_SYMBOL, Symbol};
 
-/// The most symbols of a word.
+/// The most symbols in a word.
 pub(crate) const MAX_SYMBOLS: usize = 16;
 /// The most words at a time.
 pub(crate) const MAX_WORDS: usize = 16;
 
-/// Bits of a place in a word, in the same number as a rank.
+/// Bits of a place in a word, which shares a number with a rank.
 const PLACE_BITS: u32 = MAX_SYMBOLS.trailing_zeros();
 const _: () = assert!(MAX_RANKS <= 1 << (u32::BITS - PLACE_BITS));
 /// The most look-ups at a time: those of the first step.
 const MAX_PENDING: usize = MAX_WORDS * MAX_SYMBOLS;
-/// The ranked place of a symbol that does not merge with the next one.
+/// In [`Lane::ranks`]: the symbol does not merge with the next one.
 const NONE: u32 = u32::MAX;
 /// The neighbours of each symbol before anything has merged.
 const BEFORE: [u8; MAX_SYMBOLS] = neighbours(-1);
@@ -41,11 +41,11 @@ struct Lane {
     /// How many symbols it started with.
     len: usize,
     symbols: [Symbol; MAX_SYMBOLS],
-    /// For each symbol the rank of its merge with the next one, with its place in the low bits; or [`NONE`].
+    /// For each symbol, the rank of its merge with the next one, with its own place in the low bits; or [`NONE`].
     ranks: [u32; MAX_SYMBOLS],
     /// The symbols that these merges make.
     merged: [Symbol; MAX_SYMBOLS],
-    /// Neighbours; a place past the last symbol is none.
+    /// Neighbours; a place past the last symbol means that there is none.
     before: [u8; MAX_SYMBOLS],
     after: [u8; MAX_SYMBOLS],
 }
@@ -76,8 +76,8 @@ struct PendingPairs {
 }
 
 impl PendingPairs {
-    /// Begins to look up the symbol at a place and the next one. A pair that cannot merge is overwritten by the next
-    /// one.
+    /// Begins the look-up of the symbol at a place and the next symbol. A pair that cannot merge is overwritten by the
+    /// next pair.
     #[inline(always)]
     fn begin(&mut self, ranks: &MergeRanks, lane: usize, at: usize, left: Symbol, right: Symbol) {
         let probe = ranks.probe(left, right);
@@ -119,8 +119,8 @@ impl Lanes {
         (lane.len, lane.ranks, lane.before, lane.after) = (0, [NONE; MAX_SYMBOLS], BEFORE, AFTER);
     }
 
-    /// Adds a symbol to the word, which has room for [`MAX_SYMBOLS`]; `merge` is that of the symbol before and this
-    /// one, if it is known without a look-up.
+    /// Adds a symbol to the word, which has room for [`MAX_SYMBOLS`]; `merge` is the merge of the symbol before and
+    /// this one, if it is known without a look-up.
     #[inline(always)]
     pub(crate) fn push(&mut self, ranks: &MergeRanks, symbol: Symbol, merge: Option<Merge>) {
         let number = self.len % MAX_WORDS;
@@ -210,7 +210,7 @@ mod tests {
     /// How many symbols there are in the tests.
     const SYMBOLS: Symbol = 8;
 
-    /// Merge rules for some of all pairs.
+    /// Merge rules for some pairs.
     fn merges() -> impl Strategy<Value = Vec<Row>> {
         let row = |at: usize| {
             let (left, right) = (at as Symbol / SYMBOLS, at as Symbol % SYMBOLS);
@@ -232,7 +232,7 @@ mod tests {
         #[test]
         fn words_merge_as_they_do_alone(rows in merges(), batches in prop::collection::vec(words(), 1..4)) {
             let table = MergeRanks::of_rows(SYMBOLS as usize, &rows).expect("few");
-            // The same scratch space for all batches, as in use.
+            // The same scratch space for all batches, as in real use.
             let (mut lanes, mut merging) = (Lanes::default(), Merging::default());
             for words in batches {
                 lanes.clear();

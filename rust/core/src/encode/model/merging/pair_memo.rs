@@ -1,17 +1,16 @@
-//! A bounded cache from pairs of symbols to their merges: direct-mapped, 128 KiB, which the near caches hold.
+//! A bounded cache from pairs of symbols to their merges: direct-mapped, 128 KiB, so that it fits in L2.
 //!
-//! Few pairs make up most of a language, and the look-up that this cache saves reads far memory (byte-pair encoding) or
-//! hashes a text (SPM). A new pair replaces the pair in its slot. Nothing is allocated before the first
-//! pair. O(1).
+//! A few pairs make up most of a language, and the look-up that this cache saves reads slow memory (byte-pair encoding)
+//! or hashes a text (SPM). A new pair replaces the one in its slot. Nothing is allocated before the first pair. O(1).
 
 use super::symbol::{Merge, NO_SYMBOL, Symbol};
 use crate::lookup::hash::Seed;
 
-/// The merges looked up last.
+/// The merges looked up most recently.
 #[derive(Debug, Default)]
 pub(crate) struct PairMemo {
     seed: Seed,
-    /// By hash; empty before the first pair.
+    /// Indexed by hash; empty before the first pair.
     slots: Vec<Slot>,
 }
 

@@ -1,11 +1,11 @@
-//! Merge ranks by pairs of symbols: open addressing with 8 bytes a slot, and a bit table that rejects most pairs.
+//! Merge ranks by pairs of symbols: open addressing with 8 bytes per slot, and a bit table that rejects most pairs.
 //!
 //! llama.cpp looks a merge rule up by the texts of its two parts. Here equal texts are equal symbols, so a pair of
-//! numbers says the same: tokens keep their ids, and texts that only occur in merge rules are numbered after them. The
-//! tables outgrow the near caches, so the cost of a look-up is the number of cache lines that it reads: one for the
+//! numbers identifies the same rule: tokens keep their ids, and texts that only occur in merge rules are numbered after
+//! them. The tables do not fit in L2, so the cost of a look-up is the number of cache lines that it reads: one for the
 //! bits and, for the few pairs that pass, one for the slot, which also holds the symbol that the merge makes.
 //!
-//! [`read`] turns merge rules into symbols, [`fill`] fills the table. A look-up is O(1) expected. Deviations: none.
+//! [`read`] turns merge rules into symbols; [`fill`] fills the table. A look-up is O(1) expected. Deviations: none.
 
 mod fill;
 mod read;
@@ -23,7 +23,7 @@ use crate::vocabulary::strings::Strings;
 const BITS_PER_SLOT: usize = 4;
 /// Ranks that share a base.
 const RANKS_PER_BASE: usize = 128;
-/// A slot without a merge. Slots are stored inverted, so that a free one is 0, and zeroed memory costs nothing.
+/// A slot without a merge. Slots are stored inverted, so that a free slot is 0, and zeroed memory costs nothing.
 const FREE: u64 = 0;
 
 /// The left, right and merged symbols of a merge rule; [`NO_SYMBOL`] if a text is not a token, or the rule has no
@@ -41,19 +41,19 @@ pub(crate) struct MergeRanks {
     symbol_bits: u32,
     /// Bits of a rank in a slot.
     rank_bits: u32,
-    /// By rank the merged symbol, for distances that do not fit into a slot.
+    /// The merged symbol of each rank, for distances that do not fit in a slot.
     merged: Vec<Symbol>,
     /// The lowest merged symbol of each [`RANKS_PER_BASE`] ranks. Merge rules make tokens nearly in order, so distances
     /// are small.
     bases: Vec<Symbol>,
-    /// One bit by hash for each merge rule, near the place of its slot.
+    /// One bit for each merge rule, placed by hash, near the place of its slot.
     present: Vec<u64>,
     /// The symbols that are not tokens, numbered after the tokens.
     others: HashMap<Box<[u8]>, Symbol>,
     num_tokens: usize,
 }
 
-/// A look-up under way: its bit is read, its slot is not.
+/// A look-up under way: its bit has been read, its slot has not.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RankProbe {
     left: Symbol,
@@ -74,8 +74,7 @@ impl MergeRanks {
     /// Reads merge rules, each `left right`; if several have the same pair, the first one wins. Returns their symbols
     /// too, in order of rank. As in llama.cpp, a rule without a space never applies.
     ///
-    /// # Errors
-    /// [`VocabularyError::TooLarge`] if the symbols and ranks of a slot outgrow 64 bits.
+    /// # Errors [`VocabularyError::TooLarge`] if the symbols and rank of a slot do not fit in 64 bits.
     pub(crate) fn new(
         vocabulary: &Vocabulary,
         merges: Option<Strings<'_>>,
@@ -114,7 +113,7 @@ impl MergeRanks {
         RankProbe { left, right, slot: slot as u32, is_present }
     }
 
-    /// Completes a look-up, with the result of [`MergeRanks::get`].
+    /// Completes a look-up, with the same result as [`MergeRanks::get`].
     #[inline(always)]
     pub(crate) fn complete(&self, probe: RankProbe) -> Merge {
         let RankProbe { left, right, slot, is_present } = probe;
@@ -151,7 +150,7 @@ impl MergeRanks {
         slot >> (u64::BITS - 2 * self.symbol_bits)
     }
 
-    /// Bits of a distance in a slot: those that are left.
+    /// Bits of a distance in a slot: whatever the symbols and the rank leave.
     #[inline]
     fn distance_bits(&self) -> u32 {
         u64::BITS - 2 * self.symbol_bits - self.rank_bits
@@ -182,7 +181,7 @@ impl MergeRanks {
         self.others.iter().map(|(text, &symbol)| (&text[..], symbol))
     }
 
-    /// By symbol the lowest rank of a rule that makes it, or [`NO_RANK`].
+    /// For each symbol, the lowest rank of a rule that makes it, or [`NO_RANK`].
     pub(crate) fn first_ranks(&self) -> Vec<u32> {
         let mut ranks = vec![NO_RANK; self.num_tokens + self.others.len()];
         for (rank, &symbol) in (0..).zip(&self.merged) {
@@ -201,7 +200,7 @@ impl MergeRanks {
     }
 }
 
-/// The bit of a pair with this hash, whose slot is `at` or after it.
+/// The bit of a pair with this hash, whose slot is at `at` or after it.
 #[inline]
 fn place_of_bit(at: usize, hash: u64) -> usize {
     at * BITS_PER_SLOT + (hash >> 32) as usize % BITS_PER_SLOT

@@ -1,8 +1,9 @@
 //! Merging by counting: a run of one symbol becomes a run of half as many.
 //!
-//! A run of n symbols that merge in pairs is a run of n / 2 other symbols, with one left over at the end. As long as
-//! the merged symbols do not merge at a lower rank, all pairs of a run merge in one step; otherwise one by one, but
-//! from the left, without a queue. A megabyte of spaces takes milliseconds, most of them spent on comparing the bytes.
+//! A run of n symbols that merge in pairs becomes a run of n / 2 other symbols, with one left over at the end if n is
+//! odd. All pairs of a run merge in one step, unless the merged symbols may merge again first. Then pairs merge one by
+//! one, but from the left and without a queue. A megabyte of spaces takes milliseconds, most of it spent comparing
+//! bytes.
 //!
 //! O(log n) steps for trained byte-pair vocabularies, and never more than n. The order of merges is that of
 //! [`super::Merging`]. Deviations: none.
@@ -13,9 +14,9 @@ use super::SymbolSpan;
 use super::symbol::{Merge, NO_MERGE, NO_RANK, NO_SYMBOL, Symbol};
 use crate::work::interrupt::Ticker;
 
-/// Pieces of fewer bytes are not worth counting.
+/// Shorter pieces, in bytes, are not worth counting.
 const MIN_LEN: usize = 16;
-/// More runs than counting leaves in practice.
+/// In practice, counting leaves fewer runs.
 const MAX_RUNS: usize = 64;
 
 /// A symbol that repeats.
@@ -23,12 +24,12 @@ const MAX_RUNS: usize = 64;
 struct Run {
     symbol: Symbol,
     count: usize,
-    /// Bytes of one symbol.
+    /// Bytes per symbol.
     width: usize,
 }
 
-/// The merged symbols of a piece that is one character repeated, or such a run after one other character of ASCII.
-/// `None` for any other piece, and if counting is not enough.
+/// The merged symbols of a piece that repeats one character, perhaps after one other ASCII character. `None` for any
+/// other piece, and if counting is not enough.
 ///
 /// `char` returns the symbol that the character at a byte starts as, or [`NO_SYMBOL`], and its length.
 /// `merge` looks up two adjacent symbols.
@@ -61,7 +62,7 @@ pub(crate) fn merge_piece(
     }))
 }
 
-/// Merges runs, of which neighbours have different symbols.
+/// Merges runs. Neighbouring runs have different symbols.
 fn merge_runs(mut runs: Vec<Run>, mut merge: impl FnMut(Symbol, Symbol) -> Merge) -> Option<Vec<Run>> {
     let mut ticker = Ticker::default();
     while let Some((Merge { rank, symbol }, at, next)) = lowest(&runs, &mut merge) {
@@ -94,7 +95,7 @@ fn merge_runs(mut runs: Vec<Run>, mut merge: impl FnMut(Symbol, Symbol) -> Merge
 ///
 /// All pairs to the left of the run have higher ranks than its own pairs. So after each merge only the pairs of the
 /// merged symbol with its neighbours can have lower or equal ranks, and these are merged first. The last symbol of the
-/// run stays, so that what comes after it need not be looked at.
+/// run stays, so what comes after it does not matter.
 fn merge_from_left(runs: &mut Vec<Run>, at: usize, pair: Merge, mut merge: impl FnMut(Symbol, Symbol) -> Merge) {
     let after = runs.split_off(at + 1);
     let Some(mut rest) = runs.pop() else { return };
@@ -136,7 +137,7 @@ impl Run {
     }
 }
 
-/// Appends a run, or lengthens the last one if it has the same symbol.
+/// Appends a run, or extends the last one if it has the same symbol.
 fn push(runs: &mut Vec<Run>, run: Run) {
     match runs.last_mut() {
         _ if run.count == 0 => {}
@@ -182,12 +183,12 @@ mod tests {
     /// How many symbols there are in the tests.
     const SYMBOLS: usize = 7;
 
-    /// For some pairs of symbols the merged symbol; the other list has the rank of each pair.
+    /// The merged symbols of some pairs; the other list has the rank of each pair.
     fn table() -> impl Strategy<Value = (Vec<Option<Symbol>>, Vec<u32>)> {
         let merged = prop::option::weighted(0.5, 0..SYMBOLS as Symbol);
         let num_pairs = SYMBOLS * SYMBOLS;
         let distinct = Just((0..num_pairs as u32).collect::<Vec<_>>()).prop_shuffle();
-        // Scores as ranks may be equal.
+        // Ranks that come from scores may be equal.
         let few = prop::collection::vec(0..3_u32, num_pairs);
         (prop::collection::vec(merged, num_pairs), prop_oneof![2 => distinct, 1 => few])
     }
@@ -226,7 +227,7 @@ mod tests {
         }
     }
 
-    /// Symbol k is 2ᵏ of the first; the last has 64.
+    /// Symbol k stands for 2ᵏ of symbol 0; the last one for 64.
     fn doubled(left: Symbol, right: Symbol) -> Merge {
         if left == right && left < 6 { Merge { rank: left, symbol: left + 1 } } else { NO_MERGE }
     }

@@ -1,25 +1,26 @@
 //! A table of all pairs of bytes: how each pair merges, and whether it surely merges before everything else.
 //!
-//! Two adjacent bytes surely merge, and may do so before anything is looked up, if their rank is lower than that of
-//! 1. every merge that could take the first byte away: it makes a text that ends with the byte before and the first
-//!    one;
-//! 2. every merge that could take the second byte away: its text starts with the second byte and the one after;
-//! 3. every merge that takes the merged pair further: its text is longer, and starts or ends with the pair.
+//! Two adjacent bytes are sure to merge, and may do so before anything is looked up, if their rank is lower than that
+//! of
+//! 1. every merge that could take the first byte away: the text that it makes ends with the byte before and the first
+//!    byte;
+//! 2. every merge that could take the second byte away: its text starts with the second byte and the byte after;
+//! 3. every merge that extends the merged pair: its text is longer, and starts or ends with the pair.
 //!
-//! The first two depend on the bytes around the pair, the third is checked once. Nearly half of the merges in English
+//! The first two depend on the bytes around the pair; the third is checked once. Nearly half of the merges in English
 //! words are sure.
 //!
 //! A table of 2¹⁶ pairs, 16 bytes each; O(1) per pair. `bpe::whole_chars` does the same for characters.
 
 use super::symbol::{Merge, NO_MERGE, NO_RANK, Symbol};
 
-/// Added to the merged symbol of a pair that is not sure. Symbols are lower.
+/// Added to the merged symbol of a pair that is never sure. All symbols are lower.
 const UNSURE: Symbol = 1 << 31;
 
 /// Two adjacent bytes.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
-    /// Of both together; the symbol is [`UNSURE`] if condition 3 does not hold.
+    /// The merge of the two; [`UNSURE`] is added to its symbol if condition 3 does not hold.
     merge: Merge,
     /// The lowest rank of a merge whose text ends with the pair.
     before: u32,
@@ -36,7 +37,7 @@ impl Pair {
         Merge { rank: self.merge.rank, symbol: self.merge.symbol & !UNSURE }
     }
 
-    /// The symbol of both together, if they surely merge between two pairs that share a byte with this one each.
+    /// The symbol of both together, if they are sure to merge. Each of the other two pairs shares a byte with this one.
     #[inline(always)]
     fn sure(self, before: Self, after: Self) -> Option<Symbol> {
         let Merge { rank, symbol } = self.merge;
@@ -87,8 +88,8 @@ impl PairWalk<'_> {
         }
     }
 
-    /// The symbol of the ASCII character at `at`, which is the current byte, and the next one, if both surely merge.
-    /// Moves past both, or else past the first one.
+    /// The symbol of the ASCII character at `at`, which is the current byte, together with the next byte, if they are
+    /// sure to merge. Moves past both, or else past the first one.
     #[inline(always)]
     pub(crate) fn next_sure(&mut self, at: usize) -> Option<Symbol> {
         let next = self.pair(at + 1);
@@ -121,7 +122,7 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// `None` for a text of fewer bytes.
+    /// `None` for a shorter text.
     #[inline]
     pub(crate) fn of(text: &[u8]) -> Option<Self> {
         Some(Self { first: *text.first_chunk()?, last: *text.last_chunk()?, is_pair: text.len() == 2 })
@@ -137,7 +138,7 @@ impl Ends {
 #[derive(Debug)]
 pub(crate) struct SurePairsBuilder {
     pairs: Vec<Pair>,
-    /// By pair the lowest rank of a merge that makes a longer text which starts or ends with it.
+    /// For each pair, the lowest rank of a merge whose text is longer and starts or ends with the pair.
     further: Vec<u32>,
 }
 
@@ -148,7 +149,8 @@ impl Default for SurePairsBuilder {
 }
 
 impl SurePairsBuilder {
-    /// Adds a merge, given the ends of the text that it makes. If several make one pair, the lowest rank wins.
+    /// Adds a merge, given the ends of the text that it makes. If several merges make the same pair, the lowest rank
+    /// wins.
     pub(crate) fn add(&mut self, ends: Ends, merge: Merge) {
         let [start, end] = [ends.first, ends.last].map(|[first, second]| place(first, second));
         self.pairs[start].after = self.pairs[start].after.min(merge.rank);
@@ -161,7 +163,7 @@ impl SurePairsBuilder {
         }
     }
 
-    /// Makes no pair sure that is next to this character. O(1).
+    /// Makes every pair next to this character unsure. O(1).
     pub(crate) fn add_unknown(&mut self, char: &[u8]) {
         let (Some(&first), Some(&last)) = (char.first(), char.last()) else { return };
         for byte in 0..=u8::MAX {
@@ -170,7 +172,7 @@ impl SurePairsBuilder {
         }
     }
 
-    /// The pairs as a table, in which only pairs of ranks below `limit` are sure. O(2¹⁶).
+    /// The finished table, in which only pairs with a rank below `limit` can be sure. O(2¹⁶).
     pub(crate) fn finish(mut self, limit: u32) -> SurePairs {
         for (pair, further) in self.pairs.iter_mut().zip(self.further) {
             if pair.merge.rank >= further.min(limit) {
@@ -206,8 +208,8 @@ mod tests {
         texts.split_off(1)
     }
 
-    /// Some merge rules, each of two texts that make a third, in any order: a text may be taken further before it is
-    /// made.
+    /// Some merge rules in any order, each of two texts that make a third: a rule may use a text before another rule
+    /// makes it.
     fn rows() -> impl Strategy<Value = Vec<Row>> {
         let texts = texts();
         let symbol = |text: &[u8]| texts.iter().position(|other| other == text).expect("short") as Symbol;
@@ -215,7 +217,7 @@ mod tests {
         let rows: Vec<Row> = splits.map(|(left, right)| [left, right, &[left, right].concat()].map(symbol)).collect();
         let few = 1..rows.len() / 2;
         (prop::sample::subsequence(rows, few).prop_shuffle(), 0..20_usize).prop_map(|(mut rows, at)| {
-            // A rule that makes no symbol.
+            // A rule whose merged text is not a symbol.
             if let Some(row) = rows.get_mut(at) {
                 *row = [0, 0, NO_SYMBOL];
             }

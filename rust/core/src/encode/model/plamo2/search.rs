@@ -1,16 +1,16 @@
 //! The search of PLaMo-2: at each character, from the end of a text to its start, the token that makes the rest
 //! cheapest.
 //!
-//! 1. Of all tokens that match at a character, and the character as an unknown one, the one with the lowest cost
-//!    together with the rest of the text is taken; of equals the longest.
+//! 1. The candidates at a character are all tokens that match there, and the character itself as unknown. The one that
+//!    is cheapest together with the rest of the text is taken; among equals, the longest.
 //! 2. llama.cpp finds the tokens with an Aho-Corasick automaton over reversed texts. Its states are the token texts and
 //!    all their suffixes, and it is in the longest state that matches. A walk through a trie of the tokens finds the
 //!    same tokens, shortest first, and needs neither the suffixes nor the links between them.
 //! 3. One effect of the automaton has to be reproduced. Its rows for unknown characters mark the end of a search by
-//!    their cost, and a token may have that very cost: conversion scripts give it to padding tokens. Such a token is
+//!    their cost, and a token may have exactly that cost: conversion scripts give it to padding tokens. Such a token is
 //!    called a stopper here. The automaton does not look past a stopper: shorter tokens at the same place do not count,
-//!    and at the place before it only those states count that extend over the stopper. A vocabulary with stoppers has a
-//!    trie of reversed texts, whose nodes are the states, and [`Bound`] is what the automaton sees.
+//!    and at the place before it, only states that extend over the stopper count. A vocabulary with stoppers has a trie
+//!    of reversed texts, whose nodes are the states, and [`Bound`] is what the automaton sees.
 
 use super::{Plamo2, UNKNOWN_COST};
 use crate::token::TokenId;
@@ -23,9 +23,9 @@ pub(super) const UNKNOWN: TokenId = -1;
 /// The best choice at each place, and its cost.
 #[derive(Debug, Default)]
 pub(super) struct Choices {
-    /// By the first byte of each character the token to take there, or [`UNKNOWN`].
+    /// For each character, at the index of its first byte, the token to take there, or [`UNKNOWN`].
     pub ids: Vec<TokenId>,
-    /// The lowest cost of the text starting at a place, by the place modulo the window.
+    /// The lowest cost of the text that starts at each place, indexed by the place modulo the window.
     costs: Vec<i64>,
 }
 

@@ -10,7 +10,7 @@ use crate::token::{NULL_TOKEN, TokenId};
 
 /// The place of the first character of two bytes in the table, after all pairs of ASCII characters.
 const TWO_BYTES: usize = 1 << 14;
-/// The place of the first character of three bytes, after all of two.
+/// The place of the first character of three bytes, after all those of two.
 const THREE_BYTES: usize = TWO_BYTES + (1 << 11);
 const NUM_STARTS: usize = THREE_BYTES + (1 << 16);
 
@@ -25,7 +25,7 @@ pub(super) struct WalkStart {
     pub len: u32,
 }
 
-/// The walks after all starts, by the number of the start.
+/// The walks after all starts, indexed by the number of the start.
 #[derive(Debug)]
 pub(super) struct WalkStarts(Vec<WalkStart>);
 
@@ -37,7 +37,7 @@ impl WalkStarts {
     }
 
     /// The walk after the first bytes of `text`, and the number of these bytes. `None` if fewer than three bytes are
-    /// left, and before characters of four bytes and invalid UTF-8.
+    /// left, or if a character of four bytes or invalid UTF-8 is next.
     #[inline(always)]
     pub(super) fn get(&self, text: &[u8]) -> Option<(WalkStart, usize)> {
         let bytes: [u8; 3] = *text.first_chunk()?;

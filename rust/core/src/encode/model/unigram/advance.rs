@@ -1,15 +1,16 @@
-//! Unigram part by part: the best path through an unfinished text, up to the last place that every path passes.
+//! Unigram part by part: the best path through an unfinished text, up to the last place that every path passes through.
 //!
 //! 1. The part of the normalized text that is certain is appended to what is left from before
 //!    ([`UnigramNormalizer::normalize_settled`]).
-//! 2. No token that matches in the text crosses some places: every path passes there. The best path up to the last of
-//!    them is certain. Whether a token crosses a place is certain if no walk through the trie has reached the end of
-//!    the known text.
-//! 3. The search after such a place starts with the sum of scores there, as over the whole text, so that every addition
-//!    and comparison is the same and every rounding too.
-//! 4. Adjacent unknown tokens are one: the last of them waits for a token that is known.
+//! 2. If no token that matches in the text crosses a place, every path passes through it. The best path up to the last
+//!    such place is certain. That no token crosses a place is certain if no walk through the trie has reached the end
+//!    of the known text.
+//! 3. The search after such a place starts with the sum of scores there, so every addition, rounding and comparison is
+//!    the same as over the whole text.
+//! 4. Adjacent unknown tokens become one, which is pushed once a known token follows.
 //!
-//! This needs finite scores. With others a node may not be reached at all, and the whole fragment is searched at once.
+//! This needs finite scores. With other scores a node may not be reached at all, so the whole fragment is searched at
+//! once.
 //!
 //! Time: as over the whole text, with two walks through the trie for each character. Space: 4 bytes per byte of the
 //! longest stretch between two such places.
@@ -77,7 +78,7 @@ impl Unigram {
         len
     }
 
-    /// The last place of a normalized text that every path passes, whatever follows.
+    /// The last place of a normalized text that every path passes through, whatever follows.
     fn last_passed(&self, text: &[u8]) -> usize {
         let (mut at, mut reach, mut passed, mut ticker) = (0, 0, 0, Ticker::default());
         while at < text.len() && self.is_finite {

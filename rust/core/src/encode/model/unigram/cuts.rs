@@ -3,9 +3,9 @@
 //! 1. No token crosses the start of a word, because no token has an escaped space after its start. No token crosses the
 //!    place between two characters that are adjacent in no token ([`CharPairs`]).
 //! 2. The normalizer changes nothing across such a place ([`UnigramNormalizer::normalizes_words_alone`]).
-//! 3. llama.cpp compares sums of scores from the start of the text; by segments, sums start at the segment. Both
-//!    comparisons are the same if no sum is rounded. Scores are multiples of a power of two 2^k, and a double holds
-//!    such sums below 2^(k + 53) exactly. [`Cuts::new`] finds k, and from it the longest text that cannot exceed this.
+//! 3. llama.cpp compares sums of scores from the start of the text; here sums start at the segment. The comparisons
+//!    agree if no sum is rounded. Scores are multiples of a power of two 2^k, and a double holds such sums below 2^(k +
+//!    53) exactly. [`Cuts::new`] finds k, and from it the longest text that cannot exceed this.
 //!
 //! Longer texts, and vocabularies that fail any condition, are not cut.
 
@@ -18,7 +18,7 @@ use crate::text::unicode::utf8;
 /// seven.
 const FILTER_BITS: usize = 1 << 20;
 
-/// What cuts the texts of one vocabulary.
+/// Decides where the texts of one vocabulary are cut.
 #[derive(Debug)]
 pub(super) struct Cuts {
     /// The characters that are adjacent in some token.
@@ -63,7 +63,7 @@ impl Cuts {
         self.pairs.meet(left, right)
     }
 
-    /// What prunes the search in a segment. Sums are exact there, so that pruning changes nothing.
+    /// The bounds that prune the search in a segment. Sums are exact there, so pruning changes nothing.
     #[inline(always)]
     pub(super) fn bounds(&self) -> &Bounds {
         &self.bounds

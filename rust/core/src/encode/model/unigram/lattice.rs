@@ -1,21 +1,21 @@
 //! A Viterbi search: the path through a text with the highest sum of token scores.
 //!
-//! The nodes of the lattice are the positions of the text, its edges the tokens that match between them. One walk of a
-//! trie from each character finds all tokens that start there, and each node keeps the last token of the best path to
-//! it; of equal paths the first one found. A character that is not a token may be an unknown token. Following
-//! the last tokens back from the end yields the path.
+//! The nodes of the lattice are the positions of the text, its edges the tokens that match between them. One walk
+//! through a trie from each character finds all tokens that start there, and each node keeps the last token of the best
+//! path to it; among equal paths, of the first one found. A character that is not a token may be an unknown token.
+//! Following the last tokens back from the end yields the path.
 //!
-//! No token reaches back further than the longest one. So scores are kept for a window of the text only, and for all
-//! of it just the last tokens.
+//! No token reaches back further than the longest one. So scores are kept only for a window of the text, and only the
+//! last tokens for all of it.
 //!
 //! [`Bounds`] prune the search: a node is skipped if no path through it can beat the best path to the end so far. Such
-//! a path could at most equal that one, and of equal paths the first one wins; so the result is the same as long as
+//! a path could at most equal that one, and among equal paths the first one wins; so the result is the same as long as
 //! sums are exact. Most words are one token, and nearly all of their nodes are skipped.
 //!
 //! Source: llama.cpp's `llm_tokenizer_ugm_session::tokenize` (llama-vocab.cpp); SentencePiece does the same.
 //!
-//! Time: O(n L) for n bytes and tokens of at most L bytes; a run of one letter takes as long if every shorter run is a
-//! token. Space: 4 bytes per byte of the longest text.
+//! Time: O(n L) for n bytes and tokens of at most L bytes; a run of one letter takes that long if every shorter run is
+//! a token. Space: 4 bytes per byte of the longest text.
 //!
 //! Deviations: none.
 
@@ -36,7 +36,7 @@ const WINDOW: usize = if cfg!(test) { 24 } else { 1 << 14 };
 pub(super) struct Candidates {
     /// Ids by text.
     pub(super) tokens: DoubleArray,
-    /// By id.
+    /// Indexed by id.
     pub(super) scores: Vec<f32>,
     pub(super) unknown: TokenId,
     /// The score of a character that is not a token.
@@ -46,10 +46,10 @@ pub(super) struct Candidates {
 /// The best paths through one text.
 #[derive(Debug, Default)]
 pub(super) struct Lattice {
-    /// The best paths to the positions of the window, which is all of a short text.
+    /// The best paths to the positions of the window, which covers all of a short text.
     pub(super) nodes: Vec<Node>,
-    /// For each position of a text that is longer, the last token of the best path to it, or `!n` for an unknown token
-    /// of n bytes.
+    /// For each position of a longer text, the last token of the best path to it, or `!n` for an unknown token of n
+    /// bytes.
     steps: Vec<TokenId>,
     /// The tokens of the best path through a short text and their lengths in bytes, last first.
     path: Vec<(TokenId, usize)>,
@@ -81,7 +81,7 @@ impl Node {
 
 impl Candidates {
     /// Finds the best path through `text`, which is not empty, and pushes its tokens with their lengths in bytes.
-    /// `score` is the sum of scores at its start; returns the one at its end.
+    /// `score` is the sum of scores at its start; returns the sum at its end.
     #[inline]
     pub(super) fn best_path(
         &self,
@@ -150,7 +150,8 @@ impl Candidates {
         nodes.resize(num_nodes, Node { score: f64::MIN, token: self.unknown, len: Node::UNREACHED });
     }
 
-    /// Finds the tokens that start in the window at the start of `text`, whose nodes are given. Returns where it ends.
+    /// Finds the tokens that start in the window at the start of `text`, whose nodes are given. Returns where the
+    /// window ends.
     #[inline(always)]
     pub(super) fn search(&self, text: &[u8], bounds: Option<&Bounds>, nodes: &mut [Node]) -> usize {
         let (mut start, mut ticker) = (0, Ticker::default());
@@ -185,8 +186,8 @@ impl Candidates {
         start
     }
 
-    /// Pushes the tokens of the best path through a long text. `steps` is reversed for that: from the last token
-    /// before a position to the first one after it.
+    /// Pushes the tokens of the best path through a long text. First turns `steps` around, from the last token before a
+    /// position to the first one after it.
     #[cold]
     fn follow(&self, vocabulary: &Vocabulary, steps: &mut [TokenId], push: &mut dyn FnMut(TokenId, usize)) {
         let len = |step: TokenId| if step < 0 { !step as usize } else { vocabulary.text(step).len() };

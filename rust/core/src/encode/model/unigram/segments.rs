@@ -1,7 +1,7 @@
-//! Unigram by segments: a text is cut where no token crosses, and the ids of each segment are cached.
+//! Unigram by segments: a text is cut at places that no token crosses, and the ids of each segment are cached.
 //!
-//! 1. The best path through a text visits every place that no token crosses ([`Cuts`]), and between two such places it
-//!    is the best path from one to the other. So segments are encoded independently.
+//! 1. The best path through a text passes through every place that no token crosses ([`Cuts`]), and between two such
+//!    places it is the best path from one to the other. So segments are encoded independently.
 //! 2. Cuts are found in the input itself, in blocks of 64 bytes: before words, and between two characters that are
 //!    adjacent in no token. In ASCII text, two letters or two digits are taken to be adjacent, which saves most
 //!    look-ups.
@@ -12,11 +12,11 @@
 //! 5. Adjacent unknown tokens of two segments become one. Segments with unknown tokens are never cached, so the search
 //!    sees all of them.
 //!
-//! If the input itself has an escaped space, a token of several spaces can cross the start of the next word: the whole
-//! rest of the text is normalized and searched word by word.
+//! If the input itself has an escaped space, a token of several spaces can cross the start of the next word. Then the
+//! whole rest of the text is normalized and searched word by word.
 //!
-//! Time: O(1) for a cached segment, as [`Candidates::best_path`] for any other; at worst no segment of a text repeats.
-//! Space: that of the cache.
+//! Time: O(1) for a cached segment, as [`Candidates::best_path`] for any other; at worst, no segment of a text repeats.
+//! Space: the cache.
 //!
 //! Deviations: none.
 
@@ -46,10 +46,10 @@ pub(super) struct SegmentScratch {
     pub(super) cache: WordCache,
     queue: ProbeQueue,
     lattice: Lattice,
-    /// The segment that is searched, normalized, and its ids.
+    /// The segment that is being searched, in normalized form, and its ids.
     segment: Vec<u8>,
     ids: Vec<TokenId>,
-    /// Whether the last token was an unknown one.
+    /// Whether the last token was unknown.
     after_unknown: bool,
     tracer: Tracer,
 }
@@ -88,8 +88,8 @@ impl<S: Sink> Pass<'_, S> {
     }
 
     /// Encodes the segments that start in the block at `start`, which is a cut or a space. A later segment that may
-    /// reach past the block is left to the next one. Returns where the next block starts. `block` is padded with spaces
-    /// past the end of the text.
+    /// reach past the block is left to the next block. Returns where the next block starts. `block` is padded with
+    /// spaces past the end of the text.
     #[inline(always)]
     fn encode_block(
         &mut self,
@@ -193,8 +193,8 @@ impl<S: Sink> Pass<'_, S> {
         at
     }
 
-    /// Encodes the text from the cut at `start` to the first cut after the character at `at`, the first one that the
-    /// normalizer changes. Returns where that is.
+    /// Encodes the text from the cut at `start` to the first cut after the character at `at`, which is the first one
+    /// that the normalizer changes. Returns where that cut is.
     #[inline(never)]
     fn encode_changed(
         &mut self,
@@ -222,7 +222,7 @@ impl<S: Sink> Pass<'_, S> {
         normalized.reset(self.offset + start, S::SPANS);
         self.normalizer.normalize(&self.text[start..end], !is_after_space, normalized);
         let len = normalized.text.len();
-        // A key reads all of its bytes, past the end too.
+        // Making a key reads all of its bytes, even past the end.
         normalized.push(&[0; KEY_LEN], 0..0);
         self.encode_normalized(Source::normalized(normalized, is_after_space), len);
         if S::SPANS && len > 0 {
@@ -231,8 +231,8 @@ impl<S: Sink> Pass<'_, S> {
         end
     }
 
-    /// The first cut after the character at `at`, which changes: between two characters that do not, or else a space or
-    /// the end of the text.
+    /// The first cut after the character at `at`, which the normalizer changes: between two characters that it keeps,
+    /// or else at a space or the end of the text.
     fn next_cut(&self, mut at: usize) -> usize {
         let (text, mut ticker) = (self.text, Ticker::default());
         loop {
@@ -286,7 +286,7 @@ impl<S: Sink> Pass<'_, S> {
         self.drain(source);
     }
 
-    /// Starts to look up a segment if it is short, otherwise pushes its tokens.
+    /// Starts the look-up of a segment if it is short; otherwise pushes its tokens.
     #[inline(always)]
     fn encode_segment(&mut self, source: Source<'_>, start: usize, end: usize, is_after_space: bool) {
         match source.text[start..].first_chunk().filter(|_| end - start <= MAX_LEN) {
@@ -300,7 +300,7 @@ impl<S: Sink> Pass<'_, S> {
         }
     }
 
-    /// Starts to look up the segment at `start`.
+    /// Starts the look-up of the segment at `start`.
     #[inline(always)]
     fn queue(&mut self, key: Key, start: usize) {
         self.scratch.queue.push(&self.scratch.cache, key, start);

@@ -1,9 +1,9 @@
 //! The tokens of a normalized word: the longest one that matches, over and over, by walks through a trie.
 //!
-//! A word is preceded by a phantom `▁`: the token `▁low` starts words, the token `er` continues them. llama.cpp looks
-//! up every substring that starts where the last token ends, longest first, byte by byte. The last token on a walk is
-//! the same one, and may end inside a character too. The walks over the phantom are the same for every word, so where
-//! they end is in a table ([`PhantomMatch`]).
+//! A word is preceded by a phantom `▁`: the token `▁low` starts words, and the token `er` continues them. llama.cpp
+//! looks up every substring that starts where the last token ends, longest first, byte by byte. The last token on a
+//! walk is the same one, and may end inside a character too. The walks over the phantom are the same for every word, so
+//! where they end is in a table ([`PhantomMatch`]).
 
 use std::ops::Range;
 
@@ -22,8 +22,8 @@ pub(super) const PHANTOM_LEN: usize = ESCAPED_SPACE.len();
 pub(super) struct Matcher {
     /// Ids by token text.
     tokens: DoubleArray,
-    /// By the byte of the phantom at which a match starts, its state after the phantom. The last one is that of a match
-    /// that starts in the word.
+    /// For each byte of the phantom, the state after the phantom of a match that starts at that byte. The last one is
+    /// for a match that starts in the word.
     phantom_matches: [PhantomMatch; PHANTOM_LEN + 1],
 }
 
@@ -64,8 +64,8 @@ impl Matcher {
         self.tokens.heap_bytes()
     }
 
-    /// Finds the tokens of a word from byte `from` of the phantom on. An empty word has none, and one that
-    /// tokens do not cover to its end is `unknown`.
+    /// Finds the tokens of a word from byte `from` of the phantom on. An empty word has none, and a word that tokens do
+    /// not cover to its end is `unknown`.
     pub(super) fn find_tokens(&self, word: &mut NormalizedWord, from: usize, unknown: TokenId) {
         word.ids.clear();
         word.ends.clear();

@@ -1,8 +1,8 @@
 //! Fills the table of merge ranks, one stretch of slots at a time.
 //!
-//! A random access to memory costs as much as encoding a word, so a stretch is small enough for the near caches. The
-//! rows are sorted by stretch (a counting sort), and within a stretch the place of every row is counted first, so that
-//! no slot is probed twice. Two threads fill half of the stretches each. O(rows).
+//! A random access to memory costs as much as encoding a word, so a stretch is small enough for L2. The rows are sorted
+//! by stretch (a counting sort), and the place of every row in a stretch is found by counting before any is stored, so
+//! that no slot is probed twice. Two threads each fill half of the stretches. O(rows).
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -13,14 +13,15 @@ use crate::encode::model::merging::symbol::{MAX_RANKS, NO_SYMBOL, Symbol};
 use crate::error::VocabularyError;
 use crate::work::threads::join;
 
-/// Slots of a stretch, a power of two: 128 KiB.
+/// Slots per stretch, a power of two: 128 KiB.
 const STRETCH: usize = 1 << 14;
-/// More rows than hash to one home slot by chance. A file may repeat a rule very often; only the first one is kept.
+/// More rows than ever hash to one home slot by chance. A file may repeat a rule many times; only the first one is
+/// kept.
 const MAX_AT_HOME: usize = 32;
 
 /// Consecutive stretches of the table.
 struct Stretches<'a> {
-    /// Where the rows of each stretch start among all rows in slot form, and where the last ones end.
+    /// Where the rows of each stretch start among all rows in slot form, and where the last stretch ends.
     bounds: &'a [usize],
     slots: &'a mut [u64],
     present: &'a mut [u64],
@@ -29,7 +30,7 @@ struct Stretches<'a> {
 impl MergeRanks {
     /// Fills the table.
     pub(super) fn fill(&mut self, rows: &[Row]) -> Result<(), VocabularyError> {
-        // No symbol has all bits set, so that no merge looks like a free slot.
+        // No symbol has all bits set, so no merge looks like a free slot.
         self.symbol_bits = bits(self.num_tokens + self.others.len() + 1);
         self.rank_bits = bits(rows.len());
         if rows.len() >= MAX_RANKS || 2 * self.symbol_bits + self.rank_bits > u64::BITS {
@@ -67,7 +68,7 @@ impl MergeRanks {
         (slots, present)
     }
 
-    /// Rows in slot form, sorted by stretch and then by rank; and where each stretch starts, and the last one ends.
+    /// Rows in slot form, sorted by stretch and then by rank; and where each stretch starts and the last one ends.
     fn by_stretch(&self, rows: &[Row], mask: usize) -> (Vec<u64>, Vec<usize>) {
         let known = || rows.iter().zip(0_u64..).filter(|(row, _)| row[2] != NO_SYMBOL);
         let stretch = |row: &Row| (self.seed.hash_pair(row[0], row[1]) as usize & mask) / STRETCH;
@@ -110,7 +111,7 @@ impl MergeRanks {
                 count(&merges, &mut places);
             }
 
-            // Turns the number of merges at each home slot into the place of the first of them: its home, or after the
+            // Turns the number of merges at each home slot into the place of the first one: its home, or after the
             // merges before it.
             for (place, home) in places.iter_mut().zip(start..) {
                 free = home.max(free);
@@ -138,7 +139,7 @@ impl MergeRanks {
     }
 }
 
-/// Bits of the numbers below `count`, one at least.
+/// The bits that numbers below `count` need, at least one.
 fn bits(count: usize) -> u32 {
     count.next_power_of_two().trailing_zeros().max(1)
 }
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn merged_symbols_are_known_at_any_distance() -> Result<(), VocabularyError> {
-        // Nearly in order, as training makes them, and some at the other end. 17 bits a symbol and 16 a rank leave 14.
+        // Nearly in order, as training makes them, and some far away. 17 bits per symbol and 16 per rank leave 14.
         let rows: Vec<Row> = (0..60_000)
             .map(|at| [at, at % 7 + 1, if at % 50 == 0 { 119_000 + at / 60 } else { 1000 + at + at % 3 }])
             .collect();

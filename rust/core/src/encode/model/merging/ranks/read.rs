@@ -1,9 +1,9 @@
-//! Reads merge rules as symbols: the order of the tokens gives a first guess, other texts are looked up in groups.
+//! Reads merge rules as symbols: the order of the tokens gives a first guess, and other texts are looked up in groups.
 //!
 //! A rule is the text of its left part, a space, and the text of its right part, so all three texts have to be looked
-//! up. Two things make that quick: rules mostly make the tokens in order, so the next token is the first guess for what
-//! a rule makes, and comparing it with the rule also shows where the space is; and the other two texts of several rules
-//! are looked up together. Half of the rules are read on a second thread.
+//! up. Two things make that fast. Most rules make the tokens in order, so the next token is the first guess for what a
+//! rule makes, and comparing the two also finds the space. And the other two texts are looked up for several rules
+//! together. Half of the rules are read on a second thread.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::load`. O(total length). Deviations: none.
 
@@ -144,8 +144,8 @@ mod tests {
 
     #[test]
     fn a_text_that_is_not_a_rule_is_skipped() -> Result<(), VocabularyError> {
-        // Without a space; with one only in front, which belongs to the left text; with two, of which the
-        // first one is the separator.
+        // No space; a space only in front, which belongs to the left text; two spaces, of which the first one is the
+        // separator.
         with(&["a", "b", " a"], &["ab", "", " ", " a b", "a b c"], |vocabulary, ranks| {
             assert_eq!(ranks.get(0, 1).symbol, NO_SYMBOL);
             assert_eq!(ranks.get(2, 1).rank, 3);
