@@ -1,7 +1,7 @@
 //! Scratch spaces: the memory that calls write to and reuse, including caches.
 //!
-//! A call needs exclusive use of one, so each thread has its own and no call waits for another. The caches take most of
-//! the memory, so they have a limit. A [`ScratchPool`] keeps spaces for threads that come and go.
+//! A call needs a scratch space to itself, so each thread has its own and no call waits for another. The caches take
+//! most of the memory, so they have a limit. A [`ScratchPool`] keeps spaces for threads that come and go.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ pub struct Scratch {
     /// The ids of a fragment before their spans are computed.
     ids: Vec<TokenId>,
     cache_limit: usize,
-    /// The number of the last tokenizer, and the scratch of its model.
+    /// The number of the last tokenizer, and the scratch space of its model.
     model: Option<(u64, AnyScratch)>,
 }
 
@@ -57,7 +57,7 @@ impl Scratch {
         }
     }
 
-    /// The scratch for special tokens, for ids, and for `model`, the model of the tokenizer with this number.
+    /// The scratch space for special tokens, for ids, and for `model`, which belongs to the tokenizer with this number.
     #[inline]
     pub(crate) fn of(
         &mut self,
@@ -77,8 +77,8 @@ impl Scratch {
     }
 }
 
-/// Scratch spaces for threads that come and go, such as those of a batch. It grows to as many as are in use at the same
-/// time.
+/// Scratch spaces for threads that come and go, such as those of a batch. It grows to the number of spaces in use at
+/// the same time.
 #[derive(Debug)]
 pub struct ScratchPool {
     spaces: Mutex<Vec<Scratch>>,

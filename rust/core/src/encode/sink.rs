@@ -83,7 +83,7 @@ impl Spans {
     pub fn with_room_for(num_bytes: usize) -> Self {
         let num_tokens = (num_bytes / 3).min(1 << 20) + 8;
         let mut spans = Self::default();
-        // If this much memory is not available, a smaller buffer may still be enough.
+        // If there is not that much memory, a smaller buffer may still be enough.
         let _ = spans.ids.try_reserve_exact(num_tokens);
         let _ = spans.spans.try_reserve_exact(num_tokens);
         spans

@@ -1,15 +1,15 @@
 //! A multi-pattern search in two passes that partitions a text into special tokens and the fragments between them.
 //!
-//! Special texts are searched one by one, longest first, each in the fragments that the earlier ones left. So matches
+//! Special texts are searched one by one, longest first, each in the fragments that the ones before left. So matches
 //! are neither leftmost nor longest at a position. A token may remove the whitespace around it. A first pass with a
-//! double array finds which special texts occur at all, so only those are searched.
+//! double array finds which special texts occur at all; only those are searched.
 //!
 //! In a text made of parts, only some parts may allow control and unknown tokens. Such a token must lie wholly inside
 //! one allowed range; everything else works as in a whole text.
 //!
-//! Source: llama.cpp `src/llama-vocab.cpp`, `tokenizer_st_partition`.
-//! Complexity: O(n) for a text of n bytes without special tokens, however many the vocabulary has; O(n · k) for a text
-//! with k different ones, O((n + r) · k) in r ranges.
+//! Source: llama.cpp `src/llama-vocab.cpp`, `tokenizer_st_partition`. Complexity: O(n) for a text of n bytes without
+//! special tokens, however many the vocabulary has; O(n · k) for a text with k different ones; O((n + r) · k) if r
+//! ranges are allowed.
 //!
 //! Deviations: none; llama.cpp has no parts.
 
@@ -41,7 +41,7 @@ pub(crate) enum Item {
 #[derive(Debug, Default)]
 pub(crate) struct SpecialScratch {
     items: Vec<Item>,
-    /// The items before the latest search.
+    /// The items from before the latest search.
     searched: Vec<Item>,
     /// Whether each special text occurs; empty if none does.
     present: Vec<bool>,
@@ -71,7 +71,7 @@ pub(crate) struct Specials {
     is_first: Box<[bool; 256]>,
     /// The bytes that special texts start with, if there are three or fewer.
     few_first: Option<Vec<u8>>,
-    /// The places in `order` of tokens with the same text: the first one, then another.
+    /// Pairs of places in `order` whose tokens have the same text: the first such place, then another.
     twins: Vec<(u32, u32)>,
 }
 
@@ -104,7 +104,7 @@ impl Specials {
         }
         let first_bytes: Vec<u8> = (0..=255).filter(|&byte| is_first[usize::from(byte)]).collect();
 
-        // In hybrid DNA, two tokens can have the same text. The first in search order gets it.
+        // In hybrid DNA, two tokens can have the same text. The first one in search order wins.
         let mut firsts = HashMap::new();
         let mut twins = Vec::new();
         // The others matter only for parts, which are searched with all tokens.
@@ -206,7 +206,7 @@ impl Special {
         self.cut_where(text, start, end, items, |from| Some(from + self.finder.find(&text[from..end])?));
     }
 
-    /// The same for the occurrences wholly inside one of the ranges `allowed`.
+    /// As [`Specials::cut`], for the occurrences wholly inside one of the ranges `allowed`.
     fn cut_within(&self, text: &[u8], start: usize, end: usize, allowed: &[Range<usize>], items: &mut Vec<Item>) {
         let mut ticker = Ticker::default();
         let mut rest = &allowed[allowed.partition_point(|range| range.end <= start)..];
@@ -295,8 +295,8 @@ mod tests {
         Ok(vocabulary)
     }
 
-    /// `tokenizer_st_partition` literally: every special text in turn, in every remaining fragment. All bytes of
-    /// control and unknown tokens must be allowed.
+    /// `tokenizer_st_partition` taken literally: searches for every special text in turn, in every remaining fragment.
+    /// All bytes of control and unknown tokens must be allowed.
     fn naive(order: &[Special], text: &[u8], is_allowed: &[bool]) -> Vec<Item> {
         let is_space = |at: usize| b" \t\n\x0B\x0C\r".contains(&text[at]);
         let mut items = vec![Item::Text(0, text.len())];
@@ -381,7 +381,7 @@ mod tests {
     #[test]
     fn text_without_special_tokens_costs_one_pass_however_many_there_are() -> Result<(), Box<dyn Error>> {
         let texts: Vec<String> = (0..5000).map(|number| format!("<|{number}|>")).collect();
-        // A single first byte, then too many for a search by first bytes.
+        // A single first byte; then too many first bytes to search by them.
         for others in [&[][..], &[("a#", 4), ("b#", 4), ("c#", 4)]] {
             let mut specials: Vec<(&str, i32)> = texts.iter().map(|text| (text.as_str(), 4)).collect();
             specials.extend(others);

@@ -5,8 +5,8 @@
 //! replacements. A unit is a node (see [`Unit`]) or, if it is the child with label 0 of a node where a key ends, the
 //! offset of a replacement.
 //!
-//! Source: llama.cpp's `llm_tokenizer_ugm` and `xcda_array_view` (llama-vocab.cpp); the array is that of Kanda's
-//! "Space- and Time-Efficient String Dictionaries" (2018), as Darts-clone writes it.
+//! Source: llama.cpp's `llm_tokenizer_ugm` and `xcda_array_view` (llama-vocab.cpp); the array is from Kanda, "Space-
+//! and Time-Efficient String Dictionaries" (2018), in the layout that Darts-clone writes.
 //!
 //! Deviations:
 //! 1. llama.cpp throws during tokenization if a walk leaves the array, or if a replacement is missing or unterminated.
@@ -17,7 +17,7 @@
 use crate::error::{CharsmapDamage, VocabularyError};
 use crate::text::unicode::utf8;
 
-/// Bytes of the length, and of a unit.
+/// Bytes in the length field, and in a unit.
 const UNIT_LEN: usize = size_of::<u32>();
 
 /// A character map.
@@ -33,8 +33,8 @@ pub struct Charsmap {
     writes_utf8: bool,
 }
 
-/// A node: the label in bits 0 to 7 and 31, whether a key ends here in bit 8, the base in bits 10 to 30, shifted left
-/// by eight bits if bit 9 is set.
+/// A node. Bits 0 to 7 and 31 are the label; bit 8 says whether a key ends here; bits 10 to 30 are the base, to be
+/// shifted left by eight bits if bit 9 is set.
 #[derive(Debug, Clone, Copy)]
 pub struct Unit(pub u32);
 
@@ -135,7 +135,7 @@ impl Charsmap {
         Ok((has_inner_space, starts_inside_char))
     }
 
-    /// The place of the children of `node`; each is at this place XOR its label.
+    /// The place of the children of `node`; each one is at this place XOR its label.
     #[inline(always)]
     fn children(&self, node: usize) -> usize {
         node ^ self.units.get(node).map_or(0, |unit| unit.base())
@@ -174,7 +174,7 @@ impl Charsmap {
         text.iter().take_while(walks).count()
     }
 
-    /// The characters of the keys; `None` if one of the first two of a key is not UTF-8.
+    /// The characters of the keys; `None` if one of the first two characters of a key is not UTF-8.
     pub(crate) fn characters(&self) -> Option<KeyCharacters> {
         let mut table = vec![0; KeyCharacters::LEN];
         let mut second_nodes = Vec::new();
@@ -187,7 +187,7 @@ impl Charsmap {
         Some(KeyCharacters(table))
     }
 
-    /// Marks in `table` the characters with which keys continue at `node`, or start if it is the root, and appends the
+    /// Marks in `table` the characters that continue keys at `node`, or start them if it is the root, and appends the
     /// nodes after them. `None` if keys do not continue with whole characters.
     fn mark_characters(&self, table: &mut [u8], mark: u8, node: usize, nodes_after: &mut Vec<usize>) -> Option<()> {
         // Nodes inside a character, each with the character's bytes so far.
@@ -270,7 +270,7 @@ impl KeyCharacters {
         self
     }
 
-    /// Whether the map is known to keep `character` before `next`. Nothing is known of characters beyond the table.
+    /// Whether the map is known to keep `character` before `next`. Nothing is known about characters beyond the table.
     #[inline(always)]
     pub(crate) fn keeps(&self, character: u32, next: Option<u32>) -> bool {
         let marks = |character: u32| self.0.get(character as usize).copied().unwrap_or(u8::MAX);
@@ -294,7 +294,7 @@ impl Charsmap {
         Self::new(&Self::bytes_of(pairs)).expect("a sound map")
     }
 
-    /// A map of `pairs` as it is stored in a file. Keys are a few short words; each node has its own block.
+    /// A map of `pairs` as a file stores it. Keys are a few short words; each node has its own block.
     pub(crate) fn bytes_of(pairs: &[(&str, &str)]) -> Vec<u8> {
         let (mut units, mut replacements) = (vec![0; 512], Vec::new());
         units[0] = 256 << 10;

@@ -103,7 +103,7 @@ impl<'a> Rewritten<'a> {
     pub fn push_code_point(&mut self, code_point: u32, origin: Range<usize>) {
         let mut buffer = [0; 4];
         let len = utf8::encode(code_point, &mut buffer).len();
-        // Copying four bytes is cheaper than copying the exact number.
+        // Copying all four bytes is cheaper than copying the exact number.
         let text = self.append(&buffer);
         text.truncate(text.len() + len - buffer.len());
         if self.keeps_origins {
@@ -112,7 +112,7 @@ impl<'a> Rewritten<'a> {
         }
     }
 
-    /// Appends bytes that stand for as many bytes of the original text at `at`, one for one.
+    /// Appends bytes that stand one for one for the bytes of the original text at `at`.
     #[inline]
     pub fn push_kept(&mut self, bytes: &[u8], at: usize) {
         self.append(bytes);

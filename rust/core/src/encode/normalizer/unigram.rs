@@ -1,9 +1,9 @@
 //! The normalizer of Unigram vocabularies: replaces characters and merges whitespace, except in user-defined tokens.
 //!
-//! The input is read in chunks. Each is the first of these that applies: bytes that start a user-defined token, even if
-//! the rest of the token is missing; the longest prefix in the [`Charsmap`], which is replaced; one well-formed UTF-8
-//! sequence; one byte, which is replaced with U+FFFD. A run of characters that neither of the first two can affect is
-//! one chunk, without look-ups.
+//! The input is read in chunks. Each chunk is the first of these that applies: bytes that start a user-defined token,
+//! even if the rest of the token is missing; the longest prefix in the [`Charsmap`], which is replaced; one well-formed
+//! UTF-8 sequence; one byte, which is replaced with U+FFFD. A run of characters that neither of the first two rules can
+//! affect is one chunk, without look-ups.
 //!
 //! Source: llama.cpp's `llm_tokenizer_ugm_session::normalize` and `normalize_prefix` (llama-vocab.cpp).
 //!
@@ -27,7 +27,7 @@ use crate::work::interrupt::Ticker;
 /// The characters that separate words in a text.
 pub(crate) const WHITESPACE: [u8; 4] = *b" \t\n\r";
 
-/// About the most bytes that are read at once. Each chunk ends with a check for an interrupt.
+/// Roughly the most bytes that one chunk reads. Each chunk ends with a check for an interrupt.
 const KEPT_AT_ONCE: usize = if cfg!(test) { 3 } else { 1 << 16 };
 
 const REPLACEMENT_CHARACTER: &[u8] = "\u{FFFD}".as_bytes();
@@ -40,13 +40,13 @@ pub(crate) struct UnigramNormalizer {
     charsmap: Option<Charsmap>,
     /// The characters that the map keeps, except `▁`; `None` if some keys are not whole characters.
     characters: Option<KeyCharacters>,
-    /// Whether each byte is ASCII and kept, both before ASCII and at the end.
+    /// Whether each byte is ASCII and kept, whether ASCII or the end of the text is next.
     kept: [bool; 256],
     prepend_space: bool,
     merge_spaces: bool,
 }
 
-/// The position in an input, and what the next chunk needs to know.
+/// The position in an input, and the state that the next chunk needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NormalizerProgress {
     in_word: bool,

@@ -133,7 +133,7 @@ impl WordPieceNormalizer {
     }
 }
 
-/// Whether a code point counts as Chinese. The gap before U+2B920 is in llama.cpp and in Hugging Face's tokenizers.
+/// Whether a code point counts as Chinese. llama.cpp and Hugging Face's tokenizers have the gap before U+2B920 too.
 pub fn is_chinese(code_point: u32) -> bool {
     matches!(code_point,
         0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF

@@ -1,4 +1,5 @@
-//! A deterministic finite automaton that finds the matches of a backtracking matcher: one table look-up per code point.
+//! A deterministic finite automaton that finds the same matches as a backtracking matcher, with one table look-up per
+//! code point.
 //!
 //! Thompson's construction orders states by priority, and the subset construction keeps that order (as in Cox, "Regular
 //! Expression Matching: the Virtual Machine Approach", and Rust's regex-automata), so the first alternative that leads
@@ -23,11 +24,11 @@ use crate::work::interrupt::Ticker;
 use alphabet::{Alphabet, ClassSet};
 use pattern::{Node, PatternError, Set, is_collapsed, parse};
 
-/// The dead state: nothing matches any more.
+/// The dead state: nothing can match any more.
 const DEAD: usize = 0;
 /// The state in which an attempt starts.
 const START: usize = 1;
-/// Shorter runs, in bytes, are not worth recording.
+/// Runs shorter than this, in bytes, are not worth recording.
 const LONG_RUN: usize = 64;
 
 /// A compiled pattern.
@@ -38,7 +39,7 @@ pub(crate) struct Automaton {
     /// of a state is its number times `stride`.
     table: Vec<u32>,
     stride: usize,
-    /// Whether a match may start with each byte.
+    /// For each byte, whether a match may start with it.
     may_start: Box<[bool; 256]>,
 }
 
@@ -86,7 +87,7 @@ impl Automaton {
 
     /// Calls `piece` with the byte range of every match in `text[start..end]` and of all text between matches.
     ///
-    /// `text` is canonical UTF-8 (see [`utf8`]) and the range lies on its boundaries.
+    /// `text` is canonical UTF-8 (see [`utf8`]), and the range starts and ends between characters.
     #[inline]
     pub(crate) fn split(&self, text: &[u8], start: usize, end: usize, mut piece: impl FnMut(usize, usize)) {
         let mut failed = FailedRun::default();
@@ -144,8 +145,8 @@ impl Automaton {
         (0..=self.end_class()).all(|class| self.next(row, class).1)
     }
 
-    /// The end of the piece that starts at `start`: the end of a match, or if none starts there, the start of the next
-    /// one.
+    /// The end of the piece that starts at `start`: the end of the match there, or if there is none, the start of the
+    /// next match.
     pub(crate) fn piece_end(&self, text: &[u8], start: usize, end: usize) -> usize {
         self.next_piece_end(text, start, end, &mut FailedRun::default())
     }
@@ -167,7 +168,7 @@ impl Automaton {
     fn match_end(&self, text: &[u8], start: usize, end: usize, failed: &mut FailedRun) -> Option<usize> {
         let (mut row, mut at) = (START * self.stride, start);
         let mut matched = None;
-        // Most attempts end before checking for a failed run would pay.
+        // Most attempts end before it pays to check for a failed run.
         let near = &text[..end.min(start + LONG_RUN)];
         while at < near.len() {
             let (next, ends_here, len) = self.step(near, text, row, at);
@@ -219,8 +220,8 @@ impl Automaton {
         last
     }
 
-    /// Takes the character at `at`: the row of the next state, whether a match ends before this character, and its
-    /// length. `near` is a prefix of `text` that contains `at`.
+    /// Takes the character at `at`. Returns the row of the next state, whether a match ends before this character, and
+    /// the character's length. `near` is a prefix of `text` that contains `at`.
     #[inline(always)]
     fn step(&self, near: &[u8], text: &[u8], row: usize, at: usize) -> (usize, bool, usize) {
         #[cfg(test)]
@@ -366,8 +367,8 @@ fn determinize(states: &[State], start: usize, stride: usize) -> Vec<u32> {
     table
 }
 
-/// Takes one symbol: the states after it, and whether a match ends before it. States of lower priority than the match
-/// are dropped.
+/// Takes one symbol. Returns the states after it, and whether a match ends before it. States of lower priority than the
+/// match are dropped.
 fn step(states: &[State], list: &[usize], class: u8) -> (Vec<usize>, bool) {
     let mut seen = vec![false; states.len()];
     let mut after = Vec::new();

@@ -17,7 +17,7 @@
 //! 6. If a block finds no boundary, [`Cuts`] finds the end of one piece with the automaton.
 //!
 //! Source: the patterns themselves (see `families`); the automata are the oracle. Complexity: linear in the text, about
-//! one instruction per byte and mask, whereas an automaton mispredicts a branch per piece. The worst case is text in
+//! one instruction per byte and mask, while an automaton mispredicts a branch per piece. The worst case is text in
 //! which no boundary is settled: each piece costs a block and a run of the automaton.
 
 mod bits;
@@ -104,7 +104,7 @@ impl Shape {
         }
     }
 
-    /// The length of the run that the block starts inside of, if the piece is sure to end with it.
+    /// The length of the run that the block starts in, if the piece is sure to end with that run.
     #[inline(always)]
     fn open_run_len(self, block: Block<'_>, limit: u32) -> Option<u32> {
         let Block { bits, inside, .. } = block;
@@ -130,7 +130,7 @@ impl Shape {
         let other_starts = other & !inner & !after(other | space);
         let mut found = Boundaries { starts: other_starts, limit: end, is_ascii_word: false };
 
-        // 2. So do digits, in groups or not, and runs of isolated characters.
+        // 2. So do digits, grouped or not, and runs of isolated characters.
         found.starts |= self.digits.starts(digit, space);
         if self.digits == Digits::RunsThenThrees && !is_closed {
             found.doubt_short_run(bits);
@@ -164,7 +164,7 @@ impl Shape {
     }
 
     /// The last of several whitespace characters, if the pattern sees something else after it. What follows an open
-    /// block is unknown, so whitespace at its end lowers the limit.
+    /// block is unknown, so whitespace at the end of the block lowers the limit.
     #[inline(always)]
     fn last_white(self, bits: Bits, found: &mut Boundaries) -> u64 {
         let white = bits.blank | bits.newline;
@@ -177,7 +177,7 @@ impl Shape {
         white & after(white) & (below(bits.end) & !(white | cut_digits | cut_isolated)) >> 1
     }
 
-    /// GPT-2's: a space goes with the letters after it, and whitespace ends before the last one of its run.
+    /// GPT-2's rule: a space goes with the letters after it, and a run of whitespace ends before its last character.
     #[inline(always)]
     fn gpt2_words_and_whitespace(self, block: Block<'_>, found: &mut Boundaries) {
         let Bits { letter, space, blank, newline, inner, .. } = block.bits;
@@ -187,7 +187,8 @@ impl Shape {
         found.starts |= white & !after(white) | last_white;
     }
 
-    /// cl100k's: letters go with a blank before them, or with a character of class other that has no other before it.
+    /// cl100k's rule: letters go with the blank before them, or with a character of class other that has no other
+    /// before it.
     #[inline(always)]
     fn cl100k_words(self, block: Block<'_>, other_starts: u64, found: &mut Boundaries) {
         let Bits { letter, blank, inner, end, .. } = block.bits;
@@ -210,7 +211,7 @@ impl Shape {
         }
     }
 
-    /// cl100k's: whitespace with newlines ends with the last newline.
+    /// cl100k's rule: whitespace that contains newlines ends with the last newline.
     #[inline(always)]
     fn cl100k_whitespace(self, block: Block<'_>, other: u64, tail: u64, found: &mut Boundaries) {
         let Bits { blank, newline, end, is_closed, .. } = block.bits;

@@ -1,4 +1,4 @@
-//! Cuts digits into groups of three from the right: a run is counted to its end, then cut from its start.
+//! Cuts digits into groups of three from the right: counts a run to its end, then cuts it from its start.
 //!
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split_custom_afmoe` (AfMoE and Tiny Aya) and SuperBPE's pattern
 //! `(?=(\d{3})+(?!\d))`. Complexity: linear in the text; each digit is read twice.
@@ -73,7 +73,7 @@ impl DigitGroups {
         }
     }
 
-    /// The end of the first run of digits in `text[start..end]`: pieces end there, if it is cut after each group.
+    /// The end of the first run of digits in `text[start..end]`: pieces end there, if the run is cut after each group.
     pub(super) fn first_run_end(self, text: &[u8], start: usize, end: usize) -> usize {
         let (mut at, mut is_run) = (start, false);
         while at < end {

@@ -1,13 +1,13 @@
 //! All patterns of a family in one pass over the text.
 //!
 //! Patterns apply in sequence, each to the pieces left by the one before it. Here they walk through the text together
-//! ([`stage`]), and a table caches what they do ([`learned`]): one look-up per character instead of one per character
-//! and pattern. This works for any list of patterns.
+//! ([`stage`]), and a table caches their joint transitions ([`learned`]): one look-up per character instead of one per
+//! character and pattern. This works for any list of patterns.
 //!
-//! Text that the table cannot handle is split slowly, pattern by pattern: text in which more than 64 characters would
-//! have to be held before a piece is settled, such as an indentation of 70 spaces, and text that needs more entries
+//! Text that the table cannot handle is split slowly, pattern by pattern. There are two cases: more than 64 characters
+//! would have to be held before a piece is settled, as in an indentation of 70 spaces; or the text needs more entries
 //! than it may learn. The slow way starts at the latest character from which the text splits as if it started there,
-//! and ends with a piece of the first pattern, after which the same holds again.
+//! and ends with a piece of the first pattern, where the same holds again.
 //!
 //! Complexity: linear in the text, each byte once in the fast way and at most once in the slow one.
 
@@ -29,7 +29,7 @@ pub(crate) struct Joint {
     stages: Vec<Stage>,
 }
 
-/// More than the ends of pieces in a block and the characters held before it; a power of two.
+/// More than the ends of pieces in a block plus the characters held before it; a power of two.
 const MAX_ENDS: usize = 256;
 
 /// A place in the text.
@@ -71,7 +71,7 @@ impl Joint {
         }
     }
 
-    /// Learns what follows at this place. Returns whether that is possible.
+    /// Learns the entry that is missing at this place. Returns whether that is possible.
     #[inline(never)]
     fn learn(&self, text: &[u8], learned: &mut Learned, place: Place) -> bool {
         let class = match text.get(place.at) {
@@ -114,7 +114,8 @@ impl Joint {
     }
 }
 
-/// Takes the characters of a block up to one without a known entry. Returns whether there is none.
+/// Takes the characters of a block up to the first one without a known entry. Returns whether there is no such
+/// character.
 #[inline(always)]
 fn walk(text: &[u8], learned: &mut Learned, place: &mut Place, ends: &mut Ends) -> bool {
     let start = place.at;
@@ -166,8 +167,8 @@ fn lower_case(eight: u64) -> u64 {
     (at_least_a & !above_z & !eight) >> 7
 }
 
-/// Takes characters up to the end of the block, or up to one that is beyond ASCII or not simple. Most text needs no
-/// more, and the variables fit in registers. `letters` marks `a` to `z`.
+/// Takes characters up to the end of the block, or up to one that is beyond ASCII or not simple. Most text needs
+/// nothing else, and the variables fit in registers. `letters` marks `a` to `z`.
 #[inline(always)]
 fn walk_ascii(block: &[u8], start: usize, letters: u64, learned: &Learned, place: &mut Place, ends: &mut Ends) {
     let mut here = *place;
@@ -189,7 +190,7 @@ fn walk_ascii(block: &[u8], start: usize, letters: u64, learned: &Learned, place
 }
 
 impl Place {
-    /// Passes a character of this length.
+    /// Moves past a character of this length.
     #[inline(always)]
     fn pass(&mut self, entry: Entry, len: usize) {
         self.restart = if entry.restarts() { self.at } else { self.restart };

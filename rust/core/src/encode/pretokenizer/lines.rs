@@ -1,6 +1,6 @@
 //! Lines, and the runs of newlines between them: `[^\n]+|[\n]+` without an automaton.
 //!
-//! Source: the pattern of Gemma 4 (see `families`). Complexity: linear in the text, a vector of bytes at a time.
+//! Source: the pattern of Gemma 4 (see `families`). Complexity: linear in the text, one SIMD vector of bytes at a time.
 
 /// Calls `piece` with the byte range of every line and of every run of newlines in `text`.
 pub(crate) fn split(text: &[u8], mut piece: impl FnMut(usize, usize)) {

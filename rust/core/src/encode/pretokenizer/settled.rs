@@ -5,13 +5,13 @@
 //!    that may become longer, or the text since the last match, which ends where the next one starts.
 //! 2. The next pattern gets that piece too, up to the undecided attempt. The piece may end or continue there, so an
 //!    attempt of this pattern that gets that far is undecided as well.
-//! 3. The boundaries that are settled after the last pattern stay. A text cut at one of them continues as the whole
-//!    does: every pattern has an attempt there, either at the end of a match or without a match so far.
+//! 3. The boundaries that are settled after the last pattern stay. A text cut at one of them splits after the cut as
+//!    the whole does: every pattern starts an attempt there, either after a match or with no match so far.
 //! 4. The text before the cut must also split as in the whole, although it now ends at the cut. Patterns look at the
 //!    end, or at what follows, only after whitespace, so a cut never comes after whitespace. Groups of digits are
-//!    counted from the right, so a cut-off run has a multiple of three digits.
+//!    counted from the right, so the part of a run before the cut has a multiple of three digits.
 //!
-//! The boundaries are found with plain automata, because shapes do not say how far they have looked.
+//! The boundaries are found with plain automata, because shapes do not report how far they have looked.
 //!
 //! Complexity: linear in the text for each pattern.
 
@@ -108,7 +108,7 @@ impl Undecided<'_> {
         self.end = run_start;
     }
 
-    /// The line, or the run of newlines, is undecided from its start. No line depends on what follows it.
+    /// The last line, or run of newlines, is undecided from its start. No earlier line depends on what follows.
     fn lines_cut(&self) -> usize {
         let is_newline = |at: usize| self.text[at] == b'\n';
         let run = (self.start..self.end).rev().take_while(|&at| is_newline(at) == is_newline(self.end - 1)).last();
@@ -148,7 +148,7 @@ mod tests {
         pieces
     }
 
-    /// What patterns distinguish.
+    /// Characters that patterns distinguish.
     #[rustfmt::skip]
     const ATOMS: &[&str] = &[
         "a", "s", "Z", "é", "É", "ж", "ß", "中", "か", "カ", "가", "ㄅ", "\u{301}", "1", "2", "٣", "²", ".", "'", "!",

@@ -1,8 +1,9 @@
 //! The shape of a pattern: the parameters with which `blocks` matches a family's patterns.
 //!
 //! The patterns of GPT-2 and of cl100k (GPT-4, Llama 3, Qwen) have dozens of descendants that differ in a few choices:
-//! how digits are grouped, which characters make words, what happens to contractions. A [`Shape`] is one set of such
-//! choices, and [`Shape::of`] maps lists of patterns to shapes. Patterns without a shape are left to their automata.
+//! how digits are grouped, which characters make words, what happens to contractions. A [`Shape`] is one combination of
+//! such choices, and [`Shape::of`] maps lists of patterns to shapes. Patterns without a shape are left to their
+//! automata.
 //!
 //! Source: the patterns themselves (see `families`); the tests of `blocks` compare each shape with them.
 
@@ -12,20 +13,20 @@ use crate::vocabulary::families::{
     NUMBERS_3, PUNCTUATION, PUNCTUATION_BUT_BACKQUOTE, QWEN2, QWEN35, SEED_CODER, TEKKEN, THREE_DIGITS, UFAKZEKA,
 };
 
-/// The pattern that llama.cpp's code for `\p{Han}+` matches: the whole of Kimi K2's.
+/// The pattern that llama.cpp's code for `\p{Han}+` matches: all of Kimi K2's pattern.
 pub(super) const KIMI_K2: &str = r"\p{Han}+|[^\r\n\p{L}\p{N}]?\p{L-Han}+(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// A pattern that blocks can match, or several that are matched as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// Whether the pattern descends from cl100k's: a word takes any one character before it, and whitespace ends with
-    /// its last newline. Otherwise it descends from GPT-2's: a space goes with what follows it.
+    /// Whether the pattern descends from cl100k's: a word takes any one character before it, and a run of whitespace
+    /// ends with its last newline. Otherwise it descends from GPT-2's: a space goes with what follows it.
     pub cl100k: bool,
     pub digits: Digits,
     /// Whether a separate pattern cuts out digits before this one sees the text between them.
     pub digits_first: bool,
     pub words: WordChars,
-    /// Whether a word ends between any other letter and one of `A` to `Z`.
+    /// Whether a word ends before a letter from `A` to `Z` that follows any other letter.
     pub cased: bool,
     pub contractions: Contractions,
     pub tail: Tail,
@@ -51,16 +52,16 @@ pub(crate) enum WordChars {
     Letters,
     /// Letters and marks.
     LettersAndMarks,
-    /// Letters. A mark continues a word after a letter, and a run of others after an other, so it is undecided.
+    /// Letters. A mark continues a word after a letter, or a run of others after an other, so it is undecided.
     MarksByContext,
-    /// DeepSeek V3's: letters and marks; those of kanji and kana are isolated. Of other characters only punctuation and
+    /// DeepSeek V3's: letters and marks; kanji and kana are isolated. Of the other characters, only punctuation and
     /// symbols are decided. A word takes only an ASCII character before it, and then only ASCII letters.
     DeepSeek,
-    /// Kimi K2's: letters; those of Han are isolated. Anything else in Han is undecided.
+    /// Kimi K2's: letters; Han letters are isolated. Any other Han character is undecided.
     KimiK2,
     /// Falcon's: letters. Punctuation and ASCII symbols are isolated.
     Falcon,
-    /// The default: as Falcon's, but a backquote is not isolated.
+    /// The default: as Falcon's, except that a backquote is not isolated.
     Default,
 }
 
@@ -107,8 +108,7 @@ impl Shape {
     };
     pub(crate) const QWEN2: Self = Self { digits: Digits::Single, ..Self::CL100K };
     const O200K: Self = Self { cased: true, contractions: Contractions::Suffixes, tail: Tail::Slashes, ..Self::CL100K };
-    /// Patterns that distinguish case by Unicode categories. llama.cpp does not: to it, every letter is in each of
-    /// them.
+    /// Patterns that distinguish case by Unicode categories. llama.cpp does not: it puts every letter in all of them.
     const CASED: Self = Self { words: WordChars::MarksByContext, cased: false, ..Self::O200K };
     const DEEPSEEK3: Self =
         Self { words: WordChars::DeepSeek, digits_first: true, contractions: Contractions::None, ..Self::CL100K };

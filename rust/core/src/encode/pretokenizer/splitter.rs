@@ -1,7 +1,7 @@
 //! A family's patterns, each applied to the pieces left by the one before it.
 //!
-//! If there is a fast way for all of them together, a [`Shape`] or [`lines`], it is used. Otherwise they go through the
-//! text in one pass, using a table that is learned on the way ([`Joint`]).
+//! If all of them together have a fast way, a [`Shape`] or [`lines`], it is used. Otherwise they go through the text in
+//! one pass, with a table that is learned on the way ([`Joint`]).
 //!
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split`. Complexity: linear in the text.
 
@@ -58,7 +58,7 @@ impl Splitter {
     }
 }
 
-/// The stage of a pattern. No pattern describes some of llama.cpp's code for groups of digits.
+/// The stage of a pattern. Some of llama.cpp's code for groups of digits matches no pattern.
 pub(super) fn stage(pattern: &str) -> Stage {
     match pattern {
         r"\p{AFMoE_digits}" | r"\d{1,3}(?=(?:\d{3})*\b)" => Stage::Digits(DigitGroups::After),
@@ -109,7 +109,7 @@ pub(super) mod tests {
         firsts.map(|family| Case { family, splitter: Splitter::new(family), learned: Mutex::default() }).collect()
     });
 
-    /// Runs of them are hard for patterns.
+    /// Runs of these are hard for patterns.
     #[rustfmt::skip]
     const UNITS: &[&str] = &[
         "a", "Z", "é", "中", "か", "1", "²", "\u{301}", " ", "\t", "\n", "\r\n", "\u{3000}", ".", "/", "'", "<",

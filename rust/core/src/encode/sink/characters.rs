@@ -1,7 +1,7 @@
 //! Converts spans from bytes to characters.
 //!
-//! A byte that does not continue a UTF-8 sequence starts a character. A cursor keeps these bytes of a block as one
-//! mask, so a position in the block costs one population count. Spans ascend, so the cursor walks over the text once.
+//! A byte that does not continue a UTF-8 sequence starts a character. A cursor keeps these bytes of a block as a mask,
+//! so a position in the block costs one population count. Spans ascend, so the cursor walks over the text once.
 //! O(length of the text + number of spans).
 
 use crate::encode::sink::Spans;
@@ -48,7 +48,7 @@ struct Cursor<'a> {
     text: &'a [u8],
     /// Where the block starts.
     start: usize,
-    /// Which bytes of the block start a character, and how many characters start before the block.
+    /// A mask of the bytes that start a character, and how many characters start before the block.
     firsts: u64,
     num_before: usize,
 }
@@ -65,17 +65,17 @@ impl<'a> Cursor<'a> {
             self.advance(at);
         }
         let len = at - self.start;
-        // Counting bits takes longer than a branch that is mostly predicted.
+        // Counting bits takes longer than a branch that is usually predicted right.
         let num_firsts =
             if self.firsts == u64::MAX { len } else { (self.firsts & !(u64::MAX << len)).count_ones() as usize };
         self.num_before + num_firsts
     }
 
-    /// Moves on to the block of `at`.
+    /// Moves to the block that contains `at`.
     #[inline(never)]
     fn advance(&mut self, at: usize) {
         if at < self.start {
-            // Our spans never descend, but the result must be right if others' do.
+            // Spans from an encoder never descend, but a caller's may, and the result must still be right.
             *self = Self::new(self.text);
         }
         while at - self.start >= BLOCK {

@@ -12,7 +12,7 @@ use crate::work::interrupt::Ticker;
 
 impl Specials {
     /// The last place in `text` at which the partition is settled: the part before it does not depend on what follows,
-    /// nor the part after it on what is before.
+    /// and the part after it does not depend on what comes before.
     pub(crate) fn settled(&self, text: &[u8]) -> usize {
         if self.order.is_empty() {
             return text.len();

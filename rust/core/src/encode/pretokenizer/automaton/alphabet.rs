@@ -1,4 +1,5 @@
-//! The alphabet of a pattern: a map from code points to a few classes that no set of the pattern distinguishes.
+//! The alphabet of a pattern: a map from code points to a few classes. No set of the pattern distinguishes the code
+//! points of one class.
 //!
 //! ASCII has its own table. Other code points are looked up by category if the pattern is matched over collapsed text,
 //! and otherwise in pages of 128 code points. Complexity: constant time per code point.
@@ -23,8 +24,8 @@ pub(crate) struct Alphabet {
 
 #[derive(Debug)]
 enum Beyond {
-    /// Indexed by the low nine bits of the flags (category and whitespace), and whether the character is Han if the
-    /// pattern asks.
+    /// Indexed by the low nine bits of the flags (category and whitespace); with two classes for Han characters if the
+    /// pattern needs them.
     Collapsed { by_flags: Box<[u8; 512]>, han_letter: u8, han_other: u8, has_han: bool },
     /// By code point `c`: `entries[pages[c / PAGE] * PAGE + c % PAGE]`.
     Wide { pages: Vec<u16>, entries: Vec<u8> },

@@ -1,4 +1,4 @@
-//! A recursive-descent parser for patterns, for the part of ECMAScript's grammar that llama.cpp's patterns use.
+//! A recursive-descent parser for the part of ECMAScript's pattern grammar that llama.cpp's patterns use.
 //!
 //! Sets contain *symbols*. If a pattern names a Unicode category, llama.cpp matches it over collapsed text, in which
 //! one byte per category replaces every non-ASCII code point. Otherwise symbols are code points, with a vertical tab
@@ -86,9 +86,9 @@ pub(crate) enum Node {
     NotAhead(Set),
     /// The empty text, at the end of the text.
     End,
-    /// All of them in order.
+    /// All of these in order.
     Sequence(Vec<Node>),
-    /// The first one that leads to a match.
+    /// The first of these that leads to a match.
     Alternatives(Vec<Node>),
     /// As many repetitions as possible within the bounds.
     Repeat(Box<Node>, u32, Option<u32>),
@@ -97,7 +97,7 @@ pub(crate) enum Node {
 /// Why a pattern cannot be parsed. Tests parse every row of the table, so users never see it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct PatternError {
-    /// The offset of the error, in characters.
+    /// Where the error is, in characters from the start.
     pub at: usize,
     /// What was expected there.
     pub expected: &'static str,
@@ -214,7 +214,7 @@ impl Parser {
         }
     }
 
-    /// One set and a closing parenthesis: no pattern looks more than one symbol ahead.
+    /// One set and a closing parenthesis: no pattern of the table looks more than one symbol ahead.
     fn look_ahead(&mut self) -> Result<Set, PatternError> {
         match self.alternatives()? {
             Node::One(set) if self.eat(")") => Ok(set),

@@ -33,7 +33,7 @@ impl Automaton {
         end
     }
 
-    /// The end of the match that starts at `start`, or `start` if none does; `None` if that depends on what follows.
+    /// The end of the match that starts at `start`, or `start` if none does; `None` if that depends on later text.
     fn decided_end(&self, text: &[u8], start: usize, end: usize, failed: &mut FailedRun) -> Option<usize> {
         let (mut row, mut at) = (START * self.stride, start);
         let mut matched = start;

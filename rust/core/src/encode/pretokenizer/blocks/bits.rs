@@ -106,12 +106,13 @@ fn bytes_equal<const BYTE: u8>(block: &[u8; BLOCK]) -> u64 {
     gather(block, |eight| equal(eight, BYTE))
 }
 
-/// Which of eight bytes are `byte`: their lowest bits are set. Other bits are arbitrary, as [`gather`] allows.
+/// Which of eight bytes are `byte`: the lowest bit of each is set. The other bits are arbitrary; [`gather`] ignores
+/// them.
 #[inline(always)]
 fn equal(eight: u64, byte: u8) -> u64 {
     const LOW: u64 = 0x7F7F_7F7F_7F7F_7F7F;
     let differing = eight ^ u64::from_le_bytes([byte; 8]);
-    // The highest bit of each byte that differs, inverted.
+    // The highest bit of each byte: set if it differs, then inverted.
     !(((differing & LOW) + LOW) | differing) >> 7
 }
 
@@ -131,7 +132,7 @@ pub(super) struct Bits {
     pub apostrophe: u64,
     /// Continuation bytes of characters.
     pub inner: u64,
-    /// The end of the known part. No mask has a bit from here upwards.
+    /// The end of the known part. No mask has a bit from here on.
     pub end: u32,
     /// Whether the text ends there too.
     pub is_closed: bool,
@@ -224,7 +225,7 @@ impl Bits {
 pub(super) struct Block<'a> {
     pub bytes: &'a [u8; BLOCK],
     pub bits: Bits,
-    /// The run that the block starts inside of; if none, a piece starts at its first byte.
+    /// The run that the block starts in; if there is none, a piece starts at its first byte.
     pub inside: Option<OpenRun>,
 }
 
@@ -237,7 +238,7 @@ pub(super) enum OpenRun {
 }
 
 impl Block<'_> {
-    /// The first bit, if letters are before it.
+    /// The first bit, if there are letters before the block.
     #[inline(always)]
     pub(super) fn in_letters(self) -> u64 {
         u64::from(matches!(self.inside, Some(OpenRun::Letters(_))))

@@ -1,10 +1,11 @@
-//! Finds one piece at a time, if the masks of a block do not decide where it ends.
+//! Finds one piece at a time, for pieces whose end the masks of a block do not decide.
 //!
 //! An automaton matches the last pattern of a shape. The patterns before it have cut out numbers and runs of isolated
 //! characters, so the automaton must not look past the next such cut. A pattern after it cuts numbers again; they are
 //! cut here directly, so that the automaton does not run through a whole number for each of its pieces.
 //!
-//! Complexity: linear in the text for all calls in total. Their starts ascend, so both look-aheads only move forward.
+//! Complexity: linear in the text for all calls in total. The starts of the calls ascend, so both look-aheads only move
+//! forward.
 
 use crate::encode::pretokenizer::automaton::Automaton;
 use crate::encode::pretokenizer::shape::{Digits, Shape};
@@ -101,8 +102,8 @@ impl<'a> Cuts<'a> {
         }
     }
 
-    /// The end of the piece that starts at `start`, if it is a number, or a space before one, that is cut after the
-    /// pattern has matched it. `end` is the next cut.
+    /// The end of the piece that starts at `start`, if it is a number, or a space before one, that is split further
+    /// after the pattern has matched it. `end` is the next cut.
     fn number_end(&self, start: usize, end: usize) -> Option<usize> {
         let text = &self.text[..end];
         let number_len = |at| {
@@ -120,7 +121,7 @@ impl<'a> Cuts<'a> {
             return None;
         }
 
-        // For Falcon, the space stays with a number only if that does not start with three ASCII digits.
+        // For Falcon, the space stays with a number only if the number does not start with three ASCII digits.
         let keeps_space = self.shape.digits == Digits::RunsThenThrees;
         if has_space && (!keeps_space || has_three(at)) {
             return Some(at);

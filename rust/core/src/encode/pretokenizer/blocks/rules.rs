@@ -1,7 +1,7 @@
 //! The rules that only some shapes have: groups of digits, contractions, slashes after punctuation, changes of case.
 //!
-//! Each is a few shifts and logical operations on a block's masks, like the rules in [`super`]; the loops run over the
-//! rare bits that are candidates.
+//! Each rule is a few shifts and logical operations on a block's masks, as in [`super`]; loops run only over the rare
+//! bits that are candidates.
 
 use super::bits::{Bits, Block, OpenRun, after, below, bit_of_bytes, last_bit};
 use crate::encode::pretokenizer::shape::{Contractions, Digits, Shape};
@@ -24,7 +24,7 @@ impl Boundaries {
         self.limit = self.limit.min(at);
     }
 
-    /// A word ends before an upper-case ASCII letter after a lower-case one. After a letter beyond ASCII, that depends
+    /// A word ends before an upper-case ASCII letter after a lower-case one. After a letter beyond ASCII, this depends
     /// on more of the text.
     #[inline(always)]
     pub(super) fn add_case_changes(&mut self, block: Block<'_>) {
@@ -39,7 +39,7 @@ impl Boundaries {
         self.doubt((upper & (after(beyond) | is_before(|byte| !byte.is_ascii()))).trailing_zeros());
     }
 
-    /// A short run of digits at the end of an open block may be a longer one.
+    /// A short run of digits at the end of an open block may turn out to be longer.
     #[inline(always)]
     pub(super) fn doubt_short_run(&mut self, bits: Bits) {
         let open = bits.digit & last_bit(bits.end);
@@ -78,7 +78,7 @@ fn short_run_starts(digit: u64, space: u64) -> u64 {
 }
 
 impl Shape {
-    /// Makes contractions pieces, or the ends of words.
+    /// Makes contractions separate pieces, or the ends of words.
     #[inline(always)]
     pub(super) fn contractions(self, block: Block<'_>, other_starts: u64, found: &mut Boundaries) {
         let Bits { letter, apostrophe, end, is_closed, .. } = block.bits;
@@ -118,7 +118,8 @@ impl Shape {
     }
 }
 
-/// The length of a contraction with its apostrophe, if this text follows one.
+/// The length of a contraction with its apostrophe, if `text`, which follows an apostrophe, starts with the rest of
+/// one.
 fn contraction_len(text: &[u8], any_case: bool) -> Option<u32> {
     let fold = |byte: u8| if any_case { byte.to_ascii_lowercase() } else { byte };
     match *text {
@@ -128,7 +129,7 @@ fn contraction_len(text: &[u8], any_case: bool) -> Option<u32> {
     }
 }
 
-/// The runs of newlines and slashes that start with a newline after a character that is other.
+/// The runs of newlines and slashes that start with a newline after a character of class other.
 pub(super) fn slashes(block: Block<'_>) -> u64 {
     let Bits { newline, other, end, .. } = block.bits;
     let mut newlines = newline & after(other);

@@ -1,12 +1,12 @@
 //! The table of joint states, filled in as texts need it.
 //!
 //! A *joint class* is a list of classes, one in each stage; a *joint state* is how far all stages have come
-//! ([`StageState`]). What a state does with a class is computed when a text first needs it, and cached: one entry says
-//! where pieces end and which state is next. So a text is split with one look-up per character, however many stages
-//! there are.
+//! ([`StageState`]). A transition from a state on a class is computed when a text first needs it, and cached: one entry
+//! says where pieces end and which state is next. So a text is split with one look-up per character, however many
+//! stages there are.
 //!
 //! Complexity: a look-up is O(1). Learning an entry may take some ten thousand steps, so every byte of text earns a
-//! fraction of an entry, and no more is learned than has been earned. Ordinary text makes 10 to 300 states with less
+//! fraction of an entry, and no more is learned than has been earned. Ordinary text makes 10 to 300 states with fewer
 //! than a thousand entries. Memory: at most [`MAX_STATES`] rows of 256 bytes and what the stages hold in those states,
 //! less than 2 MiB in total, usually about 50 KiB.
 
@@ -18,7 +18,7 @@ use super::stage::{Event, MAX_HELD, Stage, StageState, Walk};
 pub(super) const STRIDE: usize = 64;
 /// The class of the end of the text.
 pub(super) const END: u8 = 62;
-/// The class of characters without one so far.
+/// The class of characters that have none yet.
 const NO_CLASS: u8 = 63;
 /// The most states. If a text needs more, all are dropped before a later text.
 const MAX_STATES: usize = 1024;
@@ -27,14 +27,15 @@ const PAGE: usize = 128;
 const NUM_PAGES: usize = 0x11_0000 / PAGE;
 /// How many bytes of text earn an entry.
 const ENTRY_COST: usize = 512;
-/// How many are granted before the first text, and the most that can be saved up.
+/// The credit granted before the first text, in bytes, and the most that can be saved up.
 const MAX_CREDIT: usize = 2048 * ENTRY_COST;
 
 /// An entry of the table.
 ///
 /// Bit 0: a piece ends before this character, and no other piece does. Bit 1: the state would be the same if the text
-/// started with this character. Bit 2: the next state stays the same, and no piece ends, at any of the letters `a` to `z`. Bits 3 to
-/// 11: the number of the list of ends, or why there is none. Bits 12 and higher: the row of the next state.
+/// started with this character. Bit 2: the next state stays the same at every letter from `a` to `z`, and no piece
+/// ends. Bits 3 to 11: the number of the list of ends, or why there is none. Bits 12 and higher: the row of the next
+/// state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry(u32);
 
@@ -88,13 +89,13 @@ impl Default for Ascii {
     }
 }
 
-/// What has been learned for one family. It belongs to the splitter it is first used with.
+/// What has been learned for one family. It belongs to the splitter that it is first used with.
 #[derive(Debug, Default)]
 pub struct Learned {
     table: Vec<Entry>,
-    /// The states of all stages in each joint state. State 0 is that at the start of a text.
+    /// The states of all stages in each joint state. State 0 is the one at the start of a text.
     states: Vec<Vec<StageState>>,
-    /// Whether a state stays the same, and no piece ends, at any of the letters `a` to `z`.
+    /// Whether a state stays the same at every letter from `a` to `z`, and no piece ends.
     loops: Vec<bool>,
     numbers: HashMap<Vec<StageState>, usize>,
     /// Where pieces end, counted in characters back from the end of the latest one, furthest first.
@@ -104,7 +105,7 @@ pub struct Learned {
     ascii: Ascii,
     /// The classes of the letters `a` to `z`.
     letters: Vec<u8>,
-    /// The class of code point `c` is `page_classes[pages[c / PAGE] * PAGE + c % PAGE]`. Page 0 stands for those not
+    /// The class of code point `c` is `page_classes[pages[c / PAGE] * PAGE + c % PAGE]`. Page 0 stands for pages not
     /// needed so far.
     pages: Vec<u16>,
     page_classes: Vec<u8>,
@@ -144,7 +145,7 @@ impl Learned {
         }
     }
 
-    /// Earns the right to learn from this many bytes of text.
+    /// Earns credit for this many bytes of text.
     #[inline(always)]
     pub(super) fn earn(&mut self, num_bytes: usize) {
         self.credit = (self.credit + num_bytes).min(MAX_CREDIT);

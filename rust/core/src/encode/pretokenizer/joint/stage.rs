@@ -1,11 +1,11 @@
 //! The stages of a family, each taking characters one at a time and passing them on as pieces.
 //!
 //! A stage holds a character until it is settled whether a piece ends before it: an attempt of an automaton holds the
-//! characters that the next attempt would start with if this one ended now. Each stage takes what the previous one
-//! passes on, so all of them walk through the text together.
+//! characters that the next attempt would start with if this one ended now. Each stage takes what the one before passes
+//! on, so all of them walk through the text together.
 //!
-//! Complexity: an attempt that fails is repeated from the next character, so taking one character may take quadratic
-//! time in the characters held, of which there are at most [`MAX_HELD`].
+//! Complexity: an attempt that fails is repeated from the next character, so one character may take time quadratic in
+//! the number of characters held, which is at most [`MAX_HELD`].
 
 use crate::encode::pretokenizer::automaton::Automaton;
 use crate::encode::pretokenizer::digits::DigitGroups;
@@ -21,7 +21,7 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    /// The stage's own class of a code point.
+    /// The class of a code point in this stage.
     pub(super) fn class(&self, code_point: u32) -> u8 {
         match self {
             Self::Pattern(automaton) => automaton.class(code_point),
@@ -53,7 +53,7 @@ pub(super) struct StageState {
     row: usize,
     /// Whether characters of a piece have been passed on, but not its end.
     is_open: bool,
-    /// Whether those are a match of the current attempt, which may become longer.
+    /// Whether these characters are a match of the current attempt, which may become longer.
     has_matched: bool,
     /// The characters not passed on.
     held: Vec<u8>,
@@ -140,7 +140,7 @@ impl Walk<'_> {
         self.take(at, event);
     }
 
-    /// Passes on the characters held, which are a match or extend it.
+    /// Passes on the characters held, which are a match or extend one.
     fn pass_match(&mut self, at: usize) {
         if !std::mem::replace(&mut self.states[at].has_matched, true) {
             self.pass(at, Event::End);
