@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from html import escape
+from itertools import accumulate
 
-from ggtok._chart import HEAD, MARGIN, PANEL_WIDTH, ROW, Panel, bars, document
+from ggtok._chart import HEAD, MARGIN, Panel, bars, document
+
+CURVES_WIDTH = 690
+LINE = 15
+"""Pixels from one label to the next."""
 
 TITLE = "Throughput on one core, documents never seen before, MB/s (geometric mean of four corpora; longer is faster)"
 
-CURVES_TITLE = "From the start of the interpreter to N bytes of text encoded with llama-bpe (lower is faster)"
+CURVES_TITLE = "From the start of a process to N bytes encoded with llama-bpe (lower is faster)"
 
 
 def throughput(panels: Sequence[Panel], ours: str) -> str:
@@ -20,7 +26,7 @@ def throughput(panels: Sequence[Panel], ours: str) -> str:
 
 def curves(lines: dict[str, list[tuple[int, float]]], ours: str) -> str:
     """Seconds over bytes, both logarithmic, one line per label; labels stand at the ends of their lines."""
-    left, right, top, bottom = 60, 2 * PANEL_WIDTH - 60, MARGIN + HEAD, 380
+    left, right, top, bottom = 60, CURVES_WIDTH - 130, MARGIN + HEAD, 360
     points = [point for line in lines.values() for point in line]
     (low_x, high_x), (low_y, high_y) = (
         (math.floor(math.log10(min(values))), math.ceil(math.log10(max(values))))
@@ -43,11 +49,24 @@ def curves(lines: dict[str, list[tuple[int, float]]], ours: str) -> str:
         body.append(f'<line class="grid" x1="{left}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}"/>')
         body.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{10.0**power:g} s</text>')
 
-    taken = top - ROW
-    for label, line in sorted(lines.items(), key=lambda item: -item[1][-1][1] / item[1][-1][0]):
+    ends: dict[int, list[tuple[float, str]]] = defaultdict(list)
+    for label, line in lines.items():
         kind = "ours" if label == ours else "peer"
         places = " ".join(f"{x_of(n):.1f},{y_of(s):.1f}" for n, s in line)
         body.append(f'<polyline class="{kind}-line" points="{places}"/>')
-        taken = max(taken + ROW - 6, round(y_of(line[-1][1])) + 4)
-        body.append(f'<text class="{kind}-label" x="{x_of(line[-1][0]) + 8:.1f}" y="{taken}">{escape(label)}</text>')
-    return document(CURVES_TITLE, bottom + 40, body)
+        size, seconds = line[-1]
+        text = f'<tspan class="{kind}-label">{escape(label)}</tspan> {seconds:.3g} s'
+        ends[size].append((y_of(seconds) + 4, text))
+    for size, labels in ends.items():
+        labels.sort()
+        x, raised, anchor = (x_of(size) + 8, 0, "start") if size == max(ends) else (x_of(size) - 4, 9, "end")
+        for y, (_, text) in zip(_apart([y for y, _ in labels]), labels, strict=True):
+            body.append(f'<text class="over" x="{x:.1f}" y="{y - raised:.1f}" text-anchor="{anchor}">{text}</text>')
+    return document(CURVES_TITLE, bottom + 36, body, CURVES_WIDTH)
+
+
+def _apart(places: list[float]) -> Iterator[float]:
+    """Sorted places of labels, moved up and down alike until they no longer overlap."""
+    down = accumulate(places, lambda last, place: max(place, last + LINE))
+    up = list(accumulate(reversed(places), lambda last, place: min(place, last - LINE)))
+    return ((low + high) / 2 for low, high in zip(down, reversed(up), strict=True))

@@ -1,12 +1,14 @@
 """Measures ggtok and its peers in one command, in a separate environment, and writes tables and charts.
 
-    python benches/compare.py [--rounds 5] [--peers ggtok gigatoken ...] [--quick] [--add]
+    python benches/compare.py --big FOLDER [--rounds 5] [--peers ggtok gigatoken ...] [--shown] [--quick] [--add]
 
 1. Makes a virtual environment and installs the peers and this checkout into it.
 2. Writes each vocabulary in the peers' formats, from the same GGUF file.
 3. Checks the ids of every document against ours, peer by peer.
 4. Measures in a new process each time, on one pinned core; peers take turns within each round.
-5. Writes results.json, results.md and throughput.svg.
+5. Writes results.json, results.md and the charts.
+
+It refuses to start on a machine that is not idle, and what was disturbed is measured again, or left out of the results.
 
 Needs the folder that GGTOK_SHARED names (default: `../shared` beside the project), and ggtok installed, which writes
 the formats. Only `worker.py` imports the peers.
@@ -26,6 +28,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import idle
 import report
 from peers import OURS, PEERS, REFERENCE
 from texts import BIG, CORPORA, RUNS, STARTS
@@ -42,7 +45,13 @@ RUNS_VOCABULARY = "llama-bpe"
 SCALED = {"llama-bpe", "qwen2"}
 """Vocabularies measured on big texts."""
 FAST = ("ggtok", "gigatoken", "fastokens", "tokenizers", "splintr", "tiktoken")
-"""Peers that encode 100 MB within a minute."""
+"""Peers that are measured on big texts: they encode 100 MB within a minute."""
+SHOWN = ("check", "throughput", "startup", "start", "growth")
+"""What the README and the page on performance show."""
+UNTIMED = ("check", "recorded", "growth")
+"""Measurements that other processes do not change."""
+ATTEMPTS = 3
+"""How often a disturbed measurement is tried."""
 REPEATS = {
     "check": 1,
     "recorded": 1,
@@ -56,8 +65,11 @@ REPEATS = {
     "batch": 3,
     "startup": 3,
 }
-"""How many rounds take a measurement, if not all: some repeat internally, some gain little from more rounds."""
-PATIENCE = {"growth": 10, "scale": 3, "start": 2}
+"""How many rounds take a measurement, if not all: some repeat internally, some gain little from more rounds.
+
+llama.cpp is measured once: it is so slow that its figures hardly vary.
+"""
+PATIENCE = {"growth": 2, "scale": 3}
 """A factor for the time limit of slow measurements."""
 QUICK = {"rounds": 1, "limit_bytes": 400_000, "growth_bytes": 16_000_000}
 
@@ -82,13 +94,22 @@ def arguments() -> argparse.Namespace:
         "--big", type=Path, help="folder of big-en.txt and so on; without it `scale` and `start` are left out"
     )
     parser.add_argument("--big-bytes", type=int, default=100_000_000, help="use no more of each big text")
-    parser.add_argument("--growth-bytes", type=int, default=1_000_000_000)
+    parser.add_argument("--growth-bytes", type=int, default=128_000_000)
     parser.add_argument("--add", action="store_true", help="add rounds to existing results")
-    parser.add_argument("--quick", action="store_true", help="one round on a tenth of each corpus, to try it out")
+    parser.add_argument(
+        "--shown", action="store_true", help="two rounds of what the README and docs/performance.md show"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="one round on a tenth of each corpus, to try it out, on a busy machine too"
+    )
     options = parser.parse_args()
+    if options.shown:
+        parser.set_defaults(measurements=SHOWN, rounds=2)
     if options.quick:
-        parser.set_defaults(**QUICK)
-        options = parser.parse_args()
+        parser.set_defaults(**QUICK, out=options.env / "quick")
+    options = parser.parse_args()
+    if options.quick and options.out.resolve() == HERE / "results":
+        parser.error("--quick is only for trying: its results go elsewhere")
     if not options.big:
         print("no --big: nothing is measured at scale", file=sys.stderr)
     if not (options.shared / "vocabs").is_dir():
@@ -113,6 +134,7 @@ def install(options: argparse.Namespace) -> dict[str, Path]:
 # --- what is measured, in rounds --------------------------------------------------------------------------------------
 
 Task = dict[str, Any]
+Answer = dict[str, Any]
 
 
 MEASUREMENTS = (
@@ -142,12 +164,14 @@ def plan(measurement: str, options: argparse.Namespace) -> Iterator[Task]:
 
 
 def _is_measured(measurement: str, vocabulary: str, name: str) -> bool:
-    if measurement in ("count", "batch", "growth"):
+    if measurement in ("count", "batch"):
         return name == OURS
+    if measurement == "growth":
+        return vocabulary == RUNS_VOCABULARY and name != REFERENCE
     if measurement == "scale":
         return vocabulary in SCALED and name in FAST
     if measurement == "start":
-        return vocabulary == RUNS_VOCABULARY and name in FAST
+        return vocabulary == RUNS_VOCABULARY
     if measurement == "single_run" and vocabulary != RUNS_VOCABULARY:
         return name == OURS
     return vocabulary in COMPARED or name in (OURS, REFERENCE)
@@ -156,17 +180,32 @@ def _is_measured(measurement: str, vocabulary: str, name: str) -> bool:
 # --- running ----------------------------------------------------------------------------------------------------------
 
 
-def measure(options: argparse.Namespace, python: Path, task: Task) -> dict[str, Any]:
-    """Returns the worker's answer, or `{"failed": reason}`."""
+def measure_idle(options: argparse.Namespace, python: Path, task: Task) -> Answer | None:
+    """`measure` on an idle machine; `None` if something disturbed every attempt."""
+    for _ in range(ATTEMPTS):
+        before = idle.now()
+        answer = measure(options, python, task)
+        disturbed = idle.disturbed(before, idle.now())
+        if not disturbed or options.quick or task["measurement"] in UNTIMED:
+            return answer
+        print(f"disturbed: {task['measurement']} of {task['peer']}, {task['vocabulary']}: {disturbed}", file=sys.stderr)
+    print("left out of the results", file=sys.stderr)
+    return None
+
+
+def measure(options: argparse.Namespace, python: Path, task: Task) -> Answer:
+    """Returns the worker's answer, or `{"failed": reason}`. `start` is timed here, from outside."""
     command = [str(python), str(HERE / "worker.py"), json.dumps(task)]
     try:
+        begin = time.perf_counter()
         timeout = options.timeout * PATIENCE.get(task["measurement"], 1)
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     except subprocess.TimeoutExpired:
         return {"failed": f"over {timeout:.0f} s"}
     if done.returncode == 0:
-        answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return answer
+        took = time.perf_counter() - begin
+        answer: Answer = json.loads(done.stdout.splitlines()[-1])
+        return answer | ({"seconds": took} if task["measurement"] == "start" else {})
     words = ("Error", "Exception", "panic")
     telling = [line for line in done.stderr.splitlines() if any(word in line for word in words)]
     return {"failed": telling[-1][:200] if telling else f"exit code {done.returncode}"}
@@ -206,7 +245,14 @@ def run(
                 key, pair = json.dumps(named), (task["peer"], task["vocabulary"])
                 if key in finished or (pair in impossible and measurement != "check"):
                     continue
-                answer = measure(options, pythons[task["peer"]], named | common)
+                if task["peer"] == REFERENCE and round_number > first:
+                    continue
+                if _is_endless(named, results, options.timeout):
+                    answer: Answer | None = {"failed": f"over {options.timeout:.0f} s"}
+                else:
+                    answer = measure_idle(options, pythons[task["peer"]], named | common)
+                if answer is None:
+                    continue
                 results.append(named | {"round": round_number, "answer": answer})
                 if "unsupported" in answer or "failed" in answer:
                     finished.add(key)
@@ -216,6 +262,13 @@ def run(
             print(f"round {round_number + 1}/{last} {measurement}: {took:.0f} s", file=sys.stderr, flush=True)
             _compare_digests(results)
             yield results
+
+
+def _is_endless(task: Task, results: list[dict[str, Any]], limit: float) -> bool:
+    """Whether less text, a tenth or less, took the peer over a fifth of the limit from its start."""
+    rows = (row for row in results if row["measurement"] == task["measurement"] == "start")
+    less = (row["answer"] for row in rows if row["peer"] == task["peer"] and row["bytes"] < task["bytes"])
+    return any(answer.get("seconds", limit) > limit / 5 for answer in less)
 
 
 def _compare_digests(results: list[dict[str, Any]]) -> None:
@@ -249,6 +302,8 @@ def machine() -> dict[str, Any]:
 def main() -> None:
     """Installs, measures, writes."""
     options = arguments()
+    if not options.quick and (reason := idle.busy()):
+        sys.exit(f"nothing is measured: {reason}")
     pythons = install(options)
     where = machine()
     settings = {"limit_bytes": options.limit_bytes, "date": time.strftime("%Y-%m-%d")}

@@ -1,6 +1,6 @@
-"""Writes results.json, results.md and throughput.svg from the results of a run.
+"""Writes results.json, results.md and the charts from the results of a run.
 
-`python benches/report.py RESULTS.json [PAGE.md...]` rewrites the Markdown and the chart from earlier measurements, and
+`python benches/report.py RESULTS.json [PAGE.md...]` rewrites the Markdown and the charts from earlier measurements, and
 puts a summary between the markers of pages, a short one into a README. Everything shown is the median over the rounds.
 MB is 10^6 bytes.
 """
@@ -25,6 +25,8 @@ from vocabularies import kind_of
 LABELS = {"llama_cpp": "llama.cpp"}
 FILES = "https://github.com/ggtok/ggtok/blob/main/benches/results"
 RAW = "https://raw.githubusercontent.com/ggtok/ggtok/main/benches/results"
+CHARTED = ("llama-bpe", "llama-spm", "bert-bge", "nomic-bert-moe")
+"""One vocabulary of each kind, for the charts and the README."""
 Key = tuple[str, ...]
 
 
@@ -54,9 +56,9 @@ class Run:
         """Why the peer has no numbers for the vocabulary."""
         for answer in self._answers.get(("check", vocabulary, name, ""), []):
             if "unsupported" in answer:
-                return f"n/a: {answer['unsupported']}"
+                return str(answer["unsupported"])
             if "failed" in answer:
-                return f"n/a: fails ({answer['failed']})"
+                return f"it fails ({answer['failed']})"
         return None
 
     def value(
@@ -89,6 +91,10 @@ class Run:
         """The digest of the ids of a single run."""
         digest: str | None = self._answers.get(("single_run", vocabulary, name, text), [{}])[0].get("digest")
         return digest
+
+    def load(self, vocabulary: str, name: str) -> Any:
+        """Milliseconds from the load call to the first ids."""
+        return self.value("startup", vocabulary, name, lambda a: a["load"] * 1e3)
 
     def speed(self, vocabulary: str, name: str, corpus: str, which: str) -> Any:
         """MB/s of the pass `first` or `second`."""
@@ -123,24 +129,30 @@ def number(value: Any, form: str = "{:.3g}") -> str:
 
 
 def throughput(run: Run) -> str:
-    """MB/s per vocabulary: first pass and second pass per corpus, and the ratio to the best peer."""
+    """Per vocabulary: the time to load, MB/s of the first and the second pass per corpus, and ratios."""
     parts = []
     columns = [(corpus, which) for which in ("first", "second") for corpus in run.corpora]
     for vocabulary in run.vocabularies:
-        rows = []
-        speeds: dict[str, list[Any]] = {}
-        for name in run.peers_of(vocabulary, "check") or run.peers_of(vocabulary, "throughput"):
-            if reason := run.reason(vocabulary, name):
-                rows.append([label(name), reason, *[""] * len(columns)])
-                continue
-            speeds[name] = [run.speed(vocabulary, name, corpus, which) for corpus, which in columns]
-            rows.append([label(name), *map(number, speeds[name]), run.differing(vocabulary, name)])
+        names = run.peers_of(vocabulary, "check") or run.peers_of(vocabulary, "throughput")
+        reasons = {name: reason for name in names if (reason := run.reason(vocabulary, name))}
+        speeds = {
+            name: [run.speed(vocabulary, name, corpus, which) for corpus, which in columns]
+            for name in names
+            if name not in reasons
+        }
+        rows = [
+            [label(name), number(run.load(vocabulary, name)), *map(number, cells), run.differing(vocabulary, name)]
+            for name, cells in speeds.items()
+        ]
         for title, others in (("best peer", set(speeds) - {OURS}), ("llama.cpp", {REFERENCE} & set(speeds))):
             if OURS in speeds and others and (title == "llama.cpp" or others != {REFERENCE}):
                 cells = [_ratio(speeds[OURS][n], [speeds[name][n] for name in others]) for n in range(len(columns))]
-                rows.append([f"**ggtok / {title}**", *cells, ""])
-        head = ["MB/s", *(f"{corpus}, {which}" for corpus, which in columns), "documents with other ids"]
-        parts.append(f"### {with_kind(vocabulary)}\n\n{table(head, rows)}")
+                rows.append([f"**ggtok / {title}**", "", *cells, ""])
+        again = [f"{corpus}{' again' * (which == 'second')}" for corpus, which in columns]
+        parts.append(
+            f"### {with_kind(vocabulary)}\n\n{table(['', 'load, ms', *again, 'documents with other ids'], rows)}"
+        )
+        parts += [f"No figures of {label(name)}: {reason}.\n" for name, reason in reasons.items()]
     return "\n".join(parts)
 
 
@@ -175,35 +187,70 @@ def start(run: Run, vocabulary: str = "llama-bpe") -> dict[str, list[Any]]:
 
 def _ratio(ours: Any, others: Sequence[Any]) -> str:
     best = [other for other in others if isinstance(other, float)]
-    return f"**{ours / max(best):.2f}**" if best and isinstance(ours, float) else "-"
+    return f"**{number(ours / max(best))}**" if best and isinstance(ours, float) else "-"
 
 
 def summary(run: Run, short: bool) -> str:
-    """The summary for a page: the chart, and for each vocabulary and corpus ggtok, the best other and llama.cpp.
+    """The summary for a page: the time from the start of a process, then throughput with the time to load beside it.
 
-    The short form has only the first pass, for the vocabularies that other tokenizers can read.
+    The short form has one table with a row per peer, the long form a table per vocabulary.
     """
-    parts = [
-        f"MB/s on one core ({run.machine['processor']}), documents of 4 KiB: **ggtok** · the fastest other tokenizer · "
-        f"llama.cpp. Medians of up to {run.settings['rounds']} rounds; [all figures]({FILES}/results.md).\n",
-        f"![First pass, MB/s]({RAW}/throughput.svg)\n",
-    ]
-    for which, title in (("first", "never seen before"), ("second", "seen before"))[: 1 if short else 2]:
-        rows = []
-        for vocabulary in run.vocabularies:
-            names = [n for n in run.peers_of(vocabulary, "throughput") if n not in (OURS, REFERENCE)]
-            if short and not names:
-                continue
-            cells = []
-            for corpus in run.corpora:
-                others = [(run.speed(vocabulary, name, corpus, which), label(name)) for name in names]
-                speed, best = max(((s, n) for s, n in others if isinstance(s, float)), default=(None, ""))
-                ours, reference = (run.speed(vocabulary, name, corpus, which) for name in (OURS, REFERENCE))
-                other = f"{number(speed)} {best}" if best else "-"
-                cells.append(f"**{number(ours)}** · {other} · {number(reference)}")
-            rows.append([with_kind(vocabulary), *cells])
-        parts.append(table([f"documents {title}", *run.corpora], rows))
-    return "\n".join(parts)
+    figures = f"{run.machine['processor']}, medians of up to {run.settings['rounds']} rounds; [all]({FILES}/results.md)"
+    parts = [f"![{chart.CURVES_TITLE}]({RAW}/start.svg)\n", _from_start(run)]
+    if short:
+        parts += [
+            "MB/s on one core for documents of 4 KiB never seen before (geometric mean of English, code, 17 languages, "
+            f"and Chinese with Japanese and Korean), and the time to load {', '.join(CHARTED)} ({figures}):\n",
+            _by_kind(run),
+            caches(run),
+        ]
+    else:
+        parts += [
+            caches(run),
+            f"## Documents of 4 KiB\n\n![{chart.TITLE}]({RAW}/throughput.svg)\n",
+            "MB/s on one core for documents never seen before, and for the same documents again in the same process "
+            f"({figures}):\n",
+            throughput(run),
+        ]
+    return "\n".join(filter(None, parts))
+
+
+def _from_start(run: Run) -> str:
+    """What the curves show."""
+    size = run.value("start", CHARTED[0], OURS, lambda a: a.get("text_bytes", 0) / 1e6, str(STARTS[-1]))
+    again = f" After {number(size)} MB, the text starts over." if isinstance(size, float) and size else ""
+    return (
+        f"From the start of a process until it has imported the package, loaded {CHARTED[0]} and encoded N bytes: "
+        f"English, then code, then other languages.{again} A line ends where more text would take over a minute.\n"
+    )
+
+
+def _by_kind(run: Run) -> str:
+    """Per peer: MB/s and the time to load, for one vocabulary of each kind."""
+    means = {vocabulary: _means(run, vocabulary) for vocabulary in CHARTED if vocabulary in run.vocabularies}
+    rows = []
+    for name in run.peers:
+        found = [(v, mean.get(name)) for v, mean in means.items()]
+        cells = [cell for v, mean in found for cell in (mean, mean and run.load(v, name))]
+        rows.append([label(name), *map(number, cells)])
+    return table(["", *(cell for v in means for cell in (f"{kind_of(v)}, MB/s", "load, ms"))], rows)
+
+
+def caches(run: Run) -> str:
+    """How much each peer's process grows while it encodes words that never repeat, and whose cache has no bound.
+
+    The other caches are full after half of 128 MB.
+    """
+    reads = (lambda a: a["resident"][3] / 1e6, lambda a: a["resident"][7] / 1e6, lambda a: a["bytes"] / 1e6)
+    grown, total = [], 0.0
+    for name in run.peers:
+        half, end, size = (run.value("growth", CHARTED[0], name, read) for read in reads)
+        if isinstance(size, float):
+            endless = f", {number(end - half)} of them in the second half: **no bound**" * (end - half > size / 4 > 25)
+            grown.append(f"{label(name)} {number(max(end, 0.0))} MB{endless}")
+            total = size
+    text = "MB of words that never repeat make a process grow, because of its cache, by"
+    return f"{number(total)} {text}: {'; '.join(grown)}.\n" if grown else ""
 
 
 def fill(page: Path, text: str, name: str = "benchmark") -> None:
@@ -250,19 +297,16 @@ def single_runs(run: Run) -> str:
 
 
 def own(run: Run) -> str:
-    """ggtok alone: `count`, two threads, growth."""
+    """ggtok alone: `count`, two threads."""
     rows = []
     for vocabulary in run.vocabularies:
         cells = [
             run.value("count", vocabulary, OURS, lambda a: a["encode_array"] / a["count"]),
             run.value("batch", vocabulary, OURS, lambda a: a["one"] / a["two"]),
-            run.value("growth", vocabulary, OURS, lambda a: a["resident"][len(a["resident"]) // 2] / 1e6),
-            run.value("growth", vocabulary, OURS, lambda a: a["resident"][-1] / 1e6),
         ]
         if any(cell is not None for cell in cells):
             rows.append([vocabulary, *map(number, cells)])
-    head = ["", "`count` / `encode_array`", "two threads / one", "growth at half, MB", "growth at the end, MB"]
-    return table(head, rows)
+    return table(["", "`count` / `encode_array`", "two threads / one"], rows)
 
 
 def markdown(run: Run) -> str:
@@ -295,6 +339,7 @@ def markdown(run: Run) -> str:
     sections.append(f"## One megabyte that is a single run, ms (`!`: other ids than ours)\n\n{single_runs(run)}")
     imports = [[label(n), number(run.value("imports", "", n, lambda a: a["seconds"] * 1e3))] for n in run.peers]
     sections.append(f"## Import in a bare interpreter, ms\n\n{table(['', 'ms'], imports)}")
+    sections.append(f"## Memory\n\n{caches(run) or table([''], [])}")
     sections.append(f"## ggtok alone\n\n{own(run)}")
     if run.failures:
         sections.append("## What failed\n\n" + "\n".join(dict.fromkeys(run.failures)) + "\n")
@@ -308,8 +353,8 @@ def write(data: dict[str, Any], out: Path) -> None:
     (out / "results.json").write_text(json.dumps(data, indent=None, separators=(",", ":")) + "\n")
     (out / "results.md").write_text(markdown(run))
     panels = [
-        Panel(f"{kind_of(vocabulary)} ({vocabulary})", _means(run, vocabulary))
-        for vocabulary in ("llama-bpe", "llama-spm", "bert-bge", "nomic-bert-moe")
+        Panel(with_kind(vocabulary), {label(n): mean for n, mean in _means(run, vocabulary).items()})
+        for vocabulary in CHARTED
         if vocabulary in run.vocabularies
     ]
     (out / "throughput.svg").write_text(chart.throughput(panels, OURS))
@@ -327,7 +372,7 @@ def _means(run: Run, vocabulary: str) -> dict[str, float]:
     for name in run.peers:
         speeds = [run.speed(vocabulary, name, corpus, "first") for corpus in run.corpora]
         if speeds and all(isinstance(speed, float) for speed in speeds):
-            means[label(name)] = statistics.geometric_mean(speeds)
+            means[name] = statistics.geometric_mean(speeds)
     return means
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 CORPORA = ("en", "code", "multi", "cjk")
 BIG = tuple(f"big-{name}" for name in CORPORA)
 """Texts too large for any cache, in a separate folder."""
-STARTS = tuple(10**n for n in range(4, 10))
+STARTS = (10**4, *(10**n for n in range(6, 10)))
 """Bytes of text for the curve from the start of a process."""
 DOCUMENT_BYTES = 4096
 

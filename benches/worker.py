@@ -23,7 +23,7 @@ from pathlib import Path
 from time import perf_counter, perf_counter_ns
 from typing import Any
 
-from peers import PEERS, Encoder, open_ggtok
+from peers import PEERS, REFERENCE, Encoder, open_ggtok
 from texts import BIG, CORPORA, DOCUMENT_BYTES, SHORT, WARM_UP, distinct, documents, run
 from vocabularies import UnsupportedError, Vocabulary
 
@@ -38,7 +38,7 @@ BATCH_ROUNDS = 5
 IMPORTS = 7
 STRETCH = 2500
 """Documents per measured stretch at scale: 10 MB."""
-UNPINNED = ("batch", "startup", "start", "encode_only")
+UNPINNED = ("batch", "startup", "start")
 """Measurements that may use every core: loading is one call that a user waits for, however many threads it takes."""
 
 
@@ -103,13 +103,14 @@ def _version(request: Request) -> str:
 
 
 def throughput(request: Request) -> Answer:
-    """Seconds for documents never seen before, then for the same documents again."""
+    """Seconds for documents never seen before, then for the same documents again (llama.cpp remembers nothing)."""
     encoder = _open(request)
     inputs = [encoder.text(text) for text in _documents(request)]
     size = sum(len(text.encode()) for text in _documents(request))
     encoder.encode(encoder.text(WARM_UP))
     first = _seconds(encoder.encode, inputs)
-    return {"bytes": size, "first": first, "second": _seconds(encoder.encode, inputs)}
+    second = first if request["peer"] == REFERENCE else _seconds(encoder.encode, inputs)
+    return {"bytes": size, "first": first, "second": second}
 
 
 def scale(request: Request) -> Answer:
@@ -129,15 +130,7 @@ def scale(request: Request) -> Answer:
 
 
 def start(request: Request) -> Answer:
-    """Seconds from the start of an interpreter until it has imported, loaded and encoded this many bytes."""
-    child = json.dumps(request | {"measurement": "encode_only"})
-    begin = perf_counter()
-    subprocess.run([sys.executable, __file__, child], check=True, stdout=subprocess.DEVNULL)
-    return {"seconds": perf_counter() - begin}
-
-
-def encode_only(request: Request) -> Answer:
-    """What `start` measures: encodes the big texts one after another, and starts over if they are too short."""
+    """Encodes the big texts one after another, and starts over at their end. The driver times the whole process."""
     encoder, left, folder = _open(request), request["bytes"], Path(request["big"])
     corpora = cycle(BIG)
     while left > 0:
@@ -145,7 +138,7 @@ def encode_only(request: Request) -> Answer:
         for text in documents(folder, corpus, left):
             encoder.encode(encoder.text(text))
         left -= (folder / f"{corpus}.txt").stat().st_size
-    return {}
+    return {"text_bytes": sum((folder / f"{corpus}.txt").stat().st_size for corpus in BIG)}
 
 
 def short(request: Request) -> Answer:
@@ -244,14 +237,14 @@ def batch(request: Request) -> Answer:
 
 
 def growth(request: Request) -> Answer:
-    """ggtok only: resident bytes beyond the loaded tokenizer, after each eighth of a stream of distinct text."""
+    """Resident bytes beyond the loaded tokenizer, after each eighth of a stream of distinct text."""
     encoder = _open(request)
     total = request["growth_bytes"]
     step = max(total // DOCUMENT_BYTES // 8, 1)
-    encoder.encode(WARM_UP)
+    encoder.encode(encoder.text(WARM_UP))
     before, marks = _resident(), []
     for n, text in enumerate(distinct(total), 1):
-        encoder.encode(text)
+        encoder.encode(encoder.text(text))
         if n % step == 0:
             marks.append(_resident() - before)
     return {"bytes": total, "resident": marks}
@@ -260,9 +253,7 @@ def growth(request: Request) -> Answer:
 MEASUREMENTS: dict[str, Callable[[Request], Answer]] = {
     function.__name__: function
     for function in (
-        *(check, recorded, throughput, scale, start, encode_only, short, startup, imports, single_run, decode, count),
-        batch,
-        growth,
+        *(check, recorded, throughput, scale, start, short, startup, imports, single_run, decode, count, batch, growth),
     )
 }
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 PANEL_WIDTH, COLUMNS = 430, 2
 ROW, BAR, HEAD, GAP, MARGIN = 22, 14, 34, 22, 16
+WIDTH = 2 * MARGIN + COLUMNS * PANEL_WIDTH + GAP
 LABEL_WIDTH, VALUE_WIDTH = 105, 48
 LABEL_LEN = 14
 """How many characters of a label fit."""
@@ -25,7 +26,8 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 polyline { fill: none; stroke-width: 2 }
 .peer-line, .grid { stroke: #9aa4b2 }
 .ours-line { stroke: #d9480f; stroke-width: 3 }
-.ours-label { fill: #d9480f }
+.ours-label { fill: #d9480f; font-weight: 600 }
+.over { paint-order: stroke; stroke: #ffffff; stroke-width: 4; stroke-linejoin: round }
 .grid { stroke-opacity: 0.35 }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3 }
@@ -35,6 +37,7 @@ polyline { fill: none; stroke-width: 2 }
   .peer-line, .grid { stroke: #5b6675 }
   .ours-line { stroke: #ff8f4a }
   .ours-label { fill: #ff8f4a }
+  .over { stroke: #0d1117 }
 }
 """
 
@@ -63,9 +66,8 @@ def bars(title: str, panels: Sequence[Panel], ours: str | None = None) -> str:
     return document(title, top, body)
 
 
-def document(title: str, height: int, body: Sequence[str]) -> str:
+def document(title: str, height: int, body: Sequence[str], width: int = WIDTH) -> str:
     """An SVG document with a title and elements below it."""
-    width = 2 * MARGIN + COLUMNS * PANEL_WIDTH + GAP
     head = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" aria-label="{escape(title)}">',
