@@ -213,7 +213,8 @@ class Vocab(Sequence[Token]):
         >>> ggtok.Tokenizer.builtin("bpe").vocab.merges[6000]
         ('ar', 'g')
         """
-        return [_sides(rule.decode("utf-8", "surrogateescape")) for rule in _ggtok.merges(self._core)]
+        rules = [rule.decode("utf-8", "surrogateescape") for rule in _ggtok.merges(self._core)]
+        return [(rule[:at], rule[at + 1 :]) if (at := rule.find(" ", 1)) > 0 else (rule, "") for rule in rules]
 
     def id_of_piece(self, piece: str | bytes) -> int | None:
         r"""The id of the token whose piece is exactly these bytes, or `None` if there is none.
@@ -317,9 +318,3 @@ def _bytes(text: object, what: str) -> bytes:
     if not isinstance(text, bytes):
         raise TypeError(f"{what} must be str or bytes, not {type(text).__name__}")
     return text
-
-
-def _sides(rule: str) -> tuple[str, str]:
-    """The sides of a merge rule: before and after the first space that is not its first character."""
-    at = rule.find(" ", 1)
-    return (rule[:at], rule[at + 1 :]) if at > 0 else (rule, "")

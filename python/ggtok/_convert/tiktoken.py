@@ -19,6 +19,7 @@ from __future__ import annotations
 import base64
 import json
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 from .._base import BaseTokenizer
@@ -52,34 +53,34 @@ def settings_json(settings: dict[str, Any]) -> bytes:
 
 
 def _ranks(vocabulary: Vocabulary) -> dict[bytes, int]:
-    """The rank of each token's bytes, lowest first."""
+    """The rank of each token's bytes, lowest first. Texts stand for their bytes here: each character for one."""
     spelled = {text: vocabulary.spelled(text) for text in vocabulary.texts}
-    ranks = {piece: id for id, piece in enumerate(map(spelled.get, vocabulary.texts)) if piece is not None}
+    ranks = {text: id for id, text in enumerate(vocabulary.texts) if spelled[text] is not None}
     vocabulary.need_bytes(STAND_INS)
 
-    rules, made, last = set(), set(), -1
+    rules: dict[str, int] = {}
+    """Where a text may be split into the two sides of a rule: one bit for each length of the left side."""
+    last = -1
     for left, right in vocabulary.vocab.merges:
-        sides = spelled.get(left), spelled.get(right)
-        id = None if sides[0] is None or sides[1] is None else ranks.get(joined := sides[0] + sides[1])
-        if id is None:
+        id = ranks.get(joined := left + right)
+        if id is None or left not in ranks or right not in ranks:
             vocabulary.refuse(f"the merge of {left!r} and {right!r} is not made of tokens, or makes none")
         if id < last:
-            vocabulary.refuse(f"the merges are not in the order of their tokens: {left + right!r} comes too late")
+            vocabulary.refuse(f"the merges are not in the order of their tokens: {joined!r} comes too late")
         last = id
-        rules.add(sides)
-        made.add(joined)
+        rules[joined] = rules.get(joined, 0) | 1 << len(left)
     special = {token.id for token in vocabulary.special}
     whole = vocabulary.vocab.settings["ignore_merges"]
-    ranks = {
-        piece: id for piece, id in ranks.items() if len(piece) == 1 or piece in made or (whole and id not in special)
-    }
-    for piece, id in ranks.items():
-        splits = ((piece[:at], piece[at:]) for at in range(1, len(piece)))
-        others = (split for split in splits if split[0] in ranks and split[1] in ranks and split not in rules)
-        if any(others) and tuple(_parts(piece, id, ranks)) not in rules:
-            text = vocabulary.texts[id]
-            vocabulary.refuse(f"tiktoken would make token {id} {text!r} of parts for which there is no merge")
-    return dict(sorted(ranks.items(), key=lambda item: item[1]))
+    ranks = {text: id for text, id in ranks.items() if len(text) == 1 or text in rules or (whole and id not in special)}
+    for text, id in ranks.items():
+        splits = rules.get(text, 0)
+        for at in range(1, len(text)):
+            if text[:at] in ranks and text[at:] in ranks and not splits >> at & 1:
+                first, *others = _parts(text, id, ranks)
+                if len(others) != 1 or not splits >> len(first) & 1:
+                    vocabulary.refuse(f"tiktoken would make token {id} {text!r} of parts for which there is no merge")
+                break
+    return {piece: id for text, id in sorted(ranks.items(), key=itemgetter(1)) if (piece := spelled[text]) is not None}
 
 
 def _check_special(vocabulary: Vocabulary) -> None:
@@ -102,9 +103,9 @@ def _total(pattern: str) -> str:
     return rf"{pattern}|(?:(?!{pattern})[\s\S])+"
 
 
-def _parts(piece: bytes, rank: int, ranks: dict[bytes, int]) -> list[bytes]:
+def _parts(piece: str, rank: int, ranks: dict[str, int]) -> list[str]:
     """What a piece becomes if only tokens of a lower rank are made, lowest first."""
-    parts = [piece[at : at + 1] for at in range(len(piece))]
+    parts = list(piece)
     joined = [ranks.get(left + right, rank) for left, right in pairwise(parts)]
     while len(parts) > 2 and (lowest := min(joined)) < rank:
         at = joined.index(lowest)
