@@ -182,6 +182,7 @@ def test_json_is_read_back(name: str, data: bytes) -> None:
     [row] = encoded.json
     ids = tokenizer.encode(data)
     _, offsets = tokenizer.encode_with_offsets(data, unit="byte").tolist()
+    assert encoded.out.decode() == json.dumps(row) + "\n"
     assert isinstance(row["pieces"], list)
     assert (row["file"], row["ids"]) == ("-", ids)
     assert [from_json(piece) for piece in row["pieces"]] == [tokenizer.piece(id) for id in ids]

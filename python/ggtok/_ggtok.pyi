@@ -54,6 +54,7 @@ __all__ = [
     "id_of_text",
     "ids_with_prefix",
     "import_numpy",
+    "json_items",
     "kind",
     "loader_texts",
     "merges",
@@ -946,6 +947,14 @@ def unreachable_tokens(tokenizer: Tokenizer) -> list[int]:
 
 def unused_merges(tokenizer: Tokenizer) -> list[int]:
     """The ranks of the merges whose result is not a token."""
+
+def json_items(
+    tokenizer: Tokenizer, encoding: Encoding, column: Literal["ids", "pieces", "offsets"], start: int, end: int
+) -> str:
+    """Some items of a column of an encoding, as JSON in ASCII, without brackets around them.
+
+    A piece that is not UTF-8 is an object with the key `base64`.
+    """
 
 def count_words(text: str) -> int:
     """The number of words of a text."""

@@ -2,6 +2,7 @@
 //!
 //! The numbers stay in Rust's memory, and numpy arrays are read-only views of it. Only the arrays need numpy.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ggtok_core::{Spans, Text, TokenId};
@@ -64,6 +65,13 @@ impl Encoding {
         // Reuses the memory of the spans.
         let offsets = spans.spans.into_iter().map(|span| [span.start as i64, span.end as i64]).collect::<Vec<_>>();
         Self { ids: Arc::new(spans.ids), offsets: Arc::new(offsets.into_flattened()) }
+    }
+
+    /// The ids and offsets of some tokens: of those that there are.
+    pub(crate) fn slice(&self, tokens: Range<usize>) -> (&[TokenId], &[[i64; 2]]) {
+        let end = tokens.end.min(self.ids.len());
+        let tokens = tokens.start.min(end)..end;
+        (&self.ids[tokens.clone()], &self.offsets.as_chunks().0[tokens])
     }
 }
 

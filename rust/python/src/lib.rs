@@ -18,6 +18,7 @@ mod encoding;
 mod errors;
 mod explain;
 mod ints;
+mod json;
 mod memory;
 mod metadata;
 mod parts;
@@ -52,6 +53,8 @@ mod _ggtok {
     use super::encoding::{_encoding, Encoding};
     #[pymodule_export]
     use super::explain::{RawTrace, explain, explain_trie};
+    #[pymodule_export]
+    use super::json::json_items;
     #[pymodule_export]
     use super::memory::Buffer;
     #[pymodule_export]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Iterator
-from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import click
 
-from ... import Encoding, Tokenizer
+from ... import Encoding, Tokenizer, _ggtok
 from ..inputs import Rows, Source, Text, takes_rows, takes_texts
 from ..options import Model, as_json, shows_view, takes_model, takes_special
-from ..output import SLICE, Items, lossless, print_json
+from ..output import SLICE, Items, print_json
 
 
 @click.command(short_help="Turn texts into token ids.")
@@ -56,19 +54,12 @@ def command(
 
 def _columns(tokenizer: Tokenizer, encoding: Encoding) -> dict[str, Items]:
     """The ids, pieces and offsets of a text as JSON, in slices: as Python objects they take forty times the memory."""
-    _, (id_bytes, offset_bytes) = encoding.__reduce__()
-    ids, ends = memoryview(id_bytes).cast("i"), memoryview(offset_bytes).cast("q")
-    piece = cache(lambda id: json.dumps(lossless(tokenizer.piece(id))))
-    starts = range(0, len(ids), SLICE)
-    return {
-        "ids": Items(str(ids[at : at + SLICE].tolist())[1:-1] for at in starts),
-        "pieces": Items(", ".join(map(piece, ids[at : at + SLICE])) for at in starts),
-        "offsets": Items(_pairs(ends[2 * at : 2 * (at + SLICE)].tolist()) for at in starts),
-    }
 
+    def items(column: Literal["ids", "pieces", "offsets"]) -> Items:
+        starts = range(0, len(encoding), SLICE)
+        return Items(_ggtok.json_items(tokenizer, encoding, column, at, at + SLICE) for at in starts)
 
-def _pairs(numbers: list[int]) -> str:
-    return ", ".join(map("[{}, {}]".format, numbers[::2], numbers[1::2]))
+    return {"ids": items("ids"), "pieces": items("pieces"), "offsets": items("offsets")}
 
 
 def _ids(tokenizer: Tokenizer, parts: Iterable[Text], special: dict[str, Any]) -> Iterator[list[int]]:
