@@ -101,6 +101,7 @@ impl WordCache {
         if self.lines.len() > max_lines || self.records.end > room.min(self.records.room) as u64 {
             (self.lines, self.num_words, self.records) = (Vec::new(), 0, Records::default());
         }
+        self.lines.shrink_to(max_lines);
         (self.max_lines, self.records.room) = (max_lines, room);
     }
 
@@ -142,21 +143,11 @@ impl WordCache {
         (hash as usize).wrapping_add(step) & self.lines.len().wrapping_sub(1)
     }
 
-    /// The ids of a word and their number, if the word is short and has few ids.
+    /// The ids of a word and their number, if the word is in its first line and has few ids.
     #[inline(always)]
     pub(crate) fn few(&self, probe: Probe) -> Option<([TokenId; INLINE], usize)> {
         let slot = self.lines.get(self.place(probe.hash, 0))?.slot(probe.key);
-        if slot.key.is(probe.key) && slot.is_inline() {
-            return Some((slot.ids, slot.num_ids as usize));
-        }
-        self.few_elsewhere(probe)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn few_elsewhere(&self, probe: Probe) -> Option<([TokenId; INLINE], usize)> {
-        let slot = self.slot(probe).filter(|slot| slot.is_inline())?;
-        Some((slot.ids, slot.num_ids as usize))
+        (slot.key.is(probe.key) && slot.is_inline()).then_some((slot.ids, slot.num_ids as usize))
     }
 
     /// The slot of a word.
@@ -175,11 +166,6 @@ impl WordCache {
         None
     }
 
-    /// Whether a short word is cached, or a long one with the same hash.
-    pub(crate) fn contains(&self, probe: Probe) -> bool {
-        self.slot(probe).is_some()
-    }
-
     /// Pushes the ids of a short word, if they are cached.
     #[inline(always)]
     pub(crate) fn push<S: Sink>(&self, probe: Probe, sink: &mut S) -> bool {
@@ -189,7 +175,20 @@ impl WordCache {
     /// Pushes the ids of a word, if they are cached.
     #[inline(always)]
     pub(crate) fn push_word<S: Sink>(&self, probe: Probe, word: &[u8], sink: &mut S) -> bool {
-        let Some(slot) = self.slot(probe) else { return false };
+        self.slot(probe).is_some_and(|slot| self.push_slot(slot, word, sink))
+    }
+
+    /// As [`WordCache::push_word`], for a word that is probably at `place`.
+    #[inline(always)]
+    pub(super) fn push_from<S: Sink>(&self, place: u32, probe: Probe, word: &[u8], sink: &mut S) -> bool {
+        match self.lines.get(place as usize / 2).map(|line| &line.0[place as usize % 2]) {
+            Some(slot) if slot.key.is(probe.key) => self.push_slot(slot, word, sink),
+            _ => self.push_word(probe, word, sink),
+        }
+    }
+
+    #[inline(always)]
+    fn push_slot<S: Sink>(&self, slot: &Slot, word: &[u8], sink: &mut S) -> bool {
         if slot.is_inline() {
             sink.push_all(&slot.ids[..slot.num_ids as usize % (INLINE + 1)]);
             return true;
@@ -197,6 +196,31 @@ impl WordCache {
         let Some(ids) = self.records.get(slot, if slot.is_long() { word } else { &[] }) else { return false };
         ids.iter().for_each(|&id| sink.push(TokenId::from_le_bytes(id), 0..0));
         true
+    }
+
+    /// Makes room for this many words, unless the table has its full size. Returns whether it may have words at all.
+    pub(crate) fn reserve(&mut self, num_words: usize) -> bool {
+        while self.num_words + num_words > self.lines.len() && self.lines.len() < self.max_lines {
+            self.grow();
+        }
+        self.max_lines > 0
+    }
+
+    /// The place of a word, for which there is room, and whether it is new. A new one has no ids until it is filled.
+    #[inline(always)]
+    pub(super) fn claim(&mut self, probe: Probe) -> (u32, bool) {
+        self.put(probe.hash, Slot { key: probe.key, ids: [0; INLINE], num_ids: u32::MAX }, false)
+    }
+
+    /// Sets the ids of the word at a place, if it is still there.
+    #[inline(always)]
+    pub(super) fn fill(&mut self, place: u32, probe: Probe, word: &[u8], ids: &[TokenId]) {
+        let slot = self.filled(probe, word, ids);
+        if let Some(old) = self.lines.get_mut(place as usize / 2).map(|line| &mut line.0[place as usize % 2])
+            && old.key.is(probe.key)
+        {
+            *old = slot;
+        }
     }
 
     /// Caches the ids of a short word.
@@ -207,50 +231,66 @@ impl WordCache {
     /// Caches the ids of a word.
     pub(crate) fn insert_word(&mut self, probe: Probe, word: &[u8], ids: &[TokenId]) {
         let is_too_long = probe.key.long().is_some_and(|(.., len)| len > MAX_WORD) || ids.len() > MAX_WORD;
-        if is_too_long || self.max_lines == 0 {
-            return;
+        if !is_too_long && self.reserve(1) {
+            let slot = self.filled(probe, word, ids);
+            self.put(probe.hash, slot, true);
         }
-        if self.num_words >= self.lines.len() && self.lines.len() < self.max_lines {
-            self.grow();
-        }
+    }
+
+    /// The slot of a word with these ids.
+    fn filled(&mut self, probe: Probe, word: &[u8], ids: &[TokenId]) -> Slot {
         let mut slot = Slot { key: probe.key, ids: [0; INLINE], num_ids: ids.len() as u32 };
         let is_long = slot.is_long();
         match slot.ids.get_mut(..ids.len()).filter(|_| !is_long) {
             Some(inline) => inline.copy_from_slice(ids),
             None => slot.set_place(self.records.append(if is_long { word } else { &[] }, ids)),
         }
-        self.put(probe.hash, slot);
+        slot
     }
 
-    /// Stores a slot in the window of its hash: over the slot with the same key, in a free slot, or over another word.
-    fn put(&mut self, hash: u64, slot: Slot) {
+    /// Stores a slot in the window of its hash: in a free one, over another word, or over the one with the same key, if
+    /// that is to be replaced. Returns its place, and whether the word is new.
+    #[inline(always)]
+    fn put(&mut self, hash: u64, slot: Slot, replace: bool) -> (u32, bool) {
         for step in 0..WINDOW {
-            let place = self.place(hash, step);
-            for old in &mut self.lines[place].0 {
+            let line = self.place(hash, step);
+            for (which, old) in self.lines[line].0.iter_mut().enumerate() {
                 let is_free = old.key.some().is_none();
                 if is_free || old.key == slot.key {
-                    *old = slot;
+                    if is_free || replace {
+                        *old = slot;
+                    }
                     self.num_words += usize::from(is_free);
-                    return;
+                    return ((2 * line + which) as u32, is_free);
                 }
             }
         }
-        let place = self.place(hash, 0);
-        self.lines[place].0[self.num_evicted % 2] = slot;
+        let (line, which) = (self.place(hash, 0), self.num_evicted % 2);
+        self.lines[line].0[which] = slot;
         self.num_evicted += 1;
+        ((2 * line + which) as u32, true)
     }
 
-    /// Doubles the table.
+    /// Doubles the table in place. The first line of a word's window stays, or moves to the new half. Words move in the
+    /// order of their lines, each as close to its first line as possible, so they leave no gap before another word.
     #[cold]
     fn grow(&mut self) {
-        let num_lines = (self.lines.len() * 2).max(MIN_LINES).min(self.max_lines);
-        let mut lines = memory::with_capacity(num_lines);
-        lines.resize(num_lines, Line::default());
-        let old = std::mem::replace(&mut self.lines, lines);
+        let num_old = self.lines.len();
+        if num_old == 0 {
+            // Memory costs nothing until it is written to. If there is not enough, the table stays smaller.
+            while self.max_lines > MIN_LINES && self.lines.try_reserve_exact(self.max_lines).is_err() {
+                self.max_lines /= 2;
+            }
+            memory::reserve(&mut self.lines, MIN_LINES.min(self.max_lines));
+        }
+        self.lines.resize((num_old * 2).max(MIN_LINES).min(self.max_lines), Line::default());
         self.num_words = 0;
-        for slot in old.iter().flat_map(|line| &line.0).filter(|slot| slot.key.some().is_some()) {
-            let hash = slot.key.long().map_or_else(|| slot.key.hash(self.seed), |(hash, ..)| hash);
-            self.put(hash, *slot);
+        for at in 0..2 * num_old {
+            let slot = std::mem::take(&mut self.lines[at / 2].0[at % 2]);
+            if slot.key.some().is_some() {
+                let hash = slot.key.long().map_or_else(|| slot.key.hash(self.seed), |(hash, ..)| hash);
+                self.put(hash, slot, true);
+            }
         }
     }
 }

@@ -5,8 +5,8 @@
 //! side, in [`Lanes`].
 
 use super::ByteTables;
-use crate::encode::model::cache::queue::Words;
-use crate::encode::model::cache::{Probe, WordCache};
+use crate::encode::model::cache::WordCache;
+use crate::encode::model::cache::queue::LookedUp;
 use crate::encode::model::merging::lanes::{Lanes, MAX_SYMBOLS};
 use crate::lookup::key::MAX_LEN;
 use crate::token::TokenId;
@@ -15,45 +15,47 @@ use crate::token::TokenId;
 #[derive(Debug, Default)]
 pub(super) struct NewPieces {
     lanes: Lanes,
-    /// The look-ups of the pieces in the lanes.
-    merging: Vec<Probe>,
+    /// The numbers of the pieces in the lanes.
+    merging: Vec<u32>,
 }
 
 impl NewPieces {
-    /// Encodes the new pieces that are short, and caches their ids, except for pieces in which a byte is not a token.
-    /// `new` has the numbers of the new pieces.
+    /// Encodes those of the new pieces that are short, and caches them, except those in which a byte is not a token.
     #[inline(never)]
-    pub(super) fn learn(&mut self, tables: &ByteTables, pieces: Words<'_>, new: &[u32], cache: &mut WordCache) {
+    pub(super) fn learn(&mut self, tables: &ByteTables, pieces: &mut LookedUp<'_>, cache: &mut WordCache) {
         let Self { lanes, merging } = self;
+        if !cache.reserve(pieces.num_new()) {
+            return;
+        }
         if let Some(whole_tokens) = &tables.whole_tokens {
-            whole_tokens.prefetch(new.iter().map(|&number| pieces.probe(number).key));
+            whole_tokens.prefetch((0..pieces.num_new()).map(|new| pieces.new_word(new).1.key));
         }
         merging.clear();
-        for &number in new {
-            let (piece, probe) = (pieces.word(number), pieces.probe(number));
+        for new in 0..pieces.num_new() {
+            let (piece, probe) = pieces.new_word(new);
             // A piece may be queued twice.
-            if piece.len() > MAX_LEN || cache.contains(probe) {
+            if piece.len() > MAX_LEN || !pieces.claim(new, cache) {
                 continue;
             }
             if let Some(id) = tables.whole_piece(piece, Some(probe.key)) {
-                cache.insert(probe, &[id]);
+                pieces.fill(new, &[id], cache);
                 continue;
             }
-            merging.push(probe);
+            merging.push(new as u32);
             lanes.start();
             tables.symbols(piece, |symbol, _, merge| lanes.push(&tables.ranks, symbol, merge));
             if lanes.end() {
-                merge(tables, lanes, merging, cache);
+                merge(tables, lanes, pieces, merging, cache);
             }
         }
-        merge(tables, lanes, merging, cache);
+        merge(tables, lanes, pieces, merging, cache);
     }
 }
 
 /// Merges the pieces in the lanes, and caches their tokens.
-fn merge(tables: &ByteTables, lanes: &mut Lanes, merging: &mut Vec<Probe>, cache: &mut WordCache) {
+fn merge(tables: &ByteTables, lanes: &mut Lanes, pieces: &LookedUp<'_>, merging: &mut Vec<u32>, cache: &mut WordCache) {
     lanes.run(&tables.ranks);
-    for (lane, probe) in merging.drain(..).enumerate() {
+    for (lane, new) in merging.drain(..).enumerate() {
         let (mut ids, mut num_ids, mut are_tokens) = ([0; MAX_SYMBOLS], 0, true);
         for symbol in lanes.symbols(lane) {
             ids[num_ids % MAX_SYMBOLS] = symbol as TokenId;
@@ -61,7 +63,7 @@ fn merge(tables: &ByteTables, lanes: &mut Lanes, merging: &mut Vec<Probe>, cache
             num_ids += 1;
         }
         if are_tokens {
-            cache.insert(probe, &ids[..num_ids]);
+            pieces.fill(new as usize, &ids[..num_ids], cache);
         }
     }
     lanes.clear();

@@ -52,9 +52,9 @@ impl Pass<'_> {
     /// Pushes the tokens of all queued pieces.
     #[inline(never)]
     fn push_queued<S: Sink>(&mut self, queue: &mut WordQueue, cache: &mut WordCache, sink: &mut S) {
-        let looked_up = queue.look_up(self.text, cache);
-        if !looked_up.new_words().is_empty() {
-            self.new_pieces.learn(self.tables, looked_up.words, looked_up.new_words(), cache);
+        let mut looked_up = queue.look_up(self.text, cache);
+        if looked_up.num_new() > 0 {
+            self.new_pieces.learn(self.tables, &mut looked_up, cache);
         }
         looked_up.push_ids(cache, |piece, cache, ids| self.encode_new(piece, cache, ids), sink);
     }

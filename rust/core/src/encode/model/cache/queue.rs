@@ -41,10 +41,21 @@ struct Found {
     /// Has room for [`INLINE`] ids at any index modulo [`MAX_IDS`], so that no index is checked.
     ids: [TokenId; MAX_IDS + INLINE],
     num_ids: usize,
-    /// The words without ids here: each one's number, and the number of ids before it.
-    gaps: Vec<(u32, u32)>,
-    /// The numbers of the words that are not cached.
+    /// The words without ids here.
+    gaps: Vec<Gap>,
+    /// The gaps of words that are not cached, by their indices.
     new: Vec<u32>,
+}
+
+/// A word without ids in [`Found`].
+#[derive(Debug, Clone, Copy)]
+struct Gap {
+    /// The number of the word.
+    number: u32,
+    /// How many ids come before it.
+    num_before: u32,
+    /// Where the word probably is in the cache.
+    place: u32,
 }
 
 /// Contiguous words that were looked up.
@@ -60,8 +71,8 @@ pub(crate) struct Words<'a> {
 /// Words, and the ids of those that were found.
 #[derive(Debug)]
 pub(crate) struct LookedUp<'a> {
-    pub words: Words<'a>,
-    found: &'a Found,
+    words: Words<'a>,
+    found: &'a mut Found,
     /// The ids of a new word.
     ids: &'a mut Vec<TokenId>,
 }
@@ -102,7 +113,7 @@ impl WordQueue {
         self.start = ends.last().copied().unwrap_or(start);
         cache.probe_all(text, start, ends, probes);
         self.found.look_up(cache, probes);
-        LookedUp { words: Words { text, start, ends, probes }, found: &self.found, ids: &mut self.ids }
+        LookedUp { words: Words { text, start, ends, probes }, found: &mut self.found, ids: &mut self.ids }
     }
 
     /// Cuts `text[range]` into segments with `segmenter`, and pushes their ids. Each segment is a word, and `encode`
@@ -151,19 +162,26 @@ impl Found {
                     self.ids[num_ids % MAX_IDS..][..INLINE].copy_from_slice(&few);
                     num_ids += len;
                 }
-                None => self.add_gap(at, num_ids, cache.contains(probe)),
+                None => num_ids = self.look_further(cache, at, probe, num_ids),
             }
         }
         self.num_ids = num_ids;
     }
 
+    /// Looks up a word that is not in the first line of its window with few ids. Returns the number of ids after it.
     #[cold]
     #[inline(never)]
-    fn add_gap(&mut self, at: usize, num_ids: usize, is_cached: bool) {
-        self.gaps.push((at as u32, num_ids as u32));
-        if !is_cached {
-            self.new.push(at as u32);
+    fn look_further(&mut self, cache: &WordCache, at: usize, probe: Probe, num_ids: usize) -> usize {
+        let slot = cache.slot(probe);
+        if let Some(slot) = slot.filter(|slot| slot.is_inline()) {
+            self.ids[num_ids % MAX_IDS..][..INLINE].copy_from_slice(&slot.ids);
+            return num_ids + slot.num_ids as usize;
         }
+        if slot.is_none() {
+            self.new.push(self.gaps.len() as u32);
+        }
+        self.gaps.push(Gap { number: at as u32, num_before: num_ids as u32, place: u32::MAX });
+        num_ids
     }
 }
 
@@ -189,10 +207,34 @@ impl<'a> Words<'a> {
 }
 
 impl<'a> LookedUp<'a> {
-    /// The numbers of the words that are not cached.
+    /// How many words are not cached. A word that is queued twice counts twice.
     #[inline(always)]
-    pub(crate) fn new_words(&self) -> &'a [u32] {
-        &self.found.new
+    pub(crate) fn num_new(&self) -> usize {
+        self.found.new.len()
+    }
+
+    /// A word that is not cached.
+    #[inline(always)]
+    pub(crate) fn new_word(&self, new: usize) -> (&'a [u8], Probe) {
+        let number = self.found.gaps[self.found.new[new] as usize].number;
+        (self.words.word(number), self.words.probe(number))
+    }
+
+    /// Gives a new word a place in the cache, where it has no ids until [`LookedUp::fill`]. Returns false if it has one
+    /// already.
+    #[inline(always)]
+    pub(crate) fn claim(&mut self, new: usize, cache: &mut WordCache) -> bool {
+        let gap = &mut self.found.gaps[self.found.new[new] as usize];
+        let (place, is_new) = cache.claim(self.words.probe(gap.number));
+        gap.place = place;
+        is_new
+    }
+
+    /// Caches the ids of a new word that has a place.
+    #[inline(always)]
+    pub(crate) fn fill(&self, new: usize, ids: &[TokenId], cache: &mut WordCache) {
+        let Gap { number, place, .. } = self.found.gaps[self.found.new[new] as usize];
+        cache.fill(place, self.words.probe(number), self.words.word(number), ids);
     }
 
     /// Pushes the ids of all words in order. `encode` appends the ids of a new word, given its range in the text, and
@@ -206,10 +248,10 @@ impl<'a> LookedUp<'a> {
     ) {
         let Self { words, found, ids } = self;
         let mut from = 0;
-        for &(number, num_before) in &found.gaps {
+        for &Gap { number, num_before, place } in &found.gaps {
             sink.push_all(&found.ids[from..num_before as usize]);
             from = num_before as usize;
-            if !cache.push_word(words.probe(number), words.word(number), sink) {
+            if !cache.push_from(place, words.probe(number), words.word(number), sink) {
                 ids.clear();
                 encode(words.range(number), cache, ids);
                 sink.push_all(ids);
@@ -244,11 +286,12 @@ mod tests {
                 expected.extend(ids(&text[start..end]));
                 start = end;
             }
-            let looked_up = queue.look_up(&text, &cache);
-            for &number in looked_up.new_words().iter().step_by(2) {
-                let (word, probe) = (looked_up.words.word(number), looked_up.words.probe(number));
-                if !cache.contains(probe) {
-                    cache.insert_word(probe, word, &ids(word));
+            let mut looked_up = queue.look_up(&text, &cache);
+            cache.reserve(looked_up.num_new());
+            // Some words are filled, some have a place but no ids, and some are not even claimed.
+            for new in (0..looked_up.num_new()).filter(|new| new % 3 > 0) {
+                if looked_up.claim(new, &mut cache) && new % 3 == 1 {
+                    looked_up.fill(new, &ids(looked_up.new_word(new).0), &mut cache);
                     num_learned += 1;
                 }
             }
