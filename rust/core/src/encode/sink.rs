@@ -106,3 +106,25 @@ impl Sink for Spans {
         reserve(&mut self.spans, additional);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sink_of_single_tokens_gets_every_token_of_several() {
+        struct Reversed(Vec<TokenId>);
+
+        impl Sink for Reversed {
+            const SPANS: bool = false;
+
+            fn push(&mut self, id: TokenId, _span: Range<usize>) {
+                self.0.insert(0, id);
+            }
+        }
+
+        let mut sink = Reversed(vec![1]);
+        sink.push_all(&[2, 3]);
+        assert_eq!(sink.0, [3, 2, 1]);
+    }
+}

@@ -342,3 +342,29 @@ impl<'a, 's> Measure<'a, 's> {
         Ok(chunk.end)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vocabulary::Definition;
+    use crate::vocabulary::strings::StringIndex;
+
+    #[test]
+    fn a_chunk_repeats_the_end_of_the_one_before_it() -> Result<(), Box<dyn std::error::Error>> {
+        let (data, index) = StringIndex::concatenate(&["<unk>", "▁", "a"])?;
+        let (tokens, scores) = (Some(index.view(&data)), Some(&[0.0; 3][..]));
+        let token_types = Some(&[2, 1, 1][..]);
+        let definition = Definition { model: "llama", tokens, scores, token_types, ..Definition::default() };
+        let tokenizer = Tokenizer::new(&definition)?;
+        let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
+        // Every chunk has a token for the space before it.
+        let ranges = |overlap: usize| -> Result<Vec<_>, BudgetError> {
+            let split = SplitOptions { max_tokens: 3, overlap, boundaries: Vec::new() };
+            let chunks = tokenizer.split(&Segmentable::new("aaaaa"), &split, options, &mut Scratch::default())?;
+            Ok(chunks.iter().map(|chunk| chunk.start..chunk.end).collect())
+        };
+        assert_eq!(ranges(0)?, [0..2, 2..4, 4..5]);
+        assert_eq!(ranges(2)?, [0..2, 1..3, 2..4, 3..5]);
+        Ok(())
+    }
+}

@@ -340,6 +340,23 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_character_of_several_bytes_costs_no_more_than_one_of_a_single_byte() {
+        let out = encode(&owned(&[("abc", -1.0), ("cあ", -1.0)]), "abcあ".as_bytes());
+        assert_eq!(out.ids, [257, 1 + 0xE3, 1 + 0x81, 1 + 0x82]);
+    }
+
+    #[test]
+    fn no_text_is_settled_just_before_what_may_be_a_stopper() {
+        let settled = |score: f32, text: &[u8]| {
+            let vocabulary = vocabulary(&owned(&[("x", -1.0), ("[P]", score), ("]y", -1.0), ("yz", -1.0)]));
+            Plamo2::new(&vocabulary, &Definition::default()).unwrap().settled(&vocabulary, text)
+        };
+        for text in [&b"x[P]yz"[..], b"x[P"] {
+            assert_eq!((settled(-1.0, text), settled(-1000.0, text)), (1, 0));
+        }
+    }
+
+    #[test]
     fn stoppers_hide_shorter_tokens_and_tokens_before_them() {
         let pad = ("[P]".into(), -1000.0);
         let mut tokens = owned(&[("[", -1.0), ("P", -1.0), ("]", -1.0), ("x", -1.0), ("xy", -1.0)]);

@@ -399,6 +399,12 @@ mod tests {
     }
 
     #[test]
+    fn heap_bytes_are_four_per_unit_and_the_replacements() {
+        let map = Charsmap::of(&[("a", "xy")]);
+        assert_eq!(map.heap_bytes(), map.units.capacity() * 4 + map.replacements.capacity());
+    }
+
+    #[test]
     fn wide_bases() {
         let unit = Unit(3 << 10 | 1 << 9 | 7);
         assert_eq!((unit.base(), unit.label(), unit.is_leaf()), (3 << 8, 7, false));
