@@ -74,15 +74,16 @@ pub(crate) trait Model: Sized + Send + Sync {
         0
     }
 
-    /// How many bytes at the start of `text` can be encoded separately from the rest: whatever follows, no token
-    /// crosses that place, and no rule of the algorithm looks across it. `text` is a fragment so far, or what is left
-    /// of it after an earlier such place. Not called if a model overrides [`Model::encode_part`].
-    fn settled(&self, _vocabulary: &Vocabulary, _text: &[u8]) -> usize {
+    /// How many bytes at the start of a fragment can be encoded separately from the rest: whatever follows, no token
+    /// crosses that place, and no rule of the algorithm looks across it. The fragment is as in [`Model::encode_part`].
+    /// Not called if a model overrides that.
+    fn settled(&self, _vocabulary: &Vocabulary, _fragment: Fragment<'_>) -> usize {
         0
     }
 
     /// Pushes the settled tokens of a fragment that may continue, or all tokens at its end. Returns how many bytes of
-    /// it they take. `fragment` is what earlier calls left; at the end it may be empty.
+    /// it they take. `fragment` is what earlier calls left; at the end it may be empty. If it may continue, a character
+    /// at its end may be incomplete even if it is UTF-8.
     fn encode_part<S: Sink>(
         &self,
         vocabulary: &Vocabulary,
@@ -92,7 +93,7 @@ pub(crate) trait Model: Sized + Send + Sync {
         scratch: &mut Self::Scratch,
         sink: &mut S,
     ) -> usize {
-        let len = if is_end { fragment.text.len() } else { self.settled(vocabulary, fragment.text) };
+        let len = if is_end { fragment.text.len() } else { self.settled(vocabulary, fragment) };
         if len > 0 {
             let after_special = !std::mem::replace(&mut progress.has_begun, true);
             let fragment = Fragment { text: &fragment.text[..len], after_special, ..fragment };

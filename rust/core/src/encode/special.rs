@@ -73,6 +73,8 @@ pub(crate) struct Specials {
     few_first: Option<Vec<u8>>,
     /// Pairs of places in `order` whose tokens have the same text: the first such place, then another.
     twins: Vec<(u32, u32)>,
+    /// The length of the longest special text in bytes.
+    max_len: usize,
 }
 
 impl Specials {
@@ -120,6 +122,7 @@ impl Specials {
             few_first: (first_bytes.len() <= 3).then_some(first_bytes),
             is_first,
             twins,
+            max_len: order.iter().map(|special| special.finder.needle().len()).max().unwrap_or(1),
             order,
         })
     }

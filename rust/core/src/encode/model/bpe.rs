@@ -111,8 +111,8 @@ impl Model for Bpe {
 
     /// The last settled boundary of a piece. For some vocabularies a whole line is one piece; then the last place in it
     /// that no merge crosses.
-    fn settled(&self, _: &Vocabulary, text: &[u8]) -> usize {
-        let text = Rewritten::canonical(&text[..complete_len(text)], 0, false, true);
+    fn settled(&self, _: &Vocabulary, Fragment { text, is_utf8, .. }: Fragment<'_>) -> usize {
+        let text = Rewritten::canonical(&text[..complete_len(text)], 0, is_utf8, true);
         let bytes = &text.text[..];
         let mut settled = once(&self.settled_pieces, || SettledPieces::new(self.family)).last_cut(bytes);
         if let Symbols::Characters(characters) = &self.symbols

@@ -42,7 +42,7 @@ impl Model for Hashed {
         }
     }
 
-    fn settled(&self, _: &Vocabulary, text: &[u8]) -> usize {
+    fn settled(&self, _: &Vocabulary, Fragment { text, .. }: Fragment<'_>) -> usize {
         text.len() / CHUNK_LEN * CHUNK_LEN
     }
 

@@ -143,10 +143,10 @@ impl Model for Plamo2 {
 
     /// The last place that no token crosses, and where neither a stopper nor a byte order mark may start: a stopper
     /// affects the text before it, and a byte order mark would be skipped if the text were cut there.
-    fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize {
+    fn settled(&self, vocabulary: &Vocabulary, Fragment { text, is_utf8, .. }: Fragment<'_>) -> usize {
         let accept = |at: usize| !text[at..].starts_with(BYTE_ORDER_MARK) && !self.may_start_stopper(&text[at..]);
         let segmenter = self.segmenter(vocabulary);
-        let mut stretches = sure_stretches(text).into_iter().rev();
+        let mut stretches = sure_stretches(text, is_utf8).into_iter().rev();
         stretches.find_map(|range| segmenter.last_cut(text, range, accept)).unwrap_or(0)
     }
 
@@ -349,7 +349,8 @@ mod tests {
     fn no_text_is_settled_just_before_what_may_be_a_stopper() {
         let settled = |score: f32, text: &[u8]| {
             let vocabulary = vocabulary(&owned(&[("x", -1.0), ("[P]", score), ("]y", -1.0), ("yz", -1.0)]));
-            Plamo2::new(&vocabulary, &Definition::default()).unwrap().settled(&vocabulary, text)
+            let fragment = Fragment { text, start: 0, after_special: true, continues: false, is_utf8: true };
+            Plamo2::new(&vocabulary, &Definition::default()).unwrap().settled(&vocabulary, fragment)
         };
         for text in [&b"x[P]yz"[..], b"x[P"] {
             assert_eq!((settled(-1.0, text), settled(-1000.0, text)), (1, 0));

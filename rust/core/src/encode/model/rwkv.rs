@@ -14,7 +14,7 @@
 
 mod starts;
 
-use crate::encode::model::{Fragment, Model};
+use crate::encode::model::{Fragment, Model, Progress};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::lookup::trie::DoubleArray;
@@ -52,24 +52,64 @@ impl Model for Rwkv {
     }
 
     fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, (): &mut (), sink: &mut S) {
+        self.push_longest(vocabulary, fragment, true, sink);
+    }
+
+    /// Up to the first token that later text may make longer.
+    fn encode_part<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        is_end: bool,
+        _: &mut Progress,
+        (): &mut (),
+        sink: &mut S,
+    ) -> usize {
+        self.push_longest(vocabulary, fragment, is_end, sink)
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.tokens.heap_bytes() + self.starts.heap_bytes()
+    }
+}
+
+impl Rwkv {
+    /// Pushes the tokens of a fragment: if it may continue, those before the first one that may become longer. Returns
+    /// where they end.
+    #[inline]
+    fn push_longest<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        Fragment { text, start, .. }: Fragment<'_>,
+        is_end: bool,
+        sink: &mut S,
+    ) -> usize {
         let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
-        let Fragment { text, start, .. } = fragment;
         let (mut at, mut ticker) = (0, Ticker::default());
         while at < text.len() {
             ticker.tick();
             let (mut token, mut node, mut next) = ((at + 1, unknown), self.tokens.root(), at);
-            if let Some((start, len)) = self.starts.get(&text[at..]) {
+            // The table does not say whether a walk over all of the text has ended.
+            if let Some((start, len)) = self.starts.get(&text[at..])
+                && (is_end || at + len < text.len())
+            {
                 if start.len > 0 {
                     token = (at + start.len as usize, start.id);
                 }
                 (node, next) = (start.node, at + len);
             }
 
-            for (&byte, end) in text[next..].iter().zip(next + 1..) {
+            loop {
+                let Some(&byte) = text.get(next) else {
+                    if is_end {
+                        break;
+                    }
+                    return at;
+                };
                 let Some(child) = self.tokens.step(node, byte) else { break };
-                node = child;
+                (node, next) = (child, next + 1);
                 if let Some(id) = self.tokens.value(node) {
-                    token = (end, id as TokenId);
+                    token = (next, id as TokenId);
                 }
             }
 
@@ -77,24 +117,7 @@ impl Model for Rwkv {
             sink.push(id, start + at..start + end);
             at = end;
         }
-    }
-
-    /// The start of the first token that later text may make longer.
-    fn settled(&self, _: &Vocabulary, text: &[u8]) -> usize {
-        let (mut at, mut ticker) = (0, Ticker::default());
-        while at < text.len() {
-            ticker.tick();
-            let rest = &text[at..];
-            if self.tokens.longest_walk(rest) == rest.len() {
-                break;
-            }
-            at += self.tokens.longest_match(rest).map_or(1, |(len, _)| len);
-        }
         at
-    }
-
-    fn heap_bytes(&self) -> usize {
-        self.tokens.heap_bytes() + self.starts.heap_bytes()
     }
 }
 

@@ -133,9 +133,9 @@ impl Model for Spm {
     }
 
     /// The last place that no token crosses, in text whose characters are certain.
-    fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize {
+    fn settled(&self, vocabulary: &Vocabulary, Fragment { text, is_utf8, .. }: Fragment<'_>) -> usize {
         let segmenter = &once(&self.tables, || Tables::new(vocabulary)).segmenter;
-        let mut stretches = sure_stretches(text).into_iter().rev();
+        let mut stretches = sure_stretches(text, is_utf8).into_iter().rev();
         stretches.find_map(|range| segmenter.last_cut(text, range, |_| true)).unwrap_or(0)
     }
 

@@ -132,6 +132,7 @@ impl Model for Unigram {
         {
             let (candidates, normalizer) = (&self.candidates, &self.normalizer);
             let Fragment { start: offset, continues, .. } = fragment;
+            scratch.after_unknown = false;
             return Pass {
                 vocabulary,
                 candidates,
@@ -149,7 +150,7 @@ impl Model for Unigram {
         self.encode_whole(vocabulary, fragment, normalized, lattice, sink);
     }
 
-    /// The sum of scores carries over from part to part, see [`advance`].
+    /// See [`advance`].
     fn encode_part<S: Sink>(
         &self,
         vocabulary: &Vocabulary,
@@ -160,7 +161,7 @@ impl Model for Unigram {
         sink: &mut S,
     ) -> usize {
         let progress = progress.unigram.get_or_insert_with(|| Box::new(UnigramProgress::new(&self.normalizer)));
-        self.advance(vocabulary, fragment.text, is_end, progress, &mut scratch.lattice, sink)
+        self.advance(vocabulary, fragment, is_end, progress, scratch, sink)
     }
 
     fn heap_bytes(&self) -> usize {
@@ -297,8 +298,26 @@ mod tests {
         (vocabulary, model)
     }
 
+    /// Encodes a text part by part.
+    fn encode_parts((vocabulary, model): (&Vocabulary, &Unigram), text: &[u8], len: usize) -> (Vec<TokenId>, f64) {
+        let (mut ids, mut scratch) = (Vec::new(), UnigramScratch::default());
+        let (mut progress, mut waiting) = (Progress::default(), Vec::new());
+        let mut push = |text: &[u8], is_end: bool| {
+            let complete = if is_end { text } else { &text[..utf8::complete_len(text)] };
+            let is_utf8 = std::str::from_utf8(complete).is_ok();
+            let fragment = Fragment { text, start: 0, after_special: true, continues: false, is_utf8 };
+            model.encode_part(vocabulary, fragment, is_end, &mut progress, &mut scratch, &mut ids)
+        };
+        for part in text.chunks(len) {
+            waiting.extend_from_slice(part);
+            waiting.drain(..push(&waiting, false));
+        }
+        assert_eq!(push(&waiting, true), waiting.len());
+        (ids, progress.unigram.map_or(0.0, |progress| progress.score()))
+    }
+
     /// Tokens and spans of a text. Segments must give the same as the whole text, with and without spans, with the
-    /// cache cold and warm, and for a text that continues another.
+    /// cache cold and warm, and for a text that continues another. So must parts, and the same sum of scores.
     fn encode((vocabulary, model): &(Vocabulary, Unigram), text: &[u8]) -> Spans {
         let is_utf8 = std::str::from_utf8(text).is_ok();
         let fragment = |continues| Fragment { text, start: 100, after_special: true, continues, is_utf8 };
@@ -312,6 +331,19 @@ mod tests {
                 assert_eq!(ids, spans.ids, "cache {cache}");
                 model.encode(vocabulary, fragment(continues), &mut scratch, &mut found);
                 assert_eq!((&found.ids, &found.spans), (&spans.ids, &spans.spans), "cache {cache}");
+            }
+            if !continues {
+                let mut score = 0.0;
+                if !scratch.normalized.text.is_empty() {
+                    let UnigramScratch { normalized, lattice, .. } = &mut scratch;
+                    normalized.reset(100, false);
+                    model.normalizer.normalize(text, false, normalized);
+                    score = model.candidates.best_path(vocabulary, &normalized.text, 0.0, None, lattice, |_, _| ());
+                }
+                for len in [1, 2, 5, 17, 64, 1000] {
+                    let parts = encode_parts((vocabulary, model), text, len);
+                    assert_eq!(parts, (spans.ids.clone(), score), "parts of {len} bytes");
+                }
             }
             spans
         });

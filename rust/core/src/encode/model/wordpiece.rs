@@ -29,7 +29,7 @@ use crate::lookup::key::{KEY_LEN, Key, MAX_LEN};
 use crate::lookup::trie::TrieError;
 use crate::text::scan::masks::WordClasses;
 use crate::text::scan::{BLOCK as BLOCK_LEN, padded};
-use crate::text::unicode::utf8::complete_len;
+use crate::text::unicode::utf8;
 use crate::token::{NULL_TOKEN, TokenId};
 use crate::vocabulary::{Definition, Settings, Vocabulary};
 use crate::work::interrupt::Ticker;
@@ -82,18 +82,11 @@ impl Model for WordPiece {
     }
 
     /// After the last character that ends words: each word is encoded by itself.
-    fn settled(&self, _: &Vocabulary, text: &[u8]) -> usize {
-        let (mut at, mut settled, mut ticker) = (0, 0, Ticker::default());
-        let end = complete_len(text);
-        while at < end {
-            ticker.tick();
+    fn settled(&self, _: &Vocabulary, Fragment { text, .. }: Fragment<'_>) -> usize {
+        utf8::last_end(text, |at| {
             let (character, len) = self.normalizer.character(text, at);
-            at += len;
-            if character.ends_word() {
-                settled = at;
-            }
-        }
-        settled
+            (character.ends_word(), len)
+        })
     }
 
     fn heap_bytes(&self) -> usize {

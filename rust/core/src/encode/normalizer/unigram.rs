@@ -145,6 +145,13 @@ impl UnigramNormalizer {
         at + replaced.map_or_else(|| utf8::decode(rest, 0).map_or(1, |character| character.1), |(len, _)| len)
     }
 
+    /// The same for an unfinished input; `None` if a key may continue beyond it.
+    pub(crate) fn settled_chunk_end(&self, input: &[u8], at: usize) -> Option<usize> {
+        let rest = &input[at..];
+        let is_settled = self.charsmap.as_ref().is_none_or(|charsmap| charsmap.longest_walk(rest) < rest.len());
+        is_settled.then(|| self.chunk_end(input, at))
+    }
+
     /// Appends the normal form of `input` to `out`. If `in_word`, the input continues a word or an earlier text and
     /// gets no space in front.
     pub(crate) fn normalize(&self, input: &[u8], in_word: bool, out: &mut Rewritten<'_>) {
@@ -161,6 +168,11 @@ impl UnigramNormalizer {
     /// The state at the start of an input.
     pub(crate) fn start(&self) -> NormalizerProgress {
         NormalizerProgress { in_word: false, prepend_space: self.prepend_space, covered: 0 }
+    }
+
+    /// The state inside a word, or at a space.
+    pub(crate) fn in_word() -> NormalizerProgress {
+        NormalizerProgress { in_word: true, prepend_space: false, covered: 0 }
     }
 
     /// Appends the settled part of an unfinished input's normal form, without origins. Returns how many bytes of the

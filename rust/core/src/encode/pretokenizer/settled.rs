@@ -11,23 +11,37 @@
 //!    end, or at what follows, only after whitespace, so a cut never comes after whitespace. Groups of digits are
 //!    counted from the right, so the part of a run before the cut has a multiple of three digits.
 //!
-//! The boundaries are found with plain automata, because shapes do not report how far they have looked.
+//! The boundaries are found with plain automata, because shapes do not report how far they have looked. Only the end of
+//! the text has to be read: if no attempt of any pattern can reach across the place between two characters, every pattern
+//! has an attempt there, as at the start of the text. Such a place is searched backwards, twice as far from the end
+//! each time, until there is a boundary after it.
 //!
-//! Complexity: linear in the text for each pattern.
+//! Complexity: linear in the distance from the last boundary to the end of the text, for each pattern.
 
 use super::automaton::Automaton;
+use super::automaton::alphabet::ClassSet;
 use super::digits::DigitGroups;
 use super::joint::Stage;
 use super::shape::Shape;
 use super::splitter::stage;
+use crate::text::scan::BLOCK;
 use crate::text::unicode::{self, utf8};
 use crate::vocabulary::families::{Family, LINES};
+use crate::work::interrupt::Ticker;
 
 /// The patterns of a family as plain automata.
 #[derive(Debug)]
 pub(crate) enum SettledPieces {
     Lines,
-    Stages(Vec<Stage>),
+    Stages(Vec<Settling>),
+}
+
+/// A pattern.
+#[derive(Debug)]
+pub(crate) struct Settling {
+    stage: Stage,
+    /// For each class, the classes of the characters after it that one attempt, or one run of digits, can take too.
+    successors: Vec<ClassSet>,
 }
 
 impl SettledPieces {
@@ -38,38 +52,102 @@ impl SettledPieces {
         }
         // llama.cpp's code for a single pattern can differ from it; a shape has the pattern that agrees with the code.
         Self::Stages(match (family.patterns, Shape::of(family.patterns)) {
-            ([_], Some((_, pattern))) => vec![stage(pattern)],
-            (patterns, _) => patterns.iter().map(|pattern| stage(pattern)).collect(),
+            ([_], Some((_, pattern))) => vec![Settling::new(pattern)],
+            (patterns, _) => patterns.iter().map(|pattern| Settling::new(pattern)).collect(),
         })
     }
 
     /// The last settled boundary of `text`; 0 if there is none. `text` is canonical UTF-8, and starts at such a
     /// boundary or at the start of a fragment.
     pub(crate) fn last_cut(&self, text: &[u8]) -> usize {
-        let mut undecided = Undecided { text, start: 0, end: text.len(), cut: 0 };
-        let Self::Stages(stages) = self else { return undecided.lines_cut() };
-        for stage in stages {
-            match stage {
-                Stage::Pattern(automaton) => undecided.advance(automaton),
-                Stage::Digits(groups) => undecided.advance_digits(*groups),
+        let Self::Stages(stages) = self else { return lines_cut(text) };
+        let mut len = BLOCK;
+        loop {
+            let start = last_start(stages, text, text.len().saturating_sub(len));
+            let cut = last_cut_from(stages, text, start);
+            if cut > 0 || start == 0 {
+                return cut;
             }
-            if undecided.start >= undecided.end {
-                break;
-            }
+            len = (text.len() - start) * 2;
         }
-        undecided.cut
     }
 
     pub(crate) fn heap_bytes(&self) -> usize {
         let Self::Stages(stages) = self else { return 0 };
-        stages.capacity() * size_of::<Stage>() + stages.iter().map(Stage::heap_bytes).sum::<usize>()
+        stages.capacity() * size_of::<Settling>() + stages.iter().map(Settling::heap_bytes).sum::<usize>()
     }
+}
+
+impl Settling {
+    fn new(pattern: &str) -> Self {
+        let stage = stage(pattern);
+        let successors = match &stage {
+            Stage::Pattern(automaton) => automaton.successors(),
+            Stage::Digits(_) => {
+                let mut digits = ClassSet::default();
+                digits.insert(1);
+                vec![ClassSet::default(), digits]
+            }
+        };
+        Self { stage, successors }
+    }
+
+    /// Whether an attempt can take both of two adjacent characters.
+    fn joins(&self, before: u32, after: u32) -> bool {
+        let successors = self.successors[usize::from(self.stage.class(before))];
+        successors.contains(self.stage.class(after))
+    }
+
+    fn heap_bytes(&self) -> usize {
+        self.stage.heap_bytes() + self.successors.capacity() * size_of::<ClassSet>()
+    }
+}
+
+/// The last settled boundary after `start`, where every pattern has an attempt; 0 if there is none.
+fn last_cut_from(stages: &[Settling], text: &[u8], start: usize) -> usize {
+    let mut undecided = Undecided { text, start, end: text.len(), cut: 0 };
+    for Settling { stage, .. } in stages {
+        match stage {
+            Stage::Pattern(automaton) => undecided.advance(automaton),
+            Stage::Digits(groups) => undecided.advance_digits(*groups),
+        }
+        if undecided.start >= undecided.end {
+            break;
+        }
+    }
+    undecided.cut
+}
+
+/// The last place up to byte `at` where every pattern has an attempt.
+fn last_start(stages: &[Settling], text: &[u8], at: usize) -> usize {
+    let mut ticker = Ticker::default();
+    let (mut at, mut after) = (utf8::floor(text, at), None);
+    while at > 0 {
+        ticker.tick();
+        #[cfg(test)]
+        crate::work::steps::count(1);
+        let start = utf8::floor(text, at - 1);
+        let before = utf8::decode_lossy(text, start).0;
+        let after = after.replace(before).unwrap_or_else(|| utf8::decode_lossy(text, at).0);
+        if !stages.iter().any(|stage| stage.joins(before, after)) {
+            break;
+        }
+        at = start;
+    }
+    at
+}
+
+/// The line, or the run of newlines, is undecided from its start. No line depends on what follows it.
+fn lines_cut(text: &[u8]) -> usize {
+    let is_newline = |at: usize| text[at] == b'\n';
+    let run = (0..text.len()).rev().take_while(|&at| is_newline(at) == is_newline(text.len() - 1)).last();
+    run.unwrap_or(0)
 }
 
 /// The piece that may continue.
 struct Undecided<'a> {
     text: &'a [u8],
-    /// Where it starts.
+    /// Where it starts, or a later place where every pattern has an attempt.
     start: usize,
     /// How far it is known not to end.
     end: usize,
@@ -103,16 +181,13 @@ impl Undecided<'_> {
             }
             run_start = start + before;
         }
-        // The last piece is the text after the last digits.
-        groups.split(text, start, run_start, |from, _| self.boundary(from));
+        // The last piece is the text after the last digits. The first one starts before `start` if no boundary is there.
+        groups.split(text, start, run_start, |from, _| {
+            if from > start {
+                self.boundary(from);
+            }
+        });
         self.end = run_start;
-    }
-
-    /// The last line, or run of newlines, is undecided from its start. No earlier line depends on what follows.
-    fn lines_cut(&self) -> usize {
-        let is_newline = |at: usize| self.text[at] == b'\n';
-        let run = (self.start..self.end).rev().take_while(|&at| is_newline(at) == is_newline(self.end - 1)).last();
-        run.unwrap_or(self.start)
     }
 }
 
@@ -135,9 +210,10 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::SettledPieces;
+    use super::{SettledPieces, last_cut_from};
     use crate::encode::pretokenizer::splitter::tests::{CASES as SPLITTERS, Case};
     use crate::vocabulary::families::Family;
+    use crate::work::steps;
 
     static CASES: LazyLock<Vec<(&Case, SettledPieces)>> =
         LazyLock::new(|| SPLITTERS.iter().map(|case| (case, SettledPieces::new(case.family))).collect());
@@ -171,6 +247,10 @@ mod tests {
                 for part in &parts {
                     pending.push_str(part);
                     let cut = settled.last_cut(pending.as_bytes());
+                    if let SettledPieces::Stages(stages) = settled {
+                        let expected = last_cut_from(stages, pending.as_bytes(), 0);
+                        prop_assert_eq!(cut, expected, "{}: {:?}", case.family.name, pending);
+                    }
                     found.extend(pieces(case, &pending[..cut]));
                     pending.drain(..cut);
                 }
@@ -188,6 +268,26 @@ mod tests {
             let most = if ["gemma4", "laguna", "superbpe"].contains(name) { 100 } else { 12 };
             let left = text.len() - settled.last_cut(text.as_bytes());
             assert!(left <= most, "{name}: {left} bytes");
+        }
+    }
+
+    #[test]
+    fn only_the_end_of_a_long_text_is_read() {
+        let text = "The quick brown fox jumps over 12 lazy dogs. 敏捷的棕色狐狸，跳过了懒狗。\n".repeat(1000);
+        for (Case { family, .. }, settled) in CASES.iter() {
+            let steps = steps::of(|| assert!(settled.last_cut(text.as_bytes()) > 0));
+            assert!(steps < 2000, "{}: {steps} steps", family.name);
+        }
+    }
+
+    #[test]
+    fn a_run_takes_linear_time() {
+        for unit in ["a", "中", "1", " ", ".", "a ", "'s", "<sentinel:1", "IMGA", "  \n", "12 "] {
+            let text = unit.repeat(20_000);
+            for (Case { family, .. }, settled) in CASES.iter() {
+                let steps = steps::of(|| _ = settled.last_cut(text.as_bytes()));
+                assert!(steps < 16 * text.len(), "{} {unit:?}: {steps} steps", family.name);
+            }
         }
     }
 }

@@ -5,7 +5,11 @@
 //! either, so if the vocabulary has such tokens, neither side may be whitespace. An occurrence that the text so far
 //! does not complete counts as crossing every place after its start.
 //!
-//! Complexity: O(n) steps and one walk through the trie for each byte that starts a special text.
+//! An occurrence is no longer than the longest special text, so only the end of the text is searched, twice as much each
+//! time until there is such a place.
+//!
+//! Complexity: O(n) steps, and one walk through the trie for each byte that starts a special text, for n bytes from the
+//! last such place to the end.
 
 use super::{Specials, is_space};
 use crate::work::interrupt::Ticker;
@@ -17,15 +21,30 @@ impl Specials {
         if self.order.is_empty() {
             return text.len();
         }
+        let mut len = self.max_len * 2;
+        loop {
+            let start = text.len().saturating_sub(len);
+            let settled = self.settled_after(text, start);
+            if settled > 0 || start == 0 {
+                return settled;
+            }
+            len *= 2;
+        }
+    }
+
+    /// The same, if that place is certain from the occurrences that start at `start` or later; otherwise 0. These
+    /// include all that the text may complete.
+    fn settled_after(&self, text: &[u8], start: usize) -> usize {
         let strips = self.order.iter().any(|special| special.strips_before || special.strips_after);
         let last_place = |from: usize, to: usize| {
             let is_free = |at: usize| !strips || at < text.len() && !is_space(text[at - 1]) && !is_space(text[at]);
             (from.max(1)..=to).rev().find(|&at| is_free(at))
         };
 
-        // No occurrence found so far that starts before `reach` extends beyond it.
-        let (mut settled, mut reach, mut ticker) = (0, 0, Ticker::default());
-        for (at, &byte) in text.iter().enumerate() {
+        // No occurrence found so far, or before `start`, extends beyond `reach`.
+        let mut reach = if start > 0 { start + self.max_len - 1 } else { 0 };
+        let (mut settled, mut ticker) = (0, Ticker::default());
+        for (at, &byte) in text.iter().enumerate().skip(start) {
             if !self.is_first[usize::from(byte)] {
                 continue;
             }

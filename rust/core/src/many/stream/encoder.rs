@@ -8,7 +8,7 @@
 //! Both stages look at their text again only once it has doubled, so an unsettled stretch costs at most twice its
 //! length in total, however small the parts are.
 //!
-//! Time: encoding the whole text, and one more pass to find the places. Space: the longest unsettled stretch, and a
+//! Time: encoding the whole text, and finding the places from the end of what is known. Space: the longest unsettled stretch, and a
 //! constant.
 //!
 //! Deviations: none. A text may be longer than llama.cpp's 2 GiB; an unsettled stretch may not.
@@ -24,6 +24,7 @@ use crate::encode::scratch::Scratch;
 use crate::encode::sink::Sink;
 use crate::encode::special::Item;
 use crate::error::EncodeError;
+use crate::text::unicode::utf8::complete_len;
 use crate::token::TokenId;
 use crate::tokenizer::{EncodeOptions, MAX_TEXT, Tokenizer};
 use crate::work::interrupt;
@@ -201,6 +202,8 @@ fn encode_part<S: Sink>(
     scratch: &mut AnyScratch,
     sink: &mut S,
 ) -> usize {
-    let fragment = Fragment { text, start: 0, after_special: true, continues: false, is_utf8: false };
+    let complete = if is_end { text } else { &text[..complete_len(text)] };
+    let is_utf8 = std::str::from_utf8(complete).is_ok();
+    let fragment = Fragment { text, start: 0, after_special: true, continues: false, is_utf8 };
     tokenizer.model().encode_part(tokenizer.vocabulary(), fragment, is_end, progress, scratch, sink)
 }

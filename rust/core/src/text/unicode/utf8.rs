@@ -9,6 +9,8 @@
 //! 1. [`decode_lossy`] returns U+FFFD for a code point beyond U+10FFFF, and [`encode`] writes U+FFFD for it: llama.cpp
 //!    keeps the number, and aborts when it writes it.
 
+use crate::work::interrupt::Ticker;
+
 /// U+FFFD, which replaces bytes that cannot be decoded.
 pub const REPLACEMENT: u32 = 0xFFFD;
 
@@ -110,8 +112,11 @@ pub fn complete_len(text: &[u8]) -> usize {
 }
 
 /// The stretches of a text that are valid UTF-8, and in which characters start at the same places even if an invalid
-/// lead byte before them swallows bytes.
-pub(crate) fn sure_stretches(text: &[u8]) -> Vec<std::ops::Range<usize>> {
+/// lead byte before them swallows bytes. With `is_utf8`, all characters but the last are known to be valid.
+pub(crate) fn sure_stretches(text: &[u8], is_utf8: bool) -> Vec<std::ops::Range<usize>> {
+    if is_utf8 {
+        return std::iter::once(0..complete_len(text)).collect();
+    }
     let (mut stretches, mut at) = (Vec::new(), 0);
     for chunk in text.utf8_chunks() {
         let end = at + chunk.valid().len();
@@ -126,6 +131,28 @@ pub(crate) fn sure_stretches(text: &[u8]) -> Vec<std::ops::Range<usize>> {
         at = end + chunk.invalid().len();
     }
     stretches
+}
+
+/// The end of the last character of `text` that `decode` accepts; 0 if there is none. `decode` takes a place in the
+/// text, and also returns the length of the character there, which is that of [`decode_lossy`].
+pub(crate) fn last_end(text: &[u8], decode: impl Fn(usize) -> (bool, usize)) -> usize {
+    let (mut end, mut ticker) = (complete_len(text), Ticker::default());
+    while end > 0 {
+        // A character starts here, whatever is before it.
+        let start = floor(text, end - 1);
+        let (mut at, mut last) = (start, 0);
+        while at < end {
+            ticker.tick();
+            let (is_accepted, len) = decode(at);
+            at += len;
+            last = if is_accepted { at } else { last };
+        }
+        if last > 0 {
+            return last;
+        }
+        end = start;
+    }
+    0
 }
 
 /// The start of the character at byte `at`, or the end of the text if that is earlier.

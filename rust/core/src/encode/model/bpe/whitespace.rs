@@ -59,19 +59,12 @@ impl Model for Whitespace {
     }
 
     /// After the last whitespace: each word is encoded by itself.
-    fn settled(&self, vocabulary: &Vocabulary, text: &[u8]) -> usize {
-        let (mut at, mut settled, mut ticker) = (0, 0, Ticker::default());
-        let end = utf8::complete_len(text);
-        while at < end {
-            ticker.tick();
+    fn settled(&self, vocabulary: &Vocabulary, Fragment { text, .. }: Fragment<'_>) -> usize {
+        utf8::last_end(text, |at| {
             let (code_point, len) = utf8::decode_lossy(text, at);
             let is_escaped = vocabulary.settings().escape_whitespaces && code_point == u32::from(b' ');
-            at += len;
-            if !is_escaped && unicode::flags(code_point).is_whitespace() {
-                settled = at;
-            }
-        }
-        settled
+            (!is_escaped && unicode::flags(code_point).is_whitespace(), len)
+        })
     }
 
     fn heap_bytes(&self) -> usize {

@@ -1,4 +1,15 @@
-//! Unigram part by part: the best path through an unfinished text, up to the last place that every path passes through.
+//! Unigram part by part: by segments up to the last place where a text may be cut, or else by a search that goes on from
+//! part to part.
+//!
+//! 1. Where a text may be cut ([`Cuts`]), it may also be encoded part by part. It is cut before the last space, or at a
+//!    later place between two characters that are adjacent in no token, and what is before that place is encoded as a
+//!    text by itself ([`Pass`]). The rest waits.
+//! 2. If more than [`MAX_WAITING`] bytes would wait, they are searched instead, and so is what follows up to the next
+//!    space: no token crosses the start of a word.
+//! 3. If a text may not be cut, because of its vocabulary, its length or its characters, all of the rest is searched.
+//! 4. Adjacent unknown tokens become one, which is pushed with the first of them.
+//!
+//! The search finds the best path up to the last place that every path passes through:
 //!
 //! 1. The part of the normalized text that is certain is appended to what is left from before
 //!    ([`UnigramNormalizer::normalize_settled`]).
@@ -6,47 +17,202 @@
 //!    such place is certain. That no token crosses a place is certain if no walk through the trie has reached the end
 //!    of the known text.
 //! 3. The search after such a place starts with the sum of scores there, so every addition, rounding and comparison is
-//!    the same as over the whole text.
-//! 4. Adjacent unknown tokens become one, which is pushed once a known token follows.
+//!    the same as over the whole text. As long as texts may be cut, sums are exact, in whatever order they are added.
 //!
 //! This needs finite scores. With other scores a node may not be reached at all, so the whole fragment is searched at
 //! once.
 //!
-//! Time: as over the whole text, with two walks through the trie for each character. Space: 4 bytes per byte of the
-//! longest stretch between two such places.
+//! Time: as over the whole text, with two walks through the trie for each character that is searched. Space: 4 bytes
+//! per byte of the longest stretch between two such places.
 
-use super::Unigram;
-use super::lattice::Lattice;
+use memchr::memmem;
+
+use super::lattice::{Candidates, Lattice};
+use super::segments::{Pass, is_space};
+use super::{Unigram, UnigramScratch};
+use crate::encode::model::Fragment;
 use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::normalizer::unigram::{NormalizerProgress, UnigramNormalizer};
 use crate::encode::sink::Sink;
 use crate::text::unicode::utf8;
+use crate::token::TokenId;
 use crate::vocabulary::Vocabulary;
+use crate::vocabulary::spelling::ESCAPED_SPACE;
 use crate::work::interrupt::Ticker;
+
+/// How many bytes may wait for the next cut. Words of real texts are shorter.
+const MAX_WAITING: usize = if cfg!(test) { 8 } else { 1 << 10 };
 
 /// The state of a fragment between parts.
 #[derive(Debug, Clone)]
 pub(crate) struct UnigramProgress {
+    way: Way,
+    /// How many bytes of the fragment have been taken.
+    len: usize,
+    /// The sum of scores of the tokens pushed so far.
+    score: f64,
+    /// Whether the last of them is unknown.
+    after_unknown: bool,
     normalizer: NormalizerProgress,
-    /// What is left of the normalized text.
+    /// What is left of the normalized text that is searched.
     normalized: Vec<u8>,
     /// How long that has to be before it is searched again.
     goal: usize,
-    /// The sum of scores at its start.
-    score: f64,
-    /// Whether the tokens before it are unknown, and not pushed yet.
-    after_unknown: bool,
+}
+
+/// How the next part is encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Segments,
+    /// Searched up to the next space.
+    SearchWord,
+    /// Searched up to the end.
+    SearchRest,
 }
 
 impl UnigramProgress {
     pub(super) fn new(normalizer: &UnigramNormalizer) -> Self {
-        Self { normalizer: normalizer.start(), normalized: Vec::new(), goal: 0, score: 0.0, after_unknown: false }
+        Self {
+            way: Way::Segments,
+            len: 0,
+            score: 0.0,
+            after_unknown: false,
+            normalizer: normalizer.start(),
+            normalized: Vec::new(),
+            goal: 0,
+        }
+    }
+
+    /// The sum of scores of the tokens pushed so far.
+    #[cfg(test)]
+    pub(super) fn score(&self) -> f64 {
+        self.score
+    }
+
+    /// Begins to search, if this is not yet the case. All text before has been pushed.
+    fn search(&mut self, way: Way) {
+        if self.way == Way::Segments && self.len > 0 {
+            self.normalizer = UnigramNormalizer::in_word();
+        }
+        self.way = way;
+    }
+}
+
+/// Passes tokens on and adds up the scores of those that are known.
+struct Scored<'a, S> {
+    sink: &'a mut S,
+    candidates: &'a Candidates,
+    score: f64,
+}
+
+impl<S: Sink> Sink for Scored<'_, S> {
+    const SPANS: bool = false;
+
+    #[inline(always)]
+    fn push(&mut self, id: TokenId, _: std::ops::Range<usize>) {
+        self.push_all(&[id]);
+    }
+
+    #[inline(always)]
+    fn push_all(&mut self, ids: &[TokenId]) {
+        for &id in ids.iter().filter(|&&id| id != self.candidates.unknown) {
+            self.score += self.candidates.score(id);
+        }
+        self.sink.push_all(ids);
     }
 }
 
 impl Unigram {
     /// As [`Model::encode_part`](super::Model::encode_part).
     pub(super) fn advance<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        fragment: Fragment<'_>,
+        is_end: bool,
+        progress: &mut UnigramProgress,
+        scratch: &mut UnigramScratch,
+        sink: &mut S,
+    ) -> usize {
+        let text = fragment.text;
+        if progress.way != Way::SearchRest && !self.may_be_cut(fragment, progress.len) {
+            progress.search(Way::SearchRest);
+        }
+        let mut done = 0;
+        if progress.way == Way::SearchWord
+            && let Some(space) = text.iter().position(|&byte| is_space(byte))
+        {
+            done = self.search_part(vocabulary, &text[..space], true, progress, &mut scratch.lattice, sink);
+            progress.way = Way::Segments;
+        }
+        if progress.way == Way::Segments {
+            let len = if is_end { text.len() - done } else { self.last_cut(&text[done..]) };
+            self.encode_segments(vocabulary, &text[done..done + len], progress, scratch, sink);
+            done += len;
+            if text.len() - done > MAX_WAITING {
+                progress.search(Way::SearchWord);
+            }
+        }
+        if progress.way != Way::Segments {
+            done += self.search_part(vocabulary, &text[done..], is_end, progress, &mut scratch.lattice, sink);
+        }
+        done
+    }
+
+    /// Whether a fragment, after `len_before` bytes, may be cut into segments.
+    fn may_be_cut(&self, Fragment { text, is_utf8, .. }: Fragment<'_>, len_before: usize) -> bool {
+        let max_len = self.cuts.as_ref().map_or(0, |cuts| cuts.max_len());
+        // After an escaped space in the input itself, a word need not start at a cut.
+        is_utf8 && len_before + text.len() <= max_len && memmem::find(text, ESCAPED_SPACE).is_none()
+    }
+
+    /// The last place where a text may be cut, whatever follows; 0 if there is none. The text starts at such a place.
+    fn last_cut(&self, text: &[u8]) -> usize {
+        let (Some(cuts), Some(characters)) = (&self.cuts, self.normalizer.characters()) else { return 0 };
+        let space = text.iter().rposition(|&byte| is_space(byte));
+        let (mut cut, mut at) = space.map_or((0, 0), |space| (space, space + 1));
+        let (mut before, mut ticker) = (None, Ticker::default());
+        while let Some((character, len)) = utf8::decode(text, at)
+            && let Some((next, _)) = utf8::decode(text, at + len)
+        {
+            ticker.tick();
+            if !characters.keeps(character, Some(next)) {
+                let Some(end) = self.normalizer.settled_chunk_end(text, at) else { break };
+                (at, before) = (end, None);
+                continue;
+            }
+            if before.is_some_and(|before| !cuts.meet(before, character)) {
+                cut = at;
+            }
+            before = Some(character);
+            at += len;
+        }
+        cut
+    }
+
+    /// Pushes the tokens of a part that starts and ends where the text may be cut.
+    fn encode_segments<S: Sink>(
+        &self,
+        vocabulary: &Vocabulary,
+        text: &[u8],
+        progress: &mut UnigramProgress,
+        UnigramScratch { normalized, segments: scratch, .. }: &mut UnigramScratch,
+        sink: &mut S,
+    ) {
+        let (Some(cuts), Some(characters)) = (&self.cuts, self.normalizer.characters()) else { return };
+        let (candidates, normalizer) = (&self.candidates, &self.normalizer);
+        let sink = &mut Scored { sink, candidates, score: 0.0 };
+        (scratch.after_unknown, scratch.unknown_score) = (progress.after_unknown, 0.0);
+        let continues = progress.len > 0;
+        Pass { vocabulary, candidates, normalizer, characters, cuts, text, offset: 0, continues, scratch, sink }
+            .encode(normalized);
+        progress.score += sink.score + scratch.unknown_score;
+        progress.after_unknown = scratch.after_unknown;
+        progress.len += text.len();
+    }
+
+    /// Searches more of a text. Pushes what is certain, or everything at the end of a text or word, and returns how
+    /// many bytes it takes.
+    fn search_part<S: Sink>(
         &self,
         vocabulary: &Vocabulary,
         text: &[u8],
@@ -64,13 +230,9 @@ impl Unigram {
             false => self.normalizer.normalize_settled(text, &mut progress.normalizer, &mut out),
         };
         progress.normalized = out.text.into_owned();
-        if is_end {
-            self.push_path(vocabulary, progress.normalized.len(), progress, lattice, sink);
-            if std::mem::take(&mut progress.after_unknown) {
-                sink.push(self.candidates.unknown, 0..0);
-            }
-        } else if progress.normalized.len() >= progress.goal {
-            let end = self.last_passed(&progress.normalized);
+        progress.len += len;
+        if is_end || progress.normalized.len() >= progress.goal {
+            let end = if is_end { progress.normalized.len() } else { self.last_passed(&progress.normalized) };
             self.push_path(vocabulary, end, progress, lattice, sink);
             // Searched again when it is twice as long, so that the time stays linear.
             progress.goal = progress.normalized.len() * 2;
@@ -113,14 +275,10 @@ impl Unigram {
         let unknown = self.candidates.unknown;
         let UnigramProgress { normalized, score, after_unknown, .. } = progress;
         *score = self.candidates.best_path(vocabulary, &normalized[..end], *score, None, lattice, |token, _| {
-            if token == unknown {
-                *after_unknown = true;
-                return;
+            let is_unknown = token == unknown;
+            if !(std::mem::replace(after_unknown, is_unknown) && is_unknown) {
+                sink.push(token, 0..0);
             }
-            if std::mem::take(after_unknown) {
-                sink.push(unknown, 0..0);
-            }
-            sink.push(token, 0..0);
         });
         normalized.drain(..end);
     }

@@ -80,6 +80,12 @@ impl Node {
 }
 
 impl Candidates {
+    /// The score of a token.
+    #[inline(always)]
+    pub(super) fn score(&self, token: TokenId) -> f64 {
+        self.scores.get(token as usize).copied().unwrap_or_default().into()
+    }
+
     /// Finds the best path through `text`, which is not empty, and pushes its tokens with their lengths in bytes.
     /// `score` is the sum of scores at its start; returns the sum at its end.
     #[inline]

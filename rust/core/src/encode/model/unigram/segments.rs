@@ -50,7 +50,9 @@ pub(super) struct SegmentScratch {
     segment: Vec<u8>,
     ids: Vec<TokenId>,
     /// Whether the last token was unknown.
-    after_unknown: bool,
+    pub(super) after_unknown: bool,
+    /// The sum of the scores of unknown tokens, unless it was rounded.
+    pub(super) unknown_score: f64,
     tracer: Tracer,
 }
 
@@ -74,7 +76,6 @@ impl<S: Sink> Pass<'_, S> {
     /// Pushes the tokens of the text, which is UTF-8 and not longer than [`Cuts::max_len`].
     #[inline]
     pub(super) fn encode(&mut self, normalized: &mut Rewritten<'_>) {
-        self.scratch.after_unknown = false;
         self.scratch.tracer = Tracer::new(self.offset);
         let text = self.text;
         let mut at = 0;
@@ -340,7 +341,8 @@ impl<S: Sink> Pass<'_, S> {
     /// Finds and pushes the tokens of a segment, and caches them if it has a probe.
     #[inline(never)]
     fn search(&mut self, source: Source<'_>, start: usize, end: usize, is_after_space: bool, probe: Option<Probe>) {
-        let SegmentScratch { cache, lattice, segment, ids, after_unknown, tracer, .. } = &mut *self.scratch;
+        let SegmentScratch { cache, lattice, segment, ids, after_unknown, unknown_score, tracer, .. } =
+            &mut *self.scratch;
         segment.clear();
         if is_after_space {
             segment.extend_from_slice(ESCAPED_SPACE);
@@ -349,22 +351,25 @@ impl<S: Sink> Pass<'_, S> {
 
         ids.clear();
         let unknown = self.candidates.unknown;
-        let mut has_unknown = false;
+        let (mut has_unknown, mut known_score) = (false, 0.0);
         let (mut at, place) = (0, tracer.place(source, start, end, is_after_space));
-        self.candidates.best_path(self.vocabulary, segment, 0.0, Some(self.cuts.bounds()), lattice, |id, len| {
-            let is_unknown = id == unknown;
-            has_unknown |= is_unknown;
-            if S::SPANS {
-                tracer.push(id, unknown, place.span(at, at + len), self.sink);
-                at += len;
-            } else if !(is_unknown && *after_unknown) {
-                self.sink.push(id, 0..0);
-            }
-            *after_unknown = is_unknown;
-            if probe.is_some() {
-                ids.push(id);
-            }
-        });
+        let score =
+            self.candidates.best_path(self.vocabulary, segment, 0.0, Some(self.cuts.bounds()), lattice, |id, len| {
+                let is_unknown = id == unknown;
+                has_unknown |= is_unknown;
+                known_score += if is_unknown { 0.0 } else { self.candidates.score(id) };
+                if S::SPANS {
+                    tracer.push(id, unknown, place.span(at, at + len), self.sink);
+                    at += len;
+                } else if !(is_unknown && *after_unknown) {
+                    self.sink.push(id, 0..0);
+                }
+                *after_unknown = is_unknown;
+                if probe.is_some() {
+                    ids.push(id);
+                }
+            });
+        *unknown_score += score - known_score;
         if let Some(probe) = probe.filter(|_| !has_unknown) {
             cache.insert(probe, ids);
         }
@@ -399,7 +404,7 @@ impl<S: Sink> Pass<'_, S> {
     }
 }
 
-fn is_space(byte: u8) -> bool {
+pub(super) fn is_space(byte: u8) -> bool {
     WHITESPACE.contains(&byte)
 }
 

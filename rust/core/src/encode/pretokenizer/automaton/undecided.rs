@@ -1,5 +1,7 @@
-//! Finds the first attempt in an unfinished text whose result depends on what follows.
+//! Finds the first attempt in an unfinished text whose result depends on what follows, and the pairs of characters that
+//! an attempt can reach across.
 
+use super::alphabet::ClassSet;
 use super::{Automaton, DEAD, FailedRun, START};
 use crate::text::unicode::utf8;
 use crate::work::interrupt::Ticker;
@@ -31,6 +33,21 @@ impl Automaton {
             }
         }
         end
+    }
+
+    /// For each class, the classes that an attempt can take directly after it. No attempt, whether it matches or not,
+    /// reaches across the place between two characters of other classes.
+    pub(crate) fn successors(&self) -> Vec<ClassSet> {
+        let mut successors = vec![ClassSet::default(); usize::from(self.end_class())];
+        for row in (START * self.stride..self.table.len()).step_by(self.stride) {
+            for (class, successors) in (0..).zip(&mut successors) {
+                let (next, _) = self.next(row, class);
+                (0..self.end_class())
+                    .filter(|&after| self.next(next, after).0 != DEAD)
+                    .for_each(|after| successors.insert(after));
+            }
+        }
+        successors
     }
 
     /// The end of the match that starts at `start`, or `start` if none does; `None` if that depends on later text.

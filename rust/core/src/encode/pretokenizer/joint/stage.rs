@@ -22,7 +22,7 @@ pub(crate) enum Stage {
 
 impl Stage {
     /// The class of a code point in this stage.
-    pub(super) fn class(&self, code_point: u32) -> u8 {
+    pub(in crate::encode::pretokenizer) fn class(&self, code_point: u32) -> u8 {
         match self {
             Self::Pattern(automaton) => automaton.class(code_point),
             Self::Digits(groups) => u8::from(groups.is_digit(code_point)),
