@@ -16,7 +16,9 @@ import ggtok
 import pytest
 from conftest import BUILTIN, shared_files
 from ggtok import _ggtok
+from ggtok._explain import html
 from ggtok._explain.html import compare_page, page, trie_page
+from ggtok._explain.tables import Cell, LazyRows, Row, section
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,6 +65,24 @@ def page_of(trace: ggtok.Trace, folder: Path) -> str:
 def embedded(page: Page) -> Any:
     assert page.values("script", "type") == ["application/json", "module"]
     return json.loads(page.texts["script"][0])
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        *((value, value) for value in (1, -0.5, 2**53, True, None)),
+        *((value, str(value)) for value in (2**53 + 1, -(2**60), float("inf"), float("nan"))),
+        (b"\xff", {"base64": "/w=="}),
+        (("a", b"\xff"), ["a", {"base64": "/w=="}]),
+    ],
+)
+def test_values_that_javascript_has_not_are_words(value: Cell, written: object) -> None:
+    """In every slice of a long table, whatever its other values are."""
+    rows = LazyRows(lambda n: Row((n, value if n == 300 else "x")), [(n,) for n in range(600)])
+    table = json.loads(html._section(section("key", "Title", "About.", "n:number, value:word", rows)))
+    expected: list[list[object]] = [[[n, "x"], None, None, ""] for n in range(600)]
+    expected[300][0] = [300, written]
+    assert table["rows"] == expected
 
 
 @pytest.mark.parametrize("name", BUILTIN)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
@@ -150,7 +150,7 @@ def _lines(name: str, section: Section | None, width: int, max_rows: int, row: i
     return list(lines(section, f"{name}: {section.title}", width, _rows(section.rows, max_rows, row)))
 
 
-def _rows(rows: tuple[Row, ...], max_rows: int, around: int | None) -> list[Row | int | str]:
+def _rows(rows: Sequence[Row], max_rows: int, around: int | None) -> list[Row | int | str]:
     """At most `max_rows` rows, numbers for those that are left out, and a line before the row `around`."""
     if around is None:
         return [*shortened(rows, max_rows)]

@@ -34,43 +34,49 @@ def convert(cls: type[T], value: object) -> T:
     A field whose name is a keyword has an underscore after it in Python. `null` in place of a number stands for
     one that JSON cannot hold.
 
-    Raises ValueError if the object's keys are not the class's fields.
+    Raises ValueError if the object's keys are not the class's fields, in their order.
     """
-    result: T = _converter(cls)(value)  # type: ignore[arg-type]
+    result: T = _of_object(cls)(value)  # type: ignore[arg-type]
     return result
 
 
 @cache
-def _converter(hint: Any) -> Callable[[Any], Any]:
-    """What turns the JSON of a type hint into its value."""
+def _converter(hint: Any) -> Callable[[Any], Any] | None:
+    """What turns the JSON of a type hint into its value; `None` if it is its value."""
     if hint is float:
         return lambda value: float("nan") if value is None else float(value)
     if hint == Text:
         return lambda value: base64.b64decode(value["base64"]) if isinstance(value, dict) else value
     if get_origin(hint) is tuple:
         of_item = _converter(get_args(hint)[0])
-        return lambda value: tuple([of_item(item) for item in value])
+        return tuple if of_item is None else lambda value: tuple([of_item(item) for item in value])
     if isinstance(hint, UnionType):
         options = [option for option in get_args(hint) if option is not NoneType]
         if NoneType in get_args(hint):
             some = _converter(reduce(or_, options))
-            return lambda value: None if value is None else some(value)
-        by_kind = {option.kind: _converter(option) for option in options}
+            return some and (lambda value: None if value is None else some(value))
+        by_kind = {option.kind: _of_object(option) for option in options}
         return lambda value: by_kind[value["kind"]]({key: each for key, each in value.items() if key != "kind"})
-    return _of_object(hint) if hasattr(hint, "__dataclass_fields__") else lambda value: value
+    return _of_object(hint) if hasattr(hint, "__dataclass_fields__") else None
 
 
+@cache
 def _of_object(cls: Any) -> Callable[[Any], Any]:
-    converters: list[tuple[str, Callable[[Any], Any]]] = []
+    names = [field.name for field in fields(cls) if field.init]
+    keys = [name.rstrip("_") for name in names]
+    converters: list[tuple[int, Callable[[Any], Any]]] | None = None
 
     def from_object(value: dict[str, Any]) -> Any:
-        if not converters:  # not before, because a class may hold itself
+        nonlocal converters
+        if converters is None:  # not before, because a class may hold itself
             hints = get_type_hints(cls)
-            converters.extend((field.name, _converter(hints[field.name])) for field in fields(cls) if field.init)
-            keys.update(name.rstrip("_") for name, _ in converters)
-        if value.keys() != keys:
-            raise ValueError(f"{cls.__name__} has other fields: {sorted(value.keys() ^ keys)}")
-        return cls(*[of_field(value[name.rstrip("_")]) for name, of_field in converters])
+            found = ((place, _converter(hints[name])) for place, name in enumerate(names))
+            converters = [(place, of_field) for place, of_field in found if of_field is not None]
+        if [*value] != keys:
+            raise ValueError(f"{cls.__name__} has other fields: {[*value]}, not {keys}")
+        values = [*value.values()]
+        for place, of_field in converters:
+            values[place] = of_field(values[place])
+        return cls(*values)
 
-    keys: set[str] = set()
     return from_object

@@ -13,6 +13,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from importlib.resources import files
 
@@ -20,7 +21,7 @@ from ..trace import Text
 from . import compare
 from .convert import to_bytes
 from .sections import origin_of, sections
-from .tables import Cell, Column, Section
+from .tables import Cell, Column, Row, Section
 from .text import cells, headline, shortened, shown
 
 TYPE_CHECKING = False
@@ -38,6 +39,9 @@ MAX_PAIRS = 500
 
 EXACT = 1 << 53
 """JavaScript's integers are not exact beyond this."""
+
+SLICE = 256
+"""How many rows become JSON at once."""
 
 FRAGMENT_TOKENS = 2000
 FRAGMENT_SECTIONS = 40
@@ -120,6 +124,9 @@ def _base64(value: object) -> dict[str, str]:
 _dumps = json.JSONEncoder(separators=(",", ":"), default=_base64).encode
 """JSON without spaces; bytes are in base64."""
 
+_finite = json.JSONEncoder(separators=(",", ":"), default=_base64, allow_nan=False).encode
+"""The same, but a ValueError if a number is not finite."""
+
 
 def _whys(trace: Trace) -> list[tuple[int, object]]:
     """Why each of the first tokens is not one token with the next: its place, and the answer."""
@@ -133,10 +140,20 @@ def _whys(trace: Trace) -> list[tuple[int, object]]:
 
 
 def _section(section: Section) -> str:
-    """A table as JSON. Rows are written one by one: a long call would not see Ctrl-C."""
-    rows = (([_exact(value) for value in row.cells], *(row.span or (None, None)), row.mark) for row in section.rows)
+    """A table as JSON. Rows are written in slices: a long call would not see Ctrl-C."""
     parts = {"title": _dumps(section.title), "about": _dumps(section.about), "columns": _dumps(section.columns)}
-    return _object({**parts, "rows": _array(map(_dumps, rows))})
+    slices = (section.rows[at : at + SLICE] for at in range(0, len(section.rows), SLICE))
+    return _object({**parts, "rows": _array(map(_rows, slices))})
+
+
+def _rows(rows: Iterable[Row]) -> str:
+    """Rows as JSON, without brackets around them."""
+    values = [(row.cells, *(row.span or (None, None)), row.mark) for row in rows]
+    integers = (abs(value) for cells, *_ in values for value in cells if type(value) is int)
+    if max(integers, default=0) <= EXACT:
+        with suppress(ValueError):
+            return _finite(values)[1:-1]
+    return _dumps([(list(map(_exact, cells)), *others) for cells, *others in values])[1:-1]
 
 
 def _exact(value: Cell) -> Cell:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..trace import Origin, Plamo2, Rwkv, Test, Unigram, WordPiece, XcdaStep
+from ..trace import Best, Candidate, Origin, Plamo2, Prefix, Rwkv, Test, Unigram, WordPiece, XcdaStep
 from .convert import to_bytes, to_text
 from .origins import Cuts, Origins, shifted
-from .tables import Mark, Row, Section, Span, byte_name, section, walked, won, yes
+from .tables import LazyRows, Mark, Row, Section, byte_name, section, walked, won, yes
 
 ROLES = {
     "space": "ends a word",
@@ -80,18 +80,18 @@ def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
             "units:number, BASE of the root:number, bytes of replacements:number",
             [Row((steps.charsmap.num_units, steps.charsmap.root_base, steps.charsmap.replacements_len))],
         )
-    rows, walks = [], []
-    for part in steps.prefixes:
+
+    def prefix(part: Prefix) -> Row:
         outcome = (OUTCOMES[part.outcome], part.replacement, part.appended)
         mark: Mark = "won" if part.outcome == "replaced" else ""
-        rows.append(original.row(part.start, part.end, *outcome, mark=mark))
-        walks += [_xcda_row(part.start, step, original.spans(part.start, part.end)) for step in part.walk]
+        return original.row(part.start, part.end, *outcome, mark=mark)
+
     yield section(
         "prefixes",
         "Normalization",
         "From left to right, the longest text that the character map knows is replaced.",
         "start:number, end:number, text:text, what happens:word, replacement:text, appended:text",
-        rows,
+        LazyRows(prefix, [(part,) for part in steps.prefixes]),
     )
     yield section(
         "xcda",
@@ -99,7 +99,7 @@ def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
         "Each byte leads to the next node by exclusive or with BASE; the walk ends if LCHECK is another byte.",
         "start:number, byte:word, node:number, unit:word, BASE:number, LCHECK:word, LEAF:word, value:number,"
         " what happens:word",
-        walks,
+        LazyRows(_xcda_row, [(part, step, start) for part in steps.prefixes for step in part.walk]),
     )
     yield section(
         "normalized",
@@ -108,32 +108,36 @@ def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
         "text:text, bytes:number",
         [Row((steps.normalized, len(normalized.text)), (start, start + len(text)))],
     )
-    rows = []
-    for position in steps.positions:
-        for each in filter(None, (*position.candidates, position.unknown)):
-            cells = (position.at, each.end, each.text, each.token, each.score, each.score_sum, each.champion)
-            what = "is the best so far" if each.wins else "loses"
-            rows.append(Row((*cells, what), normalized.spans(position.at, each.end), won(each.wins)))
+
+    def candidate(at: int, each: Candidate) -> Row:
+        cells = (at, each.end, each.text, each.token, each.score, each.score_sum, each.champion)
+        what = "is the best so far" if each.wins else "loses"
+        return Row((*cells, what), normalized.spans(at, each.end), won(each.wins))
+
+    candidates = (
+        (position.at, each) for position in steps.positions for each in (*position.candidates, position.unknown)
+    )
     yield section(
         "lattice",
         "Lattice",
         "From each place every token that starts there continues the best path to it; the highest sum is kept.",
         "from:number, to:number, text:text, token:number, score:number, sum:number, best before:number,"
         " what happens:word",
-        rows,
+        LazyRows(candidate, [(at, each) for at, each in candidates if each is not None]),
     )
-    rows = []
-    for best in steps.best:
+
+    def best_row(best: Best) -> Row:
         token = None if best.token is None else to_text(normalized.text[best.from_ : best.at])
         span = normalized.spans(best.from_, best.at)
-        mark = "lost" if best.score_sum is None else ""
-        rows.append(Row((best.at, best.token, best.from_, token, best.score_sum), span, mark))
+        mark: Mark = "lost" if best.score_sum is None else ""
+        return Row((best.at, best.token, best.from_, token, best.score_sum), span, mark)
+
     yield section(
         "best",
         "Best path to each place (tokenization_results)",
         "The last token of the best path, where it starts, and the sum of scores.",
         "place:number, token:number, from:number, text:text, sum:number",
-        rows,
+        LazyRows(best_row, [(best,) for best in steps.best]),
     )
     rows = []
     for step in steps.path:
@@ -148,12 +152,12 @@ def unigram(steps: Unigram, text: bytes, start: int) -> Iterator[Section]:
     )
 
 
-def _xcda_row(start: int, step: XcdaStep, span: Span) -> Row:
+def _xcda_row(part: Prefix, step: XcdaStep, start: int) -> Row:
     unit = None if step.unit is None else f"0x{step.unit:08x}"
     what = "goes on" if step.matched else "ends: no node" if unit is None else "ends: LCHECK differs"
     lcheck, leaf = byte_name(step.lcheck), yes(step.leaf)
-    cells = (start, byte_name(step.byte), step.node, unit, step.base, lcheck, leaf, step.value, what)
-    return Row(cells, span, walked(step.value, step.matched))
+    cells = (part.start, byte_name(step.byte), step.node, unit, step.base, lcheck, leaf, step.value, what)
+    return Row(cells, (start + part.start, start + part.end), walked(step.value, step.matched))
 
 
 def _appended(steps: Unigram) -> Iterator[Origin]:

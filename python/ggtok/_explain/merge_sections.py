@@ -9,7 +9,7 @@ from itertools import accumulate
 from ..trace import Bigram, Bpe, HybridDna, Merging, Piece, Spm, Symbol, SymbolTokens, Text
 from .convert import to_bytes
 from .origins import Cuts, Origins, Spans
-from .tables import Cell, Row, Section, Span, section, won
+from .tables import Cell, LazyRows, Row, Section, Span, section, won
 
 WINDOW = 3
 """How many symbols on each side of a merge are shown."""
@@ -187,6 +187,9 @@ def _merging(merging: Merging, spans: Spans, start: int, by: str, *, by_bytes: b
     def at(index: int, text: Text) -> Span:
         return spans(places[index], places[index] + _length(text, by_bytes))
 
+    def queued(each: Bigram) -> Row:
+        return Row((_key(each), each.size, each.text, each.left, each.right, each.token), at(each.left, each.text))
+
     order = "the highest score" if by == "score" else "the lowest rank"
     links = "index:number, prev:number, next:number, text:text, n:number"
     yield section(
@@ -194,17 +197,16 @@ def _merging(merging: Merging, spans: Spans, start: int, by: str, *, by_bytes: b
         f"Symbols{named}",
         "Merging begins with these, each linked to the one before it and the one after it.",
         links,
-        [Row(_links(symbol), at(symbol.index, symbol.text)) for symbol in merging.symbols],
+        LazyRows(
+            lambda symbol: Row(_links(symbol), at(symbol.index, symbol.text)), [(each,) for each in merging.symbols]
+        ),
     )
     yield section(
         "queue",
         f"Queue{named}",
         f"Neighbours that can merge wait in a queue: {order} comes first, the leftmost of equal ones.",
         f"{by}:number, size:number, text:text, left:number, right:number, token:number",
-        [
-            Row((_key(each), each.size, each.text, each.left, each.right, each.token), at(each.left, each.text))
-            for each in merging.queue
-        ],
+        LazyRows(queued, [(each,) for each in merging.queue]),
     )
     yield section(
         "merges",

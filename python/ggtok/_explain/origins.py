@@ -22,25 +22,24 @@ class Origins:
     """
 
     def __init__(self, origins: Iterable[Origin], start: int) -> None:
-        self.origins = tuple(origins)
         self.start = start
-        self._starts = [origin.start for origin in self.origins]
-        self._ends = [origin.end for origin in self.origins]
+        found = tuple(origins)
+        self._starts = [origin.start for origin in found]
+        self._ends = [origin.end for origin in found]
+        # A stretch of the same length was copied, byte for byte; any other stands for all of its origin.
+        self._copied = [origin.end - origin.start == origin.to - origin.from_ for origin in found]
+        self._from = [origin.from_ for origin in found]
+        self._to = [origin.to for origin in found]
 
     def span(self, start: int, end: int) -> Span:
         """The bytes of the text that the bytes `start` to `end` of the rewritten text come from."""
-        if not self.origins:
+        if not self._starts:
             return self.start, self.start
-        first = self.origins[max(bisect_right(self._starts, start) - 1, 0)]
-        last = self.origins[min(bisect_left(self._ends, end), len(self.origins) - 1)]
-        # A stretch of the same length was copied, byte for byte; any other stands for all of its origin.
-        low = first.from_ + start - first.start if _is_copy(first) else first.from_
-        high = last.from_ + end - last.start if _is_copy(last) else last.to
+        first = max(bisect_right(self._starts, start) - 1, 0)
+        last = min(bisect_left(self._ends, end), len(self._ends) - 1)
+        low = self._from[first] + start - self._starts[first] if self._copied[first] else self._from[first]
+        high = self._to[last] + end - self._ends[last] if self._copied[last] else self._to[last]
         return self.start + low, self.start + max(high, low)
-
-
-def _is_copy(origin: Origin) -> bool:
-    return origin.end - origin.start == origin.to - origin.from_
 
 
 def shifted(start: int) -> Spans:
