@@ -120,6 +120,8 @@ fn charsmap<'a>(replaced: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<u8> {
 }
 
 proptest! {
+    // A mutant of PLaMo-2's search needs more than the usual 256 cases to be caught.
+    #![proptest_config(proptest::test_runner::Config::with_cases(2000))]
     #[test]
     fn spm(tokens in tokens("[ab▁é]{1,4}|[abc▁]{2,3}|<0x(C3|A9|62|E2)>|<a>"), texts in texts(), prefix: bool) {
         let head = [("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL)];
