@@ -48,7 +48,7 @@ pub use error::{EncodeError, TokenIndexError, VocabularyError};
 pub use inspect::check::{unreachable_tokens, unused_merges};
 pub use inspect::words::count_words;
 pub use lookup::trie;
-pub use many::batch::{Batch, DecodedBatch, Padded, Padding, PaddingError, Rows, Side};
+pub use many::batch::{Batch, BatchText, DecodedBatch, Feed, Padded, Padding, PaddingError, Rows, Side};
 pub use many::chunks::boundaries::Boundary;
 pub use many::chunks::truncate::Truncation;
 pub use many::chunks::{BudgetError, Chunk, Segmentable, SplitOptions};
@@ -84,8 +84,8 @@ pub mod internals {
     pub use crate::encode::pretokenizer::{Learned, Splitter};
     pub use crate::error::nearest::nearest;
     pub use crate::lookup::hash::Seed;
-    pub use crate::many::batch::with_helpers;
     pub use crate::vocabulary::{DNA_MARKER, c_string};
+    pub use crate::work::threads::{Lead, share};
 
     /// Long loops that can be stopped.
     pub mod interrupt {

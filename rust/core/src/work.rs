@@ -2,6 +2,7 @@
 
 pub(crate) mod interrupt;
 pub(crate) mod memory;
+pub(crate) mod shared_vec;
 #[cfg(test)]
 pub(crate) mod steps;
 pub(crate) mod threads;

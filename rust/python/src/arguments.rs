@@ -132,15 +132,13 @@ pub(crate) fn objects<'py>(texts: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py,
     Ok(objects)
 }
 
-/// Borrows the texts of a batch. An error names the text.
-pub(crate) fn texts<'a>(objects: &'a [Bound<'_, PyAny>]) -> PyResult<Vec<TextArgument<'a>>> {
-    let mut texts = with_capacity(objects.len())?;
-    for (index, object) in objects.iter().enumerate() {
+/// Borrows the texts of a batch one by one. An error names the text.
+pub(crate) fn texts<'a>(objects: &'a [Bound<'_, PyAny>]) -> impl Iterator<Item = PyResult<TextArgument<'a>>> {
+    objects.iter().enumerate().map(|(index, object)| {
         let py = object.py();
         check_signals(py, index)?;
-        texts.push(text(object).map_err(|error| with_name(py, &format!("text {index}"), error))?);
-    }
-    Ok(texts)
+        text(object).map_err(|error| with_name(py, &format!("text {index}"), error))
+    })
 }
 
 /// One token id of a vocabulary of `size` tokens.

@@ -1,8 +1,9 @@
 //! Batches: many texts to ids or counts, and ids back to texts.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
-use ggtok_core::{DecodeOptions, EncodeError, EncodeOptions, Padded, Padding, Rows, Side, Text, TokenId};
+use ggtok_core::{BatchText, DecodeOptions, EncodeOptions, Feed, Padded, Padding, Rows, Side, Text, TokenId};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyUnicodeDecodeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -12,9 +13,10 @@ use crate::arguments::{self, TextArgument, token_ids};
 use crate::arrays::Arrays;
 use crate::arrow::{self, Column};
 use crate::bytes::{little_endian, str_of, try_reserve};
+use crate::errors::Raise;
 use crate::ints::with_lists;
 use crate::memory::{Buffer, Memory};
-use crate::run::{check_signals, run};
+use crate::run::{check_signals, quick, run};
 use crate::tokenizer::Tokenizer;
 
 #[doc = doc!(FlatBatch)]
@@ -121,7 +123,7 @@ impl FlatBatch {
             return Ok(Self { ids, start, offsets: Arc::new(offsets.collect()), nulls });
         }
         let rows = self.rows()?;
-        let batch = run(py, self.num_ids(), || Ok::<_, std::convert::Infallible>(rows.select((0..len).map(index))))?;
+        let batch = run(py, self.num_ids(), || Ok::<_, Infallible>(rows.select((0..len).map(index))))?;
         Ok(Self::new(batch, nulls))
     }
 
@@ -187,32 +189,43 @@ impl FlatBatch {
     }
 }
 
-/// Calls `work` with the texts of an iterable or of an Arrow column, without its nulls. Also returns which rows are
-/// null, if any.
-fn with_texts<T: Send>(
-    py: Python<'_>,
-    texts: &Bound<'_, PyAny>,
-    work: impl FnOnce(&[Text<'_>]) -> Result<T, (usize, EncodeError)> + Send,
-) -> PyResult<(T, Option<Vec<bool>>)> {
-    let run_all = |texts: Vec<Text<'_>>, nulls: Option<Vec<bool>>| {
-        let num_bytes = texts.iter().map(|text| text.as_bytes().len() + 1).sum();
-        // The core numbers the texts without the nulls before them.
-        let row = |text: usize| {
-            let places = nulls.iter().flatten().enumerate().filter(|(_, is_null)| !**is_null);
-            places.map(|(row, _)| row).nth(text).unwrap_or(text)
-        };
-        let result = run(py, num_bytes, || work(&texts).map_err(|(text, error)| (row(text), error)))?;
-        Ok((result, nulls))
-    };
-    if let Some(column) = Column::of(texts)? {
-        let rows = column.rows(py)?;
-        let nulls = rows.iter().map(Option::is_none).collect::<Vec<_>>();
-        let texts = rows.into_iter().flatten().map(Text::Bytes).collect();
-        return run_all(texts, Some(nulls).filter(|nulls| nulls.contains(&true)));
+/// Where the texts of a batch are.
+enum Source<'py> {
+    Column(Column),
+    Objects(Vec<Bound<'py, PyAny>>),
+}
+
+/// A text of a batch, or a null.
+struct Row<'a>(Option<TextArgument<'a>>);
+
+impl BatchText for Row<'_> {
+    fn text(&self) -> Option<Text<'_>> {
+        self.0.as_ref().map(TextArgument::text)
     }
-    let objects = arguments::objects(texts)?;
-    let arguments = arguments::texts(&objects)?;
-    run_all(arguments.iter().map(TextArgument::text).collect(), None)
+}
+
+impl<'py> Source<'py> {
+    fn of(texts: &Bound<'py, PyAny>) -> PyResult<Self> {
+        Column::of(texts)?
+            .map_or_else(|| arguments::objects(texts).map(Self::Objects), |column| Ok(Self::Column(column)))
+    }
+
+    /// Passes all texts on, and waits for the results without the GIL. Tells `nulls` for each row of a column whether
+    /// it is null.
+    fn feed<'a>(&'a self, py: Python<'py>, feed: &mut Feed<'_, Row<'a>>, nulls: &mut Vec<bool>) -> PyResult<()> {
+        match self {
+            Self::Column(column) => column.pass_on(py, nulls, |text| feed.push(Row(text.map(TextArgument::Bytes))))?,
+            Self::Objects(objects) => {
+                for text in arguments::texts(objects) {
+                    feed.push(Row(Some(text?)));
+                }
+            }
+        }
+        run(py, feed.num_bytes(), || {
+            feed.finish();
+            Ok::<_, Infallible>(())
+        })
+    }
 }
 
 #[doc = doc!(encode_batch)]
@@ -227,21 +240,12 @@ pub fn encode_batch(
     continues: bool,
 ) -> PyResult<FlatBatch> {
     let options = EncodeOptions { add_special, parse_special, continues };
-    let encode = |texts: &[Text<'_>]| tokenizer.core.encode_batch(texts, options, threads, tokenizer.pool());
-    let (mut batch, nulls) = with_texts(py, texts, encode)?;
-    if let Some(nulls) = &nulls {
-        // A null has no ids: it ends where it starts.
-        let mut ends = batch.offsets.iter().copied();
-        let mut end = ends.next().unwrap_or_default();
-        let offsets = nulls.iter().map(|&is_null| {
-            if !is_null {
-                end = ends.next().unwrap_or(end);
-            }
-            end
-        });
-        batch.offsets = [0].into_iter().chain(offsets).collect();
-    }
-    Ok(FlatBatch::new(batch, nulls))
+    let (source, mut nulls) = (Source::of(texts)?, Vec::new());
+    let batch = quick(|| {
+        let (core, pool) = (&tokenizer.core, tokenizer.pool());
+        core.encode_batch_from(options, threads, pool, |feed| source.feed(py, feed, &mut nulls))
+    })??;
+    Ok(FlatBatch::new(batch.map_err(Raise::raise)?, Some(nulls)))
 }
 
 #[doc = doc!(count_batch)]
@@ -256,11 +260,12 @@ pub fn count_batch(
     continues: bool,
 ) -> PyResult<Vec<usize>> {
     let options = EncodeOptions { add_special, parse_special, continues };
-    let count = |texts: &[Text<'_>]| tokenizer.core.count_batch(texts, options, threads, tokenizer.pool());
-    let (counts, nulls) = with_texts(py, texts, count)?;
-    let Some(nulls) = nulls else { return Ok(counts) };
-    let mut counts = counts.into_iter();
-    Ok(nulls.into_iter().map(|is_null| if is_null { 0 } else { counts.next().unwrap_or_default() }).collect())
+    let (source, mut nulls) = (Source::of(texts)?, Vec::new());
+    let counts = quick(|| {
+        let (core, pool) = (&tokenizer.core, tokenizer.pool());
+        core.count_batch_from(options, threads, pool, |feed| source.feed(py, feed, &mut nulls))
+    })??;
+    counts.map_err(Raise::raise)
 }
 
 #[doc = doc!(decode_batch)]

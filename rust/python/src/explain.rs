@@ -8,7 +8,7 @@ use ggtok_explain::trace::Trace;
 use ggtok_explain::{ExplainError, Explainer};
 use pyo3::prelude::*;
 
-use crate::arguments::{TextArgument, objects, text, texts};
+use crate::arguments::{objects, text, texts};
 use crate::errors::{Raise, invalid};
 use crate::run::run_long;
 use crate::tokenizer::Tokenizer;
@@ -65,9 +65,8 @@ impl RawTrace {
 #[pyfunction]
 pub fn explain_trie(py: Python<'_>, words: &Bound<'_, PyAny>, queries: &Bound<'_, PyAny>) -> PyResult<String> {
     let (words, queries) = (objects(words)?, objects(queries)?);
-    let (words, queries) = (texts(&words)?, texts(&queries)?);
-    let bytes = |texts: &[TextArgument<'_>]| Vec::from_iter(texts.iter().map(|text| text.text().as_bytes().to_vec()));
-    let (words, queries) = (bytes(&words), bytes(&queries));
+    let bytes = |objects| texts(objects).map(|text| Ok(text?.text().as_bytes().to_vec())).collect::<PyResult<Vec<_>>>();
+    let (words, queries) = (bytes(&words)?, bytes(&queries)?);
     let trace = run_long(py, || DoubleArrayTrace::new(&words, &queries))?;
     run_long(py, || serde_json::to_string(&trace).map_err(NoJson))
 }

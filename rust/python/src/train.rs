@@ -252,7 +252,9 @@ impl Trainer {
         let count =
             |texts: &[&str]| self.count(py, |counter, progress| counter.push(texts, progress).map(|()| 0)).map(drop);
         if let Some(column) = Column::of(texts)? {
-            let rows = column.rows(py)?.into_iter().enumerate();
+            let mut rows = Vec::new();
+            column.pass_on(py, &mut Vec::new(), |text| rows.push(text))?;
+            let rows = rows.into_iter().enumerate();
             let rows = rows.filter_map(|(row, text)| {
                 let checked = |text| check_signals(py, row).and_then(|()| utf8(text, first + row));
                 text.map(checked)
@@ -260,7 +262,7 @@ impl Trainer {
             return count(&rows.collect::<PyResult<Vec<_>>>()?);
         }
         let objects = arguments::objects(texts)?;
-        let texts = arguments::texts(&objects)?;
+        let texts = arguments::texts(&objects).collect::<PyResult<Vec<_>>>()?;
         let texts = texts.iter().zip(first..).map(|(text, number)| match text {
             TextArgument::Str(text) => Ok(*text),
             text => utf8(text.text().as_bytes(), number),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ggtok_core::internals::{interrupt, with_helpers};
+use ggtok_core::internals::{Lead, interrupt, share};
 
 /// Calls `step` for every number below `len`, on several threads, each with its own state. Returns the states.
 pub(super) fn work<S: Send>(
@@ -12,15 +12,17 @@ pub(super) fn work<S: Send>(
     step: impl Fn(&mut S, usize) + Sync,
 ) -> Vec<S> {
     let next = AtomicUsize::new(0);
-    with_helpers(threads.min(len).saturating_sub(1), || {
-        let mut state = state();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= len {
-                return state;
-            }
+    // One job per thread: to take numbers until there are none.
+    let job = |state: &mut S, ()| {
+        while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&index| index < len) {
             interrupt::check();
-            step(&mut state, index);
+            step(state, index);
         }
-    })
+    };
+    let num_jobs = threads.clamp(1, len.max(1));
+    let lead = |lead: Lead<'_, ()>| {
+        (0..num_jobs).for_each(|_| lead.push(()));
+        lead.finish();
+    };
+    share(num_jobs - 1, state, job, lead).1
 }

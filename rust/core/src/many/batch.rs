@@ -1,36 +1,36 @@
-//! Many texts at once: a work queue of runs, processed by several threads and joined into one flat array.
+//! Many texts at once: runs of texts, encoded by several threads and joined into one flat array.
 //!
-//! A run is about [`RUN`] bytes of consecutive texts, so that threads finish together. Each run is encoded into its own
-//! array, and the arrays are joined in order at the end. Threads share only the number of the next run. O(total length
-//! / threads).
-//!
-//! The calling thread works too. It alone checks for an interrupt (see [`interruptible`]); the others stop when it
-//! does.
+//! A run is about [`RUN`] bytes of consecutive texts, so that threads finish together. The calling thread hands out runs
+//! while it reads the texts, and the others encode them meanwhile; then it works too. Each run is encoded into the
+//! buffer of a thread and copied to its place in the result (see [`join`]). Threads share only the lists of waiting
+//! runs, which they look at three times per run. O(total length / threads).
 
 mod decode;
+mod join;
 mod rows;
 
 pub use decode::DecodedBatch;
 pub use rows::{Padded, Padding, PaddingError, Rows, Side};
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
+use std::convert::Infallible;
+use std::sync::{Mutex, PoisonError};
 
-use crate::encode::scratch::ScratchPool;
-use crate::encode::sink::{Count, Sink};
+use crate::encode::scratch::{Scratch, ScratchPool};
+use crate::encode::sink::Count;
 use crate::error::EncodeError;
+use crate::many::batch::join::{Join, Memory, Run};
 use crate::token::TokenId;
 use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
-use crate::work::interrupt::{self, interruptible};
-use crate::work::memory;
+use crate::work::memory::push;
+use crate::work::threads::{Lead, share};
 
 /// Bytes of text that a thread takes at a time.
 const RUN: usize = 1 << 16;
-/// How often the calling thread checks for an interrupt while it waits for the others.
-const POLL: Duration = Duration::from_millis(25);
+/// Room in the result, per text, for the tokens that are added and for a text of a byte or two.
+const IDS_PER_TEXT: usize = 4;
+/// Room in the result for one id per so many bytes. Few texts have more; none of the room is written to before it is
+/// needed.
+const BYTES_PER_ID: usize = 2;
 
 /// The tokens of several texts, end to end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,8 +41,79 @@ pub struct Batch {
     pub offsets: Vec<i64>,
 }
 
-/// A finished run: the index of its first text, its sink, and the length of the sink after each text.
-type Done<S> = (usize, S, Vec<usize>);
+/// What a batch is made of.
+pub trait BatchText: Send {
+    /// The text; `None` for a null, which has no tokens.
+    fn text(&self) -> Option<Text<'_>>;
+}
+
+impl BatchText for Text<'_> {
+    fn text(&self) -> Option<Text<'_>> {
+        Some(*self)
+    }
+}
+
+/// Consecutive texts.
+struct Texts<T> {
+    /// The number of the run.
+    number: usize,
+    /// The index of its first text.
+    first: usize,
+    texts: Vec<T>,
+}
+
+/// Takes the texts of a batch. Other threads encode them meanwhile.
+pub struct Feed<'a, T> {
+    lead: Lead<'a, Texts<T>>,
+    /// The next run, and the bytes of its texts.
+    next: Texts<T>,
+    num_next_bytes: usize,
+    /// The bytes of all texts.
+    num_bytes: usize,
+    /// Called with the number of bytes and of texts, once they are known.
+    reserve: Option<&'a mut (dyn FnMut(usize, usize) + Send)>,
+}
+
+impl<T: BatchText> Feed<'_, T> {
+    /// Adds a text.
+    pub fn push(&mut self, text: T) {
+        // Empty texts take time too.
+        let num_bytes = text.text().map_or(0, |text| text.as_bytes().len()) + 1;
+        self.num_bytes += num_bytes;
+        self.num_next_bytes += num_bytes;
+        push(&mut self.next.texts, text);
+        if self.num_next_bytes >= RUN {
+            self.hand_out();
+        }
+    }
+
+    /// The bytes of all texts so far, and one for each text.
+    pub fn num_bytes(&self) -> usize {
+        self.num_bytes
+    }
+
+    /// Works until all texts are encoded. It is called after the last one, if not here, then after the feed is dropped.
+    pub fn finish(&mut self) {
+        if let Some(reserve) = self.reserve.take() {
+            if !self.next.texts.is_empty() {
+                self.hand_out();
+            }
+            // One run needs no place: the array is its buffer.
+            if self.next.number > 1 {
+                reserve(self.num_bytes, self.next.first);
+            }
+            self.lead.finish();
+        }
+    }
+
+    fn hand_out(&mut self) {
+        let Texts { number, first, ref texts } = self.next;
+        let following = Texts { number: number + 1, first: first + texts.len(), texts: Vec::new() };
+        self.num_next_bytes = 0;
+        let run = std::mem::replace(&mut self.next, following);
+        self.lead.push(run);
+    }
+}
 
 impl Tokenizer {
     /// Encodes texts on at most `threads` threads, with scratch spaces taken from `pool`.
@@ -56,22 +127,8 @@ impl Tokenizer {
         threads: usize,
         pool: &ScratchPool,
     ) -> Result<Batch, (usize, EncodeError)> {
-        let runs = self.run_batch(texts, options, threads, pool, |ids: &Vec<TokenId>| ids.len())?;
-        let num_ids = runs.iter().map(|(_, ids, _)| ids.len()).sum();
-        // One run needs no copy.
-        let num_copied = if runs.len() > 1 { num_ids } else { 0 };
-        let mut batch =
-            Batch { ids: memory::with_capacity(num_copied), offsets: memory::with_capacity(texts.len() + 1) };
-        batch.offsets.push(0);
-        for (_, ids, ends) in runs {
-            let before = batch.ids.len();
-            batch.offsets.extend(ends.iter().map(|end| (before + end) as i64));
-            match num_copied {
-                0 => batch.ids = ids,
-                _ => batch.ids.extend_from_slice(&ids),
-            }
-        }
-        Ok(batch)
+        let Ok(batch) = self.encode_batch_from(options, threads, pool, all(texts));
+        batch
     }
 
     /// Counts the tokens of each text; otherwise as [`Tokenizer::encode_batch`].
@@ -85,184 +142,151 @@ impl Tokenizer {
         threads: usize,
         pool: &ScratchPool,
     ) -> Result<Vec<usize>, (usize, EncodeError)> {
-        let runs = self.run_batch(texts, options, threads, pool, |count: &Count| count.0)?;
-        let differences = |ends: Vec<usize>| {
-            let before = [0].into_iter().chain(ends.clone());
-            ends.into_iter().zip(before).map(|(end, before)| end - before).collect::<Vec<_>>()
-        };
-        Ok(runs.into_iter().flat_map(|(_, _, ends)| differences(ends)).collect())
+        let Ok(counts) = self.count_batch_from(options, threads, pool, all(texts));
+        counts
     }
 
-    fn run_batch<S: Sink + Default + Send>(
+    /// As [`Tokenizer::encode_batch`], with the texts that `read` passes on, which other threads encode meanwhile.
+    ///
+    /// # Errors
+    /// What `read` returns; otherwise as [`Tokenizer::encode_batch`].
+    pub fn encode_batch_from<T: BatchText, E>(
         &self,
-        texts: &[Text<'_>],
         options: EncodeOptions,
         threads: usize,
         pool: &ScratchPool,
-        len: impl Fn(&S) -> usize + Sync,
-    ) -> Result<Vec<Done<S>>, (usize, EncodeError)> {
-        let runs = deal(texts);
-        let next = AtomicUsize::new(0);
-        let work = || -> Result<Vec<Done<S>>, (usize, EncodeError)> {
-            let mut scratch = pool.take();
-            let mut done = Vec::new();
-            while let Some(&(start, end)) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                interrupt::check();
-                let mut sink = S::default();
-                let mut ends = Vec::with_capacity(end - start);
-                for (index, &text) in texts[start..end].iter().enumerate() {
-                    self.encode_into(text, options, &mut scratch, &mut sink).map_err(|error| (start + index, error))?;
-                    ends.push(len(&sink));
+        read: impl FnOnce(&mut Feed<'_, T>) -> Result<(), E>,
+    ) -> Result<Result<Batch, (usize, EncodeError)>, E> {
+        let mut memory = Memory::new();
+        let join = Join::new();
+        let step = |scratch: &mut Scratch, spare: &mut Run, Texts { number, first, texts }: Texts<T>| {
+            let mut run = std::mem::take(spare);
+            for (index, text) in texts.iter().enumerate() {
+                if let Some(text) = text.text() {
+                    self.encode_into(text, options, scratch, &mut run.ids).map_err(|error| (first + index, error))?;
                 }
-                done.push((start, sink, ends));
+                push(&mut run.ends, run.ids.len());
             }
-            pool.put(scratch);
-            Ok(done)
+            *spare = join.put(number, run);
+            Ok(())
         };
-
-        let num_helpers = threads.min(runs.len()).saturating_sub(1);
-        let mut results = if num_helpers == 0 { vec![work()] } else { with_helpers(num_helpers, work) };
-
-        results.sort_by_key(|result| result.as_ref().map_or_else(|(index, _)| *index, |_| usize::MAX));
-        let mut done = Vec::with_capacity(runs.len());
-        for result in results {
-            done.extend(result?);
+        let mut lent = Some(&mut memory);
+        let mut reserve = |num_bytes: usize, num_texts: usize| {
+            if let Some(memory) = lent.take() {
+                join.reserve(memory, num_bytes / BYTES_PER_ID + IDS_PER_TEXT * num_texts, num_texts);
+            }
+        };
+        if let Err(error) = share_texts(threads, pool, step, &mut reserve, read)? {
+            return Ok(Err(error));
         }
-        done.sort_unstable_by_key(|&(start, ..)| start);
-        Ok(done)
+        let others = join.into_waiting();
+        Ok(Ok(memory.into_batch(others)))
     }
-}
 
-/// Calls `work` on this thread and on `num_helpers` others, and returns the results in any order.
-pub fn with_helpers<T: Send>(num_helpers: usize, work: impl Fn() -> T + Sync) -> Vec<T> {
-    let is_stopped = Arc::new(AtomicBool::new(false));
-    thread::scope(|scope| {
-        let _guard = StopHelpers(&is_stopped);
-        let (sender, receiver) = mpsc::channel();
-        // If a thread cannot be started, the others do its work.
-        let start_helper = |_| {
-            let (work, sender, is_stopped) = (&work, sender.clone(), Arc::clone(&is_stopped));
-            let helper = move || {
-                if let Ok(result) = interruptible(move || is_stopped.load(Ordering::Relaxed), work) {
-                    // The receiver is gone if the calling thread is unwinding.
-                    let _ = sender.send(result);
+    /// As [`Tokenizer::count_batch`], with the texts that `read` passes on, which other threads encode meanwhile.
+    ///
+    /// # Errors
+    /// What `read` returns; otherwise as [`Tokenizer::encode_batch`].
+    pub fn count_batch_from<T: BatchText, E>(
+        &self,
+        options: EncodeOptions,
+        threads: usize,
+        pool: &ScratchPool,
+        read: impl FnOnce(&mut Feed<'_, T>) -> Result<(), E>,
+    ) -> Result<Result<Vec<usize>, (usize, EncodeError)>, E> {
+        let runs = Mutex::new(Vec::new());
+        let step = |scratch: &mut Scratch, (): &mut (), Texts { number, first, texts }: Texts<T>| {
+            let mut counts = Vec::with_capacity(texts.len());
+            for (index, text) in texts.iter().enumerate() {
+                let mut count = Count::default();
+                if let Some(text) = text.text() {
+                    self.encode_into(text, options, scratch, &mut count).map_err(|error| (first + index, error))?;
                 }
-            };
-            thread::Builder::new().spawn_scoped(scope, helper).ok()
+                counts.push(count.0);
+            }
+            runs.lock().unwrap_or_else(PoisonError::into_inner).push((number, counts));
+            Ok(())
         };
-        let helpers: Vec<_> = (0..num_helpers).map_while(start_helper).collect();
-        drop(sender);
-
-        let mut results = vec![work()];
-        loop {
-            match receiver.recv_timeout(POLL) {
-                Ok(result) => results.push(result),
-                Err(RecvTimeoutError::Timeout) => interrupt::check(),
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
+        if let Err(error) = share_texts(threads, pool, step, &mut |_, _| (), read)? {
+            return Ok(Err(error));
         }
-        for helper in helpers {
-            if let Err(panic) = helper.join() {
-                std::panic::resume_unwind(panic);
-            }
-        }
-        results
-    })
-}
-
-/// Stops the helpers when the calling thread leaves; it leaves early only by unwinding.
-struct StopHelpers<'a>(&'a AtomicBool);
-
-impl Drop for StopHelpers<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        let mut runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
+        runs.sort_unstable_by_key(|&(number, _)| number);
+        Ok(Ok(runs.into_iter().flat_map(|(_, counts)| counts).collect()))
     }
 }
 
-/// Cuts a list of texts into runs.
-fn deal(texts: &[Text<'_>]) -> Vec<(usize, usize)> {
-    let mut runs = Vec::new();
-    let (mut start, mut num_bytes) = (0, 0);
-    for (index, text) in texts.iter().enumerate() {
-        num_bytes += text.as_bytes().len();
-        if num_bytes >= RUN {
-            runs.push((start, index + 1));
-            (start, num_bytes) = (index + 1, 0);
+/// Passes on texts.
+fn all<'t>(texts: &[Text<'t>]) -> impl FnOnce(&mut Feed<'_, Text<'t>>) -> Result<(), Infallible> {
+    |feed| {
+        texts.iter().for_each(|&text| feed.push(text));
+        Ok(())
+    }
+}
+
+/// Calls `step` with every run of the texts that `read` passes on, and returns the first error.
+fn share_texts<T: BatchText, S: Default + Send, E>(
+    threads: usize,
+    pool: &ScratchPool,
+    step: impl Fn(&mut Scratch, &mut S, Texts<T>) -> Result<(), (usize, EncodeError)> + Sync,
+    reserve: &mut (dyn FnMut(usize, usize) + Send),
+    read: impl FnOnce(&mut Feed<'_, T>) -> Result<(), E>,
+) -> Result<Result<(), (usize, EncodeError)>, E> {
+    let state = || (pool.take(), S::default(), Vec::new());
+    let step = |(scratch, state, errors): &mut (Scratch, S, Vec<(usize, EncodeError)>), run: Texts<T>| {
+        errors.extend(step(scratch, state, run).err());
+    };
+    let lead = |lead: Lead<'_, Texts<T>>| {
+        let next = Texts { number: 0, first: 0, texts: Vec::new() };
+        let mut feed = Feed { lead, next, num_next_bytes: 0, num_bytes: 0, reserve: Some(reserve) };
+        let result = read(&mut feed);
+        if result.is_ok() {
+            feed.finish();
         }
+        result
+    };
+    let (result, states) = share(threads.saturating_sub(1), state, step, lead);
+    let mut first = None;
+    for (scratch, _, errors) in states {
+        pool.put(scratch);
+        first = first.into_iter().chain(errors).min_by_key(|&(index, _)| index);
     }
-    if start < texts.len() {
-        runs.push((start, texts.len()));
-    }
-    runs
+    result.map(|()| first.map_or(Ok(()), Err))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-    use std::rc::Rc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::thread;
-
-    use super::{RUN, deal, with_helpers};
+    use super::{Feed, RUN, Texts};
     use crate::tokenizer::Text;
-    use crate::work::interrupt::{self, Interrupted, interruptible};
-
-    /// Works until it is stopped; counts its steps.
-    fn endless(steps: &AtomicUsize) {
-        loop {
-            interrupt::check();
-            steps.fetch_add(1, Ordering::Relaxed);
-            thread::yield_now();
-        }
-    }
+    use crate::work::threads::share;
 
     #[test]
-    fn helpers_stop_with_the_calling_thread() {
-        let steps = AtomicUsize::new(0);
-        let asked = Cell::new(0);
-        let stop = move || asked.replace(asked.get() + 1) == 100;
-        assert_eq!(interruptible(stop, || with_helpers(3, || endless(&steps))), Err(Interrupted));
-        assert!(steps.load(Ordering::Relaxed) >= 100);
-    }
-
-    #[test]
-    fn the_calling_thread_asks_while_it_waits() {
-        let (steps, caller) = (AtomicUsize::new(0), thread::current().id());
-        let asked = Rc::new(Cell::new(0));
-        let stop = {
-            let asked = Rc::clone(&asked);
-            move || asked.replace(asked.get() + 1) == 1
-        };
-        let work = || {
-            if thread::current().id() != caller {
-                endless(&steps)
-            }
-        };
-        assert_eq!(interruptible(stop, || with_helpers(1, work)), Err(Interrupted));
-        assert_eq!(asked.get(), 2);
-    }
-
-    #[test]
-    #[should_panic(expected = "a bug in a helper")]
-    fn a_panic_of_a_helper_reaches_the_caller() {
-        let caller = thread::current().id();
-        with_helpers(2, || assert!(thread::current().id() == caller, "a bug in a helper"));
-    }
-
-    #[test]
-    fn runs_are_dealt_without_gap_or_overlap() {
-        let letters = "a".repeat(2 * RUN);
-        for lens in [&[][..], &[0], &[0, 0, 0], &[RUN], &[RUN - 1, 1, 1], &[2 * RUN, 0, RUN, 5], &[1; 100]] {
-            let texts: Vec<Text<'_>> = lens.iter().map(|&len| Text::Str(&letters[..len])).collect();
-            let runs = deal(&texts);
-            let all: Vec<usize> = runs.iter().flat_map(|&(start, end)| start..end).collect();
-            assert_eq!(all, (0..texts.len()).collect::<Vec<_>>());
-            for (number, &(start, end)) in runs.iter().enumerate() {
-                let bytes: usize = lens[start..end].iter().sum();
-                assert!(start < end && (bytes >= RUN || number + 1 == runs.len()), "{lens:?}");
+    fn runs_are_handed_out_without_gap_or_overlap() {
+        let letters: &str = "a".repeat(2 * RUN).leak();
+        for lens in [&[][..], &[0], &[0, 0, 0], &[RUN], &[RUN - 2, 1, 1], &[2 * RUN, 0, RUN, 5], &[1; 100]] {
+            let step = |runs: &mut Vec<Texts<Text<'static>>>, run| runs.push(run);
+            let mut totals = None;
+            let mut reserve = |num_bytes, num_texts| totals = Some((num_bytes, num_texts));
+            let ((), mut states) = share(0, Vec::new, step, |lead| {
+                let next = Texts { number: 0, first: 0, texts: Vec::new() };
+                let mut feed = Feed { lead, next, num_next_bytes: 0, num_bytes: 0, reserve: Some(&mut reserve) };
+                lens.iter().for_each(|&len| feed.push(Text::Str(&letters[..len])));
+                feed.finish();
+            });
+            let runs = states.pop().unwrap();
+            let mut next = 0;
+            for (number, run) in runs.iter().enumerate() {
+                let sizes: Vec<usize> = run.texts.iter().map(|text| text.as_bytes().len() + 1).collect();
+                assert_eq!((run.number, run.first), (number, next));
+                next += sizes.len();
+                let (&last, before) = sizes.split_last().expect("a text");
+                let size = before.iter().sum::<usize>();
                 // A run is full only once its last text is added.
-                assert!(bytes - lens[end - 1] < RUN, "{lens:?}");
+                assert!(size < RUN && (size + last >= RUN || number + 1 == runs.len()), "{lens:?}");
             }
+            assert_eq!(next, lens.len());
+            let expected = (lens.iter().sum::<usize>() + lens.len(), lens.len());
+            assert_eq!(totals, (runs.len() > 1).then_some(expected));
         }
     }
 }

@@ -61,12 +61,17 @@ impl Column {
         Ok(Self { schema, parts })
     }
 
-    /// The bytes of every row; `None` for a null.
+    /// Passes on the bytes of every row, `None` for a null, and tells `nulls` which rows are null.
     ///
     /// # Errors
     /// The column is damaged; the first such row is named.
-    pub(crate) fn rows(&self, py: Python<'_>) -> PyResult<Vec<Row<'_>>> {
-        let mut rows = Vec::new();
+    pub(crate) fn pass_on<'a>(
+        &'a self,
+        py: Python<'_>,
+        nulls: &mut Vec<bool>,
+        mut take: impl FnMut(Row<'a>),
+    ) -> PyResult<()> {
+        let mut rows = Rows { nulls, take: &mut take };
         for part in &self.parts {
             let Some(texts) = self.schema.dictionary() else {
                 append(py, self.schema.format(), part, &mut rows)?;
@@ -74,10 +79,24 @@ impl Column {
             };
             let dictionary = part.dictionary().ok_or_else(|| damaged(rows.len(), "it has no dictionary"))?;
             let mut entries = Vec::new();
-            append(py, texts.format(), dictionary, &mut entries)?;
+            let mut take = |entry| entries.push(entry);
+            append(py, texts.format(), dictionary, &mut Rows { nulls: &mut Vec::new(), take: &mut take })?;
             append_indexed(py, self.schema.format(), part, &entries, &mut rows)?;
         }
-        Ok(rows)
+        Ok(())
+    }
+}
+
+/// The rows that were read so far.
+struct Rows<'a, 'r> {
+    /// Which of them are null.
+    nulls: &'r mut Vec<bool>,
+    take: &'r mut dyn FnMut(Row<'a>),
+}
+
+impl Rows<'_, '_> {
+    fn len(&self) -> usize {
+        self.nulls.len()
     }
 }
 
@@ -124,24 +143,25 @@ impl<'a> Frame<'a> {
     fn append(
         &self,
         py: Python<'_>,
-        rows: &mut Vec<Row<'a>>,
+        rows: &mut Rows<'a, '_>,
         text: impl Fn(usize) -> Result<Row<'a>, &'static str>,
     ) -> PyResult<()> {
-        rows.try_reserve(self.len)
+        (rows.nulls.try_reserve(self.len))
             .map_err(|_| PyMemoryError::new_err(format!("a column of {} rows does not fit into memory", self.len)))?;
         let first_row = rows.len();
         for (index, place) in (self.offset..self.end()).enumerate() {
             check_signals(py, index)?;
             let is_null = self.validity.is_some_and(|bits| bits[place / 8] >> (place % 8) & 1 == 0);
             let row = if is_null { None } else { text(place).map_err(|what| damaged(first_row + index, what))? };
-            rows.push(row);
+            rows.nulls.push(row.is_none());
+            (rows.take)(row);
         }
         Ok(())
     }
 }
 
 /// Appends the texts of an array.
-fn append<'a>(py: Python<'_>, format: &[u8], array: &'a Array, rows: &mut Vec<Row<'a>>) -> PyResult<()> {
+fn append<'a>(py: Python<'_>, format: &[u8], array: &'a Array, rows: &mut Rows<'a, '_>) -> PyResult<()> {
     let frame = Frame::new(array, format != b"n", rows.len())?;
     match format {
         _ if frame.len == 0 => Ok(()),
@@ -154,7 +174,7 @@ fn append<'a>(py: Python<'_>, format: &[u8], array: &'a Array, rows: &mut Vec<Ro
 }
 
 /// Texts in one buffer, between offsets of a type of integers.
-fn append_between<'a>(py: Python<'_>, frame: &Frame<'a>, offset: u8, rows: &mut Vec<Row<'a>>) -> PyResult<()> {
+fn append_between<'a>(py: Python<'_>, frame: &Frame<'a>, offset: u8, rows: &mut Rows<'a, '_>) -> PyResult<()> {
     let first_row = rows.len();
     // SAFETY: the second buffer has one offset more than there are rows up to the end.
     let offsets = unsafe { Integers::new(frame.array, 1, frame.end() + 1, offset) };
@@ -176,7 +196,7 @@ fn append_between<'a>(py: Python<'_>, frame: &Frame<'a>, offset: u8, rows: &mut 
 
 /// Texts in views: a length of 4 bytes, then up to 12 bytes of text, or 4 bytes of it, the number of a buffer and an
 /// offset.
-fn append_viewed<'a>(py: Python<'_>, frame: &Frame<'a>, rows: &mut Vec<Row<'a>>) -> PyResult<()> {
+fn append_viewed<'a>(py: Python<'_>, frame: &Frame<'a>, rows: &mut Rows<'a, '_>) -> PyResult<()> {
     let (array, first_row) = (frame.array, rows.len());
     // SAFETY: the second buffer has one view for each row up to the end.
     let views = unsafe { array.buffer(1, frame.end(), 16) };
@@ -213,7 +233,7 @@ fn append_indexed<'a>(
     format: &[u8],
     array: &'a Array,
     entries: &[Row<'a>],
-    rows: &mut Vec<Row<'a>>,
+    rows: &mut Rows<'a, '_>,
 ) -> PyResult<()> {
     let &[index @ (b'c' | b'C' | b's' | b'S' | b'i' | b'I' | b'l' | b'L')] = format else {
         return Err(wrong_type(format));

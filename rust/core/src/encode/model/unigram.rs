@@ -127,8 +127,8 @@ impl Model for Unigram {
         let text = fragment.text;
         if let Some(cuts) = &self.cuts
             && let Some(characters) = self.normalizer.characters()
-            && fragment.is_utf8
             && text.len() <= cuts.max_len()
+            && (fragment.is_utf8 || std::str::from_utf8(text).is_ok())
         {
             let (candidates, normalizer) = (&self.candidates, &self.normalizer);
             let Fragment { start: offset, continues, .. } = fragment;
