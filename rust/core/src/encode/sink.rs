@@ -22,6 +22,11 @@ pub trait Sink {
     /// Makes room for this many more tokens.
     fn reserve(&mut self, _additional: usize) {}
 
+    /// Takes several tokens at once, with their spans. There are as many.
+    fn push_spanned(&mut self, ids: &[TokenId], spans: impl Iterator<Item = Range<usize>>) {
+        ids.iter().zip(spans).for_each(|(&id, span)| self.push(id, span));
+    }
+
     /// Takes several tokens at once, without spans. Only called if [`Sink::SPANS`] is false.
     #[inline(always)]
     fn push_all(&mut self, ids: &[TokenId]) {
@@ -104,6 +109,13 @@ impl Sink for Spans {
     fn reserve(&mut self, additional: usize) {
         reserve(&mut self.ids, additional);
         reserve(&mut self.spans, additional);
+    }
+
+    #[inline]
+    fn push_spanned(&mut self, ids: &[TokenId], spans: impl Iterator<Item = Range<usize>>) {
+        Sink::reserve(self, ids.len());
+        self.ids.extend_from_slice(ids);
+        self.spans.extend(spans);
     }
 }
 

@@ -95,11 +95,12 @@ impl Lengths {
         let mut at = start + first;
         for ids in ids.chunks(TOKENS_AT_ONCE) {
             interrupt::check();
-            for &id in ids {
-                let end = at + isize::from(self.get(id));
-                sink.push(id, at.max(start) as usize..end.max(start) as usize);
-                at = end;
-            }
+            let spans = ids.iter().map(|&id| {
+                let from = at;
+                at += isize::from(self.get(id));
+                from.max(start) as usize..at.max(start) as usize
+            });
+            sink.push_spanned(ids, spans);
         }
         true
     }

@@ -389,16 +389,27 @@ impl<S: Sink> Pass<'_, S> {
             return self.scratch.cache.push(probe, self.sink);
         }
         let SegmentScratch { cache, ids, tracer, .. } = &mut *self.scratch;
-        ids.clear();
-        if !cache.push(probe, ids) {
-            return false;
-        }
+        let few = cache.few(probe);
+        let ids = match &few {
+            Some((few, len)) => &few[..*len],
+            None => {
+                ids.clear();
+                if !cache.push(probe, ids) {
+                    return false;
+                }
+                ids
+            }
+        };
         tracer.push_unknown(self.candidates.unknown, self.sink);
-        let (mut at, place) = (0, tracer.place(source, start, end, is_after_space));
-        for &id in &*ids {
-            let end = at + self.vocabulary.text(id).len();
-            self.sink.push(id, place.span(at, end));
-            at = end;
+        let place = tracer.place(source, start, end, is_after_space);
+        if let Some((&last, others)) = ids.split_last() {
+            let mut at = 0;
+            for &id in others {
+                let end = at + self.vocabulary.text(id).len();
+                self.sink.push(id, place.span(at, end));
+                at = end;
+            }
+            self.sink.push(last, place.span(at, place.space_len + end - start));
         }
         true
     }

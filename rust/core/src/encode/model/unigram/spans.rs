@@ -95,7 +95,7 @@ pub(super) struct Place<'a> {
     /// Whether its space is the first one of a normalized text, and so starts there too.
     has_first_space: bool,
     /// The length of the escaped space before it.
-    space_len: usize,
+    pub(super) space_len: usize,
     normalized: Option<&'a Rewritten<'a>>,
 }
 
