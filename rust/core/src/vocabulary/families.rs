@@ -210,6 +210,7 @@ pub(crate) const NUMBERS_3: &str = r"\p{N}{1,3}";
 pub(crate) const NUMBERS: &str = r"\p{N}+";
 pub(crate) const NEWLINE: &str = "[\r\n]";
 pub(crate) const LINES: &str = r"[^\n]+|[\n]+";
+pub(crate) const WORDS: &str = r"\S+";
 pub(crate) const KANJI_KANA: &str = r"[一-龥぀-ゟ゠-ヿ]+";
 pub(crate) const DEEPSEEK3: &str = "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+";
 pub(crate) const BLOOM: &str = r" ?[^(\s|.,!?…。，、।۔،)]+";
@@ -289,7 +290,7 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "gemma4", patterns: &[LINES], byte_encode: false },
     Family { name: "sarvam-moe", patterns: &[LINES], byte_encode: false },
     Family { name: "minicpm5", patterns: &[NUMBERS_3, MINICPM5], byte_encode: true },
-    Family { name: "whitespace", patterns: &[r"\S+"], byte_encode: false },
+    Family { name: "whitespace", patterns: &[WORDS], byte_encode: false },
     Family { name: "default", patterns: &[PUNCTUATION_BUT_BACKQUOTE, GPT2, NUMBERS, THREE_DIGITS], byte_encode: true },
 ];
 

@@ -99,7 +99,12 @@ impl Model for Bpe {
 
     fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut BpeScratch, sink: &mut S) {
         let text = Rewritten::canonical(fragment.text, fragment.start, fragment.is_utf8, S::SPANS);
-        self.encode_canonical(vocabulary, &text, scratch, sink);
+        match &self.symbols {
+            Symbols::Bytes(tables) => pieces::encode(tables, &self.splitter, &text, scratch, sink),
+            Symbols::Characters(characters) => {
+                characters.encode(vocabulary, &self.splitter, (&text, &[text.text.len()]), scratch, sink);
+            }
+        }
     }
 
     fn lengths(&self, vocabulary: &Vocabulary) -> Option<Lengths> {
@@ -135,18 +140,24 @@ impl Model for Bpe {
 }
 
 impl Bpe {
-    /// Encodes a text of canonical UTF-8.
-    fn encode_canonical<S: Sink>(
+    /// Encodes words without whitespace that lie end to end in a text of canonical UTF-8, each by itself.
+    fn encode_words<S: Sink>(
         &self,
         vocabulary: &Vocabulary,
-        text: &Rewritten<'_>,
+        (text, ends): (&Rewritten<'_>, &[usize]),
         scratch: &mut BpeScratch,
         sink: &mut S,
     ) {
         match &self.symbols {
-            Symbols::Bytes(tables) => pieces::encode(tables, &self.splitter, text, scratch, sink),
+            Symbols::Bytes(tables) => {
+                let mut start = 0;
+                for &end in ends {
+                    pieces::encode(tables, &self.splitter, &text.part(start..end), scratch, sink);
+                    start = end;
+                }
+            }
             Symbols::Characters(characters) => {
-                characters.encode(vocabulary, &self.splitter, text, scratch, sink);
+                characters.encode(vocabulary, &self.splitter, (text, ends), scratch, sink);
             }
         }
     }

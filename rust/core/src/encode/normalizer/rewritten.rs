@@ -141,6 +141,12 @@ impl<'a> Rewritten<'a> {
         }
     }
 
+    /// A part of the text.
+    pub(crate) fn part(&self, range: Range<usize>) -> Rewritten<'_> {
+        let origins = self.origins.get(range.clone()).unwrap_or_default().to_vec();
+        Rewritten { text: Cow::Borrowed(&self.text[range]), origins, ..*self }
+    }
+
     /// The span of the whole input that a range of this text comes from.
     pub fn span(&self, range: Range<usize>) -> Range<usize> {
         let range = match (self.origins.get(range.start), self.origins.get(range.end.wrapping_sub(1))) {

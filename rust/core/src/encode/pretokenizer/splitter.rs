@@ -10,7 +10,7 @@ use super::digits::DigitGroups;
 use super::joint::{Joint, Learned, Stage};
 use super::lines;
 use super::shape::Shape;
-use crate::vocabulary::families::{Family, LINES};
+use crate::vocabulary::families::{Family, LINES, WORDS};
 
 /// The compiled patterns of a family.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ enum Way {
     /// The automaton matches one of the patterns.
     Shape(Shape, Box<Automaton>),
     Lines,
+    /// As `Joint`, and a word without whitespace is one piece.
+    Words(Joint),
     Joint(Joint),
 }
 
@@ -35,7 +37,8 @@ impl Splitter {
         if family.patterns == [LINES] {
             return Self(Way::Lines);
         }
-        Self(Way::Joint(Joint::new(family.patterns.iter().map(|pattern| stage(pattern)).collect())))
+        let joint = Joint::new(family.patterns.iter().map(|pattern| stage(pattern)).collect());
+        Self(if family.patterns == [WORDS] { Way::Words(joint) } else { Way::Joint(joint) })
     }
 
     /// Calls `piece` with the byte range of every piece of `text`, in order. `text` is canonical UTF-8, and `learned`
@@ -45,7 +48,26 @@ impl Splitter {
         match &self.0 {
             Way::Shape(shape, automaton) => shape.split(automaton, text, piece),
             Way::Lines => lines::split(text, piece),
-            Way::Joint(joint) => joint.split(text, learned, piece),
+            Way::Words(joint) | Way::Joint(joint) => joint.split(text, learned, piece),
+        }
+    }
+
+    /// The same for each word of a text. Words lie end to end, and if there are several, none has whitespace.
+    #[inline]
+    pub(crate) fn split_words(
+        &self,
+        text: &[u8],
+        ends: &[usize],
+        learned: &mut Learned,
+        mut piece: impl FnMut(usize, usize),
+    ) {
+        let mut word = 0;
+        for &end in ends {
+            match &self.0 {
+                Way::Words(_) if ends.len() > 1 => piece(word, end),
+                _ => self.split(&text[word..end], learned, |from, to| piece(word + from, word + to)),
+            }
+            word = end;
         }
     }
 
@@ -53,7 +75,7 @@ impl Splitter {
         match &self.0 {
             Way::Shape(_, automaton) => size_of::<Automaton>() + automaton.heap_bytes(),
             Way::Lines => 0,
-            Way::Joint(joint) => joint.heap_bytes(),
+            Way::Words(joint) | Way::Joint(joint) => joint.heap_bytes(),
         }
     }
 }

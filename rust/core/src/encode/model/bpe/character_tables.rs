@@ -1,8 +1,8 @@
 //! Byte-pair encoding over characters: pieces are cut into segments, whose ids are cached.
 //!
 //! Pieces are whole lines or words. A line hardly ever repeats, but its segments, between the places that no merge can
-//! cross, do. So segments are cached, and a piece is looked up whole only if llama.cpp does so: Gemma 4's runs of
-//! newlines that are tokens. A character that is not a token is spelled with the tokens `<0xXX>` of its bytes, and
+//! cross, do. So segments are cached. Those of all pieces share a queue, because few lines of code would fill one.
+//! Gemma 4's runs of newlines stay whole: llama.cpp looks them up as tokens first. A character that is not a token is spelled with the tokens `<0xXX>` of its bytes, and
 //! bytes without such a token are dropped.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_bpe_session` with `byte_encode` off. Complexity: as
@@ -22,6 +22,7 @@ use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::pretokenizer::Splitter;
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
+use crate::lookup::key::MAX_LEN;
 use crate::text::unicode::utf8;
 use crate::token::{NULL_TOKEN, TokenId};
 use crate::vocabulary::spelling::{ESCAPED_SPACE, byte_text};
@@ -76,29 +77,46 @@ impl CharacterTables {
         })
     }
 
-    /// Pushes the tokens of a text of canonical UTF-8.
+    /// Pushes the tokens of words that lie end to end in a text of canonical UTF-8.
     pub(super) fn encode<S: Sink>(
         &self,
         vocabulary: &Vocabulary,
         splitter: &Splitter,
-        text: &Rewritten<'_>,
+        (text, ends): (&Rewritten<'_>, &[usize]),
         BpeScratch { learned, cache, queue, merger, .. }: &mut BpeScratch,
         sink: &mut S,
     ) {
         let (bytes, sink) = (&text.text[..], &mut Traced { sink, text });
         let mut pass = Pass { characters: self, vocabulary, merger };
-        splitter.split(bytes, learned, |start, end| {
-            let piece = &bytes[start..end];
-            let is_newlines = self.whole_newlines && piece.iter().all(|&byte| byte == b'\n');
-            if let Some(id) = is_newlines.then(|| vocabulary.id(piece)).flatten() {
-                sink.push(id, start..end);
-            } else if S::SPANS {
-                self.segmenter.split(bytes, start..end, |from, to| pass.merge(&bytes[from..to], from, sink));
-            } else {
-                let merge = |segment: &[u8], ids: &mut Vec<TokenId>| pass.merge(segment, 0, ids);
-                queue.encode_segments(cache, &self.segmenter, bytes, start..end, merge, sink);
-            }
+        if S::SPANS {
+            return splitter.split_words(bytes, ends, learned, |start, end| {
+                self.split_piece(bytes, start..end, |from, to| pass.encode(&bytes[from..to], from, sink));
+            });
+        }
+        let mut encode = |segment: &[u8], ids: &mut Vec<TokenId>| pass.encode(segment, 0, ids);
+        queue.start(0);
+        splitter.split_words(bytes, ends, learned, |start, end| {
+            self.split_piece(bytes, start..end, |_, to| {
+                if queue.push(to) {
+                    queue.encode_queued(cache, bytes, &mut encode, sink);
+                }
+            });
         });
+        queue.encode_queued(cache, bytes, &mut encode, sink);
+    }
+
+    /// Calls `segment` with the start and end of every segment of a piece.
+    #[inline(always)]
+    fn split_piece(&self, text: &[u8], piece: Range<usize>, mut segment: impl FnMut(usize, usize)) {
+        match piece.len() <= MAX_LEN || self.are_whole_newlines(&text[piece.clone()]) {
+            true => segment(piece.start, piece.end),
+            false => self.segmenter.split(text, piece, segment),
+        }
+    }
+
+    /// Whether a piece or segment is one of Gemma 4's runs of newlines; no other piece has a newline.
+    fn are_whole_newlines(&self, piece: &[u8]) -> bool {
+        self.whole_newlines && piece.first() == Some(&b'\n')
     }
 
     /// The least number of bytes that each token stands for.
@@ -153,7 +171,15 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Merges a segment, which starts at byte `start` of the text.
+    /// Encodes a segment, which starts at byte `start` of the text.
+    fn encode<S: Sink>(&mut self, segment: &[u8], start: usize, sink: &mut S) {
+        let is_whole = self.characters.are_whole_newlines(segment);
+        match is_whole.then(|| self.vocabulary.id(segment)).flatten() {
+            Some(id) => sink.push(id, start..start + segment.len()),
+            None => self.merge(segment, start, sink),
+        }
+    }
+
     fn merge<S: Sink>(&mut self, segment: &[u8], start: usize, sink: &mut S) {
         let Self { characters, vocabulary, .. } = *self;
         let Merger { merging, memo } = &mut *self.merger;

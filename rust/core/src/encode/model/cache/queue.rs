@@ -131,14 +131,16 @@ impl WordQueue {
         self.start(range.start);
         segmenter.split(text, range, |_, end| {
             if self.push(end) {
-                self.push_segments(cache, text, &mut encode, sink);
+                self.encode_queued(cache, text, &mut encode, sink);
             }
         });
-        self.push_segments(cache, text, &mut encode, sink);
+        self.encode_queued(cache, text, &mut encode, sink);
     }
 
+    /// Pushes the ids of all words in the queue, which are words of `text`, and removes them. `encode` appends the ids
+    /// of a new one.
     #[inline(never)]
-    fn push_segments<S: Sink>(
+    pub(crate) fn encode_queued<S: Sink>(
         &mut self,
         cache: &mut WordCache,
         text: &[u8],
