@@ -124,6 +124,18 @@ impl WordCache {
         self.prefetched(Probe { key, hash: key.hash(self.seed) })
     }
 
+    /// Starts to look up the segment `text[start..end]` of a word.
+    #[inline(always)]
+    pub(crate) fn probe_segment(&self, text: &[u8], start: usize, end: usize) -> Probe {
+        match Key::new(text, start, end) {
+            Some(key) => self.probe(key.marked(true)),
+            None => {
+                let probe = self.probe_long(&text[start..end]);
+                Probe { key: probe.key.marked(true), ..probe }
+            }
+        }
+    }
+
     #[inline(never)]
     fn probe_long(&self, word: &[u8]) -> Probe {
         // Words that are too long are never cached, so one key serves all of them.

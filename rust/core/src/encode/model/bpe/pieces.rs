@@ -86,16 +86,15 @@ impl Pass<'_> {
         if let Some(id) = tables.whole_segment(segment) {
             return sink.push(id, start..end);
         }
-        let key = if S::SPANS { None } else { Key::new(text, start, end) };
-        let Some(key) = key.map(|key| key.marked(true)) else {
+        if S::SPANS {
             return tables.merge(segment, start, merger, sink);
-        };
-        let probe = cache.probe(key);
-        if !cache.push(probe, sink) {
+        }
+        let probe = cache.probe_segment(text, start, end);
+        if !cache.push_word(probe, segment, sink) {
             segment_ids.clear();
             tables.merge(segment, start, merger, *segment_ids);
             sink.push_all(segment_ids);
-            cache.insert(probe, segment_ids);
+            cache.insert_word(probe, segment, segment_ids);
         }
     }
 }
