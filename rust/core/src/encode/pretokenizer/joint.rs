@@ -6,8 +6,8 @@
 //!
 //! Text that the table cannot handle is split slowly, pattern by pattern. There are two cases: more than 64 characters
 //! would have to be held before a piece is settled, as in an indentation of 70 spaces; or the text needs more entries
-//! than it may learn. The slow way starts at the latest character from which the text splits as if it started there,
-//! and ends with a piece of the first pattern, where the same holds again.
+//! than it may learn. The slow way starts at a character from which the text splits as if it started there, and
+//! ends with a piece of the first pattern, where the same holds again.
 //!
 //! Complexity: linear in the text, each byte once in the fast way and at most once in the slow one.
 
@@ -16,11 +16,11 @@ mod stage;
 
 use super::automaton::FailedRun;
 use super::digits::DigitGroups;
-use crate::text::scan::{BLOCK, gather, padded};
+use crate::text::scan::{BLOCK, gather, padded, places};
 use crate::text::unicode::utf8;
 use crate::work::interrupt::Ticker;
 pub use learned::Learned;
-use learned::{END, Entry};
+use learned::{END, Entry, NEAR};
 pub(super) use stage::Stage;
 
 /// The patterns of a family.
@@ -29,8 +29,8 @@ pub(crate) struct Joint {
     stages: Vec<Stage>,
 }
 
-/// More than the ends of pieces in a block plus the characters held before it; a power of two.
-const MAX_ENDS: usize = 256;
+/// Bytes that are walked through at once: the places of near ends in them and before them fit into a mask.
+const WALK: usize = BLOCK - NEAR;
 
 /// A place in the text.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,7 @@ struct Place {
     at: usize,
     /// The row of the state there.
     row: usize,
-    /// The latest place from which the text splits as if it started there.
+    /// A place from which the text splits as if it started there, not always the latest one.
     restart: usize,
     /// Where the open piece starts.
     piece_start: usize,
@@ -56,15 +56,9 @@ impl Joint {
         let mut place = Place { at: 0, row: 0, restart: 0, piece_start: 0 };
         let mut failed = FailedRun::default();
         let mut ticker = Ticker::default();
-        let mut ends = Ends { ends: [0; MAX_ENDS], len: 0 };
         while place.piece_start < text.len() {
             ticker.tick();
-            ends.len = 0;
-            let is_known = walk(text, learned, &mut place, &mut ends);
-            for &end in &ends.ends[..ends.len.min(MAX_ENDS)] {
-                piece(place.piece_start, end);
-                place.piece_start = end;
-            }
+            let is_known = walk(text, learned, &mut place, &mut piece);
             if !is_known && !self.learn(text, learned, place) {
                 self.split_slowly(text, &mut place, &mut failed, &mut piece);
             }
@@ -76,7 +70,7 @@ impl Joint {
     fn learn(&self, text: &[u8], learned: &mut Learned, place: Place) -> bool {
         let class = match text.get(place.at) {
             None => END,
-            Some(&byte @ 0..0x80) => learned.ascii_class(byte),
+            Some(&byte @ 0..0x80) => learned.byte_class(byte),
             Some(_) => learned.learn_class(&self.stages, utf8::decode_lossy(text, place.at).0),
         };
         learned.learn(&self.stages, place.row, class)
@@ -117,14 +111,16 @@ impl Joint {
 /// Takes the characters of a block up to the first one without a known entry. Returns whether there is no such
 /// character.
 #[inline(always)]
-fn walk(text: &[u8], learned: &mut Learned, place: &mut Place, ends: &mut Ends) -> bool {
+fn walk(text: &[u8], learned: &mut Learned, place: &mut Place, piece: &mut impl FnMut(usize, usize)) -> bool {
     let start = place.at;
     let mut buffer = [0; BLOCK];
     let bytes = padded(&text[start..], &mut buffer);
-    let letters = gather(bytes, lower_case);
-    let block = &text[..text.len().min(start + BLOCK)];
+    let letters = gather(bytes, lower_case) & ((1 << WALK) - 1);
+    let block = &text[..text.len().min(start + WALK)];
     loop {
-        walk_ascii(block, start, letters, learned, place, ends);
+        if block.get(place.at).is_some_and(u8::is_ascii) {
+            walk_ascii(block, start, letters, learned, place, piece);
+        }
         if place.at >= block.len() && block.len() < text.len() {
             learned.earn(place.at - start);
             return true;
@@ -133,7 +129,7 @@ fn walk(text: &[u8], learned: &mut Learned, place: &mut Place, ends: &mut Ends) 
         #[cfg(test)]
         crate::work::steps::count(1);
         let (class, len) = match text.get(place.at) {
-            Some(&byte @ 0..0x80) => (learned.ascii_class(byte), 1),
+            Some(&byte @ 0..0x80) => (learned.byte_class(byte), 1),
             Some(_) => {
                 let (code_point, len) = utf8::decode_valid(text, place.at).unwrap_or_default();
                 (learned.class(code_point), len)
@@ -141,15 +137,20 @@ fn walk(text: &[u8], learned: &mut Learned, place: &mut Place, ends: &mut Ends) 
             None => (END, 0),
         };
         let entry = learned.entry(place.row, class);
-        if entry.is_special() {
+        if entry.is_simple() {
+            if entry.near_ends() != 0 {
+                place.end_piece(place.at, piece);
+            }
+        } else {
             let Some(distances) = learned.ends(entry) else {
                 learned.earn(place.at - start);
                 return false;
             };
-            ends.push_before(text, place.at + len, distances);
+            place.end_pieces(text, place.at + len, distances, piece);
         }
-        ends.push(place.at, entry.ends_before());
-        place.pass(entry, len);
+        place.restart = if entry.restarts() { place.at } else { place.restart };
+        place.at += len;
+        place.row = entry.next_row();
         if len == 0 {
             return true;
         }
@@ -167,57 +168,61 @@ fn lower_case(eight: u64) -> u64 {
     (at_least_a & !above_z & !eight) >> 7
 }
 
-/// Takes characters up to the end of the block, or up to one that is beyond ASCII or not simple. Most text needs
-/// nothing else, and the variables fit in registers. `letters` marks `a` to `z`.
+/// Takes characters up to the end of the block, or up to one that is beyond ASCII or special. Most text needs nothing
+/// else, and the variables fit in registers. `letters` marks `a` to `z` in the block, which starts at `start`.
 #[inline(always)]
-fn walk_ascii(block: &[u8], start: usize, letters: u64, learned: &Learned, place: &mut Place, ends: &mut Ends) {
-    let mut here = *place;
-    while let Some(&byte @ 0..0x80) = block.get(here.at) {
+fn walk_ascii(
+    block: &[u8],
+    start: usize,
+    letters: u64,
+    learned: &Learned,
+    place: &mut Place,
+    piece: &mut impl FnMut(usize, usize),
+) {
+    let (mut at, mut row, mut latest, mut latest_at) = (place.at, place.row, Entry::default(), place.at);
+    // Bit NEAR - 1 stands for the start of the block.
+    let mut near_ends = 0;
+    while let Some(&byte) = block.get(at) {
         #[cfg(test)]
         crate::work::steps::count(1);
-        let entry = learned.entry(here.row, learned.ascii_class(byte));
+        let entry = learned.entry(row, learned.byte_class(byte));
         if entry.is_special() {
             break;
         }
-        ends.push(here.at, entry.ends_before());
-        here.pass(entry, 1);
+        near_ends |= entry.near_ends() << (at - start);
+        (row, latest, latest_at) = (entry.next_row(), entry, at);
+        at += 1;
         if entry.loops_on_letters() {
-            let run = letters.checked_shr((here.at - start) as u32).unwrap_or_default().trailing_ones();
-            here.at += run as usize;
+            at += (letters >> (at - start)).trailing_ones() as usize;
         }
     }
-    *place = here;
+
+    // A character before those here may have several bytes. An end before it is left to the lists.
+    let first = near_ends.trailing_zeros() as usize + start + 1;
+    if near_ends != 0 && first < place.at + NEAR && !block[place.at.saturating_sub(NEAR)..place.at].is_ascii() {
+        return;
+    }
+    places(near_ends).for_each(|bit| place.end_piece(start + bit + 1 - NEAR, piece));
+    // Only the last entry is asked, because an earlier place would do too.
+    if latest.restarts() {
+        place.restart = latest_at;
+    }
+    (place.at, place.row) = (at, row);
 }
 
 impl Place {
-    /// Moves past a character of this length.
     #[inline(always)]
-    fn pass(&mut self, entry: Entry, len: usize) {
-        self.restart = if entry.restarts() { self.at } else { self.restart };
-        self.row = entry.next_row();
-        self.at += len;
-    }
-}
-
-/// Ends of pieces.
-struct Ends {
-    ends: [usize; MAX_ENDS],
-    len: usize,
-}
-
-impl Ends {
-    #[inline(always)]
-    fn push(&mut self, end: usize, is_end: bool) {
-        self.ends[self.len % MAX_ENDS] = end;
-        self.len += usize::from(is_end);
+    fn end_piece(&mut self, end: usize, piece: &mut impl FnMut(usize, usize)) {
+        piece(self.piece_start, end);
+        self.piece_start = end;
     }
 
-    /// Adds the ends at these distances in characters before `at`, furthest first.
+    /// Ends pieces at these distances in characters before `at`, furthest first.
     #[inline]
-    fn push_before(&mut self, text: &[u8], at: usize, distances: &[usize]) {
+    fn end_pieces(&mut self, text: &[u8], at: usize, distances: &[usize], piece: &mut impl FnMut(usize, usize)) {
         let furthest = distances.first().copied().unwrap_or_default();
         if text[at - furthest..at].is_ascii() {
-            return distances.iter().for_each(|distance| self.push(at - distance, true));
+            return distances.iter().for_each(|distance| self.end_piece(at - distance, piece));
         }
         let (mut end, mut left) = (at, furthest);
         for _ in 0..furthest {
@@ -228,7 +233,7 @@ impl Ends {
                 end += utf8::sequence_len(text[end]);
                 left -= 1;
             }
-            self.push(end, true);
+            self.end_piece(end, piece);
         }
     }
 }

@@ -16,6 +16,8 @@ use super::stage::{Event, MAX_HELD, Stage, StageState, Walk};
 
 /// The length of a row.
 pub(super) const STRIDE: usize = 64;
+/// Characters from the first to the last place of [`Entry::near_ends`].
+pub(super) const NEAR: usize = 4;
 /// The class of the end of the text.
 pub(super) const END: u8 = 62;
 /// The class of characters that have none yet.
@@ -31,61 +33,71 @@ const ENTRY_COST: usize = 512;
 const MAX_CREDIT: usize = 2048 * ENTRY_COST;
 
 /// An entry of the table.
-///
-/// Bit 0: a piece ends before this character, and no other piece does. Bit 1: the state would be the same if the text
-/// started with this character. Bit 2: the next state stays the same at every letter from `a` to `z`, and no piece
-/// ends. Bits 3 to 11: the number of the list of ends, or why there is none. Bits 12 and higher: the row of the next
-/// state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry(u32);
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// The row of the next state.
+    next: u16,
+    /// Bits 0 to 4: see [`Entry::near_ends`]. Bit 5: the state would be the same if the text started with this
+    /// character. Bit 6: the next state stays the same at every letter from `a` to `z`, and no piece ends. Bit 7: bits
+    /// 0 to 4 do not say where pieces end. Bits 8 to 15: the number of the list of ends, or why there is none.
+    flags: u16,
+}
 
 impl Entry {
-    const SPECIAL: u32 = 0x1FF << 3;
-    const NOT_LEARNED: Self = Self(Self::SPECIAL);
+    const SPECIAL: u16 = 0x80;
+    const NOT_LEARNED: Self = Self { next: 0, flags: 0xFF << 8 | Self::SPECIAL };
     /// Too many characters would have to be held.
-    const GIVEN_UP: Self = Self(Self::SPECIAL - 8);
+    const GIVEN_UP: Self = Self { next: 0, flags: 0xFE << 8 | Self::SPECIAL };
     /// Greater than the number of any list of ends. List 0 stands for none.
-    const MAX_LISTS: usize = 0x1FE;
+    const MAX_LISTS: usize = 0xFE;
 
-    /// Whether bit 0 is not enough to say where pieces end.
+    /// Whether [`Entry::near_ends`] is not enough to say where pieces end.
     #[inline(always)]
     pub(super) fn is_special(self) -> bool {
-        self.0 & Self::SPECIAL != 0
+        self.flags & Self::SPECIAL != 0
     }
 
+    /// Whether no piece ends, or only one before this character.
     #[inline(always)]
-    pub(super) fn ends_before(self) -> bool {
-        self.0 & 1 != 0
+    pub(super) fn is_simple(self) -> bool {
+        self.flags & (Self::SPECIAL | 0x17) == 0
+    }
+
+    /// Where pieces end, as bits: the highest one stands for the end of the character, and each lower one for one
+    /// character before.
+    #[inline(always)]
+    pub(super) fn near_ends(self) -> u64 {
+        u64::from(self.flags & 0x1F)
     }
 
     #[inline(always)]
     pub(super) fn restarts(self) -> bool {
-        self.0 & 2 != 0
+        self.flags & 0x20 != 0
     }
 
     #[inline(always)]
     pub(super) fn loops_on_letters(self) -> bool {
-        self.0 & 4 != 0
+        self.flags & 0x40 != 0
     }
 
     #[inline(always)]
     pub(super) fn next_row(self) -> usize {
-        (self.0 >> 12) as usize
+        self.next.into()
     }
 
     #[inline(always)]
     fn list(self) -> usize {
-        (self.0 & Self::SPECIAL) as usize >> 3
+        (self.flags >> 8).into()
     }
 }
 
-/// The class of each ASCII character.
+/// The class of each ASCII character. Other bytes have none, and for that there are only special entries.
 #[derive(Debug)]
-struct Ascii([u8; 128]);
+struct ByteClasses([u8; 256]);
 
-impl Default for Ascii {
+impl Default for ByteClasses {
     fn default() -> Self {
-        Self([NO_CLASS; 128])
+        Self([NO_CLASS; 256])
     }
 }
 
@@ -102,7 +114,7 @@ pub struct Learned {
     lists: Vec<Vec<usize>>,
     /// For each joint class, the class in each stage.
     classes: Vec<Vec<u8>>,
-    ascii: Ascii,
+    bytes: ByteClasses,
     /// The classes of the letters `a` to `z`.
     letters: Vec<u8>,
     /// The class of code point `c` is `page_classes[pages[c / PAGE] * PAGE + c % PAGE]`. Page 0 stands for pages not
@@ -132,8 +144,10 @@ impl Learned {
     /// Starts a text.
     pub(super) fn start(&mut self, stages: &[Stage]) {
         if self.states.is_empty() {
-            self.ascii = Ascii(std::array::from_fn(|byte| self.class_of(stages, byte as u32)));
-            self.letters = (b'a'..=b'z').map(|byte| self.ascii_class(byte)).collect();
+            for byte in 0..0x80_u8 {
+                self.bytes.0[usize::from(byte)] = self.class_of(stages, byte.into());
+            }
+            self.letters = (b'a'..=b'z').map(|byte| self.byte_class(byte)).collect();
             self.letters.sort_unstable();
             self.letters.dedup();
             self.pages = vec![0; NUM_PAGES];
@@ -152,8 +166,8 @@ impl Learned {
     }
 
     #[inline(always)]
-    pub(super) fn ascii_class(&self, byte: u8) -> u8 {
-        self.ascii.0[usize::from(byte & 0x7F)]
+    pub(super) fn byte_class(&self, byte: u8) -> u8 {
+        self.bytes.0[usize::from(byte)]
     }
 
     #[inline(always)]
@@ -218,15 +232,18 @@ impl Learned {
         let start = self.states[0].clone();
         let restarts = self.take(stages, start, event).is_some_and(|(fresh, _)| fresh == after);
 
-        let is_simple = class != END && ends == [1];
-        let list = if is_simple { 0 } else { self.number_of_list(ends) };
+        let are_near = class != END && ends.iter().all(|&distance| distance <= NEAR);
+        let near = if are_near { ends.iter().fold(0, |near, distance| near | 1 << (NEAR - distance)) } else { 0 };
+        let is_special = !are_near && !ends.is_empty();
+        let list = self.number_of_list(ends);
         if list == Entry::MAX_LISTS || self.states.len() == MAX_STATES && !self.numbers.contains_key(&after) {
             self.is_full = true;
             return false;
         }
         let next = self.number_of_state(stages, after);
-        let flags = u32::from(is_simple) | u32::from(restarts) << 1 | u32::from(self.loops[next]) << 2;
-        self.table[row + usize::from(class)] = Entry(((next * STRIDE) as u32) << 12 | (list as u32) << 3 | flags);
+        let flags = near | u16::from(restarts) << 5 | u16::from(self.loops[next]) << 6 | u16::from(is_special) << 7;
+        self.table[row + usize::from(class)] =
+            Entry { next: (next * STRIDE) as u16, flags: flags | (list as u16) << 8 };
         true
     }
 
