@@ -426,6 +426,16 @@ def test_decode_batch() -> None:
     assert BPE.decode_batch([half], errors="ignore") == [""]
 
 
+def test_decode_batch_on_several_threads() -> None:
+    rows = [list(range(start, start + start % 40)) for start in range(3000)]
+    texts = [BPE.decode(row) for row in rows]
+    unknown = [len(BPE.vocab)]
+    for threads in (1, 2, 5, None):
+        assert BPE.decode_batch(rows, threads=threads) == texts
+        with pytest.raises(IndexError, match="row 2000: "):
+            BPE.decode_batch([*rows[:2000], unknown, *rows[2001:2900], unknown], threads=threads)
+
+
 def test_decode_batch_names_the_row() -> None:
     half = [BPE.vocab.index("\u00c3")]
     cases: list[tuple[type[Exception], str, Any]] = [

@@ -215,15 +215,17 @@ class BaseTokenizer(_ggtok.Tokenizer):
         self,
         batch: Batch | Iterable[Iterable[SupportsIndex]],
         *,
+        threads: int | None = None,
         remove_special: bool = False,
         unparse_special: bool = False,
         clean_spaces: bool = False,
         errors: str = "replace",
     ) -> list[str]:
-        """Decodes several rows of token ids to texts.
+        """Decodes several rows of token ids to texts, on several threads.
 
         Args:
             batch: A `Batch`, or an iterable of rows as `decode` takes them: lists, arrays, a two-dimensional array.
+            threads: As in `encode_batch`. One thread makes the Python strings.
             remove_special: As in `decode`.
             unparse_special: As in `decode`.
             clean_spaces: As in `decode`.
@@ -235,6 +237,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         Raises:
             TypeError, TokenIndexError, UnicodeDecodeError, LookupError: As `decode`, with the number of the first row
                 that fails.
+            GgtokError: `threads` is less than 1.
 
         Exceptions of the iterables pass through.
 
@@ -246,7 +249,8 @@ class BaseTokenizer(_ggtok.Tokenizer):
         ['one text']
         """
         rows = batch._rows if isinstance(batch, Batch) else batch
-        return _ggtok.decode_batch(self, rows, remove_special, unparse_special, clean_spaces, errors)
+        count = num_threads(threads)
+        return _ggtok.decode_batch(self, rows, count, remove_special, unparse_special, clean_spaces, errors)
 
     def split(
         self,

@@ -871,6 +871,7 @@ def count_batch(
 def decode_batch(
     tokenizer: Tokenizer,
     batch: object,
+    threads: int,
     remove_special: bool,
     unparse_special: bool,
     clean_spaces: bool,

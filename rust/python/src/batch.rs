@@ -270,10 +270,12 @@ pub fn count_batch(
 
 #[doc = doc!(decode_batch)]
 #[pyfunction]
+#[allow(clippy::too_many_arguments)]
 pub fn decode_batch<'py>(
     py: Python<'py>,
     tokenizer: &Tokenizer,
     batch: &Bound<'py, PyAny>,
+    threads: usize,
     remove_special: bool,
     unparse_special: bool,
     clean_spaces: bool,
@@ -281,7 +283,7 @@ pub fn decode_batch<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     let options = DecodeOptions { remove_special, unparse_special, clean_spaces };
     let decode = |rows: Rows<'_>| {
-        run(py, rows.len().saturating_add(num_ids(rows)), || tokenizer.core.decode_batch(rows, options))
+        run(py, rows.len().saturating_add(num_ids(rows)), || tokenizer.core.decode_batch(rows, options, threads))
     };
     let decoded = if let Ok(batch) = batch.cast::<FlatBatch>() {
         decode(batch.get().rows()?)?
