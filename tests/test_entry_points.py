@@ -177,6 +177,8 @@ VALUES: dict[str, Any] = {
     "nulls": b"\1\0",
     "a": TINY,
     "b": TINY,
+    "encoding": CORE.encode_with_offsets("a"),
+    "column": "pieces",
 }
 """An argument by the name of its parameter."""
 
