@@ -247,7 +247,7 @@ def caches(run: Run) -> str:
         half, end, size = (run.value("growth", CHARTED[0], name, read) for read in reads)
         if isinstance(size, float):
             endless = f", {number(end - half)} of them in the second half: **no bound**" * (end - half > size / 4 > 25)
-            grown.append(f"{label(name)} {number(max(end, 0.0))} MB{endless}")
+            grown.append(f"{label(name)} {f'{end:.0f}' if end >= 1 else 'under 1'} MB{endless}")
             total = size
     text = "MB of words that never repeat make a process grow, because of its cache, by"
     return f"{number(total)} {text}: {'; '.join(grown)}.\n" if grown else ""
