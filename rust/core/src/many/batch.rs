@@ -3,7 +3,7 @@
 //! A run is about [`RUN`] bytes of consecutive texts, so that threads finish together. The calling thread hands out runs
 //! while it reads the texts, and the others encode them meanwhile; then it works too. Each run is encoded into the
 //! buffer of a thread and copied to its place in the result (see [`join`]). Threads share only the lists of waiting
-//! runs, which they look at three times per run. O(total length / threads).
+//! runs. O(total length / threads).
 
 mod decode;
 mod join;

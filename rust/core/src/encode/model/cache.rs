@@ -293,9 +293,11 @@ impl WordCache {
             while self.max_lines > MIN_LINES && self.lines.try_reserve_exact(self.max_lines).is_err() {
                 self.max_lines /= 2;
             }
-            memory::reserve(&mut self.lines, MIN_LINES.min(self.max_lines));
         }
-        self.lines.resize((num_old * 2).max(MIN_LINES).min(self.max_lines), Line::default());
+        let num_lines = (num_old * 2).max(MIN_LINES).min(self.max_lines);
+        // After the limit was raised, the table may have outgrown the memory that it took at first.
+        memory::reserve(&mut self.lines, num_lines - num_old);
+        self.lines.resize(num_lines, Line::default());
         self.num_words = 0;
         for at in 0..2 * num_old {
             let slot = std::mem::take(&mut self.lines[at / 2].0[at % 2]);

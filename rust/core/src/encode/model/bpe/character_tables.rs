@@ -2,8 +2,8 @@
 //!
 //! Pieces are whole lines or words. A line hardly ever repeats, but its segments, between the places that no merge can
 //! cross, do. So segments are cached. Those of all pieces share a queue, because few lines of code would fill one.
-//! Gemma 4's runs of newlines stay whole: llama.cpp looks them up as tokens first. A character that is not a token is spelled with the tokens `<0xXX>` of its bytes, and
-//! bytes without such a token are dropped.
+//! Gemma 4's runs of newlines stay whole: llama.cpp looks them up as tokens first. A character that is not a token is
+//! spelled with the tokens `<0xXX>` of its bytes, and bytes without such a token are dropped.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_bpe_session` with `byte_encode` off. Complexity: as
 //! [`super`]. Deviations: none beyond those of [`super`].
