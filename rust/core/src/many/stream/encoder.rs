@@ -8,8 +8,8 @@
 //! Both stages look at their text again only once it has doubled, so an unsettled stretch costs at most twice its
 //! length in total, however small the parts are.
 //!
-//! Time: encoding the whole text, and finding the places from the end of what is known. Space: the longest unsettled stretch, and a
-//! constant.
+//! Time: encoding the whole text, and finding settled places from the end of what is known. Space: the longest unsettled
+//! stretch, and a constant.
 //!
 //! Deviations: none. A text may be longer than llama.cpp's 2 GiB; an unsettled stretch may not.
 //!
