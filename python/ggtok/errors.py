@@ -92,6 +92,20 @@ class TrainingError(GgtokError):
     """
 
 
+class CorpusError(GgtokError):
+    """A corpus cannot be built, continued or verified.
+
+    `source` is the name of the input or output at fault, and `row` the row in it, counted from 1. Each is `None` if it
+    does not apply.
+    """
+
+    def __init__(self, problem: str, *, source: str | None = None, row: int | None = None) -> None:
+        self.source, self.row = source, row
+        place = source if source is not None else ""
+        place += f", row {row}" if row is not None else ""
+        super().__init__(f"{place}: {problem}" if place else problem)
+
+
 class DependencyError(GgtokError, ImportError):
     """A call needs an optional package that is not installed.
 
