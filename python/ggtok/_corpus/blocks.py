@@ -14,11 +14,20 @@ BLOCK_SIZE = 4 << 20
 ROW = "ggtok:row"
 """The column with the number of each document's row in its input: int64, counted from 1. Line formats count lines."""
 
+SOURCE = "ggtok:source"
+"""The column with the name of each document's input: string. The writers need it, the readers leave it out."""
+
 IDS = "input_ids"
 """The column with the tokens: `list<int32>`."""
 
 MASK = "assistant_mask"
 """The column that marks the tokens that the assistant wrote: `list<int8>`, 1 or 0 per token."""
+
+BOUNDARIES = "cu_seqlens"
+"""The column with the boundaries of documents in a packed sequence: `list<int32>`, 0 and then the end of each document.
+
+The name and the convention are those of flash-attention's functions for sequences of different lengths.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ InputFormat = Literal["text", "lines", "jsonl", "parquet", "arrow"]
 
 Format = Literal["parquet", "arrow", "megatron", "datatrove", "flat"]
 
+Compression = Literal["zstd", "lz4", "snappy", "none"]
+
 Nulls = Literal["error", "skip", "empty"]
 
 
@@ -57,5 +59,7 @@ class Writing:
     pack: int | None = None
     """The length of packed sequences (Parquet and Arrow)."""
     pad_id: int | None = None
-    compression: str = "zstd"
-    """Of Parquet and Arrow files."""
+    compression: Compression | None = None
+    """Of Parquet and Arrow files. `None` is zstd for Parquet, and none for Arrow, so that it can be memory-mapped."""
+    tokenizer_name: str = ""
+    """For formats that name the tokenizer (datatrove)."""
