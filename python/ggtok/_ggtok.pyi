@@ -29,6 +29,7 @@ __all__ = [
     "FlatBatch",
     "Metadata",
     "RawTrace",
+    "RawTrie",
     "StreamDecoder",
     "StreamEncoder",
     "Tokenizer",
@@ -970,6 +971,9 @@ class RawTrace:
     def json(self) -> str:
         """The trace as JSON."""
 
+    def objects(self, classes: dict[str, type]) -> Any:
+        """The trace as dataclasses, given by the names of Rust's structures."""
+
     def why(self, start: int, end: int) -> str:
         """Why the bytes from `start` to `end` did not become one token, as JSON."""
 
@@ -982,8 +986,18 @@ def explain(
 ) -> RawTrace:
     """Encodes a text in the textbook way and keeps every step."""
 
-def explain_trie(words: Iterable[str | ReadableBuffer], queries: Iterable[str | ReadableBuffer]) -> str:
-    """The double array of a few words, built word by word, walked and packed, as JSON."""
+@final
+class RawTrie:
+    """The double array of a few words, built word by word, walked and packed."""
+
+    def json(self) -> str:
+        """All steps as JSON."""
+
+    def objects(self, classes: dict[str, type]) -> Any:
+        """All steps as dataclasses, given by the names of Rust's structures."""
+
+def explain_trie(words: Iterable[str | ReadableBuffer], queries: Iterable[str | ReadableBuffer]) -> RawTrie:
+    """Builds the double array of a few words, and looks the queries up in it."""
 
 @final
 class Trainer:

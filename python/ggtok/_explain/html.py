@@ -19,10 +19,10 @@ from importlib.resources import files
 
 from ..trace import Text
 from . import compare
-from .convert import to_bytes
 from .sections import origin_of, sections
 from .tables import Cell, Column, Row, Section
 from .text import cells, headline, shortened, shown
+from .texts import to_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _array(items: Iterable[str]) -> str:
 
 
 def trie_page(words: Sequence[Text], trie: str, tables: Sequence[Section]) -> str:
-    """The page of a double array: `trie` is the JSON of `_ggtok.explain_trie`, `tables` what the terminal shows."""
+    """The page of a double array: `trie` is the JSON of `_ggtok.RawTrie`, `tables` what the terminal shows."""
     title = f"{', '.join(map(shown, words[:8]))}{' …' if len(words) > 8 else ''} in a double array"
     return render("trie", title, {"trie": trie, "sections": _array(map(_section, tables))})
 
@@ -149,8 +149,7 @@ def _section(section: Section) -> str:
 def _rows(rows: Iterable[Row]) -> str:
     """Rows as JSON, without brackets around them."""
     values = [(row.cells, *(row.span or (None, None)), row.mark) for row in rows]
-    integers = (abs(value) for cells, *_ in values for value in cells if type(value) is int)
-    if max(integers, default=0) <= EXACT:
+    if not [value for row in values for value in row[0] if type(value) is int and not -EXACT <= value <= EXACT]:
         with suppress(ValueError):
             return _finite(values)[1:-1]
     return _dumps([(list(map(_exact, cells)), *others) for cells, *others in values])[1:-1]

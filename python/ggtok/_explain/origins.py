@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from ..trace import Origin
-from .convert import to_text
 from .tables import Cell, Mark, Row, Span
+from .texts import to_text
 
 Spans: TypeAlias = Callable[[int, int], Span]
 """From places in a rewritten text to the bytes of the text that they come from."""

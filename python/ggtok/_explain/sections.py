@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from ..trace import Bpe, HybridDna, Plamo2, Rwkv, SpecialMatch, Spm, Test, Token, Unigram, WordPiece
 from . import match_sections, merge_sections
-from .convert import to_bytes, to_text
 from .tables import Row, Section, section
+from .texts import to_bytes, to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ from typing import Any
 from rich.cells import cell_len
 
 from ..errors import GgtokError
-from .convert import to_bytes, to_text
 from .sections import sections
 from .tables import Row, Span
 from .terminal import fitted, styled, wrapped
 from .text import LEAST_WIDTH, Table, headline, shown
+from .texts import to_bytes, to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,9 +9,10 @@ from operator import index as as_int
 from typing import Any
 
 from .. import _ggtok
+from .. import trace as steps
 from ..errors import GgtokError
 from ..trace import CodePoint, Fragment, Reason, SpecialMatch, Text, Token
-from .convert import convert, to_bytes, to_text
+from .texts import to_bytes, to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class Trace:
         starts = [code_point.start for code_point in self.code_points]
         for reason in why["reasons"]:
             reason["at"] = None if reason["at"] is None else bisect_left(starts, reason["at"])
-        reasons = tuple(convert(Reason, reason) for reason in why["reasons"])
+        reasons = tuple(Reason(**reason) for reason in why["reasons"])
         text = to_bytes(self.text)[first:last]
         return Why(start, end, to_text(text), tuple(self.tokens[place] for place in why["tokens"]), reasons)
 
@@ -208,7 +209,7 @@ class Trace:
 def explain(tokenizer: BaseTokenizer, text: AnyText, add_special: bool, parse_special: bool, continues: bool) -> Trace:
     """What `Tokenizer.explain` does."""
     raw = _ggtok.explain(tokenizer, text, add_special, parse_special, continues)
-    trace = convert(Trace, json.loads(raw.json()))
+    trace: Trace = raw.objects({**vars(steps), "Trace": Trace})
     object.__setattr__(trace, "_raw", raw)
     object.__setattr__(trace, "_tokenizer", tokenizer)
     return trace

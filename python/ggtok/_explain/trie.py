@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 
-from .. import _ggtok
+from .. import _ggtok, trace
 from ..trace import Cell, DoubleArrayTrace, InsertionStep, Text
-from .convert import convert
 from .tables import Row, Section, byte_name, section, walked, yes
 
 OUTCOMES = {
@@ -24,7 +22,8 @@ def explain_trie(words: Iterable[Text], queries: Iterable[Text] = ()) -> tuple[D
         GgtokError: A word is empty, or there are too many of them.
     """
     made = _ggtok.explain_trie(list(words), list(queries))
-    return convert(DoubleArrayTrace, json.loads(made)), made
+    trie: DoubleArrayTrace = made.objects(vars(trace))
+    return trie, made.json()
 
 
 def trie_sections(trie: DoubleArrayTrace) -> list[Section]:

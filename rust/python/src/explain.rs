@@ -7,9 +7,11 @@ use ggtok_explain::double_array::DoubleArrayTrace;
 use ggtok_explain::trace::Trace;
 use ggtok_explain::{ExplainError, Explainer};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-use crate::arguments::{objects, text, texts};
+use crate::arguments::{self, text, texts};
 use crate::errors::{Raise, invalid};
+use crate::objects::objects;
 use crate::run::run_long;
 use crate::tokenizer::Tokenizer;
 
@@ -54,6 +56,11 @@ impl RawTrace {
         run_long(py, || serde_json::to_string(&self.trace).map_err(NoJson))
     }
 
+    #[doc = doc!(RawTrace.objects)]
+    fn objects<'py>(&self, classes: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+        objects(&self.trace, classes)
+    }
+
     #[doc = doc!(RawTrace.why)]
     fn why(&self, py: Python<'_>, start: usize, end: usize) -> PyResult<String> {
         let why = run_long(py, || self.explainer.why(&self.trace, start..end))?;
@@ -61,14 +68,30 @@ impl RawTrace {
     }
 }
 
+#[doc = doc!(RawTrie)]
+#[pyclass(frozen, module = "ggtok._ggtok")]
+pub struct RawTrie(DoubleArrayTrace);
+
 #[doc = doc!(explain_trie)]
 #[pyfunction]
-pub fn explain_trie(py: Python<'_>, words: &Bound<'_, PyAny>, queries: &Bound<'_, PyAny>) -> PyResult<String> {
-    let (words, queries) = (objects(words)?, objects(queries)?);
+pub fn explain_trie(py: Python<'_>, words: &Bound<'_, PyAny>, queries: &Bound<'_, PyAny>) -> PyResult<RawTrie> {
+    let (words, queries) = (arguments::objects(words)?, arguments::objects(queries)?);
     let bytes = |objects| texts(objects).map(|text| Ok(text?.text().as_bytes().to_vec())).collect::<PyResult<Vec<_>>>();
     let (words, queries) = (bytes(&words)?, bytes(&queries)?);
-    let trace = run_long(py, || DoubleArrayTrace::new(&words, &queries))?;
-    run_long(py, || serde_json::to_string(&trace).map_err(NoJson))
+    run_long(py, || DoubleArrayTrace::new(&words, &queries)).map(RawTrie)
+}
+
+#[pymethods]
+impl RawTrie {
+    #[doc = doc!(RawTrie.json)]
+    fn json(&self, py: Python<'_>) -> PyResult<String> {
+        run_long(py, || serde_json::to_string(&self.0).map_err(NoJson))
+    }
+
+    #[doc = doc!(RawTrie.objects)]
+    fn objects<'py>(&self, classes: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+        objects(&self.0, classes)
+    }
 }
 
 /// The conversion to JSON failed, which only a bug can cause.

@@ -21,6 +21,7 @@ mod ints;
 mod json;
 mod memory;
 mod metadata;
+mod objects;
 mod parts;
 mod run;
 mod scratch;
@@ -52,7 +53,7 @@ mod _ggtok {
     #[pymodule_export]
     use super::encoding::{_encoding, Encoding};
     #[pymodule_export]
-    use super::explain::{RawTrace, explain, explain_trie};
+    use super::explain::{RawTrace, RawTrie, explain, explain_trie};
     #[pymodule_export]
     use super::json::json_items;
     #[pymodule_export]
