@@ -58,3 +58,5 @@ class Block:
     """The rows between them that are not documents."""
     num_bytes: int
     """How many bytes of the file this took: for a compressed file, of the compressed ones."""
+    source: str = ""
+    """The name of the input."""
