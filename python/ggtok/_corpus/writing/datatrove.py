@@ -1,0 +1,107 @@
+"""datatrove's tokenized file: the tokens in `.ds`, and the end of each document in `.ds.index`.
+
+The layout is that of datatrove 0.10.1, `TokenizedFile` in `pipeline/tokens/tokenizer.py`, all little-endian:
+
+    .ds            the tokens: u16 if the vocabulary has at most 65,536, else u32 (`utils/tokenization.py`)
+    .ds.index      u64 end of each document, in tokens
+    .ds.metadata   name of the tokenizer and bytes of a token, as `NAME|2`; number of tokens; the same rounded
+    .ds.loss       by choice: u8 for each token, 1 if the assistant wrote it, else 0
+
+- A document without tokens ends where the one before it does, as there.
+- `|` and line breaks in the tokenizer's name become `_`: datatrove's merger could not read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import floor, log10
+from pathlib import Path
+
+from ...errors import CorpusError
+from ..blocks import IDS, MASK
+from ..settings import Writing
+from .files import ShardFiles
+from .lists import lists, narrow
+from .mapped import mapped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pyarrow as pa  # type: ignore[import-untyped]
+    from numpy.typing import NDArray
+
+    from .lists import Lengths
+    from .mapped import Ids, Mask
+
+
+class DatatroveWriter:
+    """Holds 4 bytes for each document, and 12 while it closes."""
+
+    def __init__(self, files: ShardFiles, writing: Writing) -> None:
+        self._ids = files.open(".ds")
+        self._loss = files.open(".ds.loss") if writing.assistant_mask else None
+        self._index, self._metadata = files.open(".ds.index"), files.open(".ds.metadata")
+        self._vocab_size = writing.vocab_size
+        self._itemsize = 2 if writing.vocab_size <= 1 << 16 else 4
+        self._tokenizer_name = "_".join(writing.tokenizer_name.replace("|", "_").splitlines()) or "Unknown Tokenizer"
+        self._lengths: list[Lengths] = []
+
+    def write(self, table: pa.Table) -> None:
+        for lengths, ids in lists(table[IDS]):
+            self._ids.write(narrow(ids, f"<u{self._itemsize}", self._vocab_size))
+            self._lengths.append(lengths)
+        if self._loss is not None:
+            for _, mask in lists(table[MASK]):
+                self._loss.write(mask.data)
+
+    def close(self) -> None:
+        import numpy as np
+
+        ends = np.cumsum(np.concatenate([np.empty(0, np.int32), *self._lengths]), dtype="<u8")
+        self._lengths.clear()
+        self._index.write(ends.data)
+        num_tokens = int(ends[-1]) if len(ends) else 0
+        lines = f"{self._tokenizer_name}|{self._itemsize}", str(num_tokens), rounded(num_tokens)
+        self._metadata.write("\n".join(lines).encode())
+
+
+def rounded(number: int) -> str:
+    """Three digits and a prefix of SI, as `humanize.metric(number, unit="T")`, which datatrove calls.
+
+    >>> rounded(1_234_567)
+    '1.23 MT'
+    """
+    exponent = floor(log10(number)) if number else 0
+    digits = format(number / 10 ** (exponent // 3 * 3), f".{2 - exponent % 3}f")
+    return f"{digits} {' kMGTPE'[exponent // 3].strip()}T"
+
+
+def read(prefix: Path) -> Iterator[Ids]:
+    """The tokens of each document of `PREFIX.ds`.
+
+    Raises `CorpusError` if a file is damaged or the files do not fit together.
+    """
+    itemsize = mapped(prefix, ".ds.metadata", "u1").tobytes().partition(b"\n")[0].rpartition(b"|")[2]
+    if itemsize not in (b"2", b"4"):
+        raise CorpusError("this does not say how many bytes a token has", source=f"{prefix.name}.ds.metadata")
+    return _documents(prefix, ".ds", f"<u{itemsize.decode()}")
+
+
+def read_masks(prefix: Path) -> Iterator[Mask] | None:
+    """The mask of each document, from `PREFIX.ds.loss`, or `None` if there is no such file.
+
+    Raises `CorpusError` if a file is damaged or the files do not fit together.
+    """
+    return _documents(prefix, ".ds.loss", "i1") if prefix.with_name(f"{prefix.name}.ds.loss").exists() else None
+
+
+def _documents(prefix: Path, suffix: str, dtype: str) -> Iterator[NDArray[Any]]:
+    ends = mapped(prefix, ".ds.index", "<u8")
+    values = mapped(prefix, suffix, dtype)
+    if len(values) != (ends[-1] if len(ends) else 0):
+        raise CorpusError("this file does not fit its index", source=prefix.name + suffix)
+    start = 0
+    for end in ends:
+        yield values[start:end]
+        start = end

@@ -1,0 +1,121 @@
+"""The files of a shard: written under other names, and renamed once all of them are complete and on the disk.
+
+Until then `train-00001.bin` is `.train-00001.bin.part`. What is killed in between leaves such parts, which the next
+attempt overwrites. A file with its final name is never incomplete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from ...errors import CorpusError
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file of a shard that is complete."""
+
+    name: str
+    """Without its folder."""
+    size: int
+    """In bytes."""
+    sha256: str
+    """In hexadecimal."""
+
+
+class ShardFiles:
+    """The files of one shard: `FOLDER/NAME` with a suffix for each of them."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.folder, self.name = folder, name
+        self._parts: list[_Part] = []
+
+    def open(self, suffix: str) -> BinaryIO:
+        """Opens `FOLDER/.NAME+suffix.part` to be written. `commit` closes it.
+
+        Raises `CorpusError`, as do the file's methods, if the operating system refuses.
+        """
+        name = self.name + suffix
+        with _explained(name):
+            part = _Part(self.folder / f".{name}.part", name)
+        self._parts.append(part)
+        return part
+
+    def commit(self) -> list[Written]:
+        """Gives the files their names, in the order in which they were opened, once all of them are on the disk.
+
+        Raises `CorpusError` if the operating system refuses, a full disk for example.
+        """
+        written = []
+        for part in self._parts:
+            with _explained(part.final):
+                part.flush()
+                os.fsync(part.fileno())
+                part.raw.close()
+                with part.path.open("rb") as file:
+                    sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+                    written.append(Written(part.final, os.fstat(file.fileno()).st_size, sha256))
+        for part in self._parts:
+            with _explained(part.final):
+                part.path.replace(self.folder / part.final)
+        with _explained(str(self.folder)):
+            sync_folder(self.folder)
+        self._parts.clear()
+        return written
+
+    def discard(self) -> None:
+        """Deletes what has been written. Does nothing after `commit`."""
+        for part in self._parts:
+            with suppress(OSError):
+                part.raw.close()  # not the buffer, which would try to write the rest
+            with suppress(OSError):
+                part.path.unlink(missing_ok=True)
+        self._parts.clear()
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes the names of the files in a folder survive a power failure. Windows has no call for that."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class _Part(io.BufferedWriter):
+    """A file under its other name. Its errors say what to do."""
+
+    def __init__(self, path: Path, final: str) -> None:
+        super().__init__(io.FileIO(path, "w"), 1 << 16)
+        self.path, self.final = path, final
+
+    def write(self, data: bytes | bytearray | memoryview, /) -> int:  # type: ignore[override]
+        if self.raw.closed:  # discarded: what a writer still writes when it is collected goes nowhere
+            return len(data)
+        with _explained(self.final):
+            return super().write(data)
+
+    def flush(self) -> None:
+        if not self.raw.closed:
+            with _explained(self.final):
+                super().flush()
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
+    """Turns errors of the operating system into a `CorpusError` about the file `name`."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        problem = f"this cannot be written: {reason}. Once that is solved, the same command continues"
+        raise CorpusError(problem, source=name) from error

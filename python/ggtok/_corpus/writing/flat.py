@@ -1,0 +1,171 @@
+"""A headerless array of tokens, as nanoGPT, dolma and OLMo-core read it, with an index of the documents.
+
+    .npy      the tokens, little-endian: u16 if the vocabulary has at most 65,536, else u32
+    .csv.gz   a line for each document: start and end in tokens, id, source, row
+    .mask     by choice: u8 for each token, 1 if the assistant wrote it, else 0
+
+- The ending `.npy` is dolma's (`tokenizer/memmap_writer.py` of 1.2.1), although this is not numpy's own format and is
+  read with `numpy.memmap` or `numpy.fromfile`. OLMo-core finds the index by that ending, and nanoGPT maps any file. The
+  masks have another one, so that `*.npy` names the tokens only.
+- nanoGPT and dolma take u16 unless told otherwise. OLMo-core takes the smallest type for the vocabulary (3.0,
+  `NumpyDatasetConfig.get_dtype`), which is u8 for at most 256 tokens: give it the type then.
+- The index is what `csv.writer` writes. Without a column for it, the id is dolma's: SHA-256 of the source's name, `-`,
+  row.
+- A document without tokens has no line. dolma leaves out empty documents as well, and OLMo-core fails if there are any.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+from ...errors import CorpusError
+from ..blocks import IDS, MASK, ROW, SOURCE
+from ..settings import Writing
+from .files import ShardFiles
+from .lists import lengths, lists, narrow
+from .mapped import mapped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pyarrow as pa  # type: ignore[import-untyped]
+    from numpy.typing import NDArray
+
+    from .mapped import Ids, Mask
+
+
+class FlatWriter:
+    """Holds nothing."""
+
+    def __init__(self, files: ShardFiles, writing: Writing) -> None:
+        self._ids = files.open(".npy")
+        self._mask = files.open(".mask") if writing.assistant_mask else None
+        # Without a time and a name, so that the same documents are the same bytes.
+        self._index = gzip.GzipFile("", "wb", 6, files.open(".csv.gz"), 0)
+        self._vocab_size, self._id_column = writing.vocab_size, writing.id_column
+        self._dtype = "<u2" if writing.vocab_size <= 1 << 16 else "<u4"
+        self._num_tokens = 0
+
+    def write(self, table: pa.Table) -> None:
+        import numpy as np
+
+        for _, ids in lists(table[IDS]):
+            self._ids.write(narrow(ids, self._dtype, self._vocab_size))
+        if self._mask is not None:
+            for _, mask in lists(table[MASK]):
+                self._mask.write(mask.data)
+        sizes = lengths(table[IDS]).astype(np.int64)
+        ends = np.cumsum(sizes) + self._num_tokens
+        self._num_tokens += int(sizes.sum())
+        self._index.write(self._lines(table.filter(sizes > 0), (ends - sizes)[sizes > 0], ends[sizes > 0]))
+
+    def close(self) -> None:
+        self._index.close()
+
+    def _lines(self, table: pa.Table, starts: NDArray[Any], ends: NDArray[Any]) -> memoryview:
+        """The lines of the index for documents, whose tokens start and end there."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+        text = pa.large_string()
+        rows = table[ROW].cast(text)
+        if self._id_column is None:
+            sources = pc.dictionary_encode(table[SOURCE].combine_chunks())
+            hashes = [sha256(name.encode()).hexdigest() for name in sources.dictionary.to_pylist()]
+            ids = pc.binary_join_element_wise(pa.array(hashes, text).take(sources.indices), rows, pa.scalar("-", text))
+        else:
+            ids = _fields(table, self._id_column)
+        columns = [pa.array(starts).cast(text), pa.array(ends).cast(text), ids, _fields(table, SOURCE)]
+        last = pc.binary_join_element_wise(rows, pa.scalar("\r\n", text), pa.scalar("", text))
+        lines = pc.binary_join_element_wise(*columns, last, pa.scalar(",", text))
+        lines = pa.concat_arrays(lines.chunks) if isinstance(lines, pa.ChunkedArray) and lines.num_chunks else lines
+        if not len(lines):
+            return memoryview(b"")
+        _, offsets, data = lines.buffers()
+        first, after = np.frombuffer(offsets, np.int64)[[lines.offset, lines.offset + len(lines)]]
+        return memoryview(data)[first:after]
+
+
+def _fields(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """The fields of a column in the index: quoted if they need it.
+
+    Raises `CorpusError` if the column is not text or numbers, or has line breaks: OLMo-core goes by lines.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        column = table[name].cast(pa.large_string()).fill_null("")
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise CorpusError(f"column {name!r} is {table[name].type}, which cannot be an id in the index") from error
+    broken = pc.index(pc.match_substring_regex(column, "[\r\n]"), True).as_py()
+    if broken >= 0:
+        problem = f"column {name!r} has a line break, which would break the index"
+        raise CorpusError(problem, source=table[SOURCE][broken].as_py(), row=table[ROW][broken].as_py())
+    escaped = pc.replace_substring(column, '"', '""')
+    quote = pa.scalar('"', pa.large_string())
+    quoted = pc.binary_join_element_wise(quote, escaped, quote, pa.scalar("", pa.large_string()))
+    return pc.if_else(pc.match_substring_regex(column, '[,"]'), quoted, column)
+
+
+def read(prefix: Path) -> Iterator[Ids]:
+    """The tokens of each document of `PREFIX.npy` that has any.
+
+    Raises `CorpusError` if a file is damaged or the files do not fit together.
+    """
+    num_tokens = _num_tokens(prefix)
+    num_bytes = len(mapped(prefix, ".npy", "u1"))
+    dtype = {2 * num_tokens: "<u2", 4 * num_tokens: "<u4"}.get(num_bytes)
+    if dtype is None:
+        raise CorpusError("this file does not fit its index", source=f"{prefix.name}.npy")
+    ids = mapped(prefix, ".npy", dtype)
+    for start, end in _spans(prefix):
+        yield ids[start:end]
+
+
+def read_masks(prefix: Path) -> Iterator[Mask] | None:
+    """The mask of each document that has tokens, from `PREFIX.mask`, or `None` if there is no such file.
+
+    Raises `CorpusError` if a file is damaged or the files do not fit together.
+    """
+    return _masks(prefix) if prefix.with_name(f"{prefix.name}.mask").exists() else None
+
+
+def _masks(prefix: Path) -> Iterator[Mask]:
+    mask = mapped(prefix, ".mask", "i1")
+    if len(mask) != _num_tokens(prefix):
+        raise CorpusError("this file does not fit the index", source=f"{prefix.name}.mask")
+    for start, end in _spans(prefix):
+        yield mask[start:end]
+
+
+def _num_tokens(prefix: Path) -> int:
+    end = 0
+    for _, end in _spans(prefix):  # noqa: B007
+        pass
+    return end
+
+
+def _spans(prefix: Path) -> Iterator[tuple[int, int]]:
+    """Where each document starts and ends, by the index."""
+    path = prefix.with_name(f"{prefix.name}.csv.gz")
+    previous = 0
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+            for number, line in enumerate(csv.reader(file), 1):
+                start, end = int(line[0]), int(line[1])
+                if not previous == start < end:
+                    raise CorpusError(
+                        "a document does not start where the one before it ends", source=path.name, row=number
+                    )
+                yield start, end
+                previous = end
+    except (OSError, EOFError, zlib.error, csv.Error, IndexError, UnicodeDecodeError) as error:
+        raise CorpusError(f"this cannot be read: {error}", source=path.name) from error

@@ -1,0 +1,97 @@
+"""Megatron's indexed dataset: the tokens in `.bin`, and where each document is in `.idx`.
+
+The layout is that of megatron-core 0.16.1, `core/datasets/indexed_dataset.py`. All numbers are little-endian:
+
+    .idx    9 bytes `MMIDIDX\\0\\0`, u64 version 1, u8 type of a token (8 is uint16, 4 is int32),
+            u64 number of sequences, u64 number of documents + 1,
+            i32 length of each sequence, i64 start of each in `.bin` in bytes,
+            i64 first sequence of each document, and the number of sequences
+
+- Tokens are uint16 if the vocabulary has fewer than 65,500, else int32 (`DType.optimal_dtype`).
+- A document is one sequence, as with `preprocess_data` without `--split-sentences`. A document without tokens is in the
+  index without a sequence, as there. (Megatron's script for fast tokenizing writes EOD for it.)
+- If no document of a shard has tokens, `.bin` is empty, and Megatron cannot open it, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from ...errors import CorpusError
+from ..blocks import IDS
+from ..settings import Writing
+from .files import ShardFiles
+from .lists import lists, narrow
+from .mapped import mapped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    from .lists import Lengths
+    from .mapped import Ids
+
+MAGIC = b"MMIDIDX\0\0"
+HEADER = struct.Struct("<9sQBQQ")
+TYPES = {8: "<u2", 4: "<i4"}
+
+
+class MegatronWriter:
+    """Holds 4 bytes for each document, and 20 while it closes."""
+
+    def __init__(self, files: ShardFiles, writing: Writing) -> None:
+        self._bin, self._idx = files.open(".bin"), files.open(".idx")
+        self._vocab_size = writing.vocab_size
+        self._code = 8 if writing.vocab_size < 65500 else 4
+        self._lengths: list[Lengths] = []
+
+    def write(self, table: pa.Table) -> None:
+        for lengths, ids in lists(table[IDS]):
+            self._bin.write(narrow(ids, TYPES[self._code], self._vocab_size))
+            self._lengths.append(lengths)
+
+    def close(self) -> None:
+        import numpy as np
+
+        lengths = np.concatenate([np.empty(0, np.int32), *self._lengths])
+        self._lengths.clear()
+        documents = np.zeros(len(lengths) + 1, "<i8")
+        np.cumsum(lengths > 0, out=documents[1:])
+        lengths = lengths[lengths > 0]
+        starts = np.zeros(len(lengths) + 1, "<i8")
+        np.cumsum(lengths, out=starts[1:])
+        starts *= np.dtype(TYPES[self._code]).itemsize
+        self._idx.write(HEADER.pack(MAGIC, 1, self._code, len(lengths), len(documents)))
+        self._idx.write(lengths.astype("<i4", copy=False).data)
+        self._idx.write(starts[:-1].data)
+        self._idx.write(documents.data)
+
+
+def read(prefix: Path) -> Iterator[Ids]:
+    """The tokens of each document of `PREFIX.bin` and `PREFIX.idx`.
+
+    Raises `CorpusError` if the two are damaged or do not fit together.
+    """
+    import numpy as np
+
+    index = mapped(prefix, ".idx", "u1")
+    header = index[: HEADER.size].tobytes()
+    if len(header) < HEADER.size:
+        raise CorpusError("this file ends in its header", source=f"{prefix.name}.idx")
+    magic, version, code, num_sequences, num_bounds = HEADER.unpack(header)
+    if magic != MAGIC or version != 1 or code not in TYPES or num_bounds < 1:
+        raise CorpusError("this is not an index of Megatron that ggtok has written", source=f"{prefix.name}.idx")
+    if len(index) != HEADER.size + 12 * num_sequences + 8 * num_bounds:
+        raise CorpusError("this file has more or fewer bytes than its header says", source=f"{prefix.name}.idx")
+    starts, bounds = np.split(index[HEADER.size + 4 * num_sequences :], [8 * num_sequences])
+    starts, bounds = starts.view("<i8"), bounds.view("<i8")
+    lengths = index[HEADER.size : HEADER.size + 4 * num_sequences].view("<i4")
+    ids = mapped(prefix, ".bin", TYPES[code])
+    if (num_sequences and starts[-1] // ids.itemsize + lengths[-1] != len(ids)) or bounds[-1] != num_sequences:
+        raise CorpusError("this file does not fit its index", source=f"{prefix.name}.bin")
+    for first, after in pairwise(bounds):
+        start = starts[first] // ids.itemsize if first < after else 0
+        yield ids[start : start + lengths[first:after].sum(dtype=np.int64)]
