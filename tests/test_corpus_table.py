@@ -133,6 +133,17 @@ def test_eos_is_appended_once() -> None:
         encode_table(table, TOKENIZERS["wordpiece"], append_eos=True)
 
 
+@pytest.mark.parametrize("type", TYPES, ids=str)
+def test_dropping_rows_of_every_type(type: pa.DataType) -> None:
+    texts = pa.array(["a", "b b b b b", None, "b b b b b", "c", "d"], pa.string())
+    column = texts.dictionary_encode().cast(type) if pa.types.is_dictionary(type) else texts.cast(type)
+    table = pa.table({"text": column, "n": range(6)})
+    for most, append, rows in ((1, False, [0, 2, 4, 5]), (9, False, [*range(6)]), (1, True, [2])):
+        result = encode_table(table, BPE, max_length=most, too_long="drop", append_eos=append)
+        assert result["n"].to_pylist() == rows
+        assert result["text"].to_pylist() == [column[row].as_py() for row in rows]
+
+
 def test_parse_special() -> None:
     table = pa.table({"text": ["<|im_end|>"]})
     assert ids_of(encode_table(table, BPE, parse_special=True)) == [[BPE.vocab.id("<|im_end|>")]]

@@ -2,6 +2,7 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from . import corpus as corpus
     from ._batch import Batch as Batch
     from ._chat import ChatEncoding as ChatEncoding
     from ._chunks import Chunk as Chunk
@@ -67,17 +68,22 @@ _NAMES = {
 
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
+_SUBMODULES = ("corpus",)
+"""Public modules that are imported when they are used."""
+
 __all__ = sorted(_MODULES)  # type checkers take the names imported above, each as itself
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULES:
+    if name not in _MODULES and name not in _SUBMODULES:
         raise AttributeError(f"module 'ggtok' has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _SUBMODULES:
+        return import_module(f".{name}", __name__)  # which makes it an attribute
     value = globals()[name] = getattr(import_module(f".{_MODULES[name]}", __name__), name)
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_SUBMODULES})

@@ -13,8 +13,6 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .._chat.rendering import compiled
-from .._chat.templates import chosen
 from .._tokenizer import Tokenizer
 from ..errors import GgtokError
 from .blocks import BadRow
@@ -55,6 +53,9 @@ def encode_chats(column: pa.ChunkedArray, tokenizer: Tokenizer, encoding: Encodi
 
     Raises `ChatTemplateError` if the file has no chat template, or an unsound one.
     """
+    from .._chat.rendering import compiled
+    from .._chat.templates import chosen
+
     compiled(chosen(tokenizer.metadata, None, None, False), True)
     chats, start = Chats(), 0
     for chunk in column.chunks:

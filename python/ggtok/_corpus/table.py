@@ -26,7 +26,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    import numpy as np
     import pyarrow as pa  # type: ignore[import-untyped]
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ def _encode(block: Block, tokenizer: Tokenizer, encoding: Encoding, threads: int
             is_good[[row for row, _, _ in chats.bad]] = False
             numbers = table.column(ROW).to_pylist() if ROW in table.column_names else range(1, table.num_rows + 1)
             bad += [BadRow(block.source, numbers[row], reason, data) for row, reason, data in chats.bad]
-            table = table.filter(pa.array(is_good))
+            table = _kept(table, is_good)
         parts = [chats.ids, chats.masks]
     else:
         special = encoding.add_special, encoding.parse_special
@@ -172,12 +174,24 @@ def _limited(table: pa.Table, columns: list[str], encoding: Encoding) -> tuple[p
     is_long = pc.greater(pc.list_value_length(table.column(columns[0])), encoding.max_length)
     num_long = pc.sum(is_long).as_py() or 0
     if num_long and encoding.too_long == "drop":
-        table = table.filter(pc.invert(pc.fill_null(is_long, False)))
+        table = _kept(table, ~pc.fill_null(is_long, False).to_numpy())
     elif num_long:
         for name in columns:
             cut = pc.list_slice(table.column(name), 0, encoding.max_length)
             table = table.set_column(table.column_names.index(name), name, cut)
     return table, num_long
+
+
+def _kept(table: pa.Table, is_kept: NDArray[np.bool_]) -> pa.Table:
+    """The rows of a table that are kept."""
+    import numpy as np
+    import pyarrow as pa
+
+    try:
+        return table.filter(pa.array(is_kept))
+    except pa.ArrowNotImplementedError:  # pyarrow does not filter views, which polars uses for strings, but slices them
+        ends = np.flatnonzero(np.diff(is_kept, prepend=False, append=False)).reshape(-1, 2)
+        return pa.concat_tables([table.slice(0, 0), *(table.slice(start, end - start) for start, end in ends.tolist())])
 
 
 def _eos_to_append(tokenizer: Tokenizer, encoding: Encoding) -> int | None:
