@@ -47,7 +47,7 @@ class FlatWriter:
         self._ids = files.open(".npy")
         self._mask = files.open(".mask") if writing.assistant_mask else None
         # Without a time and a name, so that the same documents are the same bytes.
-        self._index = gzip.GzipFile("", "wb", 6, files.open(".csv.gz"), 0)
+        self._index = gzip.GzipFile("", "wb", 4, files.open(".csv.gz"), 0)
         self._vocab_size, self._id_column = writing.vocab_size, writing.id_column
         self._dtype = "<u2" if writing.vocab_size <= 1 << 16 else "<u4"
         self._num_tokens = 0
@@ -63,7 +63,9 @@ class FlatWriter:
         sizes = lengths(table[IDS]).astype(np.int64)
         ends = np.cumsum(sizes) + self._num_tokens
         self._num_tokens += int(sizes.sum())
-        self._index.write(self._lines(table.filter(sizes > 0), (ends - sizes)[sizes > 0], ends[sizes > 0]))
+        names = table.select([ROW, SOURCE, *([self._id_column] if self._id_column else [])])
+        has_tokens = sizes > 0
+        self._index.write(self._lines(names.filter(has_tokens), (ends - sizes)[has_tokens], ends[has_tokens]))
 
     def close(self) -> None:
         self._index.close()

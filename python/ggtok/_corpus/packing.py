@@ -1,0 +1,232 @@
+"""Packs documents into sequences of one length: best-fit decreasing, within a window of documents.
+
+After "Fewer Truncations Improve Language Modeling" (Ding et al. 2024, arXiv 2404.10830):
+
+1. A document that is longer than a sequence is cut into pieces of its length. What is left is a piece as well.
+2. The pieces of a window are placed from the longest to the shortest, each into the sequence with the least space that
+   it fits into. Pieces of one length are placed together.
+3. Padding fills what is left.
+
+The window ends with the document that makes it `window(length)` tokens, so memory is bounded, and the result does not
+depend on how documents are cut into tables. Within it, sequences are in the order of their first documents, and the
+documents of a sequence in their own order: placed in order of length, training would go from long to short.
+
+Complexity: O(n log n) for n pieces in a window, and O(tokens). Finding the least space is a search in a sorted list of
+the different spaces. Those are at most the smaller of the length and the number of sequences, about 3,000, so that
+keeping the list sorted costs little.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .blocks import BOUNDARIES, IDS, MASK
+from .writing.lists import lists
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy as np
+    import pyarrow as pa  # type: ignore[import-untyped]
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.int64]
+
+TABLE_TOKENS = 1 << 20
+"""About how many tokens a table of packed sequences has."""
+
+
+def window(length: int) -> int:
+    """How many tokens are packed together: of 256 sequences or more, so that a last one with few tokens matters little."""
+    return max(4 << 20, 256 * length)
+
+
+@dataclass(slots=True)
+class Packing:
+    """What packing has done so far."""
+
+    num_documents: int = 0
+    num_empty: int = 0
+    """Documents without tokens, which are in no sequence."""
+    num_cut: int = 0
+    """Documents that were longer than a sequence."""
+    num_sequences: int = 0
+    num_tokens: int = 0
+    """Tokens of documents."""
+    num_padding: int = 0
+    """Tokens of padding. Together they are `num_sequences` times the length."""
+
+
+class Packer:
+    """Takes tables of documents and returns tables of sequences."""
+
+    def __init__(self, length: int, pad_id: int) -> None:
+        self.length, self.pad_id = length, pad_id
+        self.report = Packing()
+        self._lengths: list[NDArray[np.int32]] = []
+        self._ids: list[NDArray[Any]] = []
+        self._masks: list[NDArray[Any]] = []
+        self._num_tokens = 0
+
+    def push(self, table: pa.Table) -> list[pa.Table]:
+        """Adds documents, of which the columns `input_ids` and, if it is there, `assistant_mask` are packed.
+
+        Returns tables with these columns and `cu_seqlens`, once a window is complete.
+
+        Raises `CorpusError` if a list is null.
+        """
+        import numpy as np
+
+        tables = []
+        has_mask = MASK in table.column_names
+        flags = [flags for _, flags in lists(table[MASK])] if has_mask else []
+        mask = np.concatenate([np.empty(0, np.int8), *flags])
+        for lengths, ids in lists(table[IDS]):
+            ends = np.cumsum(lengths, dtype=np.int64)
+            start, done = 0, 0
+            while start < len(lengths):
+                room = window(self.length) - self._num_tokens
+                stop = min(int(np.searchsorted(ends, done + room)) + 1, len(lengths))
+                end = int(ends[stop - 1])
+                self._lengths.append(lengths[start:stop])
+                self._ids.append(ids[done:end])
+                if has_mask:
+                    self._masks.append(mask[done:end])
+                self._num_tokens += end - done
+                start, done = stop, end
+                if self._num_tokens >= window(self.length):
+                    tables += self.flush()
+            mask = mask[len(ids) :]
+        return tables
+
+    def flush(self) -> list[pa.Table]:
+        """Packs the documents that are left."""
+        import numpy as np
+
+        if not self._lengths:
+            return []
+        lengths = np.concatenate(self._lengths).astype(np.int64)
+        padding = np.full(self.length, self.pad_id, np.int32)
+        values = {IDS: np.concatenate([*self._ids, padding])}
+        if self._masks:
+            values[MASK] = np.concatenate([*self._masks, np.zeros(self.length, np.int8)])
+        self._lengths, self._ids, self._masks, self._num_tokens = [], [], [], 0
+
+        starts, sizes = cut(lengths, self.length)
+        sequences = in_order(best_fit_decreasing(sizes, self.length))
+        order = np.argsort(sequences, kind="stable")
+        num_sequences = int(sequences.max()) + 1 if len(sequences) else 0
+
+        self.report.num_documents += len(lengths)
+        self.report.num_empty += int((lengths == 0).sum())
+        self.report.num_cut += int((lengths > self.length).sum())
+        self.report.num_sequences += num_sequences
+        self.report.num_tokens += int(lengths.sum())
+        self.report.num_padding += num_sequences * self.length - int(lengths.sum())
+        return list(self._tables(starts[order], sizes[order], sequences[order], values))
+
+    def _tables(
+        self, starts: Numbers, sizes: Numbers, sequences: Numbers, values: dict[str, NDArray[Any]]
+    ) -> Iterator[pa.Table]:
+        """The sequences of a window, from its pieces in their order. The values end with a sequence of padding."""
+        import numpy as np
+
+        num_sequences = int(sequences[-1]) + 1 if len(sequences) else 0
+        step = max(1, TABLE_TOKENS // self.length)
+        for first in range(0, num_sequences, step):
+            count = min(step, num_sequences - first)
+            begin, end = np.searchsorted(sequences, [first, first + count])
+            yield self._table(starts[begin:end], sizes[begin:end], sequences[begin:end] - first, count, values)
+
+    def _table(
+        self, starts: Numbers, sizes: Numbers, sequences: Numbers, count: int, values: dict[str, NDArray[Any]]
+    ) -> pa.Table:
+        import numpy as np
+        import pyarrow as pa
+
+        fills = np.bincount(sequences, sizes, count).astype(np.int64)
+        places = np.arange(len(sizes)) + sequences  # each sequence has one more piece, which is its padding
+
+        # The padding comes last in each sequence: in the gaps that the pieces leave.
+        all_sizes, all_starts = np.zeros(len(sizes) + count, np.int64), np.empty(len(sizes) + count, np.int64)
+        pads = np.cumsum(np.bincount(sequences, minlength=count) + 1) - 1
+        all_sizes[places], all_sizes[pads] = sizes, self.length - fills
+        all_starts[places], all_starts[pads] = starts, len(values[IDS]) - self.length
+        source = np.repeat(all_starts - (np.cumsum(all_sizes) - all_sizes), all_sizes)
+        source += np.arange(count * self.length)
+
+        # A boundary before the first piece and one after each: in the same places, moved by one.
+        bounds = np.zeros(len(sizes) + count, np.int32)
+        bounds[places + 1] = np.cumsum(sizes) - (np.cumsum(fills) - fills)[sequences]
+        offsets = np.concatenate([[0], pads + 1]).astype(np.int32)
+
+        rows = np.arange(count + 1, dtype=np.int32) * self.length
+        columns = {name: pa.ListArray.from_arrays(rows, flat[source]) for name, flat in values.items()}
+        return pa.table(columns | {BOUNDARIES: pa.ListArray.from_arrays(offsets, bounds)})
+
+
+def cut(lengths: Numbers, length: int) -> tuple[Numbers, Numbers]:
+    """The starts and sizes of the pieces of documents that lie one after the other."""
+    import numpy as np
+
+    counts = -(-lengths // length)
+    starts = np.repeat(np.cumsum(lengths) - lengths, counts)
+    starts += (np.arange(len(starts)) - np.repeat(np.cumsum(counts) - counts, counts)) * length
+    ends = np.repeat(np.cumsum(lengths), counts)
+    return starts, np.minimum(ends - starts, length)
+
+
+def in_order(sequences: Numbers) -> Numbers:
+    """The sequence of each piece, with the sequences numbered in the order of their first pieces."""
+    import numpy as np
+
+    _, firsts = np.unique(sequences, return_index=True)
+    numbers = np.empty(len(firsts), np.int64)
+    numbers[np.argsort(firsts)] = np.arange(len(firsts))
+    return numbers[sequences]
+
+
+def best_fit_decreasing(sizes: Numbers, capacity: int) -> Numbers:
+    """The sequence of each piece. Sizes are from 1 to the capacity, and sequences are counted from 0."""
+    import numpy as np
+
+    order = np.argsort(-sizes, kind="stable")
+    different, counts = np.unique(sizes, return_counts=True)
+    placed: list[int] = []
+    open_sequences: dict[int, list[int]] = {}
+    spaces: list[int] = []  # the keys of `open_sequences`, sorted
+    num_sequences = 0
+
+    for size, count in zip(different[::-1].tolist(), counts[::-1].tolist(), strict=True):
+        while count:
+            place = bisect_left(spaces, size)
+            if place < len(spaces):
+                space = spaces[place]
+                candidates = open_sequences[space]
+                each = space // size  # the next piece of this size fits best into the same sequence
+                needed = -(-count // each)
+                chosen = candidates[-needed:]
+                del candidates[-len(chosen) :]
+                if not candidates:
+                    del open_sequences[space], spaces[place]
+            else:
+                space, each = capacity, capacity // size
+                chosen = list(range(num_sequences, num_sequences - (-count // each)))
+                num_sequences += len(chosen)
+            for number in chosen:
+                taken = min(each, count)
+                placed += [number] * taken
+                count -= taken
+                left = space - taken * size
+                if left and left not in open_sequences:
+                    open_sequences[left] = []
+                    insort(spaces, left)
+                if left:
+                    open_sequences[left].append(number)
+
+    sequences = np.empty(len(sizes), np.int64)
+    sequences[order] = placed
+    return sequences
