@@ -142,7 +142,7 @@ def test_best_fit_as_a_naive_search_finds_it(sizes: list[int], capacity: int) ->
             spaces.remove(space)
         spaces.append(space - size)
     sequences = best_fit_decreasing(np.array(sizes, np.int64), capacity)
-    filled = np.bincount(sequences, sizes).astype(int) if sizes else []
+    filled = np.bincount(sequences, sizes).tolist()
     assert sorted(capacity - fill for fill in filled) == sorted(spaces)
     ordered = in_order(sequences)
     assert len(set(zip(sequences.tolist(), ordered.tolist(), strict=True))) == len(set(sequences.tolist()))
@@ -160,9 +160,8 @@ def test_cut(lengths: list[int], length: int) -> None:
 def test_memory_is_bounded() -> None:
     """Ten times the documents take no more memory: what is held is a window."""
     length = 4 << 10
-    part = pa.table(
-        {IDS: pa.ListArray.from_arrays(np.arange(0, 2 << 20, 1 << 10, np.int32), np.zeros(2 << 20, np.int32))}
-    )
+    ids = pa.ListArray.from_arrays(np.arange(0, 2 << 20, 1 << 10, dtype=np.int32), np.zeros(2 << 20, np.int32))
+    part = pa.table({IDS: ids})
     peaks = []
     for times in (4, 16):
         packer = Packer(length, PAD)

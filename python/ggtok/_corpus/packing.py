@@ -40,7 +40,7 @@ TABLE_TOKENS = 1 << 20
 
 
 def window(length: int) -> int:
-    """How many tokens are packed together: of 256 sequences or more, so that a last one with few tokens matters little."""
+    """How many tokens are packed together: 256 sequences or more, so that a last one with few tokens matters little."""
     return max(4 << 20, 256 * length)
 
 
