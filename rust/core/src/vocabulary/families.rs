@@ -208,6 +208,7 @@ pub(crate) const GPT2: &str = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s
 pub(crate) const NUMBER: &str = r"\p{N}";
 pub(crate) const NUMBERS_3: &str = r"\p{N}{1,3}";
 pub(crate) const NUMBERS: &str = r"\p{N}+";
+pub(crate) const THOUSANDS: &str = r"(?=(\d{3})+(?!\d))";
 pub(crate) const NEWLINE: &str = "[\r\n]";
 pub(crate) const LINES: &str = r"[^\n]+|[\n]+";
 pub(crate) const WORDS: &str = r"\S+";
@@ -279,7 +280,7 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "granite-emb-multi", patterns: &[GRANITE], byte_encode: true },
     Family { name: "tiny-aya", patterns: &[r"\d{1,3}(?=(?:\d{3})*\b)", CASED_3], byte_encode: true },
     Family { name: "kimi-k2", patterns: &[HAN], byte_encode: true },
-    Family { name: "superbpe", patterns: &[NUMBERS, r"(?=(\d{3})+(?!\d))"], byte_encode: true },
+    Family { name: "superbpe", patterns: &[NUMBERS, THOUSANDS], byte_encode: true },
     Family { name: "bailingmoe", patterns: &[BAILINGMOE], byte_encode: true },
     Family { name: "seed-coder", patterns: &[SEED_CODER], byte_encode: true },
     Family { name: "ufakzeka", patterns: &[UFAKZEKA], byte_encode: true },

@@ -1,7 +1,7 @@
 //! A family's patterns, each applied to the pieces left by the one before it.
 //!
-//! If all of them together have a fast way, a [`Shape`] or [`lines`], it is used. Otherwise they go through the text in
-//! one pass, with a table that is learned on the way ([`Joint`]).
+//! If all of them together have a fast way, a [`Shape`], [`lines`] or [`numbers`], it is used. Otherwise they go through
+//! the text in one pass, with a table that is learned on the way ([`Joint`]).
 //!
 //! Source: llama.cpp `src/unicode.cpp`, `unicode_regex_split`. Complexity: linear in the text.
 
@@ -9,8 +9,9 @@ use super::automaton::Automaton;
 use super::digits::DigitGroups;
 use super::joint::{Joint, Learned, Stage};
 use super::lines;
+use super::numbers;
 use super::shape::Shape;
-use crate::vocabulary::families::{Family, LINES, WORDS};
+use crate::vocabulary::families::{Family, LINES, NUMBERS, THOUSANDS, WORDS};
 
 /// The compiled patterns of a family.
 #[derive(Debug)]
@@ -21,6 +22,7 @@ enum Way {
     /// The automaton matches one of the patterns.
     Shape(Shape, Box<Automaton>),
     Lines,
+    Numbers,
     /// As `Joint`, and a word without whitespace is one piece.
     Words(Joint),
     Joint(Joint),
@@ -37,8 +39,16 @@ impl Splitter {
         if family.patterns == [LINES] {
             return Self(Way::Lines);
         }
+        if family.patterns == [NUMBERS, THOUSANDS] {
+            return Self(Way::Numbers);
+        }
         let joint = Joint::new(family.patterns.iter().map(|pattern| stage(pattern)).collect());
         Self(if family.patterns == [WORDS] { Way::Words(joint) } else { Way::Joint(joint) })
+    }
+
+    /// Whether a piece is usually longer than a word, because nothing but a number ends one.
+    pub(crate) fn has_sentences(&self) -> bool {
+        matches!(self.0, Way::Numbers)
     }
 
     /// Calls `piece` with the byte range of every piece of `text`, in order. `text` is canonical UTF-8, and `learned`
@@ -48,6 +58,7 @@ impl Splitter {
         match &self.0 {
             Way::Shape(shape, automaton) => shape.split(automaton, text, piece),
             Way::Lines => lines::split(text, piece),
+            Way::Numbers => numbers::split(text, piece),
             Way::Words(joint) | Way::Joint(joint) => joint.split(text, learned, piece),
         }
     }
@@ -74,7 +85,7 @@ impl Splitter {
     pub(crate) fn heap_bytes(&self) -> usize {
         match &self.0 {
             Way::Shape(_, automaton) => size_of::<Automaton>() + automaton.heap_bytes(),
-            Way::Lines => 0,
+            Way::Lines | Way::Numbers => 0,
             Way::Words(joint) | Way::Joint(joint) => joint.heap_bytes(),
         }
     }
@@ -84,7 +95,7 @@ impl Splitter {
 pub(super) fn stage(pattern: &str) -> Stage {
     match pattern {
         r"\p{AFMoE_digits}" | r"\d{1,3}(?=(?:\d{3})*\b)" => Stage::Digits(DigitGroups::After),
-        r"(?=(\d{3})+(?!\d))" => Stage::Digits(DigitGroups::Before),
+        THOUSANDS => Stage::Digits(DigitGroups::Before),
         _ => Stage::Pattern(compile(pattern)),
     }
 }

@@ -11,7 +11,7 @@ use crate::encode::model::merging::symbol::{Merge, NO_SYMBOL, Symbol};
 use crate::encode::model::merging::{SymbolSpan, runs};
 use crate::encode::model::segmenter::Segmenter;
 use crate::encode::sink::Sink;
-use crate::lookup::key::Key;
+use crate::lookup::key::{Key, MAX_LEN};
 use crate::text::unicode::utf8;
 use crate::token::{NULL_TOKEN, TokenId};
 use crate::vocabulary::spelling::byte_level;
@@ -36,6 +36,15 @@ impl ByteTables {
     #[inline]
     pub(super) fn whole_piece(&self, piece: &[u8], key: Option<Key>) -> Option<TokenId> {
         self.whole_tokens.as_ref()?.get(piece, key)
+    }
+
+    /// Calls `segment` with the start and end of every segment of a piece. A short piece is one segment.
+    #[inline(always)]
+    pub(super) fn split_piece(&self, text: &[u8], piece: Range<usize>, mut segment: impl FnMut(usize, usize)) {
+        match piece.len() <= MAX_LEN {
+            true => segment(piece.start, piece.end),
+            false => self.segmenter.split(text, piece, segment),
+        }
     }
 
     /// The token of a segment that is a single character and may start as a token.

@@ -31,12 +31,29 @@ pub(super) fn encode<S: Sink>(
         return splitter.split(text, learned, |start, end| pass.encode_new(start..end, cache, sink));
     }
     queue.start(0);
-    splitter.split(text, learned, |_, end| {
-        if queue.push(end) {
-            pass.push_queued(queue, cache, sink);
-        }
-    });
+    if splitter.has_sentences() && tables.whole_tokens.is_none() && is_mostly_ascii(text) {
+        splitter.split(text, learned, |start, end| {
+            let push = |_, end| {
+                if queue.push(end) {
+                    pass.push_queued(queue, cache, sink);
+                }
+            };
+            tables.split_piece(text, start..end, push);
+        });
+    } else {
+        splitter.split(text, learned, |_, end| {
+            if queue.push(end) {
+                pass.push_queued(queue, cache, sink);
+            }
+        });
+    }
     pass.push_queued(queue, cache, sink);
+}
+
+/// Whether at most one byte in eight is not ASCII.
+fn is_mostly_ascii(text: &[u8]) -> bool {
+    let num_beyond = text.chunks(128).map(|chunk| chunk.iter().map(|byte| byte >> 7).sum::<u8>()).map(usize::from);
+    num_beyond.sum::<usize>() <= text.len() / 8
 }
 
 /// The encoding of one text.
