@@ -179,6 +179,11 @@ VALUES: dict[str, Any] = {
     "b": TINY,
     "encoding": CORE.encode_with_offsets("a"),
     "column": "pieces",
+    "lines": b'{"a": "b", "c": 1}\n',
+    "first_row": 1,
+    "field": "a",
+    "is_raw": False,
+    "columns": ["c"],
 }
 """An argument by the name of its parameter."""
 
@@ -193,6 +198,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "_ggtok.compile_charsmap": {"name": "identity"},
     "_ggtok.Trainer.__new__": {"kind": "bpe", "settings": settings_of("bpe"), "memory": None},
     "_ggtok.Trainer.push": {"first": 0},
+    "_ggtok.json_lines": {"nulls": "skip"},
     "Tokenizer.builtin": {"name": "spm"},
     "Tokenizer.from_sentencepiece": {"source": b"\x0a\x03\x0a\x01a"},
     "Tokenizer.from_tokenizers_json": {

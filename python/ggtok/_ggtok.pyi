@@ -1,6 +1,6 @@
 """The Rust part of ggtok, as `rust/python/src` defines it."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import GenericAlias, ModuleType
 from typing import (
     Any,
@@ -56,6 +56,7 @@ __all__ = [
     "ids_with_prefix",
     "import_numpy",
     "json_items",
+    "json_lines",
     "kind",
     "loader_texts",
     "merges",
@@ -68,6 +69,7 @@ __all__ = [
     "special_ids",
     "special_keys",
     "split",
+    "text_lines",
     "texts",
     "token",
     "truncate",
@@ -727,7 +729,7 @@ class Buffer:
 
     @property
     def dtype(self) -> str:
-        """The type of an item: "int32", "int64" or "bool"."""
+        """The type of an item: "int32", "int64", "uint8" or "bool"."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -957,6 +959,33 @@ def json_items(
 
     A piece that is not UTF-8 is an object with the key `base64`.
     """
+
+def json_lines(
+    lines: bytes, first_row: int, field: str, is_raw: bool, columns: Sequence[str], nulls: str
+) -> tuple[int, Buffer, list[tuple[Buffer, Buffer | None, Buffer]], list[tuple[int, int, int, str, list[str]]]]:
+    """Fields of the objects in JSON Lines, as the buffers of Arrow columns.
+
+    Args:
+        lines: Whole lines; the last one may lack its line end. Blank ones are skipped.
+        first_row: The number of the first line.
+        field: The first column: a string of each object, never null.
+        is_raw: Whether that field is a list instead, whose JSON text is the value.
+        columns: Further fields. Strings become their text and other values their JSON text; null if missing.
+        nulls: What becomes of an object whose `field` is null: "error", "skip" or "empty".
+
+    Returns:
+        How many lines there are, the numbers of those that became rows, and for each column its offsets (int64), its
+        validity (bits; `None` if all are valid) and its data. Last, the lines that are bad: the number, where it starts
+        and ends in `lines`, the reason, and if that is a missing field, the fields that are there.
+
+    Raises:
+        GgtokError: `nulls` is something else.
+    """
+
+def text_lines(
+    lines: bytes, first_row: int
+) -> tuple[int, Buffer, list[tuple[Buffer, Buffer | None, Buffer]], list[tuple[int, int, int, str, list[str]]]]:
+    """Each line of a text without its line end, as `json_lines` returns a column. Lines that are not UTF-8 are bad."""
 
 def count_words(text: str) -> int:
     """The number of words of a text."""

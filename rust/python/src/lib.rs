@@ -19,6 +19,8 @@ mod errors;
 mod explain;
 mod ints;
 mod json;
+mod json_lines;
+mod line_columns;
 mod memory;
 mod metadata;
 mod objects;
@@ -26,6 +28,7 @@ mod parts;
 mod run;
 mod scratch;
 mod tables;
+mod text_lines;
 mod tokenizer;
 mod train;
 mod vocabulary;
@@ -57,6 +60,8 @@ mod _ggtok {
     #[pymodule_export]
     use super::json::json_items;
     #[pymodule_export]
+    use super::json_lines::json_lines;
+    #[pymodule_export]
     use super::memory::Buffer;
     #[pymodule_export]
     use super::metadata::{Array, Metadata};
@@ -64,6 +69,8 @@ mod _ggtok {
     use super::scratch::{cache_limit, set_cache_limit};
     #[pymodule_export]
     use super::tables::{families, flag_keys, loader_texts, models, pretokenizers, special_keys};
+    #[pymodule_export]
+    use super::text_lines::text_lines;
     #[pymodule_export]
     use super::tokenizer::Tokenizer;
     #[pymodule_export]

@@ -23,6 +23,7 @@ pub(crate) enum Memory {
     Int32(Arc<Vec<TokenId>>),
     Int64(Arc<Vec<i64>>),
     Bool(Arc<Vec<bool>>),
+    Uint8(Arc<Vec<u8>>),
 }
 
 impl Memory {
@@ -32,6 +33,7 @@ impl Memory {
             Self::Int32(items) => items.as_ptr().cast(),
             Self::Int64(items) => items.as_ptr().cast(),
             Self::Bool(items) => items.as_ptr().cast(),
+            Self::Uint8(items) => items.as_ptr(),
         }
     }
 
@@ -40,7 +42,7 @@ impl Memory {
         match self {
             Self::Int32(_) => 4,
             Self::Int64(_) => 8,
-            Self::Bool(_) => 1,
+            Self::Bool(_) | Self::Uint8(_) => 1,
         }
     }
 
@@ -50,6 +52,7 @@ impl Memory {
             Self::Int32(_) => "int32",
             Self::Int64(_) => "int64",
             Self::Bool(_) => "bool",
+            Self::Uint8(_) => "uint8",
         }
     }
 
@@ -61,6 +64,7 @@ impl Memory {
             Self::Int64(_) if size_of::<std::ffi::c_long>() == 8 => c"l",
             Self::Int64(_) => c"q",
             Self::Bool(_) => c"?",
+            Self::Uint8(_) => c"B",
         }
     }
 }

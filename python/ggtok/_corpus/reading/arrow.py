@@ -1,0 +1,130 @@
+"""Arrow files, streams (which `datasets` writes) and Feather, mapped into memory: uncompressed batches are not copied.
+
+A batch that is compressed is in memory as a whole, because it was compressed as a whole.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+from ...errors import CorpusError
+from ..packages import import_arrow
+from .columns import Batch, blocks, check, damaged, wanted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    from ..blocks import Block
+    from ..settings import Reading
+    from ..sources import Input
+
+FILE, FEATHER_1 = b"ARROW1", b"FEA1"
+"""How files of the random access format and of Feather's first version begin. Anything else is a stream."""
+
+
+def arrow_parts(source: Input, cut: int) -> tuple[list[tuple[int, int]], int]:
+    """Where a file can be cut, each with the number of the first row, and how many rows there are.
+
+    A file is cut at the number of a batch, a stream at its first byte: a stream with dictionaries not at all, because
+    they may stand anywhere before a batch. The parts have about `cut` bytes, by the rows. Raises `CorpusError`.
+    """
+    parts, row, start = [(0, 1)], 1, 0
+    with _mapped(source) as mapped:
+        schema = _reader(mapped, None).schema
+        has_dictionary = any(_has_dictionary(field.type) for field in schema)
+        reader = _reader(mapped, _cheapest(schema))
+        if _is_file(mapped):
+            ends = [row := row + reader.get_batch(number).num_rows for number in range(reader.num_record_batches)]
+            rows_of_cut = max(1, cut * (row - 1) // max(1, mapped.size()))
+            for number, end in enumerate(ends[:-1], 1):
+                if end - parts[-1][1] >= rows_of_cut:
+                    parts.append((number, end))
+            return parts, row - 1
+        position = mapped.tell()
+        for batch in reader:
+            if position - start >= cut and not has_dictionary:
+                parts.append((position, row))
+                start = position
+            row += batch.num_rows
+            position = mapped.tell()
+    return parts, row - 1
+
+
+def read_arrow(source: Input, start: int, end: int | None, first_row: int, reading: Reading) -> Iterator[Block]:
+    """Blocks of some batches. See `read`."""
+    with _mapped(source) as mapped:
+        schema = _reader(mapped, None).schema
+        check(source, schema, reading)
+        reader = _reader(mapped, [schema.get_field_index(name) for name in wanted(reading)])
+        batches = (_of_file if _is_file(mapped) else _of_stream)(reader, mapped, start, end)
+        yield from blocks(batches, source, first_row, reading)
+
+
+def _of_file(reader: Any, mapped: Any, start: int, end: int | None) -> Iterator[Batch]:
+    num_batches, size = reader.num_record_batches, mapped.size()
+    for number in range(start, num_batches if end is None else end):
+        share = size * (number + 1) // num_batches - size * number // num_batches
+        yield Batch(reader.get_batch(number), share)
+
+
+def _of_stream(reader: Any, mapped: Any, start: int, end: int | None) -> Iterator[Batch]:
+    position = 0
+    if start:
+        mapped.seek(start)
+        position = start
+    for rows in reader:
+        before, position = position, mapped.tell()
+        yield Batch(rows, position - before)
+        if end is not None and position >= end:
+            return
+
+
+def _reader(mapped: Any, columns: list[int] | None) -> Any:
+    """What reads some columns of a file or stream from its start."""
+    pa = import_arrow()
+    mapped.seek(0)
+    options = pa.ipc.IpcReadOptions(included_fields=columns, use_threads=False)
+    return (pa.ipc.open_file if _is_file(mapped) else pa.ipc.open_stream)(mapped, options=options)
+
+
+def _is_file(mapped: Any) -> bool:
+    return bool(mapped.read_at(len(FILE), 0) == FILE)
+
+
+def _cheapest(schema: pa.Schema) -> list[int] | None:
+    """A column that is small, to count rows with."""
+    from_small = sorted(range(len(schema)), key=lambda number: _width(schema.field(number).type))
+    return from_small[:1] or None
+
+
+def _width(kind: pa.DataType) -> int:
+    """The bits of a value; many if that varies."""
+    try:
+        return int(kind.bit_width)
+    except ValueError:
+        return 1 << 20
+
+
+def _has_dictionary(kind: pa.DataType) -> bool:
+    """Whether a type has a dictionary, anywhere in it."""
+    inner = any(_has_dictionary(kind.field(number).type) for number in range(kind.num_fields))
+    return inner or bool(import_arrow().types.is_dictionary(kind))
+
+
+@contextmanager
+def _mapped(source: Input) -> Iterator[Any]:
+    """The bytes of the file. What pyarrow raises about them becomes a `CorpusError`."""
+    pa = import_arrow()
+    try:
+        with pa.memory_map(source.path) as mapped:
+            if mapped.read(len(FEATHER_1)) == FEATHER_1:
+                raise CorpusError(
+                    "Feather's first version is not read: write it again with version 2", source=source.name
+                )
+            yield mapped
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(source, error) from error

@@ -1,0 +1,226 @@
+"""Columns of tables: what Parquet and Arrow files have in common.
+
+Only the wanted columns are read, a few rows at a time (`Batch`), and gathered to blocks. A text that is not UTF-8 in a
+column of strings is a bad row; a column of bytes may hold anything, because llama.cpp tokenizes bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...errors import CorpusError
+from ..blocks import BLOCK_SIZE, ROW, BadRow, Block
+from ..names import nearest
+from ..packages import import_arrow
+from .text import not_utf8
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+    from ..settings import Reading
+    from ..sources import Input
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A few rows of a file."""
+
+    rows: pa.RecordBatch
+    num_bytes: int
+    """Their share of the file."""
+
+
+def wanted(reading: Reading) -> list[str]:
+    """The columns that are read, each once."""
+    return list(dict.fromkeys([reading.field, *reading.columns]))
+
+
+def check(source: Input, schema: pa.Schema, reading: Reading) -> None:
+    """Raises `CorpusError` if a column is missing, or if that of the texts has another type."""
+    for name in wanted(reading):
+        if (number := len(schema.get_all_field_indices(name))) != 1:
+            problem = f"there are {number} columns {name!r}" if number else f"there is no column {name!r}"
+            raise CorpusError(problem + ("" if number else nearest(name, schema.names)), source=source.name)
+    kind = schema.field(reading.field).type
+    if not (_is_messages(kind) if reading.is_chat else _is_text(kind)):
+        expected = "lists of messages" if reading.is_chat else "texts"
+        raise CorpusError(f"column {reading.field!r} has the type {kind}, not {expected}", source=source.name)
+
+
+def blocks(batches: Iterator[Batch], source: Input, first_row: int, reading: Reading) -> Iterator[Block]:
+    """Gathers batches to blocks.
+
+    Raises `CorpusError` if reading a batch fails, or if a column is damaged.
+    """
+    pa = import_arrow()
+    row, held = first_row, _Held()
+    try:
+        for batch in batches:
+            table, bad = _documents(batch.rows, source, row, reading)
+            row += batch.rows.num_rows
+            held.tables.append(table)
+            held.bad += bad
+            held.num_bytes += batch.num_bytes
+            held.size += table.column(reading.field).nbytes
+            if held.size >= BLOCK_SIZE:
+                yield from held.blocks(reading)
+                held = _Held()
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(source, error, row) from error
+    if held.tables:
+        yield from held.blocks(reading)
+
+
+def damaged(source: Input, error: Exception, row: int | None = None) -> CorpusError:
+    """The error for a file that its format's reader does not take."""
+    format = {"parquet": "Parquet", "arrow": "Arrow"}[source.format]
+    return CorpusError(f"it is not sound {format}: {error}", source=source.name, row=row)
+
+
+class _Held:
+    """Rows that wait for others until there are enough for a block."""
+
+    def __init__(self) -> None:
+        self.tables: list[pa.Table] = []
+        self.bad: list[BadRow] = []
+        self.num_bytes, self.size = 0, 0
+
+    def blocks(self, reading: Reading) -> Iterator[Block]:
+        """Cuts the rows: a document that is longer than `BLOCK_SIZE` is alone."""
+        pa = import_arrow()
+        table = pa.concat_tables(self.tables).combine_chunks()
+        bad, num_bytes = self.bad, self.num_bytes
+        for start, end in _cuts(table.column(reading.field)):
+            yield Block(table.slice(start, end - start), bad, num_bytes)
+            bad, num_bytes = [], 0
+
+
+def _cuts(texts: pa.ChunkedArray) -> Iterator[tuple[int, int]]:
+    """The first and last rows of blocks, at least one."""
+    import numpy as np
+    import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+    num_rows = len(texts)
+    if not _is_text(texts.type):
+        step = max(1, BLOCK_SIZE * num_rows // max(1, texts.nbytes))
+        yield from ((start, min(start + step, num_rows)) for start in range(0, max(num_rows, 1), step))
+        return
+    ends = np.cumsum(pc.binary_length(texts).to_numpy(), dtype=np.int64)
+    start, before = 0, 0
+    while True:
+        end = int(np.searchsorted(ends, before + BLOCK_SIZE, "right"))
+        end = max(end, min(start + 1, num_rows))
+        yield start, end
+        if end == num_rows:
+            return
+        start, before = end, int(ends[end - 1])
+
+
+def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading) -> tuple[pa.Table, list[BadRow]]:
+    """The documents of a batch, and the rows that are not."""
+    import numpy as np
+
+    pa = import_arrow()
+    num_rows = batch.num_rows
+    texts = _plain(batch.column(reading.field))
+    is_document = np.ones(num_rows, bool)
+    bad: list[BadRow] = []
+    if texts.null_count:
+        is_null = texts.is_null().to_numpy(zero_copy_only=False)
+        if reading.nulls == "empty":
+            texts = _with_empty(texts)
+        else:
+            is_document &= ~is_null
+        if reading.nulls == "error":
+            reason = f"column {reading.field!r} is null"
+            bad += [BadRow(source.name, row + int(at), reason) for at in np.flatnonzero(is_null)]
+    for at, reason, data in _broken(texts, reading.field):
+        is_document[at] = False
+        bad.append(BadRow(source.name, row + at, reason, data[: BadRow.MOST_DATA]))
+    others = [name for name in wanted(reading) if name != reading.field]
+    for name in others:
+        try:
+            batch.column(name).validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise CorpusError(f"column {name!r} is damaged: {error}", source=source.name, row=row) from error
+    columns = [
+        texts,
+        *(batch.column(name) for name in others),
+        pa.array(np.arange(row, row + num_rows, dtype=np.int64)),
+    ]
+    table = pa.Table.from_arrays(columns, [reading.field, *others, ROW])
+    if not is_document.all():
+        table = table.filter(pa.array(is_document))
+    return table, sorted(bad, key=lambda each: each.row)
+
+
+def _plain(texts: pa.Array) -> pa.Array:
+    """Texts with 64-bit offsets and without a dictionary; other types as they are."""
+    pa = import_arrow()
+    if pa.types.is_dictionary(texts.type):
+        texts.validate(full=True)  # the indices
+        texts = texts.dictionary_decode()
+    if pa.types.is_string(texts.type) or pa.types.is_string_view(texts.type):
+        return _cast(texts, pa.large_binary()).view(pa.large_utf8())
+    if pa.types.is_binary(texts.type) or pa.types.is_binary_view(texts.type):
+        return texts.cast(pa.large_binary())
+    return texts
+
+
+def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Strings as bytes, whether they are UTF-8 or not."""
+    pa = import_arrow()
+    view = pa.types.is_string_view(texts.type)
+    return texts.view(pa.binary_view() if view else pa.binary()).cast(kind)
+
+
+def _with_empty(texts: pa.Array) -> pa.Array:
+    """Nulls replaced by empty texts or lists."""
+    pa = import_arrow()
+    empty: Any = "" if pa.types.is_large_string(texts.type) else b"" if _is_text(texts.type) else []
+    import pyarrow.compute as pc
+
+    return pc.if_else(texts.is_valid(), texts, pa.scalar(empty, texts.type))
+
+
+def _broken(texts: pa.Array, field: str) -> Iterator[tuple[int, str, bytes]]:
+    """The rows whose string is not UTF-8, why, and the bytes. Raises `ArrowInvalid` if the column itself is damaged."""
+    pa = import_arrow()
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        if not pa.types.is_large_string(texts.type):
+            raise
+        texts = texts.view(pa.large_binary())
+        texts.validate(full=True)
+        for at, text in enumerate(texts):
+            data = text.as_py() or b""
+            try:
+                data.decode()
+            except UnicodeDecodeError:
+                yield at, f"column {field!r}: {not_utf8(data)}", data
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Whether a column holds texts."""
+    types = import_arrow().types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return any(
+        of(kind)
+        for of in (
+            *(types.is_string, types.is_large_string, types.is_string_view),
+            *(types.is_binary, types.is_large_binary, types.is_binary_view),
+        )
+    )
+
+
+def _is_messages(kind: pa.DataType) -> bool:
+    """Whether a column holds lists of messages."""
+    types = import_arrow().types
+    is_list = types.is_list(kind) or types.is_large_list(kind)
+    return bool(is_list and types.is_struct(kind.value_type))

@@ -1,0 +1,121 @@
+"""Lines of a text, and JSON Lines: blocks of whole lines, which Rust turns into columns.
+
+A line ends with `\\n` or `\\r\\n`; the last one may lack its end. A byte order mark at the start of a file does not
+belong to the first line. In JSON Lines blank lines are skipped, but counted; in a text each is an empty document.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ... import _ggtok
+from ...errors import CorpusError
+from ..blocks import BLOCK_SIZE, ROW, BadRow, Block
+from ..names import nearest
+from ..packages import import_arrow
+from .streams import Stream
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ..settings import Reading
+    from ..sources import Input
+
+MOST_LINE = 1 << 30
+"""Bytes of a line. A longer one is a bad row, of which no more than that is held."""
+
+MARK = b"\xef\xbb\xbf"
+"""The byte order mark of UTF-8."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Consecutive lines of an input."""
+
+    data: bytes
+    """Whole lines, or the start of one that is too long."""
+    too_long: int = 0
+    """The bytes of that one; else 0."""
+
+
+def read_lines(source: Input, start: int, end: int | None, first_row: int, reading: Reading) -> Iterator[Block]:
+    """Blocks of the lines between two places in a file, which are starts of lines. See `read`."""
+    pa = import_arrow()
+    row, position = first_row, 0
+    with Stream(source, start) as stream:
+        for lines in _whole_lines(stream, None if end is None else end - start, start == 0):
+            num_bytes, position = stream.position - position, stream.position
+            if lines.too_long:
+                reason = f"the line has {lines.too_long:,} bytes, more than {MOST_LINE:,}"
+                bad = [BadRow(source.name, row, reason, lines.data[: BadRow.MOST_DATA])]
+                yield Block(_parse(pa, b"", row, source, reading)[1], bad, num_bytes)
+                row += 1
+            else:
+                num_lines, table, bad = _parse(pa, lines.data, row, source, reading)
+                yield Block(table, bad, num_bytes)
+                row += num_lines
+
+
+def _parse(pa: Any, data: bytes, row: int, source: Input, reading: Reading) -> tuple[int, Any, list[BadRow]]:
+    """The number of lines, the table of those that are documents, and the others."""
+    others = tuple(name for name in reading.columns if name != reading.field)
+    if source.format == "jsonl":
+        num_lines, rows, columns, bad_lines = _ggtok.json_lines(
+            data, row, reading.field, reading.is_chat, others, reading.nulls
+        )
+    else:
+        num_lines, rows, columns, bad_lines = _ggtok.text_lines(data, row)
+    arrays = []
+    for offsets, validity, values in columns:
+        buffers = [None if validity is None else pa.py_buffer(validity), pa.py_buffer(offsets), pa.py_buffer(values)]
+        arrays.append(pa.Array.from_buffers(pa.large_utf8(), len(rows), buffers))
+    arrays.append(pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows)]))
+    bad = [
+        BadRow(
+            source.name,
+            number,
+            reason + nearest(reading.field, names) if names else reason,
+            data[first : min(last, first + BadRow.MOST_DATA)],
+        )
+        for number, first, last, reason, names in bad_lines
+    ]
+    return num_lines, pa.Table.from_arrays(arrays, [reading.field, *others, ROW]), bad
+
+
+def _whole_lines(stream: Stream, size: int | None, skip_mark: bool) -> Iterator[Lines]:
+    """The next `size` bytes, about `BLOCK_SIZE` at a time. A line that is longer than that is alone.
+
+    O(bytes): every byte is searched once for the end of its line, and copied once.
+    """
+    held: list[bytes] = []  # the start of a line, without its end
+    num_held = 0
+    left = size
+    while chunk := stream.read(BLOCK_SIZE if left is None else min(BLOCK_SIZE, left)):
+        if left is not None:
+            left -= len(chunk)
+        if skip_mark:
+            chunk, skip_mark = chunk.removeprefix(MARK), False
+        while chunk:
+            is_long = num_held >= BLOCK_SIZE
+            cut = 1 + (chunk.find(b"\n") if is_long else chunk.rfind(b"\n"))
+            if num_held + (cut or len(chunk)) > MOST_LINE:
+                held = held[:2]  # enough of it to show
+            else:
+                held.append(chunk[: cut or len(chunk)])
+            num_held += cut or len(chunk)
+            if cut:
+                yield Lines(b"".join(held), num_held if num_held > MOST_LINE else 0)
+                held, num_held = [], 0
+            chunk = chunk[cut:] if cut else b""
+    if num_held:
+        yield Lines(b"".join(held), num_held if num_held > MOST_LINE else 0)
+
+
+def check_no_columns(source: Input, reading: Reading) -> None:
+    """Raises `CorpusError` if something is wanted of a text that only tables have."""
+    if reading.columns:
+        raise CorpusError(f"a text has no columns to keep, such as {reading.columns[0]!r}", source=source.name)
+    if reading.is_chat:
+        raise CorpusError("a text has no messages: chats are read from JSON Lines and tables", source=source.name)

@@ -1,0 +1,81 @@
+"""Parquet files, by pyarrow: page by page, so that the memory does not grow with the row groups."""
+
+from __future__ import annotations
+
+from ..blocks import BLOCK_SIZE
+from ..packages import import_arrow
+from .columns import Batch, blocks, check, damaged, wanted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from ..blocks import Block
+    from ..settings import Reading
+    from ..sources import Input
+
+PIECE = BLOCK_SIZE // 16
+"""Bytes that a batch aims at, by the mean length in its row group. Small, because documents may be far longer there."""
+
+MOST_ROWS = 4096
+"""Rows of a batch."""
+
+BUFFER = 1 << 20
+"""Bytes of a column that are read at once. Without it, all of a row group's are."""
+
+
+def parquet_parts(source: Input, cut: int) -> tuple[list[tuple[int, int]], int]:
+    """Where a file can be cut: row groups, each with the number of its first row, and how many rows there are.
+
+    The parts have about `cut` bytes, as written before compression. Raises `CorpusError`.
+    """
+    parts, row, size = [(0, 1)], 1, 0
+    with _open(source) as file:
+        metadata = file.metadata
+        for number in range(metadata.num_row_groups):
+            if size >= cut:
+                parts.append((number, row))
+                size = 0
+            group = metadata.row_group(number)
+            row += group.num_rows
+            size += group.total_byte_size
+    return parts, row - 1
+
+
+def read_parquet(source: Input, start: int, end: int | None, first_row: int, reading: Reading) -> Iterator[Block]:
+    """Blocks of some row groups. See `read`."""
+    with _open(source) as file:
+        check(source, file.schema_arrow, reading)
+        batches = _batches(file, source, start, end, reading)
+        yield from blocks(batches, source, first_row, reading)
+
+
+def _batches(file: Any, source: Input, start: int, end: int | None, reading: Reading) -> Iterator[Batch]:
+    metadata, names = file.metadata, wanted(reading)
+    paths = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
+    leaves = [number for number, path in enumerate(paths) if path.split(".")[0] in names or path in names]
+    groups = range(metadata.num_row_groups if end is None else end)
+    total = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)) or 1
+    for number in groups[start:]:
+        group = metadata.row_group(number)
+        if not group.num_rows:
+            continue
+        size = sum(group.column(leaf).total_uncompressed_size for leaf in leaves)
+        num_rows = max(1, min(MOST_ROWS, PIECE * group.num_rows // max(size, 1)))
+        share = (source.size or 0) * group.total_byte_size // total
+        done = 0
+        for rows in file.iter_batches(num_rows, [number], names, use_threads=False):
+            before, done = done, done + rows.num_rows
+            yield Batch(rows, share * done // group.num_rows - share * before // group.num_rows)
+
+
+def _open(source: Input) -> Any:
+    """The file. Raises `CorpusError` if it cannot be opened or is not Parquet."""
+    pa = import_arrow()
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+    try:
+        return pq.ParquetFile(source.path, buffer_size=BUFFER, pre_buffer=False)
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(source, error) from error

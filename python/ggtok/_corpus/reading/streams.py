@@ -1,0 +1,85 @@
+"""The bytes of an input from a place on, decompressed by pyarrow, which releases the GIL.
+
+gzip members, zstd frames and bzip2 streams may follow each other. What ends early, is damaged or is followed by
+something else is an error that says how far the input was read. A block is yielded before what follows it is looked at,
+so an error can come after documents.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from ...errors import CorpusError
+from ..packages import import_arrow
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any, Self
+
+    from ..sources import Input
+
+
+class Stream:
+    """An input that is read from front to back.
+
+    Raises `CorpusError` if it cannot be opened or read.
+    """
+
+    def __init__(self, source: Input, start: int = 0) -> None:
+        self._source, self._raw = source, None
+        self._start, self._num_read = start, 0
+        try:
+            if source.path is None:
+                self._file: Any = sys.stdin.buffer
+            elif source.compression is None:
+                self._file = open(source.path, "rb", buffering=0)  # noqa: SIM115
+                self._file.seek(start)
+            else:
+                pa = import_arrow()
+                self._raw = pa.OSFile(source.path)
+                self._file = pa.CompressedInputStream(self._raw, source.compression)
+        except OSError as error:
+            raise self._error(error) from error
+
+    @property
+    def position(self) -> int:
+        """Bytes of the file that were read from `start` on: compressed ones, if it is compressed."""
+        return self._num_read if self._raw is None else int(self._raw.tell())
+
+    def read(self, size: int) -> bytes:
+        """The next bytes: fewer than `size` only at the end."""
+        try:
+            data: bytes = self._file.read(size)
+            if data and len(data) < size:  # a pipe has what was written so far
+                parts = [data]
+                missing = size - len(data)
+                while missing and (part := self._file.read(missing)):
+                    parts.append(part)
+                    missing -= len(part)
+                data = b"".join(parts)
+        except (OSError, ValueError) as error:
+            raise self._error(error) from error
+        self._num_read += len(data)
+        return data
+
+    def _error(self, error: Exception) -> CorpusError:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        if self._raw is None:
+            return CorpusError(f"it cannot be read: {reason}", source=self._source.name)
+        return CorpusError(
+            f"it is not sound {self._source.compression} data: {reason} (after {self._num_read:,} bytes of text, "
+            f"near byte {self.position:,} of {self._source.size:,})",
+            source=self._source.name,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._source.path is not None:
+            self._file.close()
+        if self._raw is not None:
+            self._raw.close()

@@ -1,0 +1,48 @@
+"""A document per file: all of its text, without a byte order mark at its start. An empty file is an empty document."""
+
+from __future__ import annotations
+
+from array import array
+
+from ..blocks import ROW, BadRow, Block
+from ..packages import import_arrow
+from .lines import MARK, MOST_LINE
+from .streams import Stream
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..settings import Reading
+    from ..sources import Input
+
+
+def read_text(source: Input, first_row: int, reading: Reading) -> Block:
+    """The document, or a bad row if it is not UTF-8 or has more than `MOST_LINE` bytes."""
+    pa = import_arrow()
+    with Stream(source) as stream:
+        data = stream.read(MOST_LINE + 1)
+        num_bytes = stream.position
+    data = data.removeprefix(MARK)
+    offsets = array("q", [0, len(data)])
+    texts = pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+    reason = None
+    if len(data) > MOST_LINE:
+        reason = f"the text has more than {MOST_LINE:,} bytes"
+    else:
+        try:
+            texts = texts.cast(pa.large_utf8())
+        except pa.ArrowInvalid:
+            reason = not_utf8(data)
+    bad = [] if reason is None else [BadRow(source.name, first_row, reason, data[: BadRow.MOST_DATA])]
+    if bad:
+        texts = pa.array([], pa.large_utf8())
+    rows = pa.array([first_row] * len(texts), pa.int64())
+    return Block(pa.Table.from_arrays([texts, rows], [reading.field, ROW]), bad, num_bytes)
+
+
+def not_utf8(data: bytes) -> str:
+    """Where a text stops being UTF-8, as a reason."""
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        return f"byte {error.start + 1:,} is not UTF-8"
+    return "it is not UTF-8"

@@ -1,0 +1,251 @@
+"""From what the user names to the list of inputs: files, patterns such as `data/*.jsonl.gz`, folders, standard input.
+
+The order is that of the arguments; what a folder or a pattern stands for is sorted by name. Every input is a file of
+its own: one that is reached twice, by whatever spelling or link, is an error, because its documents would count twice.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import CorpusError
+from .names import listed, nearest
+from .settings import InputFormat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+STANDARD_INPUT = "-"
+
+ENDINGS: dict[InputFormat, tuple[str, ...]] = {
+    "jsonl": (".jsonl", ".ndjson", ".jsonlines"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+    "text": (
+        *(
+            ".txt",
+            ".text",
+            ".md",
+            ".markdown",
+            ".rst",
+            ".tex",
+            ".html",
+            ".htm",
+            ".xml",
+            ".py",
+            ".pyi",
+            ".c",
+            ".h",
+            ".cc",
+        ),
+        *(".cpp", ".hpp", ".cu", ".rs", ".go", ".java", ".kt", ".scala", ".js", ".mjs", ".ts", ".tsx", ".jsx", ".css"),
+        *(".rb", ".php", ".pl", ".lua", ".r", ".jl", ".hs", ".ml", ".swift", ".cs", ".sh", ".sql", ".yaml", ".yml"),
+        *(".toml", ".ini", ".cfg", ".log"),
+    ),
+}
+"""What files of a format are called. `lines` has no ending: a text is one document unless the user says otherwise."""
+
+FORMATS: tuple[InputFormat, ...] = ("text", "lines", "jsonl", "parquet", "arrow")
+
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+"""pyarrow's names, by the ending after the format's."""
+
+ARCHIVES = (".zip", ".tar", ".tgz", ".xz", ".7z", ".rar")
+"""What cannot be read, whatever it holds."""
+
+_FORMAT_OF = {ending: format for format, endings in ENDINGS.items() for ending in endings}
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A file with documents."""
+
+    name: str
+    """The path as it was given, with forward slashes; "-" for standard input."""
+    path: str | None
+    """`None` for standard input."""
+    format: InputFormat
+    compression: str | None
+    """pyarrow's name of it."""
+    size: int | None
+    """Bytes; `None` for standard input."""
+
+
+def inputs(
+    sources: Iterable[str | os.PathLike[str]], *, format: InputFormat | None = None, without: Path | None = None
+) -> list[Input]:
+    """The inputs that some sources stand for.
+
+    Args:
+        sources: Files; patterns, unless a file has that very name; folders, whose files with known endings are taken,
+            also in folders below, except hidden ones; "-" for standard input.
+        format: The format of all of them. Default: by the ending of each.
+        without: The output folder. Files in it are not found in folders and by patterns.
+
+    Raises:
+        CorpusError: A source does not exist, cannot be read or stands for nothing; a format is unknown; a file comes
+            twice; there are no sources.
+    """
+    if format is not None and format not in FORMATS:
+        raise CorpusError(f"the format of inputs must be one of {listed(FORMATS)}, not {format!r}")
+    if isinstance(sources, (str, os.PathLike)):
+        sources = [sources]
+    output = None if without is None else os.path.realpath(without)
+    found: list[Input] = []
+    seen: dict[tuple[int, int], str] = {}
+    for source in sources:
+        for each in _of_source(os.fspath(source), format, output):
+            if each.path is None:
+                key = (-1, -1)
+            else:
+                status = os.stat(each.path)
+                key = (status.st_dev, status.st_ino)
+            if key in seen:
+                also = "" if seen[key] == each.name else f", once as {seen[key]}"
+                raise CorpusError(f"this file is named twice{also}: its documents would count twice", source=each.name)
+            seen[key] = each.name
+            found.append(each)
+    if not found:
+        raise CorpusError("there are no inputs: name files, folders or patterns")
+    return found
+
+
+def _of_source(source: str, format: InputFormat | None, output: str | None) -> Iterator[Input]:
+    """The inputs that one source stands for."""
+    import glob
+
+    if source == STANDARD_INPUT:
+        if format is None:
+            raise CorpusError('standard input ("-") has no name that tells its format: choose it with --input-format')
+        if format in ("parquet", "arrow"):
+            raise CorpusError(f"{format} cannot be read from standard input: name the file")
+        yield Input(STANDARD_INPUT, None, format, None, None)
+    elif os.path.isdir(source):
+        yield from _of_folder(source, format, output)
+    elif os.path.lexists(source) or not glob.has_magic(source):
+        if output is not None and _is_below(source, output):
+            raise CorpusError("this file is in the output folder", source=_name(source))
+        yield _of_file(source, format)
+    else:
+        paths = sorted(path for path in glob.iglob(source, recursive=True) if not _is_below(path, output))
+        if not paths:
+            raise CorpusError("no file is called so, and none matches this pattern", source=_name(source))
+        for path in paths:
+            if not os.path.isdir(path):
+                yield _of_file(path, format)
+            elif "**" not in source:  # else its files match too
+                yield from _of_folder(path, format, output)
+
+
+def _of_folder(folder: str, format: InputFormat | None, output: str | None) -> list[Input]:
+    """The files of a folder and of those below it, except hidden ones and those of other formats.
+
+    A folder that links lead to again is not entered again.
+    """
+
+    def fail(error: OSError) -> None:
+        raise CorpusError(f"this folder cannot be read: {error.strerror}", source=_name(str(error.filename)))
+
+    found: list[Input] = []
+    entered: set[tuple[int, int]] = set()
+    for place, folders, files in os.walk(folder, followlinks=True, onerror=fail):
+        status = os.stat(place)
+        if (status.st_dev, status.st_ino) in entered or _is_below(place, output):
+            folders.clear()
+            continue
+        entered.add((status.st_dev, status.st_ino))
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        wanted = (name for name in files if not name.startswith(".") and _is_of(name, format))
+        found += [_of_file(os.path.join(place, name), format) for name in wanted]
+    if not found:
+        formats = FORMATS if format is None else [format]
+        endings = [ending for each in formats for ending in ENDINGS.get("text" if each == "lines" else each, ())]
+        raise CorpusError(
+            f"this folder has no files to read: looked for {', '.join(endings[:20])}"
+            f"{', ...' if len(endings) > 20 else ''}, also compressed",
+            source=_name(folder),
+        )
+    if format is None and len({each.format == "text" for each in found}) == 2:
+        text = next(each.name for each in found if each.format == "text")
+        other = next(each.name for each in found if each.format != "text")
+        raise CorpusError(
+            f"this folder has texts, such as {text}, and tables, such as {other}: choose which with --input-format",
+            source=_name(folder),
+        )
+    return sorted(found, key=lambda each: each.name)
+
+
+def _is_of(name: str, format: InputFormat | None) -> bool:
+    """Whether a file of a folder is read. With a format, names without a known ending are read too."""
+    ending = _endings(name)[0]
+    known = _FORMAT_OF.get(ending)
+    if format is None or ending in ARCHIVES:
+        return known is not None
+    return known is None or known == format or (known == "text" and format == "lines")
+
+
+def _of_file(path: str, format: InputFormat | None) -> Input:
+    """The input that a file is."""
+    name = _name(path)
+    try:
+        status = os.stat(path)
+    except FileNotFoundError as error:
+        raise CorpusError(_missing(path), source=name) from error
+    except OSError as error:
+        raise CorpusError(f"this file cannot be read: {error.strerror}", source=name) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise CorpusError('this is not a file but a device or pipe: redirect it and name "-"', source=name)
+    if not os.access(path, os.R_OK):
+        raise CorpusError("there is no permission to read this file", source=name)
+
+    ending, compression = _endings(path)
+    if ending in ARCHIVES:
+        raise CorpusError(f"{ending} files cannot be read: unpack it first", source=name)
+    chosen = format or _FORMAT_OF.get(ending)
+    if chosen is None and ending == ".json":
+        raise CorpusError(
+            "JSON Lines is read, an object per line: if this file has that, choose --input-format jsonl", source=name
+        )
+    if chosen is None:
+        of = f"the ending {ending!r} is not known" if ending else "a name without an ending does not tell the format"
+        raise CorpusError(f"{of}: choose --input-format {', '.join(FORMATS[:-1])} or {FORMATS[-1]}", source=name)
+    if compression and chosen in ("parquet", "arrow"):
+        raise CorpusError(f"a {chosen} file cannot be read inside {compression}: unpack it first", source=name)
+    return Input(name, path, chosen, compression, status.st_size)
+
+
+def _endings(path: str) -> tuple[str, str | None]:
+    """The ending that tells the format, in lower case, and the compression."""
+    stem, ending = os.path.splitext(path.lower())
+    compression = COMPRESSIONS.get(ending)
+    return (ending, None) if compression is None else (os.path.splitext(stem)[1], compression)
+
+
+def _missing(path: str) -> str:
+    folder = os.path.dirname(path) or "."
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return "there is no such file, nor its folder"
+    return "there is no such file" + nearest(os.path.basename(path), names)
+
+
+def _is_below(path: str, folder: str | None) -> bool:
+    """Whether a path is a folder or leads into it. `folder` is a real path."""
+    if folder is None:
+        return False
+    real = os.path.realpath(path)
+    return real == folder or real.startswith(os.path.join(folder, ""))
+
+
+def _name(path: str) -> str:
+    """How an input is called: a path with forward slashes, which manifests and tables can hold."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise CorpusError(f"the name of {path!r} is not UTF-8: give the file another one") from None
+    return path.replace(os.sep, "/")

@@ -1,0 +1,118 @@
+"""One pass over a file before it is read: its size, its hash, and where it can be cut into parts of about equal work.
+
+Lines are cut after the first line end at or after each multiple of the wanted size. Parquet files are cut between row
+groups and Arrow files between record batches. What is compressed as a whole cannot be cut.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from ..errors import CorpusError
+from .sources import Input
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CHUNK = 1 << 22
+"""Bytes that are read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where a part of an input starts."""
+
+    start: int
+    """A byte of lines and Arrow streams, a row group of Parquet, a record batch of Arrow files."""
+    row: int
+    """The number of its first row, counted from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What is known of an input before it is read."""
+
+    size: int
+    """Bytes."""
+    sha256: str
+    cuts: tuple[Cut, ...]
+    """The first part starts with the input."""
+    num_rows: int | None
+    """`None` if only reading tells: for compressed files."""
+
+
+def fingerprint(source: Input, cut: int, progress: Callable[[int], object] = lambda num_bytes: None) -> Survey:
+    """Surveys a file, which is read once from front to back.
+
+    Args:
+        source: The input, a file.
+        cut: Bytes that a part aims at: of the file, but of uncompressed data in Parquet.
+        progress: Called with the number of bytes since the last call. What it raises stops the survey.
+
+    Raises:
+        CorpusError: The file cannot be read or is damaged, or it is standard input, which can be read only once.
+    """
+    if source.path is None:
+        raise CorpusError("standard input can be read only once, so it has no hash", source=source.name)
+    has_lines = source.format in ("lines", "jsonl") and source.compression is None
+    digest, lines = hashlib.sha256(), _Lines(cut)
+    size = 0
+    try:
+        with open(source.path, "rb", buffering=0) as file:
+            while chunk := file.read(CHUNK):
+                digest.update(chunk)
+                if has_lines:
+                    lines.add(chunk)
+                size += len(chunk)
+                progress(len(chunk))
+    except OSError as error:
+        raise CorpusError(f"it cannot be read: {error.strerror}", source=source.name) from error
+    parts, num_rows = _parts(source, cut, lines if has_lines else None)
+    return Survey(size, digest.hexdigest(), tuple(Cut(start, row) for start, row in parts), num_rows)
+
+
+def _parts(source: Input, cut: int, lines: _Lines | None) -> tuple[list[tuple[int, int]], int | None]:
+    """The places of the cuts with the numbers of their first rows, and the number of rows."""
+    if lines is not None:
+        return lines.finish()
+    if source.format == "parquet":
+        from .reading.parquet import parquet_parts
+
+        return parquet_parts(source, cut)
+    if source.format == "arrow":
+        from .reading.arrow import arrow_parts
+
+        return arrow_parts(source, cut)
+    return [(0, 1)], 1 if source.format == "text" else None
+
+
+class _Lines:
+    """Counts lines and finds the cuts between them."""
+
+    def __init__(self, cut: int) -> None:
+        self.cut, self.next = cut, cut
+        self.cuts = [(0, 1)]
+        self.size, self.num_ends, self.ends = 0, 0, True
+
+    def add(self, chunk: bytes) -> None:
+        """Counts the next bytes."""
+        at = 0
+        while self.size + len(chunk) > self.next:
+            end = chunk.find(b"\n", max(at, self.next - self.size))
+            if end < 0:
+                break
+            self.num_ends += chunk.count(b"\n", at, end + 1)
+            at = end + 1
+            self.cuts.append((self.size + at, self.num_ends + 1))
+            self.next = -(-(self.size + at) // self.cut) * self.cut
+        self.num_ends += chunk.count(b"\n", at)
+        self.size += len(chunk)
+        self.ends = chunk.endswith(b"\n")
+
+    def finish(self) -> tuple[list[tuple[int, int]], int]:
+        """The cuts, and how many lines there are."""
+        if len(self.cuts) > 1 and self.cuts[-1][0] == self.size:
+            self.cuts.pop()
+        return self.cuts, self.num_ends + (not self.ends)

@@ -1,0 +1,293 @@
+//! JSON Lines to columns: only the fields that are asked for are decoded, straight into Arrow's buffers.
+//!
+//! 1. serde_json walks over the object of a line. It checks the grammar of everything, but decodes only the keys, and
+//!    hands out the wanted values as slices of the line (`RawValue`). If a key is repeated, the last one wins.
+//! 2. The slice of a string is unescaped into the column: `memchr` finds the next backslash, and what is before it is
+//!    copied.
+//!
+//! So a line is walked over twice at most, and nothing is allocated for it. O(bytes).
+
+use std::convert::Infallible;
+use std::fmt;
+
+use memchr::memchr;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::errors::invalid;
+use crate::line_columns::{Column, Rows, Table, for_each_line};
+use crate::run::run_long;
+
+/// Most fields of an object that are named if the wanted one is missing.
+const MOST_NAMES: usize = 1000;
+
+/// What becomes of an object whose text is null.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nulls {
+    Error,
+    Skip,
+    Empty,
+}
+
+/// What is read of each object.
+struct Wanted<'a> {
+    /// The text, then the other columns.
+    fields: Vec<&'a str>,
+    /// Whether the text is a list, whose JSON is kept.
+    is_raw: bool,
+    nulls: Nulls,
+}
+
+/// Why there is no row, and the fields that the object has if the text is missing.
+type Problem = (String, Vec<String>);
+
+#[doc = doc!(json_lines)]
+#[pyfunction]
+pub fn json_lines(
+    py: Python<'_>,
+    lines: PyBackedBytes,
+    first_row: i64,
+    field: &str,
+    is_raw: bool,
+    columns: &Bound<'_, PyAny>,
+    nulls: &str,
+) -> PyResult<Rows> {
+    let nulls = match nulls {
+        "error" => Nulls::Error,
+        "skip" => Nulls::Skip,
+        "empty" => Nulls::Empty,
+        _ => return Err(invalid(format!("nulls must be \"error\", \"skip\" or \"empty\", not {nulls:?}"))),
+    };
+    // Not `Vec<String>`, which trusts the length that an object claims to have.
+    let columns = columns.try_iter()?.map(|name| name?.extract()).collect::<PyResult<Vec<String>>>()?;
+    let fields: Vec<&str> = [field].into_iter().chain(columns.iter().map(String::as_str)).collect();
+    let wanted = Wanted { fields, is_raw, nulls };
+    let table = run_long(py, || {
+        let mut table = Table::new(wanted.fields.len(), lines.len());
+        let mut values = vec![None; wanted.fields.len()];
+        for_each_line(&lines, first_row, &mut table, |line, table| {
+            if line.bytes().all(|byte| byte.is_ascii_whitespace()) {
+                return Ok(false);
+            }
+            wanted.find(line, &mut values)?;
+            wanted.push(line, &values, &mut table.columns)
+        });
+        Ok::<_, Infallible>(table)
+    })?;
+    Ok(table.into_rows())
+}
+
+impl Wanted<'_> {
+    /// Finds the values of the fields in the object of a line.
+    fn find<'a>(&self, line: &'a str, values: &mut [Option<&'a RawValue>]) -> Result<(), Problem> {
+        let not_json = |error| (syntax_error(line, &error), Vec::new());
+        if !line.trim_start().starts_with('{') {
+            serde_json::from_str::<IgnoredAny>(line).map_err(not_json)?;
+            return Err((format!("it is {}, not an object", kind(line.trim_start())), Vec::new()));
+        }
+        values.fill(None);
+        let mut deserializer = serde_json::Deserializer::from_str(line);
+        let object = Object { fields: &self.fields, values };
+        deserializer.deserialize_map(object).and_then(|()| deserializer.end()).map_err(not_json)
+    }
+
+    /// Appends the values to the columns; whether they make a row.
+    fn push(&self, line: &str, values: &[Option<&RawValue>], columns: &mut [Column]) -> Result<bool, Problem> {
+        let field = self.fields[0];
+        let Some(text) = values[0] else {
+            return Err((format!("it has no field '{field}'"), names(line)));
+        };
+        let problem = |reason| Err((reason, Vec::new()));
+        let json = text.get();
+        match (json.as_bytes()[0], self.nulls) {
+            (b'n', Nulls::Skip) => return Ok(false),
+            (b'n', Nulls::Empty) => columns[0].push(if self.is_raw { b"[]" } else { b"" }),
+            (b'n', Nulls::Error) => return problem(format!("field '{field}' is null")),
+            (b'[', _) if self.is_raw => columns[0].push_all(json.as_bytes()),
+            (b'"', _) if !self.is_raw => unescape(line, text, &mut columns[0])?,
+            _ => {
+                let expected = if self.is_raw { "a list of messages" } else { "a string" };
+                return problem(format!("field '{field}' is {}, not {expected}", kind(json)));
+            }
+        }
+        for (column, value) in columns.iter_mut().zip(values).skip(1) {
+            match value {
+                Some(value) if value.get().starts_with('"') => unescape(line, value, column)?,
+                Some(value) if value.get() != "null" => column.push_all(value.get().as_bytes()),
+                _ => {}
+            }
+        }
+        for (number, (column, value)) in columns.iter_mut().zip(values).enumerate() {
+            column.end(number == 0 || value.is_some_and(|value| value.get() != "null"));
+        }
+        Ok(true)
+    }
+}
+
+/// Reads an object, and keeps the values of some fields.
+struct Object<'f, 'v, 'a> {
+    fields: &'f [&'f str],
+    values: &'v mut [Option<&'a RawValue>],
+}
+
+impl<'a> Visitor<'a> for Object<'_, '_, 'a> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<M: MapAccess<'a>>(self, mut map: M) -> Result<(), M::Error> {
+        while let Some(column) = map.next_key_seed(Key { fields: self.fields })? {
+            let Some(first) = column else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            let value: &'a RawValue = map.next_value()?;
+            for (field, found) in self.fields.iter().zip(&mut *self.values) {
+                if *field == self.fields[first] {
+                    *found = Some(value);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads a key: the number of its field, if it is wanted.
+struct Key<'f> {
+    fields: &'f [&'f str],
+}
+
+impl<'a> DeserializeSeed<'a> for Key<'_> {
+    type Value = Option<usize>;
+
+    fn deserialize<D: Deserializer<'a>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_> {
+    type Value = Option<usize>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
+        Ok(self.fields.iter().position(|field| *field == key))
+    }
+}
+
+/// The fields of an object, for the message that one is missing.
+fn names(line: &str) -> Vec<String> {
+    struct Names;
+
+    impl<'a> Visitor<'a> for Names {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<M: MapAccess<'a>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+            let mut names = Vec::new();
+            while let Some((name, IgnoredAny)) = map.next_entry::<String, IgnoredAny>()? {
+                if names.len() < MOST_NAMES {
+                    names.push(name);
+                }
+            }
+            Ok(names)
+        }
+    }
+
+    // It was read before, so there is no error.
+    serde_json::Deserializer::from_str(line).deserialize_map(Names).unwrap_or_default()
+}
+
+/// What a JSON value is, by its first byte.
+fn kind(json: &str) -> &'static str {
+    match json.as_bytes().first() {
+        Some(b'{') => "an object",
+        Some(b'[') => "a list",
+        Some(b'"') => "a string",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') => "null",
+        _ => "a number",
+    }
+}
+
+/// Why a line is not JSON, and the column: the number of the byte in the line, counted from 1.
+fn syntax_error(line: &str, error: &serde_json::Error) -> String {
+    let column = error.column();
+    let message = error.to_string();
+    let message = message.rsplit_once(" at line ").map_or(&*message, |(message, _)| message);
+    // serde_json stops at the first byte of NaN and Infinity, or after the sign.
+    let near = [column.saturating_sub(1), column.saturating_sub(2)].map(|start| line.get(start..).unwrap_or_default());
+    let number = ["NaN", "Infinity"].into_iter().find(|name| near.iter().any(|near| near.starts_with(name)));
+    match number {
+        Some(number) => format!("it is not JSON: {number} is not a JSON number (column {column})"),
+        None => format!("it is not JSON: {message} (column {column})"),
+    }
+}
+
+/// Appends the text of a JSON string, whose grammar has been checked.
+fn unescape(line: &str, string: &RawValue, column: &mut Column) -> Result<(), Problem> {
+    let json = string.get().as_bytes();
+    let mut rest = &json[1..json.len() - 1];
+    column.reserve(rest.len());
+    while let Some(at) = memchr(b'\\', rest) {
+        column.push(&rest[..at]);
+        rest = &rest[at..];
+        // Runs of escapes, as in a text that was written in ASCII.
+        while let [b'\\', code, after @ ..] = rest {
+            rest = after;
+            let plain = match code {
+                b'n' => b'\n',
+                b't' => b'\t',
+                b'r' => b'\r',
+                b'b' => 8,
+                b'f' => 12,
+                b'u' => {
+                    let Some((character, size)) = character(rest) else {
+                        let escape = String::from_utf8_lossy(rest.get(..4).unwrap_or(rest)).into_owned();
+                        let start = string.get().as_ptr() as usize - line.as_ptr() as usize;
+                        let at = start + json.len() - r#"\u""#.len() - rest.len();
+                        return Err((
+                            format!("\\u{escape} is half of a surrogate pair (column {})", at + 1),
+                            Vec::new(),
+                        ));
+                    };
+                    rest = &rest[size..];
+                    column.push(character.encode_utf8(&mut [0; 4]).as_bytes());
+                    continue;
+                }
+                other => *other,
+            };
+            column.push(&[plain]);
+        }
+    }
+    column.push(rest);
+    Ok(())
+}
+
+/// The character after `\u`, and how many bytes it takes there. None if it is half of a surrogate pair.
+fn character(digits: &[u8]) -> Option<(char, usize)> {
+    let first = unit(digits)?;
+    if !(0xd800..0xe000).contains(&first) {
+        return Some((char::from_u32(first)?, 4));
+    }
+    let [b'\\', b'u', second @ ..] = &digits[4..] else { return None };
+    let second = unit(second)?;
+    if first >= 0xdc00 || !(0xdc00..0xe000).contains(&second) {
+        return None;
+    }
+    Some((char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00))?, 10))
+}
+
+/// A number of four hexadecimal digits.
+fn unit(digits: &[u8]) -> Option<u32> {
+    digits.get(..4)?.iter().try_fold(0, |unit, &digit| Some(unit << 4 | char::from(digit).to_digit(16)?))
+}

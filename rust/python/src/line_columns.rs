@@ -1,0 +1,152 @@
+//! Lines of bytes to columns of texts, as the three buffers of Arrow's type `large_utf8`.
+//!
+//! The bytes are checked for UTF-8 as a whole, at the speed of memory for ASCII. Only if that fails is it done line by
+//! line.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+use ggtok_core::OutOfMemory;
+use memchr::memchr_iter;
+
+use crate::memory::{Buffer, Memory};
+
+/// A column as Python receives it: offsets, validity and data.
+pub(crate) type Buffers = (Buffer, Option<Buffer>, Buffer);
+
+/// A bad line: its number, where it starts and ends, the reason, and the fields of an object that lacks one.
+pub(crate) type BadLine = (i64, usize, usize, String, Vec<String>);
+
+/// The number of lines, the numbers of the rows, the columns and the bad lines.
+pub(crate) type Rows = (usize, Buffer, Vec<Buffers>, Vec<BadLine>);
+
+/// The rows that lines became.
+pub(crate) struct Table {
+    pub(crate) columns: Vec<Column>,
+    /// The numbers of their lines.
+    rows: Vec<i64>,
+    bad: Vec<BadLine>,
+    num_lines: usize,
+}
+
+impl Table {
+    /// A table without rows, with room for `num_bytes` in its first column.
+    pub(crate) fn new(num_columns: usize, num_bytes: usize) -> Self {
+        let mut columns: Vec<_> = (0..num_columns).map(|_| Column::new()).collect();
+        columns[0].reserve(num_bytes);
+        Self { columns, rows: Vec::new(), bad: Vec::new(), num_lines: 0 }
+    }
+
+    pub(crate) fn into_rows(self) -> Rows {
+        let columns = self.columns.into_iter().map(Column::into_buffers).collect();
+        (self.num_lines, numbers(self.rows), columns, self.bad)
+    }
+}
+
+/// Calls `read` with each line without its `\n`. It appends a row to the columns, or returns false, or a reason.
+pub(crate) fn for_each_line<'a>(
+    lines: &'a [u8],
+    first_row: i64,
+    table: &mut Table,
+    mut read: impl FnMut(&'a str, &mut Table) -> Result<bool, (String, Vec<String>)>,
+) {
+    let whole = std::str::from_utf8(lines);
+    let last = (lines.last().is_some_and(|&byte| byte != b'\n')).then_some(lines.len());
+    let mut start = 0;
+    for end in memchr_iter(b'\n', lines).chain(last) {
+        let row = first_row.saturating_add(table.num_lines as i64);
+        let line = match whole {
+            Ok(text) => Ok(&text[start..end]),
+            Err(_) => std::str::from_utf8(&lines[start..end]),
+        };
+        let result = match line {
+            Ok(line) => read(line, table),
+            Err(error) => Err((format!("byte {} is not UTF-8", error.valid_up_to() + 1), Vec::new())),
+        };
+        match result {
+            Ok(true) => table.rows.push(row),
+            Ok(false) => {}
+            Err((reason, names)) => {
+                table.columns.iter_mut().for_each(Column::undo);
+                table.bad.push((row, start, end, reason, names));
+            }
+        }
+        table.num_lines += 1;
+        start = end + 1;
+    }
+}
+
+/// Texts, some of which may be null.
+pub(crate) struct Column {
+    /// Text `i` is `data[offsets[i]..offsets[i + 1]]`. There is always a first offset, 0.
+    offsets: Vec<i64>,
+    /// Bit `i % 8` of byte `i / 8` is 1 if text `i` is not null. Empty until the first null.
+    validity: Vec<u8>,
+    /// The texts end to end, and what was pushed since the last one ended.
+    data: Vec<u8>,
+}
+
+impl Column {
+    fn new() -> Self {
+        Self { offsets: vec![0], validity: Vec::new(), data: Vec::new() }
+    }
+
+    /// Makes room for a text. Without memory the call unwinds, and becomes a `MemoryError` (see `run`).
+    pub(crate) fn reserve(&mut self, num_bytes: usize) {
+        if self.data.try_reserve(num_bytes).is_err() {
+            resume_unwind(Box::new(OutOfMemory));
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Writes a part of the current text. There is room for it.
+    #[inline]
+    pub(crate) fn push(&mut self, part: &[u8]) {
+        self.data.extend_from_slice(part);
+    }
+
+    /// Makes room, and writes.
+    pub(crate) fn push_all(&mut self, text: &[u8]) {
+        self.reserve(text.len());
+        self.push(text);
+    }
+
+    /// Drops what was written since the last text ended.
+    fn undo(&mut self) {
+        self.data.truncate(self.offsets[self.len()] as usize);
+    }
+
+    /// Ends a text. If it is null, nothing must have been written.
+    pub(crate) fn end(&mut self, is_valid: bool) {
+        let row = self.len();
+        if !is_valid && self.validity.is_empty() {
+            self.validity.resize(row / 8, 0xff);
+            self.validity.extend((!row.is_multiple_of(8)).then(|| (1 << (row % 8)) - 1));
+        }
+        if !is_valid || !self.validity.is_empty() {
+            if row.is_multiple_of(8) {
+                self.validity.push(0);
+            }
+            self.validity[row / 8] |= u8::from(is_valid) << (row % 8);
+        }
+        self.offsets.push(self.data.len() as i64);
+    }
+
+    fn into_buffers(self) -> Buffers {
+        let bytes = |data: Vec<u8>| {
+            let len = data.len();
+            Buffer::row(Memory::Uint8(Arc::new(data)), 0, len)
+        };
+        let validity = (!self.validity.is_empty()).then(|| bytes(self.validity));
+        (numbers(self.offsets), validity, bytes(self.data))
+    }
+}
+
+/// Numbers that Python reads without a copy.
+fn numbers(numbers: Vec<i64>) -> Buffer {
+    let len = numbers.len();
+    Buffer::row(Memory::Int64(Arc::new(numbers)), 0, len)
+}

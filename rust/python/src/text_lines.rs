@@ -1,0 +1,25 @@
+//! The lines of a text as a column.
+
+use std::convert::Infallible;
+
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+
+use crate::line_columns::{Rows, Table, for_each_line};
+use crate::run::run_long;
+
+#[doc = doc!(text_lines)]
+#[pyfunction]
+pub fn text_lines(py: Python<'_>, lines: PyBackedBytes, first_row: i64) -> PyResult<Rows> {
+    let table = run_long(py, || {
+        let mut table = Table::new(1, lines.len());
+        for_each_line(&lines, first_row, &mut table, |line, table| {
+            let column = &mut table.columns[0];
+            column.push(line.strip_suffix('\r').unwrap_or(line).as_bytes());
+            column.end(true);
+            Ok(true)
+        });
+        Ok::<_, Infallible>(table)
+    })?;
+    Ok(table.into_rows())
+}
