@@ -67,12 +67,14 @@ class DatatroveWriter:
 
 
 def rounded(number: int) -> str:
-    """Three digits and a prefix of SI, as `humanize.metric(number, unit="T")`, which datatrove calls.
+    """Three digits and a prefix of SI, as `humanize.metric(number, unit="T")` of 4.17, which datatrove calls.
 
     >>> rounded(1_234_567)
     '1.23 MT'
     """
     exponent = floor(log10(number)) if number else 0
+    if round(number / 10 ** (exponent // 3 * 3), 2 - exponent % 3) >= 10 ** (exponent % 3 + 1):
+        exponent += 1  # 9,999 is 10.0 k
     digits = format(number / 10 ** (exponent // 3 * 3), f".{2 - exponent % 3}f")
     return f"{digits} {' kMGTPE'[exponent // 3].strip()}T"
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 from ...errors import CorpusError
 
@@ -31,11 +31,17 @@ class Written:
 
 
 class ShardFiles:
-    """The files of one shard: `FOLDER/NAME` with a suffix for each of them."""
+    """The files of one shard: `FOLDER/NAME` with a suffix for each of them. A `with` discards what is not committed."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder, self.name = folder, name
         self._parts: list[_Part] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.discard()
 
     def open(self, suffix: str) -> BinaryIO:
         """Opens `FOLDER/.NAME+suffix.part` to be written. `commit` closes it.

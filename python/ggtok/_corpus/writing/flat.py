@@ -118,7 +118,7 @@ def _fields(table: pa.Table, name: str) -> pa.ChunkedArray:
 
 
 def read(prefix: Path) -> Iterator[Ids]:
-    """The tokens of each document of `PREFIX.npy` that has any.
+    """The tokens of each document of `PREFIX.npy` that has any. Its size tells how many bits a token has.
 
     Raises `CorpusError` if a file is damaged or the files do not fit together.
     """
