@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import json
 import tempfile
@@ -9,6 +11,7 @@ import types
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from ggtok import _ggtok
 from ggtok._corpus.blocks import ROW, BadRow, Block
@@ -272,6 +275,72 @@ def test_a_long_line_is_searched_once(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(block.table["text"][0].as_buffer()) == 300 << 20
     assert time.process_time() - start < 20
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1200 << 10
+
+
+# ---------------------------------------------------------------------------------------------------- compressed files
+
+
+def compress(kind: str, data: bytes) -> bytes:
+    if kind == "gz":
+        return gzip.compress(data)
+    if kind == "bz2":
+        return bz2.compress(data)
+    written = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(written, {"zst": "zstd", "lz4": "lz4"}[kind]) as file:
+        file.write(data)
+    return bytes(written.getvalue())
+
+
+NUMBERS = [str(number) for number in range(20_000)]
+PLAIN_LINES = "".join(number + "\n" for number in NUMBERS).encode()
+
+
+@pytest.mark.parametrize("kind", ["gz", "zst", "bz2", "lz4"])
+def test_compressed_lines(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_blocks(monkeypatch, 10_000)
+    path, half = tmp_path / f"a.txt.{kind}", len(PLAIN_LINES) // 2
+    middle = b"" if kind == "bz2" else compress(kind, b"")  # pyarrow fails at an empty one in the middle
+    parts = [compress(kind, PLAIN_LINES[:half]), middle, compress(kind, PLAIN_LINES[half:]), compress(kind, b"")]
+    for data in (compress(kind, PLAIN_LINES), b"".join(parts)):
+        path.write_bytes(data)
+        blocks = blocks_of(path, format="lines")
+        assert rows_of(blocks) == dict(enumerate(NUMBERS, 1))
+        assert len(blocks) > 10
+    assert rows_of(blocks_of(path)) == {1: PLAIN_LINES.decode()}, "as a text"
+
+
+@pytest.mark.parametrize("kind", ["gz", "zst", "bz2", "lz4"])
+@pytest.mark.parametrize("damage", ["half", "last byte", "last 9", "garbage", "one byte", "not compressed", "empty"])
+def test_damaged_compressed_files(tmp_path: Path, kind: str, damage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_blocks(monkeypatch, 10_000)
+    path, data = tmp_path / f"a.txt.{kind}", compress(kind, PLAIN_LINES)
+    path.write_bytes(
+        {
+            **{
+                "half": data[: len(data) // 2],
+                "last byte": data[:-1],
+                "last 9": data[:-9],
+                "garbage": data + b"garbage",
+            },
+            **{"one byte": data + b"\x1f", "not compressed": PLAIN_LINES, "empty": b""},
+        }[damage]
+    )
+    rows: list[str] = []
+    blocks = read(inputs([path], format="lines")[0], 0, None, 1, TEXT)
+    with pytest.raises(CorpusError, match=r"data ends early|data is damaged|it is empty") as caught:
+        rows.extend(row for block in blocks for row in block.table["text"].to_pylist())
+    assert caught.value.source == str(path)
+    assert rows == NUMBERS[: len(rows)]
+    if damage in ("half", "last byte", "last 9"):
+        assert f"ends early (about byte {path.stat().st_size:,} of {path.stat().st_size:,}, after" in str(caught.value)
+
+
+def test_frames_to_skip(tmp_path: Path) -> None:
+    """zstd's frames with other data, such as the index of a seekable file."""
+    frame = b"\x50\x2a\x4d\x18\x04\0\0\0abcd"
+    path = tmp_path / "a.txt.zst"
+    path.write_bytes(frame + compress("zst", b"a") + frame + compress("zst", b"b") + frame)
+    assert rows_of(blocks_of(path)) == {1: "ab"}
 
 
 # -------------------------------------------------------------------------------------------------------------- texts

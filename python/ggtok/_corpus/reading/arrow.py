@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from ...errors import CorpusError
+from ..blocks import BLOCK_SIZE
 from ..packages import import_arrow
 from .columns import Batch, blocks, check, damaged, wanted
 
@@ -46,7 +47,7 @@ def arrow_parts(source: Input, cut: int) -> tuple[list[tuple[int, int]], int]:
             return parts, row - 1
         position = mapped.tell()
         for batch in reader:
-            if position - start >= cut and not has_dictionary:
+            if position - start >= cut and row > parts[-1][1] and not has_dictionary:
                 parts.append((position, row))
                 start = position
             row += batch.num_rows
@@ -68,7 +69,7 @@ def _of_file(reader: Any, mapped: Any, start: int, end: int | None) -> Iterator[
     num_batches, size = reader.num_record_batches, mapped.size()
     for number in range(start, num_batches if end is None else end):
         share = size * (number + 1) // num_batches - size * number // num_batches
-        yield Batch(reader.get_batch(number), share)
+        yield from _slices(reader.get_batch(number), share)
 
 
 def _of_stream(reader: Any, mapped: Any, start: int, end: int | None) -> Iterator[Batch]:
@@ -78,9 +79,22 @@ def _of_stream(reader: Any, mapped: Any, start: int, end: int | None) -> Iterato
         position = start
     for rows in reader:
         before, position = position, mapped.tell()
-        yield Batch(rows, position - before)
+        yield from _slices(rows, position - before)
         if end is not None and position >= end:
             return
+
+
+def _slices(batch: pa.RecordBatch, num_bytes: int) -> Iterator[Batch]:
+    """A batch in slices of about `BLOCK_SIZE`, because some writers make one of a whole file.
+
+    One with dictionaries is not cut: each slice would have the whole dictionary to check.
+    """
+    num_rows, step = batch.num_rows, batch.num_rows
+    if not any(_has_dictionary(field.type) for field in batch.schema):
+        step = max(1, BLOCK_SIZE * num_rows // max(1, batch.nbytes))
+    for start in range(0, num_rows, max(1, step)):
+        end = min(num_rows, start + step)
+        yield Batch(batch.slice(start, end - start), num_bytes * end // num_rows - num_bytes * start // num_rows)
 
 
 def _reader(mapped: Any, columns: list[int] | None) -> Any:

@@ -78,7 +78,9 @@ def blocks(batches: Iterator[Batch], source: Input, first_row: int, reading: Rea
 def damaged(source: Input, error: Exception, row: int | None = None) -> CorpusError:
     """The error for a file that its format's reader does not take."""
     format = {"parquet": "Parquet", "arrow": "Arrow"}[source.format]
-    return CorpusError(f"it is not sound {format}: {error}", source=source.name, row=row)
+    # A damaged length asks for absurdly much memory.
+    problem = f"it is not sound {format}" + (", or memory is short" if isinstance(error, MemoryError) else "")
+    return CorpusError(f"{problem}: {error}", source=source.name, row=row)
 
 
 class _Held:

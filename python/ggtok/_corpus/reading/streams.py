@@ -1,8 +1,7 @@
 """The bytes of an input from a place on, decompressed by pyarrow, which releases the GIL.
 
-gzip members, zstd frames and bzip2 streams may follow each other. What ends early, is damaged or is followed by
-something else is an error that says how far the input was read. A block is yielded before what follows it is looked at,
-so an error can come after documents.
+gzip members, zstd and LZ4 frames, and bzip2 streams may follow each other. Data that ends early, is damaged or is
+followed by something else is an error that says how far the input was read. It comes after the documents before that.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ class Stream:
 
     def __init__(self, source: Input, start: int = 0) -> None:
         self._source, self._raw = source, None
+        self._errors: tuple[type[Exception], ...] = (OSError,)
         self._start, self._num_read = start, 0
         try:
             if source.path is None:
@@ -36,7 +36,10 @@ class Stream:
                 self._file = open(source.path, "rb", buffering=0)  # noqa: SIM115
                 self._file.seek(start)
             else:
+                if not source.size:
+                    raise CorpusError(f"it is empty, without even a header of {source.compression}", source=source.name)
                 pa = import_arrow()
+                self._errors = (OSError, pa.ArrowException)
                 self._raw = pa.OSFile(source.path)
                 self._file = pa.CompressedInputStream(self._raw, source.compression)
         except OSError as error:
@@ -58,7 +61,9 @@ class Stream:
                     parts.append(part)
                     missing -= len(part)
                 data = b"".join(parts)
-        except (OSError, ValueError) as error:
+        except MemoryError:
+            raise
+        except self._errors as error:
             raise self._error(error) from error
         self._num_read += len(data)
         return data
@@ -67,11 +72,10 @@ class Stream:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         if self._raw is None:
             return CorpusError(f"it cannot be read: {reason}", source=self._source.name)
-        return CorpusError(
-            f"it is not sound {self._source.compression} data: {reason} (after {self._num_read:,} bytes of text, "
-            f"near byte {self.position:,} of {self._source.size:,})",
-            source=self._source.name,
-        )
+        kind = self._source.compression
+        problem = f"the {kind} data ends early" if "Truncated" in reason else f"the {kind} data is damaged: {reason}"
+        place = f"about byte {self.position:,} of {self._source.size:,}, after {self._num_read:,} bytes of text"
+        return CorpusError(f"{problem} ({place})", source=self._source.name)
 
     def __enter__(self) -> Self:
         return self
