@@ -248,6 +248,23 @@ def test_column_that_changes_its_type(tmp_path: Path) -> None:
     files.discard()
 
 
+def test_document_too_long_for_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "MOST_TOKENS", 100)
+    write(tmp_path, table([[1] * 100]), "parquet")
+    with pytest.raises(
+        CorpusError, match=r"a,b\.jsonl, row 2: this document has 101 tokens, and Parquet takes at most 100"
+    ):
+        write(tmp_path, table([[1], [1] * 101]), "parquet")
+    write(tmp_path, table([[1] * 101]), "arrow")
+
+
+def test_carried_column_that_parquet_does_not_have(tmp_path: Path) -> None:
+    spans = pa.array([(1, 2, 3)], pa.month_day_nano_interval())
+    with pytest.raises(CorpusError, match=r"shard: parquet cannot hold this: Unhandled type.*interval"):
+        write(tmp_path, table([[1]], x=spans), "parquet", columns=("x",))
+    assert contents(tmp_path) == {}
+
+
 def test_null_instead_of_tokens(tmp_path: Path) -> None:
     whole = table([[1]]).set_column(0, IDS, pa.array([None], pa.list_(pa.int32())))
     with pytest.raises(CorpusError, match="null"):

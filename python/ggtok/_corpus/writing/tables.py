@@ -3,8 +3,8 @@
 - `input_ids` is `list<int32>`. By choice there are `attention_mask` and `assistant_mask`, `list<int8>`, the id of the
   document, and columns that are carried over. Packed sequences also have `cu_seqlens`, and no columns of documents.
 - A Parquet file has row groups of at most `GROUP_BYTES`, and an Arrow file record batches of at most `BATCH_BYTES`.
-  Only a document that is larger makes a larger one. Pages of Parquet's first version may end within a document, so that
-  they stay near 1 MiB whatever its length.
+  Only a document that is larger makes a larger one. pyarrow never ends a page of Parquet within a document, and a page
+  has less than 2 GiB: a document of more than `MOST_TOKENS` is an error.
 - The bytes do not depend on the time or on how the documents come, but they do on the version of pyarrow, which Parquet
   files name.
 
@@ -23,11 +23,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from ...errors import CorpusError
-from ..blocks import BOUNDARIES, IDS, MASK
+from ..blocks import BOUNDARIES, IDS, MASK, ROW, SOURCE
 from ..settings import Format, Writing
 from .files import ShardFiles
 from .groups import Groups
-from .lists import lists
+from .lists import lengths, lists
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +48,9 @@ GROUP_BYTES = 64 << 20
 BATCH_BYTES = 16 << 20
 """The same for a record batch of Arrow, which readers that go from document to document load as a whole."""
 
+MOST_TOKENS = (1 << 29) - (1 << 20)
+"""The most tokens of a document in a Parquet file: 2 GiB without a little for the rest of the page."""
+
 LEVELS = 1 << 16
 """How many tokens pyarrow writes before it looks whether a page is full. Its own 1,024 take 10 % more time."""
 
@@ -55,8 +58,9 @@ LEVELS = 1 << 16
 class TableWriter:
     """What is common to both: which columns there are, and how they are grouped."""
 
-    def __init__(self, writing: Writing, most_bytes: int) -> None:
-        self._writing = writing
+    def __init__(self, files: ShardFiles, writing: Writing, most_bytes: int) -> None:
+        self._file = files.open(f".{writing.format}")
+        self._name, self._writing = files.name, writing
         self._groups = Groups(most_bytes)
         self._schema: pa.Schema | None = None
 
@@ -64,16 +68,28 @@ class TableWriter:
         if self._schema is None:
             self._begin(table.schema)
         for group in self._groups.push(self._conformed(table)):
-            self._write(self._with_attention(group))
+            with self._explained():
+                self._write(self._with_attention(group))
 
     def close(self) -> None:
         import pyarrow as pa
 
         if self._schema is None:
             self._begin(pa.schema([]))
-        for group in self._groups.flush():
-            self._write(self._with_attention(group))
-        self._finish()
+        with self._explained():
+            for group in self._groups.flush():
+                self._write(self._with_attention(group))
+            self._finish()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turns Arrow's errors into a `CorpusError`: a type of a carried column that the format does not have."""
+        import pyarrow as pa
+
+        try:
+            yield
+        except (pa.ArrowException, OSError) as error:
+            raise CorpusError(f"{self._writing.format} cannot hold this: {error}", source=self._name) from error
 
     def _open(self, schema: pa.Schema) -> None:
         raise NotImplementedError
@@ -102,7 +118,8 @@ class TableWriter:
         self._schema = pa.schema(fields, metadata)
         if writing.attention_mask:
             fields.insert(1, pa.field(ATTENTION, flags))
-        self._open(pa.schema(fields, metadata))
+        with self._explained():
+            self._open(pa.schema(fields, metadata))
 
     def _conformed(self, table: pa.Table) -> pa.Table:
         """The columns that are written, in their order and with their types."""
@@ -141,8 +158,17 @@ class ParquetWriter(TableWriter):
     """Holds the documents of a row group."""
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
-        super().__init__(writing, GROUP_BYTES)
-        self._file = files.open(".parquet")
+        super().__init__(files, writing, GROUP_BYTES)
+
+    def write(self, table: pa.Table) -> None:
+        sizes = lengths(table[IDS])
+        if len(sizes) and sizes.max() > MOST_TOKENS:
+            row = int(sizes.argmax())
+            problem = f"this document has {sizes[row]:,} tokens, and Parquet takes at most {MOST_TOKENS:,} in a row"
+            known = ROW in table.column_names and SOURCE in table.column_names
+            place = {"source": table[SOURCE][row].as_py(), "row": table[ROW][row].as_py()} if known else {}
+            raise CorpusError(problem, **place)
+        super().write(table)
 
     def _open(self, schema: pa.Schema) -> None:
         import pyarrow as pa
@@ -175,10 +201,9 @@ class ArrowWriter(TableWriter):
     """The IPC file format. Holds the documents of a record batch."""
 
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
-        super().__init__(writing, BATCH_BYTES)
         if writing.compression == "snappy":
             raise CorpusError("Arrow files can be compressed with zstd and lz4, not with snappy", source=files.name)
-        self._file = files.open(".arrow")
+        super().__init__(files, writing, BATCH_BYTES)
 
     def _open(self, schema: pa.Schema) -> None:
         import pyarrow.ipc as ipc  # type: ignore[import-untyped]
@@ -224,12 +249,12 @@ def _rows(prefix: Path, format: Format, name: str) -> Iterator[NDArray[Any]]:
             groups = (_table(file.get_batch(number)) for number in range(file.num_record_batches))
         for group in groups:
             group = group.combine_chunks()
-            for lengths, values in lists(group[name]):
-                starts = np.cumsum(lengths) - lengths
+            for sizes, values in lists(group[name]):
+                starts = np.cumsum(sizes) - sizes
                 if BOUNDARIES not in group.column_names:
                     yield from np.split(values, starts[1:]) if len(starts) else []
                     continue
-                bounds = [bounds for sizes, flat in lists(group[BOUNDARIES]) for bounds in _split(flat, sizes)]
+                bounds = [bounds for counts, flat in lists(group[BOUNDARIES]) for bounds in _split(flat, counts)]
                 for start, cuts in zip(starts, bounds, strict=True):
                     for first, after in pairwise(cuts):
                         yield values[start + first : start + after]
