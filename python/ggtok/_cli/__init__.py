@@ -20,7 +20,7 @@ from .output import explained, flush, give_up_output, is_of_output, printable, s
 
 COMMANDS = (
     *("encode", "decode", "count", "split", "chat", "explain", "train", "evaluate"),
-    *("inspect", "check", "edit", "diff", "search", "bench", "completion"),
+    *("corpus", "inspect", "check", "edit", "diff", "search", "bench", "completion"),
 )
 
 

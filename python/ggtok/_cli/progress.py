@@ -32,6 +32,8 @@ class Bar:
     def __init__(self, total: int | None, label: str) -> None:
         self.total, self.label, self.done, self.first = total, label, 0, 0
         self.is_in_bytes = True
+        self.note = ""
+        """What else is shown, after the rate."""
         self.began = time.monotonic()
         shows = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._due = self.began + DELAY if shows else math.inf
@@ -62,6 +64,8 @@ class Bar:
         steps, seconds = self.done - self.first, time.monotonic() - self.began
         if self.is_in_bytes:
             shown.append(f"{steps / 1e6 / seconds:.1f} MB/s")
+        if self.note:
+            shown.append(self.note)
         if self.total and steps:
             left = int(seconds / steps * max(self.total - self.done, 0))
             shown.append(f"{left // 60}:{left % 60:02} left")

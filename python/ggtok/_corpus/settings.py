@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 InputFormat = Literal["text", "lines", "jsonl", "parquet", "arrow"]
 """A document per file, per line, per JSON object of a line, or per row of a column."""
@@ -13,6 +13,8 @@ Format = Literal["parquet", "arrow", "megatron", "datatrove", "flat"]
 Compression = Literal["zstd", "lz4", "snappy", "none"]
 
 Nulls = Literal["error", "skip", "empty"]
+
+TooLong = Literal["cut", "drop"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Encoding:
     """End every document with EOS, if the vocabulary's own rule has not added it."""
     max_length: int | None = None
     """The most tokens of a document."""
-    too_long: Literal["cut", "drop"] = "cut"
+    too_long: TooLong = "cut"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +65,33 @@ class Writing:
     """Of Parquet and Arrow files. `None` is zstd for Parquet, and none for Arrow, so that it can be memory-mapped."""
     tokenizer_name: str = ""
     """For formats that name the tokenizer (datatrove)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All of it."""
+
+    reading: Reading
+    encoding: Encoding
+    writing: Writing
+    input_format: InputFormat | None = None
+    shard_size: int = 256 << 20
+    """Bytes of input per shard."""
+    shuffle: int | None = None
+    """The seed."""
+    skip_bad: bool = False
+    """Whether bad rows go to a file of their own. Otherwise the first one ends the run."""
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Settings:
+        """Settings as `dataclasses.asdict` and JSON leave them."""
+        parts = {name: _of_json(part, data[name]) for name, part in PARTS.items()}
+        return cls(**{**data, **parts})
+
+
+PARTS = {"reading": Reading, "encoding": Encoding, "writing": Writing}
+
+
+def _of_json(part: type[Any], data: dict[str, Any]) -> Any:
+    """JSON has lists instead of tuples."""
+    return part(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})

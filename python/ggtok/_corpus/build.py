@@ -1,0 +1,196 @@
+"""`ggtok.corpus.build`: from a call's arguments to settings that do not contradict each other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from operator import index as as_int
+from pathlib import Path
+from typing import get_args
+
+from .._base import BUILTIN
+from .._numbers import at_least, num_threads
+from .._tokenizer import Tokenizer
+from ..errors import CorpusError
+from .info import Info
+from .packages import import_arrow
+from .run import Progress, run
+from .settings import Compression, Encoding, Format, InputFormat, Nulls, Reading, Settings, TooLong, Writing
+from .shard import Job
+from .sources import inputs
+
+LEAST_SHARD = 1 << 16
+"""Bytes of input per shard, at the least: smaller ones would be all overhead."""
+
+Model = Tokenizer | str | os.PathLike[str]
+
+
+def build(
+    sources: Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    tokenizer: Model,
+    format: Format,
+    field: str = "text",
+    messages: str | None = None,
+    input_format: InputFormat | None = None,
+    keep: Iterable[str] = (),
+    id_field: str | None = None,
+    nulls: Nulls = "error",
+    skip_bad: bool = False,
+    add_special: bool = True,
+    parse_special: bool = False,
+    append_eos: bool = False,
+    max_length: int | None = None,
+    too_long: TooLong = "cut",
+    shuffle: int | None = None,
+    pack: int | None = None,
+    pad_id: int | None = None,
+    attention_mask: bool = False,
+    compression: Compression | None = None,
+    shard_size: int = 256 << 20,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Info:
+    """Encodes files into training data, in a folder that a run can be stopped in and continued at any time.
+
+    The work is cut into shards. A shard is written under another name, flushed, renamed and then noted in a journal. At
+    the end, `manifest.json` names the tokenizer, all settings, each input and each shard, with hashes. The same call
+    again makes the shards that are missing. However often a run was stopped or killed, and whatever the number of
+    threads, the files are the same, byte for byte.
+
+    Args:
+        sources: Files, folders (all files in them with a known ending), patterns such as `data/*.jsonl.gz`, or "-" for
+            standard input. Their order is that of the documents; files of a folder or pattern are sorted by name.
+        output: The folder, new, empty, or of the same corpus.
+        tokenizer: A tokenizer, the path of a GGUF file, or the name of an embedded vocabulary.
+        format: "parquet", "arrow", "megatron", "datatrove" or "flat".
+        field: The column or JSON field that holds the text.
+        messages: Instead of `field`, the column or JSON field with a conversation, a list of messages. It is rendered
+            by the file's chat template as `encode_chat` does, and `assistant_mask` marks what the assistant wrote.
+        input_format: "text" (a document per file), "lines" (a document per line), "jsonl", "parquet" or "arrow".
+            Default: what the ending of each file says.
+        keep: Columns or fields to carry over ("parquet" and "arrow"). JSON values that are not strings become their
+            JSON text.
+        id_field: The column or field with the name of each document, for the index of "flat".
+        nulls: What a null is: "error" (a bad row), "skip" (no document), or "empty" (an empty document).
+        skip_bad: Whether bad rows go to a file of their own, `*.rejected.jsonl`, with the reason. Otherwise the first
+            one stops the run.
+        add_special: Whether BOS, EOS and SEP are added by the vocabulary's own rule, as in `encode`.
+        parse_special: Whether control tokens written in a text are read as tokens, as in `encode`.
+        append_eos: Whether every document ends with EOS, also if the vocabulary's rule does not add it.
+        max_length: The most tokens of a document.
+        too_long: Whether longer ones are "cut" or left out ("drop"). Both are counted.
+        shuffle: A seed: pieces of the inputs are shuffled, and then documents within a buffer. The order depends on
+            nothing else.
+        pack: Pack documents into sequences of this length, with their boundaries ("parquet" and "arrow").
+        pad_id: What fills packed sequences. Default: the vocabulary's padding token, else its EOS.
+        attention_mask: Whether to write a mask of the tokens that are not padding ("parquet" and "arrow").
+        compression: "zstd", "lz4", "snappy" or "none", of Parquet (default: zstd) and Arrow (default: none).
+        shard_size: Bytes of input per shard, as far as documents, row groups and compressed files allow.
+        threads: Shards that are made at once. Default: the number of cores that this process may use.
+        progress: Called several times a second with a `State`: bytes, documents, tokens, shards.
+
+    Returns:
+        What the folder holds.
+
+    Raises:
+        CorpusError: An input is missing or damaged, a row is bad, the folder holds something else or a corpus of other
+            inputs or settings, settings contradict each other, or a file cannot be written. The message names the
+            file and row.
+        DependencyError: pyarrow or numpy is not installed: `pip install 'ggtok[corpus]'`.
+        GgtokError: The tokenizer cannot be opened.
+        TypeError: An argument has the wrong type.
+
+    Memory is bounded whatever the corpus: per thread, a few blocks of 4 MB or the longest document, and the buffer of
+    the writer (64 MiB for "parquet").
+
+    >>> import ggtok, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "in.jsonl").write_text('{"text": "one text"}\\n{"text": "What is LoRA?"}\\n')
+    >>> info = ggtok.corpus.build([folder / "in.jsonl"], folder / "out", tokenizer="bpe", format="parquet")
+    >>> info.documents, info.tokens
+    (2, 8)
+    """
+    for name, value, known in (
+        ("format", format, get_args(Format)),
+        ("input_format", input_format, (None, *get_args(InputFormat))),
+        ("nulls", nulls, get_args(Nulls)),
+        ("too_long", too_long, get_args(TooLong)),
+        ("compression", compression, (None, *get_args(Compression))),
+    ):
+        if value not in known:
+            names = ", ".join(repr(each) for each in known if each is not None)
+            raise CorpusError(f"{name} must be one of {names}, not {value!r}")
+    if isinstance(sources, (str, bytes, os.PathLike)):
+        raise TypeError(f"sources must be a list of files, not a single one: [{str(sources)!r}]")
+    if isinstance(keep, str):
+        raise TypeError(f"keep must be a list of names, not a single one: [{keep!r}]")
+    import_arrow()
+    tokenizer = opened(tokenizer)
+    kept = tuple(dict.fromkeys(keep))
+    is_table = format in ("parquet", "arrow")
+    for name, is_given in (
+        ("keep", bool(kept)),
+        ("pack", pack is not None),
+        ("attention_mask", attention_mask),
+        ("compression", compression is not None),
+    ):
+        if is_given and not is_table:
+            raise CorpusError(f"{name} is for the formats parquet and arrow: {format} has no place for it")
+    if id_field is not None and format != "flat":
+        raise CorpusError("id_field is for the format flat: with parquet and arrow, keep carries columns over")
+    if pack is not None and kept:
+        raise CorpusError("pack puts several documents into a row, so keep cannot carry columns over")
+    if pad_id is not None and pack is None:
+        raise CorpusError("pad_id is for packed sequences: give pack too")
+    if pack is not None:
+        pack = at_least(1, pack, "pack")
+        pad_id = _padding(tokenizer, pad_id)
+    text = field if messages is None else messages
+    columns = tuple(name for name in dict.fromkeys((*kept, *([id_field] if id_field else ()))) if name != text)
+    limit = None if max_length is None else at_least(1, max_length, "max_length")
+    is_chat = messages is not None
+    settings = Settings(
+        Reading(text, is_chat, columns, nulls),
+        Encoding(text, is_chat, add_special, parse_special, append_eos, limit, too_long),
+        Writing(
+            format,
+            tokenizer.vocab_size,
+            attention_mask,
+            is_chat,
+            kept,
+            id_field,
+            pack,
+            pad_id,
+            compression,
+            str(tokenizer.metadata.get("general.name", "")),
+        ),
+        input_format,
+        at_least(LEAST_SHARD, shard_size, "shard_size"),
+        None if shuffle is None else as_int(shuffle),
+        skip_bad,
+    )
+    folder = Path(output)
+    if folder.exists() and not folder.is_dir():
+        raise CorpusError("the output is a folder, and this is a file", source=str(folder))
+    found = inputs(sources, format=input_format, without=folder)
+    job = Job(folder, found, settings, tokenizer, 1)
+    return Info(folder, run(job, num_threads(threads), progress or (lambda _: None)))
+
+
+def opened(tokenizer: Model) -> Tokenizer:
+    """A tokenizer that was given as such, by its path, or by the name of an embedded vocabulary."""
+    if isinstance(tokenizer, Tokenizer):
+        return tokenizer
+    return Tokenizer.builtin(tokenizer) if tokenizer in BUILTIN else Tokenizer.from_gguf(tokenizer)
+
+
+def _padding(tokenizer: Tokenizer, pad_id: int | None) -> int:
+    """The id that fills packed sequences."""
+    vocab = tokenizer.vocab
+    found = next((id for id in (pad_id, vocab.pad_id, vocab.eos_id) if id is not None), None)
+    if found is None:
+        raise CorpusError("the vocabulary has neither a padding token nor EOS: give pad_id")
+    tokenizer.piece(found)  # raises if it is not a token
+    return as_int(found)

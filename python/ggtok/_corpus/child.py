@@ -1,0 +1,86 @@
+"""Makes shards in another process, for work that Python does itself: rendering chats, which the GIL would serialize.
+
+The two processes talk through pipes, in pickles: the parent sends the job once and then one task after the other, and
+the child answers with progress, shards, an error, or `None` when the task is done. `multiprocessing` would import the
+main module of the program again, which must be written for that.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from ..errors import CorpusError
+from .manifest import Shard
+from .plan import Task
+from .shard import Job, Watch, make_shards
+
+
+class Child:
+    """A process that makes the shards of one task at a time."""
+
+    def __init__(self, job: Job) -> None:
+        code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; main()"
+        # Ctrl-C reaches this process alone, which ends the other.
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._to, self._from = self._process.stdin, self._process.stdout
+        self._send(job)
+
+    def _send(self, message: object) -> None:
+        pickle.dump(message, self._to)
+        self._to.flush()
+
+    def make_shards(self, task: Task, watch: Watch) -> Iterator[Shard]:
+        """As the function of this name. Raises `CorpusError` if the process dies."""
+        try:
+            self._send(task)
+            while (message := pickle.load(self._from)) is not None:
+                if isinstance(message, Exception):
+                    raise message
+                if isinstance(message, Shard):
+                    yield message
+                else:
+                    watch(*message)
+        except (EOFError, BrokenPipeError) as error:
+            status = self._process.wait()
+            raise CorpusError(f"a worker process ended with status {status}; the same command continues") from error
+
+    def end(self) -> None:
+        """Ends the process, whatever it is doing: what it was writing has no name yet."""
+        self._process.kill()
+        self._process.communicate()
+
+
+def main() -> None:
+    """What the child runs. It ends with its parent, whose end of the pipe closes then."""
+    receive: BinaryIO = sys.stdin.buffer
+    with os.fdopen(os.dup(1), "wb") as send:
+        os.dup2(2, 1)  # whatever prints does not disturb the answers
+
+        def answer(message: object) -> None:
+            pickle.dump(message, send)
+            send.flush()
+
+        job: Job = pickle.load(receive)
+        while True:
+            try:
+                task: Task = pickle.load(receive)
+            except EOFError:
+                return
+            try:
+                for shard in make_shards(job, task, lambda *sums: answer(sums)):
+                    answer(shard)
+            except BrokenPipeError:
+                return
+            except Exception as error:
+                answer(error)
+            else:
+                answer(None)

@@ -1,0 +1,73 @@
+"""Shuffles the documents of a shard within a bounded buffer: the order depends on the seed and the shard alone.
+
+The pieces of the inputs were shuffled before, so the documents that meet in a buffer come from many places. A document
+moves to where splitmix64 of its number puts it (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
+Generators", OOPSLA 2014). A library's generator may give other numbers in its next version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+
+from .blocks import IDS, num_tokens
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa  # type: ignore[import-untyped]
+    from numpy.typing import NDArray
+
+BUFFER = 1 << 24
+"""Tokens of the buffer, 64 MiB of ids. A document counts `EXTRA` more, so that empty ones fill it too."""
+
+EXTRA = 16
+
+
+class Shuffler:
+    """Takes tables of documents, and passes them on in another order."""
+
+    def __init__(self, seed: int, shard: str, write: Callable[[pa.Table], None]) -> None:
+        self._key = int.from_bytes(sha256(f"{seed} {shard}".encode()).digest()[:8], "little")
+        self._write = write
+        self._waiting: list[pa.Table] = []
+        self._num_waiting = 0
+        self._num_passed = 0
+
+    def push(self, table: pa.Table) -> None:
+        """Adds documents. A buffer ends with the document that fills it, however the tables are cut."""
+        import numpy as np
+
+        ends = np.cumsum(num_tokens(table.column(IDS)) + EXTRA)
+        first = 0
+        while first < table.num_rows:
+            before = int(ends[first - 1]) if first else 0
+            past = min(int(np.searchsorted(ends, before + BUFFER - self._num_waiting)) + 1, table.num_rows)
+            self._waiting.append(table.slice(first, past - first))
+            self._num_waiting += int(ends[past - 1]) - before
+            first = past
+            if self._num_waiting >= BUFFER:
+                self.flush()
+
+    def flush(self) -> None:
+        """Passes on what waits."""
+        import numpy as np
+        import pyarrow as pa
+
+        if not self._waiting:
+            return
+        table = pa.concat_tables(self._waiting)
+        numbers = np.arange(self._num_passed, self._num_passed + table.num_rows, dtype=np.uint64)
+        self._num_passed += table.num_rows
+        self._waiting, self._num_waiting = [], 0
+        self._write(table.take(np.argsort(splitmix64(numbers, self._key), kind="stable")))
+
+
+def splitmix64(numbers: NDArray[np.uint64], key: int) -> NDArray[np.uint64]:
+    """A 64-bit hash of each number. For one key, different numbers have different hashes."""
+    import numpy as np
+
+    mixed = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(key)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
