@@ -7,6 +7,7 @@ import io
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -15,9 +16,9 @@ from unittest import mock
 
 import pytest
 from conftest import BUILTIN
-from ggtok import Tokenizer
+from ggtok import Tokenizer, _ggtok
 from ggtok._cli import COMMANDS, main
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 TEXT = "What is LoRA?"
@@ -194,6 +195,19 @@ def test_json_is_read_back(name: str, data: bytes) -> None:
         assert decoded.out == data
     [row] = call("decode", "--builtin", name, "--json", text=encoded.out).json
     assert from_json(row["text"]) == decoded.out
+
+
+@given(st.lists(st.tuples(st.integers(-(1 << 31), (1 << 31) - 1), *[st.integers(-(1 << 63), (1 << 63) - 1)] * 2)))
+@example([(id, id, 10 * id) for id in (0, 1, 9, 10, 99, 100, 9999, 10_000, 99_999_999, 100_000_000, -1)])
+def test_json_of_numbers_of_every_length(tokens: list[tuple[int, int, int]]) -> None:
+    ids, offsets = [id for id, *_ in tokens], [span for _, *span in tokens]
+    packed = (
+        struct.pack(f"<{len(ids)}i", *ids),
+        struct.pack(f"<{2 * len(ids)}q", *(at for span in offsets for at in span)),
+    )
+    encoding = _ggtok._encoding(*packed)
+    assert _ggtok.json_items(BPE, encoding, "ids", 0, len(ids)).decode() == json.dumps(ids)[1:-1]
+    assert _ggtok.json_items(BPE, encoding, "offsets", 0, len(ids)).decode() == json.dumps(offsets)[1:-1]
 
 
 def test_decode_reads_numbers_as_people_write_them() -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import ggtok
+import ggtok.trace
 import pytest
 from ggtok import _ggtok
 from ggtok._train import DEFAULTS, _core_settings
@@ -88,6 +89,7 @@ SUBJECTS: dict[str, Callable[[], Any]] = {
     "_ggtok.FlatBatch": lambda: FLAT,
     "_ggtok.Buffer": lambda: FLAT.ids(),
     "_ggtok.RawTrace": lambda: _ggtok.explain(CORE, "a a", True, True, True),
+    "_ggtok.RawTrie": lambda: _ggtok.explain_trie(["a", "ab"], ["abc"]),
     "_ggtok.Trainer": lambda: trainer("bpe"),
     "Tokenizer": lambda: TINY,
     "Vocab": lambda: TOKENIZER.vocab,
@@ -184,6 +186,7 @@ VALUES: dict[str, Any] = {
     "field": "a",
     "is_raw": False,
     "columns": ["c"],
+    "classes": vars(ggtok.trace) | {"Trace": ggtok.Trace},
 }
 """An argument by the name of its parameter."""
 

@@ -954,7 +954,7 @@ def unused_merges(tokenizer: Tokenizer) -> list[int]:
 
 def json_items(
     tokenizer: Tokenizer, encoding: Encoding, column: Literal["ids", "pieces", "offsets"], start: int, end: int
-) -> str:
+) -> bytes:
     """Some items of a column of an encoding, as JSON in ASCII, without brackets around them.
 
     A piece that is not UTF-8 is an object with the key `base64`.

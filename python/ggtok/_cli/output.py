@@ -121,9 +121,9 @@ def lossless(text: bytes) -> str | dict[str, str]:
 
 
 class Items(NamedTuple):
-    """The items of a list as JSON, several in each part, for a list that is too long to be made first."""
+    """The items of a list as JSON in ASCII, several in each part, for a list that is too long to be made first."""
 
-    parts: Iterable[str]
+    parts: Iterable[bytes]
 
 
 def print_json(**values: object) -> None:
@@ -134,20 +134,27 @@ def print_json(**values: object) -> None:
         if isinstance(value, (list, Iterator)):
             value = Items(_slices(iter(value)))  # a long call would not see Ctrl-C
         if isinstance(value, Items):
-            begin = "["
-            for part in value.parts:
-                sys.stdout.write(begin + part)
-                begin = ", "
-            sys.stdout.write("[]" if begin == "[" else "]")
+            _write_items(value)
         else:
             sys.stdout.write(json.dumps(value))
         separator = ", "
     sys.stdout.write("}\n")
 
 
-def _slices(items: Iterator[object]) -> Iterator[str]:
+def _write_items(items: Items) -> None:
+    """Writes a list around the text layer of standard output, which would copy every part twice."""
+    sys.stdout.write("[")
+    sys.stdout.flush()
+    for number, part in enumerate(items.parts):
+        if number > 0:
+            sys.stdout.buffer.write(b", ")
+        sys.stdout.buffer.write(part)
+    sys.stdout.write("]")
+
+
+def _slices(items: Iterator[object]) -> Iterator[bytes]:
     while some := list(islice(items, SLICE)):
-        yield json.dumps(some)[1:-1]
+        yield json.dumps(some)[1:-1].encode("ascii")
 
 
 def finite(value: Any) -> Any:
