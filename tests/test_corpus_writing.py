@@ -9,6 +9,7 @@ import gzip
 import hashlib
 import io
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -402,6 +403,43 @@ def test_flat_ids_that_cannot_be(tmp_path: Path) -> None:
         write(tmp_path, table([[1]], x=pa.array([{"y": 1}])), "flat", id_column="x")
     write(tmp_path, table([[1]], x=pa.array([17])), "flat", id_column="x", name="numbers")
     assert gzip.decompress((tmp_path / "numbers.csv.gz").read_bytes()) == b'0,1,17,"a,b.jsonl",1\r\n'
+
+
+# The page on the formats
+
+PAGE = (Path(__file__).parents[1] / "docs/corpus-formats.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+LARGE = {"datasets": "datasets", "megatron": "megatron", "datatrove": "torch", "olmo_core": "olmo_core"}
+"""Packages that the tests do not install, and what each of them needs."""
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=[re.findall(r"(?:import|from) (\w+)", block)[-1] for block in BLOCKS])
+def test_code_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: str) -> None:
+    for package, needed in LARGE.items():
+        if f"from {package}" in block:
+            pytest.importorskip(needed, reason=f"{package} is not installed")
+    monkeypatch.chdir(tmp_path)
+    for folder in ("corpus", "packed"):
+        Path(folder).mkdir()
+    for format in FORMATS:
+        write(Path("corpus"), table(DOCUMENTS), format, name="shard-00000")
+    packer = Packer(1024, 0)
+    whole = pa.concat_tables([*packer.push(table(DOCUMENTS)), *packer.flush()])
+    write(Path("packed"), whole, "parquet", name="shard-00000", pack=1024, pad_id=0)
+    names: dict[str, Any] = {}
+    exec(block, names)
+    if "documents" in names:
+        has_empty = any(word in block for word in ("corpus/*.parquet", ".ds.index"))
+        assert [list(ids) for ids in names["documents"]] == [doc for doc in DOCUMENTS if doc or has_empty]
+    if "positions" in names:
+        assert names["positions"].tolist() == [place for doc in DOCUMENTS for place in range(len(doc))]
+    assert {"documents", "dataset"} & set(names)
+
+
+def test_figures_of_the_page() -> None:
+    """The limits in its table are those of the writers."""
+    assert f"{tables.MOST_TOKENS // 1_000_000} million tokens" in PAGE.replace("\n", " ")
+    assert f"{tables.GROUP_BYTES >> 20} MiB and record batches {tables.BATCH_BYTES >> 20} MiB" in PAGE
 
 
 # Files and their errors
