@@ -2,21 +2,20 @@
 //!
 //! 1. serde_json walks over the object of a line. It checks the grammar of everything, but decodes only the keys, and
 //!    hands out the wanted values as slices of the line (`RawValue`). If a key is repeated, the last one wins.
-//! 2. The slice of a string is unescaped into the column: `memchr` finds the next backslash, and what is before it is
-//!    copied.
+//! 2. The slice of a string is unescaped into the column (`json_string`).
 //!
 //! So a line is walked over twice at most, and nothing is allocated for it. O(bytes).
 
 use std::convert::Infallible;
 use std::fmt;
 
-use memchr::memchr;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::errors::invalid;
+use crate::json_string::unescape;
 use crate::line_columns::{Column, Rows, Table, for_each_line};
 use crate::run::run_long;
 
@@ -101,12 +100,20 @@ impl Wanted<'_> {
         };
         let problem = |reason| Err((reason, Vec::new()));
         let json = text.get();
+        // What is not UTF-16 cannot be a text.
+        let unescape = |value: &RawValue, column: &mut Column| {
+            let json = value.get();
+            unescape(json, column).map_err(|half| {
+                let at = json.as_ptr() as usize - line.as_ptr() as usize + half.start;
+                (format!("{} is half of a surrogate pair (column {})", &json[half], at + 1), Vec::new())
+            })
+        };
         match (json.as_bytes()[0], self.nulls) {
             (b'n', Nulls::Skip) => return Ok(false),
             (b'n', Nulls::Empty) => columns[0].push(if self.is_raw { b"[]" } else { b"" }),
             (b'n', Nulls::Error) => return problem(format!("field '{field}' is null")),
             (b'[', _) if self.is_raw => columns[0].push_all(json.as_bytes()),
-            (b'"', _) if !self.is_raw => unescape(line, text, &mut columns[0])?,
+            (b'"', _) if !self.is_raw => unescape(text, &mut columns[0])?,
             _ => {
                 let expected = if self.is_raw { "a list of messages" } else { "a string" };
                 return problem(format!("field '{field}' is {}, not {expected}", kind(json)));
@@ -114,7 +121,7 @@ impl Wanted<'_> {
         }
         for (column, value) in columns.iter_mut().zip(values).skip(1) {
             match value {
-                Some(value) if value.get().starts_with('"') => unescape(line, value, column)?,
+                Some(value) if value.get().starts_with('"') => unescape(value, column)?,
                 Some(value) if value.get() != "null" => column.push_all(value.get().as_bytes()),
                 _ => {}
             }
@@ -231,63 +238,4 @@ fn syntax_error(line: &str, error: &serde_json::Error) -> String {
         Some(number) => format!("it is not JSON: {number} is not a JSON number (column {column})"),
         None => format!("it is not JSON: {message} (column {column})"),
     }
-}
-
-/// Appends the text of a JSON string, whose grammar has been checked.
-fn unescape(line: &str, string: &RawValue, column: &mut Column) -> Result<(), Problem> {
-    let json = string.get().as_bytes();
-    let mut rest = &json[1..json.len() - 1];
-    column.reserve(rest.len());
-    while let Some(at) = memchr(b'\\', rest) {
-        column.push(&rest[..at]);
-        rest = &rest[at..];
-        // Runs of escapes, as in a text that was written in ASCII.
-        while let [b'\\', code, after @ ..] = rest {
-            rest = after;
-            let plain = match code {
-                b'n' => b'\n',
-                b't' => b'\t',
-                b'r' => b'\r',
-                b'b' => 8,
-                b'f' => 12,
-                b'u' => {
-                    let Some((character, size)) = character(rest) else {
-                        let escape = String::from_utf8_lossy(rest.get(..4).unwrap_or(rest)).into_owned();
-                        let start = string.get().as_ptr() as usize - line.as_ptr() as usize;
-                        let at = start + json.len() - r#"\u""#.len() - rest.len();
-                        return Err((
-                            format!("\\u{escape} is half of a surrogate pair (column {})", at + 1),
-                            Vec::new(),
-                        ));
-                    };
-                    rest = &rest[size..];
-                    column.push(character.encode_utf8(&mut [0; 4]).as_bytes());
-                    continue;
-                }
-                other => *other,
-            };
-            column.push(&[plain]);
-        }
-    }
-    column.push(rest);
-    Ok(())
-}
-
-/// The character after `\u`, and how many bytes it takes there. None if it is half of a surrogate pair.
-fn character(digits: &[u8]) -> Option<(char, usize)> {
-    let first = unit(digits)?;
-    if !(0xd800..0xe000).contains(&first) {
-        return Some((char::from_u32(first)?, 4));
-    }
-    let [b'\\', b'u', second @ ..] = &digits[4..] else { return None };
-    let second = unit(second)?;
-    if first >= 0xdc00 || !(0xdc00..0xe000).contains(&second) {
-        return None;
-    }
-    Some((char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00))?, 10))
-}
-
-/// A number of four hexadecimal digits.
-fn unit(digits: &[u8]) -> Option<u32> {
-    digits.get(..4)?.iter().try_fold(0, |unit, &digit| Some(unit << 4 | char::from(digit).to_digit(16)?))
 }

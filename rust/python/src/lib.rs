@@ -20,6 +20,7 @@ mod explain;
 mod ints;
 mod json;
 mod json_lines;
+mod json_string;
 mod line_columns;
 mod memory;
 mod metadata;

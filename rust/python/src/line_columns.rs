@@ -108,6 +108,19 @@ impl Column {
         self.data.extend_from_slice(part);
     }
 
+    /// Writes a character. There is room for it.
+    #[inline]
+    pub(crate) fn push_char(&mut self, character: char) {
+        let mut bytes = [0; 4];
+        // Of known lengths, so that no copy is a call.
+        match character.encode_utf8(&mut bytes).len() {
+            1 => self.push(&bytes[..1]),
+            2 => self.push(&bytes[..2]),
+            3 => self.push(&bytes[..3]),
+            _ => self.push(&bytes),
+        }
+    }
+
     /// Makes room, and writes.
     pub(crate) fn push_all(&mut self, text: &[u8]) {
         self.reserve(text.len());
