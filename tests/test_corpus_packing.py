@@ -111,7 +111,9 @@ def test_mask_goes_with_its_tokens() -> None:
 def test_mask_with_other_chunks() -> None:
     docs = documents([5, 6, 7])
     ids, mask = (table(docs, mask=True)[name] for name in (IDS, MASK))
-    chunked = pa.table({IDS: ids, MASK: pa.chunked_array([mask.chunk(0)[:1], mask.chunk(0)[1:]])})
+    cut_ids = pa.chunked_array([ids.chunk(0)[:2], ids.chunk(0)[2:]])
+    cut_mask = pa.chunked_array([mask.chunk(0)[:1], mask.chunk(0)[1:]])
+    chunked = pa.table({IDS: cut_ids, MASK: cut_mask})
     packer = Packer(8, PAD)
     for row in pa.concat_tables([*packer.push(chunked), *packer.flush()]).to_pylist():
         assert row[MASK] == [int(token != PAD and token % 3 == 0) for token in row[IDS]]

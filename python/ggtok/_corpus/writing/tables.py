@@ -187,11 +187,7 @@ class ParquetWriter(TableWriter):
         )
 
     def _write(self, group: pa.Table) -> None:
-        try:
-            self._writer.write_table(group, len(group))
-        except BaseException:
-            self._writer.is_open = False  # else it writes the end of the file when it is collected
-            raise
+        self._writer.write_table(group, len(group))
 
     def _finish(self) -> None:
         self._writer.close()
