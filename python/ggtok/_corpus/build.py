@@ -86,7 +86,8 @@ def build(
         pack: Pack documents into sequences of this length, with their boundaries ("parquet" and "arrow").
         pad_id: What fills packed sequences. Default: the vocabulary's padding token, else its EOS.
         attention_mask: Whether to write a mask of the tokens that are not padding ("parquet" and "arrow").
-        compression: "zstd", "lz4", "snappy" or "none", of Parquet (default: zstd) and Arrow (default: none).
+        compression: "zstd", "lz4", "snappy" or "none" (the default), of Parquet and Arrow. Tokens compress to a third or
+            half, and take a third longer.
         shard_size: Bytes of input per shard, as far as documents, row groups and compressed files allow.
         threads: Shards that are made at once. Default: the number of cores that this process may use.
         progress: Called several times a second with a `State`: bytes, documents, tokens, shards.
@@ -103,7 +104,7 @@ def build(
         TypeError: An argument has the wrong type.
 
     Memory is bounded whatever the corpus: per thread, a few blocks of 4 MB or the longest document, and the buffer of
-    the writer (64 MiB for "parquet").
+    the writer (16 MiB for "parquet").
 
     >>> import ggtok, pathlib, tempfile
     >>> folder = pathlib.Path(tempfile.mkdtemp())

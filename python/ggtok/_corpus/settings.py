@@ -62,7 +62,7 @@ class Writing:
     """The length of packed sequences (Parquet and Arrow)."""
     pad_id: int | None = None
     compression: Compression | None = None
-    """Of Parquet and Arrow files. `None` is zstd for Parquet, and none for Arrow, so that it can be memory-mapped."""
+    """Of Parquet and Arrow files. `None` is none."""
     tokenizer_name: str = ""
     """For formats that name the tokenizer (datatrove)."""
 

@@ -71,7 +71,7 @@ def command() -> None:
 @click.option("--pack", type=int, metavar="LENGTH", help="Pack documents into sequences (parquet, arrow).")
 @click.option("--pad-id", type=int, metavar="ID", help="What fills packed sequences. Default: padding token, or EOS.")
 @click.option("--attention-mask", is_flag=True, help="Write a mask of what is not padding (parquet, arrow).")
-@click.option("--compression", type=click.Choice(get_args(Compression)), help="Default: zstd for parquet, else none.")
+@click.option("--compression", type=click.Choice(get_args(Compression)), help="Of parquet and arrow. Default: none.")
 @click.option("--shard-size", type=Size(), default="256M", show_default=True, help="Bytes of input per shard.")
 @click.option("--threads", type=int, metavar="N", help="Default: all cores.")
 @takes_model

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 ATTENTION = "attention_mask"
 """The column that tells tokens from padding: `list<int8>`, 1 for a token and 0 for padding."""
 
-GROUP_BYTES = 64 << 20
+GROUP_BYTES = 16 << 20
 """The most bytes of documents in a row group of Parquet. As many are held in memory."""
 
 BATCH_BYTES = 16 << 20
