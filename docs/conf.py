@@ -86,7 +86,7 @@ version = release = ggtok.__version__
 language = "en"
 nitpicky = True
 nitpick_ignore_regex = [
-    (r"py:class", r"(collections\.abc|typing|enum|os|re|np|numpy|pyarrow)\..*"),
+    (r"py:class", r"(collections\.abc|typing|enum|os|pathlib|re|np|numpy|pa|pyarrow)\..*"),
     (
         r"py:class",
         r"(Any|AnyStr|Callable|Iterable|Mapping|NamedTuple|NDArray|Self|Sequence|SupportsIndex|SupportsWrite|Arrow\w+)",
