@@ -86,8 +86,8 @@ def build(
         pack: Pack documents into sequences of this length, with their boundaries ("parquet" and "arrow").
         pad_id: What fills packed sequences. Default: the vocabulary's padding token, else its EOS.
         attention_mask: Whether to write a mask of the tokens that are not padding ("parquet" and "arrow").
-        compression: "zstd", "lz4", "snappy" or "none" (the default), of Parquet and Arrow. Compressed tokens take a third
-            of the bytes, and a third more time.
+        compression: "zstd", "lz4", "snappy" or "none" (the default), of Parquet and Arrow. Compressed tokens take a
+            third of the bytes, and a third more time.
         shard_size: Bytes of input per shard, as far as documents, row groups and compressed files allow.
         threads: Shards that are made at once. Default: the number of cores that this process may use.
         progress: Called several times a second with a `State`: bytes, documents, tokens, shards.
