@@ -129,6 +129,24 @@ def test_strings_that_are_not_utf8(tmp_path: Path, write: Write) -> None:
     assert column(blocks) == [b"a", b"b\xff", b"c", b"\xc3"]
 
 
+@each_format
+def test_bad_rows_come_with_those_before_them(tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ggtok._corpus.reading.columns.BLOCK_SIZE", 500)
+    texts = [None if n % 7 == 3 else "x" * (n % 50) for n in range(1000)]
+    blocks = blocks_of(write(tmp_path, pa.table({"text": texts}), 300))
+    assert len(blocks) > 40
+    rows = [sorted([*block.table[ROW].to_pylist(), *(bad.row for bad in block.bad)]) for block in blocks]
+    assert [row for of_block in rows for row in of_block] == list(range(1, 1001))
+
+
+def test_rows_without_texts_are_not_held(tmp_path: Path) -> None:
+    """Other columns and bad rows count when blocks are cut."""
+    table = pa.table({"text": pa.array(["", None] * 6000, pa.string()), "other": ["x" * 1000] * 12_000})
+    blocks = blocks_of(as_parquet(tmp_path, table), Reading(columns=("other",)))
+    assert len(bad_of(blocks)) == 6000
+    assert len(blocks) > 1
+
+
 MESSAGES = [[{"role": "user", "content": "a"}], [], None, [{"role": "user", "content": None}] * 3]
 
 

@@ -10,9 +10,11 @@ if TYPE_CHECKING:
 
 
 def import_arrow() -> Any:
-    """The module `pyarrow`. Raises `DependencyError` if it is not installed."""
+    """pyarrow. Raises `DependencyError` if it, or numpy, is not installed."""
     try:
+        import numpy as numpy
         import pyarrow  # type: ignore[import-untyped]
     except ModuleNotFoundError as error:
-        raise DependencyError("a corpus needs pyarrow, which is not installed: pip install 'ggtok[corpus]'") from error
+        needs = f"ggtok.corpus needs {error.name}, which is not installed: pip install 'ggtok[corpus]'"
+        raise DependencyError(needs) from error
     return pyarrow

@@ -16,10 +16,11 @@ from operator import index as as_int
 
 from .._tokenizer import Tokenizer
 from .._vocab import FLAGS_READ
-from ..errors import CorpusError, DependencyError
+from ..errors import CorpusError
 from .blocks import IDS, MASK, ROW, BadRow, Block
 from .chats import encode_chats, is_conversation
 from .lists import ended, short
+from .packages import import_arrow
 from .settings import Encoding
 
 TYPE_CHECKING = False
@@ -274,7 +275,7 @@ def _is_valid(texts: pa.Array) -> bool:
 
 def table_of(table: Any) -> pa.Table:
     """An Arrow table as pyarrow's. Raises `TypeError` for something else."""
-    pa = pyarrow()
+    pa = import_arrow()
     if isinstance(table, pa.Table):
         return table
     if isinstance(table, pa.RecordBatch):
@@ -282,17 +283,6 @@ def table_of(table: Any) -> pa.Table:
     if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__"):
         return pa.table(table)
     raise TypeError(f"an Arrow table or record batch is expected, not {type(table).__name__}")
-
-
-def pyarrow() -> Any:
-    """pyarrow. Raises `DependencyError` if it, or numpy, is not installed."""
-    try:
-        import numpy as numpy
-        import pyarrow
-    except ModuleNotFoundError as error:
-        needs = f"ggtok.corpus needs {error.name}, which is not installed: pip install 'ggtok[corpus]'"
-        raise DependencyError(needs) from error
-    return pyarrow
 
 
 def granted_threads(threads: int | None = None, default: int | None = 1) -> int | None:

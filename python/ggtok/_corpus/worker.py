@@ -16,8 +16,9 @@ from .._tokenizer import Tokenizer
 from ..errors import CorpusError
 from . import lists
 from .blocks import IDS
+from .packages import import_arrow
 from .settings import Encoding
-from .table import checked, encode_rows, granted_threads, pyarrow, table_of
+from .table import checked, encode_rows, granted_threads, table_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class TableEncoder:
 
         A pyarrow table, a record batch or a polars DataFrame stays one; other Arrow tables become pyarrow tables.
         """
-        pa = pyarrow()
+        pa = import_arrow()
         result = self._encoded(table_of(table))
         if isinstance(table, pa.RecordBatch):
             if sum(len(chunk.flatten()) for chunk in result[self._ids].chunks) > lists.MOST_IDS:

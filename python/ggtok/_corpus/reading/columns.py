@@ -6,6 +6,7 @@ column of strings is a bad row; a column of bytes may hold anything, because lla
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 from ...errors import CorpusError
@@ -62,10 +63,7 @@ def blocks(batches: Iterator[Batch], source: Input, first_row: int, reading: Rea
         for batch in batches:
             table, bad = _documents(batch.rows, source, row, reading)
             row += batch.rows.num_rows
-            held.tables.append(table)
-            held.bad += bad
-            held.num_bytes += batch.num_bytes
-            held.size += table.column(reading.field).nbytes
+            held.add(table, bad, batch.num_bytes)
             if held.size >= BLOCK_SIZE:
                 yield from held.blocks(reading)
                 held = _Held()
@@ -89,16 +87,29 @@ class _Held:
     def __init__(self) -> None:
         self.tables: list[pa.Table] = []
         self.bad: list[BadRow] = []
-        self.num_bytes, self.size = 0, 0
+        self.num_bytes = 0
+        self.size = 0
+        """Bytes that are held."""
+
+    def add(self, table: pa.Table, bad: list[BadRow], num_bytes: int) -> None:
+        """Takes the documents of a batch, and the rows that are not."""
+        if table.num_rows or not self.tables:
+            self.tables.append(table)
+        self.bad += bad
+        self.num_bytes += num_bytes
+        self.size += table.nbytes + sum(100 + len(each.data) for each in bad)
 
     def blocks(self, reading: Reading) -> Iterator[Block]:
-        """Cuts the rows: a document that is longer than `BLOCK_SIZE` is alone."""
+        """Cuts the rows: a document that is longer than `BLOCK_SIZE` is alone. A bad row comes with those before it."""
         pa = import_arrow()
         table = pa.concat_tables(self.tables).combine_chunks()
         bad, num_bytes = self.bad, self.num_bytes
         for start, end in _cuts(table.column(reading.field)):
-            yield Block(table.slice(start, end - start), bad, num_bytes)
-            bad, num_bytes = [], 0
+            until = len(bad)
+            if end < table.num_rows:
+                until = bisect_left(bad, table.column(ROW)[end].as_py(), key=lambda each: each.row)
+            yield Block(table.slice(start, end - start), bad[:until], num_bytes)
+            bad, num_bytes = bad[until:], 0
 
 
 def _cuts(texts: pa.ChunkedArray) -> Iterator[tuple[int, int]]:
