@@ -223,7 +223,7 @@ def test_conversations(chatty: ggtok.Tokenizer, kind: str) -> None:
         "structs": pa.array(messages),
         "large": pa.array(messages).cast(pa.large_list(pa.array(messages).type.value_type)),
     }
-    result = encode_table(pa.table({"text": columns[kind]}), chatty, chat=True)
+    result = encode_table(pa.table({"text": columns[kind]}), chatty, messages="text")
     encodings = [each and chatty.encode_chat(each, return_spans=True, add_generation_prompt=False) for each in messages]
     assert ids_of(result) == [each and each.ids for each in encodings]
     assert result.column(MASK).to_pylist() == [each and each.assistant_mask for each in encodings]
@@ -246,7 +246,7 @@ def test_fields_of_structs_that_are_null_are_absent() -> None:
     ]
     table = pa.table({"text": pa.array([mapped], pa.list_(pa.struct(fields)))})
     plain = [messages[0], {**messages[1], "tool_calls": [{"function": calls[0]["function"]}]}]
-    assert ids_of(encode_table(table, tokenizer, chat=True)) == [
+    assert ids_of(encode_table(table, tokenizer, messages="text")) == [
         tokenizer.encode_chat(plain, add_generation_prompt=False)
     ]
 
@@ -279,34 +279,36 @@ def test_bad_conversations_are_bad_rows(chatty: ggtok.Tokenizer) -> None:
     assert [bad.data for bad in encoded.bad if bad.row < 18] == [text.encode() for text in texts[1:7]]
     assert max(len(bad.data) for bad in encoded.bad) == BadRow.MOST_DATA
     with pytest.raises(CorpusError, match="column 'text', row 12: the conversation is not JSON"):
-        encode_table(table, chatty, chat=True)
+        encode_table(table, chatty, messages="text")
 
 
 def test_conversations_cut_dropped_and_ended(chatty: ggtok.Tokenizer) -> None:
     table = pa.table({"text": [CHAT, CHAT[:1]]})
-    whole = encode_table(table, chatty, chat=True, append_eos=True)
+    whole = encode_table(table, chatty, messages="text", append_eos=True)
     assert [ids and ids[-1] for ids in ids_of(whole)] == [BPE.vocab.eos_id] * 2
-    cut = encode_table(table, chatty, chat=True, max_length=13)
+    cut = encode_table(table, chatty, messages="text", max_length=13)
     for name in ("input_ids", MASK):
         assert cut.column(name).to_pylist() == [
-            row.as_py()[:13] for row in encode_table(table, chatty, chat=True)[name]
+            row.as_py()[:13] for row in encode_table(table, chatty, messages="text")[name]
         ]
-    assert encode_table(table, chatty, chat=True, max_length=13, too_long="drop").num_rows == 1
+    assert encode_table(table, chatty, messages="text", max_length=13, too_long="drop").num_rows == 1
 
 
 def test_without_a_template() -> None:
     with pytest.raises(ChatTemplateError, match="the file has no chat template"):
         encode_table(
-            pa.table({"text": [CHAT]}), SPM.to_gguf(io.BytesIO(), metadata={"tokenizer.chat_template": None}), chat=True
+            pa.table({"text": [CHAT]}),
+            SPM.to_gguf(io.BytesIO(), metadata={"tokenizer.chat_template": None}),
+            messages="text",
         )
 
 
 def test_columns_that_hold_no_conversations(chatty: ggtok.Tokenizer) -> None:
     for values in ([1], [["a"]]):
         with pytest.raises(CorpusError, match="column 'text' must hold lists of messages or their JSON text, not"):
-            encode_table(pa.table({"text": values}), chatty, chat=True)
+            encode_table(pa.table({"text": values}), chatty, messages="text")
     with pytest.raises(CorpusError, match="the table has a column 'assistant_mask' already"):
-        encode_table(pa.table({"text": [CHAT], MASK: [1]}), chatty, chat=True)
+        encode_table(pa.table({"text": [CHAT], MASK: [1]}), chatty, messages="text")
 
 
 # Threads

@@ -51,13 +51,13 @@ def encode_table(
     tokenizer: Tokenizer,
     field: str = "text",
     *,
+    messages: str | None = None,
     threads: int | None = None,
     add_special: bool = True,
     parse_special: bool = False,
     append_eos: bool = False,
     max_length: int | None = None,
     too_long: Literal["cut", "drop"] = "cut",
-    chat: bool = False,
     ids: str = IDS,
 ) -> pa.Table:
     """Adds a column with the tokens of each text to an Arrow table.
@@ -68,6 +68,9 @@ def encode_table(
         tokenizer: The tokenizer. On a worker of an engine, `TableEncoder` opens it once per process.
         field: The column of the texts: string, large_string, string_view, binary, large_binary or binary_view,
             dictionary-encoded or not. A null has no tokens, and its ids are null.
+        messages: Instead of `field`, the column with a conversation: a list of messages (structs), or its JSON text.
+            The file's chat template renders it as `Tokenizer.encode_chat` does, on one thread, and a column
+            `assistant_mask` (`list<int8>`) has a 1 for each token that the assistant wrote.
         threads: The number of threads. Default: `OMP_NUM_THREADS` if it is set, as engines do for a worker's share of
             the cores; otherwise all cores that this process may use, as `Tokenizer.encode_batch`.
         add_special: As in `Tokenizer.encode`.
@@ -76,9 +79,6 @@ def encode_table(
         max_length: The most tokens of a text, with BOS and EOS. Default: no limit.
         too_long: What happens to a longer one: "cut" keeps its first `max_length` tokens (so it does not end with EOS),
             "drop" leaves its row out.
-        chat: Whether `field` holds conversations: lists of messages (structs), or their JSON text. The file's chat
-            template renders each as `Tokenizer.encode_chat` does, on one thread, and a column `assistant_mask`
-            (`list<int8>`) has a 1 for each token that the assistant wrote.
         ids: The name of the new column.
 
     Returns:
@@ -89,7 +89,7 @@ def encode_table(
             is already a column called `ids`, a text of a string column is not UTF-8 (its row is named; binary columns
             may hold any bytes), a conversation cannot be rendered (its row is named), the vocabulary has no EOS to
             append, or an argument is out of range.
-        ChatTemplateError: With `chat`, the file has no chat template, or an unsound one.
+        ChatTemplateError: With `messages`, the file has no chat template, or an unsound one.
         DependencyError: pyarrow or numpy is not installed.
         TypeError: `table` is not an Arrow table.
         GgtokError: As `Tokenizer.encode_batch`.
@@ -99,7 +99,9 @@ def encode_table(
     >>> ggtok.corpus.encode_table(table, ggtok.Tokenizer.builtin("bpe"), max_length=4).to_pydict()["input_ids"]
     [[6053, 7301], [9713, 5981, 6266, 78]]
     """
-    encoding = checked(Encoding(field, chat, add_special, parse_special, append_eos, max_length, too_long))
+    is_chat = messages is not None
+    encoding = Encoding(messages or field, is_chat, add_special, parse_special, append_eos, max_length, too_long)
+    check_encoding(encoding)
     return encode_rows(table_of(table), tokenizer, encoding, granted_threads(threads, None), ids)
 
 
@@ -300,10 +302,9 @@ def granted_threads(threads: int | None = None, default: int | None = 1) -> int 
     return int(granted)
 
 
-def checked(encoding: Encoding) -> Encoding:
-    """The same settings. Raises `CorpusError` if one is out of range."""
+def check_encoding(encoding: Encoding) -> None:
+    """Raises `CorpusError` if a setting is out of range."""
     if encoding.max_length is not None and as_int(encoding.max_length) < 1:
         raise CorpusError(f"max_length must be at least 1, not {encoding.max_length}")
     if encoding.too_long not in ("cut", "drop"):
         raise CorpusError(f'too_long must be "cut" or "drop", not {encoding.too_long!r}')
-    return encoding

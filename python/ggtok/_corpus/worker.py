@@ -18,7 +18,7 @@ from . import lists
 from .blocks import IDS
 from .packages import import_arrow
 from .settings import Encoding
-from .table import checked, encode_rows, granted_threads, table_of
+from .table import check_encoding, encode_rows, granted_threads, table_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,13 +84,13 @@ class TableEncoder:
         model: str | os.PathLike[str],
         field: str = "text",
         *,
+        messages: str | None = None,
         threads: int | None = None,
         add_special: bool = True,
         parse_special: bool = False,
         append_eos: bool = False,
         max_length: int | None = None,
         too_long: Literal["cut", "drop"] = "cut",
-        chat: bool = False,
         ids: str = IDS,
     ) -> None:
         if not isinstance(model, (str, os.PathLike)):
@@ -98,8 +98,10 @@ class TableEncoder:
         self._model = os.fsdecode(model)
         if isinstance(model, os.PathLike) and self._model in BUILTIN:
             self._model = os.path.join(os.curdir, self._model)
-        encoding = Encoding(field, chat, add_special, parse_special, append_eos, max_length, too_long)
-        self._encoding, self._threads, self._ids = checked(encoding), threads, ids
+        is_chat = messages is not None
+        encoding = Encoding(messages or field, is_chat, add_special, parse_special, append_eos, max_length, too_long)
+        check_encoding(encoding)
+        self._encoding, self._threads, self._ids = encoding, threads, ids
 
     @property
     def tokenizer(self) -> Tokenizer:
