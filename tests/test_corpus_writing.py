@@ -104,7 +104,6 @@ def test_bytes_do_not_depend_on_how_documents_come(tmp_path_factory: Any, format
     found = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "GROUP_BYTES", 300)
-        patch.setattr(tables, "BATCH_BYTES", 300)
         patch.setattr(os, "fsync", lambda descriptor: None)  # it takes most of the time
         for cuts in ([], data.draw(st.lists(st.integers(0, len(docs)), max_size=5))):
             folder = tmp_path_factory.mktemp("shard")
@@ -226,7 +225,6 @@ def test_masks_take_few_bytes_in_parquet(tmp_path: Path) -> None:
 def test_groups_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Row groups and record batches end before they are too large. Only one document may be larger."""
     monkeypatch.setattr(tables, "GROUP_BYTES", 1000)
-    monkeypatch.setattr(tables, "BATCH_BYTES", 1000)
     docs = [[1] * 100, [2] * 100, [3] * 100, [4] * 5000, [5] * 10, [6] * 300, [], []]
     texts = pa.array(["", "", "", "", "x" * 900, "", "", ""])
     for format in ("parquet", "arrow"):
@@ -422,10 +420,10 @@ def test_code_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block
     for folder in ("corpus", "packed"):
         Path(folder).mkdir()
     for format in FORMATS:
-        write(Path("corpus"), table(DOCUMENTS), format, name="shard-00000")
+        write(Path("corpus"), table(DOCUMENTS), format, name="00000")
     packer = Packer(1024, 0)
     whole = pa.concat_tables([*packer.push(table(DOCUMENTS)), *packer.flush()])
-    write(Path("packed"), whole, "parquet", name="shard-00000", pack=1024, pad_id=0)
+    write(Path("packed"), whole, "parquet", name="00000", pack=1024, pad_id=0)
     names: dict[str, Any] = {}
     exec(block, names)
     if "documents" in names:
@@ -439,7 +437,7 @@ def test_code_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block
 def test_figures_of_the_page() -> None:
     """The limits in its table are those of the writers."""
     assert f"{tables.MOST_TOKENS // 1_000_000} million tokens" in PAGE.replace("\n", " ")
-    assert f"{tables.GROUP_BYTES >> 20} MiB and record batches {tables.BATCH_BYTES >> 20} MiB" in PAGE
+    assert f"at most {tables.GROUP_BYTES >> 20} MiB" in PAGE
 
 
 # Files and their errors

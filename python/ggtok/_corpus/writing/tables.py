@@ -2,9 +2,9 @@
 
 - `input_ids` is `list<int32>`. By choice there are `attention_mask` and `assistant_mask`, `list<int8>`, the id of the
   document, and columns that are carried over. Packed sequences also have `cu_seqlens`, and no columns of documents.
-- A Parquet file has row groups of at most `GROUP_BYTES`, and an Arrow file record batches of at most `BATCH_BYTES`.
-  Only a document that is larger makes a larger one. pyarrow never ends a page of Parquet within a document, and a page
-  has less than 2 GiB: a document of more than `MOST_TOKENS` is an error.
+- Row groups of Parquet and record batches of Arrow have at most `GROUP_BYTES`. Only a document that is larger makes a
+  larger one. pyarrow never ends a page of Parquet within a document, and a page has less than 2 GiB: a document of more
+  than `MOST_TOKENS` is an error.
 - The bytes do not depend on the time or on how the documents come, but they do on the version of pyarrow, which Parquet
   files name.
 
@@ -43,10 +43,10 @@ ATTENTION = "attention_mask"
 """The column that tells tokens from padding: `list<int8>`, 1 for a token and 0 for padding."""
 
 GROUP_BYTES = 16 << 20
-"""The most bytes of documents in a row group of Parquet. As many are held in memory."""
+"""The most bytes of documents in a row group or record batch. As many are held, and twice as many while it is written.
 
-BATCH_BYTES = 16 << 20
-"""The same for a record batch of Arrow, which readers that go from document to document load as a whole."""
+Larger ones are no smaller on the disk, and the memory for them costs time: a corpus takes a quarter longer with 64 MiB.
+"""
 
 MOST_TOKENS = (1 << 29) - (1 << 20)
 """The most tokens of a document in a Parquet file: 2 GiB without a little for the rest of the page."""
@@ -58,10 +58,10 @@ LEVELS = 1 << 16
 class TableWriter:
     """What is common to both: which columns there are, and how they are grouped."""
 
-    def __init__(self, files: ShardFiles, writing: Writing, most_bytes: int) -> None:
+    def __init__(self, files: ShardFiles, writing: Writing) -> None:
         self._file = files.open(f".{writing.format}")
         self._name, self._writing = files.name, writing
-        self._groups = Groups(most_bytes)
+        self._groups = Groups(GROUP_BYTES)
         self._schema: pa.Schema | None = None
 
     def write(self, table: pa.Table) -> None:
@@ -157,9 +157,6 @@ class TableWriter:
 class ParquetWriter(TableWriter):
     """Holds the documents of a row group."""
 
-    def __init__(self, files: ShardFiles, writing: Writing) -> None:
-        super().__init__(files, writing, GROUP_BYTES)
-
     def write(self, table: pa.Table) -> None:
         sizes = lengths(table[IDS])
         if len(sizes) and sizes.max() > MOST_TOKENS:
@@ -199,7 +196,7 @@ class ArrowWriter(TableWriter):
     def __init__(self, files: ShardFiles, writing: Writing) -> None:
         if writing.compression == "snappy":
             raise CorpusError("Arrow files can be compressed with zstd and lz4, not with snappy", source=files.name)
-        super().__init__(files, writing, BATCH_BYTES)
+        super().__init__(files, writing)
 
     def _open(self, schema: pa.Schema) -> None:
         import pyarrow.ipc as ipc  # type: ignore[import-untyped]
