@@ -48,7 +48,9 @@ pub use error::{EncodeError, TokenIndexError, VocabularyError};
 pub use inspect::check::{unreachable_tokens, unused_merges};
 pub use inspect::words::count_words;
 pub use lookup::trie;
-pub use many::batch::{Batch, BatchText, DecodedBatch, Feed, Padded, Padding, PaddingError, Rows, Side};
+pub use many::batch::{
+    Batch, BatchText, DecodeBatchError, DecodedRows, Feed, Padded, Padding, PaddingError, Rows, Side,
+};
 pub use many::chunks::boundaries::Boundary;
 pub use many::chunks::truncate::Truncation;
 pub use many::chunks::{BudgetError, Chunk, Segmentable, SplitOptions};

@@ -3,7 +3,9 @@
 
 use std::sync::LazyLock;
 
-use ggtok_core::{Count, EncodeOptions, Scratch, ScratchPool, Sink, Spans, Text, Tokenizer};
+use ggtok_core::{
+    Count, DecodeBatchError, DecodeOptions, EncodeOptions, Rows, Scratch, ScratchPool, Sink, Spans, Text, Tokenizer,
+};
 use proptest::prelude::*;
 
 #[allow(dead_code)]
@@ -98,6 +100,40 @@ fn many_texts_are_as_one_by_one() {
         }
         let nothing = tokenizer.encode_batch(&[], PLAIN, 4, &pool).expect("nothing");
         assert_eq!((nothing.ids.len(), &nothing.offsets[..]), (0, &[0][..]));
+    }
+}
+
+#[test]
+fn decoded_rows_are_taken_in_order_until_one_fails() {
+    let tokenizer = &TOKENIZERS[1];
+    let size = tokenizer.vocabulary().len() as i32;
+    let mut ids: Vec<i32> = (0..40_000).map(|place| place % 7000 % size).collect();
+    let offsets: Vec<i64> = (0..=40_000).collect();
+    let decode = |ids: &[i32], threads, most| {
+        let mut texts = Vec::new();
+        let rows = Rows::new(ids, &offsets).expect("one id per row");
+        let result = tokenizer.decode_batch(rows, DecodeOptions::default(), threads, |next| {
+            while let Some(rows) = next() {
+                texts.extend(rows.iter().map(<[u8]>::to_vec));
+                if texts.len() > most {
+                    return Err("enough");
+                }
+            }
+            Ok(())
+        });
+        (result, texts)
+    };
+    let expected: Vec<Vec<u8>> =
+        ids.iter().map(|&id| tokenizer.decode(&[id], DecodeOptions::default()).expect("a token").to_vec()).collect();
+    for threads in [1, 2, 4] {
+        assert_eq!(decode(&ids, threads, usize::MAX), (Ok(()), expected.clone()));
+        assert_eq!(decode(&ids, threads, 9000).0, Err(DecodeBatchError::NotTaken("enough")));
+    }
+    (ids[30_000], ids[35_000]) = (size, size);
+    for threads in [1, 2, 4] {
+        let (result, texts) = decode(&ids, threads, usize::MAX);
+        assert!(matches!(result, Err(DecodeBatchError::Row(30_000, _))), "{result:?}");
+        assert_eq!(texts, expected[..texts.len()]);
     }
 }
 

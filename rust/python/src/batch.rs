@@ -3,7 +3,9 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use ggtok_core::{BatchText, DecodeOptions, EncodeOptions, Feed, Padded, Padding, Rows, Side, Text, TokenId};
+use ggtok_core::{
+    BatchText, DecodeOptions, DecodedRows, EncodeOptions, Feed, Padded, Padding, Rows, Side, Text, TokenId,
+};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyUnicodeDecodeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -282,21 +284,31 @@ pub fn decode_batch<'py>(
     errors: &str,
 ) -> PyResult<Bound<'py, PyList>> {
     let options = DecodeOptions { remove_special, unparse_special, clean_spaces };
+    let list = PyList::empty(py).unbind();
     let decode = |rows: Rows<'_>| {
-        run(py, rows.len().saturating_add(num_ids(rows)), || tokenizer.core.decode_batch(rows, options, threads))
+        let mut row = 0;
+        let take = |next: &mut dyn FnMut() -> Option<DecodedRows>| {
+            Python::attach(|py| {
+                while let Some(texts) = next() {
+                    for bytes in texts.iter() {
+                        check_signals(py, row)?;
+                        let text = str_of(py, bytes, errors).map_err(|error| with_row(py, error, row))?;
+                        list.bind(py).append(text)?;
+                        row += 1;
+                    }
+                }
+                Ok(())
+            })
+        };
+        run(py, rows.len().saturating_add(num_ids(rows)), || tokenizer.core.decode_batch(rows, options, threads, take))
     };
-    let decoded = if let Ok(batch) = batch.cast::<FlatBatch>() {
-        decode(batch.get().rows()?)?
+    if let Ok(batch) = batch.cast::<FlatBatch>() {
+        decode(batch.get().rows()?)?;
     } else {
         let rows = flat_rows(py, tokenizer, batch)?;
-        decode(rows.rows())?
-    };
-    let list = PyList::empty(py);
-    for (row, bytes) in decoded.iter().enumerate() {
-        check_signals(py, row)?;
-        list.append(str_of(py, bytes, errors).map_err(|error| with_row(py, error, row))?)?;
+        decode(rows.rows())?;
     }
-    Ok(list)
+    Ok(list.into_bound(py))
 }
 
 fn num_ids(rows: Rows<'_>) -> usize {

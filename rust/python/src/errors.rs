@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use ggtok_core::gguf::{GgufError, OpenError};
-use ggtok_core::{EncodeError, PaddingError, TokenIndexError, VocabularyError};
+use ggtok_core::{DecodeBatchError, EncodeError, PaddingError, TokenIndexError, VocabularyError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -48,6 +48,15 @@ impl Raise for (usize, EncodeError) {
     fn raise(self) -> PyErr {
         let (index, error) = self;
         encode_error(error, format!("text {index}: {error}"))
+    }
+}
+
+impl Raise for DecodeBatchError<PyErr> {
+    fn raise(self) -> PyErr {
+        match self {
+            Self::Row(row, error) => (row, error).raise(),
+            Self::NotTaken(error) => error,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ mod decode;
 mod join;
 mod rows;
 
-pub use decode::DecodedBatch;
+pub use decode::{DecodeBatchError, DecodedRows};
 pub use rows::{Padded, Padding, PaddingError, Rows, Side};
 
 use std::convert::Infallible;

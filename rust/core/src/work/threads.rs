@@ -56,7 +56,8 @@ pub fn share<J: Send, S: Send, R>(
     let result = thread::scope(|scope| {
         let _guard = StopHelpers(&shared);
         let start = || shared.start_helper(scope);
-        lead(Lead { push: &|job| shared.push(job, &start), finish: &|| shared.finish(&start) })
+        let work_once = || shared.work_once(&start);
+        lead(Lead { push: &|job| shared.push(job, &start), work_once: &work_once, finish: &|| shared.finish(&start) })
     });
     (result, shared.jobs.into_inner().unwrap_or_else(PoisonError::into_inner).states)
 }
@@ -64,6 +65,7 @@ pub fn share<J: Send, S: Send, R>(
 /// Hands out jobs.
 pub struct Lead<'a, J> {
     push: &'a (dyn Fn(J) + Sync),
+    work_once: &'a (dyn Fn() -> bool + Sync),
     finish: &'a (dyn Fn() + Sync),
 }
 
@@ -71,6 +73,11 @@ impl<J> Lead<'_, J> {
     /// Adds a job.
     pub fn push(&self, job: J) {
         (self.push)(job);
+    }
+
+    /// Does a job that waits, with a state that is dropped. Returns false if none waits.
+    pub fn work_once(&self) -> bool {
+        (self.work_once)()
     }
 
     /// Works until all jobs are done. None may be added afterwards.
@@ -156,6 +163,22 @@ impl<J: Send, S: Send, N: Fn() -> S + Sync, W: Fn(&mut S, J) + Sync> Shared<J, S
             next = self.take(true, start);
         }
         state
+    }
+
+    /// Does a job, if one waits.
+    fn work_once(&self, start: &dyn Fn()) -> bool {
+        let mut jobs = self.lock();
+        let Some(job) = jobs.waiting.pop_front().filter(|_| jobs.failure.is_none()) else { return false };
+        jobs.num_busy += 1;
+        let wants_helper = jobs.wants_helper();
+        drop(jobs);
+        if wants_helper {
+            start();
+        }
+        interrupt::check();
+        (self.step)(&mut (self.state)(), job);
+        self.lock().num_busy -= 1;
+        true
     }
 
     /// The next job, waited for, of a thread that has done one or not.
@@ -289,6 +312,25 @@ mod tests {
     fn jobs_without_finish_are_dropped() {
         let lead = |lead: Lead<'_, usize>| (0..10).for_each(|job| lead.push(job));
         share(2, || (), |(), _| endless(&AtomicUsize::new(0)), lead);
+    }
+
+    #[test]
+    fn the_calling_thread_does_single_jobs() {
+        for num_helpers in [0, 1, 3] {
+            let done = AtomicUsize::new(0);
+            let step = |(): &mut (), _| _ = done.fetch_add(1, Ordering::Relaxed);
+            let lead = |lead: Lead<'_, usize>| {
+                assert!(!lead.work_once());
+                (0..1000).for_each(|job| lead.push(job));
+                let num_own = (0..).take_while(|_| lead.work_once()).count();
+                assert!(num_own <= done.load(Ordering::Relaxed));
+                lead.finish();
+                num_own
+            };
+            let (num_own, _) = share(num_helpers, || (), step, lead);
+            assert_eq!(done.load(Ordering::Relaxed), 1000);
+            assert!(num_own == 1000 || num_helpers > 0);
+        }
     }
 
     #[test]

@@ -1,6 +1,11 @@
 //! Decodes several rows of ids, on several threads. O((ids + length of the output) / threads).
+//!
+//! The calling thread takes the texts in order while the others decode the rows after them, and decodes too if none
+//! wait for it.
 
+use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::decode::DecodeOptions;
 use crate::error::TokenIndexError;
@@ -14,72 +19,137 @@ use crate::work::threads::{Lead, share};
 const ROWS_AT_ONCE: usize = 64;
 /// Ids that a thread takes at a time. A row counts as one more.
 const RUN: usize = 1 << 14;
-
-/// The texts of several rows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DecodedBatch {
-    runs: Vec<Run>,
-}
+/// The calling thread takes texts when so many runs wait. To take them it may have to wait for other work, such as
+/// for Python's GIL, so it does not do so for each run.
+const WAITING: usize = 4;
 
 /// The texts of consecutive rows, end to end. They need not be UTF-8.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Run {
-    first_row: usize,
+pub struct DecodedRows {
     bytes: Vec<u8>,
-    /// Text `i` of the run ends at `bytes[ends[i]]`.
+    /// Text `i` ends at `bytes[ends[i]]`.
     ends: Vec<usize>,
 }
 
-impl DecodedBatch {
+impl DecodedRows {
     /// All texts in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        self.runs.iter().flat_map(|Run { bytes, ends, .. }| {
-            let starts = [0].into_iter().chain(ends.iter().copied());
-            starts.zip(ends).map(|(start, &end)| bytes.get(start..end).unwrap_or_default())
-        })
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| self.bytes.get(start..end).unwrap_or_default())
+    }
+}
+
+/// Why a batch was not decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DecodeBatchError<E> {
+    /// The first row with an unknown id, and the error.
+    Row(usize, TokenIndexError),
+    /// The texts were not taken.
+    NotTaken(E),
+}
+
+/// The texts of a run, or the row that fails.
+type Decoded = Result<DecodedRows, (usize, TokenIndexError)>;
+
+/// Runs that were decoded and not taken.
+#[derive(Debug, Default)]
+struct Runs {
+    /// The number of the first one.
+    first: usize,
+    /// In order, each once it is decoded.
+    runs: VecDeque<Option<Decoded>>,
+}
+
+/// [`Runs`] of several threads.
+#[derive(Debug, Default)]
+struct SharedRuns(Mutex<Runs>);
+
+impl SharedRuns {
+    fn lock(&self) -> MutexGuard<'_, Runs> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, number: usize, run: Decoded) {
+        let mut runs = self.lock();
+        let place = number - runs.first;
+        if runs.runs.len() <= place {
+            runs.runs.resize_with(place + 1, || None);
+        }
+        runs.runs[place] = Some(run);
+    }
+
+    /// Whether at least so many runs can be taken.
+    fn has(&self, num_runs: usize) -> bool {
+        let runs = self.lock();
+        runs.runs.len() >= num_runs && runs.runs.iter().take(num_runs).all(Option::is_some)
+    }
+
+    /// The next run, if it is decoded.
+    fn take(&self) -> Option<Decoded> {
+        let mut runs = self.lock();
+        let run = runs.runs.front_mut()?.take()?;
+        runs.runs.pop_front();
+        runs.first += 1;
+        Some(run)
     }
 }
 
 impl Tokenizer {
     /// Decodes every row as [`Tokenizer::decode`] does, on at most `threads` threads.
     ///
+    /// `take` is called on this thread with what returns the texts of the next rows, until it returns `None`, because
+    /// more must be decoded first. Together the calls get all texts in order.
+    ///
     /// # Errors
-    /// The first row with an unknown id, and the error.
-    pub fn decode_batch(
+    /// - [`DecodeBatchError::Row`] for the first row with an unknown id.
+    /// - [`DecodeBatchError::NotTaken`] if `take` fails.
+    pub fn decode_batch<E>(
         &self,
         rows: Rows<'_>,
         options: DecodeOptions,
         threads: usize,
-    ) -> Result<DecodedBatch, (usize, TokenIndexError)> {
-        let step = |results: &mut Vec<Result<_, _>>, range| results.push(self.decode_run(rows, range, options));
-        let lead = |lead: Lead<'_, Range<usize>>| {
-            let (mut start, mut size) = (0, 0);
+        mut take: impl FnMut(&mut dyn FnMut() -> Option<DecodedRows>) -> Result<(), E>,
+    ) -> Result<(), DecodeBatchError<E>> {
+        let runs = SharedRuns::default();
+        let step = |(): &mut (), (number, range)| runs.put(number, self.decode_run(rows, range, options));
+        let mut take_decoded = || {
+            let mut failed = None;
+            let taken = take(&mut || match runs.take()? {
+                Ok(texts) => Some(texts),
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            });
+            match failed {
+                Some((row, error)) => Err(DecodeBatchError::Row(row, error)),
+                None => taken.map_err(DecodeBatchError::NotTaken),
+            }
+        };
+        let lead = |lead: Lead<'_, (usize, Range<usize>)>| {
+            let (mut number, mut start, mut size) = (0, 0, 0);
             for (row, ids) in rows.iter().enumerate() {
                 size += ids.len() + 1;
                 if size >= RUN || row + 1 == rows.len() {
-                    lead.push(start..row + 1);
-                    (start, size) = (row + 1, 0);
+                    lead.push((number, start..row + 1));
+                    (number, start, size) = (number + 1, row + 1, 0);
+                }
+            }
+            loop {
+                if runs.has(WAITING) {
+                    take_decoded()?;
+                } else if !lead.work_once() {
+                    break;
                 }
             }
             lead.finish();
+            take_decoded()
         };
-        let ((), results) = share(threads.saturating_sub(1), Vec::new, step, lead);
-        let mut results = results.into_iter().flatten().collect::<Vec<_>>();
-        results.sort_unstable_by_key(|result| match result {
-            Ok(run) => run.first_row,
-            Err((row, _)) => *row,
-        });
-        let runs = results.into_iter().collect::<Result<_, _>>()?;
-        Ok(DecodedBatch { runs })
+        share(threads.saturating_sub(1), || (), step, lead).0
     }
 
-    fn decode_run(
-        &self,
-        rows: Rows<'_>,
-        range: Range<usize>,
-        options: DecodeOptions,
-    ) -> Result<Run, (usize, TokenIndexError)> {
-        let mut run = Run { first_row: range.start, ..Run::default() };
+    fn decode_run(&self, rows: Rows<'_>, range: Range<usize>, options: DecodeOptions) -> Decoded {
+        let mut run = DecodedRows::default();
         for row in range {
             if row % ROWS_AT_ONCE == 0 {
                 interrupt::check();
