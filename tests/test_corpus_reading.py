@@ -168,6 +168,39 @@ def test_bad_lines(jsonl: Path, line: bytes, reason: str) -> None:
     assert bad.reason.startswith(reason)
 
 
+def python_reads(line: bytes) -> str | None:
+    """The text of an object by Python's parser; `None` if there is none that can be encoded."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError
+
+    try:
+        value = json.loads(line.decode(), parse_constant=refuse)
+        value["text"].encode()
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+    return str(value["text"])
+
+
+@given(
+    st.dictionaries(st.sampled_from(["text", "te", "id", 'a"b\\']), VALUES | st.text(), max_size=4),
+    st.lists(
+        st.tuples(st.integers(0), st.integers(0), st.sampled_from([*b'{}[]",:\\ud8ceE+-.0 \t\xff\xc3tfn'])), max_size=3
+    ),
+)
+def test_damaged_lines_are_read_as_python_does(value: dict[str, Any], edits: list[tuple[int, int, int]]) -> None:
+    line = bytearray(json.dumps({"text": "\ud83d\ude00é\\\n"} | value).encode())
+    for at, kind, byte in edits:
+        at %= len(line)
+        line[at : at + kind % 3] = bytes([byte])
+    _, rows, [(offsets, validity, data)], bad = _ggtok.json_lines(bytes(line), 1, "text", False, [], "error")
+    text = python_reads(bytes(line))
+    assert validity is None
+    assert (len(rows), len(bad)) == ((1, 0) if text is not None else (0, 1 if line.strip() else 0))
+    assert bytes(data) == (text or "").encode()
+    assert offsets.tolist() == ([0, len(data)] if len(rows) else [0])
+
+
 def test_repeated_keys_and_odd_ones(jsonl: Path) -> None:
     """The last one wins, as in Python."""
     lines = [

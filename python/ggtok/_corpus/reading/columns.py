@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ...errors import CorpusError
 from ..blocks import BLOCK_SIZE, ROW, BadRow, Block
+from ..chats import is_conversation
 from ..names import nearest
 from ..packages import import_arrow
 from .text import not_utf8
@@ -47,8 +48,8 @@ def check(source: Input, schema: pa.Schema, reading: Reading) -> None:
             problem = f"there are {number} columns {name!r}" if number else f"there is no column {name!r}"
             raise CorpusError(problem + ("" if number else nearest(name, schema.names)), source=source.name)
     kind = schema.field(reading.field).type
-    if not (_is_messages(kind) if reading.is_chat else _is_text(kind)):
-        expected = "lists of messages" if reading.is_chat else "texts"
+    if not (_is_text(kind) or (reading.is_chat and is_conversation(kind))):
+        expected = "lists of messages or their JSON text" if reading.is_chat else "texts"
         raise CorpusError(f"column {reading.field!r} has the type {kind}, not {expected}", source=source.name)
 
 
@@ -145,7 +146,7 @@ def _documents(batch: pa.RecordBatch, source: Input, row: int, reading: Reading)
     if texts.null_count:
         is_null = texts.is_null().to_numpy(zero_copy_only=False)
         if reading.nulls == "empty":
-            texts = _with_empty(texts)
+            texts = _with_empty(texts, reading.is_chat)
         else:
             is_document &= ~is_null
         if reading.nulls == "error":
@@ -179,6 +180,8 @@ def _plain(texts: pa.Array) -> pa.Array:
         texts = texts.dictionary_decode()
     if pa.types.is_string(texts.type) or pa.types.is_string_view(texts.type):
         return _cast(texts, pa.large_binary()).view(pa.large_utf8())
+    if pa.types.is_null(texts.type):
+        return texts.cast(pa.large_utf8())
     if pa.types.is_binary(texts.type) or pa.types.is_binary_view(texts.type):
         return texts.cast(pa.large_binary())
     return texts
@@ -191,12 +194,16 @@ def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     return texts.view(pa.binary_view() if view else pa.binary()).cast(kind)
 
 
-def _with_empty(texts: pa.Array) -> pa.Array:
+def _with_empty(texts: pa.Array, is_chat: bool) -> pa.Array:
     """Nulls replaced by empty texts or lists."""
     pa = import_arrow()
-    empty: Any = "" if pa.types.is_large_string(texts.type) else b"" if _is_text(texts.type) else []
     import pyarrow.compute as pc
 
+    empty: Any = []
+    if _is_text(texts.type):
+        empty = b"[]" if is_chat else b""
+    if pa.types.is_large_string(texts.type):
+        empty = empty.decode()
     return pc.if_else(texts.is_valid(), texts, pa.scalar(empty, texts.type))
 
 
@@ -219,7 +226,7 @@ def _broken(texts: pa.Array, field: str) -> Iterator[tuple[int, str, bytes]]:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    """Whether a column holds texts."""
+    """Whether a column holds texts, or nothing but nulls."""
     types = import_arrow().types
     if types.is_dictionary(kind):
         kind = kind.value_type
@@ -227,13 +234,6 @@ def _is_text(kind: pa.DataType) -> bool:
         of(kind)
         for of in (
             *(types.is_string, types.is_large_string, types.is_string_view),
-            *(types.is_binary, types.is_large_binary, types.is_binary_view),
+            *(types.is_binary, types.is_large_binary, types.is_binary_view, types.is_null),
         )
     )
-
-
-def _is_messages(kind: pa.DataType) -> bool:
-    """Whether a column holds lists of messages."""
-    types = import_arrow().types
-    is_list = types.is_list(kind) or types.is_large_list(kind)
-    return bool(is_list and types.is_struct(kind.value_type))
