@@ -27,10 +27,12 @@ dt { color: var(--muted); }
 dd { margin: 0; overflow-wrap: anywhere; }
 .table { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th { color: var(--muted); font-weight: 500; }
-th, td { padding: 3px 14px 3px 0; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-td:first-child, th:first-child { text-align: left; white-space: normal; overflow-wrap: anywhere; }
-.bar { width: 45%; padding-right: 0; }
+th, td { padding: 3px 0 3px 14px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th { color: var(--muted); font-weight: 500; white-space: normal; vertical-align: bottom; }
+td:first-child, th:first-child { padding-left: 0; text-align: left; }
+.name { min-width: 7.5em; white-space: normal; overflow-wrap: anywhere; }
+.bar { width: 45%; }
+@media (max-width: 500px) { th, td { padding-left: 8px; } .bar { width: 30%; } .name { min-width: 5.5em; } }
 .bar div { height: 12px; border-radius: 2px; background: var(--bar); min-width: 1px; }
 """
 
@@ -111,7 +113,8 @@ def _page(info: Info) -> Iterator[str]:
     yield '</table></div><h2>Sources</h2><div class="table"><table>'
     yield "<tr>" + "".join(f"<th>{name}</th>" for name in SOURCE_HEAD) + "</tr>"
     for row in source_rows(info, NUM_SOURCES):
-        yield "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+        name, *numbers = map(escape, row)
+        yield f'<tr><td class="name">{name}</td>' + "".join(f"<td>{number}</td>" for number in numbers) + "</tr>"
     yield "</table></div></body></html>\n"
 
 
