@@ -86,6 +86,18 @@ def test_the_number_of_threads_changes_no_byte(folder: Path, tmp_path: Path) -> 
     assert contents(tmp_path / "1") == contents(tmp_path / "2") == contents(tmp_path / "5")
 
 
+def test_many_threads_are_processes(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments: dict[str, Any] = {"tokenizer": BPE, "format": "flat", "shard_size": MB, "threads": 3}
+    build([folder], tmp_path / "threads", **arguments)
+    monkeypatch.setattr("ggtok._corpus.run.MOST_THREADS", 2)
+    build([folder], tmp_path / "processes", **arguments)
+    assert contents(tmp_path / "threads") == contents(tmp_path / "processes")
+    (folder / "bad.jsonl").write_text("{}\n")
+    with pytest.raises(CorpusError, match=r"bad\.jsonl, row 1"):
+        build([folder], tmp_path / "bad", **arguments)
+    (folder / "bad.jsonl").unlink()
+
+
 def command(folder: Path, output: Path, *options: str) -> list[str]:
     return [
         *(sys.executable, "-m", "ggtok", "corpus", "build", str(folder), "-o", str(output), "--builtin", "bpe"),

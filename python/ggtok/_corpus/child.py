@@ -1,4 +1,4 @@
-"""Makes shards in another process, for work that Python does itself: rendering chats, which the GIL would serialize.
+"""Makes shards in another process, if the GIL would keep threads waiting: for chats, and on many cores.
 
 The two processes talk through pipes, in pickles: the parent sends the job once and then one task after the other, and
 the child answers with progress, shards, an error, or `None` when the task is done. `multiprocessing` would import the

@@ -17,7 +17,7 @@ from typing import Any
 from .._files import replacing
 from ..errors import CorpusError
 from .plan import Range
-from .writing.files import sync_folder
+from .writing.files import explained, sync_folder
 
 VERSION = 1
 """Of the manifest's own form."""
@@ -111,7 +111,7 @@ class Manifest:
         shards = [asdict(shard) for shard in self.shards] if self.is_complete else []
         totals = self.totals() if self.is_complete else {}
         document = {**self.head, "complete": self.is_complete, "totals": totals, "shards": shards}
-        with replacing(str(folder / MANIFEST)) as file:
+        with explained(MANIFEST), replacing(str(folder / MANIFEST)) as file:
             file.write(json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
@@ -170,7 +170,7 @@ def _flat(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _append(folder: Path, shards: list[Shard]) -> None:
     """Adds shards to the journal."""
-    with open(folder / JOURNAL, "ab") as file:
+    with explained(JOURNAL), open(folder / JOURNAL, "ab") as file:
         file.writelines(json.dumps(asdict(shard), ensure_ascii=False).encode() + b"\n" for shard in shards)
         file.flush()
         os.fsync(file.fileno())

@@ -2,7 +2,7 @@
 
 Shards are independent: a worker makes those of one task after the other, and nothing is shared between workers but the
 tokenizer. If there are fewer tasks than threads, each task encodes on several. Python renders chats under the GIL, so
-these are made in processes.
+these are made in processes; so is everything on more than `MOST_THREADS` threads.
 
 The main thread alone counts, writes the journal and takes signals: workers send it messages.
 """
@@ -33,6 +33,9 @@ from .survey import Survey, fingerprint
 
 POLL = 0.1
 """Seconds after which signals are looked at, even if no worker says anything."""
+
+MOST_THREADS = 16
+"""Threads of one process. Of the 40 ms that a block takes, the GIL is held for about 1.5, so some 25 would be its end."""
 
 Result = TypeVar("Result")
 
@@ -126,6 +129,7 @@ def _make(job: Job, tasks: list[Task], threads: int, manifest: Manifest, state: 
     state.bytes = sum(shard.input_bytes for shard in manifest.shards if _task(shard) in ended)
     workers = max(min(threads, len(missing)), 1)
     job = replace(job, threads=threads // workers)
+    in_processes = workers > (1 if job.settings.reading.is_chat else MOST_THREADS)
     of_thread = local()
     with ExitStack() as stack:
 
@@ -133,7 +137,7 @@ def _make(job: Job, tasks: list[Task], threads: int, manifest: Manifest, state: 
             def watch(*sums: int) -> None:
                 send(sums)
 
-            if not job.settings.reading.is_chat or workers == 1:
+            if not in_processes or job.inputs[task.ranges[0].input].path is None:  # standard input is here
                 shards = make_shards(job, task, watch)
             else:
                 if not hasattr(of_thread, "child"):

@@ -49,7 +49,7 @@ class ShardFiles:
         Raises `CorpusError`, as do the file's methods, if the operating system refuses.
         """
         name = self.name + suffix
-        with _explained(name):
+        with explained(name):
             part = _Part(self.folder / f".{name}.part", name)
         self._parts.append(part)
         return part
@@ -61,7 +61,7 @@ class ShardFiles:
         """
         written = []
         for part in self._parts:
-            with _explained(part.final):
+            with explained(part.final):
                 part.flush()
                 os.fsync(part.fileno())
                 part.raw.close()
@@ -69,9 +69,9 @@ class ShardFiles:
                     sha256 = hashlib.file_digest(file, "sha256").hexdigest()
                     written.append(Written(part.final, os.fstat(file.fileno()).st_size, sha256))
         for part in self._parts:
-            with _explained(part.final):
+            with explained(part.final):
                 part.path.replace(self.folder / part.final)
-        with _explained(str(self.folder)):
+        with explained(str(self.folder)):
             sync_folder(self.folder)
         self._parts.clear()
         return written
@@ -107,17 +107,17 @@ class _Part(io.BufferedWriter):
     def write(self, data: bytes | bytearray | memoryview, /) -> int:  # type: ignore[override]
         if self.raw.closed:  # discarded: what a writer still writes when it is collected goes nowhere
             return len(data)
-        with _explained(self.final):
+        with explained(self.final):
             return super().write(data)
 
     def flush(self) -> None:
         if not self.raw.closed:
-            with _explained(self.final):
+            with explained(self.final):
                 super().flush()
 
 
 @contextmanager
-def _explained(name: str) -> Iterator[None]:
+def explained(name: str) -> Iterator[None]:
     """Turns errors of the operating system into a `CorpusError` about the file `name`."""
     try:
         yield
