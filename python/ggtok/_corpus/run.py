@@ -35,7 +35,7 @@ POLL = 0.1
 """Seconds after which signals are looked at, even if no worker says anything."""
 
 MOST_THREADS = 16
-"""Threads of one process. Of the 40 ms that a block takes, the GIL is held for about 1.5, so some 25 would be its end."""
+"""Threads of one process. The GIL is held for about 1.5 of the 40 ms that a block takes: 25 threads would fill it."""
 
 Result = TypeVar("Result")
 
