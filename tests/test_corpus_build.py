@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -105,16 +105,24 @@ def command(folder: Path, output: Path, *options: str) -> list[str]:
     ]
 
 
+def size_of(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    while process.poll() is None and not condition():
+        time.sleep(0.002)
+
+
 def test_killed_at_random_moments_it_ends_with_the_same_bytes(folder: Path, tmp_path: Path) -> None:
-    began = time.monotonic()
     subprocess.run(command(folder, tmp_path / "whole"), check=True, capture_output=True)
-    seconds = time.monotonic() - began
-    chance, kills, codes = random.Random(20), 0, set[int]()
-    while kills < 20:
+    chance, codes, journal = random.Random(20), set[int](), tmp_path / "out" / "journal.jsonl"
+    for kill in range(20):
         process = subprocess.Popen(command(folder, tmp_path / "out"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        time.sleep(chance.uniform(0.3, 0.9) * seconds)
+        if kill % 4:  # while it writes; the others hit it anywhere
+            wait_for(lambda size=size_of(journal): size_of(journal) > size, process)  # type: ignore[misc]
+        time.sleep(chance.uniform(0, 0.1 if kill % 4 else 1))
         process.kill()
-        kills += 1
         codes.add(process.wait())
         process.communicate()
         for path in (tmp_path / "out").glob("*.parquet"):
@@ -130,8 +138,7 @@ def test_a_signal_stops_it_with_a_message(folder: Path, tmp_path: Path, number: 
     process = subprocess.Popen(
         command(folder, tmp_path / "out", "--threads", "1"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    while not (tmp_path / "out" / "journal.jsonl").exists():
-        time.sleep(0.01)
+    wait_for(lambda: size_of(tmp_path / "out" / "journal.jsonl") > 0, process)
     process.send_signal(number)
     _, message = process.communicate(timeout=20)
     assert process.returncode == 128 + number

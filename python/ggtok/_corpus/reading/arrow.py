@@ -1,6 +1,6 @@
-"""Arrow files, streams (which `datasets` writes) and Feather, mapped into memory: uncompressed batches are not copied.
+"""Arrow files, streams (which `datasets` writes) and Feather, a record batch at a time.
 
-A batch that is compressed is in memory as a whole, because it was compressed as a whole.
+A batch is in memory as a whole. Files are not mapped: one that is cut short meanwhile would end the process.
 """
 
 from __future__ import annotations
@@ -34,51 +34,51 @@ def arrow_parts(source: Input, cut: int) -> tuple[list[tuple[int, int]], int]:
     they may stand anywhere before a batch. The parts have about `cut` bytes, by the rows. Raises `CorpusError`.
     """
     parts, row, start = [(0, 1)], 1, 0
-    with _mapped(source) as mapped:
-        schema = _reader(mapped, None).schema
+    with _opened(source) as opened:
+        schema = _reader(opened, None).schema
         has_dictionary = any(_has_dictionary(field.type) for field in schema)
-        reader = _reader(mapped, _cheapest(schema))
-        if _is_file(mapped):
+        reader = _reader(opened, _cheapest(schema))
+        if _is_file(opened):
             ends = [row := row + reader.get_batch(number).num_rows for number in range(reader.num_record_batches)]
-            rows_of_cut = max(1, cut * (row - 1) // max(1, mapped.size()))
+            rows_of_cut = max(1, cut * (row - 1) // max(1, opened.size()))
             for number, end in enumerate(ends[:-1], 1):
                 if end - parts[-1][1] >= rows_of_cut:
                     parts.append((number, end))
             return parts, row - 1
-        position = mapped.tell()
+        position = opened.tell()
         for batch in reader:
             if position - start >= cut and row > parts[-1][1] and not has_dictionary:
                 parts.append((position, row))
                 start = position
             row += batch.num_rows
-            position = mapped.tell()
+            position = opened.tell()
     return parts, row - 1
 
 
 def read_arrow(source: Input, start: int, end: int | None, first_row: int, reading: Reading) -> Iterator[Block]:
     """Blocks of some batches. See `read`."""
-    with _mapped(source) as mapped:
-        schema = _reader(mapped, None).schema
+    with _opened(source) as opened:
+        schema = _reader(opened, None).schema
         check(source, schema, reading)
-        reader = _reader(mapped, [schema.get_field_index(name) for name in wanted(reading)])
-        batches = (_of_file if _is_file(mapped) else _of_stream)(reader, mapped, start, end)
+        reader = _reader(opened, [schema.get_field_index(name) for name in wanted(reading)])
+        batches = (_of_file if _is_file(opened) else _of_stream)(reader, opened, start, end)
         yield from blocks(batches, source, first_row, reading)
 
 
-def _of_file(reader: Any, mapped: Any, start: int, end: int | None) -> Iterator[Batch]:
-    num_batches, size = reader.num_record_batches, mapped.size()
+def _of_file(reader: Any, opened: Any, start: int, end: int | None) -> Iterator[Batch]:
+    num_batches, size = reader.num_record_batches, opened.size()
     for number in range(start, num_batches if end is None else end):
         share = size * (number + 1) // num_batches - size * number // num_batches
         yield from _slices(reader.get_batch(number), share)
 
 
-def _of_stream(reader: Any, mapped: Any, start: int, end: int | None) -> Iterator[Batch]:
+def _of_stream(reader: Any, opened: Any, start: int, end: int | None) -> Iterator[Batch]:
     position = 0
     if start:
-        mapped.seek(start)
+        opened.seek(start)
         position = start
     for rows in reader:
-        before, position = position, mapped.tell()
+        before, position = position, opened.tell()
         yield from _slices(rows, position - before)
         if end is not None and position >= end:
             return
@@ -97,16 +97,20 @@ def _slices(batch: pa.RecordBatch, num_bytes: int) -> Iterator[Batch]:
         yield Batch(batch.slice(start, end - start), num_bytes * end // num_rows - num_bytes * start // num_rows)
 
 
-def _reader(mapped: Any, columns: list[int] | None) -> Any:
+def _reader(opened: Any, columns: list[int] | None) -> Any:
     """What reads some columns of a file or stream from its start."""
     pa = import_arrow()
-    mapped.seek(0)
     options = pa.ipc.IpcReadOptions(included_fields=columns, use_threads=False)
-    return (pa.ipc.open_file if _is_file(mapped) else pa.ipc.open_stream)(mapped, options=options)
+    opened.seek(0)
+    return (pa.ipc.open_file if _is_file(opened) else pa.ipc.open_stream)(opened, options=options)
 
 
-def _is_file(mapped: Any) -> bool:
-    return bool(mapped.read_at(len(FILE), 0) == FILE)
+def _is_file(opened: Any) -> bool:
+    position = opened.tell()
+    opened.seek(0)
+    start = opened.read(len(FILE))
+    opened.seek(position)
+    return bool(start == FILE)
 
 
 def _cheapest(schema: pa.Schema) -> list[int] | None:
@@ -130,15 +134,15 @@ def _has_dictionary(kind: pa.DataType) -> bool:
 
 
 @contextmanager
-def _mapped(source: Input) -> Iterator[Any]:
+def _opened(source: Input) -> Iterator[Any]:
     """The bytes of the file. What pyarrow raises about them becomes a `CorpusError`."""
     pa = import_arrow()
     try:
-        with pa.memory_map(source.path) as mapped:
-            if mapped.read(len(FEATHER_1)) == FEATHER_1:
+        with pa.OSFile(source.path) as opened:
+            if opened.read(len(FEATHER_1)) == FEATHER_1:
                 raise CorpusError(
                     "Feather's first version is not read: write it again with version 2", source=source.name
                 )
-            yield mapped
+            yield opened
     except (pa.ArrowException, OSError) as error:
         raise damaged(source, error) from error
