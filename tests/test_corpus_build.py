@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +109,9 @@ def size_of(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    while process.poll() is None and not condition():
+def wait_for_growth(path: Path, process: subprocess.Popen[bytes]) -> None:
+    before = size_of(path)
+    while process.poll() is None and size_of(path) == before:
         time.sleep(0.002)
 
 
@@ -120,7 +121,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_bytes(folder: Path, tmp_
     for kill in range(20):
         process = subprocess.Popen(command(folder, tmp_path / "out"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         if kill % 4:  # while it writes; the others hit it anywhere
-            wait_for(lambda size=size_of(journal): size_of(journal) > size, process)  # type: ignore[misc]
+            wait_for_growth(journal, process)
         time.sleep(chance.uniform(0, 0.1 if kill % 4 else 1))
         process.kill()
         codes.add(process.wait())
@@ -138,7 +139,7 @@ def test_a_signal_stops_it_with_a_message(folder: Path, tmp_path: Path, number: 
     process = subprocess.Popen(
         command(folder, tmp_path / "out", "--threads", "1"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    wait_for(lambda: size_of(tmp_path / "out" / "journal.jsonl") > 0, process)
+    wait_for_growth(tmp_path / "out" / "journal.jsonl", process)
     process.send_signal(number)
     _, message = process.communicate(timeout=20)
     assert process.returncode == 128 + number
