@@ -65,7 +65,14 @@ def test_every_byte_is_in_exactly_one_range(sizes: list[int], seed: int | None, 
     assert len({task.name for task in tasks}) == len(tasks)
     for task in tasks[:-1]:
         held = sum((sizes[r.input] if r.end is None else r.end) - r.start for r in task.ranges)
-        assert shard_size <= held < shard_size + cut or held == 0
+        assert shard_size / 2 <= held <= shard_size * 3 / 2
+
+
+def test_pieces_of_nearly_a_shard_are_a_shard_each() -> None:
+    input, survey = lines("a", 4 * MB, MB)
+    cuts = [Cut(max(0, cut.start - 100 * number), cut.row) for number, cut in enumerate(survey.cuts)]
+    tasks = planned(None, (input, Survey(survey.size, "", tuple(cuts), None)))
+    assert [len(task.ranges) for task in tasks] == [1, 1, 1, 1]
 
 
 def test_pieces_are_shuffled_by_the_seed_alone() -> None:

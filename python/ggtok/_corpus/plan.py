@@ -78,7 +78,7 @@ def plan(inputs: list[Input], surveys: list[Survey | None], shard_size: int, see
     groups: list[list[Range]] = []
     room = 0
     for piece, size in pieces:
-        if room <= 0:
+        if not groups or room < size / 2:  # more of it would be too much than would be missing without it
             groups.append([])
             room = shard_size
         groups[-1].append(piece)
