@@ -24,10 +24,13 @@ use super::digits::DigitGroups;
 use super::joint::Stage;
 use super::shape::Shape;
 use super::splitter::stage;
-use crate::text::scan::BLOCK;
 use crate::text::unicode::{self, utf8};
 use crate::vocabulary::families::{Family, LINES};
 use crate::work::interrupt::Ticker;
+
+/// How far from the end of a text the search for a boundary starts, in bytes: about a word. Each next look goes twice
+/// as far.
+const FIRST_LOOK: usize = 8;
 
 /// The patterns of a family as plain automata.
 #[derive(Debug)]
@@ -61,7 +64,7 @@ impl SettledPieces {
     /// boundary or at the start of a fragment.
     pub(crate) fn last_cut(&self, text: &[u8]) -> usize {
         let Self::Stages(stages) = self else { return lines_cut(text) };
-        let mut len = BLOCK;
+        let mut len = FIRST_LOOK;
         loop {
             let start = last_start(stages, text, text.len().saturating_sub(len));
             let cut = last_cut_from(stages, text, start);
