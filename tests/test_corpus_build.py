@@ -18,6 +18,7 @@ import ggtok
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
+from ggtok._corpus import reading
 from ggtok._corpus.writing import read
 from ggtok.corpus import build, info, verify
 from ggtok.errors import CorpusError, GgtokError
@@ -348,6 +349,21 @@ def test_packed_sequences_hold_every_document(folder: Path, tmp_path: Path) -> N
     assert sorted(ids_of(tmp_path / "out")) == sorted(pieces)
     assert found.packing
     assert verify(tmp_path / "out", tokenizer=BPE, sample=None).problems == []
+
+
+def test_verify_reads_a_stream_once(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = build([folder / "b.jsonl.gz"], tmp_path / "out", tokenizer=BPE, format="megatron", shard_size=MB // 4)
+    assert found.shards > 5
+    calls: list[Any] = []
+
+    def counted(*arguments: Any) -> Iterator[Any]:
+        calls.append(arguments)
+        return reading.read(*arguments)
+
+    monkeypatch.setattr("ggtok._corpus.documents.read", counted)
+    for sample in (1, 10, None):
+        assert verify(tmp_path / "out", tokenizer=BPE, sample=sample).problems == []
+    assert len(calls) == 3
 
 
 def test_verify_finds_tokens_of_another_text(tmp_path: Path) -> None:

@@ -158,22 +158,21 @@ def _check_documents(
     found.notes += [
         f"{inputs[number].name} {reason}: its documents are not compared" for number, reason in gone.items()
     ]
-    before: list[Shard] = []
-    """Of a stream: its shards before this one."""
+    streams: dict[str, Documents] = {}
+    """The stream of the shard before, which goes on where that ended."""
     for shard in manifest.shards:
-        is_stream = "-" in shard.name
-        if not before or before[-1].is_last:
-            before = []
-        if not any(piece.input in gone for piece in shard.ranges):
-            documents = Documents(inputs, Task(shard.name, tuple(shard.ranges), is_stream), settings, lambda *_: None)
-            for earlier in before:
-                documents.skip(earlier)
-            try:
-                _compare(folder, documents, shard, settings, inputs, tokenizer, limit, found)
-            except CorpusError as error:
-                found.problems.append(f"shard {shard.name}: {error}")
-        if is_stream:
-            before.append(shard)
+        if any(piece.input in gone for piece in shard.ranges):
+            continue
+        task = Task(shard.name.partition("-")[0], tuple(shard.ranges), "-" in shard.name)
+        if task.name not in streams:
+            streams = {task.name: Documents(inputs, task, settings, lambda *_: None)}
+        documents = streams[task.name]
+        try:
+            _compare(folder, documents, shard, settings, inputs, tokenizer, limit, found)
+        except CorpusError as error:
+            found.problems.append(f"shard {shard.name}: {error}")
+        if task.is_stream:
+            documents.skip(shard)  # the documents that were not compared
 
 
 def _gone(input: Input) -> str | None:
