@@ -287,6 +287,12 @@ def test_columns_are_carried_over(tmp_path: Path) -> None:
     assert table == [{"id": "x", "score": "1.5", "text": "one"}, {"id": None, "score": "[1]", "text": "two"}]
 
 
+def test_a_field_that_no_document_has_is_a_warning(tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "a.jsonl", [{"text": "one", "url": "x"}, {"text": "two"}])
+    with pytest.warns(ggtok.TokenizerWarning, match="none of the first 2 documents of .* has a field 'urls'"):
+        build([source], tmp_path / "out", tokenizer="bpe", format="parquet", keep=["url", "urls"])
+
+
 def test_a_stream_is_cut_into_the_same_shards_from_a_pipe(folder: Path, tmp_path: Path) -> None:
     data = gzip.decompress((folder / "b.jsonl.gz").read_bytes())
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"

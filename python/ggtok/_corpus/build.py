@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import get_args
 
 from .._base import BUILTIN
+from .._findings import Finding, warn_of
 from .._numbers import at_least, num_threads
 from .._tokenizer import Tokenizer
 from ..errors import CorpusError
 from .info import Info
 from .packages import import_arrow
+from .reading import read
 from .run import Progress, run
 from .settings import Compression, Encoding, Format, InputFormat, Nulls, Reading, Settings, TooLong, Writing
 from .shard import Job
-from .sources import inputs
+from .sources import Input, inputs
 
 LEAST_SHARD = 1 << 16
 """Bytes of input per shard, at the least: smaller ones would be all overhead."""
@@ -176,8 +178,20 @@ def build(
     if folder.exists() and not folder.is_dir():
         raise CorpusError("the output is a folder, and this is a file", source=str(folder))
     found = inputs(sources, format=input_format, without=folder)
+    _warn_of_absent(found, settings.reading)
     job = Job(folder, found, settings, tokenizer, 1)
     return Info(folder, run(job, num_threads(threads), progress or (lambda _: None)))
+
+
+def _warn_of_absent(found: list[Input], reading: Reading) -> None:
+    """Warns of fields to keep that no document at the start of the first JSON Lines file has: they may be misspelt."""
+    input = next((input for input in found if input.format == "jsonl" and input.path is not None), None)
+    if input is None or not reading.columns or (block := next(read(input, 0, None, 1, reading), None)) is None:
+        return
+    for name in reading.columns:
+        if 0 < block.table.num_rows == block.table.column(name).null_count:
+            message = f"none of the first {block.table.num_rows:,} documents of {input.name} has a field {name!r}"
+            warn_of(Finding("field-absent", "warning", message, "check its spelling"))
 
 
 def opened(tokenizer: Model) -> Tokenizer:

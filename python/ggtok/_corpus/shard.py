@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from .._tokenizer import Tokenizer
@@ -77,7 +77,7 @@ def _write(job: Job, blocks: Iterator[tuple[int, Block]], shard: Shard, files: S
     stages = Stages(settings, shard.name, writer.write)
     for number, block in blocks:
         encoded = encode_block(block, job.tokenizer, settings.encoding, job.threads)
-        for bad in encoded.bad:
+        for bad in (replace(bad, source=job.inputs[number].name) for bad in encoded.bad):
             if not settings.skip_bad:
                 raise CorpusError(bad.reason, source=bad.source, row=bad.row)
             rejected = rejected or files.open(REJECTED)
