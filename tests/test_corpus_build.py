@@ -107,7 +107,10 @@ def command(folder: Path, output: Path, *options: str) -> list[str]:
 
 
 def size_of(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:  # it is deleted at the end
+        return 0
 
 
 def wait_for_growth(path: Path, process: subprocess.Popen[bytes]) -> None:
