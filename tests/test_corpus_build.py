@@ -215,6 +215,16 @@ def test_what_is_missing_of_a_complete_corpus_is_made_again(folder: Path, tmp_pa
     assert contents(tmp_path / "out") == before
 
 
+def test_a_missing_shard_of_a_stream_is_made_again(folder: Path, tmp_path: Path) -> None:
+    arguments: dict[str, Any] = {"tokenizer": "bpe", "format": "flat", "shard_size": MB // 4}
+    found = build([folder / "b.jsonl.gz"], tmp_path / "out", **arguments)
+    before = contents(tmp_path / "out")
+    for file in found.files[4:6]:
+        file.unlink()
+    build([folder / "b.jsonl.gz"], tmp_path / "out", **arguments)
+    assert contents(tmp_path / "out") == before
+
+
 def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:
     source = write_jsonl(tmp_path / "a.jsonl", [{"text": "a"}])
     (tmp_path / "out").mkdir()

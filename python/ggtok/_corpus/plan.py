@@ -86,4 +86,10 @@ def plan(inputs: list[Input], surveys: list[Survey | None], shard_size: int, see
     tasks = [(tuple(group), False) for group in groups] + [((stream,), True) for stream in streams]
     if seed is None:
         tasks.sort(key=lambda task: task[0][0].input)  # streams keep their place among the other inputs
-    return [Task(f"{number:05}", ranges, is_stream) for number, (ranges, is_stream) in enumerate(tasks)]
+    width = max(5, len(str(len(tasks))))  # so that names sort as numbers do
+    return [Task(f"{number:0{width}}", ranges, is_stream) for number, (ranges, is_stream) in enumerate(tasks)]
+
+
+def number_of(shard: str) -> int:
+    """The place of a shard among those of its task, from its name."""
+    return int(shard.partition("-")[2] or 0)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -26,7 +27,7 @@ from .._keys import CHAT_TEMPLATE
 from ..errors import CorpusError
 from .child import Child
 from .manifest import LOCK, MANIFEST, VERSION, Manifest, Shard
-from .plan import Task, cut_size, plan
+from .plan import Task, cut_size, number_of, plan
 from .shard import Job, make_shards
 from .sources import Input
 from .survey import Survey, fingerprint
@@ -122,7 +123,7 @@ def _survey(job: Job, threads: int, state: State, progress: Progress) -> list[Su
 
 def _make(job: Job, tasks: list[Task], threads: int, manifest: Manifest, state: State, progress: Progress) -> None:
     """Makes the missing shards, and notes each in the journal."""
-    ended = {_task(shard) for shard in manifest.shards if shard.is_last}
+    ended = _ended(manifest.shards)
     missing = [task for task in tasks if task.name not in ended]
     state.shards = len(manifest.shards)
     # A stream that has not ended is read from its start again.
@@ -255,6 +256,12 @@ def _present(folder: Path, shards: list[Shard]) -> list[Shard]:
         return path.is_file() and path.stat().st_size == size
 
     return [shard for shard in shards if all(is_there(file.name, file.size) for file in shard.files)]
+
+
+def _ended(shards: list[Shard]) -> set[str]:
+    """The names of the tasks whose shards are all there: as many as the number of the last one says."""
+    count = Counter(_task(shard) for shard in shards)
+    return {_task(last) for last in shards if last.is_last and count[_task(last)] == number_of(last.name) + 1}
 
 
 def _task(shard: Shard) -> str:
