@@ -215,6 +215,20 @@ def test_what_is_missing_of_a_complete_corpus_is_made_again(folder: Path, tmp_pa
     assert contents(tmp_path / "out") == before
 
 
+def test_an_input_that_changes_during_the_run_is_an_error(tmp_path: Path) -> None:
+    source = write_jsonl(tmp_path / "a.jsonl", [{"text": text} for text in texts(2000)])
+
+    def append(state: ggtok.corpus.State) -> None:
+        if state.phase == "encoding" and source.stat().st_size == size:
+            with source.open("a") as file:
+                file.write('{"text": "late"}\n')
+
+    size = source.stat().st_size
+    with pytest.raises(CorpusError, match=r"a\.jsonl: it has changed during the run"):
+        build([source], tmp_path / "out", tokenizer="bpe", format="flat", progress=append)
+    assert not list((tmp_path / "out").glob("*.npy"))
+
+
 def test_a_missing_shard_of_a_stream_is_made_again(folder: Path, tmp_path: Path) -> None:
     arguments: dict[str, Any] = {"tokenizer": "bpe", "format": "flat", "shard_size": MB // 4}
     found = build([folder / "b.jsonl.gz"], tmp_path / "out", **arguments)

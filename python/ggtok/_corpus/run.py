@@ -28,7 +28,7 @@ from ..errors import CorpusError
 from .child import Child
 from .manifest import LOCK, MANIFEST, VERSION, Manifest, Shard
 from .plan import Task, cut_size, number_of, plan
-from .shard import Job, make_shards
+from .shard import Job, make_shards, stamp
 from .sources import Input
 from .survey import Survey, fingerprint
 
@@ -80,6 +80,7 @@ def run(job: Job, threads: int, progress: Progress) -> Manifest:
         before = Manifest.read(folder)
         if before is None and (other := sorted(set(os.listdir(folder)) - {LOCK})):
             raise CorpusError(f"it holds {other[0]}, but no {MANIFEST}: choose an empty folder", source=str(folder))
+        job = replace(job, stamps=[stamp(input) for input in job.inputs])
         surveys = _survey(job, threads, state, progress)
         manifest = Manifest(_head(job, surveys))
         if before is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
@@ -29,8 +30,24 @@ if TYPE_CHECKING:
 REJECTED = ".rejected.jsonl"
 """The ending of the file with the rows of a shard that are not documents."""
 
+Stamp = tuple[int, int]
+
 Watch = Callable[[int, int, int], None]
 """Is told how many more bytes of input, documents and tokens are done. It ends the work by raising."""
+
+
+def stamp(input: Input) -> Stamp | None:
+    """The size of a file and the time of its last change; nothing of standard input.
+
+    Raises `CorpusError` if there is no such file.
+    """
+    if input.path is None:
+        return None
+    try:
+        status = os.stat(input.path)
+    except OSError as error:
+        raise CorpusError(f"it cannot be read: {error.strerror}", source=input.name) from error
+    return status.st_size, status.st_mtime_ns
 
 
 @dataclass(frozen=True)
@@ -45,6 +62,14 @@ class Job:
     """Threads that encode, per task."""
     done: dict[str, Shard] = field(default_factory=dict)
     """The shards of earlier runs by their names."""
+    stamps: list[Stamp | None] = field(default_factory=list)
+    """What each input was before it was hashed."""
+
+    def check_unchanged(self, task: Task) -> None:
+        """Raises `CorpusError` if an input has changed since it was hashed."""
+        for number in dict.fromkeys(piece.input for piece in task.ranges):
+            if stamp(self.inputs[number]) != self.stamps[number]:
+                raise CorpusError("it has changed during the run", source=self.inputs[number].name)
 
 
 def make_shards(job: Job, task: Task, watch: Watch) -> Iterator[Shard]:
@@ -66,6 +91,7 @@ def make_shards(job: Job, task: Task, watch: Watch) -> Iterator[Shard]:
         with ExitStack() as stack:
             stack.callback(files.discard)  # after a commit, nothing is left to discard
             _write(job, documents.of_shard(shard), shard, files, watch)
+            job.check_unchanged(task)
             shard.files = [File(file.name, file.size, file.sha256) for file in files.commit()]
         yield shard
 
