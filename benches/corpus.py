@@ -115,18 +115,18 @@ def rows(python: str, megatron: str | None) -> list[Row]:
 
 
 def documents(texts: Path, size: int) -> Iterator[str]:
-    """Texts of about 4 KB, `size` bytes in all. If there is not so much text, it is cut elsewhere the next time."""
+    """Texts of about 4 KB from all files in turn, by their share, `size` bytes in all. A file that ends begins again,
+    and is then cut at other places."""
     pick = random.Random(28)
-    files = sorted(texts.glob("*.txt"))
+    files = [path.read_text(encoding="utf-8") for path in sorted(texts.glob("*.txt"))]
+    lengths, places = [len(text) for text in files], [0] * len(files)
     while size > 0:
-        for path in files:
-            data = path.read_text(encoding="utf-8")
-            at = 0
-            while at < len(data) and size > 0:
-                length = min(int(pick.lognormvariate(7.9, 0.9)) + 1, 100_000)
-                text = data[at : at + length]
-                at, size = at + length, size - len(text.encode())
-                yield text
+        (file,) = pick.choices(range(len(files)), lengths)
+        start = places[file] if places[file] < lengths[file] else 0
+        places[file] = start + min(int(pick.lognormvariate(7.9, 0.9)) + 1, 100_000)
+        text = files[file][start : places[file]]
+        size -= len(text.encode())
+        yield text
 
 
 def made(texts: Path, folder: Path, size: int) -> Corpus:
@@ -140,7 +140,6 @@ def made(texts: Path, folder: Path, size: int) -> Corpus:
         (folder / "parquet").mkdir()
         lines, count, total = (folder / "all.jsonl").open("wb"), 0, 0
         chosen = list(documents(texts, size))
-        random.Random(28).shuffle(chosen)
         for number in range(NUM_FILES):
             part = chosen[number * len(chosen) // NUM_FILES : (number + 1) * len(chosen) // NUM_FILES]
             ids = [f"{count + index:09}" for index in range(len(part))]
