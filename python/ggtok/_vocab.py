@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntFlag
 from types import MappingProxyType
 from typing import NamedTuple, overload
@@ -305,6 +305,12 @@ def special_texts(vocab: Vocab) -> dict[str, str]:
 def scores(vocab: Vocab) -> list[float]:
     """The score of every token."""
     return memoryview(_ggtok.scores(vocab._core)).cast("f").tolist()  # type: ignore[return-value]
+
+
+def control_ids(vocab: Vocab, ids: Iterable[int]) -> set[int]:
+    """Those of the ids that are control tokens. A `Token` for each would take most of the time of a conversation."""
+    bit = int(TokenAttribute.CONTROL)
+    return {id for id in set(ids) if _ggtok.token(vocab._core, id)[2] & bit}
 
 
 def attributes(vocab: Vocab) -> list[int]:

@@ -19,7 +19,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from .._base import BaseTokenizer
-from .._vocab import TokenAttribute
+from .._vocab import control_ids
 from ..errors import ChatTemplateError, VocabularyError
 from .rendering import Rendered, Source
 from .text import Text, plain
@@ -133,7 +133,8 @@ def _check_control(tokenizer: BaseTokenizer, text: Text, ids: list[int], spans: 
     RWKV, PLaMo-2 and some SPM vocabularies find control tokens in any text, as ordinary tokens.
     """
     vocab = tokenizer.vocab
-    control = {id for id in set(ids) if id != vocab.unk_id and TokenAttribute.CONTROL in vocab[id].attributes}
+    control = control_ids(vocab, ids)
+    control.discard(-1 if vocab.unk_id is None else vocab.unk_id)
     if not control:
         return
     for start, end in _ranges(text, lambda origin: origin.trusted is not True):
