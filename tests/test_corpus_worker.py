@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -102,6 +103,18 @@ def test_opened_once_in_a_process(model: Path, opens: list[str], monkeypatch: py
         thread.join()
     assert opens == [str(model)]
     assert all(tokenizer is found[0] for tokenizer in found)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*use of fork")
+def test_a_process_that_is_forked_while_a_tokenizer_is_opened(model: Path) -> None:
+    with worker._LOCK:
+        child = os.fork()
+        if child == 0:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+            signal.alarm(20)
+            os._exit(0 if TableEncoder(model).tokenizer == BPE else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_file_that_changes_is_opened_again(model: Path, opens: list[str]) -> None:

@@ -32,6 +32,16 @@ _OPENED: dict[str, tuple[int, int, Tokenizer]] = {}
 _LOCK = Lock()
 
 
+def _after_fork() -> None:
+    """Another thread of the parent may have held the lock."""
+    global _LOCK
+    _LOCK = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 def opened(model: str) -> Tokenizer:
     """The tokenizer of a file, or the embedded vocabulary of this name, open since the first call in this process.
 
