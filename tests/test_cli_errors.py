@@ -74,7 +74,7 @@ ERRORS: list[tuple[str | list[str], str]] = [
     ("explain --builtin bpe -p abc --why 5:99", "characters 5 to 99 are not a part of a text"),
     ("explain -p a -p b --step", "--step and --html are for one text"),
     ("explain --builtin bpe -p a --step", "the walk through the steps needs a terminal to read keys from"),
-    ("explain -p a --builtin spm --compare x y", "--compare takes two files, and no -m"),
+    ("explain -p a --builtin spm --compare x y", "--compare takes two models, and no -m"),
     ("explain --builtin spm --trie x", "--trie takes words, and no -m"),
     ("explain --trie", "--trie needs words as arguments"),
     ("explain --step --trie x", "--step, --why, --compare and --trie: give one of them"),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ._ggtok import __version__ as __version__
     from ._ggtok import cache_limit as cache_limit
     from ._ggtok import set_cache_limit as set_cache_limit
+    from ._stores.find import find as find
     from ._tokenizer import Tokenizer as Tokenizer
     from ._train import train as train
     from ._vocab import Token as Token
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
     from .errors import ChatTemplateError as ChatTemplateError
     from .errors import ConversionError as ConversionError
     from .errors import DependencyError as DependencyError
+    from .errors import DownloadError as DownloadError
     from .errors import GgtokError as GgtokError
     from .errors import GGUFError as GGUFError
+    from .errors import ModelNotFoundError as ModelNotFoundError
     from .errors import TokenIndexError as TokenIndexError
     from .errors import TrainingError as TrainingError
     from .errors import UnsupportedError as UnsupportedError
@@ -47,6 +50,7 @@ _NAMES = {
     "_evaluate": ("Evaluation", "Score", "evaluate"),
     "_findings": ("Finding", "TokenizerWarning"),
     "_ggtok": ("Buffer", "Encoding", "StreamDecoder", "StreamEncoder", "__version__", "cache_limit", "set_cache_limit"),
+    "_stores.find": ("find",),
     "_tokenizer": ("Tokenizer",),
     "_train": ("train",),
     "_vocab": ("Token", "TokenAttribute", "Vocab"),
@@ -54,8 +58,10 @@ _NAMES = {
         "ChatTemplateError",
         "ConversionError",
         "DependencyError",
+        "DownloadError",
         "GgtokError",
         "GGUFError",
+        "ModelNotFoundError",
         "TokenIndexError",
         "TokenizerWarning",
         "TrainingError",

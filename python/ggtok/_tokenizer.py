@@ -40,6 +40,40 @@ class Tokenizer(BaseTokenizer):
 
     __slots__ = ()
 
+    @classmethod
+    def from_model(
+        cls,
+        name: str | os.PathLike[str],
+        *,
+        overrides: Mapping[str, Scalar] | None = None,
+        offline: bool | None = None,
+    ) -> Self:
+        """Opens the tokenizer of a model where other tools keep it, or at a URL. docs/models.md has all names.
+
+        Args:
+            name: A path, which wins if it exists; `ollama:llama3.2`, `hf:owner/repo`, `hf:owner/repo:Q4_K_M`,
+                `lmstudio:...`, `docker:...`, `ramalama:...`, `jan:...` or `gpt4all:...`; or a URL, `https://...`, of
+                which only the beginning is read, up to the end of the metadata.
+            overrides: As in `from_gguf`.
+            offline: Whether the network is forbidden. Default: a URL is read, and `hf:` looks in the caches of this
+                machine only. With `False`, `hf:` also reads what is in no cache. `GGTOK_OFFLINE=1` forbids it always.
+
+        Raises:
+            ModelNotFoundError: There is no such model, or it has no GGUF file; `nearest` and `places` say more.
+            DownloadError: The network is forbidden, or the server does not answer, or not properly.
+            DependencyError: A URL needs `pip install 'ggtok[hf]'`.
+            GGUFError: As `from_gguf`; or the file is a projector, an adapter or another companion of a model.
+            VocabularyError, UnsupportedError, OSError, TypeError: As `from_gguf`.
+
+        >>> import ggtok, os
+        >>> path = os.path.join(os.path.dirname(ggtok.__file__), "vocabularies", "spm.gguf")  # or "ollama:llama3.2"
+        >>> ggtok.Tokenizer.from_model(path).vocab.kind
+        'spm'
+        """
+        from ._stores.opening import opened
+
+        return opened(cls, name, overrides, offline)
+
     def check(self) -> list[Finding]:
         """Lists what is suspicious about the file, such as settings that give ids the model was not trained with.
 

@@ -72,6 +72,39 @@ class UnsupportedError(GgtokError):
         super().__init__(message)
 
 
+class ModelNotFoundError(GgtokError, FileNotFoundError):
+    """There is no model of this name on this machine, or it has no GGUF file.
+
+    `name` is the name, `nearest` are the most similar names of models that are there, and `places` the folders that
+    were searched.
+
+    >>> import ggtok
+    >>> try:
+    ...     ggtok.find("jan:no-such-model")
+    ... except ggtok.ModelNotFoundError as error:
+    ...     print(error.name, len(error.places))
+    jan:no-such-model 1
+    """
+
+    def __init__(
+        self, problem: str, *, name: str | None = None, nearest: tuple[str, ...] = (), places: tuple[str, ...] = ()
+    ) -> None:
+        self.name, self.nearest, self.places = name, nearest, places
+        super().__init__(problem)
+
+
+class DownloadError(GgtokError, OSError):
+    """The head of a file cannot be read from the network.
+
+    `url` is its address, without a password, and `status` the status that the server answered with; `None` if it did
+    not answer, or not properly.
+    """
+
+    def __init__(self, problem: str, *, url: str | None = None, status: int | None = None) -> None:
+        self.url, self.status = url, status
+        super().__init__(f"{url}: {problem}" if url else problem)
+
+
 class TokenIndexError(GgtokError, IndexError):
     """A token id is not in the vocabulary.
 

@@ -20,7 +20,7 @@ from .output import explained, flush, give_up_output, is_of_output, printable, s
 
 COMMANDS = (
     *("encode", "decode", "count", "split", "chat", "explain", "train", "evaluate"),
-    *("corpus", "inspect", "check", "edit", "diff", "search", "bench", "completion"),
+    *("corpus", "models", "inspect", "check", "edit", "diff", "search", "bench", "completion"),
 )
 
 
@@ -35,6 +35,7 @@ ELSEWHERE = {
     **dict.fromkeys(("find", "grep"), "search"),
     **dict.fromkeys(("validate", "verify", "lint"), "check"),
     "compare": "diff",
+    **dict.fromkeys(("list", "ls", "ps", "model"), "models"),
 }
 """What other tools, llama.cpp's among them (with or without `llama-`), call our commands."""
 
@@ -78,12 +79,17 @@ def _show_version(context: click.Context, _: click.Parameter, wanted: bool) -> N
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
 )
 def group() -> None:
-    """Text to tokens and back, exactly as llama.cpp does: -m FILE or GGTOK_MODEL names the GGUF file of a model."""
+    """Text to tokens and back, exactly as llama.cpp does: -m or GGTOK_MODEL names a model."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     if "_GGTOK_COMPLETE" in os.environ:
+        from click.shell_completion import add_completion_class
+
+        from .completion import Bash
+
+        add_completion_class(Bash)
         group.main(prog_name="ggtok")  # answers the shell and exits
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - messages go nowhere, and no file takes its number

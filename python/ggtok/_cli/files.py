@@ -12,7 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from .._files import check_target
-from .completion import GGUF
+from .completion import MODEL
 from .inputs import Source
 from .options import Command, Model, is_typed, takes_model
 
@@ -38,15 +38,15 @@ OUTPUT = OutputFile()
 
 
 def takes_models(function: Command) -> Command:
-    """Gives a command GGUF files as arguments as well as `-m`, and passes it `models: list[Model]`, at least one."""
+    """Gives a command models as arguments as well as `-m`, and passes it `models: list[Model]`, at least one."""
 
-    @click.argument("files", nargs=-1, type=GGUF, metavar="[FILE]...")
+    @click.argument("files", nargs=-1, type=MODEL, metavar="[MODEL]...")
     @takes_model
     @functools.wraps(function)
     def command(*args: Any, files: tuple[str, ...], model: Model, **others: Any) -> Any:
         if files and any(map(is_typed, ("model", "builtin"))):
             raise click.ClickException("the model is given twice: as an argument and with -m or --builtin")
-        models = [Model(file, None, model.overrides) for file in files] or [model]
+        models = [Model(file, None, model.overrides, model.offline) for file in files] or [model]
         return function(*args, models=models, **others)
 
     return command  # type: ignore[return-value]

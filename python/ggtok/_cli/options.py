@@ -14,7 +14,8 @@ import click
 from click.core import ParameterSource
 
 from .. import Tokenizer
-from .completion import GGUF
+from ..errors import GgtokError, ModelNotFoundError
+from .completion import MODEL
 from .output import printable, to_stderr
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -41,8 +42,10 @@ class Model:
     """Which tokenizer a command was given."""
 
     path: str | None
+    """A path, or another name of a model."""
     builtin: str | None
     overrides: tuple[str, ...]
+    offline: bool | None = None
 
     @property
     def is_given(self) -> bool:
@@ -64,27 +67,36 @@ class Model:
         return {} if self.is_given else {"model": UNASKED}
 
     def open(self) -> Tokenizer:
-        """The tokenizer of the file, or an embedded one: `bpe` if nothing was given, and standard error says so."""
+        """The tokenizer of the model, or an embedded one: `bpe` if nothing was given, and standard error says so."""
         overrides = dict(_override(item) for row in self.overrides for item in next(csv.reader([row]), []))
         if self.path is not None:
+            origin = " (GGTOK_MODEL)" * (self.path == os.environ.get("GGTOK_MODEL") and not is_typed("model"))
             try:
-                return Tokenizer.from_gguf(self.path, overrides=overrides)
+                return Tokenizer.from_model(self.path, overrides=overrides, offline=self.offline)
+            except ModelNotFoundError as error:
+                raise ModelNotFoundError(f"GGTOK_MODEL: {error}" if origin else str(error), name=self.path) from None
+            except GgtokError:  # some are an OSError too
+                raise
             except OSError as error:
                 # A failed read does not name the file.
-                from_environment = self.path == os.environ.get("GGTOK_MODEL") and not is_typed("model")
-                raise OSError(error.errno, error.strerror, self.path + " (GGTOK_MODEL)" * from_environment) from None
+                raise OSError(error.errno, error.strerror, self.path + origin) from None
         if overrides:
-            raise click.ClickException("--override-kv needs -m FILE")
+            raise click.ClickException("--override-kv needs -m MODEL")
         if self.builtin is None:
-            to_stderr('no model given (-m FILE or GGTOK_MODEL): using the embedded vocabulary "bpe"')
+            to_stderr('no model given (-m MODEL or GGTOK_MODEL): using the embedded vocabulary "bpe"')
         return Tokenizer.builtin(self.builtin or "bpe")
 
 
 def takes_model(function: Command) -> Command:
-    """Gives a command `-m`, `--builtin` and `--override-kv`, and passes it `model: Model`."""
+    """Gives a command `-m`, `--builtin`, `--override-kv` and `--offline`, and passes it `model: Model`."""
 
     @click.option(
-        "-m", "--model", type=GGUF, metavar="FILE", envvar="GGTOK_MODEL", show_envvar=True, help="A GGUF file."
+        *("-m", "--model"),
+        type=MODEL,
+        metavar="MODEL",
+        envvar="GGTOK_MODEL",
+        show_envvar=True,
+        help="A GGUF file, or a model by name, such as ollama:llama3.2 (see ggtok models).",
     )
     @click.option("--builtin", type=click.Choice(BUILTIN), help="An embedded vocabulary. Default, without a file: bpe.")
     @click.option(
@@ -93,15 +105,31 @@ def takes_model(function: Command) -> Command:
         multiple=True,
         help="Replace metadata, as llama.cpp does. TYPE is int, float, bool or str; commas separate several.",
     )
+    @takes_network
     @functools.wraps(function)
-    def command(*args: Any, model: str | None, builtin: str | None, override_kv: tuple[str, ...], **others: Any) -> Any:
+    def command(
+        *args: Any,
+        model: str | None,
+        builtin: str | None,
+        override_kv: tuple[str, ...],
+        offline: bool | None,
+        **others: Any,
+    ) -> Any:
         if builtin is not None and model is not None:
             if is_typed("model"):
                 raise click.ClickException("-m and --builtin: give one of the two")
             model = None
-        return function(*args, model=Model(model, builtin, override_kv), **others)
+        return function(*args, model=Model(model, builtin, override_kv, offline), **others)
 
     return command  # type: ignore[return-value]
+
+
+takes_network = click.option(
+    "--offline/--online",
+    default=None,
+    help="Never use the network; or read hf: models that are not in a cache. Default: only for URLs.",
+)
+"""Passes `offline`."""
 
 
 def is_typed(parameter: str) -> bool:

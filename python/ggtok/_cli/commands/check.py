@@ -36,7 +36,7 @@ def command(context: click.Context, models: list[Model], as_json: bool) -> None:
         try:
             findings = opened(model).check()
         except (GgtokError, OSError) as error:
-            message = f"{name}: {error.strerror}" if isinstance(error, OSError) else str(error)
+            message = str(error) if isinstance(error, GgtokError) else f"{name}: {error.strerror}"
             to_stderr(f"error: {message}")
             if as_json:
                 print_json(file=file, error=message)

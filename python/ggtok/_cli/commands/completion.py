@@ -10,7 +10,7 @@ from click.shell_completion import get_completion_class
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    """Print the script that makes a shell complete commands, options, GGUF files and names. Put it where the shell
+    """Print the script that makes a shell complete commands, options, files and models. Put it where the shell
     looks for such scripts, and start a new shell:
 
     \b

@@ -11,9 +11,10 @@ import click
 from ..._convert.edits import Edits, key_types
 from ..._edit import Edited
 from ..._keys import Type
+from ..._stores.find import located
 from ..._tokenizer import Tokenizer
 from ...errors import GgtokError
-from ..completion import GGUF
+from ..completion import MODEL
 from ..files import OUTPUT
 from ..options import KINDS, as_json, name_and_value, typed_value
 from ..output import finite, print_json, printable
@@ -24,7 +25,7 @@ SHOWN = 60
 
 
 @click.command(short_help="Edit a file's tokenizer, and keep its tensors.")
-@click.argument("file", type=GGUF)
+@click.argument("file", type=MODEL)
 @click.option("-o", "--output", type=OUTPUT, metavar="PATH", help="The GGUF file to write.")
 @click.option(
     "--set",
@@ -60,6 +61,7 @@ def command(
     complete and its tokenizer opens; FILE is never changed."""
     if output is None and not dry_run:
         raise click.ClickException("-o names the file to write; --dry-run writes none")
+    file = located(file)
     edits = Edits(
         add_tokens=add_token,
         add_control_tokens=add_control_token,

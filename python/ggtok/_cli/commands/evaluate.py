@@ -8,9 +8,9 @@ import click
 
 from ..._evaluate import evaluate
 from ..._tokenizer import Tokenizer
-from ..completion import GGUF
+from ..completion import MODEL
 from ..files import OUTPUT, check_output, text_path
-from ..options import BUILTIN, Model, as_json
+from ..options import BUILTIN, Model, as_json, takes_network
 from ..output import print_json
 from ..progress import progress
 from ..table import print_table
@@ -18,10 +18,11 @@ from ..table import print_table
 
 @click.command(short_help="Measure how well vocabularies fit texts.")
 @click.argument("files", nargs=-1, required=True, metavar="[NAME=]FILE...")
-@click.option("-m", "--model", "models", multiple=True, type=GGUF, help="A GGUF file; repeatable.  [env: GGTOK_MODEL]")
+@click.option("-m", "--model", "models", multiple=True, type=MODEL, help="A model; repeatable.  [env: GGTOK_MODEL]")
 @click.option("--builtin", multiple=True, type=click.Choice(BUILTIN), help="An embedded vocabulary; repeatable.")
 @click.option("--reference", metavar="NAME", help="The text of which the others are translations.")
 @click.option("--svg", type=OUTPUT, metavar="PATH", help="Write a chart of the bytes per token.")
+@takes_network
 @as_json
 def command(
     files: tuple[str, ...],
@@ -29,6 +30,7 @@ def command(
     builtin: tuple[str, ...],
     reference: str | None,
     svg: str | None,
+    offline: bool | None,
     as_json: bool,
 ) -> None:
     """Measure how well vocabularies fit texts, side by side: bytes per token, tokens per word, the share of unknown
@@ -41,10 +43,10 @@ def command(
             raise click.ClickException(f"two texts are called {name!r}: give names, NAME=FILE")
         texts[name] = text_path(path if equals else argument)
     check_output(svg, [*texts.values(), *models])
-    tokenizers = {path: Tokenizer.from_gguf(path) for path in models}
+    tokenizers = {name: Tokenizer.from_model(name, offline=offline) for name in models}
     tokenizers |= {name: Tokenizer.builtin(name) for name in builtin}
     if not tokenizers:
-        model = Model(os.environ.get("GGTOK_MODEL") or None, None, ())
+        model = Model(os.environ.get("GGTOK_MODEL") or None, None, (), offline)
         tokenizers = {model.path or "bpe": model.open()}
     with progress(sum(path.stat().st_size for path in texts.values()) or None, "reading") as advance:
         evaluation = evaluate(tokenizers, files=texts, reference=reference, progress=advance)

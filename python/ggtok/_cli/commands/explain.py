@@ -19,7 +19,7 @@ from ..._explain.trace import Trace
 from ..._explain.trie import explain_trie, trie_sections
 from ..._files import write
 from ..._tokenizer import Tokenizer
-from ..completion import GGUF
+from ..completion import MODEL
 from ..files import OUTPUT, check_output
 from ..inputs import Source
 from ..inputs import sources as sources_of
@@ -49,7 +49,7 @@ class Request:
 @click.option("--step", is_flag=True, help="Walk through the steps with keys; ? shows them.")
 @click.option("--why", metavar="START:END", help="Say why these characters are not one token; the first is number 0.")
 @click.option(
-    "--compare", "pair", nargs=2, type=GGUF, help="Two files' traces side by side, and where they first differ."
+    "--compare", "pair", nargs=2, type=MODEL, help="Two models' traces side by side, and where they first differ."
 )
 @click.option("--trie", is_flag=True, help="Build a double array of the arguments, as words; look them up and each -p.")
 @click.option("--html", type=OUTPUT, metavar="PATH", help="Write a page that needs no network.")
@@ -72,7 +72,7 @@ def command(
     if sum((step, why is not None, pair is not None, trie)) > 1:
         raise click.ClickException("--step, --why, --compare and --trie: give one of them")
     if pair is not None or trie:
-        mode = "--trie takes words" if trie else "--compare takes two files"
+        mode = "--trie takes words" if trie else "--compare takes two models"
         if any(map(is_typed, ("model", "builtin", "override_kv"))):
             raise click.ClickException(f"{mode}, and no -m, --builtin or --override-kv")
     request = Request(model, special, as_json, html)
@@ -112,7 +112,7 @@ def _traces(request: Request, sources: list[Source], step: bool, span: tuple[int
 
 def _compare(request: Request, pair: tuple[str, str], sources: list[Source]) -> None:
     names = _names(*pair)
-    tokenizers = [Tokenizer.from_gguf(path) for path in pair]
+    tokenizers = [Tokenizer.from_model(name, offline=request.model.offline) for name in pair]
     for source in sources:
         a, b = (request.trace(tokenizer, source) for tokenizer in tokenizers)
         if request.html is not None:

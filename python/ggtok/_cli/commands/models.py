@@ -1,0 +1,96 @@
+"""The command `ggtok models`: the models that other tools keep on this machine, and their tokenizers."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import click
+
+from ..._findings import Finding, TokenizerWarning
+from ..._numbers import num_threads
+from ..._stores.find import STORES, all_models, store
+from ..._stores.model import Model
+from ..._tokenizer import Tokenizer
+from ...errors import GgtokError
+from ..options import as_json
+from ..output import explained, lossless, print_json, to_stderr
+from ..table import print_table
+
+
+@click.command(short_help="List the models on this machine.")
+@click.argument("stores", nargs=-1, type=click.Choice(tuple(STORES)), metavar="[STORE]...")
+@click.option("--paths", is_flag=True, help="Show the files instead of the tokenizers, which opens none of them.")
+@as_json
+def command(stores: tuple[str, ...], paths: bool, as_json: bool) -> None:
+    """List the models that Ollama, llama.cpp, LM Studio and others keep on this machine: the name that -m takes, the
+    tokenizer, the size of the vocabulary, and what ggtok check finds suspicious. STORE is ollama, hf, lmstudio, docker,
+    ramalama, jan or gpt4all.
+
+    Only metadata is read. A model that does not open is listed with the reason.
+    """
+    prefixes = stores or tuple(STORES)
+    models = list(all_models(prefixes))
+    rows = map(_located, models) if paths else _opened(models)
+    if as_json:
+        for row in rows:
+            print_json(**row)
+    elif models:
+        head = ("name", "file") if paths else ("name", "kind", "pre", "tokens", "check")
+        print_table(head, [_path_row(row) if paths else _row(row) for row in rows], right=() if paths else (3,))
+    if not models:
+        places = [str(place) for prefix in prefixes for place in store(prefix).places()]
+        to_stderr(f"there are no models in {', '.join(places)}")
+
+
+def _opened(models: list[Model]) -> Iterator[dict[str, Any]]:
+    """What there is to say of each model, in their order. Files are read and checked on several threads."""
+    with warnings.catch_warnings(), ThreadPoolExecutor(num_threads(None)) as pool:
+        warnings.simplefilter("ignore", TokenizerWarning)  # `check` finds the same
+        try:
+            yield from pool.map(_facts, models)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _located(model: Model) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": model.name, "file": lossless(os.fsencode(model.path)) if model.path else None}
+    return found | ({"error": model.problem} if model.problem else {})
+
+
+def _facts(model: Model) -> dict[str, Any]:
+    found = _located(model)
+    if model.problem:
+        return found
+    try:
+        tokenizer = Tokenizer.from_model(model.path)
+        vocab = tokenizer.vocab
+        facts = {"kind": vocab.kind, "model": vocab.model, "pre": vocab.pre, "size": len(vocab)}
+        return found | facts | {"findings": [finding._asdict() for finding in tokenizer.check()]}
+    except (GgtokError, OSError) as error:
+        message = error.strerror or str(error) if isinstance(error, OSError) else explained(error)
+        return found | {"error": message.removeprefix(f"{model.path}: ")}
+
+
+def _row(row: dict[str, Any]) -> tuple[str, ...]:
+    if "error" in row:
+        return row["name"], "", "", "", f"error: {row['error']}"
+    return row["name"], row["kind"], row["pre"] or "", str(row["size"]), _summary(row["findings"])
+
+
+def _path_row(row: dict[str, Any]) -> tuple[str, ...]:
+    path = row["file"]
+    return row["name"], f"error: {row['error']}" if path is None else path if isinstance(path, str) else repr(path)
+
+
+def _summary(findings: list[dict[str, Any]]) -> str:
+    """The most severe finding, and how many more there are. Notes are left to `ggtok check`."""
+    severe = [Finding(**finding) for finding in findings if finding["severity"] != "note"]
+    if not severe:
+        return "ok"
+    more = f" and {len(severe) - 1} more" if len(severe) > 1 else ""
+    return f"{severe[0].severity}: {severe[0].message} [{severe[0].code}]{more}"

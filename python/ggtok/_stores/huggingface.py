@@ -1,0 +1,122 @@
+"""The cache of huggingface_hub, which llama.cpp uses too: `models--OWNER--REPO/{refs,snapshots,blobs}`.
+
+Source: llama.cpp's `common/hf-cache.cpp` and huggingface_hub's `constants.py`. A snapshot is a folder of links to
+blobs; without symbolic links the files themselves are in it. `refs/main` names the snapshot, otherwise any other ref.
+What is missing there is taken from the other snapshots, the newest first: a file may have been downloaded by commit.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from . import quantization
+from .model import Model, companion, entries, files_below, folders, from_environment, home, is_gguf, read_text
+
+PREFIX = "hf"
+TITLE = "the Hugging Face cache"
+
+REPOSITORY = re.compile(r"[A-Za-z0-9_]+(?:[.-]+[A-Za-z0-9_]+)*")
+"""An owner, or the name of a repository."""
+
+COMMIT = re.compile(r"[0-9a-fA-F]{40}")
+
+
+def places() -> list[Path]:
+    """llama.cpp's cache, if it has another one, and huggingface_hub's."""
+    for variable, below in (
+        ("HF_HUB_CACHE", ""),
+        ("HUGGINGFACE_HUB_CACHE", ""),
+        ("HF_HOME", "hub"),
+        ("XDG_CACHE_HOME", "huggingface/hub"),
+    ):
+        if folder := from_environment(variable):
+            hub = folder / below
+            break
+    else:
+        hub = home() / ".cache/huggingface/hub"
+    llama = from_environment("LLAMA_CACHE")
+    return [hub] if llama is None or llama == hub else [llama, hub]
+
+
+def parse(name: str) -> tuple[str, str, str] | None:
+    """`OWNER/REPO`, the path of a file in it, and the tag; `None` if a name is not of this form."""
+    owner, _, rest = name.partition("/")
+    repository, _, file = rest.partition("/")
+    tag = ""
+    if not file:
+        repository, colon, tag = repository.partition(":")
+        if colon and not tag:
+            return None
+    if not (REPOSITORY.fullmatch(owner) and REPOSITORY.fullmatch(repository)):
+        return None
+    return f"{owner}/{repository}", file, tag
+
+
+def models() -> Iterator[Model]:
+    """All models of all places."""
+    seen = set()
+    for place in places():
+        for folder in folders(place):
+            if folder.name.startswith("models--"):
+                repository = folder.name.removeprefix("models--").replace("--", "/", 1)
+                files = _files(folder)
+                for file, name in quantization.names(repository, list(files)).items():
+                    if name not in seen:
+                        seen.add(name)
+                        yield _model(name, files[file])
+
+
+def find(name: str) -> Model | None:
+    """The model of a name."""
+    parsed = parse(name)
+    if parsed is None:
+        return None
+    repository, rest, tag = parsed
+    wanted = "models--" + repository.replace("/", "--")
+    for place in places():
+        for entry in entries(place):
+            if entry.name.lower() == wanted.lower():
+                files = _files(Path(entry.path))
+                file = quantization.named(list(files), rest, tag)
+                if file is not None:
+                    return _model(name, files[file])
+    return None
+
+
+def _files(repository: Path) -> dict[str, Path]:
+    """The GGUF files of a repository: their paths in it, sorted, and where they are."""
+    found: dict[str, Path] = {}
+    for snapshot in _snapshots(repository):
+        for file in files_below(snapshot):
+            if is_gguf(file):
+                found.setdefault(file, snapshot / file)
+    return dict(sorted(found.items()))
+
+
+def _snapshots(repository: Path) -> list[Path]:
+    """The snapshot of `refs/main`, or of another ref, and then the others, the newest first."""
+    root = repository / "snapshots"
+    commits = {}
+    for entry in entries(repository / "refs"):
+        commit = (read_text(Path(entry.path)) or "").partition("\n")[0].strip()
+        if COMMIT.fullmatch(commit):
+            commits[entry.name] = commit
+    first = commits.get("main") or next(iter(commits.values()), "")
+
+    def order(folder: Path) -> tuple[bool, float]:
+        try:
+            return folder.name != first, -os.stat(folder).st_mtime
+        except OSError:
+            return True, 0.0
+
+    return sorted(folders(root), key=order)
+
+
+def _model(name: str, path: Path) -> Model:
+    if os.path.isfile(path):
+        kind = companion(path.name)
+        return Model(f"{PREFIX}:{name}", "", f"it is {kind}") if kind else Model(f"{PREFIX}:{name}", str(path))
+    return Model(f"{PREFIX}:{name}", "", f"its file is missing: {path} is a link that leads nowhere")

@@ -1,0 +1,174 @@
+"""Ollama's store: `manifests/HOST/NAMESPACE/MODEL/TAG`, JSON that lists layers, and `blobs/sha256-HEX`.
+
+Source: `manifest/paths.go`, `manifest/manifest.go` and `types/model/name.go` of Ollama. From 0.40 it writes
+`manifests-v2`, which is looked up first: there the public registry is `ollama.com`, in `manifests` it is
+`registry.ollama.ai`; a manifest may be a list of manifests, one for each runner. Names are compared without case.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .model import DIGEST, Model, dicts, folders, from_environment, home, read_json, text_of
+
+PREFIX = "ollama"
+TITLE = "Ollama"
+
+SERVICE = Path("/usr/share/ollama/.ollama/models")
+"""The folder of the service that Ollama's installer sets up on Linux."""
+
+PUBLIC = ("ollama.com", "registry.ollama.ai")
+PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(:[0-9]+)?")
+RUNNERS = ("ollama", "llamacpp")
+"""The runners that read GGUF files, the preferred one first."""
+
+TYPES = "application/vnd.ollama.image."
+
+
+class Reference(NamedTuple):
+    """The parts of a name."""
+
+    host: str
+    namespace: str
+    model: str
+    tag: str
+
+    @classmethod
+    def parse(cls, name: str) -> Reference | None:
+        """`[HOST/][NAMESPACE/]MODEL[:TAG]`; `None` if it is not of this form."""
+        place, slash, last = name.rpartition("/")
+        model, colon, tag = last.partition(":")
+        host, _, namespace = place.rpartition("/")
+        if (slash and not place) or (colon and not tag):
+            return None
+        parts = cls(host or PUBLIC[0], namespace or "library", model, tag or "latest")
+        fits = HOST.fullmatch(parts.host) and all(PART.fullmatch(part) for part in parts[1:])
+        return parts.logical() if fits else None
+
+    def logical(self) -> Reference:
+        """The same with one name for the public registry."""
+        return self._replace(host=PUBLIC[0]) if self.host.lower() in PUBLIC else self
+
+    def key(self) -> tuple[str, ...]:
+        return tuple(part.lower() for part in self)
+
+    def __str__(self) -> str:
+        """The shortest name, as `ollama list` shows it, without the tag `latest`."""
+        shown = [self.host, self.namespace, self.model]
+        if self.host == PUBLIC[0]:
+            shown = shown[2:] if self.namespace == "library" else shown[1:]
+        return "/".join(shown) + (f":{self.tag}" if self.tag != "latest" else "")
+
+
+def places() -> list[Path]:
+    """The folders in which Ollama keeps models: the one of `OLLAMA_MODELS`, or the user's and the service's."""
+    set_by_user = from_environment("OLLAMA_MODELS")
+    return [set_by_user] if set_by_user else [home() / ".ollama/models", SERVICE]
+
+
+def models() -> Iterator[Model]:
+    """All models of all places."""
+    seen = set()
+    for place in places():
+        for reference, manifest in _manifests(place):
+            if reference.key() not in seen:
+                seen.add(reference.key())
+                yield _model(place, reference, manifest)
+
+
+def find(name: str) -> Model | None:
+    """The model of a name."""
+    wanted = Reference.parse(name)
+    if wanted is None:
+        return None
+    for place in places():
+        for folder in ("manifests-v2", "manifests"):
+            hosts = PUBLIC if wanted.host in PUBLIC else (wanted.host, wanted.host.replace(":", "%3A"))
+            for host in hosts:
+                path = place.joinpath(folder, host, *wanted[1:])
+                if os.path.isfile(path):
+                    return _model(place, wanted, path)
+        for reference, manifest in _manifests(place):
+            if reference.key() == wanted.key():
+                return _model(place, reference, manifest)
+    return None
+
+
+def _manifests(place: Path) -> Iterator[tuple[Reference, Path]]:
+    for root in (place / "manifests-v2", place / "manifests"):
+        for host in folders(root):
+            for namespace in folders(host):
+                for model in folders(namespace):
+                    for tag in sorted(_files(model)):
+                        parts = (host.name.replace("%3A", ":"), namespace.name, model.name, tag)
+                        if HOST.fullmatch(parts[0]) and all(map(PART.fullmatch, parts[1:])):
+                            yield Reference(*parts).logical(), model / tag
+
+
+def _files(folder: Path) -> list[str]:
+    try:
+        return [name for name in os.listdir(folder) if os.path.isfile(folder / name)]
+    except OSError:
+        return []
+
+
+def _model(place: Path, reference: Reference, manifest: Path) -> Model:
+    path, problem = _file(place, read_json(manifest))
+    return Model(f"{PREFIX}:{reference}", path, problem)
+
+
+def _file(place: Path, manifest: object) -> tuple[str, str]:
+    """The GGUF file of a manifest, or why there is none."""
+    if not isinstance(manifest, dict):
+        return "", "its manifest cannot be read"
+    if children := dicts(manifest.get("manifests")):
+        return _file_of_list(place, children)
+    layers = dicts(manifest.get("layers"))
+    for layer in layers:
+        if layer.get("mediaType") == TYPES + "model":
+            blob = _blob(place, layer)
+            if blob is None:
+                return "", "its manifest names no blob"
+            return (str(blob), "") if os.path.isfile(blob) else ("", f"its blob is missing: {blob}")
+    return "", _absence(place, manifest, layers)
+
+
+def _file_of_list(place: Path, children: list[dict[str, Any]]) -> tuple[str, str]:
+    """The same for a list of manifests, each for one runner; one that is not in the list itself is a blob."""
+
+    def order(child: dict[str, Any]) -> int:
+        runner = text_of(child.get("runner")).lower()
+        return RUNNERS.index(runner) if runner in RUNNERS else len(RUNNERS)
+
+    answers = []
+    for child in sorted(children, key=order):
+        if "manifests" not in child:  # lists are not nested
+            blob = None if "layers" in child else _blob(place, child)
+            answers.append(_file(place, child if blob is None else read_json(blob)))
+    return next((answer for answer in answers if answer[0]), answers[0] if answers else ("", "its manifest is empty"))
+
+
+def _blob(place: Path, layer: dict[str, Any]) -> Path | None:
+    digest = DIGEST.fullmatch(text_of(layer.get("digest")))
+    return place / "blobs" / f"sha256-{digest[1]}" if digest else None
+
+
+def _absence(place: Path, manifest: dict[str, Any], layers: list[dict[str, Any]]) -> str:
+    """What a model is that has no GGUF file."""
+    config = manifest.get("config")
+    blob = _blob(place, config) if isinstance(config, dict) else None
+    says = read_json(blob) if blob else None
+    says = says if isinstance(says, dict) else {}
+    if text_of(says.get("remote_host")) or text_of(says.get("remote_model")):
+        return "it runs in Ollama's cloud: no file of it is here"
+    kinds = says.get("capabilities")
+    kind = "a model that makes images" if isinstance(kinds, list) and "image" in kinds else "a model"
+    written = text_of(says.get("model_format")) or "another format"
+    if any(layer.get("mediaType") == TYPES + "tensor" for layer in layers):
+        return f"it is {kind} in single tensors ({written}) and has no GGUF file"
+    return f"it is {kind} without a GGUF file ({written})"
