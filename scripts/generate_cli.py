@@ -23,8 +23,8 @@ MANUAL = ROOT / "ggtok.data/data/share/man/man1/ggtok.1"
 
 INTRODUCTION = (
     "Arguments are files, as in wc. -p TEXT gives the text itself, and without either a command reads standard input. "
-    "The model is -m FILE, or the environment variable GGTOK_MODEL; without one, the embedded vocabulary bpe is used, "
-    "and every output is marked with its name."
+    "The model is -m MODEL, a file or a name such as ollama:llama3.2, or the environment variable GGTOK_MODEL; without "
+    "one, the embedded vocabulary bpe is used, and every output is marked with its name."
 )
 
 EXIT_CODES = {

@@ -63,7 +63,7 @@ ERRORS: list[tuple[str | list[str], str]] = [
     (["chat", "-p", "x", "--set", "x"], "--set: 'x' is not NAME=VALUE"),
     (["chat", "-p", "x", "--set", "messages=1"], "--set: 'messages' is not a variable of a template"),
     (["chat", "-p", "x", "--template", "nope"], "bpe: "),
-    (["encode", "--override-kv", "a=int:1", "-p", "x"], "--override-kv needs -m FILE"),
+    (["encode", "--override-kv", "a=int:1", "-p", "x"], "--override-kv needs -m MODEL"),
     ([*OVERRIDE, "a=1"], "'a=1' is not KEY=TYPE:VALUE"),
     ([*OVERRIDE, "a=i8:1"], "has the type 'i8': expected int, float, bool or str"),
     ([*OVERRIDE, "a=bool:1"], "has the value '1': expected a bool"),

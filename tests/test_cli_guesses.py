@@ -86,7 +86,7 @@ def test_marked_ids_are_decoded() -> None:
 
 
 def test_help_says_how_to_name_a_model() -> None:
-    assert "-m FILE" in " ".join(call("--help").out.decode().split("Options:")[0].split())
+    assert "-m or GGTOK_MODEL" in " ".join(call("--help").out.decode().split("Options:")[0].split())
 
 
 def test_count_continues_after_an_error(tmp_path: Path, model: Path) -> None:
@@ -125,9 +125,12 @@ def test_closed_streams(command: str, closed: str) -> None:
 
 
 def test_who_is_to_blame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: Path) -> None:
+    monkeypatch.setenv("GGTOK_MODEL", "./nope")
+    assert call("count", "-p", "a").err == "ggtok: error: ./nope (GGTOK_MODEL): No such file or directory\n"
+    assert call("count", "-m", "nope.gguf", "-p", "a").err == "ggtok: error: nope.gguf: No such file or directory\n"
+    assert call("count", "-m", "nope", "-p", "a").err.startswith("ggtok: error: there is no file 'nope', and")
     monkeypatch.setenv("GGTOK_MODEL", "nope")
-    assert call("count", "-p", "a").err == "ggtok: error: nope (GGTOK_MODEL): No such file or directory\n"
-    assert call("count", "-m", "nope", "-p", "a").err == "ggtok: error: nope: No such file or directory\n"
+    assert call("count", "-p", "a").err.startswith("ggtok: error: GGTOK_MODEL: there is no file 'nope', and")
     assert call("count", "-m", str(tmp_path), "-p", "a").err == f"ggtok: error: {tmp_path}: Is a directory\n"
     with pytest.raises(OSError, match="File too large") as caught:
         _train_with_small_files()

@@ -16,6 +16,7 @@ from click.shell_completion import get_completion_class
 from conftest import VOCABULARIES
 from ggtok import Tokenizer
 from ggtok._cli import COMMANDS, group
+from store_trees import isolated
 
 ROOT = Path(__file__).resolve().parents[1]
 MANUAL = ROOT / "ggtok.data/data/share/man/man1/ggtok.1"
@@ -108,7 +109,8 @@ def completed(folder: Path, *words: str) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Path:
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    isolated(tmp_path / "home", monkeypatch)
     for name in ("model.gguf", "model.bin", "text.txt", ".hidden.gguf", "models/in.gguf", "empty/readme"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"")
