@@ -314,11 +314,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="a JSON file for the results")
     options = parser.parse_args()
 
+    chosen = [row for row in rows(options.python, options.megatron) if row.name.startswith(tuple(options.rows))]
+    if not chosen:
+        parser.error("no row has such a name")
     work = options.work.resolve()
     hf = hf_folder(Vocabulary(options.model, work / "vocabularies"), work / "hf")
     corpus = made(options.texts, work / f"{options.size}", options.size * 10**6)
     read_once(corpus.folder)
-    chosen = [row for row in rows(options.python, options.megatron) if row.name.startswith(tuple(options.rows))]
     results: list[Result] = []
     for row in chosen:
         before = idle.now()
