@@ -50,7 +50,7 @@ def build(
     pad_id: int | None = None,
     attention_mask: bool = False,
     compression: Compression | None = None,
-    shard_size: int = 256 << 20,
+    shard_size: int = 128 << 20,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Info:

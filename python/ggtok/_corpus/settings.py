@@ -75,7 +75,7 @@ class Settings:
     encoding: Encoding
     writing: Writing
     input_format: InputFormat | None = None
-    shard_size: int = 256 << 20
+    shard_size: int = 128 << 20
     """Bytes of input per shard."""
     shuffle: int | None = None
     """The seed."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..settings import Reading
     from ..sources import Input
 
-PIECE = BLOCK_SIZE // 16
+PIECE = BLOCK_SIZE // 4
 """Bytes that a batch aims at, by the mean length in its row group. Small, because documents may be far longer there."""
 
 MOST_ROWS = 4096

@@ -13,9 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import BinaryIO, Self
 
 from ...errors import CorpusError
+
+SYNC_BYTES = 32 << 20
+"""A disk needs about a tenth of a second for so many, and a core to make them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +67,13 @@ class ShardFiles:
         for part in self._parts:
             with explained(part.final):
                 part.flush()
-                os.fsync(part.fileno())
-                part.raw.close()
+                part.begin_sync()
                 with part.path.open("rb") as file:
                     sha256 = hashlib.file_digest(file, "sha256").hexdigest()
                     written.append(Written(part.final, os.fstat(file.fileno()).st_size, sha256))
+                part.end_sync()
+                os.fsync(part.fileno())
+                part.raw.close()
         for part in self._parts:
             with explained(part.final):
                 part.path.replace(self.folder / part.final)
@@ -79,6 +85,8 @@ class ShardFiles:
     def discard(self) -> None:
         """Deletes what has been written. Does nothing after `commit`."""
         for part in self._parts:
+            with suppress(OSError):
+                part.end_sync()
             with suppress(OSError):
                 part.raw.close()  # not the buffer, which would try to write the rest
             with suppress(OSError):
@@ -98,22 +106,52 @@ def sync_folder(folder: Path) -> None:
 
 
 class _Part(io.BufferedWriter):
-    """A file under its other name. Its errors say what to do."""
+    """A file under its other name. Its errors say what to do.
+
+    The disk gets every `SYNC_BYTES` while the next ones are made, so that little is left to wait for at the end.
+    """
 
     def __init__(self, path: Path, final: str) -> None:
         super().__init__(io.FileIO(path, "w"), 1 << 16)
         self.path, self.final = path, final
+        self._num_waiting = 0
+        self._syncing: Thread | None = None
+        self._failure: OSError | None = None
 
     def write(self, data: bytes | bytearray | memoryview, /) -> int:  # type: ignore[override]
         if self.raw.closed:  # discarded: what a writer still writes when it is collected goes nowhere
             return len(data)
         with explained(self.final):
-            return super().write(data)
+            size = super().write(data)
+        self._num_waiting += size
+        if self._num_waiting >= SYNC_BYTES:
+            self.begin_sync()
+        return size
 
     def flush(self) -> None:
         if not self.raw.closed:
             with explained(self.final):
                 super().flush()
+
+    def begin_sync(self) -> None:
+        """Starts to move to the disk what was written, in a thread, unless one is still at it."""
+        if self._syncing is None or not self._syncing.is_alive():
+            self._num_waiting = 0
+            self._syncing = Thread(target=self._sync)
+            self._syncing.start()
+
+    def _sync(self) -> None:
+        try:
+            os.fsync(self.fileno())
+        except OSError as error:  # which the system tells once
+            self._failure = error
+
+    def end_sync(self) -> None:
+        """Waits for the thread. Raises what it met."""
+        if self._syncing is not None:
+            self._syncing.join()
+        if self._failure is not None:
+            raise self._failure
 
 
 @contextmanager
