@@ -98,6 +98,13 @@ class DownloadError(GgtokError, OSError):
 
     `url` is its address, without a password, and `status` the status that the server answered with; `None` if it did
     not answer, or not properly.
+
+    >>> import ggtok
+    >>> try:
+    ...     ggtok.Tokenizer.from_model("https://huggingface.co/owner/repo", offline=True)
+    ... except ggtok.DownloadError as error:
+    ...     print(error)
+    https://huggingface.co/owner/repo: offline mode (--offline, offline=True) forbids the network
     """
 
     def __init__(self, problem: str, *, url: str | None = None, status: int | None = None) -> None:
@@ -142,7 +149,8 @@ class CorpusError(GgtokError):
 class DependencyError(GgtokError, ImportError):
     """A call needs an optional package that is not installed.
 
-    Arrays need numpy (`Tokenizer.encode_array`, `Encoding.ids`, `Batch.ids`, ...), and `Batch.to_arrow` needs pyarrow.
+    Arrays need numpy (`Tokenizer.encode_array`, `Encoding.ids`, `Batch.ids`, ...), `Batch.to_arrow` needs pyarrow, and
+    models at a URL need urllib3.
     """
 
 

@@ -6,9 +6,9 @@ import os
 from typing import TypeVar
 
 from .._base import BaseTokenizer
-from .._metadata import name_of, read_metadata, scalars
-from ..errors import GgtokError, GGUFError
-from .find import located
+from .._metadata import read_metadata, scalars
+from ..errors import DownloadError, GgtokError, GGUFError, ModelNotFoundError
+from .find import is_url, located
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,17 +29,69 @@ def opened(
     cls: type[Opened], name: str | os.PathLike[str], overrides: Mapping[str, Scalar] | None, offline: bool | None
 ) -> Opened:
     """The tokenizer of a model: `Tokenizer.from_model`."""
-    path = located(name)
+    if is_url(name):
+        return _at_url(cls, str(name), overrides, offline)
+    try:
+        path = located(name)
+    except ModelNotFoundError as error:
+        text = str(name)
+        if text.lower().startswith("hf:"):
+            return _on_hub(cls, text[3:], overrides, offline, error)
+        raise
     try:
         return cls.from_gguf(path, overrides=overrides)
     except GgtokError as error:
-        raise explained(error, path) from None
+        raise explained(error, path, path) from None
 
 
-def explained(error: GgtokError, path: str) -> GgtokError:
+def _on_hub(
+    cls: type[Opened],
+    name: str,
+    overrides: Mapping[str, Scalar] | None,
+    offline: bool | None,
+    error: ModelNotFoundError,
+) -> Opened:
+    """A model of the Hub that is not on this machine: read from the network if that was asked for."""
+    from . import hub, web
+
+    if offline is not False:
+        hint = "" if offline else "; --online (offline=False) reads it from the Hub"
+        raise ModelNotFoundError(f"{error}{hint}", name=error.name, nearest=error.nearest, places=error.places)
+    check_online(f"hf:{name}", offline)
+    if web.is_set("HF_HUB_OFFLINE"):
+        raise DownloadError("HF_HUB_OFFLINE forbids the network", url=f"hf:{name}")
+    return _at_url(cls, hub.resolved(name), overrides, offline)
+
+
+def _at_url(cls: type[Opened], url: str, overrides: Mapping[str, Scalar] | None, offline: bool | None) -> Opened:
+    from . import hub, remote, web
+
+    check_online(web.shown_or_less(url).strip("'"), offline)
+    if repository := hub.repository_of(url):
+        url = hub.resolved(repository)
+    with remote.Head(url) as head:
+        try:
+            return cls.from_gguf(head, overrides=overrides)
+        except DownloadError:
+            raise
+        except GgtokError as error:
+            raise explained(error, bytes(head.seen), head.url) from None
+
+
+def check_online(name: str, offline: bool | None) -> None:
+    """Raises `DownloadError` if the network is forbidden."""
+    from . import web
+
+    if offline or web.is_set("GGTOK_OFFLINE"):
+        by = "offline mode (--offline, offline=True)" if offline else "GGTOK_OFFLINE"
+        raise DownloadError(f"{by} forbids the network", url=name)
+
+
+def explained(error: GgtokError, source: str | bytes, path: str) -> GgtokError:
     """What is wrong with a file that did not open: the error itself, unless the file is no model."""
+    error.path = path
     try:
-        metadata = scalars(read_metadata(path))
+        metadata = scalars(read_metadata(source))
     except (GgtokError, OSError):
         return error
     if "tokenizer.ggml.model" in metadata:
@@ -53,5 +105,5 @@ def explained(error: GgtokError, path: str) -> GgtokError:
     else:
         return error
     better = GGUFError(problem, key="tokenizer.ggml.model")
-    better.path = name_of(path)
+    better.path = path
     return better
