@@ -24,6 +24,9 @@ from .sources import Input, inputs
 LEAST_SHARD = 1 << 16
 """Bytes of input per shard, at the least: smaller ones would be all overhead."""
 
+SHARDS, FEW, MANY = 16, 8 << 20, 128 << 20
+"""How many shards are made, if each has between so many bytes of input: enough for all cores to end together."""
+
 Model = Tokenizer | str | os.PathLike[str]
 
 
@@ -50,7 +53,7 @@ def build(
     pad_id: int | None = None,
     attention_mask: bool = False,
     compression: Compression | None = None,
-    shard_size: int = 128 << 20,
+    shard_size: int | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Info:
@@ -90,7 +93,8 @@ def build(
         attention_mask: Whether to write a mask of the tokens that are not padding ("parquet" and "arrow").
         compression: "zstd", "lz4", "snappy" or "none" (the default), of Parquet and Arrow. Compressed tokens take a
             third of the bytes, and a third more time.
-        shard_size: Bytes of input per shard, as far as documents, row groups and compressed files allow.
+        shard_size: Bytes of input per shard, as far as documents, row groups and compressed files allow. Default: a
+            sixteenth of the inputs, but at least 8 MiB and at most 128 MiB.
         threads: Shards that are made at once. Default: the number of cores that this process may use.
         progress: Called several times a second with a `State`: bytes, documents, tokens, shards.
 
@@ -154,6 +158,10 @@ def build(
     columns = tuple(name for name in dict.fromkeys((*kept, *([id_field] if id_field else ()))) if name != text)
     limit = None if max_length is None else at_least(1, max_length, "max_length")
     is_chat = messages is not None
+    folder = Path(output)
+    if folder.exists() and not folder.is_dir():
+        raise CorpusError("the output is a folder, and this is a file", source=str(folder))
+    found = inputs(sources, format=input_format, without=folder)
     settings = Settings(
         Reading(text, is_chat, columns, nulls),
         Encoding(text, is_chat, add_special, parse_special, append_eos, limit, too_long),
@@ -170,17 +178,19 @@ def build(
             str(tokenizer.metadata.get("general.name", "")),
         ),
         input_format,
-        at_least(LEAST_SHARD, shard_size, "shard_size"),
+        _shard_size(found) if shard_size is None else at_least(LEAST_SHARD, shard_size, "shard_size"),
         None if shuffle is None else as_int(shuffle),
         skip_bad,
     )
-    folder = Path(output)
-    if folder.exists() and not folder.is_dir():
-        raise CorpusError("the output is a folder, and this is a file", source=str(folder))
-    found = inputs(sources, format=input_format, without=folder)
     _warn_of_absent(found, settings.reading)
     job = Job(folder, found, settings, tokenizer, 1)
     return Info(folder, run(job, num_threads(threads), progress or (lambda _: None)))
+
+
+def _shard_size(found: list[Input]) -> int:
+    """The default size. It depends on the inputs alone."""
+    sizes = [input.size for input in found]
+    return MANY if None in sizes else max(FEW, min(sum(size or 0 for size in sizes) // SHARDS, MANY))
 
 
 def _warn_of_absent(found: list[Input], reading: Reading) -> None:

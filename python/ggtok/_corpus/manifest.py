@@ -141,10 +141,6 @@ class Manifest:
         for key, what in (("digest", "tokenizer"), ("chat_template_sha256", "chat template")):
             if self.head["tokenizer"].get(key) != head["tokenizer"].get(key):
                 return f"the {what} has changed since"
-        before, after = dict(_flat(self.head["settings"])), dict(_flat(head["settings"]))
-        for key, was in before.items():
-            if (now := after.get(key)) != was:
-                return f"the setting {key} has changed: it was {was!r}, and now it is {now!r}"
         before, after = ({input["name"]: input for input in each["inputs"]} for each in (self.head, head))
         for name, input in before.items():
             if name not in after:
@@ -156,6 +152,10 @@ class Manifest:
                 return f"the input {name} was not there then"
         if list(before) != list(after):
             return "the inputs are in another order now"
+        settings = dict(_flat(head["settings"]))
+        for key, was in _flat(self.head["settings"]):
+            if (now := settings.get(key)) != was:
+                return f"the setting {key} has changed: it was {was!r}, and now it is {now!r}"
         return None
 
 

@@ -72,7 +72,7 @@ def command() -> None:
 @click.option("--pad-id", type=int, metavar="ID", help="What fills packed sequences. Default: padding token, or EOS.")
 @click.option("--attention-mask", is_flag=True, help="Write a mask of what is not padding (parquet, arrow).")
 @click.option("--compression", type=click.Choice(get_args(Compression)), help="Of parquet and arrow. Default: none.")
-@click.option("--shard-size", type=Size(), default="128M", show_default=True, help="Bytes of input per shard.")
+@click.option("--shard-size", type=Size(), help="Bytes of input per shard. Default: a 16th, from 8M to 128M.")
 @click.option("--threads", type=int, metavar="N", help="Default: all cores.")
 @takes_model
 @takes_special
