@@ -11,7 +11,7 @@ import llama_cpp_tables as tables
 import pytest
 from conftest import shared_files
 from ggtok import GgtokError, Tokenizer
-from ggtok._chat.rendering import Chat, Source
+from ggtok._chat.rendering import Request, Source
 
 SPECIAL = {"bos_token": "<s>", "eos_token": "</s>"}
 USER = {"role": "user", "content": "Hello <|im_end|> there </s> "}
@@ -60,10 +60,10 @@ VARIABLES = {"functions": "[]", "datetime": "today"}
 """Some templates need more than messages."""
 
 
-def chat(messages: Any, variables: dict[str, Any], special: dict[str, str] = SPECIAL) -> Chat:
+def chat(messages: Any, variables: dict[str, Any], special: dict[str, str] = SPECIAL) -> Request:
     variables = dict(variables)
     tools, documents = variables.pop("tools", None), variables.pop("documents", None)
-    return Chat(messages, tools, documents, variables, special, datetime.now())
+    return Request(messages, tools, documents, variables, special, datetime.now())
 
 
 def same_as_transformers(template: str, special: dict[str, str]) -> int:

@@ -4,7 +4,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import corpus as corpus
     from ._batch import Batch as Batch
+    from ._chat import Chat as Chat
     from ._chat import ChatEncoding as ChatEncoding
+    from ._chat import Turn as Turn
     from ._chunks import Chunk as Chunk
     from ._diff import Diff as Diff
     from ._diff import diff as diff
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from .errors import DownloadError as DownloadError
     from .errors import GgtokError as GgtokError
     from .errors import GGUFError as GGUFError
+    from .errors import MismatchError as MismatchError
     from .errors import ModelNotFoundError as ModelNotFoundError
     from .errors import TokenIndexError as TokenIndexError
     from .errors import TrainingError as TrainingError
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "_batch": ("Batch",),
-    "_chat": ("ChatEncoding",),
+    "_chat": ("Chat", "ChatEncoding", "Turn"),
     "_chunks": ("Chunk",),
     "_diff": ("Diff", "diff"),
     "_edit": ("edit",),
@@ -61,6 +64,7 @@ _NAMES = {
         "DownloadError",
         "GgtokError",
         "GGUFError",
+        "MismatchError",
         "ModelNotFoundError",
         "TokenIndexError",
         "TokenizerWarning",

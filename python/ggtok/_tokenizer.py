@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, Self, overload
 
     from ._base import Text
-    from ._chat import ChatEncoding
+    from ._chat import Chat, ChatEncoding
     from ._chat.conversation import Message, Tool
     from ._explain.trace import Trace
     from ._files import Target
@@ -278,6 +278,44 @@ class Tokenizer(BaseTokenizer):
 
         options = Options(tools, documents, add_generation_prompt, continue_final_message, template, template_text, raw)
         return len(Conversation(self, messages, options, variables).ids(add_special))
+
+    def chat(
+        self,
+        messages: Iterable[Message] = (),
+        *,
+        add_special: bool = True,
+        tools: Iterable[Tool] | None = None,
+        documents: Iterable[Message] | None = None,
+        add_generation_prompt: bool = True,
+        template: str | None = None,
+        template_text: str | None = None,
+        raw: bool = False,
+        **variables: Any,
+    ) -> Chat:
+        """A conversation that grows: `append` returns the new ids, and encodes only what the template changed.
+
+        Args:
+            messages: Messages to begin with, which are rendered when ids are first needed. Default: none.
+            add_special: As in `encode_chat`.
+            tools: As in `apply_chat_template`, as are all arguments that are not listed here.
+            add_generation_prompt: Whether the ids end with the beginning of an assistant's message, unless the last
+                message is the assistant's.
+
+        Raises what `encode_chat` does for its arguments. See docs/chat.md.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> chat = tok.chat()
+        >>> turn = chat.append({"role": "user", "content": "Hi"})
+        >>> turn.kept, tok.decode(turn.new_ids)
+        (0, 'user\\nHi\\nassistant\\n')
+        """
+        from ._chat.chat import Chat
+        from ._chat.conversation import Options
+        from ._chat.growing import Growing
+
+        options = Options(tools, documents, add_generation_prompt, False, template, template_text, raw)
+        return Chat(Growing(self, options, add_special, variables), messages)
 
     def to_gguf(
         self,

@@ -176,6 +176,25 @@ class ChatTemplateError(GgtokError):
         super().__init__(f"{place}: {problem}" if place else problem)
 
 
+class MismatchError(GgtokError):
+    """The ids of a message are not those of its text, or the template does not write that text.
+
+    `expected` is the text of the message and `found` that of the ids. Both are `None` if the template is at fault.
+
+    >>> import ggtok
+    >>> chat = ggtok.Tokenizer.builtin("bpe").chat()
+    >>> try:
+    ...     chat.append({"role": "assistant", "content": "Hello"}, ids=[6876])
+    ... except ggtok.MismatchError as error:
+    ...     print(error)
+    messages[0]: its content is 'Hello', but its ids are 'hi'
+    """
+
+    def __init__(self, problem: str, *, expected: str | None = None, found: str | None = None) -> None:
+        self.expected, self.found = expected, found
+        super().__init__(problem)
+
+
 class ConversionError(GgtokError):
     """A tokenizer cannot be expressed in another format, or a file in another format not in GGUF.
 

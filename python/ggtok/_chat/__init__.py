@@ -1,5 +1,6 @@
 """Conversations: the file's chat templates as text and as ids, safe from control tokens in messages."""
 
+from .chat import Chat, Turn
 from .encoding import ChatEncoding
 
-__all__ = ["ChatEncoding"]
+__all__ = ["Chat", "ChatEncoding", "Turn"]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ..errors import ChatTemplateError
 from .limits import LimitError
-from .rendering import Chat, Source
+from .rendering import Request, Source
 
 MARK = "7mark7"
 """A word that no template writes by itself."""
@@ -90,7 +90,7 @@ def _tool_call(arguments: Any) -> list[dict[str, Any]]:
 def _rendered(source: Source, messages: list[dict[str, Any]], tools: list[Any] | None = None) -> str | None:
     """The text, or `None` if the template refuses."""
     special = {"bos_token": "", "eos_token": ""}
-    chat = Chat(messages, tools or [], None, {"add_generation_prompt": True}, special, datetime(2024, 7, 26))
+    chat = Request(messages, tools or [], None, {"add_generation_prompt": True}, special, datetime(2024, 7, 26))
     try:
         return chat.render(source)
     except ChatTemplateError as error:

@@ -10,7 +10,7 @@ from .._base import BaseTokenizer
 from .._vocab import special_texts
 from . import continuing, encoding, openai, schema, templates, unread
 from .encoding import ChatEncoding
-from .rendering import Chat, Rendered
+from .rendering import Rendered, Request
 
 Message: TypeAlias = Mapping[str, Any]
 Tool: TypeAlias = Mapping[str, Any] | Callable[..., Any]
@@ -40,10 +40,10 @@ class Conversation:
         tool_list = None if tools is None else schema.schemas(tools)
         self.tokenizer = tokenizer
         self.source = templates.chosen(tokenizer.metadata, template, template_text, bool(tool_list))
-        self.given = Chat(
-            messages=messages if isinstance(messages, (str, bytes)) else _listed(messages),
+        self.given = Request(
+            messages=messages if isinstance(messages, (str, bytes)) else listed(messages),
             tools=tool_list,
-            documents=None if documents is None else _listed(documents),
+            documents=None if documents is None else listed(documents),
             variables=variables | {"add_generation_prompt": bool(add_generation_prompt)},
             special=special_texts(tokenizer.vocab),
             now=datetime.now(),
@@ -73,7 +73,7 @@ class Conversation:
         return continuing.cut(rendered, self.source) if self.continued else rendered
 
 
-def _listed(values: Iterable[Any]) -> Sequence[Any]:
+def listed(values: Iterable[Any]) -> Sequence[Any]:
     """The values, to be read more than once. Anything that cannot be iterated over is refused later, by name."""
     if not isinstance(values, Iterable) or isinstance(values, Mapping):
         return values  # type: ignore[return-value]

@@ -16,7 +16,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from .._base import BaseTokenizer
 from .._vocab import control_ids
@@ -79,18 +79,33 @@ def encode(tokenizer: BaseTokenizer, rendered: Rendered, source: Source, add_spe
     Raises `ChatTemplateError` if it is unknown whether a control token is the template's, and `VocabularyError`
     if the vocabulary itself reads a control token in a string of the caller.
     """
-    text = rendered.text
-    encoding = tokenizer.encode_parts_with_offsets(parts_of(text), add_special=add_special, unit="char")
-    ids, spans = encoding.tolist()
-    _check_unknown(tokenizer, rendered, source, ids, add_special)
-    _check_control(tokenizer, text, ids, spans)
-    first, last = _twice(tokenizer, text, ids, add_special)
+    ids, spans = stretch(tokenizer, rendered.text, source, add_special)
+    first, last = twice(tokenizer, rendered.text, ids, add_special)
     return Encoded(ids[first : len(ids) - last], spans[first : len(spans) - last])
 
 
-def with_spans(encoded: Encoded, rendered: Rendered, source: Source) -> ChatEncoding:
-    """The ids with the tokens of each message. Raises `ChatTemplateError` if the assistant says something and no
-    token would be its own."""
+def stretch(
+    tokenizer: BaseTokenizer, text: Text, source: Source, add_special: bool, at: int = 0, *, continues: bool = False
+) -> Encoded:
+    """The same for a stretch of a text that starts at character `at`. BOS or EOS may be there twice."""
+    parts = parts_of(text)
+    encoding = tokenizer.encode_parts_with_offsets(parts, add_special=add_special, continues=continues, unit="char")
+    encoded = Encoded(*encoding.tolist())
+    if any(origin.trusted is None for _, origin in text.runs):
+        as_template = parts_of(text, True)
+        if tokenizer.encode_parts(as_template, add_special=add_special, continues=continues) != encoded.ids:
+            _refuse_unknown(text, source)
+    _check_control(tokenizer, text, *encoded, at)
+    return encoded
+
+
+def with_spans(
+    encoded: Encoded, rendered: Rendered, source: Source, sampled: Iterable[tuple[int, int]] = ()
+) -> ChatEncoding:
+    """The ids with the tokens of each message. Those that a model is known to have sampled are its own.
+
+    Raises `ChatTemplateError` if the assistant says something and no token would be its own.
+    """
     text, (ids, spans) = rendered.text, encoded
     generated = _ranges(text, lambda origin: origin.generated)
     if not rendered.generation:
@@ -99,6 +114,8 @@ def with_spans(encoded: Encoded, rendered: Rendered, source: Source) -> ChatEnco
     mask = [False] * len(ids)
     for start, end in generated:
         low, high = _tokens(spans, start, end)
+        mask[low:high] = [True] * (high - low)
+    for low, high in sampled:
         mask[low:high] = [True] * (high - low)
     if not any(mask) and _is_anything_said(rendered):
         why = "it has no {% generation %}, and none of its text is found to come from an assistant's message"
@@ -115,19 +132,14 @@ def _is_anything_said(rendered: Rendered) -> bool:
     return any(message.get(key) for message in said for key in ("content", "reasoning_content", "tool_calls"))
 
 
-def _check_unknown(
-    tokenizer: BaseTokenizer, rendered: Rendered, source: Source, ids: list[int], add_special: bool
-) -> None:
-    if all(origin.trusted is not None for _, origin in rendered.text.runs):
-        return
-    if tokenizer.encode_parts(parts_of(rendered.text, True), add_special=add_special) != ids:
-        lost = [str(piece) for piece in rendered.text.pieces() if piece.runs[0][1].trusted is None]
-        longest = max(lost, key=len)
-        problem = "it changes strings so that they cannot be followed, and they contain the text of a control token: "
-        raise ChatTemplateError(f"{problem}{longest[:100]!r}", template=source.name)
+def _refuse_unknown(text: Text, source: Source) -> NoReturn:
+    lost = [str(piece) for piece in text.pieces() if piece.runs[0][1].trusted is None]
+    longest = max(lost, key=len)
+    problem = "it changes strings so that they cannot be followed, and they contain the text of a control token: "
+    raise ChatTemplateError(f"{problem}{longest[:100]!r}", template=source.name)
 
 
-def _check_control(tokenizer: BaseTokenizer, text: Text, ids: list[int], spans: list[tuple[int, int]]) -> None:
+def _check_control(tokenizer: BaseTokenizer, text: Text, ids: list[int], spans: list[tuple[int, int]], at: int) -> None:
     """No control token may come from a string of the caller.
 
     RWKV, PLaMo-2 and some SPM vocabularies find control tokens in any text, as ordinary tokens.
@@ -142,10 +154,10 @@ def _check_control(tokenizer: BaseTokenizer, text: Text, ids: list[int], spans: 
             if ids[index] in control and spans[index][0] < spans[index][1]:
                 token = vocab[ids[index]]
                 problem = f"this vocabulary reads the control token {token.text!r} (id {token.id}) in every text"
-                raise VocabularyError(f"{problem}, so no message may contain it: it does at character {start}")
+                raise VocabularyError(f"{problem}, so no message may contain it: it does at character {at + start}")
 
 
-def _twice(tokenizer: BaseTokenizer, text: Text, ids: list[int], add_special: bool) -> tuple[int, int]:
+def twice(tokenizer: BaseTokenizer, text: Text, ids: list[int], add_special: bool) -> tuple[int, int]:
     """How many tokens at the start and end are there because the vocabulary adds what the template wrote already."""
     vocab, runs = tokenizer.vocab, text.runs
     if not add_special or not runs:

@@ -53,14 +53,37 @@ class Inputs(NamedTuple):
     """The number of each string of a message by its place, such as `(2, "content")`."""
 
 
-class _Reader:
-    """Copies values. `traced` makes each string a `Text`."""
+class Reader:
+    """Copies values. `traced` makes each string a `Text`, and `constants` are the strings that the template contains.
 
-    def __init__(self, traced: bool, constants: frozenset[str]) -> None:
+    Strings are numbered from `first_leaf` on.
+    """
+
+    def __init__(self, traced: bool, constants: frozenset[str], first_leaf: int = 0) -> None:
         self.traced, self.names = traced, ROLES | constants
         self.size = 0
         self.leaves: dict[tuple[object, ...], int] = {}
-        self.message: int | None = None
+        self._first_leaf = first_leaf
+        self._message: int | None = None
+
+    def message(self, row: Any, index: int) -> tuple[dict[str, Any], str]:
+        """A copy of the message with this number, and its role or an empty string."""
+        self._message = index
+        message = self.copy(row, ("messages", index))
+        self._message = None
+        role = message.get("role")
+        return message, str(role) if isinstance(role, str) else ""
+
+    def variables(self, given: Given) -> dict[str, Any]:
+        """All variables except the messages."""
+        result: dict[str, Any] = {name: _trusted(text, self.traced) for name, text in given.special.items()}
+        for name, value in given.variables.items():
+            named = name in SPECIAL and isinstance(value, str)
+            result[name] = _trusted(value, self.traced) if named else self.copy(value, (name,))
+        for name, rows in (("tools", given.tools), ("documents", given.documents)):
+            if rows is not None or name not in given.undefined:
+                result[name] = None if rows is None else self.copy(rows_of(rows, name), (name,))
+        return result
 
     def copy(self, value: Any, place: tuple[object, ...]) -> Any:
         """A copy out of `None`, `bool`, `int`, `float`, `str`, lists, tuples and mappings."""
@@ -98,8 +121,9 @@ class _Reader:
             return text
         # Only the role of a message, not one inside a tool call.
         named = len(place) == 3 and place[0] == "messages" and place[2] == "role" and text in self.names
-        leaf = self.leaves.setdefault(place[1:] if place[0] == "messages" else place, len(self.leaves))
-        return Text.of(text, Origin(named, self.message, None if named else leaf))
+        place = place[1:] if place[0] == "messages" else place
+        leaf = self.leaves.setdefault(place, self._first_leaf + len(self.leaves))
+        return Text.of(text, Origin(named, self._message, None if named else leaf))
 
 
 def read(given: Given, traced: bool, constants: frozenset[str]) -> Inputs:
@@ -109,41 +133,30 @@ def read(given: Given, traced: bool, constants: frozenset[str]) -> Inputs:
         TypeError: A value is of a type that templates cannot use; the message names its place.
         ValueError: There is no message, or values are nested too deeply.
     """
-    reader = _Reader(traced, constants)
+    reader = Reader(traced, constants)
     chat, turns, roles = [], {}, []
     for index, row in enumerate(messages_of(given.messages)):
-        reader.message = index
-        message = reader.copy(row, ("messages", index))
+        message, role = reader.message(row, index)
         chat.append(message)
         turns[id(message)] = index
-        role = message.get("role")
-        roles.append(str(role) if isinstance(role, str) else "")
-    reader.message = None
-
-    result: dict[str, Any] = {name: _trusted(text, traced) for name, text in given.special.items()}
-    for name, value in given.variables.items():
-        named = name in SPECIAL and isinstance(value, str)
-        result[name] = _trusted(value, traced) if named else reader.copy(value, (name,))
-    result["messages"] = chat
-    for name, rows in (("tools", given.tools), ("documents", given.documents)):
-        if rows is not None or name not in given.undefined:
-            result[name] = None if rows is None else reader.copy(_rows(rows, name), (name,))
-    return Inputs(result, reader.size, turns, roles, reader.leaves)
+        roles.append(role)
+    variables = {**reader.variables(given), "messages": chat}
+    return Inputs(variables, reader.size, turns, roles, reader.leaves)
 
 
 def messages_of(messages: Any) -> list[dict[str, Any]]:
     """Messages as mappings. Raises `TypeError` for one of another type, and `ValueError` if there are none."""
-    rows = _rows(messages, "messages")
+    rows = rows_of(messages, "messages")
     if not rows:
         raise ValueError("there are no messages")
-    return [_message(row, index) for index, row in enumerate(rows)]
+    return [message_of(row, index) for index, row in enumerate(rows)]
 
 
 def _trusted(text: str, traced: bool) -> str:
     return Text.of(text, Origin(True)) if traced else text
 
 
-def _rows(values: Any, name: str) -> list[Any]:
+def rows_of(values: Any, name: str) -> list[Any]:
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise TypeError(f"{name} must be a list of mappings, not {type(values).__name__}")
     rows = [value for value in values]  # noqa: C416 (list() would believe a wrong length hint)
@@ -153,7 +166,7 @@ def _rows(values: Any, name: str) -> list[Any]:
     return rows
 
 
-def _message(row: Any, index: int) -> dict[str, Any]:
+def message_of(row: Any, index: int) -> dict[str, Any]:
     """A message without keys whose value is `None`, and its reasoning under the name that templates read.
 
     Source: transformers' `apply_chat_template` and `_alias_reasoning_fields`.

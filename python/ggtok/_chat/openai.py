@@ -21,24 +21,29 @@ from typing import Any
 
 from ..errors import GgtokError
 from .capabilities import Capabilities, capabilities
-from .rendering import Chat, Source
+from .rendering import Request, Source
 
 KEEPS_DEVELOPER = "<|channel|>"
 """What the templates of gpt-oss contain, which know the role `developer`."""
 
 
-def adapted(chat: Chat, source: Source) -> Chat:
+def adapted(request: Request, source: Source) -> Request:
     """A conversation as a template gets it from llama-server.
 
     Raises `GgtokError` if the arguments of a tool call are not JSON, and the template takes mappings; and what reading
     the messages raises.
     """
     can = capabilities(source)
-    dates = {"date_string": chat.now.strftime("%d %b %Y"), "datetime": chat.now.strftime("%b %d %Y")}
-    variables = {"enable_thinking": True, **dates, **chat.variables}
-    return chat._replace(
-        messages=_messages(chat.plain_messages(), can, source),
-        tools=[_tool(tool) for tool in chat.tools] if chat.tools else None,
+    rows = [message(row, can, source, index) for index, row in enumerate(request.plain_messages())]
+    return settings(request)._replace(messages=joined(rows, can))
+
+
+def settings(request: Request) -> Request:
+    """The same for everything except the messages."""
+    dates = {"date_string": request.now.strftime("%d %b %Y"), "datetime": request.now.strftime("%b %d %Y")}
+    variables = {"enable_thinking": True, **dates, **request.variables}
+    return request._replace(
+        tools=[_tool(tool) for tool in request.tools] if request.tools else None,
         variables={
             name: value for name, value in variables.items() if (name, value) != ("add_generation_prompt", False)
         },
@@ -46,15 +51,20 @@ def adapted(chat: Chat, source: Source) -> Chat:
     )
 
 
-def _messages(messages: list[dict[str, Any]], can: Capabilities, source: Source) -> list[dict[str, Any]]:
-    result = [_message(message, can, index) for index, message in enumerate(messages)]
-    for message in result:
-        if message.get("role") == "developer" and KEEPS_DEVELOPER not in source.text:
-            message["role"] = "system"
-    if not can.system_role and len(result) > 1 and result[0].get("role") == "system":
-        first, *result = result
-        result[0]["content"] = _joined(first["content"], result[0]["content"])
+def message(row: dict[str, Any], can: Capabilities, source: Source, index: int) -> dict[str, Any]:
+    """The same for the message with this number. Raises `GgtokError` as `adapted`."""
+    result = _message(row, can, index)
+    if result.get("role") == "developer" and KEEPS_DEVELOPER not in source.text:
+        result["role"] = "system"
     return result
+
+
+def joined(rows: list[dict[str, Any]], can: Capabilities) -> list[dict[str, Any]]:
+    """Messages from `message`, the first one joined with the next if the template takes no system message."""
+    if can.system_role or len(rows) < 2 or rows[0].get("role") != "system":
+        return rows
+    first, second, *rest = rows
+    return [second | {"content": _joined(first["content"], second["content"])}, *rest]
 
 
 def _message(message: dict[str, Any], can: Capabilities, index: int) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
@@ -113,22 +115,27 @@ def run(source: Source, compiled: Compiled, inputs: Inputs, now: datetime) -> st
         raise ChatTemplateError(problem[:1000], template=source.name, line=line) from error
 
 
-class Chat(Given):
+@contextmanager
+def typed_errors() -> Iterator[None]:
+    """Raises `GgtokError` for values that cannot be read."""
+    try:
+        yield
+    except (RecursionError, ValueError) as error:
+        raise GgtokError(str(error)) from error
+
+
+class Request(Given):
     """A conversation that can be rendered."""
 
     __slots__ = ()
 
     def inputs(self, traced: bool, names: frozenset[str] = frozenset()) -> Inputs:
-        try:
+        with typed_errors():
             return read(self, traced, names)
-        except (RecursionError, ValueError) as error:
-            raise GgtokError(str(error)) from error
 
     def plain_messages(self) -> list[dict[str, Any]]:
-        try:
+        with typed_errors():
             return messages_of(self.messages)
-        except ValueError as error:
-            raise GgtokError(str(error)) from error
 
     def render(self, source: Source) -> str:
         return run(source, compiled(source, False), self.inputs(False), self.now)
@@ -138,10 +145,14 @@ class Chat(Given):
 
         Renders twice, with origins and without. Raises `ChatTemplateError` if the two differ.
         """
-        template = compiled(source, True)
-        inputs = self.inputs(True, template.names)
-        text = Text(run(source, template, inputs, self.now))
-        if self.render(source) != text:
-            problem = "it gives another text when the origins of its strings are followed"
-            raise ChatTemplateError(problem, template=source.name)
-        return Rendered(text, inputs, template.generation)
+        return traced(source, self.inputs(True, compiled(source, True).names), self.inputs(False), self.now)
+
+
+def traced(source: Source, inputs: Inputs, plain_inputs: Inputs, now: datetime) -> Rendered:
+    """The text with origins of inputs with and without them. Raises `ChatTemplateError` if the two texts differ."""
+    template = compiled(source, True)
+    text = Text(run(source, template, inputs, now))
+    if run(source, compiled(source, False), plain_inputs, now) != text:
+        problem = "it gives another text when the origins of its strings are followed"
+        raise ChatTemplateError(problem, template=source.name)
+    return Rendered(text, inputs, template.generation)
