@@ -129,7 +129,7 @@ VALUES: dict[str, Any] = {
     **dict.fromkeys(("tokenizer", "first", "second"), CORE),
     **dict.fromkeys(("value", "start", "index"), 0),
     **dict.fromkeys(("length", "max_tokens"), 9),
-    **dict.fromkeys(("stream", "copy", "progress", "tsv", "template", "width", "reference"), None),
+    **dict.fromkeys(("stream", "copy", "progress", "tsv", "template", "width", "reference", "offline"), None),
     "texts": ["a b", b"b"],
     "parts": [("What is", True), (b" LoRA?", False)],
     "unit": "char",
@@ -203,6 +203,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "_ggtok.Trainer.push": {"first": 0},
     "_ggtok.json_lines": {"nulls": "skip"},
     "Tokenizer.builtin": {"name": "spm"},
+    "Tokenizer.from_model": {"name": str(Path(ggtok.__file__).parent / "vocabularies/spm.gguf"), "offline": True},
     "Tokenizer.from_sentencepiece": {"source": b"\x0a\x03\x0a\x01a"},
     "Tokenizer.from_tokenizers_json": {
         "source": b'{"model": {"type": "WordPiece", "vocab": {"a": 0}}}',

@@ -30,6 +30,9 @@ URLS = ("https://", "http://")
 
 NUM_NEAREST = 3
 
+MAX_COMPARED = 1000
+"""Characters of a name for which similar ones are looked for: to compare takes time."""
+
 
 class Store(Protocol):
     """What the module of a store has."""
@@ -130,6 +133,7 @@ def nearest(name: str, known: Iterable[str]) -> tuple[str, ...]:
     """The known names that a name was probably meant to be: those that contain it, and those written similarly."""
     from difflib import get_close_matches
 
+    name = name[:MAX_COMPARED]
     unique = {other.lower(): other for other in known}
     bare = name.lower().partition(":")[2] if name.partition(":")[0].lower() in STORES else name.lower()
     inside = [other for other in unique if bare and bare in other.partition(":")[2]]
