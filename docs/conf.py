@@ -170,6 +170,14 @@ def without_builtins(app: Any, doctree: nodes.document) -> None:
             node.replace_self(nodes.Text(node["reftarget"]))
 
 
+def prefer_ggtok(app: Any, doctree: nodes.document) -> None:
+    """Links names such as `Tokenizer` to ggtok's own classes, not to an adapter's, except in the module that has it."""
+    for node in doctree.findall(addnodes.pending_xref):
+        own = getattr(sys.modules.get(node.get("py:module") or ""), "__all__", ())
+        if node.get("refdomain") == "py" and node["reftarget"] in {*ggtok.__all__}.difference(own):
+            node["reftarget"] = f"ggtok.{node['reftarget']}"
+
+
 def without_remote_images(app: Any, doctree: nodes.document) -> None:
     """Warns of images from other sites: a page loads nothing from elsewhere."""
     for image in doctree.findall(nodes.image):
@@ -225,6 +233,7 @@ def setup(app: Any) -> None:
     app.connect("autodoc-process-docstring", from_google)
     app.connect("autodoc-process-signature", without_constructor)
     app.connect("doctree-read", without_builtins)
+    app.connect("doctree-read", prefer_ggtok)
     app.connect("doctree-read", without_remote_images)
     app.connect("missing-reference", find_trace_class)
     app.connect("source-read", adapt_page)

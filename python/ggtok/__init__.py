@@ -2,6 +2,7 @@
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from . import adapters as adapters
     from . import corpus as corpus
     from ._batch import Batch as Batch
     from ._chat import Chat as Chat
@@ -78,7 +79,7 @@ _NAMES = {
 
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
-_SUBMODULES = ("corpus",)
+_SUBMODULES = ("adapters", "corpus")
 """Public modules that are imported when they are used."""
 
 __all__ = sorted(_MODULES)  # type checkers take the names imported above, each as itself

@@ -1,0 +1,24 @@
+"""ggtok's tokenizers in the form that other libraries take them, one module per library.
+
+A module imports its library when it is used, not before.
+"""
+
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from . import langchain as langchain
+    from . import llguidance as llguidance
+    from . import tokenizers as tokenizers
+
+__all__ = ["langchain", "llguidance", "tokenizers"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'ggtok.adapters' has no attribute {name!r}")
+    return import_module(f".{name}", __name__)  # which makes it an attribute
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
