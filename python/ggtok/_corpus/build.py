@@ -68,7 +68,7 @@ def build(
         sources: Files, folders (all files in them with a known ending), patterns such as `data/*.jsonl.gz`, or "-" for
             standard input. Their order is that of the documents; files of a folder or pattern are sorted by name.
         output: The folder, new, empty, or of the same corpus.
-        tokenizer: A tokenizer, the path of a GGUF file, or the name of an embedded vocabulary.
+        tokenizer: A tokenizer, a model as `Tokenizer.from_model` takes it, or the name of an embedded vocabulary.
         format: "parquet", "arrow", "megatron", "datatrove" or "flat".
         field: The column or JSON field that holds the text.
         messages: Instead of `field`, the column or JSON field with a conversation, a list of messages. It is rendered
@@ -205,10 +205,10 @@ def _warn_of_absent(found: list[Input], reading: Reading) -> None:
 
 
 def opened(tokenizer: Model) -> Tokenizer:
-    """A tokenizer that was given as such, by its path, or by the name of an embedded vocabulary."""
+    """A tokenizer that was given as such, by its path or name, or by the name of an embedded vocabulary."""
     if isinstance(tokenizer, Tokenizer):
         return tokenizer
-    return Tokenizer.builtin(tokenizer) if tokenizer in BUILTIN else Tokenizer.from_gguf(tokenizer)
+    return Tokenizer.builtin(tokenizer) if tokenizer in BUILTIN else Tokenizer.from_model(tokenizer)
 
 
 def _padding(tokenizer: Tokenizer, pad_id: int | None) -> int:

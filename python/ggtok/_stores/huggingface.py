@@ -3,6 +3,7 @@
 Source: llama.cpp's `common/hf-cache.cpp` and huggingface_hub's `constants.py`. A snapshot is a folder of links to
 blobs; without symbolic links the files themselves are in it. `refs/main` names the snapshot, otherwise any other ref.
 What is missing there is taken from the other snapshots, the newest first: a file may have been downloaded by commit.
+Last comes llama.cpp's older cache (`llamacpp.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import quantization
+from . import llamacpp, quantization
 from .model import Model, companion, entries, files_below, folders, from_environment, home, is_gguf, read_text
 
 PREFIX = "hf"
@@ -25,7 +26,7 @@ COMMIT = re.compile(r"[0-9a-fA-F]{40}")
 
 
 def places() -> list[Path]:
-    """llama.cpp's cache, if it has another one, and huggingface_hub's."""
+    """llama.cpp's cache, if it has another one, huggingface_hub's, and llama.cpp's older one."""
     for variable, below in (
         ("HF_HUB_CACHE", ""),
         ("HUGGINGFACE_HUB_CACHE", ""),
@@ -37,8 +38,8 @@ def places() -> list[Path]:
             break
     else:
         hub = home() / ".cache/huggingface/hub"
-    llama = from_environment("LLAMA_CACHE")
-    return [hub] if llama is None or llama == hub else [llama, hub]
+    llama, older = from_environment("LLAMA_CACHE"), llamacpp.place()
+    return list(dict.fromkeys(place for place in (llama, hub, older) if place is not None))
 
 
 def parse(name: str) -> tuple[str, str, str] | None:
@@ -67,6 +68,11 @@ def models() -> Iterator[Model]:
                     if name not in seen:
                         seen.add(name)
                         yield _model(name, files[file])
+    for repository in llamacpp.repositories():
+        files = llamacpp.files(repository)
+        for file, name in quantization.names(repository, list(files)).items():
+            if name not in seen:
+                yield _model(name, files[file])
 
 
 def find(name: str) -> Model | None:
@@ -83,7 +89,9 @@ def find(name: str) -> Model | None:
                 file = quantization.named(list(files), rest, tag)
                 if file is not None:
                     return _model(name, files[file])
-    return None
+    files = llamacpp.files(repository)
+    file = quantization.named(list(files), rest.replace("/", "_"), tag)
+    return None if file is None else _model(name, files[file])
 
 
 def _files(repository: Path) -> dict[str, Path]:
