@@ -206,6 +206,9 @@ def test_what_is_missing_of_a_complete_corpus_is_made_again(folder: Path, tmp_pa
     arguments: dict[str, Any] = {"tokenizer": "bpe", "format": "datatrove", "shard_size": MB}
     found = build([folder], tmp_path / "out", **arguments)
     before = contents(tmp_path / "out")
+    (tmp_path / "out" / "journal.jsonl").touch()  # as if the run was killed after its manifest was complete
+    build([folder], tmp_path / "out", **arguments)
+    assert contents(tmp_path / "out") == before
     found.files[0].unlink()
     os.truncate(found.files[-1], 10)
     problems = verify(tmp_path / "out", tokenizer=BPE).problems

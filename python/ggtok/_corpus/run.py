@@ -26,7 +26,7 @@ from .. import _ggtok
 from .._keys import CHAT_TEMPLATE
 from ..errors import CorpusError
 from .child import Child
-from .manifest import LOCK, MANIFEST, VERSION, Manifest, Shard
+from .manifest import JOURNAL, LOCK, MANIFEST, VERSION, Manifest, Shard
 from .plan import Task, cut_size, number_of, plan
 from .shard import Job, make_shards, stamp
 from .sources import Input
@@ -92,6 +92,7 @@ def run(job: Job, threads: int, progress: Progress) -> Manifest:
             manifest.shards = _present(folder, before.shards)
             if before.is_complete:
                 if len(manifest.shards) == len(before.shards):
+                    (folder / JOURNAL).unlink(missing_ok=True)  # the run was killed just before
                     return before
                 manifest.reopen(folder)
         for part in folder.glob(".*.part"):
