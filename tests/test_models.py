@@ -399,7 +399,7 @@ def test_tags_of_docker(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     problem("docker:smollm2")
     shutil.move(home.docker, home.folder / "volume")
     assert ggtok.find("docker:smollm2").read_bytes() == vocabulary("bpe")
-    assert docker.shown("hf.co/o/R:Q4_K_M") == "hf.co/o/r:q4_k_m"
+    assert docker.shown("hf.co/o/R:Q4_K_M") == docker.shown("huggingface.co/o/r:q4_k_m") == "hf.co/o/r:q4_k_m"
 
 
 def test_layers_of_docker(home: Home) -> None:

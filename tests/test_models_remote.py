@@ -172,6 +172,20 @@ def test_servers_that_trickle(server: Web, monkeypatch: pytest.MonkeyPatch) -> N
     assert time.monotonic() - start < 2
 
 
+def test_headers_that_trickle(server: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    def trickle(handler: Handler) -> None:
+        handler.push(b"HTTP/1.1 200 OK\r\nx: ")
+        for _ in range(300):
+            handler.push(b"x")
+            time.sleep(0.01)
+
+    monkeypatch.setattr(web, "READ_SECONDS", 0.2)
+    monkeypatch.setattr(remote, "MAX_FAILURES", 0)
+    start = time.monotonic()
+    assert "no answer within 0.2 s" in str(failure(server.route("/m", trickle)))
+    assert time.monotonic() - start < 1.5
+
+
 def endless(handler: Handler) -> None:
     """A GGUF file whose first value is an array of 2^40 bytes."""
     handler.answer(200, struct.pack("<4sIQQ", b"GGUF", 3, 0, 1), content_length="")

@@ -57,6 +57,8 @@ def full(tag: str) -> str:
     tag = tag.lower()
     for hub in HUBS:
         tag = tag.removeprefix(hub)
+    if tag.startswith("huggingface.co/"):
+        tag = f"hf.co/{tag.removeprefix('huggingface.co/')}"
     tag = tag if "/" in tag else f"ai/{tag}"
     return tag if ":" in tag.rpartition("/")[2] else f"{tag}:latest"
 

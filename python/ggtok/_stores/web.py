@@ -7,7 +7,8 @@ is decided here and nowhere else.
 1. Authorization goes to the server that it is for, and to no other, whatever redirects say: `HF_TOKEN` to the one of
    `HF_ENDPOINT` (huggingface.co), a password in a URL to the server of that URL.
 2. A redirect may not lead from https to http, and there are at most `MAX_REDIRECTS`.
-3. A server has `CONNECT_SECONDS` to accept and `READ_SECONDS` for each read. Answers are limited by those who read.
+3. A server has `CONNECT_SECONDS` to accept, `READ_SECONDS` for all headers of an answer, and again for each read of its
+   body. Bodies are limited by those who read them.
 4. Proxies are those of the environment, and certificates those of the system, both as Python finds them.
 """
 
@@ -17,7 +18,7 @@ import os
 import re
 import ssl
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
 
@@ -212,6 +213,7 @@ class Client:
                     options["proxy_headers"] = self._urllib3.make_headers(proxy_basic_auth=pair)
                 bare = urlunsplit(address._replace(netloc=address.netloc.rpartition("@")[2]))
                 self._pools[key] = self._urllib3.ProxyManager(bare, **options)
+            self._pools[key].pool_classes_by_scheme = _bounded_pools(self._urllib3)
         return self._pools[key]
 
     def _reason(self, error: Exception) -> str:
@@ -241,6 +243,47 @@ def shown_or_less(url: str) -> str:
         return repr(shown(url))
     except ValueError:
         return "this"
+
+
+def _bounded_pools(urllib3: Any) -> dict[str, Any]:
+    """The classes of connection pools, by scheme, with connections that wait for headers no longer than allowed.
+
+    A time-out counts from byte to byte, so a server that sends one now and then could keep a client for ever.
+    """
+    import socket
+    import threading
+
+    def bounded(pool: Any) -> Any:
+        connection = pool.ConnectionCls
+
+        def getresponse(self: Any) -> Any:
+            is_late = threading.Event()
+
+            def cut() -> None:
+                is_late.set()
+                with suppress(OSError, TypeError):  # it is closed already, or the answer has it now
+                    # Not the method of a socket with TLS: that drops its state, which the waiting thread still uses.
+                    socket.socket.shutdown(self.sock, socket.SHUT_RDWR)
+
+            timer = threading.Timer(READ_SECONDS, cut)
+            timer.daemon = True
+            timer.start()
+            response = None
+            try:
+                response = connection.getresponse(self)
+            finally:
+                timer.cancel()
+                if is_late.is_set():
+                    if response is not None:  # headers that end where the connection was cut
+                        response.close()
+                    raise TimeoutError
+            return response
+
+        return type(
+            pool.__name__, (pool,), {"ConnectionCls": type("Bounded", (connection,), {"getresponse": getresponse})}
+        )
+
+    return {"http": bounded(urllib3.HTTPConnectionPool), "https": bounded(urllib3.HTTPSConnectionPool)}
 
 
 def _context() -> ssl.SSLContext:
