@@ -37,8 +37,9 @@ class Chat:
     They end with the generation prompt unless the last message is the assistant's. Dates are those of the time when the
     chat was made.
 
-    The template renders the whole conversation for each `append`, but only what it changed is encoded. An `append` that
-    fails changes nothing. A chat is for one thread at a time; forks are independent.
+    `append` encodes only what the template changed. The template runs over the whole conversation, but what its loop
+    wrote for a message before is taken from memory if nothing that it depends on has changed. An `append` that fails
+    changes nothing. A chat is for one thread at a time; forks are independent.
 
     >>> import ggtok
     >>> tok = ggtok.Tokenizer.builtin("bpe")

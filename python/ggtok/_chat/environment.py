@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from datetime import datetime
 from functools import partial
+from io import StringIO
 from typing import Any
 
 import jinja2
@@ -32,7 +33,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
-from . import filters, formatting, notation
+from . import filters, formatting, notation, reuse
 from .limits import Budget, LimitError
 from .text import Origin, Text, concat
 
@@ -40,9 +41,11 @@ from .text import Origin, Text, concat
 class State:
     """What changes during one rendering."""
 
-    def __init__(self, size: int, messages: Mapping[int, int], now: datetime) -> None:
+    def __init__(self, size: int, messages: Mapping[int, int], now: datetime, turns: reuse.Turns | None = None) -> None:
         self.budget = Budget(size)
         self.now = now
+        self.turns = turns
+        """For templates whose turns of loops are reused."""
         self._messages = messages
         """The number of each message by the id of its mapping."""
         self._turns: list[int | None] = []
@@ -112,7 +115,17 @@ class _Generator(CodeGenerator):
     visit_Dict = visit_Tuple = visit_List  # noqa: N815
 
     def visit_Call(self, node: nodes.Call, frame: Any, forward_caller: bool = False) -> None:  # noqa: N802
-        if isinstance(node.node, nodes.EnvironmentAttribute):  # only the marks around loops
+        if isinstance(node.node, nodes.EnvironmentAttribute) and forward_caller:  # a body whose turns are reused
+            number, *lists = node.args
+            parts = (list(each.iter_child_nodes()) for each in lists)
+            self.write(f"environment.{node.node.name}(")
+            self.visit(number, frame)
+            self.write(", environment.state.message, lambda: (")
+            for each in parts:
+                values = (reuse.python(part, set(), lambda name: self._written(name, frame)) for part in each)
+                self.write(f"[{', '.join(map(str, values))}], ")
+            self.write("), caller)")
+        elif isinstance(node.node, nodes.EnvironmentAttribute):  # only the marks around loops
             self.write(f"environment.{node.node.name}(")
             for arg in node.args:
                 self.visit(arg, frame)
@@ -120,6 +133,14 @@ class _Generator(CodeGenerator):
             self.write(")")
         else:
             super().visit_Call(node, frame, forward_caller=forward_caller)
+
+    def _written(self, node: nodes.Name, frame: Any) -> str:
+        """What is compiled for a variable."""
+        stream, self.stream = self.stream, StringIO()
+        self.visit(node, frame)
+        text = self.stream.getvalue()
+        self.stream = stream
+        return text
 
     def visit_Concat(self, node: nodes.Concat, frame: Any) -> None:  # noqa: N802
         self.write("environment.concat(map(environment._string, (")
@@ -198,9 +219,12 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
 
     intercepted_binops = frozenset(("+", "-", "*", "/", "//", "**", "%"))
     code_generator_class = _Generator
+    reuse = reuse
     _own_filters = filters.FILTERS
 
-    def __init__(self) -> None:
+    def __init__(self, reuses: bool = False) -> None:
+        """With `reuses`, what a turn of a loop wrote in the last rendering is taken from `State.turns`."""
+        self._reuses = reuses
         super().__init__(
             trim_blocks=True,
             lstrip_blocks=True,
@@ -219,6 +243,8 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         template = super()._parse(source, name, filename)
+        if self._reuses:
+            reuse.mark(template)
         _LoopMarks().visit(template)
         template.set_environment(self)
         return template

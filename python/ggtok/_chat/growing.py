@@ -1,7 +1,8 @@
 """A conversation that grows: its messages are prepared once, rendered whole, and encoded from the first change on.
 
 1. A new message is copied and adapted to the template once. Everything that does not change is read once.
-2. The template renders the whole conversation, since it may write anything anew.
+2. The template renders the whole conversation, since it may write anything anew. Turns of its loops that would write
+   what they wrote before are not run (`reuse`).
 3. The places of messages with ids of a model are found in the text (`sampled`).
 4. What has changed is encoded (`keeping`).
 
@@ -25,7 +26,7 @@ from .conversation import Message, Options, listed
 from .encoding import ASSISTANT, ChatEncoding, Encoded
 from .inputs import Inputs, Reader, message_of, rows_of
 from .keeping import Controls, Held, common
-from .rendering import Rendered, Request, compiled, traced, typed_errors
+from .rendering import Memories, Rendered, Request, compiled, traced, typed_errors
 from .sampled import Fixed, Place, Sampled
 from .text import Text, plain
 
@@ -54,6 +55,8 @@ class State(NamedTuple):
     """The ids that messages have, with the numbers of their rows."""
     held: Held | None = None
     """The last rendering and its ids; `None` before the first."""
+    memories: Memories = ({}, {})
+    """What the turns of the template's loops wrote in it."""
     warned: int = 0
     """How many messages have been looked through for what the template never reads."""
 
@@ -155,9 +158,10 @@ class Growing:
         if not state.rows:
             return state
         plain_inputs, inputs = self._inputs(state)
-        text = traced(self.source, inputs, plain_inputs, self._given.now).text
+        rendered = traced(self.source, inputs, plain_inputs, self._given.now, state.memories)
+        text = rendered.text
         self._warn(state, text)
-        state = state._replace(warned=len(state.given))
+        state = state._replace(warned=len(state.given), memories=rendered.memories or ({}, {}))
         if is_new:
             state = self._checked(state, text)
         fixed = self._fixed(state, text)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jinja2
 from jinja2 import meta, nodes
@@ -20,6 +20,7 @@ from ..errors import ChatTemplateError, GgtokError
 from .environment import ChatEnvironment, State, TracedEnvironment, render
 from .inputs import Given, Inputs, messages_of, read
 from .limits import LimitError
+from .reuse import Memory, Turns
 from .text import Text
 
 MAX_TEMPLATE = 1 << 19
@@ -63,20 +64,21 @@ class Rendered(NamedTuple):
     text: Text
     inputs: Inputs
     generation: bool
+    memories: tuple[Memory, Memory] | None = None
 
 
 @cache
-def _environment(traced: bool) -> ChatEnvironment:
-    return TracedEnvironment() if traced else ChatEnvironment()
+def _environment(traced: bool, reuses: bool) -> ChatEnvironment:
+    return TracedEnvironment(reuses) if traced else ChatEnvironment(reuses)
 
 
-@lru_cache(maxsize=32)
-def compiled(source: Source, traced: bool) -> Compiled:
-    """Compiles a template. Raises `ChatTemplateError` if it is not sound."""
+@lru_cache(maxsize=64)
+def compiled(source: Source, traced: bool, reuses: bool = False) -> Compiled:
+    """Compiles a template, if `reuses` for `Memory`. Raises `ChatTemplateError` if it is not sound."""
     if len(source.text) > MAX_TEMPLATE:
         problem = f"it has {len(source.text)} characters, more than {MAX_TEMPLATE}"
         raise ChatTemplateError(problem, template=source.name)
-    environment = _environment(traced)
+    environment = _environment(traced, reuses)
     try:
         tree = environment.parse(source.text)
         names = {node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)}
@@ -100,10 +102,10 @@ def _extension_calls(tree: nodes.Template) -> list[Any]:
     return [block for block in blocks if isinstance(block.call.node, nodes.ExtensionAttribute)]
 
 
-def run(source: Source, compiled: Compiled, inputs: Inputs, now: datetime) -> str:
+def run(source: Source, compiled: Compiled, inputs: Inputs, now: datetime, turns: Turns | None = None) -> str:
     """Renders a template. Raises `ChatTemplateError` with the line that failed."""
     try:
-        return render(compiled.template, inputs.variables, State(inputs.size, inputs.turns, now))
+        return render(compiled.template, inputs.variables, State(inputs.size, inputs.turns, now, turns))
     except Exception as error:
         problem = next(text.format(error) for kind, text in _PROBLEMS.items() if isinstance(error, kind))
         line = None
@@ -148,11 +150,28 @@ class Request(Given):
         return traced(source, self.inputs(True, compiled(source, True).names), self.inputs(False), self.now)
 
 
-def traced(source: Source, inputs: Inputs, plain_inputs: Inputs, now: datetime) -> Rendered:
-    """The text with origins of inputs with and without them. Raises `ChatTemplateError` if the two texts differ."""
-    template = compiled(source, True)
-    text = Text(run(source, template, inputs, now))
-    if run(source, compiled(source, False), plain_inputs, now) != text:
+Memories: TypeAlias = tuple[Memory, Memory]
+"""What turns of loops wrote, without origins and with them."""
+
+
+def traced(
+    source: Source, inputs: Inputs, plain_inputs: Inputs, now: datetime, last: Memories | None = None
+) -> Rendered:
+    """The text with origins of inputs with and without them. Raises `ChatTemplateError` if the two texts differ.
+
+    `last` is of the last rendering with these inputs' messages; `Rendered.memories` is for the next one.
+    """
+    reuses = last is not None
+    turns: list[Turns | None] = [None, None]
+    templates = compiled(source, False, reuses), compiled(source, True, reuses)
+    if last is not None:
+        turns = [
+            Turns(memory, template.template.environment.globals.values())
+            for memory, template in zip(last, templates, strict=True)
+        ]
+    text = Text(run(source, templates[1], inputs, now, turns[1]))
+    if run(source, templates[0], plain_inputs, now, turns[0]) != text:
         problem = "it gives another text when the origins of its strings are followed"
         raise ChatTemplateError(problem, template=source.name)
-    return Rendered(text, inputs, template.generation)
+    memories = None if turns[0] is None or turns[1] is None else (turns[0].memory, turns[1].memory)
+    return Rendered(text, inputs, templates[1].generation, memories)
