@@ -114,6 +114,8 @@ def examples() -> Iterator[tuple[str, str]]:
 
 def test_examples_of_the_page(home: Home) -> None:
     """All of them, with the home folder of someone who has every tool. `> ` continues a line."""
+    if any(os.path.exists(folder) for folder in ("/usr/share/ollama", "/var/lib/ramalama")):
+        pytest.skip("this machine has models outside the home folder")
     home.all()
     (home.folder / "ggtok").write_text(f'#!/bin/sh\nexec {sys.executable} -m ggtok "$@"\n')
     (home.folder / "ggtok").chmod(0o755)
