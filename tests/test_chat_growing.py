@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from functools import cache
 from itertools import chain
@@ -396,3 +398,14 @@ def test_repr(tok: Tokenizer) -> None:
     assert repr(chat) == "<ggtok.Chat of 1 messages>"
     chat.append(ASSISTANT)
     assert repr(chat) == f"<ggtok.Chat of 2 messages, {chat.num_tokens} tokens>"
+
+
+def test_a_tokenizer_is_freed_with_its_chats() -> None:
+    tok = Tokenizer.builtin("spm")
+    tok.chat([USER], template_text=STOCK["gemma"]).ids  # noqa: B018
+    number, reference = id(tok), weakref.ref(tok)
+    assert number in keeping._CONTROLS
+    del tok
+    gc.collect()
+    assert reference() is None
+    assert number not in keeping._CONTROLS

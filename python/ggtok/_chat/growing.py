@@ -25,7 +25,7 @@ from .capabilities import capabilities
 from .conversation import Message, Options, listed
 from .encoding import ASSISTANT, ChatEncoding, Encoded
 from .inputs import Inputs, Reader, message_of, rows_of
-from .keeping import Controls, Held, common
+from .keeping import Held, common, controls_of
 from .rendering import Memories, Rendered, Request, compiled, traced, typed_errors
 from .sampled import Fixed, Place, Sampled
 from .text import Text, plain
@@ -72,7 +72,7 @@ class Growing:
         self.source = templates.chosen(tokenizer.metadata, options.template, options.template_text, bool(tools))
         self._compiled = compiled(self.source, True)
         self._can = None if options.raw else capabilities(self.source)
-        self._controls = Controls(tokenizer.vocab)
+        self._controls = controls_of(tokenizer)
         documents = None if options.documents is None else listed(options.documents)
         self._given = Request((), tools, documents, variables, special_texts(tokenizer.vocab), datetime.now())
         request = self._given if options.raw else openai.settings(self._given)

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
+from weakref import finalize
 
 from .. import _ggtok
 from .._base import BaseTokenizer
@@ -27,7 +28,8 @@ from .rendering import Source
 from .sampled import Fixed
 from .text import Run, Text, plain
 
-_SPECIAL = TokenAttribute.CONTROL | TokenAttribute.USER_DEFINED | TokenAttribute.UNKNOWN
+_CONTROL = int(TokenAttribute.CONTROL)
+_SPECIAL = int(TokenAttribute.CONTROL | TokenAttribute.USER_DEFINED | TokenAttribute.UNKNOWN)
 
 
 class Cut(NamedTuple):
@@ -59,36 +61,46 @@ class Held(NamedTuple):
 
 
 class Controls:
-    """Which control tokens start a cut. One for each conversation and its forks."""
+    """Which control tokens of a vocabulary start a cut. Shared by its conversations (`controls_of`)."""
 
     def __init__(self, vocab: Vocab) -> None:
-        self._vocab = vocab
-        self._special: list[bytes] | None = None
+        rows = list(zip(_ggtok.texts(vocab._core), attributes(vocab), strict=True))
+        self._special = [text for text, bits in rows if bits & _SPECIAL]
+        self._control = {id: text for id, (text, bits) in enumerate(rows) if bits & _CONTROL and id != vocab.unk_id}
         self._texts: dict[int, str | None] = {}
 
     def text(self, id: int) -> str | None:
         """The text of a control token that overlaps with no special token; `None` for other tokens."""
+        own = self._control.get(id)
+        if own is None:
+            return None
         if id not in self._texts:
-            self._texts[id] = self._found(id)
+            is_alone = own and self._is_alone(own)
+            self._texts[id] = own.decode("utf-8", "surrogateescape") if is_alone else None
         return self._texts[id]
 
-    def _found(self, id: int) -> str | None:
-        token = self._vocab[id] if id >= 0 else None
-        if token is None or TokenAttribute.CONTROL not in token.attributes or not isinstance(token.text, str):
-            return None
-        if self._special is None:
-            texts = _ggtok.texts(self._vocab._core)
-            self._special = [text for text, bits in zip(texts, attributes(self._vocab), strict=True) if bits & _SPECIAL]
-        own = token.text.encode("utf-8", "surrogateescape")
-        if not own or sum(own in text for text in self._special) != 1:
-            return None
+    def _is_alone(self, own: bytes) -> bool:
+        if sum(own in text for text in self._special) != 1:
+            return False
         starts, ends = {own[:size] for size in range(1, len(own))}, {own[size:] for size in range(1, len(own))}
         for text in self._special:
             if text[:1] in own[1:] or text[-1:] in own[:-1]:
                 sizes = range(1, min(len(text), len(own) - 1) + 1)
                 if any(text[:size] in ends or text[-size:] in starts for size in sizes):
-                    return None
-        return token.text
+                    return False
+        return True
+
+
+_CONTROLS: dict[int, Controls] = {}
+"""By the `id` of their tokenizer, as long as it lives. Looking through a large vocabulary takes 30 ms."""
+
+
+def controls_of(tokenizer: BaseTokenizer) -> Controls:
+    found = _CONTROLS.get(id(tokenizer))
+    if found is None:
+        found = _CONTROLS.setdefault(id(tokenizer), Controls(tokenizer.vocab))
+        finalize(tokenizer, _CONTROLS.pop, id(tokenizer), None).atexit = False
+    return found
 
 
 def encode(
