@@ -16,8 +16,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
 
 HEAD = """{%- set ns = namespace(a=0, b='', l=[]) %}{% set other = ns %}{% set outer = messages | length %}
 {%- set turns = cycler('odd', 'even') %}{% set comma = joiner() %}{% set rest = messages[1:] %}{% set box = [ns] %}
-{%- macro seen(x) %}({{ x }}{{ ns.a }}{{ outer }}{{ messages[-1].role }}){% endmacro %}
-{%- macro counted() %}{% set ns.a = ns.a + 1 %}{% endmacro %}"""
+"""
+SEEN = "{%- macro seen(x) %}({{ x }}{{ ns.a }}{{ outer }}{{ messages[-1].role }}){% endmacro %}"
+COUNTED = "{%- macro counted() %}{% set ns.a = ns.a + 1 %}{% endmacro %}"
+"""What a macro reads is a part of every turn, so templates have these only if they are called."""
 
 BODIES = [
     *("{{ m.role }}", "{{ m.content }}", "{{ m.content | trim | upper }}", "{{ m }}", "{{ m.items() | list }}"),
@@ -42,6 +44,8 @@ BODIES = [
     "{% generation %}{{ m.content }}{% endgeneration %}",
     *("{% filter upper %}{{ m.role }}{% endfilter %}", "{% set y %}{{ m.content }}{% endset %}{{ y }}"),
     "{% if loop.index0 > outer - 2 %}last two{% endif %}",
+    "{% if not messages[loop.index0 + 2] %}second to last{% endif %}",
+    "{{ messages[loop.index0 + 1] == nothing }}{{ not loop.nextitem }}{{ loop.previtem and 1 }}",
     "{% if m.content == 'b' %}{% continue %}{% endif %}",
     *("<|im_start|>", "{{ strftime_now('%Y') }}", "{{ nothing }}", "{{ nothing is defined }}"),
 ]
@@ -68,7 +72,11 @@ def templates(draw: st.DrawFn) -> str:
         body = "".join(draw(st.lists(st.sampled_from(BODIES), min_size=1, max_size=4)))
         loop = f"{{% for m in {draw(st.sampled_from(LISTS))} %}}{body}{{% endfor %}}"
         loops.append(draw(st.sampled_from([loop, loop, f"{{% if outer > 1 %}}{loop}{{% endif %}}"])))
-    return HEAD + "".join(loops) + TAIL
+    return whole("".join(loops))
+
+
+def whole(loops: str) -> str:
+    return HEAD + SEEN * ("seen(" in loops) + COUNTED * ("counted(" in loops) + loops + TAIL
 
 
 MESSAGES: st.SearchStrategy[list[dict[str, Any]]] = st.lists(
@@ -87,6 +95,17 @@ def outcome(call: Any) -> Any:
 
 @given(templates(), MESSAGES, st.booleans())
 def test_any_loop(tok: Tokenizer, template: str, messages: list[dict[str, Any]], raw: bool) -> None:
+    check(tok, template, messages, raw)
+
+
+@pytest.mark.parametrize("rows", ["messages", "messages[::-1]"])
+def test_each_body(tok: Tokenizer, rows: str) -> None:
+    messages = [{"role": role, "content": role[:1]} for role in ["user", "assistant"] * 2]
+    for body in BODIES:
+        check(tok, whole(f"{{% for m in {rows} %}}{body}{{% endfor %}}"), messages, False)
+
+
+def check(tok: Tokenizer, template: str, messages: list[dict[str, Any]], raw: bool) -> None:
     """The ids, spans and mask are those of a whole rendering, or the error is."""
     chat, options = tok.chat(template_text=template, raw=raw), {"template_text": template, "raw": raw}
     done = 0

@@ -169,7 +169,7 @@ def attribute(value: Any, name: str) -> Any:
 
 def item(value: Any, key: Any) -> Any:
     if type(value) in (list, tuple) and type(key) is int:
-        return value[key] if -len(value) <= key < len(value) else Undefined
+        return value[key]
     if type(value) is dict and not hasattr(dict, key):
         return value[key]
     raise TypeError
