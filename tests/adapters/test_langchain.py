@@ -27,12 +27,20 @@ def test_length_function(kind: str) -> None:
     assert min(lengths[:-1]) > 10
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["bpe", "spm"])
 def test_tokens(kind: str) -> None:
-    """The chunks are the ids, cut; each repeats the end of the one before."""
+    """The chunks, joined, are the text; each but the last has all the tokens that it may have."""
     tok = Tokenizer.builtin(kind)
-    ids = tok.encode(TEXT, add_special=False)
+    chunks = splitters.split_text_on_tokens(text=TEXT, tokenizer=tokenizer(tok, chunk_overlap=0, tokens_per_chunk=40))
+    assert "".join(chunks) == TEXT
+    assert len(chunks) == -(-tok.count(TEXT, add_special=False, continues=True) // 40)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_overlapping_tokens(kind: str) -> None:
+    """A chunk starts with the tokens that end the one before."""
+    tok = Tokenizer.builtin(kind)
+    ids = tok.encode(TEXT, add_special=False, continues=True)
     chunks = splitters.split_text_on_tokens(text=TEXT, tokenizer=tokenizer(tok, chunk_overlap=5, tokens_per_chunk=40))
-    assert chunks == [tok.decode(ids[start : start + 40]) for start in range(0, len(ids) - 5, 35)]
-    whole = splitters.split_text_on_tokens(text=TEXT, tokenizer=tokenizer(tok, 0, len(ids)))
-    assert whole == [tok.decode(ids)]
+    starts = range(0, len(ids) - 5, 35)
+    assert [chunk.strip() for chunk in chunks] == [tok.decode(ids[start : start + 40]).strip() for start in starts]

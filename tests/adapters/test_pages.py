@@ -24,6 +24,14 @@ def blocks(text: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
+ENVIRONMENT = {
+    "HAYSTACK_TELEMETRY_ENABLED": "False",
+    "HF_HUB_OFFLINE": "1",
+    "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+}
+"""Settings that keep libraries from using the network."""
+
 START = blocks(section("Adapters"))
 
 
@@ -52,9 +60,11 @@ def run(block: str, names: dict[str, Any]) -> int:
 def test_examples(heading: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     programs = blocks(section(heading))
     if absent := missing("".join(programs)):
-        pytest.skip(f"not installed: {', '.join(absent)}; .ci/adapters installs all")
-    shutil.copy(VOCABULARIES / "spm.gguf", tmp_path / "model.gguf")
+        pytest.skip(f"not installed: {', '.join(absent)}; .ci/adapters says how")
+    shutil.copy(VOCABULARIES / "bpe.gguf", tmp_path / "model.gguf")
     monkeypatch.chdir(tmp_path)
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
     names: dict[str, Any] = {}
     for block in START:
         run(block, names)

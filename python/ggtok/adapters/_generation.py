@@ -25,3 +25,11 @@ def end_ids(tok: Tokenizer) -> list[int]:
     if not ends:
         raise GgtokError("the vocabulary has no token that ends generation: pass its id")
     return ends
+
+
+def text_pieces(tok: Tokenizer) -> list[bytes]:
+    """The bytes of each token; none for those that stand for no text."""
+    pieces = tok.vocab.pieces
+    for id in special_ids(tok):
+        pieces[id] = b""
+    return pieces

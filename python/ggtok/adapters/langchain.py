@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ._packages import load
+from ._slices import decode_slice, encode_slices
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ def tokenizer(tok: Tokenizer, chunk_overlap: int, tokens_per_chunk: int) -> Any:
     `tok.split` cuts at sentences and words.
     """
     splitters = load("langchain_text_splitters.base", "langchain-text-splitters")
-    encode = partial(tok.encode, add_special=False)
     return splitters.Tokenizer(
-        chunk_overlap=chunk_overlap, tokens_per_chunk=tokens_per_chunk, decode=tok.decode, encode=encode
+        chunk_overlap=chunk_overlap,
+        tokens_per_chunk=tokens_per_chunk,
+        decode=partial(decode_slice, tok),
+        encode=partial(encode_slices, tok),
     )

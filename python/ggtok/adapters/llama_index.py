@@ -1,0 +1,39 @@
+"""A tokenizer and a counter for LlamaIndex."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ._packages import load
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .._tokenizer import Tokenizer
+
+
+def tokenizer(tok: Tokenizer) -> Callable[[str], list[int]]:
+    """What LlamaIndex takes as `tokenizer`: from a text to its ids, without BOS, which a chunk does not have.
+
+    Give it to `set_global_tokenizer`, `Settings.tokenizer` or a splitter. It needs no other package.
+
+    >>> import ggtok
+    >>> len(ggtok.adapters.llama_index.tokenizer(ggtok.Tokenizer.builtin("spm"))("What is LoRA?"))
+    6
+    """
+    return partial(tok.encode, add_special=False)
+
+
+def counting_handler(tok: Tokenizer, **options: Any) -> Any:
+    """A `TokenCountingHandler` that counts with this tokenizer.
+
+    Args:
+        tok: The tokenizer.
+        **options: Further arguments of `TokenCountingHandler`.
+
+    Raises `DependencyError` if llama-index-core is not installed.
+    """
+    callbacks = load("llama_index.core.callbacks", "llama-index-core")
+    return callbacks.TokenCountingHandler(tokenizer=tokenizer(tok), **options)

@@ -1,0 +1,34 @@
+"""A vocabulary for xgrammar, which constrains generation with grammars and JSON schemas."""
+
+from __future__ import annotations
+
+from ._generation import end_ids, text_pieces
+from ._packages import load
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from .._tokenizer import Tokenizer
+
+
+def tokenizer_info(tok: Tokenizer, *, stop_token_ids: int | Sequence[int] | None = None) -> Any:
+    """The `xgrammar.TokenizerInfo` of a tokenizer. Control tokens are no text there, so no grammar allows them.
+
+    Args:
+        tok: The tokenizer.
+        stop_token_ids: The ids that end generation. Default: `vocab.eog_ids`.
+
+    Raises:
+        DependencyError: xgrammar is not installed.
+        GgtokError: No token of the vocabulary ends generation, and `stop_token_ids` is not given.
+    """
+    xgrammar = load("xgrammar", "xgrammar")
+    stops = end_ids(tok) if stop_token_ids is None else stop_token_ids
+    return xgrammar.TokenizerInfo(
+        text_pieces(tok),
+        xgrammar.VocabType.RAW,
+        vocab_size=tok.vocab_size,
+        stop_token_ids=[stops] if isinstance(stops, int) else list(stops),
+    )
