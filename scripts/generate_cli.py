@@ -28,9 +28,10 @@ INTRODUCTION = (
 )
 
 EXIT_CODES = {
-    "0": "All went well. For `diff`: there is no difference.",
+    "0": "All went well. For `diff` and `verify`: there is no difference.",
     "1": (
-        "`diff` found a difference, `check` an error, `search` nothing, or `count` could not read one of many files. "
+        "`diff` or `verify` found a difference, `check` an error, `search` nothing, or `count` could not read one of "
+        "many files. "
         "Any command: the reader of the output closed it, as `head` does."
     ),
     "2": "An argument, a file or a text is wrong. One line on standard error names it.",

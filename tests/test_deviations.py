@@ -124,6 +124,31 @@ def test_spaces_inside_pieces_merge() -> None:
     assert tokenizer.encode("ab  b", add_special=False) == [ab, space, space, b]
 
 
+def test_an_overlong_space_is_not_escaped() -> None:
+    """llama.cpp escapes spaces before it decodes UTF-8. Beside a space that is left it aborts."""
+    texts = [b" ", "\u2581".encode(), b"a", b"\n", b"\n\n", b"a a", "\u2581a".encode()]
+    tokenizer = opened(vocab("gemma4", texts, merges=[b"a  ", "\u2581 a".encode()]))
+    raw, escaped, a, newline = (tokenizer.vocab.id(text) for text in (" ", "\u2581", "a", "\n"))
+    for space in (b"\xc0\xa0", b"\xe0\x80\xa0", b"\xf0\x80\x80\xa0"):
+        for text, ids in [
+            (b"%s", [raw]),
+            (b"\n%s\n", [newline, raw, newline]),
+            (b" %s ", [escaped, raw, escaped]),
+            (b"a%sa", [a, raw, a]),
+            (b"%s" * 3 % ((b"%s",) * 3), [raw] * 3),
+            (b"a a" * 20 + b"%s", None),
+        ]:
+            whole = text.replace(b"%s", space)
+            found = tokenizer.encode(whole, add_special=False)
+            assert ids is None or found == ids
+            assert found[-1] != escaped or text.endswith(b" ")
+            assert tokenizer.explain(whole, add_special=False).ids == found
+            stream = tokenizer.encoder(add_special=False)
+            parts = [stream.push(whole[at : at + 1]) for at in range(len(whole))]
+            assert [id for part in [*parts, stream.flush()] for id in part] == found
+            assert tokenizer.encode_with_offsets(whole, unit="byte").offsets[-1, 1] == len(whole)
+
+
 def test_spm_byte_without_a_token_is_unknown() -> None:
     tokenizer = opened(vocab("llama", [b"a"]))
     assert tokenizer.encode("axa", add_special=False) == [3, 0, 3]

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ._stores.find import find as find
     from ._tokenizer import Tokenizer as Tokenizer
     from ._train import train as train
+    from ._verify.result import Comparison as Comparison
+    from ._verify.verify import verify as verify
     from ._vocab import Token as Token
     from ._vocab import TokenAttribute as TokenAttribute
     from ._vocab import Vocab as Vocab
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from .errors import DownloadError as DownloadError
     from .errors import GgtokError as GgtokError
     from .errors import GGUFError as GGUFError
+    from .errors import LibraryError as LibraryError
     from .errors import MismatchError as MismatchError
     from .errors import ModelNotFoundError as ModelNotFoundError
     from .errors import TokenIndexError as TokenIndexError
@@ -57,6 +60,8 @@ _NAMES = {
     "_stores.find": ("find",),
     "_tokenizer": ("Tokenizer",),
     "_train": ("train",),
+    "_verify.result": ("Comparison",),
+    "_verify.verify": ("verify",),
     "_vocab": ("Token", "TokenAttribute", "Vocab"),
     "errors": (
         "ChatTemplateError",
@@ -64,6 +69,7 @@ _NAMES = {
         "DependencyError",
         "DownloadError",
         "GgtokError",
+        "LibraryError",
         "GGUFError",
         "MismatchError",
         "ModelNotFoundError",

@@ -154,6 +154,21 @@ class DependencyError(GgtokError, ImportError):
     """
 
 
+class LibraryError(GgtokError):
+    """A shared library cannot be compared with: it does not load, is not llama.cpp, or of a release that ggtok does not
+    know. `path` is its file.
+
+    >>> import ggtok
+    >>> ggtok.verify(ggtok.Tokenizer.builtin("bpe"), library="/nowhere/libllama.so")
+    Traceback (most recent call last):
+    ggtok.errors.LibraryError: /nowhere/libllama.so: there is no such file
+    """
+
+    def __init__(self, problem: str, *, path: str) -> None:
+        super().__init__(problem)
+        self.path = path
+
+
 class ChatTemplateError(GgtokError):
     """There is no chat template, or it cannot be used for these messages.
 

@@ -9,13 +9,15 @@ import tempfile
 import time
 from pathlib import Path
 
-from .campaign import Campaign, Tally
-from .child import Child
-from .report import call, read_replay_token
-from .vocabularies import Target, targets
+from ggtok._verify.child import Child
+from ggtok._verify.library import find_library
+from ggtok._verify.report import call
+from ggtok._verify.verify import OURS, REFERENCE
+from ggtok.errors import GgtokError
 
-REFERENCE = "tests.differential.answerers:Reference"
-OURS = "tests.differential.answerers:Ggtok"
+from .campaign import Campaign, Tally
+from .report import lines, read_replay_token
+from .vocabularies import Target, targets
 
 
 def arguments() -> argparse.Namespace:
@@ -32,6 +34,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--timeout", type=float, default=20.0, help="seconds after which a child counts as hung")
     parser.add_argument("--verbose", action="store_true", help="a line per round")
     parser.add_argument("--replay", metavar="TOKEN", help="repeat the query of one finding")
+    parser.add_argument("--libllama", metavar="PATH", help="llama.cpp's shared library (default: of xllamacpp)")
     parser.add_argument("--ours", default=OURS, metavar="MODULE:CLASS", help="what to compare with llama.cpp")
     return parser.parse_args()
 
@@ -43,21 +46,24 @@ def summary(tally: Tally, seconds: float) -> str:
         row = rows.setdefault(name.rpartition(":")[0] if name.startswith("small:") else name, [0, 0])
         row[0] += count
         row[1] += tally.differences[name]
-    lines = [f"{'vocabulary':36}{'comparisons':>12}{'differences':>12}"]
-    lines += [f"{name:36}{row[0]:12}{row[1]:12}" for name, row in sorted(rows.items())]
-    lines += [f"reference died in {how}: {count}" for how, count in sorted(tally.deaths.items())]
-    lines.append(
+    told = [f"{'vocabulary':36}{'comparisons':>12}{'differences':>12}"]
+    told += [f"{name:36}{row[0]:12}{row[1]:12}" for name, row in sorted(rows.items())]
+    told += [f"llama.cpp died {count:5} times: {abort}" for abort, count in tally.aborts.most_common()]
+    told.append(
         f"{tally.comparisons.total()} comparisons in {tally.rounds} rounds and {seconds:.0f} s: "
-        f"{tally.differences.total()} differences, {tally.deaths.total()} deaths of the reference, "
+        f"{tally.differences.total()} differences, {tally.aborts.total()} deaths of the reference, "
         f"{tally.refusals.total()} vocabularies that both refuse"
     )
-    return "\n".join(lines)
+    return "\n".join(told)
 
 
 def main() -> int:
     """Runs or replays."""
     options = arguments()
-    reference, ours = Child(REFERENCE, options.timeout), Child(options.ours, options.timeout)
+    library = find_library(options.libllama).path
+    reference = Child(REFERENCE, (library,), timeout=options.timeout)
+    # Anything but ggtok is llama.cpp with a fault.
+    ours = Child(options.ours, () if options.ours == OURS else (library,), timeout=options.timeout)
     start = time.monotonic()
     try:
         with tempfile.TemporaryDirectory(prefix="differential-") as directory:
@@ -72,7 +78,11 @@ def main() -> int:
             if options.replay:
                 target, query = read_replay_token(options.replay)
                 difference = campaign.replay(target, query)
-                _tell("\n".join(difference.lines()) if difference else f"{target.name}: {call(query)}: no difference")
+                _tell(
+                    "\n".join(lines(target, difference))
+                    if difference
+                    else f"{target.name}: {call(query)}: no difference"
+                )
                 return 1 if difference else 0
             seed = options.seed if options.seed is not None else time.time_ns() % 1_000_000_000
             _tell(f"seed {seed}")
@@ -83,7 +93,7 @@ def main() -> int:
             tally = campaign.run(chosen, seed, options.seconds, options.rounds)
             _tell(summary(tally, time.monotonic() - start))
             return 1 if tally.differences.total() else 0
-    except FileNotFoundError as error:
+    except (FileNotFoundError, GgtokError) as error:
         sys.exit(str(error))
     finally:
         reference.close()

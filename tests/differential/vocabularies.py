@@ -14,9 +14,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from random import Random
 
+from ggtok._verify.answerers import FIM_SLOTS
+
 from . import small
-from .answerers import FIM_SLOTS, shared
-from .child import ROOT
+from .paths import ROOT, shared
 
 BUILTIN = ROOT / "python" / "ggtok" / "vocabularies"
 FLAG_KEYS = [

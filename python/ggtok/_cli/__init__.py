@@ -20,7 +20,7 @@ from .output import explained, flush, give_up_output, is_of_output, printable, s
 
 COMMANDS = (
     *("encode", "decode", "count", "split", "chat", "explain", "train", "evaluate"),
-    *("corpus", "models", "inspect", "check", "edit", "diff", "search", "bench", "completion"),
+    *("corpus", "models", "inspect", "check", "edit", "diff", "verify", "search", "bench", "completion"),
 )
 
 
@@ -33,7 +33,7 @@ ELSEWHERE = {
     **dict.fromkeys(("wc", "len", "tokens"), "count"),
     **dict.fromkeys(("chunk", "chunks"), "split"),
     **dict.fromkeys(("find", "grep"), "search"),
-    **dict.fromkeys(("validate", "verify", "lint"), "check"),
+    **dict.fromkeys(("validate", "lint"), "check"),
     "compare": "diff",
     **dict.fromkeys(("list", "ls", "ps", "model"), "models"),
 }

@@ -123,7 +123,12 @@ impl Tracer {
             return Ok(Traced { steps: piece(Merging::default(), vec![symbol]), tokens });
         }
 
+        let is_raw_space = |text: &[u8]| vocabulary.settings().escape_whitespaces && text == b" ";
         let merging = merge(characters(&spelled, limit)?, limit, |left, right| {
+            // llama.cpp aborts here.
+            if !self.is_spelled && (is_raw_space(left) || is_raw_space(right)) {
+                return None;
+            }
             let rule = ([left, right].concat(), left.len());
             let rank = self.ranks.get(&rule).copied()?;
             Some(Merge { score: None, rank: Some(rank), token: vocabulary.id(&rule.0) })
@@ -180,7 +185,8 @@ fn rewrite(
         let (code_point, len) = utf8::decode_lossy(text, at);
         let origin = at..at + len;
         at += len;
-        if settings.escape_whitespaces && code_point == u32::from(b' ') {
+        // llama.cpp escapes spaces before it decodes the text, so a space in an overlong form stays.
+        if settings.escape_whitespaces && text[origin.start] == b' ' {
             escaped = true;
             out.push(ESCAPED_SPACE, origin);
             continue;

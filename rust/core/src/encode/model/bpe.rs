@@ -8,7 +8,9 @@
 //! Complexity: O(n log n) for a piece of n bytes, O(1) for a cached one.
 //!
 //! Deviations: (1) code points beyond U+10FFFF, on which llama.cpp aborts, become U+FFFD; (2) a piece with spaces in it
-//! (a `whitespace` pre-tokenizer without the `whitespace` model), on which llama.cpp aborts, merges like any other.
+//! (a `whitespace` pre-tokenizer without the `whitespace` model), on which llama.cpp aborts, merges like any other;
+//! (3) if spaces are escaped, a space in an overlong form is not, and llama.cpp aborts unless it is the whole piece: here
+//! it merges with nothing.
 
 mod byte_tables;
 mod character_tables;
@@ -98,10 +100,14 @@ impl Model for Bpe {
     }
 
     fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, scratch: &mut BpeScratch, sink: &mut S) {
-        let text = Rewritten::canonical(fragment.text, fragment.start, fragment.is_utf8, S::SPANS);
+        let Fragment { text, start, is_utf8, .. } = fragment;
         match &self.symbols {
-            Symbols::Bytes(tables) => pieces::encode(tables, &self.splitter, &text, scratch, sink),
+            Symbols::Bytes(tables) => {
+                let text = Rewritten::canonical(text, start, is_utf8, S::SPANS);
+                pieces::encode(tables, &self.splitter, &text, scratch, sink);
+            }
             Symbols::Characters(characters) => {
+                let text = characters.canonical(text, start, is_utf8, S::SPANS);
                 characters.encode(vocabulary, &self.splitter, (&text, &[text.text.len()]), scratch, sink);
             }
         }
@@ -117,7 +123,11 @@ impl Model for Bpe {
     /// The last settled boundary of a piece. For some vocabularies a whole line is one piece; then the last place in it
     /// that no merge crosses.
     fn settled(&self, _: &Vocabulary, Fragment { text, is_utf8, .. }: Fragment<'_>) -> usize {
-        let text = Rewritten::canonical(&text[..complete_len(text)], 0, is_utf8, true);
+        let text = &text[..complete_len(text)];
+        let text = match &self.symbols {
+            Symbols::Bytes(_) => Rewritten::canonical(text, 0, is_utf8, true),
+            Symbols::Characters(characters) => characters.canonical(text, 0, is_utf8, true),
+        };
         let bytes = &text.text[..];
         let mut settled = once(&self.settled_pieces, || SettledPieces::new(self.family)).last_cut(bytes);
         if let Symbols::Characters(characters) = &self.symbols

@@ -14,6 +14,9 @@ use crate::vocabulary::spelling::ESCAPED_SPACE;
 use crate::work::interrupt::Ticker;
 use crate::work::memory::{self, reserve};
 
+/// A space that is not escaped, in a text in which other spaces will be: two bytes that canonical UTF-8 never has.
+pub(crate) const RAW_SPACE: &[u8] = b"\xC0\xA0";
+
 /// A rewritten text.
 #[derive(Debug, Default)]
 pub struct Rewritten<'a> {
@@ -50,6 +53,16 @@ impl<'a> Rewritten<'a> {
     ///
     /// Deviations: (1) a code point beyond U+10FFFF, on which llama.cpp aborts, becomes U+FFFD.
     pub(crate) fn canonical(text: &'a [u8], start: usize, is_utf8: bool, keeps_origins: bool) -> Self {
+        Self::canonical_with(b" ", text, start, is_utf8, keeps_origins)
+    }
+
+    /// As [`Rewritten::canonical`], for a text whose spaces will be escaped: a space in an overlong form becomes
+    /// [`RAW_SPACE`], because llama.cpp escapes spaces before it decodes the text.
+    pub(crate) fn canonical_unescaped(text: &'a [u8], start: usize, is_utf8: bool, keeps_origins: bool) -> Self {
+        Self::canonical_with(RAW_SPACE, text, start, is_utf8, keeps_origins)
+    }
+
+    fn canonical_with(overlong_space: &[u8], text: &'a [u8], start: usize, is_utf8: bool, keeps_origins: bool) -> Self {
         if is_utf8 || std::str::from_utf8(text).is_ok() {
             return Self::unchanged(text, start);
         }
@@ -58,7 +71,11 @@ impl<'a> Rewritten<'a> {
         while at < text.len() {
             ticker.tick();
             let (code_point, len) = utf8::decode_lossy(text, at);
-            canonical.push_char(utf8::encode(code_point, &mut buffer), at..at + len);
+            let bytes = match code_point == u32::from(b' ') && len > 1 {
+                true => overlong_space,
+                false => utf8::encode(code_point, &mut buffer),
+            };
+            canonical.push_char(bytes, at..at + len);
             at += len;
         }
         canonical
@@ -181,6 +198,15 @@ impl<S: Sink> Sink for Traced<'_, S> {
 mod tests {
     use super::Rewritten;
     use std::borrow::Cow;
+
+    #[test]
+    fn only_an_overlong_space_is_raw() {
+        let text = b"a \xC0\xA0\xE0\x80\xA0\xF0\x80\x80\xA0\xC1\x81";
+        assert_eq!(&Rewritten::canonical(text, 0, false, false).text[..], b"a    A");
+        let raw = Rewritten::canonical_unescaped(text, 0, false, true);
+        assert_eq!(&raw.text[..], b"a \xC0\xA0\xC0\xA0\xC0\xA0A");
+        assert_eq!(raw.span(6..8), 7..11);
+    }
 
     #[test]
     fn canonical_text_has_shortest_forms_and_knows_their_origin() {

@@ -15,10 +15,10 @@ use memchr::memmem;
 use super::{BpeScratch, Merger};
 use crate::encode::model::lengths::Lengths;
 use crate::encode::model::merging::ranks::MergeRanks;
-use crate::encode::model::merging::symbol::Symbol;
+use crate::encode::model::merging::symbol::{NO_SYMBOL, Symbol};
 use crate::encode::model::merging::{SymbolSpan, runs};
 use crate::encode::model::segmenter::{Segmenter, SegmenterBuilder};
-use crate::encode::normalizer::rewritten::{Rewritten, Traced};
+use crate::encode::normalizer::rewritten::{RAW_SPACE, Rewritten, Traced};
 use crate::encode::pretokenizer::Splitter;
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
@@ -37,6 +37,8 @@ pub(super) struct CharacterTables {
     ascii: [Symbol; 128],
     /// The token `<0xXX>` of each byte.
     byte_tokens: [TokenId; 256],
+    /// The token of [`RAW_SPACE`]: that of a space, or else of its byte.
+    raw_space: TokenId,
     segmenter: Segmenter,
     /// Whether a space is spelled `▁`.
     escape_spaces: bool,
@@ -67,9 +69,12 @@ impl CharacterTables {
             b' ' if escape_spaces => ranks.symbol(vocabulary, ESCAPED_SPACE),
             byte => ranks.symbol(vocabulary, &[byte]),
         };
+        let byte_tokens: [_; 256] =
+            std::array::from_fn(|byte| vocabulary.id(&byte_text(byte as u8)).unwrap_or(NULL_TOKEN));
         Ok(Self {
             ascii: std::array::from_fn(ascii),
-            byte_tokens: std::array::from_fn(|byte| vocabulary.id(&byte_text(byte as u8)).unwrap_or(NULL_TOKEN)),
+            raw_space: vocabulary.id(b" ").unwrap_or(byte_tokens[usize::from(b' ')]),
+            byte_tokens,
             segmenter: segmenter.finish(),
             escape_spaces,
             whole_newlines,
@@ -77,7 +82,15 @@ impl CharacterTables {
         })
     }
 
-    /// Pushes the tokens of words that lie end to end in a text of canonical UTF-8.
+    /// The text in canonical UTF-8, with [`RAW_SPACE`] in it if spaces are escaped.
+    pub(super) fn canonical<'t>(&self, text: &'t [u8], start: usize, is_utf8: bool, spans: bool) -> Rewritten<'t> {
+        match self.escape_spaces {
+            true => Rewritten::canonical_unescaped(text, start, is_utf8, spans),
+            false => Rewritten::canonical(text, start, is_utf8, spans),
+        }
+    }
+
+    /// Pushes the tokens of words that lie end to end in a text from [`CharacterTables::canonical`].
     pub(super) fn encode<S: Sink>(
         &self,
         vocabulary: &Vocabulary,
@@ -151,6 +164,12 @@ impl CharacterTables {
         if self.ranks.is_token(span.symbol) {
             return sink.push(span.symbol as TokenId, start + span.start as usize..start + span.end as usize);
         }
+        if &segment[span.range()] == RAW_SPACE {
+            if self.raw_space != NULL_TOKEN {
+                sink.push(self.raw_space, start + span.start as usize..start + span.end as usize);
+            }
+            return;
+        }
         for at in span.range() {
             let byte = &segment[at..=at];
             for &byte in if byte == b" " && self.escape_spaces { ESCAPED_SPACE } else { byte } {
@@ -186,6 +205,7 @@ impl Pass<'_> {
         let ranks = &characters.ranks;
         let char = |at: usize| match segment[at] {
             byte @ 0..0x80 => (characters.ascii[usize::from(byte)], 1),
+            0xC0 => (NO_SYMBOL, RAW_SPACE.len()),
             lead => {
                 let len = utf8::sequence_len(lead).min(segment.len() - at);
                 (ranks.symbol(vocabulary, &segment[at..at + len]), len)

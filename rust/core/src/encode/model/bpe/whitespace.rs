@@ -44,8 +44,8 @@ impl Model for Whitespace {
                 continue;
             }
             let (code_point, len) = utf8::decode_lossy(text, at);
-            if escape_whitespaces && code_point == u32::from(b' ') {
-                // llama.cpp escapes spaces before it looks for whitespace.
+            if escape_whitespaces && text[at] == b' ' {
+                // llama.cpp escapes spaces before it looks for whitespace, also in overlong forms.
                 words.text.push(ESCAPED_SPACE, at..at + len);
             } else if unicode::flags(code_point).is_whitespace() {
                 words.end();
@@ -63,7 +63,7 @@ impl Model for Whitespace {
     fn settled(&self, vocabulary: &Vocabulary, Fragment { text, .. }: Fragment<'_>) -> usize {
         utf8::last_end(text, |at| {
             let (code_point, len) = utf8::decode_lossy(text, at);
-            let is_escaped = vocabulary.settings().escape_whitespaces && code_point == u32::from(b' ');
+            let is_escaped = vocabulary.settings().escape_whitespaces && text[at] == b' ';
             (!is_escaped && unicode::flags(code_point).is_whitespace(), len)
         })
     }

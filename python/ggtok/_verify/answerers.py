@@ -5,99 +5,108 @@ Ids are lists of int, texts are bytes, an absent special id is -1 (llama.cpp's L
 
 from __future__ import annotations
 
-import ctypes
-import importlib.util
-import os
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-Overrides = Mapping[str, bool | int | float | str]
+from .binding import LlamaCpp, Overrides, Vocabulary
 
-FIM_SLOTS = ["fim_pre", "fim_suf", "fim_mid", "fim_pad", "fim_rep", "fim_sep"]
-SPECIAL_IDS = ["bos", "eos", "eot", "sep", "nl", "pad", "mask", *FIM_SLOTS]
-FLAGS = ["add_bos", "add_eos", "add_sep"]
-CACHE_LIMITS = [0, 1 << 14, 1 << 16, 1 << 20, 1 << 26, 1 << 26]
+FIM_SLOTS = ("fim_pre", "fim_suf", "fim_mid", "fim_pad", "fim_rep", "fim_sep")
+SPECIAL_IDS = ("bos", "eos", "eot", "sep", "nl", "pad", "mask", *FIM_SLOTS)
+FLAGS = ("add_bos", "add_eos", "add_sep")
+CACHE_LIMITS = (0, 1 << 14, 1 << 16, 1 << 20, 1 << 26, 1 << 26)
 """In bytes: from no cache, through those that forget all the time, to the default."""
 CONTROL_OR_USER_DEFINED = 8 | 16
 
-
-def shared() -> Path:
-    """The folder with vocabularies, corpora and the binding to the reference."""
-    default = Path(__file__).resolve().parents[3] / "shared"
-    return Path(os.environ.get("GGTOK_SHARED") or default)
+Token = tuple[int, bool, bytes, bytes]
+"""Attributes, end of generation or not, and the piece with and without special tokens rendered."""
 
 
 class Reference:
-    """llama.cpp, through the shared object in the `xllamacpp` wheel."""
+    """llama.cpp, through a shared library, which is loaded by the first query."""
 
-    def __init__(self) -> None:
-        spec = importlib.util.spec_from_file_location("llama_reference", shared() / "tools" / "llama_reference.py")
-        assert spec is not None
-        assert spec.loader is not None
-        self._binding = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(self._binding)
-        self._model: Any = None
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._library: LlamaCpp | None = None
+        self._vocabulary: Any = None
+
+    def library(self) -> dict[str, str | None]:
+        """What the library says of itself: the versions `release` and `ggml`."""
+        library = self._loaded()
+        return {"release": library.release, "ggml": library.ggml}
 
     def open(self, path: str, overrides: Overrides) -> int:
         """Opens a vocabulary in place of the last one; returns its number of tokens."""
-        if self._model:
-            self._model.close()
-            self._model = None
-        self._model = self._binding.LlamaReference(path, overrides)
-        return int(self._model.n_tokens)
+        if self._vocabulary is not None:
+            self._vocabulary.close()
+            self._vocabulary = None
+        self._vocabulary = self._loaded().open(path, overrides)
+        return int(self._vocabulary.num_tokens)
 
     def encode(self, text: bytes, add_special: bool, parse_special: bool) -> list[int]:
         """llama_tokenize."""
-        ids: list[int] = self._model.tokenize(text, add_special, parse_special)
+        ids: list[int] = self._vocabulary.tokenize(text, add_special, parse_special)
         return ids
 
     def decode(self, ids: list[int], remove_special: bool, unparse_special: bool) -> bytes:
         """llama_detokenize."""
-        return bytes(self._model.detokenize(ids, remove_special, unparse_special))
+        return bytes(self._vocabulary.detokenize(ids, remove_special, unparse_special))
 
-    def token(self, token: int) -> tuple[int, bool, bytes, bytes]:
-        """Attributes, end of generation or not, and the piece with and without special tokens rendered."""
-        model = self._model
-        plain = model.piece(token, special=False)
-        return model.attr(token), model.is_eog(token), model.piece(token, special=True), plain
+    def token(self, token: int) -> Token:
+        """One token."""
+        vocabulary: Vocabulary = self._vocabulary
+        pieces = (vocabulary.piece(token, special=special) for special in (True, False))
+        return (vocabulary.attributes(token), vocabulary.is_eog(token), *pieces)  # type: ignore[return-value]
 
-    def specials(self) -> dict[str, int]:
-        """The special ids and the flags that add them."""
-        names = {name: f"llama_vocab_{name}" for name in SPECIAL_IDS}
-        names |= {name: f"llama_vocab_get_{name}" for name in FLAGS}
-        return {name: int(self._get(function)) for name, function in names.items()}
+    def tokens(self, start: int, end: int) -> list[Token]:
+        """A range of tokens."""
+        return [self.token(token) for token in range(start, end)]
+
+    def getters(self) -> list[str]:
+        """The special ids and flags that this release knows."""
+        return [name for name in (*SPECIAL_IDS, *FLAGS) if self._special(name) is not None]
+
+    def specials(self, names: Sequence[str]) -> dict[str, int | None]:
+        """Special ids, and the flags that add them."""
+        return {name: self._special(name) for name in names}
 
     def catalogue(self, limit: int, seed: int) -> tuple[list[bytes], list[bytes]]:
         """Token pieces to write texts with: up to `limit` of all tokens, and of those that are cut out of a text."""
-        num_tokens, model = self._model.n_tokens, self._model
-        rng = Random(seed)
+        vocabulary: Vocabulary = self._vocabulary
+        rng, num_tokens = Random(seed), vocabulary.num_tokens
         ids = range(num_tokens) if num_tokens <= limit else sorted(rng.sample(range(num_tokens), limit))
-        cut_out = [token for token in range(num_tokens) if model.attr(token) & CONTROL_OR_USER_DEFINED]
+        cut_out = [token for token in range(num_tokens) if vocabulary.attributes(token) & CONTROL_OR_USER_DEFINED]
         cut_out = cut_out if len(cut_out) <= limit else rng.sample(cut_out, limit)
-        return [model.piece(token) for token in ids], [model.piece(token) for token in cut_out]
+        return tuple([vocabulary.piece(token, special=True) for token in some] for some in (ids, cut_out))  # type: ignore[return-value]
 
-    def _get(self, function: str) -> int:
-        """Calls one of llama.cpp's getters that take the vocabulary alone."""
-        getter = getattr(self._binding._lib, function)
-        getter.argtypes = [ctypes.c_void_p]
-        getter.restype = ctypes.c_bool if "_add_" in function else ctypes.c_int32
-        return int(getter(self._model._vocab))
+    def _special(self, name: str) -> int | None:
+        value: int | None = self._vocabulary.special(f"llama_vocab_{'get_' if name in FLAGS else ''}{name}")
+        return value
+
+    def _loaded(self) -> LlamaCpp:
+        if self._library is None:
+            self._library = LlamaCpp(self._path)
+        return self._library
 
 
-class Ggtok:
+class Ours:
     """ggtok. Where several calls must agree, this class compares them."""
 
     def open(self, path: str, overrides: Overrides) -> int:
         """Opens a vocabulary in place of the last one; returns its number of tokens."""
-        import ggtok  # here, not above: the reference's process must not depend on it
+        # Here, not above: the reference's process must not depend on it.
+        from .._ggtok import set_cache_limit
+        from .._tokenizer import Tokenizer
 
         self._random = Random(f"{path} {overrides}")
-        ggtok.set_cache_limit(self._random.choice(CACHE_LIMITS))
-        self._tokenizer = ggtok.Tokenizer.from_gguf(path, overrides=dict(overrides) or None)
+        set_cache_limit(self._random.choice(CACHE_LIMITS))
+        self._tokenizer = Tokenizer.from_gguf(path, overrides=dict(overrides) or None)
         self._eog = set(self._tokenizer.vocab.eog_ids)
         return len(self._tokenizer.vocab)
+
+    def kind(self) -> str:
+        """The kind of the vocabulary."""
+        return self._tokenizer.vocab.kind
 
     def encode(self, text: bytes, add_special: bool, parse_special: bool) -> list[int]:
         """`encode`, which must return the same with cold and warm caches, `count`, and sometimes `encode_batch`."""
@@ -134,15 +143,18 @@ class Ggtok:
             pieces[0] = pieces[0].removeprefix(b" ")
         return b"".join(pieces)
 
-    def token(self, token: int) -> tuple[int, bool, bytes, bytes]:
-        """Attributes, end of generation or not, and the piece with and without special tokens rendered."""
+    def token(self, token: int) -> Token:
+        """One token."""
         tokenizer = self._tokenizer
         plain = tokenizer.piece(token, special=False)
         return int(tokenizer.vocab[token].attributes), token in self._eog, tokenizer.piece(token, special=True), plain
 
-    def specials(self) -> dict[str, int]:
-        """The special ids and the flags that add them."""
+    def tokens(self, start: int, end: int) -> list[Token]:
+        """A range of tokens."""
+        return [self.token(token) for token in range(start, end)]
+
+    def specials(self, names: Sequence[str]) -> dict[str, int | None]:
+        """Special ids, and the flags that add them."""
         vocab = self._tokenizer.vocab
-        ids = {name: getattr(vocab, f"{name}_id") for name in SPECIAL_IDS}
-        flags = {name: int(getattr(vocab, name)) for name in FLAGS}
-        return {name: -1 if token is None else token for name, token in ids.items()} | flags
+        values = {name: getattr(vocab, name if name in FLAGS else f"{name}_id") for name in names}
+        return {name: -1 if value is None else int(value) for name, value in values.items()}

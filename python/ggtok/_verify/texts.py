@@ -8,7 +8,6 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 from random import Random
 
 WHITESPACE = (
@@ -60,6 +59,23 @@ BEYOND_UNICODE = [b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\xf7\xbf\xbf\xbf"]
 """Sequences that decode beyond U+10FFFF: llama.cpp aborts on these with several kinds of vocabulary."""
 
 
+def overlong(character: int) -> list[bytes]:
+    """The forms of an ASCII character in two, three and four bytes, which UTF-8 forbids and llama.cpp reads."""
+    middle, last = 0x80 | character >> 6, 0x80 | character & 0x3F
+    return [bytes([0xC0 | character >> 6, last]), bytes([0xE0, middle, last]), bytes([0xF0, 0x80, middle, last])]
+
+
+ODD_UNITS = [
+    *(form for character in range(0x80) for form in overlong(character)),
+    *overlong(ord(" ")) * 20,
+    *(bytes([byte]) for byte in range(0x80, 0x100)),
+    *("\u0301".encode(), "\u3099".encode(), "\ufe0f".encode(), "\u200d".encode(), "\u0e33".encode()),
+    *(b"\xed\xa0\xbd", b"\xed\xb8\x80", b"\xed\xa0\xbd\xed\xb8\x80", *INVALID),
+]
+"""Short sequences of bytes that are read in some odd way."""
+NEIGHBOURS = [b"", b"", b"", b"\n", b"\n\n", b" ", b"  ", b"a", b"1", b".", "\u00e9".encode(), "\u2581".encode()]
+
+
 @cache
 def code_points_by_category() -> dict[str, list[int]]:
     """All code points by general category, so that rare categories are as likely as common ones."""
@@ -69,23 +85,23 @@ def code_points_by_category() -> dict[str, list[int]]:
     return categories
 
 
-@cache
-def corpora(directory: Path) -> list[bytes]:
-    """The corpora's bytes."""
-    return [path.read_bytes() for path in sorted(directory.glob("*.txt"))]
-
-
 class TextGenerator:
-    """Writes texts for one vocabulary: `pieces` of its tokens, and `cut_out`, the texts of its special ones."""
+    """Writes texts for one vocabulary: `pieces` of its tokens, and `cut_out`, the texts of its special ones.
 
-    def __init__(self, rng: Random, directory: Path, pieces: Sequence[bytes], cut_out: Sequence[bytes]) -> None:
+    `natural` are texts to cut slices from; there may be none.
+    """
+
+    def __init__(
+        self, rng: Random, natural: Sequence[bytes], pieces: Sequence[bytes], cut_out: Sequence[bytes]
+    ) -> None:
         self.rng = rng
-        self.corpora = corpora(directory)
+        self.natural = [text for text in natural if text]
         self.pieces = [piece for piece in pieces if piece] or [b"a"]
         self.cut_out = [text for text in cut_out if text] or [b"<s>"]
         self.letters = sorted({letter for piece in self.pieces[-64:] for letter in _characters(piece)})
         kinds: dict[Callable[[int], bytes], int] = {
-            self.corpus_slice: 4, self.mixed_scripts: 2, self.any_code_points: 3, self.soup: 10, self.invalid_bytes: 2,
+            self.natural_slice: 4 if self.natural else 0, self.odd_units: 2,
+            self.mixed_scripts: 2, self.any_code_points: 3, self.soup: 10, self.invalid_bytes: 2,
             self.random_bytes: 1, self.piece_soup: 4, self.letter_soup: 3, self.special_soup: 3, self.long_run: 2,
             self.dna: 1, self.class_runs: 3,
         }  # fmt: skip
@@ -106,11 +122,18 @@ class TextGenerator:
         """Hundreds of texts in one, so that the caches fill and forget."""
         return b" ".join(self.text() for _ in range(600))
 
-    def corpus_slice(self, size: int) -> bytes:
+    def natural_slice(self, size: int) -> bytes:
         """Natural text, cut at any byte."""
-        corpus = self.rng.choice(self.corpora)
-        at = self.rng.randrange(len(corpus))
-        return corpus[at : at + 4 * size]
+        text = self.rng.choice(self.natural)
+        at = self.rng.randrange(len(text))
+        return text[at : at + 4 * size]
+
+    def odd_units(self, _: int) -> bytes:
+        """A few odd units alone, beside each other, beside special tokens, and between words and line ends."""
+        parts = []
+        for unit in self.rng.choices(ODD_UNITS, k=self.rng.choice([1, 1, 2, 3])):
+            parts += [self.rng.choice(self.cut_out if self.rng.random() < 0.2 else NEIGHBOURS), unit]
+        return b"".join([*parts, self.rng.choice(NEIGHBOURS)])
 
     def mixed_scripts(self, size: int) -> bytes:
         """Words of two or three scripts."""
