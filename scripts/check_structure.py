@@ -33,7 +33,8 @@ PYTHON = (
     *("_ggtok", "_findings", "errors", "_keys", "_numbers", "_chart", "_notebook", "_texts"),
     *("_batch", "_chunks", "_vocab", "_metadata", "_files", "_check", "_base", "_stores"),
     *("trace", "_explain", "_convert", "_chat", "_tokenizer"),
-    *("_corpus", "corpus", "adapters", "_diff", "_edit", "_evaluate", "_train", "_verify", "__init__", "_cli", "__main__"),
+    *("_corpus", "corpus", "adapters", "_diff", "_edit", "_evaluate", "_train", "_verify"),
+    *("__init__", "_cli", "__main__"),
 )
 MOST_LINES = 600
 FOLDERS = ("rust", "python", "scripts", "tests", "benches")
