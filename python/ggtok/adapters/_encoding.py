@@ -153,17 +153,17 @@ class Encoding:
     @property
     def ids(self) -> list[int]:
         """The ids."""
-        return [id for run in self._runs for id in run.source.ids(run.start, run.stop)]
+        return self._joined(lambda run: run.source.ids(run.start, run.stop))
 
     @property
     def tokens(self) -> list[str]:
         """The texts of the tokens, as `id_to_token` returns them."""
-        return [token for run in self._runs for token in run.source.tokens[run.start : run.stop]]
+        return self._joined(lambda run: run.source.tokens[run.start : run.stop])
 
     @property
     def offsets(self) -> list[Span]:
         """The span of each token in its text, in characters; `(0, 0)` for tokens that come from no text."""
-        return [span for run in self._runs for span in run.source.spans[run.start : run.stop]]
+        return self._joined(lambda run: run.source.spans[run.start : run.stop])
 
     @property
     def type_ids(self) -> list[int]:
@@ -186,7 +186,13 @@ class Encoding:
         return self._each(lambda run: run.sequence)
 
     def _each(self, value: Callable[[Run], Any]) -> list[Any]:
-        return [one for run in self._runs for one in [value(run)] * run.num_tokens]
+        return self._joined(lambda run: [value(run)] * run.num_tokens)
+
+    def _joined(self, values: Callable[[Run], list[Any]]) -> list[Any]:
+        joined: list[Any] = []
+        for run in self._runs:
+            joined += values(run)
+        return joined
 
     @property
     def n_sequences(self) -> int:
