@@ -128,8 +128,8 @@ class Info:
 
     def __repr__(self) -> str:
         state = "" if self.is_complete else ", not complete"
-        sums = f"{self.documents:,} documents, {self.tokens:,} tokens in {self.shards} shards"
-        return f"<ggtok corpus ({self.format}) of {sums}{state}>"
+        sums = f"documents={self.documents}, tokens={self.tokens}, shards={self.shards}"
+        return f"<ggtok.corpus.Info format={self.format!r}, {sums}{state}>"
 
 
 def info(folder: str | os.PathLike[str]) -> Info:
