@@ -273,6 +273,7 @@ def test_batches_are_bounded() -> None:
             True,
         ),
         ("SIGABRT", "  what():  _Map_base::at", "spm", True),
+        ("SIGABRT", "GGML_ASSERT(special_sep_id != LLAMA_TOKEN_NULL) failed", "wordpiece", True),
         ("SIGABRT", "  what():  _Map_base::at", "bpe", False),
         ("no answer in 60 s", "", "rwkv", True),
         ("no answer in 60 s", "", "bpe", False),
