@@ -94,7 +94,7 @@ def test_batch_encodings() -> None:
 def test_conversations() -> None:
     """Ids have control tokens only where the template writes them; texts are for vLLM to encode."""
     tok, tokenizer = ggtok.Tokenizer.builtin("bpe"), made("bpe")
-    ids = tokenizer.apply_chat_template(CHAT, add_generation_prompt=True, return_dict=False)
+    ids = tokenizer.apply_chat_template(CHAT, add_generation_prompt=True, return_dict=False, reasoning_effort=None)
     assert ids == tok.encode_chat(CHAT)
     assert tokenizer.apply_chat_template([], conversation=CHAT) == tok.encode_chat(CHAT, add_generation_prompt=False)
     text = tokenizer.apply_chat_template(CHAT, tokenize=False, add_generation_prompt=True)

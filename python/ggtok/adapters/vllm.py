@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MODE = "ggtok"
 """The name of the mode: `--tokenizer-mode ggtok`."""
 
+_NOT_VARIABLES = ("return_dict", "return_tensors", "padding", "truncation", "max_length")
+"""What vLLM passes for transformers."""
+
 
 def register() -> None:
     """Makes the tokenizer mode `ggtok` known to vLLM, in this process.
@@ -204,12 +207,11 @@ class Tokenizer:
             add_generation_prompt: As in `ggtok.Tokenizer.encode_chat`, as are all that follow.
             continue_final_message: As said above.
             documents: As said above.
-            **variables: Further variables of the template.
+            **variables: Further variables of the template. Those that are `None` are left out.
 
         Raises what `ggtok.Tokenizer.encode_chat` does.
         """
-        for name in ("return_dict", "return_tensors", "padding", "truncation", "max_length"):
-            variables.pop(name, None)
+        given = {name: value for name, value in variables.items() if value is not None and name not in _NOT_VARIABLES}
         call: Any = self._tok.encode_chat if tokenize else self._tok.apply_chat_template
         return call(  # type: ignore[no-any-return]
             (conversation if conversation is not None else messages) or (),
@@ -218,7 +220,7 @@ class Tokenizer:
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
             template_text=chat_template,
-            **variables,
+            **given,
         )
 
     def convert_tokens_to_ids(self, tokens: str | list[str]) -> Any:
