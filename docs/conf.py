@@ -87,10 +87,8 @@ language = "en"
 nitpicky = True
 nitpick_ignore_regex = [
     (r"py:class", r"(collections\.abc|typing|enum|os|pathlib|re|np|numpy|pa|pyarrow)\..*"),
-    (
-        r"py:class",
-        r"(Any|AnyStr|Callable|Iterable|Mapping|NamedTuple|NDArray|Self|Sequence|SupportsIndex|SupportsWrite|Arrow\w+)",
-    ),
+    (r"py:class", r"(Any|AnyPath|AnyStr|Callable|Iterable|Mapping|NamedTuple|NDArray|Progress|Self|Sequence)"),
+    (r"py:class", r"(SupportsIndex|SupportsWrite|Arrow\w+)"),
 ]
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
