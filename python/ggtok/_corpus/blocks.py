@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,8 +76,9 @@ def cut_block(block: Block, row: int) -> tuple[Block, Block]:
     import numpy as np
 
     size = int(np.searchsorted(block.table.column(ROW).to_numpy(), row, side="right"))
-    head = Block(block.table.slice(0, size), [bad for bad in block.bad if bad.row <= row], block.num_bytes)
-    return head, Block(block.table.slice(size), [bad for bad in block.bad if bad.row > row], 0)
+    head = replace(block, table=block.table.slice(0, size), bad=[bad for bad in block.bad if bad.row <= row])
+    rest = replace(block, table=block.table.slice(size), bad=[bad for bad in block.bad if bad.row > row], num_bytes=0)
+    return head, rest
 
 
 def num_tokens(column: pa.ChunkedArray) -> NDArray[np.int64]:

@@ -15,9 +15,10 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from ..errors import CorpusError
+from .documents import Watch
 from .manifest import Shard
 from .plan import Task
-from .shard import Job, Watch, make_shards
+from .shard import Job, make_shards
 
 
 class Child:

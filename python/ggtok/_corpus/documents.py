@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from hashlib import sha256
 
 from ..errors import CorpusError
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
 
+Watch = Callable[[int, int, int], None]
+"""Is told how many more bytes of input, documents and tokens are done. It ends the work by raising."""
+
+
 class Documents:
     """Reads a task block by block.
 
@@ -25,9 +30,7 @@ class Documents:
     same shards, and a later run finds the next one by its row.
     """
 
-    def __init__(
-        self, inputs: list[Input], task: Task, settings: Settings, watch: Callable[[int, int, int], None]
-    ) -> None:
+    def __init__(self, inputs: list[Input], task: Task, settings: Settings, watch: Watch) -> None:
         self._inputs, self._task, self._settings, self._watch = inputs, task, settings, watch
         self._blocks = self._read()
         self._next = next(self._blocks, None)
@@ -42,7 +45,7 @@ class Documents:
             input = self._inputs[range.input]
             for block in read(input, range.start, range.end, range.first_row, self._settings.reading):
                 if block.table.num_rows or block.bad:
-                    yield range.input, block
+                    yield range.input, replace(block, source=input.name)
                 else:
                     self._watch(block.num_bytes, 0, 0)
 

@@ -17,21 +17,12 @@ from typing import Any
 from .._files import replacing
 from ..errors import CorpusError
 from .plan import Range
-from .writing.files import explained, sync_folder
+from .writing.files import Written, explained, sync_folder
 
 VERSION = 1
 """Of the manifest's own form."""
 
 MANIFEST, JOURNAL, LOCK = "manifest.json", "journal.jsonl", ".lock"
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file of a shard."""
-
-    name: str
-    size: int
-    sha256: str
 
 
 @dataclass(slots=True)
@@ -41,7 +32,7 @@ class Shard:
     name: str
     ranges: list[Range] = field(default_factory=list)
     """What it was made from. A stream's shards all have the whole stream."""
-    files: list[File] = field(default_factory=list)
+    files: list[Written] = field(default_factory=list)
     documents: int = 0
     tokens: int = 0
     text_bytes: int = 0
@@ -69,7 +60,7 @@ class Shard:
     def from_json(cls, data: dict[str, Any]) -> Shard:
         shard = cls(**data)
         shard.ranges = [Range(**piece) for piece in data["ranges"]]
-        shard.files = [File(**file) for file in data["files"]]
+        shard.files = [Written(**file) for file in data["files"]]
         for name in ("lengths", "sources"):  # JSON has no integer keys
             setattr(shard, name, {int(key): value for key, value in data[name].items()})
         return shard

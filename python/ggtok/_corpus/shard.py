@@ -6,14 +6,14 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from .._tokenizer import Tokenizer
 from ..errors import CorpusError
 from .blocks import IDS, MASK, ROW, SOURCE, BadRow, Block, num_tokens, text_sizes
-from .documents import Documents
-from .manifest import File, Shard
+from .documents import Documents, Watch
+from .manifest import Shard
 from .packing import Packer
 from .plan import Task
 from .settings import Settings
@@ -31,9 +31,6 @@ REJECTED = ".rejected.jsonl"
 """The ending of the file with the rows of a shard that are not documents."""
 
 Stamp = tuple[int, int]
-
-Watch = Callable[[int, int, int], None]
-"""Is told how many more bytes of input, documents and tokens are done. It ends the work by raising."""
 
 
 def stamp(input: Input) -> Stamp | None:
@@ -92,7 +89,7 @@ def make_shards(job: Job, task: Task, watch: Watch) -> Iterator[Shard]:
             stack.callback(files.discard)  # after a commit, nothing is left to discard
             _write(job, documents.of_shard(shard), shard, files, watch)
             job.check_unchanged(task)
-            shard.files = [File(file.name, file.size, file.sha256) for file in files.commit()]
+            shard.files = files.commit()
         yield shard
 
 
@@ -103,13 +100,13 @@ def _write(job: Job, blocks: Iterator[tuple[int, Block]], shard: Shard, files: S
     stages = Stages(settings, shard.name, writer.write)
     for number, block in blocks:
         encoded = encode_block(block, job.tokenizer, settings.encoding, job.threads)
-        for bad in (replace(bad, source=job.inputs[number].name) for bad in encoded.bad):
+        for bad in encoded.bad:
             if not settings.skip_bad:
                 raise CorpusError(bad.reason, source=bad.source, row=bad.row)
             rejected = rejected or files.open(REJECTED)
             rejected.write(_line(bad))
             shard.rejected += 1
-        stages.push(selected(encoded.table, settings, job.inputs[number].name))
+        stages.push(selected(encoded.table, settings, block.source))
         sums = _count(shard, number, encoded, settings.reading.field)
         shard.input_bytes += block.num_bytes
         watch(block.num_bytes, *sums)

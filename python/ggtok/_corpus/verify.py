@@ -168,7 +168,7 @@ def _check_documents(
             streams = {task.name: Documents(inputs, task, settings, lambda *_: None)}
         documents = streams[task.name]
         try:
-            _compare(folder, documents, shard, settings, inputs, tokenizer, limit, found)
+            _compare(folder, documents, shard, settings, tokenizer, limit, found)
         except CorpusError as error:
             found.problems.append(f"shard {shard.name}: {error}")
         if task.is_stream:
@@ -195,7 +195,6 @@ def _compare(
     documents: Documents,
     shard: Shard,
     settings: Settings,
-    inputs: list[Input],
     tokenizer: Tokenizer,
     limit: int | None,
     found: Verification,
@@ -223,12 +222,12 @@ def _compare(
     stages = Stages(settings, shard.name, check)
     compared = 0
     try:
-        for number, block in documents.of_shard(Shard(shard.name)):
+        for _, block in documents.of_shard(Shard(shard.name)):
             encoded = encode_block(block, tokenizer, settings.encoding, 1)
             if limit is None or compared < limit:
                 _decode(encoded.table.slice(0, None if limit is None else limit - compared), settings, tokenizer, found)
             compared += encoded.table.num_rows
-            stages.push(selected(encoded.table, settings, inputs[number].name))
+            stages.push(selected(encoded.table, settings, block.source))
         stages.finish()
         if next(rows, None) is not None:
             raise CorpusError(f"it has rows after row {row}, which are of no document")

@@ -14,6 +14,7 @@ from ..blocks import BLOCK_SIZE, ROW, BadRow, Block
 from ..chats import is_conversation
 from ..names import nearest
 from ..packages import import_arrow
+from ..table import is_text
 from .text import not_utf8
 
 TYPE_CHECKING = False
@@ -230,10 +231,4 @@ def _is_text(kind: pa.DataType) -> bool:
     types = import_arrow().types
     if types.is_dictionary(kind):
         kind = kind.value_type
-    return any(
-        of(kind)
-        for of in (
-            *(types.is_string, types.is_large_string, types.is_string_view),
-            *(types.is_binary, types.is_large_binary, types.is_binary_view, types.is_null),
-        )
-    )
+    return is_text(kind) or bool(types.is_null(kind))
