@@ -1,6 +1,7 @@
 """The differential fuzzer: its parts on known faults, then a short run of ggtok beside llama.cpp.
 
-GGTOK_FUZZ_SECONDS sets how long the run takes (default 15), GGTOK_FUZZ_SEED where it begins.
+GGTOK_FUZZ_SECONDS sets how long the run takes (default 15), GGTOK_FUZZ_SEED where it begins. Runs that once found
+something are repeated.
 """
 
 from __future__ import annotations
@@ -87,3 +88,16 @@ def test_ggtok_answers_as_llama_cpp_does(record_property: Callable[[str, object]
     run = fuzz(f"--seconds={seconds}", f"--seed={os.environ.get('GGTOK_FUZZ_SEED', '1')}")
     assert run.returncode == 0, run.stdout + run.stderr
     record_property("summary", run.stdout.splitlines()[-1])
+
+
+@pytest.mark.usefixtures("llama_cpp")
+@pytest.mark.parametrize(
+    ("seed", "vocab", "rounds"),
+    [
+        # Ids of -1, which a vocabulary without an unknown token gives to words.
+        ("20261123", "small:wordpiece:*", "42"),
+    ],
+)
+def test_what_a_run_once_found_is_mended(seed: str, vocab: str, rounds: str) -> None:
+    run = fuzz(f"--seed={seed}", f"--vocab={vocab}", f"--rounds={rounds}", "--seconds=3600")
+    assert run.returncode == 0, run.stdout + run.stderr

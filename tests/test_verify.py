@@ -287,6 +287,13 @@ def test_reasons_of_aborts(how: str, message: str, kind: str | None, deviation: 
     assert "/a/" not in str(found)
 
 
+def test_only_decoding_aborts_on_an_id_that_does_not_exist() -> None:
+    message = "  what():  vector::_M_range_check: __n (which is 18446744073709551615) >= this->size() (which is 25)"
+    assert abort(("decode", [3, -1], True, False), "SIGABRT", message, "wordpiece").deviation is not None
+    assert abort(("decode", [3], True, False), "SIGABRT", message, "wordpiece").deviation is None
+    assert abort(("encode", b"a", True, False), "SIGABRT", message, "wordpiece").deviation is None
+
+
 def test_a_long_text_may_overflow_the_stack() -> None:
     assert abort(("encode", b"a" * 1_000_000, True, False), "SIGSEGV", "", "bpe").deviation is not None
 

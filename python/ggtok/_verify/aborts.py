@@ -60,6 +60,8 @@ def _deviation(query: Query, how: str, message: str, kind: str | None) -> str | 
     for pattern, only_kind, deviation in BY_MESSAGE:
         if re.search(pattern, message) and only_kind in (None, kind):
             return deviation
+    if query[0] == "decode" and min(query[1], default=0) < 0 and "vector::_M_range_check" in message:
+        return "an id that does not exist"
     if how.startswith("no answer") and kind == "rwkv":
         return "a byte that begins tokens but is not one"
     if how == "SIGSEGV" and query[0] == "encode" and len(query[1]) >= LONG_TEXT:
