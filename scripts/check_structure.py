@@ -24,7 +24,10 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-CRATES = {"core": (), "train": ("core",), "explain": ("core",), "python": ("core", "explain", "train")}
+CRATES = {
+    **{"core": (), "train": ("core",), "explain": ("core",)},
+    **{"python": ("core", "explain", "train"), "wasm": ("core", "explain")},
+}
 CORE = (
     *("token", "error", "work", "text", "lookup", "vocabulary", "decode", "encode"),
     *("tokenizer", "gguf", "inspect", "many"),

@@ -1,0 +1,316 @@
+// The classes that users of the package see, over the engine that wasm-bindgen makes. Their documentation: ggtok.d.ts.
+//
+// A call of the engine throws JSON for an error (rust/wasm/src/failure.rs). Anything else that it throws means that its
+// instance stopped in the middle of something: a new one replaces it, and what the old one held is gone.
+
+import load, { __wbg_reset_state as renew, RawHead, RawTokenizer } from "./ggtok_bg.js";
+
+/** The first part of a file that is read: more than small vocabularies need, and quick to read. */
+const FIRST_READ = 1 << 20;
+
+export class GgtokError extends Error {
+  constructor(message, details = {}) {
+    super(message);
+    this.name = new.target.className;
+    Object.assign(this, details);
+  }
+
+  static className = "GgtokError";
+}
+
+export class GGUFError extends GgtokError {
+  static className = "GGUFError";
+}
+
+export class VocabularyError extends GgtokError {
+  static className = "VocabularyError";
+}
+
+export class UnsupportedError extends GgtokError {
+  static className = "UnsupportedError";
+}
+
+export class TokenIndexError extends GgtokError {
+  static className = "TokenIndexError";
+}
+
+export class MemoryError extends GgtokError {
+  static className = "MemoryError";
+}
+
+const ERRORS = { GgtokError, GGUFError, VocabularyError, UnsupportedError, TokenIndexError, MemoryError };
+
+export const TokenAttribute = Object.freeze({
+  UNKNOWN: 1,
+  UNUSED: 2,
+  NORMAL: 4,
+  CONTROL: 8,
+  USER_DEFINED: 16,
+  BYTE: 32,
+  NORMALIZED: 64,
+  LSTRIP: 128,
+  RSTRIP: 256,
+  SINGLE_WORD: 512,
+});
+
+/** The number of the instance of the engine; 0 before there is one. */
+let instance = 0;
+let loading;
+
+export default async function init(source) {
+  loading ??= start(source).catch((error) => {
+    loading = undefined;
+    throw error;
+  });
+  await loading;
+}
+
+async function start(source) {
+  const own = new URL("ggtok_bg.wasm", import.meta.url);
+  if (source === undefined && own.protocol === "file:" && globalThis.process?.versions?.node) {
+    // Node does not fetch files. A name in a variable is not followed by bundlers.
+    const module = "node:fs/promises";
+    source = await (await import(module)).readFile(own);
+  }
+  await load({ module_or_path: source ?? own });
+  instance = 1;
+}
+
+/** Calls the engine, with its errors as classes. */
+function call(work) {
+  try {
+    return work();
+  } catch (error) {
+    if (typeof error === "string") {
+      const { name, message, details } = JSON.parse(error);
+      throw new ERRORS[name](message, details);
+    }
+    instance += 1;
+    renew();
+    // Without a message of its own the engine gave up, as it does without memory.
+    const isTrap = error instanceof WebAssembly.RuntimeError && /unreachable/.test(error.message);
+    if (isTrap) throw new MemoryError("there is not enough memory: the engine was restarted", { cause: error });
+    throw new GgtokError(`this is a bug in ggtok, please report it: ${error.message}`, { cause: error });
+  }
+}
+
+/** What the engine holds for an object, until it is freed or its instance is gone. */
+class Held {
+  #what;
+  #raw;
+  #instance = instance;
+
+  constructor(what, raw) {
+    this.#what = what;
+    this.#raw = raw;
+  }
+
+  get raw() {
+    if (!this.#raw) throw new GgtokError(`the ${this.#what} was freed`);
+    if (this.#instance !== instance) throw new GgtokError(`the engine was restarted, and the ${this.#what} is gone`);
+    return this.#raw;
+  }
+
+  free() {
+    if (this.#instance === instance) this.#raw?.free();
+    this.#raw = undefined;
+  }
+}
+
+/** The bytes of a text. A lone surrogate becomes the three bytes that encode it, as in Python. */
+function bytesOf(text) {
+  if (text instanceof Uint8Array) return text;
+  if (typeof text !== "string") throw new TypeError(`a text must be a string or a Uint8Array, not ${typeof text}`);
+  const parts = text.split(/([\uD800-\uDFFF])/u);
+  if (parts.length === 1) return new TextEncoder().encode(text);
+  const bytes = parts.map((part, at) => {
+    if (at % 2 === 0) return new TextEncoder().encode(part);
+    const code = part.charCodeAt(0);
+    return Uint8Array.of(0xed, 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f));
+  });
+  const joined = new Uint8Array(bytes.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of bytes) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
+}
+
+/** Ids as the engine takes them. */
+function idsOf(ids, size) {
+  if (ids instanceof Int32Array) return ids;
+  const checked = new Int32Array(ids.length);
+  for (let at = 0; at < ids.length; at += 1) checked[at] = idOf(ids[at], size);
+  return checked;
+}
+
+function idOf(id, size) {
+  if (!Number.isInteger(id)) throw new TypeError(`a token id must be an integer, not ${String(id)}`);
+  if (id !== (id | 0)) throw new TokenIndexError(`token id ${id} is outside the vocabulary of ${size} tokens`);
+  return id;
+}
+
+function checkUnit(unit) {
+  if (!["utf16", "char", "byte"].includes(unit)) {
+    throw new GgtokError(`unit must be 'utf16', 'char' or 'byte', not ${JSON.stringify(unit)}`);
+  }
+}
+
+/** Gives the head of a file to the engine: `undefined` if it is complete, else where the next part ends. */
+function grow(head, part, end, size) {
+  const needed = call(() => head.push(part, size));
+  return needed === undefined ? undefined : Math.min(size, Math.max(needed, 2 * end));
+}
+
+const making = Symbol("making");
+
+export class Tokenizer {
+  #held;
+  #info;
+
+  constructor(key, head) {
+    if (key !== making) throw new TypeError("a tokenizer is made by Tokenizer.fromBytes or Tokenizer.fromFile");
+    const raw = call(() => RawTokenizer.open(head));
+    this.#held = new Held("tokenizer", raw);
+    this.#info = JSON.parse(call(() => raw.info()));
+  }
+
+  static fromBytes(bytes) {
+    if (!(bytes instanceof Uint8Array)) throw new TypeError("a file must be a Uint8Array");
+    const head = Tokenizer.#head();
+    for (let at = 0, end = Math.min(FIRST_READ, bytes.length); end !== undefined; ) {
+      const next = grow(head, bytes.subarray(at, end), end, bytes.length);
+      [at, end] = [end, next];
+    }
+    return new Tokenizer(making, head);
+  }
+
+  static async fromFile(file) {
+    let head = Tokenizer.#head();
+    const made = instance;
+    for (let at = 0, end = Math.min(FIRST_READ, file.size); end !== undefined; ) {
+      const part = new Uint8Array(await file.slice(at, end).arrayBuffer());
+      // Another call may have stopped the engine meanwhile.
+      if (made !== instance) throw new GgtokError("the engine was restarted: open the file again");
+      const isCut = part.length < end - at;
+      const next = grow(head, part, end, isCut ? at + part.length : file.size);
+      [at, end] = [end, next];
+    }
+    return new Tokenizer(making, head);
+  }
+
+  static #head() {
+    if (!instance) throw new GgtokError("the engine is not loaded: await init() first");
+    return call(() => new RawHead());
+  }
+
+  encode(text, { addSpecial = true, parseSpecial = false } = {}) {
+    const { raw } = this.#held;
+    const bytes = bytesOf(text);
+    return call(() => raw.encode(bytes, addSpecial, parseSpecial));
+  }
+
+  encodeWithOffsets(text, { unit = "utf16", addSpecial = true, parseSpecial = false } = {}) {
+    const { raw } = this.#held;
+    const bytes = bytesOf(text);
+    checkUnit(unit);
+    const isString = typeof text === "string";
+    const numbers = call(() => raw.spans(bytes, isString, unit, addSpecial, parseSpecial));
+    const count = numbers.length / 3;
+    return { ids: new Int32Array(numbers.slice(0, count).buffer), spans: numbers.slice(count) };
+  }
+
+  count(text, { addSpecial = true, parseSpecial = false } = {}) {
+    const { raw } = this.#held;
+    const bytes = bytesOf(text);
+    return call(() => raw.count(bytes, addSpecial, parseSpecial));
+  }
+
+  decode(ids, options) {
+    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(this.decodeBytes(ids, options));
+  }
+
+  decodeBytes(ids, { removeSpecial = false, unparseSpecial = false, cleanSpaces = false } = {}) {
+    const { raw } = this.#held;
+    const checked = idsOf(ids, this.size);
+    return call(() => raw.decode(checked, removeSpecial, unparseSpecial, cleanSpaces));
+  }
+
+  piece(id, { special = true } = {}) {
+    const { raw } = this.#held;
+    const checked = idOf(id, this.size);
+    return call(() => raw.piece(checked, special));
+  }
+
+  token(id) {
+    const { raw } = this.#held;
+    const checked = idOf(id, this.size);
+    return JSON.parse(call(() => raw.token(checked)));
+  }
+
+  explain(text, { addSpecial = true, parseSpecial = false } = {}) {
+    const { raw } = this.#held;
+    const bytes = bytesOf(text);
+    return new Trace(making, call(() => raw.explain(bytes, addSpecial, parseSpecial)));
+  }
+
+  get kind() {
+    return this.#info.kind;
+  }
+
+  get pre() {
+    return this.#info.pre;
+  }
+
+  get model() {
+    return this.#info.model;
+  }
+
+  get name() {
+    return this.#info.name;
+  }
+
+  get size() {
+    return this.#info.size;
+  }
+
+  get settings() {
+    return this.#info.settings;
+  }
+
+  get specialIds() {
+    return this.#info.specialIds;
+  }
+
+  get eogIds() {
+    return this.#info.eogIds;
+  }
+
+  free() {
+    this.#held.free();
+  }
+}
+
+export class Trace {
+  #held;
+
+  constructor(key, raw) {
+    if (key !== making) throw new TypeError("a trace is made by Tokenizer.explain");
+    this.#held = new Held("trace", raw);
+  }
+
+  toJSON() {
+    const { raw } = this.#held;
+    return call(() => raw.json());
+  }
+
+  why(startByte, endByte) {
+    const { raw } = this.#held;
+    return call(() => raw.why(startByte, endByte));
+  }
+
+  free() {
+    this.#held.free();
+  }
+}

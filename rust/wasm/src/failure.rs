@@ -1,0 +1,185 @@
+//! Errors as JSON: the name of a class of `js/ggtok.js`, the message, and the details of the class. Names, messages and
+//! details are those of the Python package.
+
+use ggtok_core::gguf::{GgufError, OpenError};
+use ggtok_core::{EncodeError, TokenIndexError, VocabularyError};
+use ggtok_explain::ExplainError;
+use serde::Serialize;
+use wasm_bindgen::JsValue;
+
+use crate::head::HeadError;
+
+/// An error for JavaScript.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub struct Failure {
+    name: &'static str,
+    message: String,
+    details: Details,
+}
+
+/// What some errors say besides their message. What is `None` is left out.
+#[derive(Debug, Default, PartialEq, Serialize)]
+struct Details {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nearest: Option<Vec<&'static str>>,
+}
+
+/// What a call throws.
+pub fn failed(error: impl Into<Failure>) -> JsValue {
+    let failure = error.into();
+    // Strings and numbers always have a JSON.
+    JsValue::from_str(&serde_json::to_string(&failure).unwrap_or(failure.message))
+}
+
+impl Failure {
+    fn new(name: &'static str, message: impl ToString) -> Self {
+        Self { name, message: message.to_string(), details: Details::default() }
+    }
+
+    /// The characters of bytes that are not UTF-8 cannot be counted.
+    pub fn no_characters(at: usize) -> Self {
+        let problem = format!("bytes that are not UTF-8 (at byte {at}) have no characters to count");
+        Self::new("GgtokError", problem + "; unit=\"byte\" works for any bytes")
+    }
+}
+
+impl From<HeadError> for Failure {
+    fn from(error: HeadError) -> Self {
+        match error {
+            HeadError::Gguf(error) => error.into(),
+            HeadError::OutOfMemory(_) => Self::new("MemoryError", "there is not enough memory for this file"),
+        }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Gguf(error) => error.into(),
+            OpenError::Vocabulary(error) => error.into(),
+            _ => Self::new("GgtokError", error),
+        }
+    }
+}
+
+impl From<GgufError> for Failure {
+    fn from(error: GgufError) -> Self {
+        let (key, offset) = (error.key.as_deref().map(quoted), error.offset.map(|offset| format!("byte {offset}")));
+        let place: Vec<String> = key.map(|key| format!("key {key}")).into_iter().chain(offset).collect();
+        let mut message = error.problem.to_string();
+        if !place.is_empty() {
+            message += &format!(" ({})", place.join(", "));
+        }
+        message += &format!(": expected {}", error.expected());
+        message.extend(error.found().map(|found| format!(", found {found}")));
+        let (expected, found) = (Some(error.expected()), error.found());
+        let details = Details { key: error.key, offset: error.offset, expected, found, ..Details::default() };
+        Self { details, ..Self::new("GGUFError", message) }
+    }
+}
+
+impl From<VocabularyError> for Failure {
+    fn from(error: VocabularyError) -> Self {
+        let message = error.to_string();
+        match error {
+            VocabularyError::UnknownModel { name, nearest }
+            | VocabularyError::UnknownPreTokenizer { name, nearest } => {
+                let details = Details { unknown: Some(name), nearest: Some(nearest), ..Details::default() };
+                Self { details, ..Self::new("UnsupportedError", message) }
+            }
+            _ => Self::new("VocabularyError", message),
+        }
+    }
+}
+
+impl From<EncodeError> for Failure {
+    fn from(error: EncodeError) -> Self {
+        match error {
+            EncodeError::NoVocabulary | EncodeError::MissingSpecial { .. } => Self::new("VocabularyError", error),
+            _ => Self::new("GgtokError", error),
+        }
+    }
+}
+
+impl From<ExplainError> for Failure {
+    fn from(error: ExplainError) -> Self {
+        match error {
+            ExplainError::Encode(error) => error.into(),
+            _ => Self::new("GgtokError", error),
+        }
+    }
+}
+
+impl From<TokenIndexError> for Failure {
+    fn from(error: TokenIndexError) -> Self {
+        Self::new("TokenIndexError", error)
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::new("GgtokError", error)
+    }
+}
+
+/// A text as Python's `repr` writes it.
+fn quoted(text: &str) -> String {
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
+    let mut quoted = String::from(quote);
+    for char in text.chars() {
+        match char {
+            '\n' => quoted += "\\n",
+            '\r' => quoted += "\\r",
+            '\t' => quoted += "\\t",
+            '\\' => quoted += "\\\\",
+            _ if char == quote => quoted.extend(['\\', char]),
+            // What is printable, up to details of Unicode versions.
+            _ if matches!(char, '\'' | '"') || char.escape_debug().len() == 1 => quoted.push(char),
+            '\0'..='\u{FF}' => quoted += &format!("\\x{:02x}", u32::from(char)),
+            '\u{100}'..='\u{FFFF}' => quoted += &format!("\\u{:04x}", u32::from(char)),
+            _ => quoted += &format!("\\U{:08x}", u32::from(char)),
+        }
+    }
+    quoted.push(quote);
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use ggtok_core::gguf;
+
+    use super::{Failure, quoted};
+
+    #[test]
+    fn keys_are_quoted_as_in_python() {
+        let cases = [
+            ("general.name", "'general.name'"),
+            ("it's", "\"it's\""),
+            ("'\"", "'\\'\"'"),
+            ("\\xff\n\0\u{7f}é中", "'\\\\xff\\n\\x00\\x7fé中'"),
+            ("\u{ad}\u{200b}\u{e0001}", "'\\xad\\u200b\\U000e0001'"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(quoted(text), expected);
+        }
+    }
+
+    #[test]
+    fn a_failure_has_the_message_and_the_details_of_its_error() {
+        let failure = gguf::open(b"GGUF").map(drop).map_err(Failure::from).expect_err("too short");
+        assert_eq!(
+            serde_json::to_string(&failure).expect("JSON"),
+            r#"{"name":"GGUFError","message":"the file ends inside the version (byte 4): expected 4 bytes, found 0 bytes","details":{"offset":4,"expected":"4 bytes","found":"0 bytes"}}"#
+        );
+    }
+}

@@ -1,0 +1,145 @@
+"""Builds the JavaScript package: the core as WebAssembly, with its classes, types and the embedded vocabularies.
+
+    python scripts/build_wasm.py            # writes target/wasm/ggtok
+
+Needs Rust for the target wasm32-unknown-unknown, which is one of:
+
+- rustup: `rustup target add wasm32-unknown-unknown`;
+- Debian: `apt install rustc-web rust-web-src lld-22`, from whose source the standard library is built too.
+
+The command line tool of wasm-bindgen, of the version in Cargo.lock, is installed from crates.io into target/wasm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+CRATE = ROOT / "rust/wasm"
+BUILD = ROOT / "target/wasm"
+CARGO_HOME = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
+TARGET = "wasm32-unknown-unknown"
+PROFILE = "wasm"
+DEBIAN = Path("/usr/bin/rustc")
+NO_RUST = f"""\
+there is no Rust for {TARGET} here. Install one of:
+  rustup target add {TARGET}
+  apt install rustc-web rust-web-src lld-22        # Debian"""
+
+
+def sysroot(rustc: str) -> Path | None:
+    """Where a compiler has its libraries."""
+    found = subprocess.run([rustc, "--print", "sysroot"], capture_output=True, text=True, check=False, cwd=ROOT)
+    return Path(found.stdout.strip()) if found.returncode == 0 else None
+
+
+def toolchain() -> tuple[str, list[str], dict[str, str]]:
+    """A sentence about the Rust that is there, and what cargo needs to use it: arguments and variables."""
+    own = shutil.which(os.environ.get("RUSTC", "rustc"))
+    root = sysroot(own) if own else None
+    if root and (root / "lib/rustlib" / TARGET / "lib").is_dir():
+        return f"the standard library for {TARGET} of {own}", [], {}
+    root = sysroot(str(DEBIAN)) if DEBIAN.exists() else None
+    source = root and root / "lib/rustlib/src/rust/library/std"
+    if source and source.is_dir() and any(map(shutil.which, ("wasm-ld", "wasm-ld-22", "rust-lld"))):
+        sentence = f"the source of the standard library in {root}"
+        return sentence, ["-Z", "build-std=std,panic_abort"], {"RUSTC": str(DEBIAN), "RUSTC_BOOTSTRAP": "1"}
+    sys.exit(NO_RUST)
+
+
+def engine() -> Path:
+    """Builds the crate."""
+    sentence, arguments, variables = toolchain()
+    print(f"building with {sentence}", flush=True)
+    target = BUILD / "build"
+    command = ["cargo", "build", "--locked", "-p", "ggtok-wasm", "--profile", PROFILE, "--target", TARGET, *arguments]
+    # Messages of panics name the files of sources, but not folders of this machine.
+    remapped = {CARGO_HOME / "registry/src": "crates", CARGO_HOME: "cargo", ROOT: "ggtok"}
+    flags = [f"--remap-path-prefix={path}={name}" for path, name in sorted(remapped.items())]
+    variables |= {"CARGO_TARGET_DIR": str(target), "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags)}
+    subprocess.run(command, cwd=ROOT, env=os.environ | variables, check=True)
+    return target / TARGET / PROFILE / "ggtok_wasm.wasm"
+
+
+def bindgen() -> Path:
+    """The tool of wasm-bindgen, which is installed if it is not there."""
+    packages = tomllib.loads((ROOT / "Cargo.lock").read_text(encoding="utf-8"))["package"]
+    version = next(package["version"] for package in packages if package["name"] == "wasm-bindgen")
+    tools = BUILD / f"tools-{version}"
+    tool = tools / "bin/wasm-bindgen"
+    if not tool.exists():
+        print(f"installing wasm-bindgen {version}", flush=True)
+        # Without the default features, which are for running tests in browsers.
+        command = ["cargo", "install", "-q", "wasm-bindgen-cli", "--version", version, "--no-default-features"]
+        command += ["--bin", "wasm-bindgen", "--root", str(tools), "--target-dir", str(BUILD / "tools-build")]
+        subprocess.run(command, cwd=ROOT, check=True)
+        shutil.rmtree(BUILD / "tools-build")
+    return tool
+
+
+def manifest() -> dict[str, object]:
+    """The package.json."""
+    package = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]["package"]
+    python = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {
+        "name": "ggtok",
+        "version": package["version"],
+        "description": python["description"],
+        "keywords": [*python["keywords"], "wasm"],
+        "homepage": package["homepage"],
+        "repository": {"type": "git", "url": f"git+{package['repository']}.git"},
+        "license": re.sub(r"^(?=.* AND )(.*)$", r"(\1)", python["license"]),
+        "author": package["authors"][0],
+        "type": "module",
+        "exports": {
+            ".": {"types": "./ggtok.d.ts", "default": "./ggtok.js"},
+            "./ggtok_bg.wasm": "./ggtok_bg.wasm",
+            "./vocabularies/*": "./vocabularies/*",
+            "./package.json": "./package.json",
+        },
+        "types": "./ggtok.d.ts",
+        "sideEffects": False,
+        "engines": {"node": ">=20"},
+    }
+
+
+def build(package: Path) -> None:
+    """Writes the package into a new folder."""
+    binary = engine()
+    new = package.with_suffix(".new")
+    shutil.rmtree(new, ignore_errors=True)
+    command: list[str | Path] = [bindgen(), "--target", "web", "--no-typescript", "--experimental-reset-state-function"]
+    command += ["--remove-name-section", "--remove-producers-section", "--out-dir", new, "--out-name", "ggtok", binary]
+    subprocess.run(command, check=True)
+    (new / "ggtok.js").rename(new / "ggtok_bg.js")
+    for path in (*(CRATE / "js").iterdir(), CRATE / "README.md", ROOT / "LICENSE", ROOT / "THIRD-PARTY-NOTICES.md"):
+        shutil.copyfile(path, new / path.name)
+    (new / "vocabularies").mkdir()
+    for path in (ROOT / "python/ggtok/vocabularies").glob("*.gguf"):
+        shutil.copyfile(path, new / "vocabularies" / path.name)
+    (new / "package.json").write_text(json.dumps(manifest(), indent=2) + "\n", encoding="utf-8")
+    shutil.rmtree(package, ignore_errors=True)
+    new.rename(package)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args()
+    package = BUILD / "ggtok"
+    build(package)
+    module = (package / "ggtok_bg.wasm").read_bytes()
+    small = len(gzip.compress(module, 9))
+    print(f"{package.relative_to(ROOT)}: the engine has {len(module):,} bytes, {small:,} with gzip -9")
+
+
+if __name__ == "__main__":
+    main()
