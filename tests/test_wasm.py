@@ -28,7 +28,7 @@ from oracles import conformance
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(os.environ.get("GGTOK_WASM") or ROOT / "target/wasm/ggtok").resolve()
-NODE = shutil.which("node")
+NODE, TSC = shutil.which("node"), shutil.which("tsc")
 pytestmark = [
     pytest.mark.skipif(not (PACKAGE / "package.json").exists(), reason=f"no {PACKAGE}: scripts/build_wasm.py makes it"),
     pytest.mark.skipif(NODE is None, reason="node is not installed"),
@@ -359,6 +359,24 @@ def test_without_memory_there_is_an_error_and_a_new_engine(fresh_engine: Engine)
     assert engine.ask([[engine.open(data), "encode", "Hello"]]) == [TOKENIZERS["spm"].encode("Hello")]
 
 
+def test_after_a_bug_there_is_an_error_and_a_new_engine(fresh_engine: Engine) -> None:
+    engine, data = fresh_engine, head("spm")
+    number = engine.open(data)
+    engine.call("breakCount")
+    answer, after = engine.ask([[number, "count", "a"], [number, "count", "a"]])
+    assert answer["message"].startswith("this is a bug in ggtok, please report it: ")
+    assert after["message"] == "the engine was restarted, and the tokenizer is gone"
+    assert engine.ask([[engine.open(data), "count", "Hello"]]) == [TOKENIZERS["spm"].count("Hello")]
+
+
+def test_the_example_of_the_readme(engine: Engine, shared: Path) -> None:
+    readme = (PACKAGE / "README.md").read_text(encoding="utf-8")
+    calls = re.findall(r"^tok\.(\w+)\((.*)\); // (?:Int32Array: )?(.*)$", readme, re.MULTILINE)
+    number = engine.open((shared / "vocabs/llama-bpe.gguf").read_bytes())
+    answers = engine.ask([[number, name, json.loads(argument)] for name, argument, _ in calls])
+    assert answers == [json.loads(answer) for *_, answer in calls]
+
+
 def test_the_types_name_what_there_is(engine: Engine) -> None:
     types = (PACKAGE / "ggtok.d.ts").read_text(encoding="utf-8")
     names = set(re.findall(r"^export (?:class|const|function) (\w+)", types, re.MULTILINE))
@@ -369,6 +387,16 @@ def test_the_types_name_what_there_is(engine: Engine) -> None:
         of = [re.search(rf"^export class {name} .*?^}}", text, re.MULTILINE | re.DOTALL) for text in (types, module)]
         declared, defined = ({*re.findall(members, text[0] if text else "", re.MULTILINE)} for text in of)
         assert declared - {"constructor"} == defined - {"constructor"}
+
+
+@pytest.mark.skipif(TSC is None, reason="tsc, the compiler of TypeScript, is not installed")
+def test_the_types_of_every_call(tmp_path: Path) -> None:
+    shutil.copytree(PACKAGE, tmp_path / "node_modules/ggtok")
+    shutil.copy(ROOT / "tests/wasm/types.mts", tmp_path)
+    options = ["--strict", "--noEmit", "--target", "es2022", "--lib", "es2022,dom", "--module", "node16"]
+    command = [str(TSC), *options, "--moduleResolution", "node16", "types.mts"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_the_package() -> None:

@@ -111,6 +111,13 @@ class Held {
     return this.#raw;
   }
 
+  /** It, for a call that consumes it. */
+  take() {
+    const { raw } = this;
+    this.#raw = undefined;
+    return raw;
+  }
+
   free() {
     if (this.#instance === instance) this.#raw?.free();
     this.#raw = undefined;
@@ -157,10 +164,29 @@ function checkUnit(unit) {
   }
 }
 
-/** Gives the head of a file to the engine: `undefined` if it is complete, else where the next part ends. */
-function grow(head, part, end, size) {
-  const needed = call(() => head.push(part, size));
-  return needed === undefined ? undefined : Math.min(size, Math.max(needed, 2 * end));
+/** The metadata of a file of `size` bytes, as far as it has been read. */
+class Head extends Held {
+  #size;
+  at = 0;
+  end;
+
+  constructor(size) {
+    if (!instance) throw new GgtokError("the engine is not loaded: await init() first");
+    super("file", call(() => new RawHead()));
+    this.#size = size;
+    this.end = Math.min(FIRST_READ, size);
+  }
+
+  /** Takes the bytes from `at` to `end`. Returns whether more are needed, from the new `at` to the new `end`. */
+  push(part) {
+    const { raw } = this;
+    // A file that has become shorter ends here.
+    const size = part.length < this.end - this.at ? this.at + part.length : this.#size;
+    const needed = call(() => raw.push(part, size));
+    this.at = this.end;
+    this.end = Math.min(size, Math.max(needed ?? 0, 2 * this.end));
+    return needed !== undefined;
+  }
 }
 
 const making = Symbol("making");
@@ -171,38 +197,31 @@ export class Tokenizer {
 
   constructor(key, head) {
     if (key !== making) throw new TypeError("a tokenizer is made by Tokenizer.fromBytes or Tokenizer.fromFile");
-    const raw = call(() => RawTokenizer.open(head));
+    const file = head.take();
+    const raw = call(() => RawTokenizer.open(file));
     this.#held = new Held("tokenizer", raw);
     this.#info = JSON.parse(call(() => raw.info()));
   }
 
   static fromBytes(bytes) {
     if (!(bytes instanceof Uint8Array)) throw new TypeError("a file must be a Uint8Array");
-    const head = Tokenizer.#head();
-    for (let at = 0, end = Math.min(FIRST_READ, bytes.length); end !== undefined; ) {
-      const next = grow(head, bytes.subarray(at, end), end, bytes.length);
-      [at, end] = [end, next];
+    const head = new Head(bytes.length);
+    try {
+      while (head.push(bytes.subarray(head.at, head.end)));
+      return new Tokenizer(making, head);
+    } finally {
+      head.free();
     }
-    return new Tokenizer(making, head);
   }
 
   static async fromFile(file) {
-    let head = Tokenizer.#head();
-    const made = instance;
-    for (let at = 0, end = Math.min(FIRST_READ, file.size); end !== undefined; ) {
-      const part = new Uint8Array(await file.slice(at, end).arrayBuffer());
-      // Another call may have stopped the engine meanwhile.
-      if (made !== instance) throw new GgtokError("the engine was restarted: open the file again");
-      const isCut = part.length < end - at;
-      const next = grow(head, part, end, isCut ? at + part.length : file.size);
-      [at, end] = [end, next];
+    const head = new Head(file.size);
+    try {
+      while (head.push(new Uint8Array(await file.slice(head.at, head.end).arrayBuffer())));
+      return new Tokenizer(making, head);
+    } finally {
+      head.free();
     }
-    return new Tokenizer(making, head);
-  }
-
-  static #head() {
-    if (!instance) throw new GgtokError("the engine is not loaded: await init() first");
-    return call(() => new RawHead());
   }
 
   encode(text, { addSpecial = true, parseSpecial = false } = {}) {

@@ -1,0 +1,31 @@
+// Every call of the JavaScript package, with its types: tests/test_wasm.py has the compiler check it.
+
+import init, { GgtokError, GGUFError, TokenAttribute, Tokenizer, Trace, UnsupportedError } from "ggtok";
+
+export async function calls(file: File, module: WebAssembly.Module): Promise<void> {
+  await init();
+  await init(module);
+  const tok: Tokenizer = await Tokenizer.fromFile(file);
+  const ids: Int32Array = tok.encode("text", { addSpecial: false, parseSpecial: true });
+  const { spans }: { spans: Uint32Array } = tok.encodeWithOffsets(new Uint8Array(3), { unit: "byte" });
+  const text: string = tok.decode([...ids, spans.length], { removeSpecial: true });
+  const bytes: Uint8Array = tok.decodeBytes(ids, { cleanSpaces: true, unparseSpecial: true });
+  const trace: Trace = tok.explain(bytes);
+  const json: string[] = [trace.toJSON(), trace.why(0, 1), tok.kind, tok.model, tok.pre ?? "", tok.name ?? text];
+  const isControl: boolean = (tok.token(0).attributes & TokenAttribute.CONTROL) !== 0;
+  const numbers: (number | null)[] = [tok.count("text"), tok.size, tok.specialIds.fimPre, ...tok.eogIds];
+  const flags: boolean[] = [tok.settings.addBos, isControl, tok.piece(0, { special: false }).length > json.length];
+  trace.free();
+  tok.free();
+  try {
+    Tokenizer.fromBytes(bytes);
+  } catch (error) {
+    if (error instanceof GGUFError) numbers.push(error.offset ?? 0);
+    if (error instanceof UnsupportedError) json.push(error.unknown, ...error.nearest);
+    if (!(error instanceof GgtokError)) throw error;
+  }
+  // @ts-expect-error: a tokenizer is not made this way.
+  new Tokenizer(flags);
+  // @ts-expect-error: there is no such unit.
+  tok.encodeWithOffsets("text", { unit: "word" });
+}
