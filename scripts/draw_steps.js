@@ -1,0 +1,155 @@
+/* Draws steps of a trace as SVG text, with the page's own scripts and a document that only knows what they use. Run by
+ * draw_steps.py, which puts the page's scripts where the line below is. Reads `{trace, values}` from standard input,
+ * where values are `[stage, step]` or null for all; writes what `answer` returns. */
+
+import { readFileSync } from "node:fs";
+
+/** A node of a document. Drawing functions only build trees, so nothing here is measured or shown. */
+class Node {
+  constructor(tag) {
+    this.tag = tag;
+    this.attributes = new Map();
+    this.children = [];
+    this.dataset = {};
+    const own = this;
+    this.style = new Proxy({}, { set: (_, name, value) => Boolean(own.styles.set(name, value)) });
+    this.styles = new Map();
+    this.classList = {
+      add: (...names) => own.setAttribute("class", [own.attributes.get("class"), ...names].filter(Boolean).join(" ")),
+      remove: (...names) => own.setAttribute("class", own.classes().filter((name) => !names.includes(name)).join(" ")),
+      toggle: (name, on) => (on ? own.classList.add(name) : own.classList.remove(name)),
+      contains: (name) => own.classes().includes(name),
+    };
+  }
+  classes() {
+    return (this.attributes.get("class") ?? "").split(" ").filter(Boolean);
+  }
+  setAttribute(name, value) {
+    this.attributes.set(name, String(value));
+  }
+  getAttribute(name) {
+    return this.attributes.get(name) ?? null;
+  }
+  removeAttribute(name) {
+    this.attributes.delete(name);
+  }
+  append(...nodes) {
+    this.children.push(...nodes);
+  }
+  prepend(...nodes) {
+    this.children.unshift(...nodes);
+  }
+  replaceChildren(...nodes) {
+    this.children = nodes;
+  }
+  set textContent(text) {
+    this.children = [text];
+  }
+  get textContent() {
+    return this.children.map((child) => child.textContent ?? String(child)).join("");
+  }
+  addEventListener() {}
+  set hidden(hidden) {
+    hidden ? this.attributes.set("hidden", "") : this.attributes.delete("hidden");
+  }
+}
+
+const SVG_NAMES = "http://www.w3.org/2000/svg";
+const XHTML = "http://www.w3.org/1999/xhtml";
+globalThis.document = {
+  createElement: (tag) => new Node(tag),
+  createElementNS: (_, tag) => new Node(tag),
+  createTextNode: (text) => text,
+  createDocumentFragment: () => new Node("g"),
+  getElementById: () => ({ namespaceURI: SVG_NAMES }),
+};
+Object.assign(globalThis, {
+  window: globalThis,
+  addEventListener() {},
+  matchMedia: () => Object.assign(new Node(""), { matches: true }),
+  requestAnimationFrame() {},
+});
+
+const escaped = (text) =>
+  text
+    .replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`)
+    .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]/gu, "\ufffd");
+
+function markup(node) {
+  if (!(node instanceof Node)) return escaped(String(node));
+  if (node.attributes.has("hidden")) return "";
+  const styles = [...node.styles].map(([name, value]) => `${name}: ${value}`).join("; ");
+  const attributes = [...node.attributes, ...(styles ? [["style", styles]] : [])];
+  const written = attributes.map(([name, value]) => ` ${name}="${escaped(value)}"`).join("");
+  return `<${node.tag}${written}>${node.children.map(markup).join("")}</${node.tag}>`;
+}
+
+const pathTo = (node, tag) =>
+  !(node instanceof Node) ? [] : node.tag === tag ? [node] : node.children.flatMap((child) => pathTo(child, tag));
+const numberOf = (node, name) => Number(node.getAttribute(name));
+
+const LINE = 28;
+
+/** About how high an element is on the page, by the numbers of style.css: only a browser knows. */
+function heightOf(node) {
+  const elements = node.children.filter((child) => child instanceof Node && child.tag !== "details");
+  if (node.attributes.has("hidden")) return 0;
+  if (node.tag === "tr") return node.classes().includes("gap") ? 0 : 31;
+  if (node.classes().includes("cells")) return 28 + Math.max(...elements.map((cell) => cell.children.length)) * 21;
+  if (node.classes().includes("bits")) return 72;
+  if (node.classes().includes("columns")) return 16 + Math.max(...elements.map(heightOf));
+  if (!elements.length || ["p", "h4", "li", "pre"].includes(node.tag)) {
+    return LINE * Math.max(1, Math.ceil(node.textContent.length / 80));
+  }
+  const sum = 8 + elements.reduce((sum, child) => sum + heightOf(child), 0);
+  return node.classes().includes("table") ? Math.min(362, sum) : sum;
+}
+
+/** What a step shows, without what is folded: its drawings one below the other, or else its tables and cells. */
+function picture(nodes, name, width) {
+  const drawings = nodes.flatMap((node) => pathTo(node, "svg"));
+  const parts = [];
+  let top = 0;
+  let widest = 0;
+  const shown = nodes.filter((node) => node instanceof Node && node.tag !== "details");
+  for (const node of drawings.length ? drawings : shown) {
+    if (node.tag === "svg") {
+      const [w, h] = [numberOf(node, "width"), numberOf(node, "height")];
+      node.setAttribute("y", top);
+      parts.push(markup(node));
+      widest = Math.max(widest, w);
+      top += h;
+    } else {
+      const h = heightOf(node);
+      parts.push(
+        `<foreignObject x="0" y="${top}" width="${width}" height="${h}"><div xmlns="${XHTML}">${markup(node)}</div>` +
+          "</foreignObject>",
+      );
+      widest = width;
+      top += h;
+    }
+  }
+  return { name, width: Math.ceil(widest), height: Math.ceil(top), parts: parts.join("\n") };
+}
+
+const plain = (caption) =>
+  caption instanceof Node ? caption.textContent : [caption].flat(9).map((part) => part.textContent ?? part).join("");
+
+/* {{scripts}} */
+
+function answer({ trace, values, width }) {
+  let end = 0;
+  const reached = trace.tokens.map((token) => [end, (end = Math.max(end, token.end))][0]);
+  const made = stagesOf({ ...trace, bytes: bytesOf(trace.text), reached, end, why: new Map() });
+  const lengthOf = (stage) => Math.max(1, stage.length ?? 1);
+  if (!values) return made.map((stage) => ({ title: stage.title, length: lengthOf(stage) }));
+  return values.map(([stageAt, stepAt]) => {
+    const stage = made.at(stageAt);
+    const step = stepAt < 0 ? lengthOf(stage) + stepAt : stepAt;
+    if (!stage || step < 0 || step >= lengthOf(stage)) throw new RangeError(`no step ${stageAt}, ${stepAt}`);
+    const nodes = (stage.draw?.(step) ?? []).filter((node) => node != null);
+    return { caption: plain(stage.caption(step)), title: stage.title, ...picture(nodes, stage.title, width) };
+  });
+}
+
+process.stdout.write(JSON.stringify(answer(JSON.parse(readFileSync(0, "utf-8")))));
