@@ -28,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .trace import Trace
 
-SCRIPTS = ("base", "table", "merging", "lattice", "walks", "stages", "tokens", "trie", "main")
+SCRIPTS = ("base", "table", "merging", "lattice", "walks", "stages", "tokens", "view", "trie", "main")
 """The scripts of `page/`, in the order in which they need each other."""
 
 TITLE = 100

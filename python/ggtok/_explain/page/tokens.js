@@ -118,18 +118,20 @@ function tokenCard(trace, at, select) {
     ["Comes from", kind === "added" ? "added, not in the text" : `bytes ${token.start} to ${token.end}`],
   ];
   if (kind === "special") facts.push(["Kind", KINDS[kind]]);
-  const reasons = [at - 1, at]
-    .filter((left) => trace.why.has(left))
-    .map((left) => {
-      const other = left === at ? at + 1 : left;
-      const attributes = { type: "button", class: "link mono", onclick: () => select(other) };
-      const link = el("button", attributes, tokenFace(trace, other).line);
-      const items = trace.why.get(left).reasons.map((reason) => el("li", {}, reason.message));
-      const question = `Why is it not one token with the ${left === at ? "next" : "previous"}, `;
-      return el("div", {}, el("h3", {}, question, link, "?"), el("ul", {}, items));
-    });
+  const reasons = el("div");
+  const neighbours = [at - 1, at].map(async (left) => {
+    const answer = left < 0 ? null : await trace.why(left);
+    if (!answer) return [];
+    const other = left === at ? at + 1 : left;
+    const attributes = { type: "button", class: "link mono", onclick: () => select(other) };
+    const link = el("button", attributes, tokenFace(trace, other).line);
+    const items = answer.reasons.map((reason) => el("li", {}, reason.message));
+    const question = `Why is it not one token with the ${left === at ? "next" : "previous"}, `;
+    return [el("h3", {}, question, link, "?"), el("ul", {}, items)];
+  });
+  Promise.all(neighbours).then((answers) => reasons.append(...answers.flat()));
   const rows = facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
-  return [el("dl", {}, rows), ...reasons];
+  return [el("dl", {}, rows), reasons];
 }
 
 /** Marks a token wherever it is drawn while the pointer or the focus is on it. */

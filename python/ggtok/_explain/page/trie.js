@@ -221,6 +221,7 @@ function lookupStages(trie, lookup) {
 
 function trieView() {
   const { trie } = data;
+  root.append(...frame());
   byId("tokens-title").textContent = "Words";
   const facts = [plural(trie.words.length, "word"), plural(trie.cells.length, "cell")];
   byId("facts").textContent = [...facts, plural(trie.xcda.units.length, "unit")].join(" · ");
@@ -235,6 +236,6 @@ function trieView() {
     packedStage(trie),
     ...trie.lookups.flatMap((lookup) => lookupStages(trie, lookup)),
   ];
-  timeline(stages).show(0);
-  tablesPanel(data.sections, null);
+  timeline(root, stages).show(0);
+  tablesPanel(root, data.sections, null);
 }
