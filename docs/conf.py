@@ -98,6 +98,7 @@ html_theme = "furo"
 html_title = "ggtok"
 html_static_path = ["_static"]
 html_css_files = ["ggtok.css"]
+templates_path = ["_templates"]
 html_copy_source = False
 html_theme_options = {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"}
 # Prompts and output are not copied.
@@ -227,7 +228,17 @@ def adapt_page(app: Any, page: str, source: list[str]) -> None:
     source[0] = re.sub(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\(([^)#\s]+)(#[^)\s]*)?\)", replace, text)
 
 
+def add_playground(app: Any, exception: Exception | None) -> None:
+    """Adds the playground, which is no page of Sphinx's."""
+    if exception or app.builder.name != "html":
+        return
+    if not importlib.import_module("build_playground").build(Path(app.outdir) / "playground"):
+        note = "the playground only says that it was not built: scripts/build_wasm.py makes its WebAssembly"
+        logging.getLogger("ggtok").info(note)
+
+
 def setup(app: Any) -> None:
+    app.connect("build-finished", add_playground)
     app.connect("autodoc-process-docstring", from_google)
     app.connect("autodoc-process-signature", without_constructor)
     app.connect("doctree-read", without_builtins)

@@ -40,7 +40,7 @@ PYTHON = (
     *("__init__", "_cli", "__main__"),
 )
 MOST_LINES = 600
-FOLDERS = ("rust", "python", "scripts", "tests", "benches")
+FOLDERS = ("rust", "python", "scripts", "tests", "benches", "docs")
 SUFFIXES = (".rs", ".py", ".js", ".css", ".html")
 
 Graph = dict[str, set[str]]

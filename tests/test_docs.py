@@ -105,7 +105,8 @@ FILES = re.compile(r"https://(?:github\.com/ggtok/ggtok/blob|raw\.githubusercont
 def target(page: Path, link: str) -> Path | None:
     """The file behind a link; None for links that lead out of the project."""
     if link.startswith(SITE):
-        return ROOT / "docs" / re.sub(r"(^|/)$", r"\1index.html", link.removeprefix(SITE)).replace(".html", ".md")
+        file = ROOT / "docs" / re.sub(r"(^|/)$", r"\1index.html", link.removeprefix(SITE))
+        return file if file.exists() else file.with_suffix(".md")
     if found := FILES.fullmatch(link):
         return ROOT / found[1]
     return None if re.match(r"https?:", link) else page.parent / link

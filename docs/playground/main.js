@@ -1,0 +1,358 @@
+/* The playground: the text, the vocabularies and the options, their views, and the address that holds them all. */
+
+import { Engine } from "./engine.js";
+import { el, plural } from "./explain.js";
+import { Explainer } from "./explainer.js";
+import { sizeOf, whatIsWrong } from "./files.js";
+import { fromFragment, MOST_CHARACTERS, toFragment } from "./link.js";
+import { Pair } from "./pair.js";
+import { Side } from "./side.js";
+
+const byId = (id) => document.getElementById(id);
+
+const EMBEDDED = { bpe: "BPE", spm: "SPM", wordpiece: "WordPiece", unigram: "Unigram" };
+const EXAMPLES = {
+  English: { text: "What is LoRA? It trains two small matrices instead of a large one, unfathomably cheaply." },
+  Languages: { text: "Naïve Zürich · Γειά σου · Привет · مرحبا · नमस्ते · 你好 · こんにちは · 👋🏽" },
+  Code: { text: "def mean(values):\n    return sum(values) / len(values)  # 3.14\n" },
+  Chat: { text: "<|im_start|>user\nWhat is LoRA?<|im_end|>\n<|im_start|>assistant\n", special: true },
+};
+const FIRST = { text: EXAMPLES.English.text, vocabulary: "bpe", other: null, special: false, bos: true };
+const HALF = "The text has half a character (a lone surrogate). It is read as U+FFFD, “�”.";
+const MOST = MOST_CHARACTERS.toLocaleString("en");
+const TOO_LONG = `The text is too long for a link: compressed, it still has more than ${MOST} characters.`;
+const LONG_PASTE = 50_000; // characters for which the browser's own pasting, which can be undone, takes seconds
+const FILE = "file:"; // before the name of a file
+const KINDS = { ...EMBEDDED, rwkv: "RWKV", plamo2: "PLaMo-2" };
+
+const state = { ...FIRST };
+const files = new Map(); // by name: the file and the worker's key for it
+
+const engine = new Engine((message, isOver) => {
+  if (isOver) return notify(`The tokenizer could not be started: ${message}.`);
+  notify(`The tokenizer stopped (${message}) and has been started again.`);
+  explainer.close();
+});
+
+// What the page says
+
+function notify(message) {
+  byId("notice").firstElementChild.textContent = message;
+  byId("notice").hidden = !message;
+}
+byId("dismiss").addEventListener("click", () => notify(""));
+
+let later = null;
+/** Reads the counts out when typing pauses. */
+function say(side) {
+  clearTimeout(later);
+  later = setTimeout(() => (byId("said").textContent = side.counts.textContent), 1000);
+}
+
+// Vocabularies
+
+const nameOf = (choice) => (choice.startsWith(FILE) ? choice.slice(FILE.length) : choice);
+
+/** What the worker knows a vocabulary by, or null for a file that is not here. */
+function vocabularyOf(choice) {
+  return choice.startsWith(FILE) ? (files.get(nameOf(choice)) ?? null) : { key: choice };
+}
+
+function fillSelect(select, chosen, none) {
+  const option = (value, text) => el("option", { value }, text);
+  const embedded = Object.entries(EMBEDDED).map(([name, kind]) => option(name, `${name} (${kind}, embedded)`));
+  const names = new Set([...files.keys(), ...(chosen?.startsWith(FILE) ? [nameOf(chosen)] : [])]);
+  const given = [...names].map((name) => option(FILE + name, files.has(name) ? name : `${name} (not here)`));
+  select.replaceChildren(...(none ? [option("", none)] : []), ...embedded, ...given);
+  select.value = chosen ?? "";
+}
+
+async function describe(choice, line) {
+  const vocabulary = choice && vocabularyOf(choice);
+  line.textContent = "";
+  line.dataset.choice = choice;
+  if (!vocabulary) return;
+  try {
+    const { kind, pre, size, read } = await engine.call("about", vocabulary);
+    const facts = [KINDS[kind] ?? kind, plural(size, "token")];
+    if (pre) facts.splice(1, 0, `pre-tokenizer ${pre}`);
+    if (line.dataset.choice !== choice) return;
+    if (vocabulary.file) facts.push(`${sizeOf(read)} of ${sizeOf(vocabulary.file.size)} read`);
+    line.textContent = facts.join(" · ");
+  } catch {
+    // The view says what went wrong.
+  }
+}
+
+/** Opens files that were dropped or chosen. One becomes the vocabulary; two are compared. */
+async function openFiles(list) {
+  const opened = [];
+  for (const file of list) {
+    notify("");
+    byId("drop").classList.add("busy");
+    const vocabulary = { key: `${FILE}${file.name}#${performance.now()}`, file };
+    try {
+      await engine.call("about", vocabulary);
+      files.set(file.name, vocabulary);
+      opened.push(FILE + file.name);
+    } catch (error) {
+      notify(await whatIsWrong(file, error));
+    }
+  }
+  byId("drop").classList.remove("busy");
+  const isAskedFor = opened.some((choice) => choice === state.vocabulary || choice === state.other);
+  if (opened.length > 1) [state.vocabulary, state.other] = opened;
+  else if (opened.length && !isAskedFor) [state.vocabulary] = opened;
+  if (opened.length) render();
+}
+
+// Views
+
+const sides = ["first", "second"].map((lane) => new Side(engine, lane, choose, answered));
+const pair = new Pair((at, token) => choose(sides[at], token), (at, token) => sides[at].point(token));
+const explainer = new Explainer(engine, byId("explain"), { token: mark, close: closed });
+let options = {};
+let selected = null;
+
+const choices = () => [state.vocabulary, ...(state.other ? [state.other] : [])];
+
+/** Marks the token whose steps are shown. */
+function mark(at) {
+  selected = [selected[0], at];
+  for (const side of sides) side.strip.select(side === selected[0] ? at : undefined);
+  pair.select(sides.indexOf(selected[0]), at);
+}
+
+/** Opens the steps of a token. */
+function choose(side, at) {
+  const choice = choices()[sides.indexOf(side)];
+  selected = [side, at];
+  mark(at);
+  explainer.open(vocabularyOf(choice), nameOf(choice), side.text, options, at);
+}
+
+function closed(byHand) {
+  const [side, at] = selected ?? [];
+  side?.strip.select(undefined);
+  pair.select();
+  if (byHand) state.other ? pair.focus(sides.indexOf(side), at) : side?.strip.focus(at);
+  selected = null;
+}
+
+function answered(side) {
+  if (side === sides[0]) say(side);
+  const isBoth = state.other && sides[0].text === sides[1].text;
+  if (!isBoth) return;
+  pair.element.hidden = false;
+  const most = Math.min(sides[0].most, sides[1].most);
+  pair.update(side.bytes, sides.map(({ result }) => result), sides.map(({ strip }) => strip.tones), most);
+}
+
+/** Where a text begins, by its first letter. (`dir="auto"` takes seconds for a megabyte.) */
+function directionOf(text) {
+  const letter = /\p{L}/u.exec(text.slice(0, 1000))?.[0] ?? "";
+  return /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(letter) ? "rtl" : "ltr";
+}
+
+/** Asks for the tokens of the text. */
+function updateTokens() {
+  byId("text").dir = byId("sides").dir = directionOf(state.text);
+  const text = state.text.toWellFormed();
+  choices().forEach((choice, at) => {
+    const vocabulary = vocabularyOf(choice);
+    if (vocabulary) sides[at].update(vocabulary, text, options);
+    else {
+      pair.element.hidden = true;
+      sides[at].fail(`This link was made with the file ${nameOf(choice)}. Drop that file here to see its tokens.`);
+    }
+  });
+  explainer.follow(text);
+  const isWhole = text === state.text;
+  byId("status").hidden = isWhole;
+  byId("status").textContent = isWhole ? "" : HALF;
+  keepInAddress();
+}
+
+/** Shows the whole state. */
+function render() {
+  if (byId("text").value !== state.text) byId("text").value = state.text;
+  byId("special").checked = state.special;
+  byId("bos").checked = state.bos;
+  fillSelect(byId("vocabulary"), state.vocabulary);
+  fillSelect(byId("other"), state.other, "nothing");
+  describe(state.vocabulary, byId("about"));
+  describe(state.other, byId("about-other"));
+  options = { addSpecial: state.bos, parseSpecial: state.special };
+  const elements = state.other ? [pair.element, ...sides.map(({ element }) => element)] : [sides[0].element];
+  byId("sides").replaceChildren(...elements);
+  byId("sides").classList.toggle("paired", state.other !== null);
+  sides.forEach((side, at) => {
+    side.title.hidden = !state.other;
+    side.title.textContent = `${["Upper", "Lower"][at]} line: ${nameOf(choices()[at] ?? "")}`;
+  });
+  explainer.close();
+  updateTokens();
+}
+
+// The address
+
+let waiting = null;
+let written = null;
+
+/** What is stored for this tab only, if storage is allowed. */
+function kept() {
+  try {
+    return location.hash.length > 1 ? sessionStorage.getItem("text") : null;
+  } catch {
+    return null;
+  }
+}
+
+async function writeAddress() {
+  clearTimeout(waiting);
+  const now = { ...state, text: state.text.toWellFormed() };
+  const fragment = await toFragment(now);
+  const withoutText = (await toFragment({ ...now, text: "" })).replace(/&t=$/, "");
+  if (now.text !== state.text.toWellFormed()) return false; // typed meanwhile, which has its own turn
+  try {
+    // A long text survives a reload, but is in no link.
+    if (fragment === null) sessionStorage.setItem("text", now.text);
+    else sessionStorage.removeItem("text");
+  } catch {
+    // Storage is full or switched off.
+  }
+  written = `#${fragment ?? withoutText}`;
+  history.replaceState(null, "", written);
+  return fragment !== null;
+}
+
+function keepInAddress() {
+  clearTimeout(waiting);
+  byId("shared").textContent = "";
+  waiting = setTimeout(writeAddress, 300);
+}
+
+async function readAddress() {
+  try {
+    const given = await fromFragment(location.hash);
+    const isKnown = (choice) => choice && (choice.startsWith(FILE) || choice in EMBEDDED);
+    const named = given.vocabulary;
+    if (named && !isKnown(named)) notify(`There is no vocabulary named ${named} here.`);
+    Object.assign(state, given, {
+      text: given.text ?? kept() ?? FIRST.text,
+      vocabulary: isKnown(given.vocabulary) ? given.vocabulary : FIRST.vocabulary,
+      other: isKnown(given.other) ? given.other : null,
+    });
+  } catch (error) {
+    Object.assign(state, FIRST);
+    notify(`The text of this link could not be read: ${error.message}.`);
+  }
+  written = location.hash;
+  render();
+}
+
+async function share() {
+  if (!(await writeAddress())) {
+    byId("shared").textContent = TOO_LONG;
+    return;
+  }
+  const names = choices().filter((choice) => choice.startsWith(FILE)).map(nameOf);
+  const note = names.length ? ` It asks for ${names.join(" and ")}, which is not in it.` : "";
+  try {
+    await navigator.clipboard.writeText(location.href);
+    byId("shared").textContent = `Copied. The link holds the text, the vocabulary’s name and the options.${note}`;
+  } catch {
+    byId("shared").textContent = `The address of this page is the link.${note}`;
+  }
+}
+
+// What people do
+
+function typed() {
+  state.text = byId("text").value;
+  updateTokens();
+}
+byId("text").addEventListener("input", typed);
+byId("text").addEventListener("paste", (event) => {
+  const pasted = event.clipboardData.getData("text/plain");
+  if (pasted.length < LONG_PASTE) return;
+  event.preventDefault();
+  const box = byId("text");
+  box.setRangeText(pasted, box.selectionStart, box.selectionEnd, "end");
+  typed();
+});
+const chooses = (id, change) =>
+  byId(id).addEventListener("change", ({ target }) => {
+    notify("");
+    change(target);
+    render();
+  });
+chooses("vocabulary", ({ value }) => (state.vocabulary = value));
+chooses("other", ({ value }) => (state.other = value || null));
+chooses("special", ({ checked }) => (state.special = checked));
+chooses("bos", ({ checked }) => (state.bos = checked));
+chooses("file", (input) => {
+  openFiles([...input.files]);
+  input.value = "";
+});
+byId("share").addEventListener("click", share);
+byId("examples").append(
+  ...Object.entries(EXAMPLES).map(([name, example]) => {
+    const onclick = () => {
+      Object.assign(state, { special: false }, example);
+      render();
+    };
+    return el("button", { type: "button", onclick }, name);
+  }),
+);
+
+const isOfFiles = (event) => event.dataTransfer?.types.includes("Files");
+addEventListener("dragover", (event) => {
+  if (!isOfFiles(event)) return;
+  event.preventDefault();
+  document.body.classList.add("dragging");
+});
+addEventListener("dragleave", (event) => {
+  if (!event.relatedTarget) document.body.classList.remove("dragging");
+});
+addEventListener("drop", (event) => {
+  document.body.classList.remove("dragging");
+  if (!isOfFiles(event)) return;
+  event.preventDefault();
+  openFiles([...event.dataTransfer.files]);
+});
+addEventListener("hashchange", () => {
+  if (location.hash !== written) readAddress();
+});
+
+// The theme, which is also that of the documentation
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const chosen = document.documentElement.dataset;
+const isDark = () => (chosen.theme ? chosen.theme === "dark" : dark.matches);
+const nameTheme = () => (byId("theme").textContent = isDark() ? "Light theme" : "Dark theme");
+byId("theme").addEventListener("click", () => {
+  chosen.theme = isDark() ? "light" : "dark";
+  try {
+    localStorage.setItem("theme", chosen.theme);
+  } catch {
+    // Storage is switched off: the choice lasts as long as the page.
+  }
+  nameTheme();
+});
+dark.addEventListener("change", nameTheme);
+nameTheme();
+
+// Start
+
+if (chosen.package === "missing") {
+  notify("The tokenizer was not built here: this copy of the site has no WebAssembly. scripts/build_wasm.py makes it.");
+  document.querySelector("main").classList.add("off");
+} else {
+  await readAddress();
+  const idle = window.requestIdleCallback ?? ((then) => setTimeout(then, 500));
+  idle(() => {
+    engine.call("ahead").catch(() => {});
+    navigator.serviceWorker?.register(new URL("sw.js", import.meta.url)).catch(() => {});
+  });
+}

@@ -1,0 +1,168 @@
+/* Two vocabularies on one text: where their cuts differ, and both strips on one axis.
+ *
+ * A cut is the end of a token. What a tokenizer drops, such as spaces, belongs to the token after it. A stretch is the
+ * text from one place where both cut to the next such place; the cuts differ where one of the two cuts inside it. Both
+ * rows of a stretch have the same text, so they are equally wide, and lines break only between stretches. */
+
+import { decoded, el, hex, label } from "./explain.js";
+import { cellsOf, itemOf, replaceChanged } from "./strip.js";
+
+/** The ends of tokens, each once, in order. Tokens that are not in the text have none. */
+function* endsOf({ spans }) {
+  let last = 0;
+  for (let at = 0; at < spans.length; at += 2) {
+    if (spans[at + 1] > Math.max(spans[at], last)) yield (last = spans[at + 1]);
+  }
+}
+
+/** Where two results cut differently: how often, and the first stretch with the ends of both in it. O(n) time. */
+export function compareCuts(a, b) {
+  const ends = [a, b].map((each) => [...endsOf(each)]);
+  const at = [0, 0];
+  const next = (side) => ends[side][at[side]] ?? Infinity;
+  let count = 0;
+  let first = null;
+  let start = 0;
+  while (next(0) < Infinity || next(1) < Infinity) {
+    const from = [...at];
+    while (next(0) !== next(1)) at[next(0) < next(1) ? 0 : 1]++;
+    if (at[0] > from[0] || at[1] > from[1]) {
+      count++;
+      first ??= { start, ends: ends.map((each, side) => each.slice(from[side], at[side] + 1)) };
+    }
+    start = next(0);
+    at[0]++;
+    at[1]++;
+  }
+  return { count, first };
+}
+
+const MOST_QUOTED = 8;
+
+/** A sentence about two results, as children of an element. */
+export function verdictOf(bytes, a, b) {
+  const { count, first } = compareCuts(a, b);
+  if (!count) {
+    const isSame = a.ids.length === b.ids.length && a.ids.every((id, at) => id === b.ids[at]);
+    return [isSame ? "Same cuts, same ids." : "Same cuts, other ids."];
+  }
+  const quote = (ends) => {
+    const parts = ends.slice(0, MOST_QUOTED).map((end, at) => {
+      const part = bytes.subarray(at ? ends[at - 1] : first.start, end);
+      return decoded(part) === null ? Array.from(part, hex).join(" ") : label(part);
+    });
+    return el("code", {}, parts.join("·") + (ends.length > MOST_QUOTED ? "…" : ""));
+  };
+  const place = Array.from(new TextDecoder().decode(bytes.subarray(0, first.start))).length;
+  const [left, right] = first.ends.map(quote);
+  const places = count > 1 ? ` They differ in ${count.toLocaleString("en")} places.` : "";
+  return [`Cuts first differ at character ${place.toLocaleString("en")}: `, left, " and ", right, `.${places}`];
+}
+
+/** Two lists of cells as stretches `{cells: [those of a, those of b], isEqual, hasBreak}`. */
+function stretchesOf(lists) {
+  const at = [0, 0];
+  const isLeft = (side) => at[side] < lists[side].length;
+  const isAdded = (side) => isLeft(side) && lists[side][at[side]].text === null;
+  const stretches = [];
+  while (isLeft(0) || isLeft(1)) {
+    const cells = [[], []];
+    const take = (side) => cells[side][cells[side].push(lists[side][at[side]++]) - 1];
+    if (isAdded(0) || isAdded(1)) {
+      for (const side of [0, 1]) while (isAdded(side)) take(side);
+      stretches.push({ cells, isEqual: true, hasBreak: false });
+      continue;
+    }
+    const ends = [-1, -1];
+    const next = (side) => (isLeft(side) ? ends[side] : Infinity);
+    do {
+      const side = next(0) <= next(1) ? 0 : 1;
+      let cell = take(side);
+      while (!cell.tokens && isLeft(side)) cell = take(side);
+      ends[side] = cell.end;
+    } while (ends[0] !== ends[1] && (isLeft(0) || isLeft(1)));
+    const [cutsA, cutsB] = cells.map((each) => each.flatMap((cell) => cell.ends).join());
+    const hasBreak = cells[0].some(({ text }) => text?.includes("\n"));
+    stretches.push({ cells, isEqual: cutsA === cutsB, hasBreak });
+  }
+  return stretches;
+}
+
+/** Both strips. `onChoose(side, at)` is called for a token that is clicked or chosen by a key, `onPoint(side, at)` for
+ * the one under the pointer or with the focus, or with `undefined` for `at`. */
+export class Pair {
+  #before = [];
+  #options = [[], []];
+
+  constructor(onChoose, onPoint) {
+    this.verdict = el("p", { class: "verdict", role: "status" });
+    this.list = el("div", { class: "strip pair", role: "group", "aria-label": "Tokens of both vocabularies" });
+    this.element = el("div", {}, this.verdict, this.list);
+    const placeOf = ({ target }) => this.#placeOf(target.closest(".piece"));
+    this.list.addEventListener("click", (event) => placeOf(event) && onChoose(...placeOf(event)));
+    for (const type of ["pointerover", "focusin"]) {
+      this.list.addEventListener(type, (event) => {
+        const place = placeOf(event);
+        [0, 1].forEach((side) => onPoint(side, place?.[0] === side ? place[1] : undefined));
+      });
+    }
+    this.list.addEventListener("keydown", (event) => {
+      const place = placeOf(event);
+      if (!place || event.altKey || event.ctrlKey || event.metaKey) return;
+      const [side, at] = place;
+      const own = this.#options[side];
+      const next = { ArrowRight: own[at + 1], ArrowLeft: own[at - 1], Home: own[0], End: own.at(-1) };
+      if (event.key in next) next[event.key]?.focus();
+      else if (event.key === "ArrowDown" || event.key === "ArrowUp") this.#across(event.target, 1 - side)?.focus();
+      else if (event.key === "Enter" || event.key === " ") onChoose(side, at);
+      else return;
+      event.preventDefault();
+    });
+  }
+
+  /** Shows the first `most` tokens of two results on one text. */
+  update(bytes, results, tones, most) {
+    this.verdict.replaceChildren(...verdictOf(bytes, ...results));
+    const lists = results.map((result) => cellsOf(bytes, result, most));
+    const stretches = stretchesOf(lists);
+    if (results.some(({ ids }) => ids.length > most)) stretches.pop(); // its end is not shown
+    const items = stretches.map((stretch) => this.#item(stretch, results, tones));
+    replaceChanged(this.list, this.#before, items);
+    this.#before = items;
+    this.#options = [0, 1].map((side) => items.flatMap(({ rows }) => rows[side].flatMap(({ options }) => options)));
+    this.list.querySelector('[tabindex="0"]')?.setAttribute("tabindex", -1);
+    this.#options[0][0]?.setAttribute("tabindex", 0);
+  }
+
+  /** Marks the token that is explained, and none without arguments. */
+  select(side, at) {
+    this.list.querySelector("[aria-current]")?.removeAttribute("aria-current");
+    this.#options[side]?.[at]?.setAttribute("aria-current", "true");
+  }
+
+  focus(side, at) {
+    this.#options[side]?.[at]?.focus({ preventScroll: true });
+  }
+
+  #item({ cells, isEqual, hasBreak }, results, tones) {
+    const rows = cells.map((own, side) => own.map((cell) => itemOf(cell, results[side], tones[side], "button")));
+    const make = () => {
+      const lines = rows.map((row) => el("span", { class: "row" }, row.map((item) => (item.node = item.make()))));
+      const stretch = el("span", { class: isEqual ? "stretch" : "stretch unequal" }, lines);
+      return hasBreak ? el("span", {}, stretch, el("br")) : stretch;
+    };
+    return { key: [isEqual, ...rows.map((row) => row.map(({ key }) => key).join("\n"))].join("\n\n"), rows, make };
+  }
+
+  /** The side and the place of a token, or null. */
+  #placeOf(node) {
+    const places = this.#options.map((own) => own.indexOf(node));
+    const side = places.findIndex((at) => at >= 0);
+    return side < 0 ? null : [side, places[side]];
+  }
+
+  /** The first token of the other side in the same stretch. */
+  #across(node, side) {
+    return node.closest(".stretch").querySelectorAll(".row")[side].querySelector(".piece");
+  }
+}

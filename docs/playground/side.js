@@ -1,0 +1,126 @@
+/* One vocabulary's view of the text: counts, the coloured strip, the token that is pointed at, and the ids. */
+
+import { STALE } from "./engine.js";
+import { el, label, plural } from "./explain.js";
+import { Strip } from "./strip.js";
+
+const MOST_SHOWN = 5000; // tokens that are shown at once; "show more" adds as many
+const HINT = "Point at a token to see what it is. Click it to see why it is one.";
+
+const toBytes = new TextEncoder();
+const fromBytes = new TextDecoder();
+
+export class Side {
+  #engine;
+  #lane;
+  #asked = null; // the arguments of the last question
+  most = MOST_SHOWN;
+  bytes = new Uint8Array();
+  text = null; // the text whose tokens are shown
+  result = null;
+
+  /** `onChoose(side, at)` is called for a token that is to be explained, `onCounts(side)` after each answer. */
+  constructor(engine, lane, onChoose, onCounts) {
+    this.#engine = engine;
+    this.#lane = lane;
+    this.onCounts = onCounts;
+    this.strip = new Strip("Tokens", (at) => onChoose(this, at), (at) => this.point(at));
+    this.title = el("h3", { hidden: true });
+    this.counts = el("p", { class: "counts" });
+    this.problem = el("p", { class: "notice", hidden: true });
+    this.more = el("button", { type: "button", hidden: true, onclick: () => this.#showMore() });
+    this.pointed = el("p", { class: "pointed about" }, HINT);
+    this.idsButton = el("button", { type: "button", "aria-expanded": "false" }, "Show ids");
+    this.idsButton.addEventListener("click", () => this.#toggleIds());
+    this.copyButton = el("button", { type: "button", onclick: () => this.#copy() }, "Copy ids");
+    const buttons = el("div", { class: "buttons" }, this.idsButton, this.copyButton);
+    const bar = el("div", { class: "bar" }, this.pointed, buttons);
+    this.body = el("div", {}, this.strip.list, this.more, bar, this.strip.idList);
+    this.element = el("div", { class: "side" }, this.title, this.counts, this.problem, this.body);
+  }
+
+  /** Asks for the tokens of a text, and shows them if no newer question has come in between. */
+  async update(vocabulary, text, options) {
+    this.#asked = [vocabulary, text, options];
+    const slow = setTimeout(() => this.element.setAttribute("aria-busy", "true"), 200);
+    try {
+      const result = await this.#engine.newest(this.#lane, "encode", vocabulary, text, options, this.most);
+      if (result === STALE) return;
+      this.#show(text, result);
+    } catch (error) {
+      if (this.#asked[1] === text) this.fail(`${error.name}: ${error.message}`);
+    } finally {
+      clearTimeout(slow);
+    }
+  }
+
+  /** Shows a sentence in place of tokens. */
+  fail(message) {
+    this.result = null;
+    this.text = null;
+    this.element.removeAttribute("aria-busy");
+    this.problem.textContent = message;
+    this.problem.hidden = false;
+    this.body.hidden = true;
+    this.counts.textContent = "";
+  }
+
+  #show(text, result) {
+    this.bytes = toBytes.encode(text);
+    this.text = text;
+    this.result = result;
+    this.element.removeAttribute("aria-busy");
+    this.problem.hidden = true;
+    this.body.hidden = false;
+    const { ids, characters } = result;
+    const facts = [plural(ids.length, "token"), plural(characters, "character"), plural(this.bytes.length, "byte")];
+    if (ids.length) facts.push(`${(characters / ids.length).toFixed(1)} characters per token`);
+    this.counts.replaceChildren(el("strong", {}, facts[0]), ` · ${facts.slice(1).join(" · ")}`);
+    this.strip.update(this.bytes, result, this.most);
+    this.strip.list.hidden = !ids.length;
+    this.more.hidden = ids.length <= this.most;
+    this.more.textContent = `Show more: ${this.most.toLocaleString("en")} of ${plural(ids.length, "token")} are shown`;
+    this.onCounts(this);
+  }
+
+  #showMore() {
+    this.most += MOST_SHOWN;
+    this.update(...this.#asked);
+  }
+
+  point(at) {
+    const result = this.result;
+    if (at === undefined || !result) {
+      this.pointed.textContent = HINT;
+      return;
+    }
+    const id = result.ids[at];
+    const [start, end] = result.spans.subarray(2 * at, 2 * at + 2);
+    const charactersTo = (byte) => Array.from(fromBytes.decode(this.bytes.subarray(0, byte))).length;
+    let place = "added, not in the text";
+    if (end > start) {
+      const from = charactersTo(start);
+      const to = Math.max(from + 1, charactersTo(end));
+      place = `characters ${from} to ${to}, bytes ${start} to ${end}`;
+    }
+    const entry = el("code", {}, label(result.tokens.get(id).text));
+    this.pointed.replaceChildren("Token ", el("strong", {}, `${id}`), " · in the vocabulary ", entry, ` · ${place}`);
+  }
+
+  #toggleIds() {
+    const isShown = this.strip.idList.hidden;
+    this.strip.showIds(isShown);
+    this.idsButton.setAttribute("aria-expanded", isShown);
+    this.idsButton.textContent = isShown ? "Hide ids" : "Show ids";
+  }
+
+  async #copy() {
+    try {
+      await navigator.clipboard.writeText(`[${this.result.ids.join(", ")}]`);
+      this.copyButton.textContent = "Copied";
+    } catch {
+      this.copyButton.textContent = "Not allowed";
+    }
+    setTimeout(() => (this.copyButton.textContent = "Copy ids"), 1500);
+  }
+}

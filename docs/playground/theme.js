@@ -1,0 +1,10 @@
+/* The theme before the first paint: as the documentation's button has set it, and as the system's without one. */
+{
+  let chosen = null;
+  try {
+    chosen = localStorage.getItem("theme");
+  } catch {
+    // Storage is switched off.
+  }
+  if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
+}

@@ -1,0 +1,132 @@
+/* The worker: the core and the tracer, as WebAssembly. It runs beside the page, so typing never waits for it.
+ *
+ * A message is `{id, call, args}`, its answer `{id, result}` or `{id, error: {name, message}}`. Each call names its
+ * vocabulary as `{key, file}`, without `file` for an embedded one. So nothing has to be set up first, and a new worker
+ * takes the place of one that crashed. */
+
+import init, { Tokenizer, TokenAttribute } from "./ggtok/ggtok.js";
+
+const EMBEDDED = ["bpe", "spm", "wordpiece", "unigram"];
+const MOST_OPEN = 4; // a large vocabulary takes about 100 MB
+
+const ready = init();
+const opened = new Map(); // by key: a tokenizer, the tokens that were shown; the one that was used last is at the end
+const ahead = new Map(); // bytes of embedded vocabularies
+const traces = new Map(); // the last trace of each side
+
+async function embedded(key) {
+  if (!ahead.has(key)) {
+    const response = await fetch(new URL(`ggtok/vocabularies/${key}.gguf`, import.meta.url));
+    if (!response.ok) throw new Error(`the vocabulary could not be loaded (${response.status})`);
+    ahead.set(key, new Uint8Array(await response.arrayBuffer()));
+  }
+  return ahead.get(key);
+}
+
+/** A file whose reads are counted. */
+function counted(file) {
+  const reads = { bytes: 0 };
+  const slice = (from = 0, to = file.size) => {
+    const part = file.slice(from, to);
+    reads.bytes += part.size;
+    return part;
+  };
+  return [{ size: file.size, name: file.name, slice }, reads];
+}
+
+async function open({ key, file }) {
+  let entry = opened.get(key);
+  if (!entry) {
+    await ready;
+    if (file) {
+      const [blob, reads] = counted(file);
+      entry = { tokenizer: await Tokenizer.fromFile(blob), read: reads.bytes };
+    } else {
+      const bytes = await embedded(key);
+      entry = { tokenizer: Tokenizer.fromBytes(bytes), read: bytes.length };
+    }
+    entry.known = new Map();
+    for (const [oldest, { tokenizer }] of opened) {
+      if (opened.size < MOST_OPEN) break;
+      opened.delete(oldest);
+      tokenizer.free();
+    }
+  }
+  opened.delete(key);
+  opened.set(key, entry);
+  return entry;
+}
+
+/** A token's text, and whether it is special. */
+function tokenOf(tokenizer, id) {
+  const { text, attributes } = tokenizer.token(id);
+  return { text, isSpecial: (attributes & (TokenAttribute.CONTROL | TokenAttribute.USER_DEFINED)) !== 0 };
+}
+
+const numCharacters = (text) => {
+  let count = text.length;
+  for (let at = 0; at < text.length; at++) {
+    if ((text.charCodeAt(at) & 0xfc00) === 0xdc00) count--; // the second half of a pair
+  }
+  return count;
+};
+
+const calls = {
+  /** What a vocabulary is. */
+  async about(vocabulary) {
+    const { tokenizer, read } = await open(vocabulary);
+    const { kind, pre, size } = tokenizer;
+    return { kind, pre, size, read };
+  },
+  /** All ids and their spans in bytes, and what the first `shown` tokens are. */
+  async encode(vocabulary, text, options, shown) {
+    const { tokenizer, known } = await open(vocabulary);
+    const { ids, spans } = tokenizer.encodeWithOffsets(text, { ...options, unit: "byte" });
+    const tokens = new Map();
+    for (const id of ids.subarray(0, shown)) {
+      if (!known.has(id)) known.set(id, tokenOf(tokenizer, id));
+      tokens.set(id, known.get(id));
+    }
+    return { ids, spans, tokens, characters: numCharacters(text) };
+  },
+  /** The trace of a text as JSON; `why` may then be asked about it. */
+  async explain(vocabulary, text, options) {
+    const { tokenizer } = await open(vocabulary);
+    traces.get(vocabulary.key)?.free();
+    traces.delete(vocabulary.key);
+    const trace = tokenizer.explain(text, options);
+    traces.set(vocabulary.key, trace);
+    return trace.toJSON();
+  },
+  why: async ({ key }, start, end) => JSON.parse(traces.get(key).why(start, end)),
+  /** Frees what a closed view no longer asks about. */
+  async forget({ key }) {
+    traces.get(key)?.free();
+    traces.delete(key);
+  },
+  /** Loads the embedded vocabularies before somebody chooses them, or the network is gone. */
+  async ahead() {
+    for (const key of EMBEDDED) await embedded(key);
+  },
+};
+
+async function answer({ id, call, args }) {
+  try {
+    const result = await calls[call](...args);
+    const moved = [result?.ids?.buffer, result?.spans?.buffer].filter(Boolean);
+    postMessage({ id, result }, moved);
+  } catch (error) {
+    if (error.cause) {
+      // The engine ran out of memory or hit a bug, and has a new instance that knows nothing of the old one's objects.
+      opened.clear();
+      traces.clear();
+    }
+    postMessage({ id, error: { name: error.name, message: error.message } });
+  }
+}
+
+// One after another: a tokenizer is not freed while another call waits to use it.
+let last = Promise.resolve();
+onmessage = ({ data }) => {
+  last = last.then(() => answer(data));
+};

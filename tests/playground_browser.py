@@ -1,0 +1,109 @@
+"""The playground on a plain static server, opened in a browser."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import http.server
+import re
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+class Site:
+    """The built site, in a folder of a plain static server."""
+
+    def __init__(self, folder: Path) -> None:
+        handler = functools.partial(Quiet, directory=str(folder))
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}/docs/playground/"
+
+    def stop(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Opened:
+    """The playground in a browser, and what went wrong in it."""
+
+    def __init__(self, browser: Any, url: str, **settings: Any) -> None:
+        self.context = browser.new_context(permissions=["clipboard-read", "clipboard-write"], **settings)
+        self.errors: list[str] = []
+        self.url = url
+        self.context.on("request", lambda request: self.seen(request.url))
+        self.page = self.context.new_page()
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", lambda message: self.errors.append(message.text))
+
+    def seen(self, url: str) -> None:
+        if not url.startswith(self.url):
+            self.errors.append(f"request to {url}")
+
+    def goto(self, fragment: str = "") -> Opened:
+        self.page.goto("about:blank")
+        self.page.goto(self.url + fragment)
+        return self
+
+    def type(self, text: str) -> None:
+        self.page.fill("#text", text)
+
+    def counts(self, n: int = 0) -> str:
+        return str(self.page.locator(".counts").nth(n).text_content())
+
+    def expect_tokens(self, count: int, n: int = 0) -> None:
+        pattern = re.compile(rf"^{count:,} tokens?$")
+        self.page.locator(".counts").nth(n).locator("strong").filter(has_text=pattern).wait_for(timeout=10_000)
+
+    def ids(self, n: int = 0) -> list[int]:
+        button = self.page.locator(".side").nth(n).get_by_role("button", name=re.compile("Show ids|Hide ids"))
+        if button.text_content() == "Show ids":
+            button.click()
+        return [int(text) for text in self.page.locator(".side").nth(n).locator(".an-id").all_text_contents()]
+
+    def drop(self, *files: tuple[str, bytes]) -> None:
+        """Drops files on the page."""
+        given = [[name, base64.b64encode(content).decode()] for name, content in files]
+        self.page.evaluate(
+            """async (files) => {
+                const data = new DataTransfer();
+                for (const [name, content] of files) {
+                    const response = await Promise.resolve(atob(content));
+                    data.items.add(new File([Uint8Array.from(response, (c) => c.charCodeAt(0))], name));
+                }
+                for (const type of ["dragover", "drop"]) {
+                    const event = new DragEvent(type, { dataTransfer: data, bubbles: true, cancelable: true });
+                    document.querySelector("#drop").dispatchEvent(event);
+                }
+            }""",
+            given,
+        )
+
+    def until(self, condition: str) -> None:
+        """Waits until an expression is true. (The page's policy forbids what `wait_for_function` does.)"""
+        for _ in range(300):
+            if self.page.evaluate(condition):
+                return
+            self.page.wait_for_timeout(30)
+        raise TimeoutError(condition)
+
+    def notice(self) -> str:
+        self.page.locator("#notice").wait_for(state="visible")
+        return str(self.page.text_content("#notice p"))
+
+    def overflow(self) -> int:
+        return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+    def offline_ready(self) -> None:
+        """Waits until the service worker has everything."""
+        self.page.evaluate("navigator.serviceWorker.ready")
+        self.until("navigator.serviceWorker.controller !== null")
