@@ -71,10 +71,15 @@ class Home:
         rows = [{"mediaType": OLLAMA_TYPE + kind, "digest": digest, "size": 1} for kind, digest in layers]
         return self.write(self.ollama / place, {"schemaVersion": 2, "layers": rows, **others})
 
-    def ollama_model(self, place: str, name: str) -> Path:
-        """A model with a template and a license."""
+    def ollama_model(
+        self, place: str, name: str, layers: tuple[str, ...] = ("template",), text: str = "", **config: Any
+    ) -> Path:
+        """A model with a license and other layers of one text."""
         digest, blob = self.ollama_blob(vocabulary(name))
-        self.ollama_manifest(place, ("template", f"sha256:{'0' * 64}"), ("model", digest), ("license", digest))
+        other, _ = self.ollama_blob(text.encode())
+        configuration, _ = self.ollama_blob(dumped(config).encode())
+        rows = [(kind, other) for kind in layers] + [("model", digest), ("license", digest)]
+        self.ollama_manifest(place, *rows, config={"digest": configuration})
         return blob
 
     def hub_file(self, repository: str, file: str, data: bytes, *, commit: str = COMMIT, links: bool = True) -> Path:

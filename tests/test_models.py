@@ -7,20 +7,23 @@ import os
 import pickle
 import shutil
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import ggtok
 import gguf
 import pytest
 from conftest import VOCABULARIES
-from ggtok import GgtokError, GGUFError, ModelNotFoundError, Tokenizer
+from ggtok import GgtokError, GGUFError, ModelNotFoundError, Tokenizer, TokenizerWarning
 from ggtok._stores import docker, ollama, quantization
 from ggtok._stores.find import STORES, all_models, names_from
 from hypothesis import given
 from hypothesis import strategies as st
 from store_trees import COMMIT, OLDER, Home, isolated, vocabulary
 
+CHAT = [{"role": "user", "content": "Hi"}]
 LIBRARY = "manifests/registry.ollama.ai/library"
 GGUF = "application/vnd.docker.ai.gguf.v3"
 
@@ -526,3 +529,45 @@ def test_corpora_take_names(home: Home) -> None:
     sources = [home.folder / "texts"]
     info = ggtok.corpus.build(sources, home.folder / "out", tokenizer="ollama:m", format="flat", threads=1)
     assert info.tokens == Tokenizer.builtin("bpe").count("What is LoRA?")
+
+
+# What writes prompts
+
+
+@pytest.mark.parametrize(
+    ("layers", "text", "config", "writer"),
+    [
+        ((), "", {}, ""),
+        (("template",), "", {}, "template layer"),
+        (("prompt",), "", {}, "template layer"),
+        (("template",), "", {"renderer": "r"}, "renderer 'r'"),
+        (("template",), "", {"renderer": "r", "parser": "p"}, "renderer 'r' and parser 'p'"),
+        ((), "", {"parser": "p"}, "parser 'p'"),
+        (("template",), "<|start|>{{ . }}<|end|>", {"model_family": "gptoss"}, "Harmony format"),
+        (("template",), "<|start|>{{ . }}<|end|>", {"model_family": "llama"}, "template layer"),
+        (("template",), "{{ . }}", {"model_family": "gpt-oss"}, "template layer"),
+        (("template",), "", {"renderer": 7, "model_family": ["gptoss"]}, "template layer"),
+    ],
+)
+def test_what_writes_the_prompts_of_ollama(
+    home: Home, layers: tuple[str, ...], text: str, config: dict[str, Any], writer: str
+) -> None:
+    home.ollama_model(f"{LIBRARY}/m/latest", "bpe", layers, text, **config)
+    tok = Tokenizer.from_model("ollama:m")
+    assert tok.encode("Hi") == Tokenizer.builtin("bpe").encode("Hi")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tok.encode_chat(CHAT)
+        pickle.loads(pickle.dumps(tok)).chat(CHAT)
+        tok.encode_chat(CHAT, template_text="{{ messages[0].content }}")
+    found = [warning.message.finding for warning in caught if isinstance(warning.message, TokenizerWarning)]
+    assert [finding.code for finding in found] == ["ollama-prompt"] * 2 * bool(writer)
+    assert all(f"with its own {writer}, not" in finding.message for finding in found)
+
+
+def test_what_ollama_adds(home: Home) -> None:
+    home.ollama_model(f"{LIBRARY}/m/latest", "bpe", ("messages", "system"))
+    with pytest.warns(TokenizerWarning, match="Ollama adds a system message and messages") as caught:
+        Tokenizer.from_model("ollama:m").count_messages(CHAT)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__

@@ -79,7 +79,7 @@ def test_models(home: Home) -> None:
     done = call("models")
     assert (done.code, done.err) == (0, "")
     lines = {line.split()[0]: line for line in done.out.decode().splitlines()}
-    assert lines["ollama:llama3.2"].split() == ["ollama:llama3.2", "bpe", "qwen2", "13000", "ok"]
+    assert lines["ollama:llama3.2"].split() == ["ollama:llama3.2", "bpe", "qwen2", "13000", "template", "layer", "ok"]
     assert "error: its blob is missing" in lines["ollama:gone"]
     assert re.search(r"(warning|error): .*\[pre-[a-z]+\]", lines["gpt4all:old"])
     assert call("models", "lmstudio", "--json").out.count(b"\n") == 3
@@ -96,6 +96,25 @@ def test_models_without_opening_them(home: Home) -> None:
     }
     assert "missing" in str(rows["ollama:gone"]["error"])
     assert str(home.lmstudio / "pub/text/m.gguf") in call("models", "--paths").out.decode()
+
+
+def test_prompts_of_ollama_are_listed(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.ollama_model(f"{LIBRARY}/coder/latest", "bpe", ("system",), renderer="qwen3-coder", parser="qwen3-coder")
+    home.ollama_model(f"{LIBRARY}/plain/latest", "bpe", ())
+    monkeypatch.setenv("COLUMNS", "120")
+    lines = call("models").out.decode().splitlines()
+    assert lines[0].split() == ["name", "kind", "pre", "tokens", "prompts", "check"]
+    assert "  renderer 'qwen3-coder' and parser 'qwen3-coder', a system message  ok" in lines[1]
+    assert lines[2].split() == ["ollama:plain", "bpe", "qwen2", "13000", "ok"]
+    assert ["prompts" in row for row in call("models", "--json").json] == [True, False]
+
+
+def test_chat_warns_of_prompts_of_ollama(home: Home) -> None:
+    home.ollama_model(f"{LIBRARY}/m/latest", "bpe")
+    done = call("chat", "-m", "ollama:m", "-p", "Hi", "--count")
+    assert done.code == 0
+    assert "with its own template layer, not the file's chat template" in done.err
+    assert call("count", "-m", "ollama:m", "-p", "Hi").err == ""
 
 
 def test_no_models(home: Home) -> None:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from _typeshed import ReadableBuffer
 
+    from ._findings import Finding
+
     class SupportsRead(Protocol):
         def read(self, size: int, /) -> Text: ...
 
@@ -47,10 +49,12 @@ READ_SIZE = 1 << 20
 class BaseTokenizer(_ggtok.Tokenizer):
     """Opens, compares and pickles; batches, chunks and files. See `ggtok.Tokenizer`."""
 
-    __slots__ = ("__weakref__", "_digest", "_metadata", "_source", "vocab")
+    __slots__ = ("__weakref__", "_digest", "_metadata", "_served", "_source", "vocab")
 
     _digest: bytes | None
     _metadata: _ggtok.Metadata
+    _served: tuple[Finding, ...]
+    """What a caller of a chat template should know about the program that the model was found in."""
     _source: str | None
     """The path of the file that it was made from, if there is one: no call replaces that unasked."""
     vocab: Vocab
@@ -116,7 +120,8 @@ class BaseTokenizer(_ggtok.Tokenizer):
             raise
         path = name_of(source if made_from is None else made_from)
         path = None if path is None else os.path.abspath(path)
-        for name, value in (("_metadata", metadata), ("_digest", None), ("_source", path), ("vocab", Vocab(self))):
+        values = {"_metadata": metadata, "_digest": None, "_served": (), "_source": path, "vocab": Vocab(self)}
+        for name, value in values.items():
             object.__setattr__(self, name, value)
         return self
 
@@ -433,7 +438,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         return hash(self._identity())
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _unpickled, (type(self), self._metadata.data, self._metadata.overrides)
+        return _unpickled, (type(self), self._metadata.data, self._metadata.overrides, self._served)
 
     def __copy__(self) -> Self:
         return self
@@ -448,5 +453,9 @@ class BaseTokenizer(_ggtok.Tokenizer):
         return f"<ggtok.Tokenizer{named} kind={self.vocab.kind!r}{pre}, {len(self.vocab)} tokens>"
 
 
-def _unpickled(cls: type[BaseTokenizer], data: bytes, overrides: dict[str, Scalar]) -> BaseTokenizer:
-    return cls._opened(data, overrides)
+def _unpickled(
+    cls: type[BaseTokenizer], data: bytes, overrides: dict[str, Scalar], served: tuple[Finding, ...]
+) -> BaseTokenizer:
+    tokenizer = cls._opened(data, overrides)
+    object.__setattr__(tokenizer, "_served", served)
+    return tokenizer

@@ -39,7 +39,7 @@ class Conversation:
             raise ValueError("continue_final_message needs add_generation_prompt=False")
         tool_list = None if tools is None else schema.schemas(tools)
         self.tokenizer = tokenizer
-        self.source = templates.chosen(tokenizer.metadata, template, template_text, bool(tool_list))
+        self.source = templates.of_tokenizer(tokenizer, template, template_text, bool(tool_list))
         self.given = Request(
             messages=messages if isinstance(messages, (str, bytes)) else listed(messages),
             tools=tool_list,

@@ -69,7 +69,7 @@ class Growing:
     ) -> None:
         tools = None if options.tools is None else schema.schemas(options.tools)
         self.tokenizer, self._add_special, self._options = tokenizer, add_special, options
-        self.source = templates.chosen(tokenizer.metadata, options.template, options.template_text, bool(tools))
+        self.source = templates.of_tokenizer(tokenizer, options.template, options.template_text, bool(tools))
         self._compiled = compiled(self.source, True)
         self._can = None if options.raw else capabilities(self.source)
         self._controls = controls_of(tokenizer)

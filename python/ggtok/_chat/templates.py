@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from .._base import BaseTokenizer
+from .._findings import warn_of
 from .._keys import CHAT_TEMPLATE
 from ..errors import ChatTemplateError
 from .rendering import Source
@@ -17,6 +19,14 @@ from .rendering import Source
 def names_of(metadata: Mapping[str, Any]) -> list[str]:
     """The names of a file's templates, without the one that has none."""
     return sorted(key[len(CHAT_TEMPLATE) + 1 :] for key in metadata if key.startswith(f"{CHAT_TEMPLATE}."))
+
+
+def of_tokenizer(tokenizer: BaseTokenizer, template: str | None, text: str | None, tools: bool) -> Source:
+    """As `chosen`. Warns if the program that the model was found in does not use the file's templates as they are."""
+    source = chosen(tokenizer.metadata, template, text, tools)
+    for finding in () if text is not None else tokenizer._served:
+        warn_of(finding)
+    return source
 
 
 def chosen(metadata: Mapping[str, Any], template: str | None, text: str | None, tools: bool) -> Source:

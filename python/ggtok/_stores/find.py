@@ -77,11 +77,16 @@ def is_url(name: str | os.PathLike[str]) -> bool:
 
 def located(name: str | os.PathLike[str]) -> str:
     """As `find`, as a str."""
+    return located_model(name).path
+
+
+def located_model(name: str | os.PathLike[str]) -> Model:
+    """As `find`, with what else the store says. A path is a model without a name."""
     if not isinstance(name, (str, os.PathLike)):
         raise TypeError(f"the name of a model must be str or a path, not {type(name).__name__}")
     path = os.fsdecode(name)
     if os.path.exists(path):
-        return first_part(path)
+        return Model("", first_part(path))
     prefix, colon, rest = path.partition(":")
     prefix = prefix.lower()
     if is_url(path):
@@ -92,7 +97,7 @@ def located(name: str | os.PathLike[str]) -> str:
             raise unknown(path, [prefix])
         if model.problem:
             raise ModelNotFoundError(f"{path!r} cannot be opened: {model.problem}", name=path)
-        return first_part(model.path)
+        return model._replace(path=first_part(model.path))
     if any(separator in path for separator in (os.sep, os.altsep or os.sep)) or path.lower().endswith(".gguf"):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
     raise unknown(path, STORES)

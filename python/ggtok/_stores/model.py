@@ -31,6 +31,18 @@ COMPANIONS = {
 """Parts of the names of files that lie beside a model and are not one, as in llama.cpp's `common/download.cpp`."""
 
 
+class Prompts(NamedTuple):
+    """What the program that a store belongs to makes of a conversation, apart from the file's chat template."""
+
+    writer: str = ""
+    """What of it writes prompts in place of the file's template, such as `template layer`; empty if nothing does."""
+    added: tuple[str, ...] = ()
+    """What it adds to every conversation, such as `a system message`."""
+
+    def __str__(self) -> str:
+        return ", ".join(part for part in (self.writer, *self.added) if part)
+
+
 class Model(NamedTuple):
     """A model in a store."""
 
@@ -40,6 +52,7 @@ class Model(NamedTuple):
     """The GGUF file; empty if there is none."""
     problem: str = ""
     """Why there is no file to open; empty if there is one."""
+    prompts: Prompts = Prompts()
 
 
 def home() -> Path:

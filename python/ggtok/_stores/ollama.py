@@ -3,6 +3,7 @@
 Source: `manifest/paths.go`, `manifest/manifest.go` and `types/model/name.go` of Ollama. From 0.40 it writes
 `manifests-v2`, which is looked up first: there the public registry is `ollama.com`, in `manifests` it is
 `registry.ollama.ai`; a manifest may be a list of manifests, one for each runner. Names are compared without case.
+What writes prompts is chosen as in `selectedTemplateSource` and `GetModel` of `server/images.go`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .model import DIGEST, Model, dicts, folders, from_environment, home, read_json, text_of
+from .model import DIGEST, Model, Prompts, dicts, folders, from_environment, home, read_json, read_text, text_of
 
 PREFIX = "ollama"
 TITLE = "Ollama"
@@ -28,6 +29,17 @@ RUNNERS = ("ollama", "llamacpp")
 """The runners that read GGUF files, the preferred one first."""
 
 TYPES = "application/vnd.ollama.image."
+
+HARMONY = ("gptoss", "gpt-oss")
+"""The families whose prompts are in the format Harmony, if their template layer has the marks of it."""
+
+
+class Found(NamedTuple):
+    """What a manifest leads to."""
+
+    path: str = ""
+    problem: str = ""
+    prompts: Prompts = Prompts()
 
 
 class Reference(NamedTuple):
@@ -118,27 +130,28 @@ def _files(folder: Path) -> list[str]:
 
 
 def _model(place: Path, reference: Reference, manifest: Path) -> Model:
-    path, problem = _file(place, read_json(manifest))
-    return Model(f"{PREFIX}:{reference}", path, problem)
+    return Model(f"{PREFIX}:{reference}", *_found(place, read_json(manifest)))
 
 
-def _file(place: Path, manifest: object) -> tuple[str, str]:
+def _found(place: Path, manifest: object) -> Found:
     """The GGUF file of a manifest, or why there is none."""
     if not isinstance(manifest, dict):
-        return "", "its manifest cannot be read"
+        return Found(problem="its manifest cannot be read")
     if children := dicts(manifest.get("manifests")):
-        return _file_of_list(place, children)
+        return _found_in_list(place, children)
     layers = dicts(manifest.get("layers"))
     for layer in layers:
         if layer.get("mediaType") == TYPES + "model":
             blob = _blob(place, layer)
             if blob is None:
-                return "", "its manifest names no blob"
-            return (str(blob), "") if os.path.isfile(blob) else ("", f"its blob is missing: {blob}")
-    return "", _absence(place, manifest, layers)
+                return Found(problem="its manifest names no blob")
+            if not os.path.isfile(blob):
+                return Found(problem=f"its blob is missing: {blob}")
+            return Found(str(blob), prompts=_prompts(place, _config(place, manifest), layers))
+    return Found(problem=_absence(_config(place, manifest), layers))
 
 
-def _file_of_list(place: Path, children: list[dict[str, Any]]) -> tuple[str, str]:
+def _found_in_list(place: Path, children: list[dict[str, Any]]) -> Found:
     """The same for a list of manifests, each for one runner; one that is not in the list itself is a blob."""
 
     def order(child: dict[str, Any]) -> int:
@@ -149,8 +162,9 @@ def _file_of_list(place: Path, children: list[dict[str, Any]]) -> tuple[str, str
     for child in sorted(children, key=order):
         if "manifests" not in child:  # lists are not nested
             blob = None if "layers" in child else _blob(place, child)
-            answers.append(_file(place, child if blob is None else read_json(blob)))
-    return next((answer for answer in answers if answer[0]), answers[0] if answers else ("", "its manifest is empty"))
+            answers.append(_found(place, child if blob is None else read_json(blob)))
+    first = answers[0] if answers else Found(problem="its manifest is empty")
+    return next((answer for answer in answers if answer.path), first)
 
 
 def _blob(place: Path, layer: dict[str, Any]) -> Path | None:
@@ -158,17 +172,41 @@ def _blob(place: Path, layer: dict[str, Any]) -> Path | None:
     return place / "blobs" / f"sha256-{digest[1]}" if digest else None
 
 
-def _absence(place: Path, manifest: dict[str, Any], layers: list[dict[str, Any]]) -> str:
-    """What a model is that has no GGUF file."""
+def _config(place: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """What the configuration of a manifest says; nothing if it cannot be read."""
     config = manifest.get("config")
     blob = _blob(place, config) if isinstance(config, dict) else None
     says = read_json(blob) if blob else None
-    says = says if isinstance(says, dict) else {}
-    if text_of(says.get("remote_host")) or text_of(says.get("remote_model")):
+    return says if isinstance(says, dict) else {}
+
+
+def _prompts(place: Path, config: dict[str, Any], layers: list[dict[str, Any]]) -> Prompts:
+    """What writes the prompts of a model, and what Ollama adds to its conversations."""
+    of_kind = {text_of(layer.get("mediaType")).removeprefix(TYPES): layer for layer in layers}
+    template = of_kind.get("template") or of_kind.get("prompt")
+    named = [f"{each} {text_of(config.get(each))!r}" for each in ("renderer", "parser") if text_of(config.get(each))]
+    if named:
+        writer = " and ".join(named)
+    elif template and config.get("model_family") in HARMONY and _is_harmony(_blob(place, template)):
+        writer = "Harmony format"
+    else:
+        writer = "template layer" if template else ""
+    kinds = {"system": "a system message", "messages": "messages"}
+    return Prompts(writer, tuple(name for kind, name in kinds.items() if kind in of_kind))
+
+
+def _is_harmony(template: Path | None) -> bool:
+    text = read_text(template) if template else None
+    return text is not None and "<|start|>" in text and "<|end|>" in text
+
+
+def _absence(config: dict[str, Any], layers: list[dict[str, Any]]) -> str:
+    """What a model is that has no GGUF file."""
+    if text_of(config.get("remote_host")) or text_of(config.get("remote_model")):
         return "it runs in Ollama's cloud: no file of it is here"
-    kinds = says.get("capabilities")
+    kinds = config.get("capabilities")
     kind = "a model that makes images" if isinstance(kinds, list) and "image" in kinds else "a model"
-    written = text_of(says.get("model_format")) or "another format"
+    written = text_of(config.get("model_format")) or "another format"
     if any(layer.get("mediaType") == TYPES + "tensor" for layer in layers):
         return f"it is {kind} in single tensors ({written}) and has no GGUF file"
     return f"it is {kind} without a GGUF file ({written})"

@@ -6,13 +6,15 @@ import os
 from typing import TypeVar
 
 from .._base import BaseTokenizer
+from .._findings import Finding
 from .._metadata import read_metadata, scalars
 from ..errors import DownloadError, GgtokError, GGUFError, ModelNotFoundError
-from .find import is_url, located
+from .find import is_url, located_model
+from .model import Prompts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from .._metadata import Scalar
 
@@ -32,16 +34,32 @@ def opened(
     if is_url(name):
         return _at_url(cls, str(name), overrides, offline)
     try:
-        path = located(name)
+        model = located_model(name)
     except ModelNotFoundError as error:
         text = str(name)
         if text.lower().startswith("hf:"):
             return _on_hub(cls, text[3:], overrides, offline, error)
         raise
     try:
-        return cls.from_gguf(path, overrides=overrides)
+        tokenizer = cls.from_gguf(model.path, overrides=overrides)
     except GgtokError as error:
-        raise explained(error, path, path) from None
+        raise explained(error, model.path, model.path) from None
+    object.__setattr__(tokenizer, "_served", tuple(findings(model.prompts)))
+    return tokenizer
+
+
+def findings(prompts: Prompts) -> Iterator[Finding]:
+    """What a caller of a chat template should know about the prompts that the model really gets."""
+    if prompts.writer:
+        message = f"Ollama writes the prompts of this model with its own {prompts.writer}, not the file's chat template"
+        advice = (
+            "the ids of a conversation can differ from Ollama's, those of a text cannot; docs/chat.md says what to do"
+        )
+        yield Finding("ollama-prompt", "warning", message, advice, "tokenizer.chat_template")
+    if prompts.added:
+        message = f"Ollama adds {' and '.join(prompts.added)} to conversations with this model"
+        advice = "`ollama show --modelfile` prints what it adds; pass it yourself to get the same ids"
+        yield Finding("ollama-added", "warning", message, advice)
 
 
 def _on_hub(

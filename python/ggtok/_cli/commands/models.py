@@ -27,8 +27,8 @@ from ..table import print_table
 @as_json
 def command(stores: tuple[str, ...], paths: bool, as_json: bool) -> None:
     """List the models that Ollama, llama.cpp, LM Studio and others keep on this machine: the name that -m takes, the
-    tokenizer, the size of the vocabulary, and what ggtok check finds suspicious. STORE is ollama, hf, lmstudio, docker,
-    ramalama, jan or gpt4all.
+    tokenizer, the size of the vocabulary, what ggtok check finds suspicious, and what writes Ollama's prompts if it is
+    not the file's chat template. STORE is ollama, hf, lmstudio, docker, ramalama, jan or gpt4all.
 
     Only metadata is read. A model that does not open is listed with the reason.
     """
@@ -39,11 +39,23 @@ def command(stores: tuple[str, ...], paths: bool, as_json: bool) -> None:
         for row in rows:
             print_json(**row)
     elif models:
-        head = ("name", "file") if paths else ("name", "kind", "pre", "tokens", "check")
-        print_table(head, [_path_row(row) if paths else _row(row) for row in rows], right=() if paths else (3,))
+        if paths:
+            print_table(("name", "file"), list(map(_path_row, rows)))
+        else:
+            _print(list(rows))
     if not models:
         places = [str(place) for prefix in prefixes for place in store(prefix).places()]
         to_stderr(f"there are no models in {', '.join(places)}")
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    """The table. It has a column for prompts if something else than the files' templates writes or changes any."""
+    head = ["name", "kind", "pre", "tokens", "check"]
+    cells = [list(_row(row)) for row in rows]
+    if any("prompts" in row for row in rows):
+        for line, value in zip([head, *cells], ["prompts", *(row.get("prompts", "") for row in rows)], strict=True):
+            line.insert(-1, value)
+    print_table(head, cells, right=(3,))
 
 
 def _opened(models: list[Model]) -> Iterator[dict[str, Any]]:
@@ -59,7 +71,8 @@ def _opened(models: list[Model]) -> Iterator[dict[str, Any]]:
 
 def _located(model: Model) -> dict[str, Any]:
     found: dict[str, Any] = {"name": model.name, "file": lossless(os.fsencode(model.path)) if model.path else None}
-    return found | ({"error": model.problem} if model.problem else {})
+    prompts = {"prompts": str(model.prompts)} if any(model.prompts) else {}
+    return found | prompts | ({"error": model.problem} if model.problem else {})
 
 
 def _facts(model: Model) -> dict[str, Any]:
