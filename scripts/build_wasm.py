@@ -5,7 +5,7 @@
 Needs Rust for the target wasm32-unknown-unknown, which is one of:
 
 - rustup: `rustup target add wasm32-unknown-unknown`;
-- Debian: `apt install rustc-web rust-web-src lld-22`, from whose source the standard library is built too.
+- Debian: `apt install cargo-web rustc-web rust-web-src lld-22`, from whose source the standard library is built too.
 
 The command line tool of wasm-bindgen, of the version in Cargo.lock, is installed from crates.io into target/wasm.
 """
@@ -33,7 +33,7 @@ DEBIAN = Path("/usr/bin/rustc")
 NO_RUST = f"""\
 there is no Rust for {TARGET} here. Install one of:
   rustup target add {TARGET}
-  apt install rustc-web rust-web-src lld-22        # Debian"""
+  apt install cargo-web rustc-web rust-web-src lld-22        # Debian"""
 
 
 def sysroot(rustc: str) -> Path | None:
@@ -44,6 +44,8 @@ def sysroot(rustc: str) -> Path | None:
 
 def toolchain() -> tuple[str, list[str], dict[str, str]]:
     """A sentence about the Rust that is there, and what cargo needs to use it: arguments and variables."""
+    if not shutil.which("cargo"):
+        sys.exit(NO_RUST)
     own = shutil.which(os.environ.get("RUSTC", "rustc"))
     root = sysroot(own) if own else None
     if root and (root / "lib/rustlib" / TARGET / "lib").is_dir():
