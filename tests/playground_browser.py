@@ -64,11 +64,13 @@ class Opened:
         pattern = re.compile(rf"^{count:,} tokens?$")
         self.page.locator(".counts").nth(n).locator("strong").filter(has_text=pattern).wait_for(timeout=10_000)
 
-    def ids(self, n: int = 0) -> list[int]:
-        button = self.page.locator(".side").nth(n).get_by_role("button", name=re.compile("Show ids|Hide ids"))
+    def expect_ids(self, expected: list[int]) -> None:
+        self.expect_tokens(len(expected))
+        button = self.page.get_by_role("button", name=re.compile("Show ids|Hide ids"))
         if button.text_content() == "Show ids":
             button.click()
-        return [int(text) for text in self.page.locator(".side").nth(n).locator(".an-id").all_text_contents()]
+        shown = "Array.from(document.querySelectorAll('.an-id'), (id) => id.textContent).join()"
+        self.until(f"{shown} === '{','.join(map(str, expected))}'")
 
     def drop(self, *files: tuple[str, bytes]) -> None:
         """Drops files on the page."""

@@ -49,16 +49,19 @@ export class Explainer {
       const most = MOST_CHARACTERS.toLocaleString("en");
       return this.#fail(`The steps of up to ${most} characters are drawn. Take a part of the text to see them.`);
     }
+    const slow = setTimeout(() => this.#note("Working out the steps …"), 300);
     try {
       const json = await this.#engine.newest("explain", "explain", vocabulary, text, options);
       if (json === STALE || this.#asked !== asked) return;
       this.#show(JSON.parse(json), asked);
     } catch (error) {
       if (this.#asked === asked) this.#fail(`The steps cannot be shown. ${error.name}: ${error.message}`);
+    } finally {
+      clearTimeout(slow);
     }
   }
 
-  #show(trace, { vocabulary, at }) {
+  #show(trace, { at }) {
     this.#clear();
     this.#note("");
     const { tokens } = trace;
@@ -66,7 +69,7 @@ export class Explainer {
     const why = (place) => {
       const [left, right] = [tokens[place], tokens[place + 1]];
       if (!right || left.fragment === null || right.fragment === null || left.start >= right.end) return null;
-      return this.#engine.call("why", vocabulary, left.start, right.end);
+      return this.#engine.call("why", left.start, right.end);
     };
     this.#view = mountTrace(this.#section.querySelector("#view"), { trace, why }, { onToken: this.#on.token });
     this.#view.showToken(Math.min(at, tokens.length - 1));
@@ -83,12 +86,11 @@ export class Explainer {
 
   close(byHand = false) {
     clearTimeout(this.#later);
-    const asked = this.#asked;
     if (this.#section.hidden) return;
     this.#section.hidden = true;
     this.#clear();
     this.#asked = null;
-    this.#engine.call("forget", asked.vocabulary).catch(() => {});
+    this.#engine.call("forget").catch(() => {});
     this.#on.close(byHand);
   }
 

@@ -84,12 +84,15 @@ async function describe(choice, line) {
   }
 }
 
+const hint = byId("reading").textContent;
+
 /** Opens files that were dropped or chosen. One becomes the vocabulary; two are compared. */
 async function openFiles(list) {
   const opened = [];
   for (const file of list) {
     notify("");
     byId("drop").classList.add("busy");
+    byId("reading").textContent = `Opening ${file.name} …`;
     const vocabulary = { key: `${FILE}${file.name}#${performance.now()}`, file };
     try {
       await engine.call("about", vocabulary);
@@ -100,6 +103,7 @@ async function openFiles(list) {
     }
   }
   byId("drop").classList.remove("busy");
+  byId("reading").textContent = hint;
   const isAskedFor = opened.some((choice) => choice === state.vocabulary || choice === state.other);
   if (opened.length > 1) [state.vocabulary, state.other] = opened;
   else if (opened.length && !isAskedFor) [state.vocabulary] = opened;
@@ -163,7 +167,8 @@ function updateTokens() {
     if (vocabulary) sides[at].update(vocabulary, text, options);
     else {
       pair.element.hidden = true;
-      sides[at].fail(`This link was made with the file ${nameOf(choice)}. Drop that file here to see its tokens.`);
+      const name = nameOf(choice);
+      sides[at].fail(`This link was made with the file ${name}. Drop that file here to see its tokens.`, false);
     }
   });
   explainer.follow(text);

@@ -55,7 +55,8 @@ export class Side {
   }
 
   /** Shows a sentence in place of tokens. */
-  fail(message) {
+  fail(message, isError = true) {
+    this.problem.classList.toggle("calm", !isError);
     this.result = null;
     this.text = null;
     this.element.removeAttribute("aria-busy");

@@ -233,7 +233,7 @@ export class Strip {
   }
 
   #placeOf(node) {
-    const at = node ? (node.role ? this.#options : this.#ids).indexOf(node) : -1;
+    const at = node ? (node.classList.contains("piece") ? this.#options : this.#ids).indexOf(node) : -1;
     return at < 0 ? undefined : at;
   }
 

@@ -12,7 +12,7 @@ const MOST_OPEN = 4; // a large vocabulary takes about 100 MB
 const ready = init();
 const opened = new Map(); // by key: a tokenizer, the tokens that were shown; the one that was used last is at the end
 const ahead = new Map(); // bytes of embedded vocabularies
-const traces = new Map(); // the last trace of each side
+let trace = null; // the one that is shown
 
 async function embedded(key) {
   if (!ahead.has(key)) {
@@ -92,17 +92,16 @@ const calls = {
   /** The trace of a text as JSON; `why` may then be asked about it. */
   async explain(vocabulary, text, options) {
     const { tokenizer } = await open(vocabulary);
-    traces.get(vocabulary.key)?.free();
-    traces.delete(vocabulary.key);
-    const trace = tokenizer.explain(text, options);
-    traces.set(vocabulary.key, trace);
+    await calls.forget();
+    trace = tokenizer.explain(text, options);
     return trace.toJSON();
   },
-  why: async ({ key }, start, end) => JSON.parse(traces.get(key).why(start, end)),
-  /** Frees what a closed view no longer asks about. */
-  async forget({ key }) {
-    traces.get(key)?.free();
-    traces.delete(key);
+  /** Why the bytes of the last trace's text are not one token. */
+  why: async (start, end) => JSON.parse(trace.why(start, end)),
+  /** Frees the trace when its view is closed. */
+  async forget() {
+    trace?.free();
+    trace = null;
   },
   /** Loads the embedded vocabularies before somebody chooses them, or the network is gone. */
   async ahead() {
@@ -119,7 +118,7 @@ async function answer({ id, call, args }) {
     if (error.cause) {
       // The engine ran out of memory or hit a bug, and has a new instance that knows nothing of the old one's objects.
       opened.clear();
-      traces.clear();
+      trace = null;
     }
     postMessage({ id, error: { name: error.name, message: error.message } });
   }
