@@ -101,6 +101,21 @@ def test_inspect_lists_the_flags_of_the_kind(
     assert not hidden & printed
 
 
+def test_inspect_shows_what_applies_to_the_kind(capsys: pytest.CaptureFixture[str]) -> None:
+    names = {
+        name: set(re.findall(r"^(\S+(?: \S+)*)  ", shown(capsys, "inspect", "--builtin", name), re.MULTILINE))
+        for name in BUILTIN
+    }
+    assert {name for name, rows in names.items() if "merges" in rows} == {"bpe"}
+    assert {name for name, rows in names.items() if "pre-tokenizer" in rows} == {"bpe"}
+    assert {name for name, rows in names.items() if "nl token" in rows} == {"bpe", "spm"}
+    assert {name for name, rows in names.items() if {"end of generation", "chat template"} & rows} == {
+        *("bpe", "spm", "unigram"),
+    }
+    assert not {"fim_pad token", "eot token"} & names["wordpiece"]
+    assert {"sep token", "mask token"} <= names["wordpiece"]
+
+
 # check
 
 
@@ -109,6 +124,15 @@ def test_check(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown(capsys, "check", name) == f"{name}: nothing suspicious\n"
     assert json.loads(shown(capsys, "check", name, "--json")) == {"file": name, "findings": []}
     assert shown(capsys, "check", "--builtin", "spm") == "spm: nothing suspicious\n"
+
+
+def test_check_of_several_files_ends_with_their_number(capsys: pytest.CaptureFixture[str], suspicious: str) -> None:
+    printed = shown(capsys, "check", path_of("bpe"), suspicious, path_of("spm"))
+    assert printed.splitlines()[-1] == "3 files, 1 with notes"
+    assert shown(capsys, "check", path_of("bpe"), path_of("spm")).endswith("\n2 files, nothing suspicious\n")
+    wrong = ["--override-kv", "tokenizer.ggml.nonsense=int:3"]
+    assert shown(capsys, "check", path_of("bpe"), suspicious, *wrong, code=1).endswith("\n2 files, 2 with errors\n")
+    assert len(shown(capsys, "check", path_of("bpe"), suspicious, "--json").splitlines()) == 2
 
 
 def test_check_with_an_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,7 +150,7 @@ def test_check_continues_after_a_file_that_does_not_open(capsys: pytest.CaptureF
     broken.write_bytes((VOCABULARIES / "bpe.gguf").read_bytes()[:1000])
     assert main(["check", "absent.gguf", str(broken), path_of("bpe")]) == 2
     out, error = capsys.readouterr()
-    assert out == f"{path_of('bpe')}: nothing suspicious\n"
+    assert out == f"{path_of('bpe')}: nothing suspicious\n3 files, 2 not read\n"
     first, second = error.splitlines()
     assert first == "ggtok: error: absent.gguf: No such file or directory"
     assert second.startswith(f"ggtok: error: {broken}: ")

@@ -111,8 +111,30 @@ def test_evaluate_with_the_model_of_the_environment(
     assert 'using the embedded vocabulary "bpe"' in error
     path = str(VOCABULARIES / "unigram.gguf")
     monkeypatch.setenv("GGTOK_MODEL", path)
-    assert path in shown(capsys, "evaluate", str(corpus))
-    assert path not in shown(capsys, "evaluate", str(corpus), "--builtin", "bpe")
+    assert " unigram " in shown(capsys, "evaluate", str(corpus))
+    assert " unigram " not in shown(capsys, "evaluate", str(corpus), "--builtin", "bpe")
+
+
+def test_evaluate_shows_files_by_short_names(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a/en.txt", "b/en.txt", "b/de.txt", "b/de.md", "b/fr.txt")]
+    models = [tmp_path / name for name in ("q4/model.gguf", "q8/model.gguf", "other.gguf")]
+    for path in (*paths, *models):
+        path.parent.mkdir(exist_ok=True)
+        path.symlink_to(VOCABULARIES / "spm.gguf") if path in models else path.write_text("a fox")
+    arguments = ["evaluate", *map(str, paths), "--builtin", "bpe"]
+    for model in models:
+        arguments += ["-m", str(model)]
+    rows = [json.loads(row) for row in shown(capsys, *arguments, "--json", "--reference", str(paths[4])).splitlines()]
+    assert list(dict.fromkeys(row["text"] for row in rows)) == ["a/en.txt", "b/en.txt", "de.txt", "de.md", "fr", "all"]
+    assert list(dict.fromkeys(row["tokenizer"] for row in rows)) == ["q4/model.gguf", "q8/model.gguf", "other", "bpe"]
+    assert [row["parity"] for row in rows][:-4] == [1] * 20
+    wide = on_terminal(*arguments, width=80).text.splitlines()
+    assert wide[0].split() == ["bytes/", "tokens/", "byte"]
+    assert wide[1].split() == ["text", "tokenizer", "tokens", "token", "word", "unknown", "fallback", "used"]
+    assert len(wide) == 2 + len(rows)
+    assert max(map(len, wide)) <= 80
+    same = shown(capsys, "evaluate", str(paths[0]), str(paths[0]), code=2)
+    assert f"two texts are called {str(paths[0])!r}" in same
 
 
 def test_evaluate_tells_its_progress(corpus: Path) -> None:

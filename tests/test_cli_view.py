@@ -13,7 +13,7 @@ import pexpect  # type: ignore[import-untyped]
 import pytest
 from conftest import BUILTIN, TOKENIZERS
 from ggtok import Tokenizer
-from ggtok._cli.view import MIN_WIDTH, View, units
+from ggtok._cli.view import MAX_IDS, MIN_WIDTH, View, units
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -21,6 +21,7 @@ from rich.console import Console
 from terminals import on_terminal
 
 ENCODE = ("encode", "--builtin", "bpe")
+MARK = "<|im_end|>"
 
 
 @pytest.mark.parametrize(
@@ -78,36 +79,49 @@ def test_the_view_has_every_token_in_its_width(name: str, text: str, width: int)
     tokenizer = TOKENIZERS[name]
     ids = tokenizer.encode(text)
     lines = rows(tokenizer, ids, width)
-    assert [int(id) for line in lines[1::2] for id in line.split()] == ids
     for line in lines:
-        assert sum(cell_len(char) for char in line.replace("◌", "")) <= max(width, MIN_WIDTH, 10)
-    # The pieces, put together, are those of the ids: a space between cells is not a mark.
-    pieces = "".join(lines[0::2]).replace(" ", "")
-    assert pieces == "".join(unit.text for id in ids for unit in units(tokenizer.piece(id)))
+        assert sum(cell_len(char) for char in line.replace("◌", "")) <= max(width, MIN_WIDTH)
+    # The units of all pieces, then the ids.
+    shown = "".join(lines).replace("│", "").replace(" ", "")
+    pieces = "".join(unit.text for id in ids for unit in units(tokenizer.piece(id))).replace("│", "")
+    assert shown == pieces + "".join(map(str, ids))
 
 
-def test_ids_are_below_their_pieces() -> None:
+def test_the_text_stays_in_one_piece() -> None:
     tokenizer = TOKENIZERS["bpe"]
-    assert rows(tokenizer, tokenizer.encode("What is\nLoRA?"), 80) == [
-        "What ·is  ↵",
-        "9713 5981 198",
-        "L  o  RA   ?",
-        "43 78 9612 30",
+    assert rows(tokenizer, tokenizer.encode("What is\nLoRA?\n\n\n漢"), 80) == [
+        "What│·is│↵",
+        "L│o│RA│?│↵",
+        "↵",
+        "↵",
+        "漢",
+        "9713 5981 198 43 78 9612 30 7122 3248",
     ]
-    assert rows(tokenizer, tokenizer.encode("What is"), 9) == ["What ·is", "9713 5981"]
-    assert rows(tokenizer, tokenizer.encode("What is"), 8) == ["What", "9713", "·is", "5981"]
-    special = [tokenizer.vocab.bos_id or 0]
-    assert rows(tokenizer, special, 10) == ["<|endoftex", str(special[0]), "t|>", ""]
+    # A row ends where the next unit does not fit, and not with a bar.
+    assert rows(tokenizer, tokenizer.encode("What is it"), 10) == ["What│·is│·", "it", "9713 5981", "6040"]
+    assert rows(tokenizer, tokenizer.encode("What is it"), 3) == rows(tokenizer, tokenizer.encode("What is it"), 10)
+    assert rows(tokenizer, [tokenizer.vocab.bos_id or 0], 10) == ["<|endoftex", "t|>", str(tokenizer.vocab.bos_id)]
+
+
+def test_many_ids_are_not_all_listed() -> None:
+    tokenizer = TOKENIZERS["bpe"]
+    lines = rows(tokenizer, tokenizer.encode(" a" * MAX_IDS), 100)
+    assert " ".join(lines).count("5884") == MAX_IDS
+    assert "more" not in lines[-1]
+    lines = rows(tokenizer, tokenizer.encode(" a" * (MAX_IDS + 1234)), 100)
+    assert " ".join(lines).count("5884") == MAX_IDS
+    assert "… and 1,234 more: --ids writes all of them" in " ".join(lines[-2:])
 
 
 def test_on_a_terminal() -> None:
-    shown = on_terminal(*ENCODE, "--parse-special", "-p", "What is\x1b[31m<|im_end|>", width=60)
+    shown = on_terminal(*ENCODE, "--parse-special", "-p", f"What is\x1b[31m{MARK}", width=60)
     assert shown.code == 0
     assert "\x1b[31m<" not in shown.raw
     assert re.search(r"\x1b\[38;5;16;48;5;153mWhat\x1b\[0m", shown.raw)
-    assert re.search(r"\x1b\[1;38;5;231;48;5;90m<\|im_end\|>\x1b\[0m", shown.raw)
+    special = on_terminal(*ENCODE, "--parse-special", "-p", MARK * 2)
+    assert re.search(r"\x1b\[1;38;5;231;48;5;90m<\|im_end\|>\x1b\[0m\x1b\[1;38;5;231;48;5;54m<\|im_end\|>", special.raw)
     head, ids, count = shown.text.splitlines()
-    assert head.split() == ["What", "·is", r"\x1b", "[", "3", "1", "m", "<|im_end|>"]
+    assert head == r"What·is\x1b[31m<|im_end|>"
     assert ids.split()[:2] == ["9713", "5981"]
     assert count == "8 tokens"
 
@@ -126,7 +140,7 @@ def test_on_a_terminal() -> None:
 )
 def test_colors(variables: dict[str, str], colors: bool) -> None:
     shown = on_terminal(*ENCODE, "-p", "a b", **variables)  # type: ignore[arg-type]
-    assert shown.text == "a  ·b\n64 5920\n2 tokens\n"
+    assert shown.text == f"a{'' if colors else '│'}·b\n64 5920\n2 tokens\n"
     assert bool(re.search(r"\x1b\[[0-9;]*4[0-9]", shown.raw)) == colors
     assert ("\x1b" in shown.raw) == (variables.get("TERM") != "dumb")
 
@@ -148,7 +162,9 @@ def test_into_a_pipe(tmp_path: Path) -> None:
 
 def test_an_ascii_terminal() -> None:
     shown = on_terminal(*ENCODE, "-p", "a ï\n", width=40, PYTHONUTF8="0", PYTHONIOENCODING="ascii")
-    assert shown.text.splitlines()[0].split() == ["a", "_", r"\xef", r"\n"]
+    assert shown.text.splitlines()[0] == r"a_\xef\n"
+    plain = on_terminal(*ENCODE, "-p", "a b", NO_COLOR="1", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+    assert plain.text.splitlines()[0] == "a|_b"
 
 
 def test_decode_and_chat_escape_what_a_terminal_obeys() -> None:

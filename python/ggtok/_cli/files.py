@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,17 @@ def check_output(path: str | None, inputs: Iterable[object], force: bool = False
     """Refuses, before any work, an output that is one of the inputs, or a GGUF file with tensors without `--force`."""
     if path is not None:
         check_target(path, inputs, overwrite=force)
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """The stem of each file's name, or as much of the end of its path as no other has."""
+    parts = [Path(path).parts for path in paths]
+    forms = [
+        [Path(path).stem, *("/".join(own[-n:]) for n in range(1, len(own))), path]
+        for path, own in zip(paths, parts, strict=True)
+    ]
+    times = Counter(form for own in forms for form in set(own))
+    return [next((form for form in own if times[form] == 1), own[-1]) for own in forms]
 
 
 def text_path(argument: str) -> Path:

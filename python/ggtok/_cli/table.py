@@ -35,21 +35,32 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Container[int] = ()) -> None:
     """A table with a head. Columns whose numbers are in `right` are aligned to the right.
 
-    If the window is too narrow, each row becomes pairs of names and values.
+    If the window is too narrow, the head gets several lines, and if it still is, each row becomes pairs of names and
+    values.
     """
     rows = [[printable(cell) for cell in row] for row in rows]
-    widths = [max(map(cell_len, column)) for column in zip(head, *rows, strict=True)]
     window = _window()
-    if sum(widths[:-1]) + len(GAP) * len(widths[1:]) + min(widths[-1], LEAST_LAST) > window:
+    for heads in ([head], _folded(head)):
+        widths = [max(map(cell_len, column)) for column in zip(*heads, *rows, strict=True)]
+        if sum(widths[:-1]) + len(GAP) * len(widths[1:]) + min(widths[-1], LEAST_LAST) <= window:
+            break
+    else:
         for number, row in enumerate(rows):
             if number:
                 print()
             print_pairs(list(zip(head, row, strict=True)))
         return
-    for row in (head, *rows):
+    for number, row in enumerate([*heads, *rows]):
         *cells, last = (padded(cell, widths[at], right=at in right) for at, cell in enumerate(row))
-        style = "title" if row is head else ""
+        style = "title" if number < len(heads) else ""
         _print_beside("".join(cell + GAP for cell in cells), last.rstrip(), window, style, style)
+
+
+def _folded(head: Sequence[str]) -> list[tuple[str, ...]]:
+    """A head in lines: its names are broken at spaces and after slashes, and stand at the bottom."""
+    columns = [name.replace("/", "/ ").split() or [""] for name in head]
+    most = max(map(len, columns))
+    return [*zip(*([""] * (most - len(words)) + words for words in columns), strict=True)]
 
 
 def quoted(piece: bytes) -> str:

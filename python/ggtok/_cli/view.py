@@ -1,9 +1,9 @@
-"""The token view: the pieces of a text on alternating backgrounds, each with its id below.
+"""The token view: a text cut into its tokens on alternating backgrounds, with the ids listed after it.
 
-A piece and its id share a cell. Cells fill the lines, and a line ends after a token with a newline. Between two cells
-there is always a space without a mark, and a space of the text is a dot, so boundaries are visible without colours.
-What a terminal would obey, hide or join to its neighbour is escaped: control characters, bytes that are not UTF-8,
-formatting characters such as joiners, and a combining mark that begins a token gets a dotted circle to stand on.
+The text stays in one piece: its lines end where they ended, and long ones are cut at the window's edge. A space is a
+dot. Where there are no colours, a bar stands between tokens. What a terminal would obey, hide or join to its neighbour
+is escaped: control characters, bytes that are not UTF-8, formatting characters such as joiners; and a combining mark
+that begins a token gets a dotted circle to stand on.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 import shutil
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -34,8 +35,11 @@ CHANGES_WIDTH = frozenset(map(chr, range(0xFE00, 0xFE10)))
 SKIN_TONES = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
 """Terminals disagree on whether they join the emoji before them."""
 
-MIN_WIDTH = 8
-"""The narrowest window that is assumed: an id fits."""
+MIN_WIDTH = 10
+"""The narrowest window that is assumed: an id and an escape fit."""
+
+MAX_IDS = 1000
+"""How many ids are listed after a text, which may be of any length."""
 
 
 @dataclass(frozen=True)
@@ -43,26 +47,30 @@ class Palette:
     """Styles in rich's words. Backgrounds set their own foreground, so they suit light and dark windows."""
 
     tokens: tuple[str, str]
-    special: str
+    special: tuple[str, str]
     id: str
     mark: str
     """Of what is shown in place of white space and invisible characters."""
     byte: str
+    bar: bool = False
+    """Whether bars stand between tokens."""
 
 
 MANY = Palette(
     tokens=("color(16) on color(153)", "color(16) on color(223)"),
-    special="bold color(231) on color(90)",
+    special=("bold color(231) on color(90)", "bold color(231) on color(54)"),
     id="dim",
     mark="color(242)",
     byte="bold color(124)",
 )
 """For 256 colours and more: blue and sand, which the colour-blind tell apart."""
 
-FEW = Palette(("black on cyan", "black on yellow"), "bold white on magenta", "", "", "underline")
+FEW = Palette(
+    ("black on cyan", "black on yellow"), ("bold white on magenta", "bold white on blue"), "", "", "underline"
+)
 """For the eight colours that every colour terminal has."""
 
-NONE = Palette(("", ""), "bold", "dim", "dim", "underline")
+NONE = Palette(("", ""), ("bold", "bold"), "dim", "dim", "underline", bar=True)
 """For NO_COLOR, which allows brightness and lines. A dumb terminal shows neither."""
 
 
@@ -112,20 +120,20 @@ def _has(encoding: str, char: str) -> bool:
 
 
 class View:
-    """Prints tokens as they come: each line of cells once it is full."""
+    """Prints tokens as they come: each line of the window once it is full."""
 
     def __init__(self, tokenizer: Tokenizer, console: Console) -> None:
         self.tokenizer, self.console = tokenizer, console
         self.width = max(console.width, MIN_WIDTH)
         self.palette = palette(console)
         self.num_tokens = 0
+        self._bar = ("│" if _has(console.encoding, "│") else "|") * self.palette.bar
         self._shown: dict[int, tuple[list[Unit], bool]] = {}
-        self._clear()
-
-    def _clear(self) -> None:
-        self._pieces, self._ids, self._filled = Text(), Text(), 0
-        self._gaps = 0, 0
-        """The spaces between the last cell and the next one, in the line of pieces and in that of ids."""
+        self._ids: list[int] = []
+        self._num_ids = 0
+        self._row: list[tuple[str, str]] = []
+        """What the line has so far, with its styles."""
+        self._filled = 0
 
     def add(self, ids: Iterable[int]) -> None:
         for id in ids:
@@ -133,27 +141,26 @@ class View:
 
     def _add(self, id: int) -> None:
         parts, is_special = self._token(id)
-        style = self.palette.special if is_special else self.palette.tokens[self.num_tokens % 2]
+        style = (self.palette.special if is_special else self.palette.tokens)[self.num_tokens % 2]
         self.num_tokens += 1
-        label = str(id)
-        for cell in _cut(parts, self.width):
-            room = sum(unit.width for unit in cell)
-            width = max(room, len(label))
-            if self._filled and self._filled + 1 + width > self.width:
+        self._num_ids += 1
+        if len(self._ids) < MAX_IDS:
+            self._ids.append(id)
+        if self._filled and self._bar:
+            self._place(Unit(self._bar, 1), self.palette.mark, 1 + sum(unit.width for unit in parts[:1]))
+        for unit in parts:
+            mark = getattr(self.palette, unit.kind) if unit.kind and not is_special else ""
+            self._place(unit, f"{style} {mark}".strip(), unit.width)
+            if unit.text in MARKS["\n"]:
                 self._end_row()
-            if self._filled:
-                self._pieces.append(" " * self._gaps[0])
-                self._ids.append(" " * self._gaps[1])
-                self._filled += 1
-            for kind, alike in groupby(cell, lambda unit: unit.kind):
-                mark = getattr(self.palette, kind) if kind and not is_special else ""
-                self._pieces.append("".join(unit.text for unit in alike), f"{style} {mark}".strip())
-            self._ids.append(label, self.palette.id)
-            self._gaps = width - room + 1, width - len(label) + 1
-            self._filled += width
-            label = ""
-        if any(unit.text in MARKS["\n"] for unit in parts):
+
+    def _place(self, unit: Unit, style: str, room: int) -> None:
+        """Puts a unit into the row, or into the next one if there is no room for it and what belongs to it."""
+        if self._filled + room > self.width:
             self._end_row()
+        if self._filled or unit.text != self._bar:
+            self._row.append((unit.text, style))
+            self._filled += unit.width
 
     def _token(self, id: int) -> tuple[list[Unit], bool]:
         """What is shown for a token, and whether it is a special one."""
@@ -167,29 +174,33 @@ class View:
         return self._shown[id]
 
     def _end_row(self) -> None:
-        for line in (self._pieces, self._ids):
-            self.console.print(line, soft_wrap=True)
-        self._clear()
+        alike = groupby(self._row, itemgetter(1))
+        line = Text.assemble(*(("".join(text for text, _ in part), style) for style, part in alike))
+        self.console.print(line, soft_wrap=True)
+        self._row, self._filled = [], 0
 
     def end(self, *, total: bool = False, mark: str = "") -> None:
-        """Prints what does not fill a line, and perhaps the number of tokens, with a mark after it."""
+        """Prints what does not fill a line, the ids, and perhaps the number of tokens, with a mark after it."""
         if self._filled:
             self._end_row()
+        for id in self._ids:
+            self._word(str(id))
+        if more := self._num_ids - len(self._ids):
+            for word in f"… and {more:,} more: --ids writes all of them".split():
+                self._word(word if _has(self.console.encoding, word) else "...")
+        if self._filled:
+            self._end_row()
+        self._ids, self._num_ids = [], 0
         if total:
             self.console.print(f"{self.num_tokens} token{'' if self.num_tokens == 1 else 's'}{mark}", style="dim")
 
-
-def _cut(parts: list[Unit], width: int) -> Iterator[list[Unit]]:
-    """The units of a token in as many cells as it takes, one if it fits on a line."""
-    cell: list[Unit] = []
-    filled = 0
-    for unit in parts:
-        if filled + unit.width > width:
-            yield cell
-            cell, filled = [], 0
-        cell.append(unit)
-        filled += unit.width
-    yield cell
+    def _word(self, word: str) -> None:
+        """Puts a word of the list of ids into the row, after a space."""
+        if self._filled and self._filled + 1 + len(word) > self.width:
+            self._end_row()
+        word = f" {word}" if self._filled else word
+        self._row.append((word, self.palette.id))
+        self._filled += len(word)
 
 
 def console() -> Console:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections import Counter
 
 import click
 
@@ -15,6 +16,9 @@ from ..files import takes_models
 from ..options import Model, as_json
 from ..output import lossless, print_json, printable, to_stderr
 from ..table import print_pairs
+
+SEVERITIES = ("error", "warning", "note")
+"""The worst first."""
 
 
 @click.command(short_help="Find what is suspicious about files.")
@@ -27,9 +31,10 @@ def command(context: click.Context, models: list[Model], as_json: bool) -> None:
 
     The exit code is 1 if there is an error among the findings: ids are wrong or calls fail. It is 0 with warnings
     (they probably are or do) and notes (it can surprise you) alone, and 2 if a file does not open; the others are
-    checked all the same.
+    checked all the same. The last line counts several files by the worst finding of each.
     """
     code = 0
+    worst: Counter[str] = Counter()
     for model in models:
         name = model.path or model.builtin or "bpe"
         file = lossless(os.fsencode(name))
@@ -41,17 +46,24 @@ def command(context: click.Context, models: list[Model], as_json: bool) -> None:
             if as_json:
                 print_json(file=file, error=message)
             code = 2
+            worst["unread"] += 1
             continue
         if any(finding.severity == "error" for finding in findings):
             code = max(code, 1)
         if as_json:
             print_json(file=file, findings=[finding._asdict() for finding in findings])
             continue
+        severities = {finding.severity for finding in findings}
+        worst.update([next(severity for severity in SEVERITIES if severity in severities)] if findings else [])
         lines = [*map(str, findings)] or ["nothing suspicious"]
         if sys.stdout.isatty():
             print_pairs([(name, line) for line in lines])
         else:
             print("\n".join(f"{printable(name)}: {printable(line)}" for line in lines))
+    if len(models) > 1 and not as_json:
+        parts = [f"{worst[severity]} with {severity}s" for severity in SEVERITIES if worst[severity]]
+        parts += [f"{worst['unread']} not read"] if worst["unread"] else []
+        print(", ".join([f"{len(models)} files", *(parts or ["nothing suspicious"])]))
     context.exit(code)
 
 

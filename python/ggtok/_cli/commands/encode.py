@@ -26,9 +26,9 @@ def command(
 ) -> None:
     """Turn files, or standard input, into token ids: a line of ids for each text.
 
-    On a terminal the tokens are shown, each with its id. With --json there is an object for each text with its ids,
-    their pieces, and their offsets, in bytes of the text; ggtok decode reads it. Files of any size are encoded in
-    little memory; with --json they take some ten times their size.
+    On a terminal the text is shown cut into its tokens, with their ids after it. With --json there is an object for
+    each text with its ids, their pieces, and their offsets, in bytes of the text; ggtok decode reads it. Files of any
+    size are encoded in little memory; with --json they take some ten times their size.
     """
     tokenizer = model.open()
     if as_json:

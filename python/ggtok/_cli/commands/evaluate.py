@@ -9,7 +9,7 @@ import click
 from ..._evaluate import evaluate
 from ..._tokenizer import Tokenizer
 from ..completion import MODEL
-from ..files import OUTPUT, check_output, text_path
+from ..files import OUTPUT, check_output, short_names, text_path
 from ..options import BUILTIN, Model, as_json, takes_network
 from ..output import print_json
 from ..progress import progress
@@ -34,22 +34,28 @@ def command(
     as_json: bool,
 ) -> None:
     """Measure how well vocabularies fit texts, side by side: bytes per token, tokens per word, the share of unknown
-    tokens, and how much of the vocabulary is used. A text has its file's name unless NAME is given.
+    tokens, and how much of the vocabulary is used. Texts and models are shown by the names of their
+    files, or as much of their paths as tells them apart; NAME= gives a text another name.
     """
     texts = {}
+    unnamed = [argument for argument in files if "=" not in argument]
+    shown = dict(zip(unnamed, short_names(unnamed), strict=True))
     for argument in files:
         name, equals, path = argument.partition("=")
+        name = name if equals else shown[argument]
         if name in texts:
             raise click.ClickException(f"two texts are called {name!r}: give names, NAME=FILE")
         texts[name] = text_path(path if equals else argument)
     check_output(svg, [*texts.values(), *models])
-    tokenizers = {name: Tokenizer.from_model(name, offline=offline) for name in models}
-    tokenizers |= {name: Tokenizer.builtin(name) for name in builtin}
-    if not tokenizers:
+    opened = {name: Tokenizer.from_model(name, offline=offline) for name in models}
+    if not opened and not builtin:
         model = Model(os.environ.get("GGTOK_MODEL") or None, None, (), offline)
-        tokenizers = {model.path or "bpe": model.open()}
+        opened = {model.path or "bpe": model.open()}
+    named = zip(short_names([*opened, *builtin]), [*opened.values(), *map(Tokenizer.builtin, builtin)], strict=True)
     with progress(sum(path.stat().st_size for path in texts.values()) or None, "reading") as advance:
-        evaluation = evaluate(tokenizers, files=texts, reference=reference, progress=advance)
+        evaluation = evaluate(
+            dict(named), files=texts, reference=shown.get(reference or "", reference), progress=advance
+        )
     if svg is not None:
         evaluation.to_svg(svg)
     if as_json:

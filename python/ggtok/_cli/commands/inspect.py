@@ -20,6 +20,8 @@ from .check import opened
 
 TEMPLATE = "tokenizer.chat_template"
 FLAGS = ("add_bos", "add_eos", "add_sep")
+ENCODERS = ("bos", "eos", "unk", "sep", "pad", "mask")
+"""The special tokens of a model that does not generate."""
 
 
 @click.command(short_help="Show what a file's tokenizer is.")
@@ -64,17 +66,22 @@ def facts(tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def _rows(tokenizer: Tokenizer) -> list[tuple[str, str]]:
+    """For people: only what applies to the kind. A row without a value is left out."""
     found, piece = facts(tokenizer), tokenizer.piece
+    generates = found["kind"] != "wordpiece"
+    special = {name: row["id"] for name, row in found["special"].items() if generates or name in ENCODERS}
+    if "nl" in special and b"\n" not in piece(special["nl"]):
+        del special["nl"]  # llama.cpp names another token where the vocabulary has no newline
     kinds = [f"{number} {name}" for name, number in found["attributes"].items()]
     rows = [("name", str(found["name"] or "")), ("kind", found["kind"]), ("pre-tokenizer", found["pre"] or "")]
     rows += [("tokens", f"{found['size']}" + f" ({', '.join(kinds)})" * bool(kinds))]
     rows += [("merges", str(found["merges"] or ""))]
-    rows += [(f"{name} token", f"{row['id']:<8}{quoted(piece(row['id']))}") for name, row in found["special"].items()]
-    rows += [("end of generation", f"{id:<8}{quoted(piece(id))}") for id in found["eog_ids"]]
+    rows += [(f"{name} token", f"{id:<8}{quoted(piece(id))}") for name, id in special.items()]
+    rows += [("end of generation", f"{id:<8}{quoted(piece(id))}") for id in found["eog_ids"] if generates]
     read = [*FLAGS_READ.get(found["kind"], ()), *["lowercase"] * (found["model"] == "whitespace")]
     rows += [(name, "yes" if found[name] else "no") for name in FLAGS if name in read]
     rows += [("other flags", ", ".join(name for name in read if name not in FLAGS and found["settings"][name]))]
-    rows += [("chat template", ", ".join(found["chat_templates"]) or "none")]
+    rows += [("chat template", ", ".join(found["chat_templates"]) or "none" * generates)]
     rows += [("repaired", repair) for repair in found["repairs"]]
     return rows + [("suspicious", str(Finding(**finding))) for finding in found["findings"]]
 
