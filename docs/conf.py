@@ -2,9 +2,9 @@
 
     sphinx-build -W --keep-going -j auto docs target/site
 
-Three things are special. Long tables are made by scripts while the site is built. Annotations stand in the stub of the
-compiled module, so the stub is imported in its place. And docstrings are written for `help()`: a name in single
-backticks becomes a link if the reference has such a name, and code otherwise.
+Four things are special. Long tables are made by scripts while the site is built. Annotations stand in the stub of the
+compiled module, so the stub is imported in its place. Docstrings are written for `help()`: a name in single backticks
+becomes a link if the reference has such a name, and code otherwise. And pages that were merged into others lead there.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import builtins
 import importlib
+import json
 import os
 import re
 import sys
@@ -71,8 +72,13 @@ def import_annotated() -> Any:
 
 
 sys.path.insert(0, str(ROOT / "scripts"))
-GENERATED = {page: importlib.import_module(f"generate_{page}").part() for page in ("cli", "supported", "trace")}
+GENERATORS = [importlib.import_module(f"generate_{name}") for name in ("cli", "supported", "trace")]
+GENERATED = {page: text for generator in GENERATORS for page, text in generator.pages().items()}
 """What takes the place of the paragraph marked `<!-- generated -->`. Made before the stub is imported."""
+TRACE_PAGES: dict[str, str] = GENERATORS[-1].places()
+"""The page of each class of `ggtok.trace`."""
+MOVED: dict[str, str] = json.loads((DOCS / "moved.json").read_text(encoding="utf-8"))
+"""Where the text of a page is now: a page and a heading. Old addresses keep working."""
 GENERATED["deviations"] = (ROOT / "README.md").read_text("utf-8").split("## How exact it is\n\n")[1].split("\n\n## ")[0]
 
 ggtok = import_annotated()
@@ -185,11 +191,11 @@ def without_remote_images(app: Any, doctree: nodes.document) -> None:
 
 
 def find_trace_class(app: Any, env: Any, node: Any, content: Any) -> Any:
-    """Links the classes of `ggtok.trace` to their page, which is made from the Rust crate."""
+    """Links the classes of `ggtok.trace` to their pages, which are made from the Rust crate."""
     module, _, name = node.get("reftarget", "").rpartition(".")
     if module != "ggtok.trace":
         return None
-    page = app.builder.get_relative_uri(node["refdoc"], "trace")
+    page = app.builder.get_relative_uri(node["refdoc"], TRACE_PAGES.get(name, "trace"))
     return nodes.reference("", "", content, refuri=f"{page}#{name.lower()}", internal=True)
 
 
@@ -237,8 +243,40 @@ def add_playground(app: Any, exception: Exception | None) -> None:
         logging.getLogger("ggtok").info(note)
 
 
+LEADING = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="robots" content="noindex">
+<link rel="canonical" href="{site}">
+<title>ggtok: this page has moved</title>
+<script>location.replace("{new}" + (location.hash || "#{heading}"))</script>
+<noscript><meta http-equiv="refresh" content="0; url={new}#{heading}"></noscript>
+<p>This page has moved: <a href="{new}#{heading}">to its new place</a>.</p>
+</html>
+"""
+
+
+def lead_on(app: Any, exception: Exception | None) -> None:
+    """Writes a page at each address of `MOVED` that leads to the text's new place, or to the heading that was named."""
+    if exception or app.builder.format != "html":
+        return
+    for page, target in MOVED.items():
+        path = Path(app.outdir, f"{page}.html")
+        new, _, heading = os.path.relpath(target, os.path.dirname(page) or ".").partition("#")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(LEADING.format(new=new, heading=heading, site=f"{SITE}{target}"), encoding="utf-8")
+
+
+def shorten_sidebar(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Shows the second level of the sidebar only below the section that is open. Furo shows all of it."""
+    if whole := context.get("toctree"):
+        context["toctree"] = lambda **options: whole(**options | {"collapse": True})
+
+
 def setup(app: Any) -> None:
+    app.connect("build-finished", lead_on)
     app.connect("build-finished", add_playground)
+    app.connect("html-page-context", shorten_sidebar, priority=400)
     app.connect("autodoc-process-docstring", from_google)
     app.connect("autodoc-process-signature", without_constructor)
     app.connect("doctree-read", without_builtins)

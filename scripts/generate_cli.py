@@ -1,9 +1,9 @@
-"""Writes the manual page ggtok.1, and makes the reference of docs/cli.md, from the commands and their help.
+"""Writes the manual page ggtok.1, and makes the reference of docs/cli, from the commands and their help.
 
 python scripts/generate_cli.py
 python scripts/generate_cli.py --check      # exit code 1 if the manual page is not current
 
-`docs/conf.py` puts the reference into the page. The manual page is committed, because wheels hold it, and the help can
+`docs/conf.py` puts the reference into the pages. The manual page is committed, because wheels hold it, and the help can
 only be read once the extension module is built.
 """
 
@@ -26,6 +26,13 @@ INTRODUCTION = (
     "The model is -m MODEL, a file or a name such as ollama:llama3.2, or the environment variable GGTOK_MODEL; without "
     "one, the embedded vocabulary bpe is used, and every output is marked with its name."
 )
+
+GROUPS = {
+    "cli/texts": ("encode", "decode", "count", "split", "chat", "explain"),
+    "cli/files": ("models", "inspect", "check", "diff", "verify", "search", "bench", "completion"),
+    "cli/making": ("train", "evaluate", "edit", "corpus"),
+}
+"""The commands of each page."""
 
 EXIT_CODES = {
     "0": "All went well. For `diff` and `verify`: there is no difference.",
@@ -78,16 +85,28 @@ def commands() -> Iterator[Page]:
 # Markdown
 
 
-def part() -> str:
-    """The reference, the exit codes and the variables."""
-    parts = []
-    for page in commands():
-        parts.append(f"### {page.name}\n\n```text\n{' '.join(page.usage)}\n```\n")
-        parts += [_block(paragraph) for paragraph in page.paragraphs]
-        parts.append(_table("option", ((f"`{_cell(names)}`", _escaped(help)) for names, help in page.options)))
-    for title, head, rows in (("Exit codes", "code", EXIT_CODES), ("Environment variables", "name", VARIABLES)):
-        parts.append(f"## {title}\n\n" + _table(head, ((f"`{name}`", text) for name, text in rows.items())))
-    return "\n".join(parts)
+def pages() -> dict[str, str]:
+    """The reference by groups of commands, and the exit codes and variables.
+
+    Raises:
+        KeyError: A command is in no group.
+    """
+    found = {page.name.removeprefix("ggtok "): page for page in commands()}
+    parts = {name: "\n".join(_reference(found.pop(command)) for command in group) for name, group in GROUPS.items()}
+    if found:
+        raise KeyError(f"commands that are in no group: {', '.join(found)}")
+    tables = (("Exit codes", "code", EXIT_CODES), ("Environment variables", "name", VARIABLES))
+    parts["cli"] = "\n".join(
+        f"## {title}\n\n" + _table(head, ((f"`{name}`", text) for name, text in rows.items()))
+        for title, head, rows in tables
+    )
+    return parts
+
+
+def _reference(page: Page) -> str:
+    options = _table("option", ((f"`{_cell(names)}`", _escaped(help)) for names, help in page.options))
+    usage = f"## {page.name}\n\n```text\n{' '.join(page.usage)}\n```\n"
+    return "\n".join([usage, *map(_block, page.paragraphs), options])
 
 
 def _table(head: str, rows: Iterable[tuple[str, str]]) -> str:

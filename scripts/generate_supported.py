@@ -30,8 +30,8 @@ def shown(pattern: str) -> str:
     return "".join(char if " " <= char <= "~" else char.encode("unicode_escape").decode() for char in pattern)
 
 
-def part() -> str:
-    """What stands below the introduction of the page."""
+def pages() -> dict[str, str]:
+    """The page, and what stands below its introduction."""
     models, names, families = _ggtok.models(), _ggtok.pretokenizers(), _ggtok.families()
     model_rows = [(f"`{name}`", kind, ALGORITHMS[kind]) for name, kind in models.items()]
     name_rows = []
@@ -45,7 +45,7 @@ def part() -> str:
         patterns = "".join(f"    {shown(pattern)}\n" for pattern in family["patterns"])
         pieces = "" if family["byte_encode"] else f"\n{PLAIN_BYTES}\n"
         family_parts.append(f"### {name}\n{pieces}\n{patterns or 'No pattern.' + chr(10)}")
-    return f"""\
+    text = f"""\
 ## Vocabulary types: `tokenizer.ggml.model`
 
 {table(("value", "kind", "algorithm"), model_rows)}
@@ -64,3 +64,4 @@ The patterns of a family apply one after another, each to the pieces that the on
 characters beyond ASCII are shown as escapes.
 
 {chr(10).join(family_parts)}"""
+    return {"supported": text}

@@ -1,9 +1,9 @@
-"""Writes the Python classes of a trace, and makes the tables of docs/trace.md, from the structures of the Rust crate.
+"""Writes the Python classes of a trace, and makes the tables of docs/trace*.md, from the structures of the Rust crate.
 
 python scripts/generate_trace.py
 python scripts/generate_trace.py --check      # exit code 1 if the classes are not current
 
-`docs/conf.py` puts the tables into the page.
+`docs/conf.py` puts the tables into the pages.
 """
 
 from __future__ import annotations
@@ -13,14 +13,19 @@ import re
 import subprocess
 import sys
 import textwrap
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = [
-    ROOT / "rust/explain/src" / name
-    for name in ("trace.rs", "trace/merging.rs", "trace/choosing.rs", "double_array.rs")
-]
+PAGES = {
+    "trace": ROOT / "rust/explain/src/trace.rs",
+    "trace-merging": ROOT / "rust/explain/src/trace/merging.rs",
+    "trace-choosing": ROOT / "rust/explain/src/trace/choosing.rs",
+    "trace-trie": ROOT / "rust/explain/src/double_array.rs",
+}
+"""The file whose structures are on a page."""
+SOURCES = [*PAGES.values()]
 MODULE = ROOT / "python/ggtok/trace.py"
 WRITTEN_BY_HAND = ("Trace", "Why")
 """Structures whose Python classes have methods, and are not generated."""
@@ -93,7 +98,18 @@ def json_type(type: str) -> str:
     if type in INTEGERS:
         return "integer"
     words = {"f32": "number", "f64": "number", "&'static str": "string", "String": "string", "bool": "boolean"}
-    return words.get(type) or ("[text](#text)" if type == "Bytes" else f"[{type}](#{type.lower()})")
+    return words.get(type) or ("[text](trace.md#text)" if type == "Bytes" else f"[{type}]({address(type)})")
+
+
+def address(type: str) -> str:
+    """Where the table of a structure is."""
+    return f"{places()[type]}.md#{type.lower()}"
+
+
+@cache
+def places() -> dict[str, str]:
+    """The page of each structure."""
+    return {each.name: page for page, path in PAGES.items() for each in structures(path.read_text(encoding="utf-8"))}
 
 
 def snake(name: str) -> str:
@@ -142,12 +158,17 @@ def docstring(text: str) -> str:
     return textwrap.indent("\n".join(textwrap.wrap(f'"""{text}"""', 116, break_on_hyphens=False)), "    ")
 
 
-def part() -> str:
-    """The tables of the page."""
+def pages() -> dict[str, str]:
+    """The tables of each page."""
+    return {page: tables(structures(path.read_text(encoding="utf-8"))) for page, path in PAGES.items()}
+
+
+def tables(found: list[Structure]) -> str:
+    """The tables of one page."""
     parts = []
-    for each in all_structures():
+    for each in found:
         if each.is_enum:
-            rows = [f"| `{snake(field.name)}` | [{field.type}](#{field.type.lower()}) |" for field in each.fields]
+            rows = [f"| `{snake(field.name)}` | [{field.type}]({address(field.type)}) |" for field in each.fields]
             docs = f"{each.docs} Its `kind` says which object it is."
             parts.append("\n".join([f"## {each.name}\n\n{docs}\n", "| kind | object |", "| --- | --- |", *rows]))
         else:

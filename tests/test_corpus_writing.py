@@ -405,8 +405,8 @@ def test_flat_ids_that_cannot_be(tmp_path: Path) -> None:
 
 # The page on the formats
 
-PAGE = (Path(__file__).parents[1] / "docs/corpus-formats.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+PAGE = (Path(__file__).parents[1] / "docs/corpus.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```python\n(?!>>> )(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 LARGE = {"datasets": "datasets", "megatron": "megatron", "datatrove": "torch", "olmo_core": "olmo_core"}
 """Packages that the tests do not install, and what each of them needs."""
 

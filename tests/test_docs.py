@@ -120,6 +120,61 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert [link for link, file in files.items() if file and not file.exists()] == []
 
 
+def headings(page: str) -> set[str]:
+    """The anchors of a page's headings, as the site makes them."""
+    text = re.sub(r"^```.*?^```$", "", (ROOT / f"docs/{page}.md").read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+ADDRESSES = """
+adapters api/adapters api/compare api/corpus api/errors api/index api/results api/tokenizer api/traces api/types
+api/vocabulary architecture batches changes chat check cli coming-from/index coming-from/llama-cpp
+coming-from/llama-cpp-python coming-from/sentencepiece coming-from/tiktoken coming-from/tokenizers contributing
+convert corpus corpus-engines corpus-formats corpus-scale count decode deviations edit encode evaluate experiments
+explain how/bpe how/detokenizing how/index how/plamo2 how/rwkv how/special-tokens how/spm how/unigram how/wordpiece
+how/xcda index install maintaining models offsets open parts performance quickstart releasing run rust security
+supported trace train verify vocabularies vocabulary why
+"""
+"""Pages that the site has had. Others link to them."""
+
+
+@pytest.mark.parametrize("address", ADDRESSES.split())
+def test_old_addresses_lead_somewhere(address: str) -> None:
+    moved = json.loads((ROOT / "docs/moved.json").read_text(encoding="utf-8"))
+    page, _, heading = moved.get(address, f"{address}.html").partition("#")
+    assert (ROOT / "docs" / page).with_suffix(".md").exists()
+    assert (address in moved) != (ROOT / f"docs/{address}.md").exists()
+    assert not heading or heading in headings(page.removesuffix(".html"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_to_headings(page: Path) -> None:
+    """Of the site, wherever the link is."""
+    text = page.read_text(encoding="utf-8")
+    text = re.sub(r"^```(?!\{).*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    for link, heading in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", text):
+        file = (target(page, link) or ROOT).resolve() if link else page
+        if file.suffix == ".md" and file.is_relative_to(ROOT / "docs") and page.stem not in GENERATED:
+            assert heading in headings(file.relative_to(ROOT / "docs").with_suffix("").as_posix()), link
+
+
+GENERATED = {"cli", "trace", "trace-trie"}
+"""Pages whose own links lead to headings that are made while the site is built."""
+
+
+NEXTLESS = {"index", "changes", "contributing"}
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/**/*.md")), ids=lambda page: page.name)
+def test_pages_end_with_the_next_step(page: Path) -> None:
+    name = page.relative_to(ROOT / "docs").with_suffix("").as_posix()
+    if name in NEXTLESS or (page.parent.name == "api" and name != "api/index"):
+        return
+    text = re.sub(r"\n```\{toctree\}.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert re.search(r"\n\nNext: [^\n]*\]\([^\n]+(\n[^\n]+)*\n*$", text)
+
+
 def test_links_of_the_readme_are_absolute() -> None:
     """A package index has no other files to lead to."""
     assert [link for link in re.findall(r"\]\(([^)]+)\)", README) if not link.startswith(("https://", "#"))] == []

@@ -56,7 +56,7 @@ def test_too_little_memory(kind: str, text: str) -> None:
     for shift in range(3):
         command = [sys.executable, "-c", CODE, kind, text, str(shift)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        # The exception that docs/security.md names: a limit at which the last few bytes are what is missing. It is
+        # The exception that docs/run.md names: a limit at which the last few bytes are what is missing. It is
         # rare, so one of three limits that are a mebibyte apart must do.
         if not re.search("^memory allocation of [0-9]{1,2} bytes failed$", done.stderr, re.MULTILINE):
             break

@@ -1,4 +1,4 @@
-"""Models by name on the command line: `-m`, `ggtok models`, completion in bash, and the examples of docs/models.md."""
+"""Models by name on the command line: `-m`, `ggtok models`, completion in bash, and the examples of docs/open.md."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ggtok._cli.completion import Bash
 from store_trees import Home, isolated, vocabulary
 from test_cli import call
 
-PAGE = (Path(__file__).resolve().parents[1] / "docs/models.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[1] / "docs/open.md").read_text(encoding="utf-8")
 LIBRARY = "manifests/registry.ollama.ai/library"
 
 

@@ -15,13 +15,19 @@ pytest.importorskip("sphinx")
 
 
 @pytest.fixture(scope="module")
-def entries(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """The names of the reference's entries, by building the site's part with it."""
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The part of the site that has the reference."""
     site = tmp_path_factory.mktemp("site")
     only = ["-D", "include_patterns=api/**", "-D", "root_doc=api/index", "-D", "html_theme=basic"]
     command = [sys.executable, "-m", "sphinx", "-q", *only, str(ROOT / "docs"), str(site)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
+    return site
+
+
+@pytest.fixture(scope="module")
+def entries(site: Path) -> set[str]:
+    """The names of the reference's entries."""
     inventory = (site / "objects.inv").read_bytes().split(b"\n", 4)[4]
     rows = [line.split(" ", 2) for line in zlib.decompress(inventory).decode().splitlines()]
     return {name for name, kind, _ in rows if kind.startswith("py:")}
@@ -44,3 +50,12 @@ def test_reference_names_what_is_public(entries: set[str]) -> None:
     assert "ggtok.Tokenizer.encode" in public()
     assert "ggtok.StreamDecoder.prime" in public()
     assert public() - entries == set()
+
+
+def test_pages_that_moved_lead_on(site: Path) -> None:
+    """To the new place, or to the heading in the old address."""
+    page = (site / "models.html").read_text(encoding="utf-8")
+    assert '<link rel="canonical" href="https://ggtok.readthedocs.io/en/latest/open.html#models-by-name">' in page
+    assert 'location.replace("open.html" + (location.hash || "#models-by-name"))' in page
+    assert 'content="0; url=open.html#models-by-name"' in page
+    assert '<a href="index.html#types-in-signatures">' in (site / "api/types.html").read_text(encoding="utf-8")

@@ -48,7 +48,7 @@ class Tokenizer(BaseTokenizer):
         overrides: Mapping[str, Scalar] | None = None,
         offline: bool | None = None,
     ) -> Self:
-        """Opens the tokenizer of a model where other tools keep it, or at a URL. docs/models.md has all names.
+        """Opens the tokenizer of a model where other tools keep it, or at a URL. docs/open.md has all names.
 
         Args:
             name: A path, which wins if it exists; `ollama:llama3.2`, `hf:owner/repo`, `hf:owner/repo:Q4_K_M`,

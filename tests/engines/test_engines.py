@@ -190,9 +190,8 @@ def test_daft(shared: Shared) -> None:
 
 
 def test_jobs_without_an_engine(shared: Shared, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The job of docs/corpus-scale.md, twice, each with half of the files."""
-    page = (ROOT / "docs/corpus-scale.md").read_text(encoding="utf-8")
-    (script,) = re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    """The job of docs/corpus-engines.md, twice, each with half of the files."""
+    (script,) = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     assert "% 1000" in script
     script = script.replace("% 1000", "% 2").replace("/shared/", f"{shared.folder}/")
     files = sorted(map(str, (shared.folder / "corpus").iterdir()))

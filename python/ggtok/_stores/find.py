@@ -55,7 +55,7 @@ def find(name: str | os.PathLike[str]) -> Path:
 
     Args:
         name: A path, or a name with a prefix: `ollama:`, `hf:`, `lmstudio:`, `docker:`, `ramalama:`, `jan:` or
-            `gpt4all:`. Of a split file, any part leads to the first one, which has the metadata. docs/models.md lists
+            `gpt4all:`. Of a split file, any part leads to the first one, which has the metadata. docs/open.md lists
             the forms of names and the folders that are searched.
 
     Raises:
