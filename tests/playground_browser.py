@@ -58,11 +58,11 @@ class Opened:
         self.page.fill("#text", text)
 
     def counts(self, n: int = 0) -> str:
-        return str(self.page.locator(".counts").nth(n).text_content())
+        return str(self.page.locator(".totals").nth(n).text_content())
 
     def expect_tokens(self, count: int, n: int = 0) -> None:
         pattern = re.compile(rf"^{count:,} tokens?$")
-        self.page.locator(".counts").nth(n).locator("strong").filter(has_text=pattern).wait_for(timeout=10_000)
+        self.page.locator(".totals").nth(n).locator("strong").filter(has_text=pattern).wait_for(timeout=10_000)
 
     def expect_ids(self, expected: list[int]) -> None:
         self.expect_tokens(len(expected))

@@ -1,7 +1,7 @@
 /* The steps from the text to its tokens, in the explain view. The trace is asked for only when somebody opens it. */
 
 import { STALE } from "./engine.js";
-import { mountTrace } from "./explain.js";
+import { el, mountTrace } from "./explain.js";
 
 /** The most characters whose steps are drawn. The core records a million steps, which is more than a page can hold. */
 const MOST_CHARACTERS = 10_000;
@@ -12,6 +12,7 @@ const PAUSE = 600;
 export class Explainer {
   #engine;
   #section;
+  #box = el("div");
   #view = null;
   #asked = null; // what the open view explains
   #later = null;
@@ -22,6 +23,9 @@ export class Explainer {
     this.#engine = engine;
     this.#section = section;
     this.#on = on;
+    // A shadow keeps the styles of the two pages apart.
+    const style = el("link", { rel: "stylesheet", href: "explain.css" });
+    section.querySelector("#view").attachShadow({ mode: "open" }).append(style, this.#box);
     section.querySelector("#close").addEventListener("click", () => this.close(true));
     section.addEventListener("keydown", (event) => event.key === "Escape" && this.close(true));
   }
@@ -71,7 +75,7 @@ export class Explainer {
       if (!right || left.fragment === null || right.fragment === null || left.start >= right.end) return null;
       return this.#engine.call("why", left.start, right.end);
     };
-    this.#view = mountTrace(this.#section.querySelector("#view"), { trace, why }, { onToken: this.#on.token });
+    this.#view = mountTrace(this.#box, { trace, why }, { onToken: this.#on.token });
     this.#view.showToken(Math.min(at, tokens.length - 1));
   }
 

@@ -190,7 +190,7 @@ function render() {
   options = { addSpecial: state.bos, parseSpecial: state.special };
   const elements = state.other ? [pair.element, ...sides.map(({ element }) => element)] : [sides[0].element];
   byId("sides").replaceChildren(...elements);
-  byId("sides").classList.toggle("paired", state.other !== null);
+  byId("sides").classList.toggle("comparing", state.other !== null);
   sides.forEach((side, at) => {
     side.title.hidden = !state.other;
     side.title.textContent = `${["Upper", "Lower"][at]} line: ${nameOf(choices()[at] ?? "")}`;

@@ -95,8 +95,8 @@ export class Pair {
   #options = [[], []];
 
   constructor(onChoose, onPoint) {
-    this.verdict = el("p", { class: "verdict", role: "status" });
-    this.list = el("div", { class: "strip pair", role: "group", "aria-label": "Tokens of both vocabularies" });
+    this.verdict = el("p", { class: "judgement", role: "status" });
+    this.list = el("div", { class: "coloured both", role: "group", "aria-label": "Tokens of both vocabularies" });
     this.element = el("div", {}, this.verdict, this.list);
     const placeOf = ({ target }) => this.#placeOf(target.closest(".piece"));
     this.list.addEventListener("click", (event) => placeOf(event) && onChoose(...placeOf(event)));
@@ -147,7 +147,7 @@ export class Pair {
   #item({ cells, isEqual, hasBreak }, results, tones) {
     const rows = cells.map((own, side) => own.map((cell) => itemOf(cell, results[side], tones[side], "button")));
     const make = () => {
-      const lines = rows.map((row) => el("span", { class: "row" }, row.map((item) => (item.node = item.make()))));
+      const lines = rows.map((row) => el("span", { class: "text-row" }, row.map((item) => (item.node = item.make()))));
       const stretch = el("span", { class: isEqual ? "stretch" : "stretch unequal" }, lines);
       return hasBreak ? el("span", {}, stretch, el("br")) : stretch;
     };
@@ -163,6 +163,6 @@ export class Pair {
 
   /** The first token of the other side in the same stretch. */
   #across(node, side) {
-    return node.closest(".stretch").querySelectorAll(".row")[side].querySelector(".piece");
+    return node.closest(".stretch").querySelectorAll(".text-row")[side].querySelector(".piece");
   }
 }

@@ -26,17 +26,17 @@ export class Side {
     this.onCounts = onCounts;
     this.strip = new Strip("Tokens", (at) => onChoose(this, at), (at) => this.point(at));
     this.title = el("h3", { hidden: true });
-    this.counts = el("p", { class: "counts" });
+    this.counts = el("p", { class: "totals" });
     this.problem = el("p", { class: "notice", hidden: true });
     this.more = el("button", { type: "button", hidden: true, onclick: () => this.#showMore() });
     this.pointed = el("p", { class: "pointed about" }, HINT);
     this.idsButton = el("button", { type: "button", "aria-expanded": "false" }, "Show ids");
     this.idsButton.addEventListener("click", () => this.#toggleIds());
     this.copyButton = el("button", { type: "button", onclick: () => this.#copy() }, "Copy ids");
-    const buttons = el("div", { class: "buttons" }, this.idsButton, this.copyButton);
-    const bar = el("div", { class: "bar" }, this.pointed, buttons);
+    const buttons = el("div", { class: "id-buttons" }, this.idsButton, this.copyButton);
+    const bar = el("div", { class: "spread" }, this.pointed, buttons);
     this.body = el("div", {}, this.strip.list, this.more, bar, this.strip.idList);
-    this.element = el("div", { class: "side" }, this.title, this.counts, this.problem, this.body);
+    this.element = el("div", { class: "view-of" }, this.title, this.counts, this.problem, this.body);
   }
 
   /** Asks for the tokens of a text, and shows them if no newer question has come in between. */

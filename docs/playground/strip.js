@@ -107,7 +107,7 @@ function linesOf(cells, items) {
       key: own.map(({ key }) => key).join("\n"),
       items: own,
       make: () => {
-        const node = el("div", { class: "line" });
+        const node = el("div", { class: "text-line" });
         replaceChanged(node, [], own);
         return node;
       },
@@ -174,8 +174,8 @@ export class Strip {
   #result = null;
 
   constructor(name, onChoose, onPoint) {
-    this.list = el("div", { class: "strip", role: "listbox", "aria-label": name });
-    this.idList = el("p", { class: "ids", hidden: true, "aria-label": `Ids: ${name}` });
+    this.list = el("div", { class: "coloured", role: "listbox", "aria-label": name });
+    this.idList = el("p", { class: "id-list", hidden: true });
     const placeOf = ({ target }) => this.#placeOf(target.closest(".piece, .an-id"));
     for (const box of [this.list, this.idList]) {
       box.addEventListener("pointerover", (event) => this.#point(placeOf(event), onPoint));
