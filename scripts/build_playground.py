@@ -20,7 +20,7 @@ EXPLAIN = ROOT / "python" / "ggtok" / "_explain" / "page"
 PACKAGE = ROOT / "target" / "wasm" / "ggtok"
 NEEDED = ("*.js", "*.wasm", "vocabularies/*.gguf", "LICENSE")
 """What the page takes of the package."""
-EXPORTS = ("decoded", "el", "hex", "label", "mountTrace", "plural")
+EXPORTS = ("decoded", "el", "hex", "label", "lengthOfCharacter", "mountTrace", "plural")
 """What it takes of the explain page's scripts."""
 
 

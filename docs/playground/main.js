@@ -149,7 +149,7 @@ function answered(side) {
   if (!isBoth) return;
   pair.element.hidden = false;
   const most = Math.min(sides[0].most, sides[1].most);
-  pair.update(side.bytes, sides.map(({ result }) => result), sides.map(({ strip }) => strip.tones), most);
+  pair.update(side.text, side.bytes, sides.map(({ result }) => result), sides.map(({ strip }) => strip.tones), most);
 }
 
 /** Where a text begins, by its first letter. (`dir="auto"` takes seconds for a megabyte.) */

@@ -120,10 +120,10 @@ export class Pair {
     });
   }
 
-  /** Shows the first `most` tokens of two results on one text. */
-  update(bytes, results, tones, most) {
+  /** Shows the first `most` tokens of two results on a text. */
+  update(text, bytes, results, tones, most) {
     this.verdict.replaceChildren(...verdictOf(bytes, ...results));
-    const lists = results.map((result) => cellsOf(bytes, result, most));
+    const lists = results.map((result) => cellsOf(text, bytes, result, most));
     const stretches = stretchesOf(lists);
     if (results.some(({ ids }) => ids.length > most)) stretches.pop(); // its end is not shown
     const items = stretches.map((stretch) => this.#item(stretch, results, tones));

@@ -77,7 +77,7 @@ export class Side {
     const facts = [plural(ids.length, "token"), plural(characters, "character"), plural(this.bytes.length, "byte")];
     if (ids.length) facts.push(`${(characters / ids.length).toFixed(1)} characters per token`);
     this.counts.replaceChildren(el("strong", {}, facts[0]), ` · ${facts.slice(1).join(" · ")}`);
-    this.strip.update(this.bytes, result, this.most);
+    this.strip.update(text, this.bytes, result, this.most);
     this.strip.list.hidden = !ids.length;
     this.more.hidden = ids.length <= this.most;
     this.more.textContent = `Show more: ${this.most.toLocaleString("en")} of ${plural(ids.length, "token")} are shown`;

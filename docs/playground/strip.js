@@ -4,22 +4,29 @@
  * characters, such as four tokens for the bytes of one emoji, they are one cell: the characters, and the tokens below.
  * A new text replaces only the cells that changed, and every other token keeps its colour. */
 
-import { decoded, el, hex } from "./explain.js";
+import { el, hex, lengthOfCharacter } from "./explain.js";
 
 const TONES = 4;
 
 /** The cells of the first `shown` tokens and, with `tokens: null`, the text between them that no token stands for. A
  * cell is `{start, end, text, tokens: [from, to], labels, ends}`: places are in bytes, and `ends` are those of its
  * tokens. A token that is not in the text has a cell without a text. Takes O(n) time. */
-export function cellsOf(bytes, { ids, spans, tokens }, shown) {
+export function cellsOf(text, bytes, { ids, spans, tokens }, shown) {
   const cells = [];
   const count = Math.min(ids.length, shown);
   const startOf = (at) => spans[2 * at];
   const endOf = (at) => spans[2 * at + 1];
   const isInside = (place) => place < bytes.length && (bytes[place] & 0xc0) === 0x80;
   let end = 0;
+  let [byte, unit] = [0, 0];
+  /** The text from where the last call ended to the byte `to`. */
+  const textTo = (to) => {
+    const from = unit;
+    for (; byte < to; byte += lengthOfCharacter(bytes[byte])) unit += bytes[byte] < 0xf0 ? 1 : 2;
+    return text.slice(from, unit);
+  };
   const gapTo = (to) => {
-    if (to > end) cells.push({ start: end, end: to, text: decoded(bytes.subarray(end, to)), tokens: null, ends: [] });
+    if (to > end) cells.push({ start: end, end: to, text: textTo(to), tokens: null, ends: [] });
   };
   for (let at = 0; at < count; ) {
     const from = at++;
@@ -34,10 +41,9 @@ export function cellsOf(bytes, { ids, spans, tokens }, shown) {
       end = Math.max(end, endOf(at++));
     }
     while (isInside(end)) end++; // the list may end inside a character
-    const text = decoded(bytes.subarray(start, end));
     const labels = at - from > 1 ? labelsOf(bytes, ids, spans, tokens, from, at) : null;
     const ends = Array.from({ length: at - from }, (_, i) => endOf(from + i));
-    cells.push({ start, end, text, tokens: [from, at], labels, ends });
+    cells.push({ start, end, text: textTo(end), tokens: [from, at], labels, ends });
   }
   if (count === ids.length) gapTo(bytes.length);
   return cells;
@@ -122,13 +128,15 @@ function linesOf(cells, items) {
 }
 
 /** A text with a sign for each character that cannot be seen, except for spaces. */
-const face = (text, hasLines) =>
-  text
+function face(text, hasLines) {
+  if (/^[ -~]*$/.test(text)) return text;
+  return text
     .replace(/\n/g, hasLines ? "↵\n" : "↵")
     .replace(/[\0-\x08\x0b-\x1f]/g, (control) => String.fromCharCode(0x2400 + control.charCodeAt(0)))
     .replace(/[\x7f-\x9f\xad\u061c\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, (hidden) => {
       return `⟨${hidden.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`;
     });
+}
 
 /** A cell as an item for `replaceChanged`, whose key says all that it shows. `role` is that of its tokens. */
 export function itemOf({ text, tokens: range, labels }, { ids, tokens }, tones, role) {
@@ -198,12 +206,12 @@ export class Strip {
     });
   }
 
-  /** Shows the first `most` tokens of a text, whose spans are in `bytes`. */
-  update(bytes, result, most) {
+  /** Shows the first `most` tokens of a text. */
+  update(text, bytes, result, most) {
     const { ids } = result;
     const count = Math.min(ids.length, most);
     const tones = tonesOf(ids, count, this.#shown);
-    const cells = cellsOf(bytes, result, most);
+    const cells = cellsOf(text, bytes, result, most);
     const lines = linesOf(cells, cells.map((cell) => itemOf(cell, result, tones, "option")));
     replaceChanged(this.list, this.#shown.lines, lines);
     Object.assign(this.#shown, { ids, tones, lines });

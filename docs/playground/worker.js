@@ -9,7 +9,6 @@ import init, { Tokenizer, TokenAttribute } from "./ggtok/ggtok.js";
 const EMBEDDED = ["bpe", "spm", "wordpiece", "unigram"];
 const MOST_OPEN = 4; // a large vocabulary takes about 100 MB
 
-const ready = init();
 const opened = new Map(); // by key: a tokenizer, the tokens that were shown; the one that was used last is at the end
 const ahead = new Map(); // bytes of embedded vocabularies
 let trace = null; // the one that is shown
@@ -37,12 +36,12 @@ function counted(file) {
 async function open({ key, file }) {
   let entry = opened.get(key);
   if (!entry) {
-    await ready;
     if (file) {
+      await init();
       const [blob, reads] = counted(file);
       entry = { tokenizer: await Tokenizer.fromFile(blob), read: reads.bytes };
     } else {
-      const bytes = await embedded(key);
+      const [bytes] = await Promise.all([embedded(key), init()]);
       entry = { tokenizer: Tokenizer.fromBytes(bytes), read: bytes.length };
     }
     entry.known = new Map();
