@@ -96,7 +96,8 @@ def test_the_page_holds_the_trace_and_nothing_from_elsewhere(name: str, text: st
     assert all(len(row[0]) == len(each["columns"]) for each in data["sections"] for row in each["rows"])
     assert [place for place, _ in data["why"]] == sorted({place for place, _ in data["why"]})
 
-    assert not re.search(r"https?:|//[a-z]|@import|url\(", page.texts["style"][0] + page.texts["script"][1])
+    sources = (page.texts["style"][0] + page.texts["script"][1]).replace("http://www.w3.org/2000/svg", "")
+    assert not re.search(r"https?:|//[a-z]|@import|url\(", sources)
     assert not page.values("script", "src") + page.values("link", "href") + page.values("img", "src")
     assert page.values("a", "href") == ["#steps"]
     policy = page.values("meta", "content")[0]
@@ -169,16 +170,13 @@ class Opened:
         self.page.on("request", lambda request: self.errors.extend([request.url] * (request.url != path.as_uri())))
         self.page.goto(path.as_uri())
 
-    def step(self) -> int:
-        return int(self.page.input_value("#slider"))
+    def step(self) -> str:
+        """The address of the step, such as `merge.2`."""
+        return str(self.page.get_attribute(".controls .link", "href")).removeprefix("#step=")
 
-    def last(self) -> int:
-        return int(self.page.get_attribute("#slider", "max"))
-
-    def show(self, step: int) -> None:
-        self.page.eval_on_selector(
-            "#slider", "(slider, step) => { slider.value = step; slider.dispatchEvent(new Event('input')); }", step
-        )
+    def known(self) -> int:
+        """How many tokens the strip shows."""
+        return int(self.page.locator(".tokens > .token").count())
 
     def overflow(self) -> int:
         return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
@@ -200,35 +198,51 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Any]:
         assert not each.errors
 
 
-WALK = """(stride) => {
-    const slider = document.getElementById("slider");
+WALK = """([most, at]) => {
+    const root = document.querySelectorAll(".explain")[at];
+    const parts = [".slider", ".caption", ".picture", ".open"];
+    const [slider, caption, picture, open] = parts.map((one) => root.querySelector(one));
     const wrong = [];
-    for (let step = 0; step <= Number(slider.max); step += stride) {
-        slider.value = step;
-        slider.dispatchEvent(new Event("input"));
-        const [caption, stage] = ["caption", "stage"].map((id) => document.getElementById(id).textContent);
-        const isWrong = !caption.trim() || /undefined|NaN|\\[object|Infinity/.test(caption + stage);
-        if (isWrong) wrong.push([step, caption, stage]);
+    let opened = 0;
+    const look = () => {
+        const said = caption.textContent;
+        const isWrong = !said.trim() || /undefined|NaN|\\[object|Infinity|null|[{}]/.test(said) ||
+            /undefined|NaN|\\[object|Infinity/.test(picture.textContent);
+        if (isWrong) wrong.push([slider.value, said, picture.textContent]);
+    };
+    for (const stage of root.querySelectorAll(".bar button")) {
+        stage.click();
+        const stride = Math.floor(Number(slider.max) / most) + 1;
+        for (let step = 0; step <= Number(slider.max); step += stride) {
+            slider.value = step;
+            slider.dispatchEvent(new Event("input"));
+            look();
+            if (open.hidden || !open.textContent.startsWith("Open") || opened++ > 30) continue;
+            open.click();
+            look();
+        }
     }
     return wrong;
 }"""
 
 
-def walk(page: Opened, most: int = 200) -> None:
-    """Goes through the steps: each says what happens and draws without an error."""
-    assert page.page.evaluate(WALK, page.last() // most + 1) == []
+def walk(page: Opened, most: int = 100, at: int = 0) -> None:
+    """Goes through the stages and into the first steps that open: each says what happens and draws without an error."""
+    assert page.page.evaluate(WALK, [most, at]) == []
 
 
 @pytest.mark.parametrize("name", BUILTIN)
 def test_every_step_is_drawn(opened: Any, name: str) -> None:
     page = opened(ggtok.Tokenizer.builtin(name).explain(TEXT, parse_special=True))
     walk(page)
-    for summary in page.page.query_selector_all("summary"):
-        summary.click()
+    page.page.click(".all-tables > summary")
+    summaries = page.page.locator(".tables summary")
+    for place in range(summaries.count()):
+        summaries.nth(place).click()
     # A table is drawn after its section has opened.
-    tables = page.page.locator("#tables table")
-    tables.nth(page.page.locator("summary").count() - 1).wait_for()
-    assert tables.count() == page.page.locator("summary").count()
+    tables = page.page.locator(".tables table")
+    tables.nth(summaries.count() - 1).wait_for()
+    assert tables.count() == summaries.count()
     assert page.overflow() == 0
 
 
@@ -244,6 +258,7 @@ def test_markup_in_a_text_is_shown_and_not_run(opened: Any, name: str) -> None:
     trace = ggtok.Tokenizer.builtin(name).explain(EVIL)
     page = opened(trace)
     walk(page, 20)
+    page.page.click(".answer-button")
     title = page.page.title()
     assert title != "run"
     assert page.page.locator("img").count() == 0
@@ -255,32 +270,82 @@ def test_markup_in_a_text_is_shown_and_not_run(opened: Any, name: str) -> None:
 def test_keys_buttons_and_tokens(opened: Any) -> None:
     page = opened(ggtok.Tokenizer.builtin("bpe").explain("What is LoRA?"))
     press = page.page.keyboard.press
-    steps = []
-    for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "End", "ArrowRight", "Home", "PageDown", "PageUp"):
+    assert page.step() == "split.1"
+    steps = {}
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "Enter", "ArrowRight", "Enter", "End", "ArrowRight"):
         press(key)
-        steps.append(page.step())
-    last = page.last()
-    assert steps[:6] == [1, 2, 1, last, last, 0]
-    assert steps[6] > 0
-    assert steps[7] == 0
+        steps[key] = page.step()
+    assert steps == {"ArrowRight": "tokens.1", "ArrowLeft": "merge.1", "Enter": "merge.1", "End": "tokens.1"}
+    found = []
+    for key in ("Home", "PageDown", "Enter", "ArrowRight", "ArrowRight", "PageUp", "PageUp"):
+        press(key)
+        found.append(page.step())
+    assert found == ["split.1", "merge.1", "merge.1.1", "merge.1.2", "merge.1.3", "merge.1.1", "split.1"]
 
-    page.page.click("#next")
-    assert page.step() == 1
+    page.page.click(".next")
     page.page.evaluate("document.activeElement.blur()")
+    before = page.step()
+    page.page.select_option(".controls select", "4")
     press("Space")
-    assert page.page.text_content("#play") == "Pause"
-    page.page.wait_for_timeout(1500)
-    assert page.step() > 1
+    assert page.page.get_attribute(".play", "aria-pressed") == "true"
+    page.page.wait_for_timeout(900)
+    assert page.step() != before
     press("Space")
-    assert page.page.text_content("#play") == "Play"
+    assert page.page.get_attribute(".play", "aria-pressed") == "false"
 
     page.page.locator("[role=option]").first.focus()
     press("ArrowRight")
     press("Enter")
     assert page.page.get_attribute("[role=option]:nth-of-type(2)", "aria-selected") == "true"
-    assert "Why is it not one token with the next" in page.page.text_content(".card")
+    page.page.locator(".card", has_text="Why is it not one token with the next").wait_for()
     page.page.locator("[role=option]").nth(0).hover()
     assert page.page.locator(".hot").count() >= 1
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_the_strip_fills(opened: Any, name: str) -> None:
+    """No token is shown before the step that makes it, and all are at the end."""
+    trace = ggtok.Tokenizer.builtin(name).explain("What is LoRA?")
+    page = opened(trace)
+    assert page.known() == 0
+    assert "".join(page.page.locator(".tokens .face, .tokens .gap-text").all_text_contents()) == "What is LoRA?"
+    assert not page.page.locator(".tokens .id:visible").count()
+    known = [0]
+    for _ in range(60):
+        page.page.keyboard.press("ArrowRight")
+        known.append(page.known())
+    assert known == sorted(known)
+    assert known[-1] == len(trace.tokens)
+    assert len(set(known)) > 2
+    page.page.keyboard.press("Home")
+    assert page.known() == 0
+    page.page.click(".answer-button")
+    assert page.known() == len(trace.tokens)
+
+
+def test_links_lead_to_steps(opened: Any, tmp_path: Path) -> None:
+    page = opened(ggtok.Tokenizer.builtin("bpe").explain("What is LoRA?"))
+    page.page.evaluate("location.hash = 'step=merge.3.2'")
+    page.page.wait_for_function("document.querySelector('.link').href.endsWith('#step=merge.3.2')")
+    caption = page.page.text_content(".caption")
+    assert "→" in caption
+    page.page.click(".controls .link")
+    page.page.reload()
+    assert page.step() == "merge.3.2"
+    assert page.page.text_content(".caption") == caption
+    page.page.evaluate("location.hash = 'step=merge.99'")
+    assert page.step() == "merge.3.2"
+
+
+def test_characters_are_above_their_bytes(opened: Any) -> None:
+    """The byte alphabet is never shown alone."""
+    page = opened(ggtok.Tokenizer.builtin("bpe").explain("こんにちは"))
+    page.page.click(".next")
+    shown = page.page.text_content(".picture")
+    assert "E3" in shown
+    assert "こ" in shown
+    for text in page.page.locator("body").inner_text(), shown:
+        assert "ãģ" not in text
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -293,9 +358,12 @@ def test_themes_and_narrow_screens(opened: Any, scheme: str) -> None:
         return sum(map(int, re.findall(r"\d+", paper)[:3])) < 200
 
     assert is_dark() == (scheme == "dark")
-    for step in range(0, page.last(), max(1, page.last() // 20)):
-        page.show(step)
+    for stage in page.page.locator(".bar button").all():
+        stage.click()
         assert page.overflow() == 0
+        for _ in range(3):
+            page.page.click(".next")
+            assert page.overflow() == 0
     page.page.click("#theme")
     assert is_dark() == (scheme == "light")
     page.page.emulate_media(media="print")
@@ -309,11 +377,14 @@ def test_long_texts_stay_usable(opened: Any, name: str) -> None:
     text = " ".join(words[n * n % 7 + n % 2] for n in range(1500))[:10_000]
     page = opened(ggtok.Tokenizer.builtin(name).explain(text))
     assert page.page.locator("*").count() < 30_000
-    for step in (0, page.last() // 2, page.last()):
-        page.show(step)
-        assert page.page.locator("#stage *").count() < 2000
-    page.page.locator("summary").last.click()
-    assert page.page.locator("#tables tr").count() < 200
+    for stage in page.page.locator(".bar button").all():
+        stage.click()
+        for key in ("ArrowRight", "Enter", "ArrowRight"):
+            page.page.keyboard.press(key)
+            assert page.page.locator(".picture *").count() < 2000
+    page.page.click(".all-tables > summary")
+    page.page.locator(".tables summary").last.click()
+    assert page.page.locator(".tables tr").count() < 200
 
 
 def test_a_double_array_is_drawn(browser: Any, tmp_path: Path) -> None:
@@ -322,7 +393,6 @@ def test_a_double_array_is_drawn(browser: Any, tmp_path: Path) -> None:
     path.write_text(trie_page(words, _ggtok.explain_trie(words, ["unique", "quiet", "z"]).json(), []), encoding="utf-8")
     page = Opened(browser, path)
     walk(page)
-    assert page.last() > 30
     assert page.overflow() == 0
     page.page.close()
     assert not page.errors
@@ -335,13 +405,7 @@ def test_two_traces_are_compared(browser: Any, tmp_path: Path) -> None:
     path.write_text(compare_page(a, b, ("<a>", "b")), encoding="utf-8")
     page = Opened(browser, path)
     walk(page, 20)
-    total = page.last()
-    page.page.locator("input[type=radio]").nth(1).check()
-    assert page.step() == 0
-    assert page.last() != total
-    walk(page, 20)
-    page.page.locator("[role=option]").first.click()
-    assert page.page.locator("input[type=radio]").first.is_checked()
-    assert page.last() == total
+    walk(page, 20, 1)
+    assert page.overflow() == 0
     page.page.close()
     assert not page.errors

@@ -21,15 +21,17 @@ from ..trace import Text
 from . import compare
 from .sections import origin_of, sections
 from .tables import Cell, Column, Row, Section
+from .terminal import fitted
 from .text import cells, headline, shortened, shown
 from .texts import to_bytes
+from .words import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .trace import Trace
 
-SCRIPTS = ("base", "table", "merging", "lattice", "walks", "stages", "tokens", "view", "trie", "main")
-"""The scripts of `page/`, in the order in which they need each other."""
+SCRIPTS = ("base", "table", "merging", "lattice", "walks", "stages", "tokens", "frame", "mount")
+"""The scripts of `page/` that build the view of a trace in any page, in the order in which they need each other."""
 
 TITLE = 100
 """The most columns of a title."""
@@ -57,7 +59,7 @@ CONTROLS = {code: 0x2400 + code for code in range(0x20)} | {0x0A: "↵", 0x7F: "
 
 def page(trace: Trace) -> str:
     """The page of a trace. Takes O(n) time for n steps."""
-    return render("trace", headline(trace, TITLE), _parts(trace))
+    return render("trace", f"{fitted(shown(trace.text), TITLE)} with {trace.algorithm}", _parts(trace))
 
 
 def compare_page(a: Trace, b: Trace, names: tuple[str, str]) -> str:
@@ -96,7 +98,7 @@ def render(view: str, title: str, parts: Mapping[str, str]) -> str:
     """A page. `view` says which view of `main.js` draws it, from `parts`, which are JSON."""
     folder = files(__package__) / "page"
     style = (folder / "style.css").read_text(encoding="utf-8")
-    script = "\n".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+    script = scripts(*SCRIPTS, "trie", "main")
     data = _object({"view": json.dumps(view), **parts})
     values = {
         "policy": f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "
@@ -109,6 +111,13 @@ def render(view: str, title: str, parts: Mapping[str, str]) -> str:
     }
     template = (folder / "page.html").read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)
+
+
+def scripts(*names: str) -> str:
+    """Scripts of `page/` as one, with the sentences that they say."""
+    folder = files(__package__) / "page"
+    sources = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in names]
+    return "\n".join([f"const WORDS = {_dumps(words())};\n", *sources])
 
 
 def _hash(content: str) -> str:

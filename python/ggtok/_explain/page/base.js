@@ -1,8 +1,7 @@
 /* Elements, bytes and labels: what all views are made of. Text only ever becomes a text node or an attribute's value,
  * never markup. */
 
-const byId = (id) => document.getElementById(id);
-const SVG = byId("svg").namespaceURI;
+const SVG = "http://www.w3.org/2000/svg"; // a name, not an address that anything is loaded from
 
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
@@ -18,7 +17,7 @@ const el = (tag, attributes = {}, ...children) => fill(document.createElement(ta
 /** An SVG element. */
 const svg = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 
-/** A drawing that is shown in its size, or smaller on paper. */
+/** A drawing that is shown in its size, or smaller where there is less room. */
 const drawing = (name, width, height, ...children) =>
   svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name }, ...children);
 
@@ -67,6 +66,19 @@ function label(text) {
   });
 }
 
+/** Bytes as people know them: whole characters as they are, and those that are only a part of one in hexadecimal. */
+function faceOf(bytes) {
+  const parts = [""];
+  for (let at = 0; at < bytes.length; ) {
+    const n = lengthOfCharacter(bytes[at]);
+    const isWhole = at + n <= bytes.length && decoded(bytes.subarray(at, at + n)) !== null;
+    if (isWhole) parts[parts.length - 1] += label(bytes.subarray(at, at + n));
+    else parts.push(hex(bytes[at]), "");
+    at += isWhole ? n : 1;
+  }
+  return parts.filter((part) => part).join(" ");
+}
+
 const short = (line, n = 24) => {
   const characters = Array.from(line);
   return characters.length <= n ? line : `${characters.slice(0, n - 1).join("")}…`;
@@ -86,6 +98,31 @@ const number = (value) => {
     .replace("-", "−");
 };
 const plural = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+
+/** A sentence of `words.json` in parts, `[text, isStrong]`. Marks in a value have no meaning. */
+function sentenceOf(key, values) {
+  const sentence = key.split(".").reduce((part, name) => part[name], WORDS);
+  const parts = [];
+  let isStrong = false;
+  let at = 0;
+  for (const match of sentence.matchAll(/\*\*|\{(\w+)\}/g)) {
+    parts.push([sentence.slice(at, match.index), isStrong]);
+    if (!match[1]) isStrong = !isStrong;
+    else if (match[1] in values) parts.push([String(values[match[1]]), isStrong]);
+    else throw new Error(`${key} has no ${match[1]}`);
+    at = match.index + match[0].length;
+  }
+  return [...parts, [sentence.slice(at), isStrong]].filter(([text]) => text);
+}
+/** The sentence without emphasis. */
+const say = (key, values = {}) => sentenceOf(key, values).map(([text]) => text).join("");
+/** The sentence as nodes, for a caption, with a space after it. */
+const said = (key, values = {}) => [
+  ...sentenceOf(key, values).map(([text, isStrong]) => (isStrong ? el("strong", {}, text) : text)),
+  " ",
+];
+/** The key of a sentence about `n` things. */
+const countedKey = (key, n) => (n === 1 ? `${key}_one` : n ? key : `${key}_none`);
 
 /** The last index in 0..n for which `isBefore` holds, which is true up to some index and false after it. */
 function lastIndex(n, isBefore) {

@@ -61,7 +61,7 @@ function drawLattice(text, places, arcs, at, name) {
  * at a position, as `{from, to, text, total, wins}`, and `pathAt(position)` is the best path that is known then. The
  * steps of `path` are `{from, to, name, token}`, where token is the place of the first token that a step makes.
  */
-function latticeStages({ text, positions, arcs, pathAt, caption, panels, path, pathTitle, pathCaption }) {
+function latticeUnits({ text, positions, arcs, pathAt, caption, panels, path, pathTitle, pathCaption }) {
   const places = [...positions.map((position) => position.at), text.length].sort((a, b) => a - b);
   const pathStep = (token) =>
     Math.max(
@@ -70,6 +70,7 @@ function latticeStages({ text, positions, arcs, pathAt, caption, panels, path, p
     );
   const tokensOf = (step) => (step ? [step.token, step.token + 1] : null);
   const lattice = {
+    stage: "try",
     title: "Lattice",
     length: positions.length,
     caption: (step) => caption(positions[step]),
@@ -81,8 +82,9 @@ function latticeStages({ text, positions, arcs, pathAt, caption, panels, path, p
         ...arcs(position).map((arc) => ({ ...arc, kind: arc.wins ? "wins" : "loses", note: number(arc.total) })),
         ...pathAt(position).map((arc) => ({ ...arc, kind: "best" })),
       ];
-      return [...drawLattice(text, places, shown, position.at, "Lattice"), panels(position)];
+      return drawLattice(text, places, shown, position.at, "Lattice");
     },
+    folds: (step) => [["Tables of this place", () => panels(positions[step])]],
     stepOf(token) {
       const from = path[pathStep(token)]?.from;
       return Math.max(
@@ -93,8 +95,13 @@ function latticeStages({ text, positions, arcs, pathAt, caption, panels, path, p
     tokensAt: (step) => tokensOf(path.find(({ from, to }) => from <= positions[step].at && positions[step].at < to)),
   };
   const back = {
+    stage: "back",
     title: pathTitle,
     length: path.length,
+    decides(step) {
+      const known = path.slice(0, step + 1).map(({ token }) => token);
+      return [[Math.min(...known), Math.max(...known) + 1]];
+    },
     caption: pathCaption,
     draw(step) {
       const { from } = path[step];
@@ -122,7 +129,7 @@ const startingTokens = (at, columns, candidates, cellsOf) =>
   );
 
 /** Unigram: the positions are from left to right. */
-function unigramStages(steps, fragment, first) {
+function unigramUnits(steps, fragment, first) {
   const text = bytesOf(steps.normalized);
   const best = new Map(steps.best.map((row) => [row.at, row]));
   const candidatesOf = ({ candidates, unknown }) => [...candidates, ...(unknown ? [unknown] : [])];
@@ -132,7 +139,7 @@ function unigramStages(steps, fragment, first) {
     if (!joins) token--;
     return { from, to, name: String(id), joins, token };
   });
-  const stages = latticeStages({
+  const stages = latticeUnits({
     text,
     positions: steps.positions,
     path,
@@ -188,12 +195,12 @@ function unigramStages(steps, fragment, first) {
       );
     },
   });
-  const before = { title: "Normalizing", tokens: [first, first], ...normalization(steps, fragment) };
+  const before = { stage: "normalize", opens: true, title: "Normalizing", tokens: [first, first], ...normalization(steps, fragment) };
   return steps.prefixes.length ? [before, ...stages] : stages;
 }
 
 /** PLaMo-2: the positions are from right to left. */
-function plamoStages(steps, _, first) {
+function plamoUnits(steps, _, first) {
   const text = bytesOf(steps.text);
   const byOffset = new Map(steps.positions.map((position) => [position.at, position]));
   const arcs = ({ at, candidates }) =>
@@ -204,7 +211,7 @@ function plamoStages(steps, _, first) {
     next += id == null ? bytes.length : 1;
     return { from, to, name: String(id ?? "bytes"), id, bytes, token };
   });
-  return latticeStages({
+  return latticeUnits({
     text,
     positions: steps.positions,
     path,

@@ -1,173 +1,239 @@
-/* Merging, for SPM and BPE: the tree that grows from the symbols, the queue, and the symbols themselves, after any
- * number of steps. A state is worked out anew from the first step, which is one pass over the steps. */
+/* Merging, for SPM and BPE: how the characters of one word become its tokens. Characters are on top, their bytes below
+ * them if a vocabulary begins with bytes, and each merge is below the two symbols that it joins. */
 
-const LEAVES = 40; // of a long text, the symbols around the step are drawn
 const QUEUE = 400;
+const LEAF = 34; // about how wide a symbol is drawn
+const LEVEL = 60;
+const LETTER = 8.5; // how wide a letter is, in text of 13.5 pixels
 
-/** What is the same in all steps: the nodes that the merges will make, and when each bigram entered the queue. */
-function prepareMerging({ symbols, queue, pops }) {
+/**
+ * What is the same in all steps of a word: the nodes that the merges make, and when each pair entered the queue.
+ * `bytes` are those of the word, of which symbol `i` has `sizes[i]`.
+ */
+function prepareMerging({ symbols, queue, pops }, bytes, sizes) {
+  const offsets = [0];
+  for (const size of sizes) offsets.push(offsets.at(-1) + size);
   const key = (bigram) => `${bigram.left} ${bigram.right} ${bigram.size}`;
   const entered = new Map(queue.map((bigram) => [key(bigram), -1]));
   pops.forEach((pop, at) => pop.added.forEach((bigram) => entered.set(key(bigram), at)));
-  const nodes = symbols.map((symbol, at) => ({ text: symbol.text, from: at, to: at + 1, level: 0, born: -1 }));
+  const node = (from, to, more) => {
+    const text = faceOf(bytes.subarray(offsets[from], offsets[to]));
+    return { from, to, text, width: widthOf(text) * LETTER, ...more };
+  };
+  const nodes = symbols.map((symbol, at) => node(at, at + 1, { spelled: symbol.text, level: 0, born: -1 }));
   const place = new Map(symbols.map((symbol, at) => [symbol.index, at]));
   const top = nodes.slice();
-  const popNodes = pops.map((pop, at) => {
-    if (pop.stale) return null;
-    const [left, right] = [top[place.get(pop.bigram.left)], top[place.get(pop.bigram.right)]];
+  const merges = [];
+  pops.forEach(({ stale, bigram }, pop) => {
+    if (stale) return;
+    const [left, right] = [top[place.get(bigram.left)], top[place.get(bigram.right)]];
     const level = Math.max(left.level, right.level) + 1;
-    const { bigram } = pop;
-    const node = { text: bigram.text, left, right, from: left.from, to: right.to, level, born: at, bigram };
-    left.parent = right.parent = node;
-    top[node.from] = node;
-    nodes.push(node);
-    return node;
+    const more = { spelled: bigram.text, left, right, level, born: merges.length, bigram, pop };
+    const made = node(left.from, right.to, more);
+    left.parent = right.parent = made;
+    top[made.from] = made;
+    nodes.push(made);
+    merges.push(made);
   });
-  return { symbols, pops, nodes, popNodes, place, entered: pops.map((pop) => entered.get(key(pop.bigram)) ?? -1) };
+  const result = symbols.map((_, at) => top[at]).filter((one, at) => one.from === at && !one.parent);
+  return { symbols, pops, nodes, merges, place, result, bytes, offsets, entered: pops.map((pop) => entered.get(key(pop.bigram)) ?? -1) };
 }
 
-/** The symbols that are left after `step` pops, with their neighbours and texts. */
-function symbolsAfter(merging, step) {
-  const { symbols, pops, place } = merging;
+/** The symbols that are left after `done` pops, with their neighbours. */
+function symbolsAfter({ symbols, pops, place, nodes, merges }, done) {
   const n = symbols.map((symbol) => symbol.n);
   const next = symbols.map((symbol) => symbol.next);
   const prev = symbols.map((symbol) => symbol.prev);
-  const topNode = merging.nodes.slice(0, symbols.length);
-  for (let at = 0; at < step; at++) {
-    if (pops[at].stale) continue;
-    const [left, right] = [place.get(pops[at].bigram.left), place.get(pops[at].bigram.right)];
+  const spelled = symbols.map((_, at) => nodes[at].spelled);
+  for (const merge of merges) {
+    if (merge.pop >= done) break;
+    const [left, right] = [place.get(merge.bigram.left), place.get(merge.bigram.right)];
     n[left] += n[right];
     n[right] = 0;
     next[left] = next[right];
-    if (next[right] >= 0) prev[place.get(next[right])] = symbols[left].index;
-    topNode[left] = merging.popNodes[at];
+    if (place.has(next[right])) prev[place.get(next[right])] = symbols[left].index;
+    spelled[left] = merge.spelled;
   }
-  return symbols.map(({ index }, at) => ({ index, n: n[at], prev: prev[at], next: next[at], text: topNode[at].text }));
+  return symbols.map(({ index }, at) => ({ index, n: n[at], prev: prev[at], next: next[at], text: spelled[at] }));
 }
 
-const priority = (bigram) => (bigram.rank != null ? `rank ${number(bigram.rank)}` : `score ${number(bigram.score)}`);
-
-const WHY_STALE = {
-  left_gone: "its left symbol has merged into the symbol before it",
-  right_gone: "its right symbol has merged into another",
-  text_changed: "one of its symbols has grown since it was queued",
-};
-
-function mergingCaption(merging, step) {
-  if (step === 0) {
-    return (
-      `${plural(merging.symbols.length, "symbol")}. The queue holds every pair of neighbours that can merge: ` +
-      `${plural(merging.pops.filter((_, at) => merging.entered[at] < 0).length, "pair")}.`
-    );
-  }
-  const { bigram, stale, added } = merging.pops[step - 1];
-  const what = `${quoted(bigram.text)}, ${priority(bigram)},`;
-  if (stale) return `${what} leaves the queue and is dropped: ${WHY_STALE[stale] ?? stale}.`;
-  const more = added.length
-    ? ` New in the queue: ${added.map((pair) => `${quoted(pair.text)} (${priority(pair)})`).join(", ")}.`
-    : "";
-  return `${what} leaves the queue first: symbols ${bigram.left} and ${bigram.right} merge.${more}`;
+/** The pops, from `from` on, of pairs that wait then: in the order in which they are taken. */
+function waitingAt(merging, from) {
+  const { pops, entered, place } = merging;
+  const now = symbolsAfter(merging, from);
+  const waits = ({ bigram }, at) => {
+    const [left, right] = [now[place.get(bigram.left)], now[place.get(bigram.right)]];
+    return entered[at] < from && left.n && right.n && left.next === right.index && left.n + right.n === bigram.size;
+  };
+  return pops.map((_, at) => at).filter((at) => at >= from && waits(pops[at], at));
 }
 
-/** The tree of the symbols around the last step. `tokenOf(node)` is the place of a top node's token, or null. */
-function mergeTree(merging, step, tokenOf) {
-  const { symbols, nodes, popNodes, pops, place } = merging;
-  const pop = pops[step - 1];
-  const current = pop ? place.get(pop.bigram.left) : 0;
-  const [from, to] = windowAround(current, LEAVES, symbols.length);
-  const isHere = (node) => node.to > from && node.from < to;
-  const here = nodes.filter((node) => node.born < step && isHere(node));
-  const labels = new Map(here.map((node) => [node, short(label(node.text), 18)]));
-  const widthOfNode = (node) =>
-    Math.max(widthOf(labels.get(node)) * 8.5, node.bigram ? priority(node.bigram).length * 6 : 0);
+/** The text of a pair, as the drawing has it. */
+function pairFace({ place, bytes, offsets }, { left, size }, sizeBefore) {
+  const from = place.get(left);
+  let to = from;
+  for (let n = 0; n < size; n += sizeBefore[to++]);
+  return faceOf(bytes.subarray(offsets[from], offsets[to]));
+}
+
+const priority = (bigram) => (bigram.rank != null ? `merge ${number(bigram.rank)}` : `score ${number(bigram.score)}`);
+
+/** What step `done` of a word is: its beginning, or the merge that it makes, and what lost. */
+function mergeCaption(merging, done, unit) {
+  if (done === 0) {
+    const waiting = waitingAt(merging, 0).length;
+    const values = { text: faceOf(merging.bytes), n: merging.symbols.length };
+    return [...said(`captions.start_${unit}`, values), ...said(countedKey("captions.waiting", waiting), { n: waiting })];
+  }
+  const { left, right, text, bigram, pop } = merging.merges[done - 1];
+  const waiting = waitingAt(merging, pop);
+  const kind = bigram.rank != null ? "rank" : "score";
+  const values = { score: number(bigram.score), rank: number(bigram.rank), waiting: waiting.length };
+  const names = { left: left.text, right: right.text, merged: text };
+  const caption = said(`captions.merge_${kind}${waiting.length > 1 ? "" : "_one"}`, { ...values, ...names });
+  if (waiting.length > 1) {
+    const other = merging.pops[waiting[1]].bigram;
+    const sizes = merging.symbols.map((symbol) => symbol.n);
+    const face = pairFace(merging, other, sizes);
+    if (other.token === bigram.token) return [...caption, ...said("captions.next_same", { text: face })];
+    caption.push(...said(`captions.next_${kind}`, { text: face, score: number(other.score), rank: number(other.rank) }));
+  }
+  return caption;
+}
+
+/** Where a part of the drawing comes from, for `animate`: the frame moves it from there to its place. */
+const moves = (dx, dy, delay = 0) => ({ "data-move": `${dx.toFixed(1)} ${dy.toFixed(1)} ${delay}` });
+
+/**
+ * The tree after `done` merges, as wide as `width` if it is long. `tokenOf(node)` is the place of a node's token, or
+ * null. With `isWhole`, all merges move one after the other, else only the last.
+ */
+function mergeTree(merging, done, { width, tokenOf = () => null, isWhole = false }) {
+  const { symbols, nodes, merges, bytes, offsets } = merging;
+  const now = merges[done - 1];
+  const size = Math.max(8, Math.floor(width / LEAF));
+  const [from, to] = wholeCharacters(merging, windowAround(now && !isWhole ? now.from : 0, size, symbols.length));
+  const here = nodes.filter((node) => node.born < done && node.to > from && node.from < to);
+  const boxWidth = (node) => Math.max(node.width, node.bigram ? priority(node.bigram).length * 6.4 : 0) + 12;
 
   // Leaves are as wide as their text; a node that is wider than its leaves pushes them apart.
-  const width = [];
-  for (let leaf = from; leaf < to; leaf++) width.push(Math.max(26, widthOf(labels.get(nodes[leaf])) * 8.5 + 16));
+  const widths = nodes.slice(from, to).map((leaf) => Math.max(24, leaf.width + 12) + 6);
   for (const node of here) {
     const [a, b] = [Math.max(node.from, from) - from, Math.min(node.to, to) - from];
-    const wanted = widthOfNode(node) + 16;
-    const has = width.slice(a, b).reduce((sum, w) => sum + w, 0);
-    for (let leaf = a; leaf < b && has < wanted; leaf++) width[leaf] += (wanted - has) / (b - a);
+    const missing = boxWidth(node) + 6 - widths.slice(a, b).reduce((sum, w) => sum + w, 0);
+    if (missing > 0) for (let leaf = a; leaf < b; leaf++) widths[leaf] += missing / (b - a);
   }
-  const left = [8];
-  for (const w of width) left.push(left.at(-1) + w);
-  const middle = (node) => (left[Math.max(node.from, from) - from] + left[Math.min(node.to, to) - from]) / 2;
-  const levels = Math.max(...here.map((node) => node.level));
-  const y = (node) => (levels - node.level) * 58 + 6;
+  const x = [2];
+  for (const w of widths) x.push(x.at(-1) + w);
+  const edges = ({ from: a, to: b }) => [x[Math.max(a, from) - from], x[Math.min(b, to) - from]];
+  const middle = (node) => edges(node).reduce((sum, edge) => sum + edge) / 2;
 
+  const characters = bracketed(bytes, offsets, from, to);
+  const top = characters.length ? 36 : 4;
+  const y = (node) => top + node.level * LEVEL;
+  const levels = Math.max(0, ...here.map((node) => node.level));
+  const brackets = characters.flatMap(({ text, from: a, to: b }) => {
+    const [left, right] = edges({ from: a, to: b });
+    const d = `M${left + 5} ${top - 4}V${top - 10}H${right - 5}V${top - 4}`;
+    return [
+      svg("text", { x: (left + right) / 2, y: top - 16, class: "character" }, text),
+      svg("path", { class: "bracket", d }),
+    ];
+  });
+  const lines = here.flatMap((node) =>
+    [node.left, node.right]
+      .filter((child) => child && child.to > from && child.from < to)
+      .map((child) => {
+        const d = `M${middle(child)} ${y(child) + (child.bigram ? 38 : 26)}V${y(node) - 10}H${middle(node)}V${y(node)}`;
+        return svg("path", { class: "branch", d });
+      }),
+  );
+  const pace = merges.length ? Math.min(260, 2400 / merges.length) : 0;
   const boxes = here.map((node) => {
-    const w = widthOfNode(node) + 10;
-    const isTop = !node.parent || node.parent.born >= step;
-    const token = isTop && tokenOf ? tokenOf(node) : null;
-    const state = pop && !pop.stale && node === popNodes[step - 1] ? " now" : "";
+    const w = boxWidth(node);
+    const token = !node.parent || node.parent.born >= done ? tokenOf(node) : null;
+    const isNow = node === now && !isWhole;
+    const isMoving = node.bigram && (isNow || isWhole);
+    const delay = isWhole ? node.born * pace : 0;
+    const baseline = y(node) + 18;
+    const word = (text, at, class_, movement) => svg("text", { x: at, y: baseline, class: class_, ...movement }, text);
+    let texts = [word(node.text, middle(node), "mono", {})];
+    if (isMoving && node.text === node.left.text + node.right.text) {
+      const start = middle(node) - node.width / 2;
+      texts = [node.left, node.right].map((child, i) => {
+        const at = start + (i ? node.left.width : 0) + child.width / 2;
+        return word(child.text, at, "mono", moves(middle(child) - at, y(child) - y(node), delay));
+      });
+    } else if (isMoving) texts = [word(node.text, middle(node), "mono", moves(0, -LEVEL, delay))];
     return svg(
       "g",
-      { class: `node${state}${token != null ? ` token-${token % 4}` : ""}`, "data-token": token },
-      node.bigram ? svg("title", {}, `${label(node.text)}, ${priority(node.bigram)}`) : null,
-      svg("rect", { x: middle(node) - w / 2, y: y(node), width: w, height: node.bigram ? 38 : 24, rx: 5 }),
-      svg("text", { x: middle(node), y: y(node) + 17, class: "mono" }, labels.get(node)),
+      { class: `node${isNow ? " now" : ""}${token != null ? ` token-${token % 4}` : ""}`, "data-token": token },
+      svg("title", {}, node.bigram ? `${node.text}, ${priority(node.bigram)}` : node.text),
+      svg("rect", {
+        ...{ x: middle(node) - w / 2, y: y(node), width: w, height: node.bigram ? 38 : 26, rx: 6 },
+        ...(isMoving ? { "data-grow": delay } : {}),
+      }),
+      texts,
       node.bigram ? svg("text", { x: middle(node), y: y(node) + 32, class: "small" }, priority(node.bigram)) : null,
     );
   });
-  const lines = here
-    .filter((node) => node.left)
-    .flatMap((node) =>
-      [node.left, node.right]
-        .filter(isHere)
-        .map((child) =>
-          svg("path", {
-            class: "branch",
-            d: `M${middle(node)} ${y(node) + 38}V${y(node) + 48}H${middle(child)}V${y(child)}`,
-          }),
-        ),
-    );
-  const name = `Merge tree after ${plural(step, "step")}`;
-  const tree = drawing(name, left.at(-1) + 8, levels * 58 + 36, lines, boxes);
-  return [
-    partNote("Symbols", [from, to], symbols.length),
-    scroller("Merge tree", tree, pop && (() => left[current - from])),
-  ];
+  const name = say("captions.merge_tree", { n: done });
+  const tree = drawing(name, x.at(-1) + 2, top + levels * LEVEL + 42, brackets, lines, boxes);
+  return [partNote("Symbols", [from, to], symbols.length), tree];
 }
 
-/** The queue before the next pop, in the order in which it will be emptied. */
-function queueTable({ pops, entered }, step) {
-  const waiting = pops.map((_, at) => at).filter((at) => at >= step && entered[at] < step);
-  if (!waiting.length) return panel("Queue", muted("The queue is empty: no pair is left that can merge."));
-  const rows = table(
-    "Queue",
-    ["priority", "text", "left#", "right#", "token#"],
-    waiting.slice(0, QUEUE),
-    (at) => {
-      const { bigram } = pops[at];
-      return [priority(bigram), mono(bigram.text), bigram.left, bigram.right, bigram.token];
-    },
-    { mark: (at) => ({ class: step > 0 && entered[at] === step - 1 ? "new" : null }) },
-  );
+/** A window that begins and ends with a character, if one byte is a symbol. */
+function wholeCharacters({ bytes, offsets, symbols }, [from, to]) {
+  const isInside = (at) => at > 0 && at < symbols.length && (bytes[offsets[at]] & 0xc0) === 0x80;
+  while (isInside(from)) from--;
+  while (isInside(to)) to++;
+  return [from, to];
+}
+
+/** The characters that are more than one symbol, among the symbols `from` to `to`. */
+function bracketed(bytes, offsets, from, to) {
+  const found = [];
+  for (let at = from; at < to; ) {
+    const end = offsets[at] + lengthOfCharacter(bytes[offsets[at]]);
+    let last = at + 1;
+    while (last < to && offsets[last] < end) last++;
+    const text = last > at + 1 && offsets[last] === end ? decoded(bytes.subarray(offsets[at], end)) : null;
+    if (text !== null) found.push({ text, from: at, to: last });
+    at = text === null ? at + 1 : last;
+  }
+  return found;
+}
+
+/** The queue before the next pop, in the order in which it will be emptied, as a table. */
+function queueTable(merging, done) {
+  const { pops, entered } = merging;
+  const from = done ? merging.merges[done - 1].pop + 1 : 0;
+  const waiting = pops.map((_, at) => at).filter((at) => at >= from && entered[at] < from);
+  if (!waiting.length) return [muted("The queue is empty: no pair is left that can merge.")];
+  const cellsOf = (at) => {
+    const { bigram, stale } = pops[at];
+    return [priority(bigram), mono(bigram.text), bigram.left, bigram.right, bigram.token, WHY_STALE[stale] ?? ""];
+  };
+  const names = ["priority", "spelled", "left#", "right#", "token#", "what becomes of it"];
+  const rows = table("Queue", names, waiting.slice(0, QUEUE), cellsOf);
   const more = waiting.length - QUEUE;
-  return panel("Queue", rows, more > 0 ? muted(`and ${more.toLocaleString("en")} more`) : null);
+  return [rows, more > 0 ? muted(`and ${more.toLocaleString("en")} more`) : null];
 }
 
-function symbolTable(merging, step) {
-  const pop = merging.pops[step - 1];
-  const rows = table(
+const WHY_STALE = {
+  left_gone: "dropped: its left symbol merges with the one before it",
+  right_gone: "dropped: its right symbol merges with another",
+  text_changed: "dropped: one of its symbols grows",
+};
+
+function symbolTable(merging, done) {
+  const rows = symbolsAfter(merging, done ? merging.merges[done - 1].pop + 1 : 0);
+  const names = ["symbol#", "spelled", "n#", "prev#", "next#"];
+  return table(
     "Symbols",
-    ["symbol#", "text", "n#", "prev#", "next#"],
-    symbolsAfter(merging, step),
-    ({ index, n, prev, next, text }) => (n ? [index, mono(text), n, prev, next] : [index, "merged", 0, "", ""]),
-    {
-      now: pop ? merging.place.get(pop.bigram.left) : -1,
-      mark: ({ n }) => (n && !pop?.stale ? {} : { class: n ? null : "gone" }),
-    },
+    names,
+    rows,
+    ({ index, text, n, prev, next }) => (n ? [index, mono(text), n, prev, next] : [index, "merged", 0, "", ""]),
+    { mark: ({ n }) => ({ class: n ? null : "gone" }) },
   );
-  return panel("Symbols", rows);
-}
-
-/** Everything about one step of merging. */
-function drawMerging(merging, step, tokenOf) {
-  if (!merging.symbols.length) return [];
-  return [
-    ...mergeTree(merging, step, tokenOf),
-    el("div", { class: "columns" }, queueTable(merging, step), symbolTable(merging, step)),
-  ];
 }

@@ -1,54 +1,82 @@
-/* A trace as a sequence of stages: each is drawn by itself and has one or more steps. The slider runs through the steps
- * of all of them.
+/* A trace as a sequence of units, such as a piece of BPE. Units with the same stage are together on the bar.
  *
- * A stage is `{title, length, caption(step), draw(step), tokens, stepOf(token), tokensAt(step)}`; `tokens` is the range
- * of tokens that it makes, and `stepOf` and `tokensAt` say which belongs to which step. */
+ * A unit is `{stage, title, tokens, length, caption(step), draw(step, view), opens, summary, folds(step), decides}`.
+ * `tokens` is the range of tokens that it is about. With `opens` it is one step, drawn by `summary`, until somebody
+ * opens it; else all of its `length` steps are walked. `folds(step)` are `[name, make]` for what is folded below the
+ * drawing. `decides` says which tokens are known after a step: true for all of `tokens` after the last, or a function
+ * (step) → ranges. `stepOf(token)` and `tokensAt(step)` say which token belongs to which step. `view` is `{width}`. */
 
-function stagesOf(trace) {
-  const stages = [];
-  if (trace.special.length || trace.unread.length) stages.push(specialStage(trace));
-  trace.fragments.forEach((fragment, at) => {
+/** The order of the stages on the bar. */
+const ORDER = "special normalize split merge dna try back match tokens insert pack look_up".split(" ");
+
+function unitsOf(trace) {
+  const units = [];
+  if (trace.special.length || trace.unread.length) units.push(specialUnit(trace));
+  for (const fragment of trace.fragments) {
     const { steps, first_token: first, num_tokens: n } = fragment;
-    const tokens = [first, first + n];
-    const where = trace.fragments.length > 1 ? `Fragment ${at + 1} of ${trace.fragments.length}: ` : "";
-    if (!steps) {
-      const caption = () => `${quoted(trace.tokens[first]?.text)} is the special token ${fragment.token}.`;
-      stages.push({ title: `${where}special token`, tokens, caption });
-      return;
-    }
+    if (!steps) continue;
     const bytes = trace.bytes.subarray(fragment.start, fragment.end);
-    const made = STAGES[steps.kind](steps, bytes, first);
-    for (const stage of made) stages.push({ tokens, ...stage, title: where + stage.title });
-  });
-  const nothing = { title: "Nothing to do", tokens: [0, 0], caption: () => "The text is empty." };
-  return stages.length ? stages : [nothing];
+    const tokens = [first, first + n];
+    units.push(...UNITS[steps.kind](steps, bytes, first).map((unit) => ({ tokens, ...unit })));
+  }
+  return [...units, tokensUnit(trace)];
 }
 
 /** The title of a part of the text, such as a piece. */
 const titleOf = (what, at, all, text) => `${what} ${at + 1} of ${all.length}: ${short(label(text), 30)}`;
 
-function specialStage(trace) {
+function specialUnit(trace) {
   const rows = [...trace.special.map((match) => [match, true]), ...trace.unread.map((match) => [match, false])];
-  const kind = (match) => match.attribute.replace("_", "-");
+  const own = trace.fragments.filter((fragment) => !fragment.steps);
+  const cut = (end) => {
+    const parts = [];
+    let at = 0;
+    for (const [{ start, end: to, text }] of rows.slice(0, end).sort(([a], [b]) => a.start - b.start)) {
+      parts.push(label(trace.bytes.subarray(at, start)), el("mark", {}, label(text)));
+      at = to;
+    }
+    return el("p", { class: "mono text-view" }, parts, label(trace.bytes.subarray(at)));
+  };
   return {
+    stage: "special",
     title: "Special tokens",
     length: rows.length + 1,
     tokens: [0, 0],
     caption(step) {
-      if (step === 0) return "Special tokens are searched in the text, the longest first.";
-      const [match, read] = rows[step - 1];
-      const result = read ? "read as a token, which cuts the text" : "not read, because parse_special is off";
-      return `${quoted(match.text)} (${match.token}, ${kind(match)}) at ${match.start}: ${result}.`;
+      if (step === 0) return said("captions.special_start");
+      const [{ text, token }, isRead] = rows[step - 1];
+      return said(isRead ? "captions.special_read" : "captions.special_unread", { text: label(text), token });
     },
-    draw(step) {
-      if (step === 0) return [];
-      const names = ["text", "token#", "kind", "start#", "end#", "result"];
-      const cellsOf = ([match, read]) => [
-        ...[mono(match.text), match.token, kind(match), match.start, match.end],
-        read ? "read" : "not read",
-      ];
-      return [table("Special tokens in the text", names, rows.slice(0, step), cellsOf, { now: step - 1 })];
+    draw: (step) => [cut(step)],
+    decides: (step) => (step === rows.length ? own.map(({ first_token: at, num_tokens: n }) => [at, at + n]) : []),
+  };
+}
+
+const TOKENS = 300;
+
+/** The last step: the numbers. */
+function tokensUnit(trace) {
+  const { tokens, added_before: before, added_after: after } = trace;
+  const characters = plural(trace.code_points.length, "character");
+  const added = [
+    ...(before == null ? [] : said("captions.added_before", { text: label(tokens[0].text) })),
+    ...(after == null ? [] : said("captions.added_after", { text: label(tokens.at(-1).text) })),
+  ];
+  return {
+    stage: "tokens",
+    title: "Tokens",
+    length: 1,
+    tokens: [0, tokens.length],
+    caption: () => [...said(countedKey("captions.tokens", tokens.length), { n: tokens.length, characters }), ...added],
+    draw() {
+      const chips = tokens.slice(0, TOKENS).map((token, at) => {
+        const faces = [el("span", { class: "face" }, tokenFace(trace, at).line), el("span", { class: "id" }, `${token.id}`)];
+        return el("span", { class: `token token-${at % 4}`, "data-token": at }, faces);
+      });
+      const more = tokens.length - TOKENS;
+      return [el("div", { class: "answer" }, chips), more > 0 ? muted(`and ${more.toLocaleString("en")} more`) : null];
     },
+    decides: true,
   };
 }
 
@@ -58,192 +86,232 @@ function ranges(first, counts) {
   return counts.map((count) => [at, (at += count)]);
 }
 
-/** The stages of SPM: merging, and how what is left becomes tokens. */
-function spmStages(steps, _, first) {
-  const merging = prepareMerging(steps.merging);
-  const ownTokens = ranges(first, steps.symbols.map(symbolTokens));
-  // Where each token ends in the escaped text, and where each symbol starts.
-  const ends = [];
-  let end = 0;
-  for (const symbol of steps.symbols) {
-    const parts = symbol.token != null || !symbol.bytes.length ? [symbol] : symbol.bytes;
-    const size = bytesOf(symbol.text).length / parts.length;
-    for (const part of parts) {
-      end += size;
-      if (part.token != null) ends.push(end);
-    }
-  }
-  const starts = [0];
-  for (const symbol of merging.symbols) starts.push(starts.at(-1) + symbol.n);
-  const tokenAt = (offset) => lastIndex(ends.length, (i) => (i ? ends[i - 1] : 0) <= offset);
-  const left = (step) => (step ? merging.place.get(merging.pops[step - 1].bigram.left) : 0);
-  const lastStep = new Map();
-  merging.popNodes.forEach((node, at) => node && lastStep.set(tokenAt(starts[node.from]), at + 1));
-  return [
-    {
-      title: "Merging",
-      length: merging.pops.length + 1,
-      caption: (step) => mergingCaption(merging, step),
-      draw: (step) =>
-        drawMerging(merging, step, step === merging.pops.length ? (node) => first + tokenAt(starts[node.from]) : null),
-      stepOf: (token) => lastStep.get(token - first) ?? 0,
-      tokensAt: (step) =>
-        step ? [first + tokenAt(starts[left(step)]), first + tokenAt(starts[left(step)]) + 1] : null,
-    },
-    {
-      title: "From symbols to tokens",
-      length: steps.symbols.length,
-      caption: (step) => (steps.symbols[step] ? `${symbolOutcome(steps.symbols[step])}.` : "No symbol is left."),
-      draw: (step) => [
-        table(
-          "Symbols and their tokens",
-          ["symbol", "token#", "bytes"],
-          steps.symbols.slice(0, step + 1),
-          ({ text, token, bytes }) => [
-            ...[mono(text), token],
-            bytes.map((byte) => `${label(byte.text)} ${byte.token ?? "none"}`).join(", "),
-          ],
-          { now: step, mark: (_, i) => ({ "data-token": ownTokens[i][0] }) },
-        ),
-      ],
-      stepOf: (token) => lastIndex(ownTokens.length, (i) => ownTokens[i][0] <= token),
-      tokensAt: (step) => ownTokens[step] ?? null,
-    },
-  ];
-}
-
 const symbolTokens = (symbol) => (symbol.token != null ? 1 : symbol.bytes.filter((byte) => byte.token != null).length);
 
-function symbolOutcome({ text, token, bytes }) {
-  if (token != null) return `${quoted(text)} is token ${token}`;
-  return `${quoted(text)} is not a token; byte by byte it is ${bytes.map((byte) => byte.token ?? "dropped").join(" ")}`;
+/** What became of a symbol that is left, if it is not simply a token. */
+function symbolOutcome({ token, bytes }, text) {
+  if (token != null) return said("captions.token", { text, token });
+  const tokens = bytes.filter((byte) => byte.token != null).map((byte) => `${label(byte.text)} (${byte.token})`);
+  return tokens.length ? said("captions.bytes", { text, tokens: tokens.join(", ") }) : said("captions.dropped", { text });
 }
 
-const REWRITTEN = {
-  replaced: "bytes that are not UTF-8 were replaced",
-  escaped: "spaces became ▁",
-  lowercased: "letters became lower case",
-  whitespace_dropped: "whitespace was dropped",
-};
+/**
+ * The unit of one word or piece. `merging` is its part of the steps, `symbols` what is left at the end, `kind` is
+ * `bytes` or `characters`, and `sizes()` how many bytes each symbol has first.
+ */
+function mergeUnit({ title, bytes, merging, symbols, tokens, sizes, kind }) {
+  let prepared; // made when it is first drawn
+  const get = () => (prepared ??= prepareMerging(merging, bytes, sizes()));
+  const own = ranges(tokens[0], symbols.map(symbolTokens));
+  const tokenOf = (node) => own[get().result.indexOf(node)]?.[0] ?? null;
+  const length = merging.pops.filter((pop) => !pop.stale).length + 1;
+  const isLast = (step) => step === length - 1;
+  const outcomes = (isRare) =>
+    get().result.flatMap((node, at) =>
+      !isRare || symbols[at].token == null ? symbolOutcome(symbols[at], node.text) : [],
+    );
+  return {
+    stage: "merge",
+    title,
+    tokens,
+    length,
+    opens: true,
+    decides: true,
+    caption(step) {
+      const caption = mergeCaption(get(), step, kind);
+      return isLast(step) ? [...caption, ...said("captions.end"), ...outcomes(false).slice(0, 24)] : caption;
+    },
+    draw: (step, { width }) => mergeTree(get(), step, { width, tokenOf: isLast(step) ? tokenOf : undefined }),
+    summary: {
+      caption() {
+        const { result, symbols: leaves, merges } = get();
+        const text = faceOf(bytes);
+        const rest = outcomes(true);
+        if (leaves.length === 1) {
+          const unit = kind === "bytes" ? "byte" : "character";
+          return symbols[0]?.token == null ? rest : said("captions.single", { text, unit, token: symbols[0].token });
+        }
+        const isOne = result.length === 1 && symbols[0]?.token != null;
+        const values = { text, merges: merges.length, token: symbols[0]?.token, result: result.map((node) => node.text).join(" · ") };
+        values.parts = short(get().nodes.slice(0, leaves.length).map((node) => node.text).join(" "), 60);
+        const key = isOne ? "captions.word_whole" : "captions.word";
+        return [...said(countedKey(key, merges.length), values), ...rest];
+      },
+      draw: ({ width }) => mergeTree(get(), length - 1, { width, tokenOf, isWhole: true }),
+    },
+    folds: (step) => [
+      ["Queue: the pairs that wait", () => queueTable(get(), step)],
+      ["Symbols as the vocabulary spells them", () => symbolTable(get(), step)],
+    ],
+  };
+}
+
+const LONGEST_WORD = 40;
+
+/** SPM's merging, word by word. No merge goes over the end of a symbol that is left, so a word can be shown by itself. */
+function spmWords({ merging, symbols }) {
+  const words = [];
+  let left = -1;
+  const wordOf = new Map();
+  merging.symbols.forEach((symbol, at) => {
+    const final = merging.merged[at];
+    if (final.n) left++;
+    const last = words.at(-1);
+    const isLong = last && last.symbols.length >= LONGEST_WORD;
+    if (final.n && (!last || isLong || label(final.text).startsWith("▁"))) {
+      words.push({ symbols: [], queue: [], pops: [], left: [] });
+    }
+    const word = words.at(-1);
+    word.symbols.push(symbol);
+    if (final.n) word.left.push(symbols[left]);
+    wordOf.set(symbol.index, word);
+  });
+  const isInside = ({ left: a, right: b }) => wordOf.get(a) === wordOf.get(b);
+  for (const bigram of merging.queue) if (isInside(bigram)) wordOf.get(bigram.left).queue.push(bigram);
+  for (const pop of merging.pops) {
+    if (isInside(pop.bigram)) wordOf.get(pop.bigram.left).pops.push({ ...pop, added: pop.added.filter(isInside) });
+  }
+  return words;
+}
+
+function spmUnits(steps, fragment, first) {
+  const escaped = bytesOf(steps.escaped);
+  const words = spmWords(steps);
+  const own = ranges(
+    first,
+    words.map(({ left }) => left.reduce((sum, symbol) => sum + symbolTokens(symbol), 0)),
+  );
+  const hasSpace = fragment.includes(0x20);
+  const normalize = {
+    stage: "normalize",
+    title: "Spaces",
+    tokens: [first, first],
+    length: 1,
+    caption: () => [
+      ...said(hasSpace ? "captions.spaces" : "captions.spaces_none"),
+      ...(steps.space_prefix ? said("captions.spaces_prefix") : []),
+    ],
+    draw: () => [beforeAndAfter(fragment, escaped)],
+  };
+  let end = 0;
+  const units = words.map((word, at) => {
+    const sizes = word.symbols.map((symbol) => symbol.n);
+    const start = end;
+    end += sizes.reduce((sum, n) => sum + n, 0);
+    const bytes = escaped.subarray(start, end);
+    const { symbols, queue, pops, left } = word;
+    const merging = { symbols, queue, pops };
+    const title = titleOf("Word", at, words, bytes);
+    return mergeUnit({ title, bytes, merging, symbols: left, tokens: own[at], sizes: () => sizes, kind: "characters" });
+  });
+  return [normalize, ...units];
+}
+
+const SHOWN = 600;
+
+/** A text over what it was rewritten to. */
+function beforeAndAfter(before, after) {
+  const line = (text) => el("p", { class: "mono text-view" }, short(label(text), SHOWN));
+  return el("div", { class: "rewriting" }, line(before), el("p", { class: "muted", "aria-label": "becomes" }, "↓"), line(after));
+}
+
 const CUT_ON = {
   code_points: "code points",
   collapsed: "text in which each character beyond ASCII stands for its category",
   code: "code points, by llama.cpp's own code",
 };
 
+/** Pieces side by side, as the pattern has cut them. */
+function pieceRow(text, cuts) {
+  const pieces = cuts.slice(0, SHOWN).map(({ start, end }) => el("span", { class: "piece" }, label(text.subarray(start, end))));
+  const more = cuts.length - SHOWN;
+  return [el("p", { class: "pieces mono" }, pieces), more > 0 ? muted(`and ${plural(more, "more piece")}`) : null];
+}
+
+function splitUnit(steps, text, first) {
+  const count = steps.passes.length;
+  const whichOf = (pass, at) => (at == null ? "between matches" : `${at + 1}: ${short(pass.alternatives[at], 40)}`);
+  return {
+    stage: "split",
+    title: "Cutting into pieces",
+    length: Math.max(1, count),
+    tokens: [first, first],
+    caption(step) {
+      const rewritten = step ? [] : steps.rewritten.flatMap((what) => said(`captions.${what}`));
+      const n = steps.passes[step]?.cuts.length ?? steps.pieces.length;
+      if (!count) return [...rewritten, ...said("captions.split_none")];
+      const isPart = step < count - 1;
+      const key = isPart ? "captions.split_part" : n === 1 ? "captions.split_one" : "captions.split";
+      return [...rewritten, ...said(key, { n, at: step + 1, count })];
+    },
+    draw: (step) => pieceRow(text, steps.passes[step]?.cuts ?? steps.pieces),
+    folds(step) {
+      const pass = steps.passes[step];
+      if (!pass) return [];
+      const names = ["start#", "end#", "text", "alternative"];
+      const cellsOf = ({ start, end, alternative }) => [
+        ...[start, end, mono(text.subarray(start, end))],
+        whichOf(pass, alternative),
+      ];
+      return [
+        [
+          `Pattern of the family ${steps.family}, on ${CUT_ON[pass.applied_to]}`,
+          () => el("ol", { class: "pattern" }, pass.alternatives.map((one) => el("li", {}, el("code", {}, one)))),
+        ],
+        ["Pieces", () => table("Pieces", names, pass.cuts, cellsOf)],
+      ];
+    },
+  };
+}
+
 /** The stages of byte-pair encoding: one for the patterns, and one for each piece. */
-function bpeStages(steps, _, first) {
+function bpeUnits(steps, _, first) {
   const text = bytesOf(steps.text);
   const counts = steps.pieces.map((piece) =>
     piece.whole != null ? 1 : piece.symbols.reduce((sum, symbol) => sum + symbolTokens(symbol), 0),
   );
   const own = ranges(first, counts);
-  const cutting = {
-    title: "Cutting into pieces",
-    length: steps.passes.length,
-    tokens: [first, first],
-    caption(step) {
-      const rewritten = steps.rewritten.map((what) => ` First, ${REWRITTEN[what]}.`).join("");
-      const pass = steps.passes[step];
-      if (!pass) return `The family ${steps.family} has no pattern.${rewritten}`;
-      return (
-        `Pattern ${step + 1} of ${steps.passes.length} of the family ${steps.family}, on ${CUT_ON[pass.applied_to]}: ` +
-        `${plural(pass.cuts.length, "piece")}.${step ? "" : rewritten}`
-      );
-    },
-    draw(step) {
-      const pass = steps.passes[step];
-      if (!pass) return [];
-      const alternatives = pass.alternatives.map((one) => el("li", {}, el("code", {}, one)));
-      const whichOf = (at) => (at == null ? "between matches" : `${at + 1}: ${short(pass.alternatives[at], 40)}`);
-      return [
-        panel("Pattern", el("ol", { class: "pattern" }, alternatives)),
-        table(
-          "Pieces after this pattern",
-          ["start#", "end#", "text", "alternative"],
-          pass.cuts,
-          ({ start, end, alternative }) => [start, end, mono(text.subarray(start, end)), whichOf(alternative)],
-        ),
-      ];
-    },
-  };
   const pieces = steps.pieces.map((piece, at) => {
-    let merging; // made when it is first drawn
-    const prepared = () => (merging ??= prepareMerging(piece.merging));
-    const spelled = label(piece.spelled) === label(piece.text) ? "" : `, spelled ${quoted(piece.spelled)}`;
-    const outcome = () => piece.symbols.map(symbolOutcome).join(", ");
-    const tokenOf = (node) => {
-      const before = prepared().nodes.filter((other) => !other.parent && other.from < node.from).length;
-      return own[at][0] + piece.symbols.slice(0, before).reduce((sum, symbol) => sum + symbolTokens(symbol), 0);
-    };
-    return {
-      title: titleOf("Piece", at, steps.pieces, piece.text),
-      tokens: own[at],
-      length: piece.whole != null ? 1 : piece.merging.pops.length + 1,
-      caption(step) {
-        if (piece.whole != null) return `${quoted(piece.text)}${spelled} is token ${piece.whole} as a whole.`;
-        const last = step === piece.merging.pops.length ? ` At the end, ${outcome() || "nothing is left"}.` : "";
-        return `${step ? "" : `${quoted(piece.text)}${spelled}. `}${mergingCaption(prepared(), step)}${last}`;
-      },
-      draw(step) {
-        if (piece.whole != null) return [];
-        return drawMerging(prepared(), step, step === piece.merging.pops.length ? tokenOf : null);
-      },
-    };
+    const title = titleOf("Piece", at, steps.pieces, piece.text);
+    // A vocabulary that begins with bytes spells each byte as one letter.
+    const letters = (spelled) => (typeof spelled === "string" ? Array.from(spelled).length : -1);
+    const plain = bytesOf(piece.text);
+    const isBytes = letters(piece.spelled) === plain.length;
+    const bytes = isBytes ? plain : bytesOf(piece.spelled);
+    if (piece.whole != null) {
+      const face = label(piece.text);
+      return {
+        ...{ stage: "merge", title, tokens: own[at], length: 1, decides: true },
+        caption: () => said("captions.whole", { text: face, token: piece.whole }),
+        draw: () => [el("p", { class: "pieces mono" }, el("span", { class: `piece token-${own[at][0] % 4}` }, face))],
+      };
+    }
+    const { merging, symbols } = piece;
+    const sizes = () => merging.symbols.map((symbol) => (isBytes ? letters(symbol.text) : symbol.n));
+    const kind = isBytes && plain.some((byte) => byte > 0x7f) ? "bytes" : "characters";
+    return mergeUnit({ title, bytes, merging, symbols, tokens: own[at], sizes, kind });
   });
-  return steps.passes.length || !pieces.length ? [cutting, ...pieces] : pieces;
+  return [splitUnit(steps, text, first), ...pieces];
 }
 
-function wordPieceStages(steps, fragment, first) {
-  const own = ranges(
-    first,
-    steps.words.map((word) => word.tokens.length),
-  );
-  const codePoints = {
-    title: "Normalizing",
-    tokens: [first, first],
-    caption: () =>
-      `${plural(steps.code_points.length, "code point")} lose accents and capitals, and make ` +
-      `${plural(steps.words.length, "word")}.`,
-    draw: () => [
-      table(
-        "Code points",
-        ["text", "code point", "NFD", "lower case", "classes", "role"],
-        steps.code_points,
-        ({ start, end, code_point: original, nfd, lowercase, classes, role }) => [
-          mono(fragment.subarray(start, end)),
-          ...[original, nfd, lowercase].map(codePoint),
-          ...[classes.join(" "), role.replace("_", " ")],
-        ],
-      ),
-    ],
-  };
-  return [
-    codePoints,
-    ...steps.words.map((word, at) => ({
-      title: titleOf("Word", at, steps.words, word.text),
-      tokens: own[at],
-      ...wordAttempts(word, own[at][0]),
-    })),
-  ];
-}
-
-function dnaStages(steps, fragment, first) {
+function dnaUnits(steps, fragment, first) {
   const text = bytesOf(steps.text);
   let token = first;
   return steps.stretches.flatMap((stretch) => {
     const start = token;
     if (stretch.bpe) {
-      const made = bpeStages(stretch.bpe, fragment, start);
+      const made = bpeUnits(stretch.bpe, fragment, start);
       token = made.at(-1).tokens[1];
       return made;
     }
     const { tag, kmers } = stretch;
     token += tag != null ? 1 : kmers.length;
     const tokens = [start, token];
+    const base = { stage: "dna", tokens, decides: true };
     if (tag != null || !kmers.length) {
-      const title = `Tag ${label(text.subarray(stretch.start, stretch.end))}`;
-      return [{ title, tokens, caption: () => `Token ${tag}.` }];
+      const name = label(text.subarray(stretch.start, stretch.end));
+      const caption = () => said("captions.tag", { text: name, token: tag });
+      return [{ ...base, title: `Tag ${name}`, length: 1, caption, draw: () => [] }];
     }
     const cellOf = (kmer) => ({
       head: label(kmer.text),
@@ -251,17 +319,18 @@ function dnaStages(steps, fragment, first) {
       state: kmer.is_known ? "hit" : "miss",
     });
     const dna = {
+      ...base,
       title: "DNA",
       length: kmers.length,
-      tokens,
       caption(step) {
         const { text, is_known: isKnown, token } = kmers[step];
-        return `${quoted(text)} is ${isKnown ? "" : "not in the vocabulary: "}token ${token}.`;
+        return said(isKnown ? "captions.dna" : "captions.dna_unknown", { text: label(text), token });
       },
       draw(step) {
         const shown = kmers.slice(Math.max(0, step - 39), step + 1);
         return [cellRow("Six letters each", shown.map(cellOf), shown.length - 1)];
       },
+      decides: (step) => [[start, start + step + 1]],
       stepOf: (one) => one - start,
       tokensAt: (step) => [start + step, start + step + 1],
     };
@@ -269,33 +338,13 @@ function dnaStages(steps, fragment, first) {
   });
 }
 
-function testStages({ groups }, fragment, first) {
-  return [
-    {
-      title: "Hashing",
-      length: groups.length,
-      caption(step) {
-        const { start, end, token } = groups[step];
-        return `${quoted(fragment.subarray(start, end))} is hashed to token ${token}.`;
-      },
-      stepOf: (token) => token - first,
-      tokensAt: (step) => [first + step, first + step + 1],
-    },
-  ];
-}
-
-const STAGES = {
-  spm: spmStages,
-  bpe: bpeStages,
-  hybrid_dna: dnaStages,
-  word_piece: wordPieceStages,
-  unigram: unigramStages,
-  plamo2: plamoStages,
-  test: testStages,
-  rwkv: (steps, fragment, first) =>
-    steps.matches.map((match, at) => ({
-      title: titleOf("Match", at, steps.matches, fragment.subarray(match.start, match.end)),
-      tokens: [first + at, first + at + 1],
-      ...trieWalk(match, fragment),
-    })),
+const UNITS = {
+  spm: spmUnits,
+  bpe: bpeUnits,
+  hybrid_dna: dnaUnits,
+  word_piece: wordPieceUnits,
+  unigram: unigramUnits,
+  plamo2: plamoUnits,
+  test: testUnits,
+  rwkv: rwkvUnits,
 };

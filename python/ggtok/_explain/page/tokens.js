@@ -11,7 +11,7 @@ function tokenFace(trace, at) {
   const partial = decoded(bytes) === null;
   const special = token.fragment != null && trace.fragments[token.fragment].token != null;
   const kind = token.fragment == null ? "added" : special ? "special" : partial ? "byte" : "";
-  const line = partial ? Array.from(bytes, hex).join(" ") : label(inText || bytes.length ? bytes : token.text);
+  const line = partial ? faceOf(bytes) : label(inText || bytes.length ? bytes : token.text);
   return { token, line, kind, inText, hasBreak: inText && bytes.at(-1) === 10 };
 }
 
@@ -22,43 +22,64 @@ const KINDS = {
   "": "",
 };
 
-/** The panel. `select(at)` is called for the token that is chosen. */
-function tokensPanel(trace, select) {
-  const list = el("div", { class: "tokens", role: "listbox", "aria-label": "Tokens over the text", dir: "auto" });
+/** The text that a token stands in front of before it is known: the characters that begin in its bytes. */
+function uncutText(trace, at) {
+  const { start, end, fragment } = trace.tokens[at];
+  const isStart = (byte) => (trace.bytes[byte] & 0xc0) !== 0x80;
+  let from = Math.max(start, trace.reached[at]);
+  let to = Math.max(from, end);
+  if (fragment == null || to === from) return "";
+  while (from < to && !isStart(from)) from++;
+  while (from < to && to < trace.bytes.length && !isStart(to)) to++;
+  return label(trace.bytes.subarray(from, to));
+}
+
+const seen = (line) => line.replaceAll("␣", " ");
+
+/** The strip: the text, grey and uncut, in which tokens appear when they are known. `select(at)` is called for the token
+ * that somebody chooses. */
+function tokenStrip(trace, why, select) {
+  const total = trace.tokens.length;
+  const list = el("div", { class: "tokens no-ids", role: "listbox", "aria-label": "Tokens over the text", dir: "auto" });
   const items = [];
+  let known = new Uint8Array(total);
+  const dress = (at) => {
+    const { token, line, kind, inText } = tokenFace(trace, at);
+    const item = items[at];
+    const isKnown = known[at] === 1;
+    const isActive = item.classList.contains("active");
+    item.className = isKnown ? `token token-${at % 4} ${kind}${inText ? "" : " absent"}` : "waiting";
+    if (isActive) item.classList.add("active");
+    item.setAttribute("aria-label", isKnown ? `${line}, token ${token.id}${kind ? `, ${KINDS[kind]}` : ""}` : "not cut yet");
+    item.firstChild.textContent = seen(isKnown ? line : uncutText(trace, at));
+  };
   const focus = (at) => {
-    if (at < 0 || at >= trace.tokens.length) return;
-    if (at >= items.length) more();
+    if (at < 0 || at >= total) return;
+    while (at >= items.length) more();
     items[at].focus();
   };
   const gap = (from, to) => {
-    if (to > from) list.append(el("span", { class: "gap-text" }, label(trace.bytes.subarray(from, to))));
+    if (to > from) list.append(el("span", { class: "gap-text" }, seen(label(trace.bytes.subarray(from, to)))));
   };
   const add = (from, to) => {
     for (let at = from; at < to; at++) {
-      const { token, line, kind, inText, hasBreak } = tokenFace(trace, at);
+      const { token, hasBreak } = tokenFace(trace, at);
       if (token.fragment != null) gap(trace.reached[at], token.start);
-      const attributes = {
-        class: `token token-${at % 4} ${kind}${inText ? "" : " absent"}`,
-        role: "option",
-        tabindex: at ? -1 : 0,
-        "data-token": at,
-        "aria-label": `${line}, token ${token.id}${kind ? `, ${KINDS[kind]}` : ""}`,
-        "aria-selected": "false",
-      };
-      const faces = [el("span", { class: "face" }, line), el("span", { class: "id" }, String(token.id))];
+      const attributes = { role: "option", tabindex: at ? -1 : 0, "data-token": at, "aria-selected": "false" };
+      const faces = [el("span", { class: "face" }), el("span", { class: "id" }, String(token.id))];
       items.push(el("span", attributes, faces));
+      dress(at);
       list.append(items.at(-1), ...(hasBreak ? [el("br")] : []));
     }
-    if (to === trace.tokens.length) gap(trace.end, trace.bytes.length);
+    if (to === total) gap(trace.end, trace.bytes.length);
   };
-  const { button: rest, more } = inParts(trace.tokens.length, MANY, "token", "shown", add);
+  const { button: rest, more } = inParts(total, MANY, "token", "shown", add);
   more();
   const placeOf = (event) => event.target.closest("[data-token]")?.dataset.token;
   list.addEventListener("click", (event) => placeOf(event) != null && select(Number(placeOf(event))));
   list.addEventListener("keydown", (event) => {
     const at = Number(placeOf(event) ?? -1);
-    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: trace.tokens.length - 1 }[event.key];
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: total - 1 }[event.key];
     if (to !== undefined) focus(to);
     else if (event.key === "Enter" || event.key === " ") select(at);
     else return;
@@ -71,21 +92,26 @@ function tokensPanel(trace, select) {
   });
 
   const onchange = (event) => list.classList.toggle("no-ids", !event.target.checked);
-  const ids = el("label", {}, el("input", { type: "checkbox", checked: true, onchange }), " ids");
-  const kinds = ["special", "added", "byte"].filter((kind) => items.some((item) => item.classList.contains(kind)));
-  const legend = el(
-    "p",
-    { class: "legend" },
-    ids,
-    kinds.map((kind) => el("span", { class: `token token-0 ${kind}` }, KINDS[kind])),
-  );
-  const hint = muted("Choose a token to see what it is and which steps made it.");
+  const options = el("label", {}, el("input", { type: "checkbox", onchange }), " ids");
+  const hint = muted("Choose a token to see what it is and why it ends where it does.");
   const card = el("div", { class: "card", "aria-live": "polite" }, hint);
+  const count = el("span", { class: "muted count" });
 
   let chosen = null;
   let active = [];
   return {
-    parts: trace.tokens.length ? [legend, list, rest, card] : [el("p", {}, "The text has no tokens.")],
+    parts: total ? [list, rest, card] : [muted("The text has no tokens.")],
+    options,
+    count,
+    /** Shows the tokens in `ranges`, and the rest of the text uncut. */
+    show(ranges) {
+      const before = known;
+      known = new Uint8Array(total);
+      for (const [from, to] of ranges) known.fill(1, from, to);
+      items.forEach((_, at) => known[at] !== before[at] && dress(at));
+      const n = known.reduce((sum, one) => sum + one, 0);
+      count.textContent = n === total ? `${total.toLocaleString("en")}, all of them` : n.toLocaleString("en");
+    },
     /** Marks a token as selected and shows what it is. */
     choose(at) {
       chosen?.setAttribute("aria-selected", "false");
@@ -93,12 +119,12 @@ function tokensPanel(trace, select) {
       chosen = items[at];
       chosen.setAttribute("aria-selected", "true");
       chosen.focus({ preventScroll: true });
-      card.replaceChildren(...tokenCard(trace, at, select));
+      card.replaceChildren(...tokenCard(trace, at, why, select));
     },
     /** Marks the tokens that a step is about. */
     activate(from, to) {
       for (const item of active) item.classList.remove("active");
-      active = items.slice(from, Math.min(to, from + 500));
+      active = to - from < total ? items.slice(from, Math.min(to, from + 500)) : [];
       for (const item of active) item.classList.add("active");
       if (!active.length) return;
       const { offsetTop: top, offsetHeight: height } = active[0];
@@ -108,7 +134,7 @@ function tokensPanel(trace, select) {
   };
 }
 
-function tokenCard(trace, at, select) {
+function tokenCard(trace, at, why, select) {
   const { token, kind } = tokenFace(trace, at);
   const facts = [
     ["Token", String(token.id)],
@@ -118,37 +144,43 @@ function tokenCard(trace, at, select) {
     ["Comes from", kind === "added" ? "added, not in the text" : `bytes ${token.start} to ${token.end}`],
   ];
   if (kind === "special") facts.push(["Kind", KINDS[kind]]);
-  const reasons = el("div");
-  const neighbours = [at - 1, at].map(async (left) => {
-    const answer = left < 0 ? null : await trace.why(left);
-    if (!answer) return [];
-    const other = left === at ? at + 1 : left;
-    const attributes = { type: "button", class: "link mono", onclick: () => select(other) };
-    const link = el("button", attributes, tokenFace(trace, other).line);
-    const items = answer.reasons.map((reason) => el("li", {}, reason.message));
-    const question = `Why is it not one token with the ${left === at ? "next" : "previous"}, `;
-    return [el("h3", {}, question, link, "?"), el("ul", {}, items)];
+  const reasons = [at - 1, at].map((left) => {
+    const box = el("div", {});
+    Promise.resolve(left < 0 ? null : why(left)).then((answer) => {
+      const found = answer?.reasons ?? answer;
+      if (found?.length) box.append(...whyNotOne(trace, at, left, found, select));
+    });
+    return box;
   });
-  Promise.all(neighbours).then((answers) => reasons.append(...answers.flat()));
   const rows = facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
-  return [el("dl", {}, rows), reasons];
+  return [el("dl", {}, rows), ...reasons];
 }
 
-/** Marks a token wherever it is drawn while the pointer or the focus is on it. */
-function linkTokens() {
+/** Why the token `at` is not one with its neighbour: `left` is the first of the two. */
+function whyNotOne(trace, at, left, reasons, select) {
+  const other = left === at ? at + 1 : left;
+  const link = el(
+    "button",
+    { type: "button", class: "link mono", onclick: () => select(other) },
+    tokenFace(trace, other).line,
+  );
+  const question = `Why is it not one token with the ${left === at ? "next" : "previous"}, `;
+  const items = reasons.map((reason) => el("li", {}, reason.message));
+  return [el("h3", {}, question, link, "?"), el("ul", {}, items)];
+}
+
+/** Marks a token wherever it is drawn in the container while the pointer or the focus is on it. */
+function linkTokens(container) {
   let hot = null;
   const mark = (event) => {
     const node = event.target.closest?.("[data-token]") ?? null;
     if (node === hot) return;
-    for (const marked of document.querySelectorAll(".hot")) marked.classList.remove("hot");
+    for (const marked of container.querySelectorAll(".hot")) marked.classList.remove("hot");
     hot = node;
     if (hot === null) return;
-    // Of two traces, the steps and the tables are those of the chosen one.
-    const sideOf = (one) => one.closest(".side") ?? document.querySelector(".side.chosen");
-    for (const same of document.querySelectorAll(`[data-token="${hot.dataset.token}"]`)) {
-      if (sideOf(same) === sideOf(hot)) same.classList.add("hot");
-    }
+    for (const same of container.querySelectorAll(`[data-token="${hot.dataset.token}"]`)) same.classList.add("hot");
   };
-  document.addEventListener("pointerover", mark);
-  document.addEventListener("focusin", mark);
+  const events = ["pointerover", "focusin"];
+  for (const event of events) container.addEventListener(event, mark);
+  return () => events.forEach((event) => container.removeEventListener(event, mark));
 }

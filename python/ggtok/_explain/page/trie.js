@@ -110,11 +110,13 @@ function trieTree(cells, lit) {
   return scroller("Trie", drawing("Trie", depth * 90 + 84, Math.max(1, rows) * 42 + 10, lines, boxes));
 }
 
-function insertionStage(trie, at) {
+function insertionUnit(trie, at) {
   const insertion = trie.insertions[at];
   const word = trie.words[insertion.word];
   const before = at ? trie.insertions[at - 1].cells : [{ index: 1, base: 0, check: 0, text: "" }];
   return {
+    stage: "insert",
+    tokens: [0, 0],
     title: `Insert ${label(word)}`,
     length: insertion.steps.length,
     caption(step) {
@@ -146,8 +148,10 @@ function insertionStage(trie, at) {
   };
 }
 
-function packedStage({ xcda }) {
+function packedUnit({ xcda }) {
   return {
+    stage: "pack",
+    tokens: [0, 0],
     title: "Packed as XCDA units",
     length: xcda.units.length,
     caption(step) {
@@ -176,11 +180,13 @@ function packedStage({ xcda }) {
   };
 }
 
-function lookupStages(trie, lookup) {
+function lookupUnits(trie, lookup) {
   const name = label(lookup.text);
   const result = lookup.value == null ? "It is none of the words." : `It is word ${lookup.value}.`;
   const last = (steps, step) => step === steps.length - 1;
   const arrays = {
+    stage: "look_up",
+    tokens: [0, 0],
     title: `Look up ${name} in BASE and CHECK`,
     length: lookup.steps.length,
     caption(step) {
@@ -209,6 +215,8 @@ function lookupStages(trie, lookup) {
       ? "No word is a prefix of it."
       : `The longest word that it starts with is ${quoted(trie.words[lookup.longest_prefix])}.`;
   const packed = {
+    stage: "look_up",
+    tokens: [0, 0],
     title: `Look up ${name} in the XCDA`,
     length: lookup.xcda.length,
     caption: (step) =>
@@ -219,10 +227,8 @@ function lookupStages(trie, lookup) {
   return [arrays, packed];
 }
 
-function trieView() {
+function trieView(view) {
   const { trie } = data;
-  root.append(...frame());
-  byId("tokens-title").textContent = "Words";
   const facts = [plural(trie.words.length, "word"), plural(trie.cells.length, "cell")];
   byId("facts").textContent = [...facts, plural(trie.xcda.units.length, "unit")].join(" · ");
   const words = trie.words.map((word, at) => {
@@ -230,12 +236,11 @@ function trieView() {
     return el("span", { class: `token token-${at % 4}` }, face, el("span", { class: "id" }, String(at)));
   });
   const codes = trie.codes.flatMap(({ byte, code }) => [mono(byteName(byte)), ` ${code} `]);
-  byId("tokens").append(el("p", { class: "legend" }, words), el("p", {}, "Numbers of the bytes: ", codes));
-  const stages = [
-    ...trie.insertions.map((_, at) => insertionStage(trie, at)),
-    packedStage(trie),
-    ...trie.lookups.flatMap((lookup) => lookupStages(trie, lookup)),
+  const head = [el("p", { class: "legend" }, words), el("p", {}, "Numbers of the bytes: ", codes)];
+  const units = [
+    ...trie.insertions.map((_, at) => insertionUnit(trie, at)),
+    packedUnit(trie),
+    ...trie.lookups.flatMap((lookup) => lookupUnits(trie, lookup)),
   ];
-  timeline(root, stages).show(0);
-  tablesPanel(root, data.sections, null);
+  mountFrame(view, { idea: say("ideas.trie"), units, head, foot: [tablesOf(data.sections, null)] }, { links: true });
 }

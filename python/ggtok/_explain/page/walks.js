@@ -206,3 +206,71 @@ function trieWalk(match, fragment) {
     ],
   };
 }
+
+function wordPieceUnits(steps, fragment, first) {
+  const own = ranges(
+    first,
+    steps.words.map((word) => word.tokens.length),
+  );
+  const codePoints = {
+    stage: "normalize",
+    length: 1,
+    title: "Normalizing",
+    tokens: [first, first],
+    caption: () =>
+      `${plural(steps.code_points.length, "code point")} lose accents and capitals, and make ` +
+      `${plural(steps.words.length, "word")}.`,
+    draw: () => [
+      table(
+        "Code points",
+        ["text", "code point", "NFD", "lower case", "classes", "role"],
+        steps.code_points,
+        ({ start, end, code_point: original, nfd, lowercase, classes, role }) => [
+          mono(fragment.subarray(start, end)),
+          ...[original, nfd, lowercase].map(codePoint),
+          ...[classes.join(" "), role.replace("_", " ")],
+        ],
+      ),
+    ],
+  };
+  return [
+    codePoints,
+    ...steps.words.map((word, at) => ({
+      stage: "match",
+      opens: true,
+      decides: true,
+      title: titleOf("Word", at, steps.words, word.text),
+      tokens: own[at],
+      ...wordAttempts(word, own[at][0]),
+    })),
+  ];
+}
+
+function testUnits({ groups }, fragment, first) {
+  return [
+    {
+      stage: "match",
+      title: "Hashing",
+      draw: () => [],
+      decides: (step) => [[first, first + step + 1]],
+      length: groups.length,
+      caption(step) {
+        const { start, end, token } = groups[step];
+        return `${quoted(fragment.subarray(start, end))} is hashed to token ${token}.`;
+      },
+      stepOf: (token) => token - first,
+      tokensAt: (step) => [first + step, first + step + 1],
+    },
+  ];
+}
+
+function rwkvUnits(steps, fragment, first) {
+  return steps.matches.map((match, at) => ({
+    stage: "match",
+    opens: true,
+    decides: true,
+    title: titleOf("Match", at, steps.matches, fragment.subarray(match.start, match.end)),
+    tokens: [first + at, first + at + 1],
+    ...trieWalk(match, fragment),
+  }));
+}

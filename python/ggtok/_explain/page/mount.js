@@ -1,0 +1,105 @@
+/* A trace in the frame: the strip of tokens that fills while it runs, what is known about a token, and the tables. */
+
+/** What all views of a trace need to know, worked out once. The trace itself stays as it is. */
+function prepare(given) {
+  const trace = { ...given, bytes: bytesOf(given.text), reached: [], end: 0 };
+  for (const token of trace.tokens) {
+    trace.reached.push(trace.end);
+    trace.end = Math.max(trace.end, token.end);
+  }
+  return trace;
+}
+
+/** `why` as a function: an array of `[place, answer]`, a function, or nothing. */
+function whyOf(why) {
+  if (typeof why === "function") return why;
+  const answers = new Map(why ?? []);
+  return (place) => answers.get(place) ?? null;
+}
+
+/**
+ * Builds the view of a trace inside a container. `trace` is as `Trace.to_json` has it. `why` says why a token is not one
+ * with the next: an array of `[place, {reasons}]`, or a function (place) → `{reasons}`, null, or a promise. `sections`
+ * are tables. Options: `onToken(at)` is called when a token is chosen, and with `links` the page's address says the
+ * step and the keys work in the whole page. Returns `{showToken(at), show(step), destroy()}`; a step is as in links,
+ * such as `merge.2`.
+ */
+function mountTrace(container, { trace: given, why, sections = null }, { onToken = () => {}, ...options } = {}) {
+  const trace = prepare(given);
+  const strip = tokenStrip(trace, whyOf(why), (at) => {
+    showToken(at);
+    onToken(at);
+  });
+  const showToken = (at) => {
+    frame.showToken(at);
+    strip.choose(at);
+  };
+  const answer = el("button", { type: "button", class: "answer-button", onclick: () => frame.end() }, "Show the answer");
+  const head = el("div", { class: "strip-head" }, el("h3", {}, "Tokens so far"), strip.count, answer, strip.options);
+  const foot = sections?.length ? [el("details", { class: "all-tables" }, el("summary", {}, "All tables"), tablesOf(sections, trace))] : [];
+  const frame = mountFrame(
+    container,
+    {
+      idea: say(`ideas.${trace.fragments.some(({ steps }) => steps?.stretches) ? "hybrid_dna" : trace.algorithm}`),
+      units: unitsOf(trace),
+      head: [head, ...strip.parts],
+      foot,
+      onStep(stages, at) {
+        const unit = stages[at.stage].units[at.unit];
+        strip.show(rangesKnown(stages, at));
+        strip.activate(...((at.isOpen ? unit.tokensAt?.(at.inner) : null) ?? unit.tokens));
+      },
+    },
+    options,
+  );
+  const unlink = linkTokens(container);
+  return {
+    showToken,
+    show: frame.show,
+    destroy() {
+      unlink();
+      frame.destroy();
+    },
+  };
+}
+
+const MANY_TABLES = 60;
+
+/** All sections as tables that open, some at a time. */
+function tablesOf(sections, trace) {
+  const cell = (value, kind) => {
+    if (value == null) return null;
+    if (kind === "text") return mono(value);
+    return kind === "texts" ? el("span", {}, value.flatMap((text, i) => (i ? [" ", mono(text)] : mono(text)))) : value;
+  };
+  // Tokens are in the order of the text: the last one that starts at or before `start`.
+  const starts = (trace?.tokens ?? [])
+    .map(({ start, end }, at) => ({ start, end, at }))
+    .filter(({ start, end }) => end > start);
+  const tokenOf = (start, end) => {
+    if (start == null || !starts.length) return null;
+    const one = starts[lastIndex(starts.length, (i) => starts[i].start <= start)];
+    return one.start < end && start < one.end ? one.at : null;
+  };
+  const one = ({ title, about, columns, rows }) =>
+    folded(title, about, rows.length, () =>
+      table(
+        title,
+        columns.map(([name, kind]) => name + (kind === "number" ? "#" : "")),
+        rows,
+        ([cells]) => cells.map((value, j) => cell(value, columns[j][1])),
+        {
+          mark: ([, start, end, mark]) => ({
+            class: { won: "new", lost: "lost" }[mark] ?? null,
+            "data-token": tokenOf(start, end),
+          }),
+        },
+      ),
+    );
+  const { button, more } = inParts(sections.length, MANY_TABLES, "table", "listed", (from, to) =>
+    button.before(...sections.slice(from, to).map(one)),
+  );
+  const box = el("div", { class: "tables" }, button);
+  more();
+  return box;
+}
