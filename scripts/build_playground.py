@@ -46,10 +46,9 @@ def build(folder: Path, package: Path = PACKAGE) -> bool:
 
 def explain_module() -> str:
     """The scripts of the explain page as a module."""
-    from ggtok._explain.html import SCRIPTS
+    from ggtok._explain.html import SCRIPTS, scripts
 
-    scripts = [(EXPLAIN / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS if name != "main"]
-    return "\n".join([*scripts, f"export {{ {', '.join(EXPORTS)} }};\n"])
+    return f"{scripts(*SCRIPTS)}\nexport {{ {', '.join(EXPORTS)} }};\n"
 
 
 if __name__ == "__main__":

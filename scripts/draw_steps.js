@@ -54,14 +54,12 @@ class Node {
   }
 }
 
-const SVG_NAMES = "http://www.w3.org/2000/svg";
 const XHTML = "http://www.w3.org/1999/xhtml";
 globalThis.document = {
   createElement: (tag) => new Node(tag),
   createElementNS: (_, tag) => new Node(tag),
   createTextNode: (text) => text,
   createDocumentFragment: () => new Node("g"),
-  getElementById: () => ({ namespaceURI: SVG_NAMES }),
 };
 Object.assign(globalThis, {
   window: globalThis,
@@ -140,14 +138,14 @@ const plain = (caption) =>
 function answer({ trace, values, width }) {
   let end = 0;
   const reached = trace.tokens.map((token) => [end, (end = Math.max(end, token.end))][0]);
-  const made = stagesOf({ ...trace, bytes: bytesOf(trace.text), reached, end, why: new Map() });
+  const made = unitsOf({ ...trace, bytes: bytesOf(trace.text), reached, end });
   const lengthOf = (stage) => Math.max(1, stage.length ?? 1);
   if (!values) return made.map((stage) => ({ title: stage.title, length: lengthOf(stage) }));
   return values.map(([stageAt, stepAt]) => {
     const stage = made.at(stageAt);
     const step = stepAt < 0 ? lengthOf(stage) + stepAt : stepAt;
     if (!stage || step < 0 || step >= lengthOf(stage)) throw new RangeError(`no step ${stageAt}, ${stepAt}`);
-    const nodes = (stage.draw?.(step) ?? []).filter((node) => node != null);
+    const nodes = (stage.draw?.(step, { width }) ?? []).filter((node) => node != null);
     return { caption: plain(stage.caption(step)), title: stage.title, ...picture(nodes, stage.title, width) };
   });
 }

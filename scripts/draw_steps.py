@@ -102,11 +102,10 @@ def _run(trace_json: str, steps: Sequence[tuple[int, int]] | None) -> list[dict[
 
 @cache
 def _script() -> str:
-    from ggtok._explain.html import SCRIPTS
+    from ggtok._explain.html import SCRIPTS, scripts
 
-    scripts = [(PAGE / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS if name != "main"]
     shim = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-    return shim.replace("/* {{scripts}} */", "\n".join(scripts))
+    return shim.replace("/* {{scripts}} */", scripts(*SCRIPTS))
 
 
 @cache

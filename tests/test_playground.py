@@ -437,7 +437,7 @@ def test_offline_after_loading(browser: Any, folder: Path) -> None:
     page.page.reload()
     page.expect_tokens(TOKENIZERS["wordpiece"].count("offline with wordpiece"))
     page.page.locator(".piece").nth(1).click()
-    page.page.locator("#explain #slider").wait_for()
+    page.page.locator("#explain .caption").wait_for()
     errors = [error for error in page.errors if "Failed to load resource" not in error]
     page.context.close()
     assert not errors
@@ -494,7 +494,7 @@ def test_by_keyboard_alone(opened: Any) -> None:
         page.page.keyboard.press(key)
     assert "is, token 5981" in page.page.evaluate("document.activeElement.getAttribute('aria-label')")
     page.page.keyboard.press("Enter")
-    page.page.locator("#explain #slider").wait_for()
+    page.page.locator("#explain .caption").wait_for()
     assert page.page.evaluate("document.activeElement.id") == "explain-title"
     page.page.keyboard.press("Escape")
     assert "is, token 5981" in page.page.evaluate("document.activeElement.getAttribute('aria-label')")
@@ -517,7 +517,7 @@ def test_axe_finds_nothing(opened: Any, scheme: str, state: str) -> None:
     if state == "first":
         page.page.get_by_role("button", name="Show ids").click()
         page.page.locator(".piece").nth(2).click()
-        page.page.locator("#explain #slider").wait_for()
+        page.page.locator("#explain .caption").wait_for()
     assert not page.errors
     found = axe.Axe().run(page.page).response["violations"]
     assert [(each["id"], [node["target"] for node in each["nodes"]][:3]) for each in found] == []
@@ -538,7 +538,7 @@ def test_a_phone_does_not_scroll_sideways(opened: Any, state: str) -> None:
     if state != "asks":
         page.type("What is LoRA?")
         page.page.locator(".piece:visible", has_text="RA").first.click()
-        page.page.locator("#explain #slider").wait_for()
+        page.page.locator("#explain .caption").wait_for()
         assert page.overflow() == 0
 
 

@@ -114,7 +114,7 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
     const step = stepInStage();
 
     if (before?.stage !== at.stage) {
-      const hadFocus = document.activeElement === slider;
+      const hadFocus = slider.getRootNode().activeElement === slider;
       names.forEach((name, i) => {
         name.parentNode.className = i < at.stage ? "done" : i === at.stage ? "now" : "later";
         if (i === at.stage) name.setAttribute("aria-current", "step");

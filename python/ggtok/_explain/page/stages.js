@@ -223,7 +223,7 @@ const CUT_ON = {
 
 /** Pieces side by side, as the pattern has cut them. */
 function pieceRow(text, cuts) {
-  const pieces = cuts.slice(0, SHOWN).map(({ start, end }) => el("span", { class: "piece" }, label(text.subarray(start, end))));
+  const pieces = cuts.slice(0, SHOWN).map(({ start, end }) => el("span", { class: "cut" }, label(text.subarray(start, end))));
   const more = cuts.length - SHOWN;
   return [el("p", { class: "pieces mono" }, pieces), more > 0 ? muted(`and ${plural(more, "more piece")}`) : null];
 }
@@ -283,7 +283,7 @@ function bpeUnits(steps, _, first) {
       return {
         ...{ stage: "merge", title, tokens: own[at], length: 1, decides: true },
         caption: () => said("captions.whole", { text: face, token: piece.whole }),
-        draw: () => [el("p", { class: "pieces mono" }, el("span", { class: `piece token-${own[at][0] % 4}` }, face))],
+        draw: () => [el("p", { class: "pieces mono" }, el("span", { class: `cut token-${own[at][0] % 4}` }, face))],
       };
     }
     const { merging, symbols } = piece;
