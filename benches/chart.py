@@ -1,14 +1,15 @@
-"""The charts of the benchmark, as SVG text: bars of throughput, and curves of the time from the start."""
+"""The charts of the benchmark, as SVG text: bars of throughput, curves of the time from the start, and who agrees with
+llama.cpp."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import accumulate
 
-from ggtok._chart import HEAD, MARGIN, Panel, bars, document
+from ggtok._chart import HEAD, MARGIN, ROW, Panel, bars, document
 
 CURVES_WIDTH = 690
 LINE = 15
@@ -17,6 +18,22 @@ LINE = 15
 TITLE = "Throughput on one core, documents never seen before, MB/s (geometric mean of four corpora; longer is faster)"
 
 CURVES_TITLE = "From the start of a process to N bytes encoded with llama-bpe (lower is faster)"
+
+MATRIX_TITLE = "Texts whose ids differ from llama.cpp's"
+NAME_WIDTH, CELL_WIDTH = 112, 84
+"""Of a row's name and of a cell: narrow, so that a phone can show all of it."""
+MATRIX_STYLE = """\
+text.small { font-size: 11px; fill: #59636e }
+text.other, tspan.other { fill: #c92a2a; font-weight: 600 }
+.same { fill: #1c7a4c }
+.band { fill: #1c7a4c; fill-opacity: 0.1 }
+@media (prefers-color-scheme: dark) {
+  text.small { fill: #9198a1 }
+  text.other, tspan.other { fill: #ff8787 }
+  .same { fill: #5fcf9b }
+  .band { fill: #5fcf9b }
+}
+"""
 
 
 def throughput(panels: Sequence[Panel], ours: str) -> str:
@@ -63,6 +80,42 @@ def curves(lines: dict[str, list[tuple[int, float]]], ours: str) -> str:
         for y, (_, text) in zip(_apart([y for y, _ in labels]), labels, strict=True):
             body.append(f'<text class="over" x="{x:.1f}" y="{y - raised:.1f}" text-anchor="{anchor}">{text}</text>')
     return document(CURVES_TITLE, bottom + 36, body, CURVES_WIDTH)
+
+
+def matrix(head: Sequence[tuple[str, ...]], rows: Mapping[str, Sequence[int | str]], ours: str) -> str:
+    """A dot for each row and column that agree, or the number of texts that differ, or a word if there is no number.
+
+    `head` has the lines above each column.
+    """
+    middles = [MARGIN + NAME_WIDTH + CELL_WIDTH * (at + 0.5) for at in range(len(head))]
+    width = int(middles[-1] + CELL_WIDTH / 2 + MARGIN)
+    top = MARGIN + HEAD + LINE * max(map(len, head)) + 8
+    body = []
+    for x, lines in zip(middles, head, strict=True):
+        for at, text in enumerate(lines):
+            kind = "small" if at else "panel"
+            y = MARGIN + HEAD + 8 + at * LINE
+            body.append(f'<text class="{kind}" x="{x:g}" y="{y}" text-anchor="middle">{escape(text)}</text>')
+    for name, cells in rows.items():
+        kind = "panel" if name == ours else ""
+        if kind:
+            body.append(f'<rect class="band" x="8" y="{top}" width="{width - 16}" height="{ROW}" rx="4"/>')
+        body.append(f'<text class="{kind}" x="{MARGIN}" y="{top + 16}">{escape(name)}</text>')
+        for x, cell in zip(middles, cells, strict=True):
+            if cell == 0:
+                body.append(f'<circle class="same" cx="{x:g}" cy="{top + ROW / 2:g}" r="5.5"/>')
+            else:
+                kind, text = ("other", f"{cell:,}") if isinstance(cell, int) else ("small", escape(cell))
+                text = "&#8211;" if text == "-" else text
+                body.append(f'<text class="{kind}" x="{x:g}" y="{top + 16}" text-anchor="middle">{text}</text>')
+        top += ROW
+    legend = (
+        f'<circle class="same" cx="{MARGIN + 6}" cy="{top + 20}" r="5.5"/>'
+        f'<text class="small" x="{MARGIN + 18}" y="{top + 24}">all ids are the same'
+        '<tspan dx="18" class="other">12</tspan> texts with other ids'
+        '<tspan dx="18">&#8211;</tspan> cannot read the vocabulary</text>'
+    )
+    return document(MATRIX_TITLE, top + 40, [*body, legend], width, style=MATRIX_STYLE)
 
 
 def _apart(places: list[float]) -> Iterator[float]:

@@ -1,7 +1,7 @@
-"""Counts whose ids differ from llama.cpp's, for ggtok and its peers, and writes the tables of the README.
+"""Counts whose ids differ from llama.cpp's, for ggtok and its peers, and writes the proof: numbers, picture and tables.
 
     python benches/exactness.py             # asks all peers: a quarter of an hour
-    python benches/exactness.py --report    # rewrites the tables from exactness.json
+    python benches/exactness.py --report    # rewrites them from exactness.json and results.json
 
 1. ggtok answers every recorded case of llama.cpp: each vocabulary, and each pre-tokenizer name.
 2. Every peer encodes the corpora in documents of 4 KiB, and the recorded texts, with the same vocabularies.
@@ -19,16 +19,22 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import chart
 import compare
 from ggtok import Tokenizer, TokenizerWarning, _ggtok
 from peers import OURS, PEERS, REFERENCE
-from report import fill, label, table, with_kind
+from report import CHARTED, FILES, RAW, Run, fill, label, table, with_kind
+from vocabularies import kind_of
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 conformance: Any = import_module("oracles.conformance")
 RESULTS = ROOT / "benches/results/exactness.json"
-PAGE = "README.md"
+SPEEDS = RESULTS.with_name("results.json")
+PICTURE = RESULTS.with_name("exactness.svg")
+STARTS = ("README.md", "docs/index.md")
+"""The pages that begin with the proof."""
+TABLES = "docs/deviations.md"
 KINDS = {"bpe": "BPE", "spm": "SPM", "wpm": "WordPiece", "ugm": "Unigram", "rwkv": "RWKV", "plamo2": "PLaMo-2"}
 
 Cases = dict[str, dict[str, int]]
@@ -80,31 +86,88 @@ def kinds(cases: Cases) -> str:
     return table(["kind", "recorded with", "answers compared", "that differ"], cells)
 
 
-def peers(results: list[dict[str, Any]]) -> str:
-    """Documents and recorded texts whose ids differ, for every peer and vocabulary."""
-    found = {(row["measurement"], row["peer"], row["vocabulary"]): row["answer"] for row in results}
-    vocabularies = list(dict.fromkeys(row["vocabulary"] for row in results))
+class Comparison:
+    """The documents and recorded texts whose ids differ, for every peer and vocabulary."""
 
-    def cell(name: str, vocabulary: str) -> str:
-        documents, texts = (found.get((which, name, vocabulary), {}) for which in ("check", "recorded"))
+    def __init__(self, results: list[dict[str, Any]]) -> None:
+        self._found = {(row["measurement"], row["peer"], row["vocabulary"]): row["answer"] for row in results}
+        self._versions = {row["peer"]: row["answer"]["version"] for row in results if row["answer"].get("version")}
+        self.vocabularies = list(dict.fromkeys(row["vocabulary"] for row in results))
+        self.names = [name for name in PEERS if name != REFERENCE]
+
+    def differing(self, name: str, vocabulary: str) -> tuple[int, int] | str:
+        """How many documents and recorded texts differ, or why there is no number."""
+        documents, texts = (self._found.get((which, name, vocabulary), {}) for which in ("check", "recorded"))
         if "unsupported" in documents:
             return "-"
         if "differing" not in documents or "differing" not in texts:
             return "fails"
-        return f"{documents['differing']:,} · {texts['differing']:,}"
+        return documents["differing"], texts["differing"]
 
-    def sizes(vocabulary: str) -> str:
-        documents, texts = (found[which, OURS, vocabulary] for which in ("check", "recorded"))
-        return f"{documents['documents']:,} · {texts['texts']:,}"
+    def compared(self, vocabulary: str) -> tuple[int, int]:
+        """How many documents and recorded texts were compared."""
+        documents, texts = (self._found[which, OURS, vocabulary] for which in ("check", "recorded"))
+        return documents["documents"], texts["texts"]
 
-    def named(name: str) -> str:
-        versions = (row["answer"].get("version") for row in results if row["peer"] == name)
-        return "**ggtok**" if name == OURS else f"{label(name)} {next(filter(None, versions))}"
+    def named(self, name: str) -> str:
+        """The peer with its version."""
+        return "**ggtok**" if name == OURS else f"{label(name)} {self._versions[name]}"
 
-    names = [name for name in PEERS if name != REFERENCE]
-    rows = [[named(name), *(cell(name, vocabulary) for vocabulary in vocabularies)] for name in names]
-    head = ["differing documents · recorded texts", *map(with_kind, vocabularies)]
-    return table(head, [["*compared*", *map(sizes, vocabularies)], *rows])
+
+def peers(comparison: Comparison) -> str:
+    """The table."""
+
+    def cell(found: tuple[int, int] | str) -> str:
+        return found if isinstance(found, str) else f"{found[0]:,} · {found[1]:,}"
+
+    rows = [["*compared*", *(cell(comparison.compared(vocabulary)) for vocabulary in comparison.vocabularies)]]
+    for name in comparison.names:
+        cells = (cell(comparison.differing(name, vocabulary)) for vocabulary in comparison.vocabularies)
+        rows.append([comparison.named(name), *cells])
+    return table(["differing documents · recorded texts", *map(with_kind, comparison.vocabularies)], rows)
+
+
+def sums(comparison: Comparison) -> dict[str, list[int | str]]:
+    """For every peer and vocabulary, how many texts of either sort differ."""
+    return {
+        label(name): [
+            found if isinstance(found := comparison.differing(name, vocabulary), str) else sum(found)
+            for vocabulary in comparison.vocabularies
+        ]
+        for name in comparison.names
+    }
+
+
+def picture(comparison: Comparison) -> str:
+    """The matrix of dots."""
+    head = [(kind_of(name), name, f"{sum(comparison.compared(name)):,} texts") for name in comparison.vocabularies]
+    return chart.matrix(head, sums(comparison), OURS)
+
+
+def matrix(comparison: Comparison) -> str:
+    """The picture for a page, with what it shows in words."""
+    facts = []
+    for name, cells in sums(comparison).items():
+        found = list(zip(comparison.vocabularies, cells, strict=True))
+        num_same, num_unread = cells.count(0), cells.count("-")
+        parts = [f"the same for {num_same}"] if num_same else []
+        parts += [f"{cell:,} texts differ for {v}" for v, cell in found if isinstance(cell, int) and cell]
+        parts += [f"cannot read {num_unread}"] if num_unread else []
+        facts.append(f"{name}: {', '.join(parts)}")
+    about = f"{chart.MATRIX_TITLE}, with {len(comparison.vocabularies)} vocabularies"
+    return f"![{about}. {'; '.join(facts)}.]({RAW}/{PICTURE.name})\n"
+
+
+def proof(cases: Cases, run: Run) -> str:
+    """The proof in numbers, with which a first page begins."""
+    compared, differing = (sum(count[key] for count in cases.values()) for key in ("cases", "differing"))
+    loads = {name: run.load(CHARTED[0], name) for name in run.peers_of(CHARTED[0], "startup")}
+    others = [load for name, load in loads.items() if name != OURS and isinstance(load, float)]
+    return (
+        f"**{compared:,} recorded answers of llama.cpp compared, {differing:,} differ.** "
+        f"**Ready in {loads[OURS] / 1e3:.2f} s**: from opening Llama 3's vocabulary to the first ids; the other "
+        f"libraries take {min(others) / 1e3:.2f} to {max(others) / 1e3:.1f} s\n([measured]({FILES}/results.md)).\n"
+    )
 
 
 def main() -> None:
@@ -112,8 +175,13 @@ def main() -> None:
     if "--report" not in sys.argv[1:]:
         RESULTS.write_text(json.dumps(measure(), separators=(",", ":")) + "\n")
     data = json.loads(RESULTS.read_text())
-    fill(ROOT / PAGE, kinds(data["cases"]), "exactness")
-    fill(ROOT / PAGE, peers(data["results"]), "peers")
+    comparison = Comparison(data["results"])
+    PICTURE.write_text(picture(comparison), encoding="utf-8")
+    for page in STARTS:
+        fill(ROOT / page, proof(data["cases"], Run(json.loads(SPEEDS.read_text()))), "proof")
+    fill(ROOT / STARTS[0], matrix(comparison), "matrix")
+    fill(ROOT / TABLES, kinds(data["cases"]), "exactness")
+    fill(ROOT / TABLES, peers(comparison), "peers")
 
 
 if __name__ == "__main__":

@@ -193,23 +193,20 @@ def _ratio(ours: Any, others: Sequence[Any]) -> str:
 def summary(run: Run, short: bool) -> str:
     """The summary for a page: the time from the start of a process, then throughput with the time to load beside it.
 
-    The short form has one table with a row per peer, the long form a table per vocabulary.
+    The short form says it in a sentence, the long form in a table with a row per peer and one per vocabulary.
     """
     figures = f"{run.machine['processor']}, medians of up to {run.settings['rounds']} rounds; [all]({FILES}/results.md)"
     parts = [f"![{chart.CURVES_TITLE}]({RAW}/start.svg)\n", _from_start(run)]
     if short:
-        parts += [
-            "MB/s on one core for documents of 4 KiB never seen before (geometric mean of English, code, 17 languages, "
-            f"and Chinese with Japanese and Korean), and the time to load {', '.join(CHARTED)} ({figures}):\n",
-            _by_kind(run),
-            caches(run),
-        ]
+        parts.append(_in_a_sentence(run))
     else:
         parts += [
             caches(run),
             f"## Documents of 4 KiB\n\n![{chart.TITLE}]({RAW}/throughput.svg)\n",
-            "MB/s on one core for documents never seen before, and for the same documents again in the same process "
-            f"({figures}):\n",
+            "MB/s on one core for documents of 4 KiB never seen before (geometric mean of English, code, 17 languages, "
+            f"and Chinese with Japanese and Korean), and the time to load {', '.join(CHARTED)} ({figures}):\n",
+            _by_kind(run),
+            "Each kind of text, and the same documents again in the same process:\n",
             throughput(run),
         ]
     return "\n".join(filter(None, parts))
@@ -223,6 +220,30 @@ def _from_start(run: Run) -> str:
         f"From the start of a process until it has imported the package, loaded {CHARTED[0]} and encoded N bytes: "
         f"English, then code, then other languages.{again} A line ends where more text would take over a minute.\n"
     )
+
+
+def _in_a_sentence(run: Run) -> str:
+    """The throughput of ggtok, of the fastest peer and of llama.cpp, for one vocabulary of each kind."""
+    means = {kind_of(vocabulary): _means(run, vocabulary) for vocabulary in CHARTED if vocabulary in run.vocabularies}
+    ours, best, reference = [], [], []
+    for kind, mean in means.items():
+        if OURS in mean:
+            ours.append(f"{number(mean[OURS])} with {kind}")
+        if others := {name: speed for name, speed in mean.items() if name not in (OURS, REFERENCE)}:
+            fastest = max(others, key=others.__getitem__)
+            best.append(f"{number(others[fastest])} ({label(fastest)})")
+        if REFERENCE in mean:
+            reference.append(number(mean[REFERENCE]))
+    if not (ours and best and reference):
+        return ""
+    return (
+        "On one core, documents of 4 KiB never seen before are encoded at these MB/s: ggtok reaches "
+        f"{_listed(ours)}; the fastest other library {_listed(best)}; and llama.cpp {_listed(reference)}.\n"
+    )
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 def _by_kind(run: Run) -> str:

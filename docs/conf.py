@@ -79,7 +79,6 @@ TRACE_PAGES: dict[str, str] = GENERATORS[-1].places()
 """The page of each class of `ggtok.trace`."""
 MOVED: dict[str, str] = json.loads((DOCS / "moved.json").read_text(encoding="utf-8"))
 """Where the text of a page is now: a page and a heading. Old addresses keep working."""
-GENERATED["deviations"] = (ROOT / "README.md").read_text("utf-8").split("## How exact it is\n\n")[1].split("\n\n## ")[0]
 
 ggtok = import_annotated()
 

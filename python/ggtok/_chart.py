@@ -66,12 +66,12 @@ def bars(title: str, panels: Sequence[Panel], ours: str | None = None) -> str:
     return document(title, top, body)
 
 
-def document(title: str, height: int, body: Sequence[str], width: int = WIDTH) -> str:
-    """An SVG document with a title and elements below it."""
+def document(title: str, height: int, body: Sequence[str], width: int = WIDTH, *, style: str = "") -> str:
+    """An SVG document with a title and elements below it; `style` is added to that of all charts."""
     head = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" aria-label="{escape(title)}">',
-        f"<style>{STYLE}</style>",
+        f"<style>{STYLE}{style}</style>",
         f'<rect class="ground" width="{width}" height="{height}"/>',
         f'<text class="title" x="{MARGIN}" y="{MARGIN + 14}">{escape(title)}</text>',
     ]
