@@ -348,6 +348,50 @@ def test_characters_are_above_their_bytes(opened: Any) -> None:
         assert "ãģ" not in text
 
 
+MOVES = """document.getAnimations().flatMap((one) => one.effect.getKeyframes().flatMap(Object.keys))
+    .filter((name) => !["offset", "easing", "composite", "computedOffset"].includes(name))"""
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_merges_move_unless_motion_is_not_wanted(opened: Any, motion: str) -> None:
+    page = opened(ggtok.Tokenizer.builtin("bpe").explain("What is LoRA?"), reduced_motion=motion)
+    page.page.click(".next")
+    assert set(page.page.evaluate(MOVES)) == ({"transform"} if motion == "no-preference" else set())
+
+
+@pytest.mark.parametrize("name", ["spm", "bpe"])
+def test_a_phone_shows_the_picture_at_once(opened: Any, name: str) -> None:
+    """The idea, the stages, the caption and the picture are on the first screen."""
+    trace = ggtok.Tokenizer.builtin(name).explain("Hello World, こんにちは 👋🏽 naïve")
+    page = opened(trace, viewport={"width": 390, "height": 844})
+    for part in (".idea", ".bar", ".caption", ".picture"):
+        box = page.page.locator(part).bounding_box()
+        assert box["y"] + box["height"] <= 844
+    page.page.evaluate("location.hash = 'step=merge.2'")
+    page.page.locator(".picture .node").first.wait_for()
+    assert page.page.locator(".picture svg").bounding_box()["y"] < 450
+    assert page.overflow() == 0
+
+
+def test_two_views_in_one_page_do_not_meet(browser: Any, tmp_path: Path) -> None:
+    """Nothing in a view has an id, and a view that is destroyed leaves nothing."""
+    traces = [ggtok.Tokenizer.builtin("bpe").explain(text).to_json() for text in ("one two", "three")]
+    path = tmp_path / "mount.html"
+    mounts = "".join(f"mountTrace(document.body, {{trace: {trace}, why: () => null}})," for trace in traces)
+    script = f"{html.scripts(*html.SCRIPTS)}\nwindow.views = [{mounts}];"
+    path.write_text(f"<meta charset=utf-8><body></body><script type=module>{script}</script>", encoding="utf-8")
+    page = Opened(browser, path)
+    assert page.page.locator(".explain").count() == 2
+    assert page.page.locator("[id]").count() == 0
+    assert page.page.evaluate("views.map((view) => view.show('merge.1'))") == [True, True]
+    page.page.evaluate("views[1].showToken(0)")
+    assert page.page.evaluate("views[0].show('merge.99')") is False
+    page.page.evaluate("views.forEach((view) => view.destroy())")
+    assert page.page.locator("body *:not(script)").count() == 0
+    page.page.close()
+    assert not page.errors
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_themes_and_narrow_screens(opened: Any, scheme: str) -> None:
     trace = ggtok.Tokenizer.builtin("unigram").explain("What is LoRA? " + "longword" * 20)

@@ -84,8 +84,9 @@ const short = (line, n = 24) => {
   return characters.length <= n ? line : `${characters.slice(0, n - 1).join("")}…`;
 };
 
-/** About how wide a line is, in letters: East Asian characters and most symbols take two. */
-const widthOf = (line) => Array.from(line).reduce((sum, character) => sum + (character > "\u1100" ? 2 : 1), 0);
+const WIDE = /[\u1100-\u115f\u2e80-\uffdc\u{1f000}-\u{3ffff}]/u;
+/** About how wide a line is, in letters: East Asian characters and emoji take two. */
+const widthOf = (line) => Array.from(line).reduce((sum, character) => sum + (WIDE.test(character) ? 2 : 1), 0);
 
 const quoted = (text) => `“${label(text)}”`;
 const codePoint = (number) => `U+${number.toString(16).toUpperCase().padStart(4, "0")}`;

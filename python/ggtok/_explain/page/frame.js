@@ -41,7 +41,7 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
   let timer = null;
   let speed = 1;
 
-  const isClosed = (unit) => Boolean(unit.opens && unit.length > 1 && !open.has(unit));
+  const isClosed = (unit) => Boolean(unit.opens && !open.has(unit));
   const stepsOf = (unit) => (isClosed(unit) ? 1 : unit.length);
   const count = (stage) => stages[stage].units.reduce((sum, unit) => sum + stepsOf(unit), 0);
   const unitAt = () => stages[at.stage].units[at.unit];
@@ -127,12 +127,12 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
     slider.max = steps - 1;
     slider.value = step;
     slider.setAttribute("aria-valuetext", `Step ${step + 1} of ${steps}: ${unit.title}`);
-    counter.textContent = `step ${(step + 1).toLocaleString("en")} of ${steps.toLocaleString("en")}`;
+    counter.textContent = `${(step + 1).toLocaleString("en")} of ${steps.toLocaleString("en")}`;
     title.textContent = unit.length > 1 && !closed ? `${unit.title} (${at.inner + 1} of ${unit.length})` : unit.title;
     openButton.hidden = !(unit.opens && unit.length > 1);
-    openButton.textContent = closed ? `Open: ${plural(unit.length, "step")}` : "Close";
+    openButton.textContent = closed ? `Open ${unit.length.toLocaleString("en")} steps` : "Close";
     openButton.setAttribute("aria-label", closed ? "Open this step to see the steps in it (Enter)" : "Close the steps of this one (Enter)");
-    link.href = `#step=${addressOf(stage, at.unit, closed || !unit.opens ? (unit.opens || !at.inner ? null : at.inner) : at.inner)}`;
+    link.href = `#step=${addressOf(stage, at.unit, closed || unit.length < 2 ? null : at.inner)}`;
     link.textContent = "link";
     caption.replaceChildren(...[drawer ? drawer.caption() : unit.caption(drawnStep)].flat());
     const drawn = drawer ? drawer.draw(view) : unit.draw(drawnStep, view);
@@ -203,7 +203,7 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
     const found = stages[stage]?.units[unit - 1];
     if (!found || (inner != null && !(inner >= 1 && inner <= found.length))) return false;
     stop();
-    if (inner != null && found.opens) open.add(found);
+    if (inner != null && found.opens && found.length > 1) open.add(found);
     go({ stage, unit: unit - 1, inner: inner == null ? 0 : inner - 1 });
     return true;
   }

@@ -8,7 +8,9 @@ function themeButton() {
   const chosen = document.documentElement.dataset;
   const isDark = () => (chosen.theme ? chosen.theme === "dark" : dark.matches);
   const name = () => {
-    byId("theme").textContent = isDark() ? "Light theme" : "Dark theme";
+    const title = isDark() ? "Light theme" : "Dark theme";
+    byId("theme").setAttribute("aria-label", title);
+    byId("theme").title = title;
   };
   byId("theme").onclick = () => {
     chosen.theme = isDark() ? "light" : "dark";

@@ -179,7 +179,9 @@ function mergeTree(merging, done, { width, tokenOf = () => null, isWhole = false
   });
   const name = say("captions.merge_tree", { n: done });
   const tree = drawing(name, x.at(-1) + 2, top + levels * LEVEL + 42, brackets, lines, boxes);
-  return [partNote("Symbols", [from, to], symbols.length), tree];
+  const kind = here.find((node) => node.bigram)?.bigram.rank == null ? "scores" : "ranks";
+  const legend = levels ? muted(say(`captions.${kind}`)) : null;
+  return [partNote("Symbols", [from, to], symbols.length), tree, legend];
 }
 
 /** A window that begins and ends with a character, if one byte is a symbol. */

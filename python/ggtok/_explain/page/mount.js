@@ -17,6 +17,12 @@ function whyOf(why) {
   return (place) => answers.get(place) ?? null;
 }
 
+/** The key of the idea of a trace: some vocabularies of BPE are special. */
+function ideaOf({ algorithm, fragments }) {
+  if (fragments.some(({ steps }) => steps?.stretches)) return "hybrid_dna";
+  return fragments.some(({ steps }) => steps?.rewritten?.includes("escaped")) ? "bpe_characters" : algorithm;
+}
+
 /**
  * Builds the view of a trace inside a container. `trace` is as `Trace.to_json` has it. `why` says why a token is not one
  * with the next: an array of `[place, {reasons}]`, or a function (place) → `{reasons}`, null, or a promise. `sections`
@@ -40,7 +46,7 @@ function mountTrace(container, { trace: given, why, sections = null }, { onToken
   const frame = mountFrame(
     container,
     {
-      idea: say(`ideas.${trace.fragments.some(({ steps }) => steps?.stretches) ? "hybrid_dna" : trace.algorithm}`),
+      idea: say(`ideas.${ideaOf(trace)}`),
       units: unitsOf(trace),
       head: [head, ...strip.parts],
       foot,
