@@ -29,7 +29,8 @@ def build(folder: Path, package: Path = PACKAGE) -> bool:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(SOURCES, folder)
     (folder / "explain.js").write_text(explain_module(), encoding="utf-8")
-    shutil.copyfile(EXPLAIN / "style.css", folder / "explain.css")
+    style = (EXPLAIN / "style.css").read_text(encoding="utf-8")
+    (folder / "explain.css").write_text(style.replace(":root", ":host"), encoding="utf-8")  # for a part of a page
     is_built = (package / "ggtok.js").exists()
     if is_built:
         for path in (path for pattern in NEEDED for path in package.glob(pattern)):

@@ -19,12 +19,17 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+class Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, *args: object) -> None:
+        """Says nothing of a browser that closes a connection."""
+
+
 class Site:
     """The built site, in a folder of a plain static server."""
 
     def __init__(self, folder: Path) -> None:
         handler = functools.partial(Quiet, directory=str(folder))
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.server = Server(("127.0.0.1", 0), handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}/docs/playground/"
 
@@ -62,7 +67,7 @@ class Opened:
 
     def expect_tokens(self, count: int, n: int = 0) -> None:
         pattern = re.compile(rf"^{count:,} tokens?$")
-        self.page.locator(".totals").nth(n).locator("strong").filter(has_text=pattern).wait_for(timeout=10_000)
+        self.page.locator(".totals").nth(n).locator("strong").filter(has_text=pattern).wait_for()
 
     def expect_ids(self, expected: list[int]) -> None:
         self.expect_tokens(len(expected))
@@ -92,7 +97,7 @@ class Opened:
 
     def until(self, condition: str) -> None:
         """Waits until an expression is true. (The page's policy forbids what `wait_for_function` does.)"""
-        for _ in range(300):
+        for _ in range(1000):
             if self.page.evaluate(condition):
                 return
             self.page.wait_for_timeout(30)

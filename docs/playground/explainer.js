@@ -23,7 +23,7 @@ export class Explainer {
     this.#engine = engine;
     this.#section = section;
     this.#on = on;
-    // A shadow keeps the styles of the two pages apart.
+    // A shadow keeps its styles and the page's apart.
     const style = el("link", { rel: "stylesheet", href: "explain.css" });
     section.querySelector("#view").attachShadow({ mode: "open" }).append(style, this.#box);
     section.querySelector("#close").addEventListener("click", () => this.close(true));
