@@ -105,6 +105,7 @@ html_static_path = ["_static"]
 html_css_files = ["ggtok.css"]
 templates_path = ["_templates"]
 html_copy_source = False
+html_baseurl = SITE
 html_theme_options = {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"}
 # Prompts and output are not copied.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -276,6 +277,7 @@ def setup(app: Any) -> None:
     app.connect("build-finished", lead_on)
     app.connect("build-finished", add_playground)
     app.connect("html-page-context", shorten_sidebar, priority=400)
+    app.connect("html-page-context", importlib.import_module("site_head").add)
     app.connect("autodoc-process-docstring", from_google)
     app.connect("autodoc-process-signature", without_constructor)
     app.connect("doctree-read", without_builtins)

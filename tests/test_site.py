@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import struct
 import subprocess
 import sys
 import zlib
@@ -59,3 +61,27 @@ def test_pages_that_moved_lead_on(site: Path) -> None:
     assert 'location.replace("open.html" + (location.hash || "#models-by-name"))' in page
     assert 'content="0; url=open.html#models-by-name"' in page
     assert '<a href="index.html#types-in-signatures">' in (site / "api/types.html").read_text(encoding="utf-8")
+
+
+def test_pages_say_what_they_are(site: Path) -> None:
+    """To browsers, search engines, and where a link is shared."""
+    page = (site / "api/encode.html").read_text(encoding="utf-8")
+    metas = dict(re.findall(r'<meta (?:name|property)="([^"]+)" content="([^"]*)">', page))
+    assert 20 < len(metas["description"]) <= 160
+    assert metas["og:description"] == metas["description"]
+    assert metas["og:title"].endswith(" · ggtok")
+    assert "<" not in metas["og:title"]
+    assert metas["og:url"] == "https://ggtok.readthedocs.io/en/latest/api/encode.html"
+    linked = re.findall(r'<link rel="[\w-]*icon" href="\.\./([^"]+)"', page)
+    assert len(linked) == 3
+    shared = metas["og:image"].removeprefix("https://ggtok.readthedocs.io/en/latest/")
+    assert [file for file in (*linked, shared) if not (site / file).exists()] == []
+
+
+def test_card_and_icons_are_current() -> None:
+    subprocess.run([sys.executable, ROOT / "scripts/make_card.py", "--check"], check=True)
+    card = (ROOT / "docs/_static/card.png").read_bytes()
+    assert struct.unpack(">II", card[16:24]) == (1200, 630)
+    assert len(card) < 100_000
+    icons = [(ROOT / folder / "icon.svg").read_bytes() for folder in ("docs/_static", "docs/playground")]
+    assert icons[0] == icons[1]
