@@ -88,18 +88,35 @@ const numberOf = (node, name) => Number(node.getAttribute(name));
 
 const LINE = 28;
 
+/** Whether a node is a line of spans, such as the strip of tokens. */
+const isStrip = (node) =>
+  node.children.length > 1 && node.children.every((child) => child instanceof Node && child.tag === "span");
+
+/** About how wide and how high a strip is, whose spans wrap at `width`. */
+function sizeOfStrip(node, width) {
+  let [lines, x, widest] = [1, 0, 0];
+  for (const span of node.children) {
+    const w = 16 + 10.2 * Math.max(...[span.children].flat().map((part) => widthOf(part.textContent ?? String(part))));
+    if (x + w > width) [lines, x] = [lines + 1, 0];
+    widest = Math.max(widest, (x += w));
+  }
+  const isTall = node.children.some((span) => pathTo(span, "span").length + span.children.length > 2);
+  return [widest, lines * (isTall ? 52 : 36) + 8];
+}
+
 /** About how high an element is on the page, by the numbers of style.css: only a browser knows. */
-function heightOf(node) {
+function heightOf(node, width) {
   const elements = node.children.filter((child) => child instanceof Node && child.tag !== "details");
   if (node.attributes.has("hidden")) return 0;
+  if (isStrip(node)) return sizeOfStrip(node, width)[1];
   if (node.tag === "tr") return node.classes().includes("gap") ? 0 : 31;
   if (node.classes().includes("cells")) return 28 + Math.max(...elements.map((cell) => cell.children.length)) * 21;
   if (node.classes().includes("bits")) return 72;
-  if (node.classes().includes("columns")) return 16 + Math.max(...elements.map(heightOf));
+  if (node.classes().includes("columns")) return 16 + Math.max(...elements.map((child) => heightOf(child, width)));
   if (!elements.length || ["p", "h4", "li", "pre"].includes(node.tag)) {
     return LINE * Math.max(1, Math.ceil(node.textContent.length / 80));
   }
-  const sum = 8 + elements.reduce((sum, child) => sum + heightOf(child), 0);
+  const sum = 8 + elements.reduce((sum, child) => sum + heightOf(child, width), 0);
   return node.classes().includes("table") ? Math.min(362, sum) : sum;
 }
 
@@ -118,12 +135,12 @@ function picture(nodes, name, width) {
       widest = Math.max(widest, w);
       top += h;
     } else {
-      const h = heightOf(node);
+      const h = heightOf(node, width);
       parts.push(
         `<foreignObject x="0" y="${top}" width="${width}" height="${h}"><div xmlns="${XHTML}">${markup(node)}</div>` +
           "</foreignObject>",
       );
-      widest = width;
+      widest = Math.max(widest, isStrip(node) ? Math.min(width, sizeOfStrip(node, width)[0]) : width);
       top += h;
     }
   }
