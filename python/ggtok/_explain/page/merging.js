@@ -4,7 +4,9 @@
 const QUEUE = 400;
 const LEAF = 34; // about how wide a symbol is drawn
 const LEVEL = 60;
-const LETTER = 8.5; // how wide a letter is, in text of 13.5 pixels
+
+/** About how wide a text is in pixels, in letters of 13.5 pixels that are equally wide. */
+const pixelsOf = (text) => Array.from(text).reduce((sum, letter) => sum + (WIDE.test(letter) ? 13.5 : 8.13), 0);
 
 /**
  * What is the same in all steps of a word: the nodes that the merges make, and when each pair entered the queue.
@@ -18,7 +20,7 @@ function prepareMerging({ symbols, queue, pops }, bytes, sizes) {
   pops.forEach((pop, at) => pop.added.forEach((bigram) => entered.set(key(bigram), at)));
   const node = (from, to, more) => {
     const text = faceOf(bytes.subarray(offsets[from], offsets[to]));
-    return { from, to, text, width: widthOf(text) * LETTER, ...more };
+    return { from, to, text, width: pixelsOf(text), ...more };
   };
   const nodes = symbols.map((symbol, at) => node(at, at + 1, { spelled: symbol.text, level: 0, born: -1 }));
   const place = new Map(symbols.map((symbol, at) => [symbol.index, at]));
@@ -104,15 +106,39 @@ function mergeCaption(merging, done, unit) {
 /** Where a part of the drawing comes from, for `animate`: the frame moves it from there to its place. */
 const moves = (dx, dy, delay = 0) => ({ "data-move": `${dx.toFixed(1)} ${dy.toFixed(1)} ${delay}` });
 
+const ROWS = 8; // of a long word, those around the step are drawn
+
 /**
- * The tree after `done` merges, as wide as `width` if it is long. `tokenOf(node)` is the place of a node's token, or
- * null. With `isWhole`, all merges move one after the other, else only the last.
+ * The tree after `done` merges, in rows of about `width`. `tokenOf(node)` is the place of a node's token, or null. With
+ * `isWhole`, all merges move one after the other, else only the last.
  */
 function mergeTree(merging, done, { width, tokenOf = () => null, isWhole = false }) {
-  const { symbols, nodes, merges, bytes, offsets } = merging;
+  const { merges, symbols } = merging;
+  const rows = rowsOf(merging, Math.max(8, Math.floor(width / LEAF)));
+  const now = isWhole || !done ? 0 : rows.findIndex(([, to]) => merges[done - 1].from < to);
+  const [first, last] = windowAround(now, ROWS, rows.length);
+  const trees = rows.slice(first, last).map((row) => treeRow(merging, done, row, { tokenOf, isWhole }));
+  const kind = merges[0]?.bigram.rank == null ? "scores" : "ranks";
+  const legend = done ? muted(say(`captions.${kind}`)) : null;
+  return [partNote("Symbols", [rows[first]?.[0] ?? 0, rows[last - 1]?.[1] ?? 0], symbols.length), ...trees, legend];
+}
+
+/** Ranges of about `size` symbols. No merge goes over the end of one, and if possible no character. */
+function rowsOf({ result, bytes, offsets }, size) {
+  const rows = [];
+  for (const { from, to } of result) {
+    const isInside = (bytes[offsets[from]] & 0xc0) === 0x80;
+    const row = rows.at(-1);
+    if (row && (to - row[0] <= size || isInside)) row[1] = to;
+    else rows.push([from, to]);
+  }
+  return rows;
+}
+
+/** A row of the tree: what has become of the symbols `from` to `to`. */
+function treeRow(merging, done, [from, to], { tokenOf, isWhole }) {
+  const { nodes, merges, bytes, offsets } = merging;
   const now = merges[done - 1];
-  const size = Math.max(8, Math.floor(width / LEAF));
-  const [from, to] = wholeCharacters(merging, windowAround(now && !isWhole ? now.from : 0, size, symbols.length));
   const here = nodes.filter((node) => node.born < done && node.to > from && node.from < to);
   const boxWidth = (node) => Math.max(node.width, node.bigram ? priority(node.bigram).length * 6.4 : 0) + 12;
 
@@ -178,18 +204,7 @@ function mergeTree(merging, done, { width, tokenOf = () => null, isWhole = false
     );
   });
   const name = say("captions.merge_tree", { n: done });
-  const tree = drawing(name, x.at(-1) + 2, top + levels * LEVEL + 42, brackets, lines, boxes);
-  const kind = here.find((node) => node.bigram)?.bigram.rank == null ? "scores" : "ranks";
-  const legend = levels ? muted(say(`captions.${kind}`)) : null;
-  return [partNote("Symbols", [from, to], symbols.length), tree, legend];
-}
-
-/** A window that begins and ends with a character, if one byte is a symbol. */
-function wholeCharacters({ bytes, offsets, symbols }, [from, to]) {
-  const isInside = (at) => at > 0 && at < symbols.length && (bytes[offsets[at]] & 0xc0) === 0x80;
-  while (isInside(from)) from--;
-  while (isInside(to)) to++;
-  return [from, to];
+  return drawing(name, x.at(-1) + 2, top + levels * LEVEL + 42, brackets, lines, boxes);
 }
 
 /** The characters that are more than one symbol, among the symbols `from` to `to`. */
