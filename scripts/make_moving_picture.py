@@ -3,35 +3,40 @@
 python scripts/make_moving_picture.py
 python scripts/make_moving_picture.py --check      # exit code 1 if the picture is not current
 
-The picture is drawn from a trace. It is a list of scenes, each with a stage, a caption, the places of the characters,
-the boxes around them, and the tokens so far. CSS moves things from scene to scene; where motion is not wanted, the last
-scene stands.
+The picture is drawn from a trace, in the page's words. It is a list of scenes, each with a stage, a caption, the places
+of the characters, the boxes around them, and the tokens so far. CSS moves things from scene to scene; where motion is
+not wanted, the last scene stands.
 """
 
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from ggtok import Tokenizer
+from ggtok._explain.words import said, say, words
 
 PATH = Path(__file__).resolve().parent.parent / "docs/_static/explain.svg"
 TEXT = "What is LoRA?"
-IDEA = "BPE: merge the neighbours that training merged first"
-STAGES = ("text", "pieces", "merge", "tokens")
+STAGES = ("split", "merge", "tokens")
 
-WIDTH, HEIGHT, MARGIN = 600, 300, 24
-CHAR, BOX_TOP, BOX_HEIGHT = 21, 112, 40
+WIDTH, HEIGHT, MARGIN = 600, 340, 24
+CHAR, BOX_TOP, BOX_HEIGHT = 21, 134, 40
 """The width of a character's place, and where boxes are."""
 IN_BOX, BETWEEN, PIECES = 4, 4, 22
 """Pixels between a box and its characters, between boxes, and between pieces."""
-STRIP_TOP = 224
-SECONDS, LAST_SECONDS, MOVE = 1.7, 4.5, 0.4
+CAPTION_TOP, LINE, STRIP_TOP = 208, 20, 266
+IDEA_LETTERS, CAPTION_LETTERS = 50, 58
+"""How many letters of a line fit."""
+SECONDS, LAST_SECONDS, MOVE = 2.0, 5.0, 0.45
 """How long a scene and the last one take, and how long of it things move."""
 TONES = 4
 
@@ -40,7 +45,7 @@ svg { color-scheme: light dark }
 text { font: 15px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; fill: #1b2028 }
 .mono { font: 19px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; text-anchor: middle }
 .ground { fill: #ffffff; stroke: #cfd6dd }
-.idea { font-weight: 600; font-size: 17px }
+.idea { font-weight: 600; font-size: 16px }
 .small { font-size: 12.5px; fill: #56606b }
 .line { stroke: #cfd6dd; stroke-width: 2 }
 .stage rect { fill: #f5f7f9; stroke: #cfd6dd }
@@ -81,7 +86,8 @@ class Scene:
     """What is seen at one time."""
 
     stage: str
-    caption: str
+    caption: list[tuple[str, bool]]
+    """In parts, each with whether it is emphasised."""
     boxes: list[Box]
     piece_ends: list[int] = field(default_factory=list)
     """Where pieces end, once the text is cut."""
@@ -105,6 +111,11 @@ def width_of(box: Box) -> float:
     return 2 * IN_BOX + CHAR * (box.end - box.start)
 
 
+def plain(sentence: str) -> list[tuple[str, bool]]:
+    """A sentence without emphasis."""
+    return [(sentence, False)]
+
+
 def visible(text: str) -> str:
     """A text whose spaces can be seen."""
     return text.replace(" ", "␣").replace("Ġ", "␣")
@@ -116,19 +127,20 @@ def scenes(trace: Any) -> Iterator[Scene]:
     pieces = fragment.steps.pieces
     ends = [piece.end for piece in pieces]
     n = len(trace.text)
-    yield Scene("text", "A text. Which tokens will it be?", [Box(0, n)])
+    yield Scene("split", plain("A text. Which tokens will it become?"), [Box(0, n)])
     starts = [0, *ends[:-1]]
     cut = [Box(start, end) for start, end in zip(starts, ends, strict=True)]
-    yield Scene("pieces", "A pattern cuts it into pieces. No token will reach over a cut.", cut, ends)
+    yield Scene("split", said("captions.split", n=len(pieces)), cut, ends)
     boxes = [Box(at, at + 1) for at in range(n)]
-    yield Scene("merge", "Each piece starts as single bytes, and each merge is one of training's.", boxes, ends)
+    yield Scene("merge", plain("Each piece starts as single bytes."), boxes, ends)
     done = 0
     for piece, start in zip(pieces, starts, strict=True):
         merging = piece.merging
         waiting = [*merging.queue]
         index = {symbol.index: start + at for at, symbol in enumerate(merging.symbols)}
         merged = [pop for pop in merging.pops if not pop.stale]
-        scene = Scene("merge", f"{visible(piece.text)} has no neighbours: it is a token as it is.", boxes, ends)
+        alone = {"text": visible(piece.text), "unit": "byte", "token": piece.symbols[0].token}
+        scene = Scene("merge", said("captions.single", **alone), boxes, ends)
         for pop in merged:
             pair = pop.bigram
             left = next(box for box in boxes if box.start == index[pair.left])
@@ -142,8 +154,8 @@ def scenes(trace: Any) -> Iterator[Scene]:
             ]
             num = len(can_merge)
             one, other = texts[left.start], texts[right.start]
-            rank = f"merge {pair.rank:,} of training, the {'only one' if num == 1 else f'earliest of {num}'} possible"
-            caption = f"{one} + {other} → {one}{other}: {rank}"
+            values = {"left": one, "right": other, "merged": one + other, "waiting": num, "rank": pair.rank}
+            caption = said("captions.merge_rank" if num > 1 else "captions.merge_rank_one", **values)
             boxes = [box if old is left else old for old in boxes if old is not right]
             scene = Scene("merge", caption, boxes, ends, box, done)
             waiting = [new for new in can_merge if new is not pair and new != pair] + [*pop.added]
@@ -159,8 +171,8 @@ def scenes(trace: Any) -> Iterator[Scene]:
         now = tokens.get(scene.now) if scene.now else None
         yield Scene(scene.stage, scene.caption, boxes, ends, now, done)
         if len(tokens) > 1:
-            yield Scene(scene.stage, f"Nothing else can merge here: {len(tokens)} tokens.", boxes, ends, None, done)
-    yield Scene("tokens", f"{done} tokens. Their ids are what the model reads.", boxes, ends, None, done)
+            yield Scene(scene.stage, said("captions.end"), boxes, ends, None, done)
+    yield Scene("tokens", said("captions.tokens", n=done, characters=f"{n} characters"), boxes, ends, None, done)
 
 
 class Animation:
@@ -205,7 +217,9 @@ def drawing(trace: Any) -> str:
     animation = Animation(len(shown))
     body = [*_frame(shown, animation), *_boxes(shown, animation), *_chars(trace.text, shown, animation)]
     body += _strip(trace, shown, animation)
-    label = f"{IDEA}. {TEXT} becomes {', '.join(visible(str(token.piece)) for token in trace.tokens)}."
+    label = (
+        f"{words()['ideas']['bpe']}. {TEXT} becomes {', '.join(visible(str(token.piece)) for token in trace.tokens)}."
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
         f'role="img" aria-label="{escape(label)}">\n<style>{STYLE}{animation.css()}\n</style>\n'
@@ -221,9 +235,10 @@ def _opacity(*visible_in: bool) -> list[str]:
 def _frame(shown: list[Scene], animation: Animation) -> Iterator[str]:
     """What surrounds the text: the idea, the bar of stages, and the captions."""
     yield f'<rect class="ground" x="0.5" y="0.5" width="{WIDTH - 1}" height="{HEIGHT - 1}" rx="10"/>'
-    yield f'<text class="idea" x="{MARGIN}" y="36">{escape(IDEA)}</text>'
+    for at, line in enumerate(textwrap.wrap(words()["ideas"]["bpe"], IDEA_LETTERS)):
+        yield f'<text class="idea" x="{MARGIN}" y="{36 + at * 21}">{escape(line)}</text>'
     width, gap = 96, 24
-    yield f'<path class="line" d="M{MARGIN} 65H{MARGIN + 4 * width + 3 * gap}"/>'
+    yield f'<path class="line" d="M{MARGIN} 87H{MARGIN + 3 * width + 2 * gap}"/>'
     for at, stage in enumerate(STAGES):
         x = MARGIN + at * (width + gap)
         for kind, style in (
@@ -231,18 +246,28 @@ def _frame(shown: list[Scene], animation: Animation) -> Iterator[str]:
             ("stage lit", animation.style(_opacity(*(scene.stage == stage for scene in shown)))),
         ):
             yield (
-                f'<g class="{kind}"><g {style}><rect x="{x}" y="52" width="{width}" height="26" rx="13"/>'
-                f'<text x="{x + width / 2:g}" y="70">{stage}</text></g></g>'
+                f'<g class="{kind}"><g {style}><rect x="{x}" y="74" width="{width}" height="26" rx="13"/>'
+                f'<text x="{x + width / 2:g}" y="92">{say(f"stages.{stage}")}</text></g></g>'
             )
     for at, scene in enumerate(shown):
         style = animation.style(_opacity(*(at == other for other in range(len(shown)))), 0.02)
-        yield f'<text x="{WIDTH // 2}" y="190" text-anchor="middle" {style}>{_bold(scene.caption)}</text>'
+        yield f'<g text-anchor="middle" {style}>{"".join(_lines(scene.caption))}</g>'
 
 
-def _bold(caption: str) -> str:
-    """A caption whose first part is bold if it is a merge."""
-    head, colon, rest = caption.partition(": ")
-    return f'<tspan font-weight="650">{escape(head)}</tspan>{colon}{escape(rest)}' if "→" in head else escape(caption)
+def _lines(caption: list[tuple[str, bool]]) -> Iterator[str]:
+    """A caption in lines."""
+    strong = [is_strong for text, is_strong in caption for _ in text]
+    text = "".join(text for text, _ in caption)
+    at = 0
+    for number, line in enumerate(textwrap.wrap(text, CAPTION_LETTERS)):
+        at = text.index(line, at)
+        parts = groupby(zip(line, strong[at:], strict=False), itemgetter(1))
+        spans = (
+            f'<tspan font-weight="{650 if is_strong else 400}">{escape("".join(letter for letter, _ in part))}</tspan>'
+            for is_strong, part in parts
+        )
+        yield f'<text x="{WIDTH // 2}" y="{CAPTION_TOP + number * LINE}">{"".join(spans)}</text>'
+        at += len(line)
 
 
 def _boxes(shown: list[Scene], animation: Animation) -> Iterator[str]:
