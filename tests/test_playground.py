@@ -121,6 +121,11 @@ def test_a_token_says_what_it_is(opened: Any) -> None:
     page.page.locator(".piece").last.hover()
     said = page.page.text_content(".pointed")
     assert said == "Token 5981 · in the vocabulary Ġis · characters 5 to 8, bytes 6 to 9"
+    page.type("é🦙")
+    page.page.locator(".piece").last.hover()
+    page.page.get_by_text("characters 1 to 2, bytes 5 to 6").wait_for()
+    page.type("Naïve is")
+    page.expect_tokens(len(TOKENIZERS["bpe"].encode("Naïve is")))
     page.page.get_by_role("button", name="Copy ids").click()
     page.page.get_by_role("button", name="Copied").wait_for()
     copied = json.loads(page.page.evaluate("navigator.clipboard.readText()"))
@@ -406,6 +411,18 @@ def test_a_click_explains(opened: Any) -> None:
     assert page.page.locator(".piece").nth(2).get_attribute("aria-selected") == "true"
     page.page.get_by_text("Why is it not one token with the").first.wait_for()
     page.page.get_by_role("button", name="Close").click()
+    page.page.locator("#explain").wait_for(state="hidden")
+
+
+def test_the_steps_follow_the_text(opened: Any) -> None:
+    page = opened("#v=unigram&t=Hello+World")
+    page.page.locator(".piece").nth(1).click()
+    page.page.locator("#explain .caption").wait_for()
+    page.type("Hello World, unfathomable")
+    page.page.locator("#explain [role=option]", has_text="able").first.wait_for()
+    page.type("long " * 500)
+    page.page.get_by_text("before the last change").wait_for()
+    page.type("")
     page.page.locator("#explain").wait_for(state="hidden")
 
 

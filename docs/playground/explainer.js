@@ -18,7 +18,7 @@ export class Explainer {
   #later = null;
   #on;
 
-  /** `on.token(at)` is called when a token is chosen in the view, `on.close(byHand)` when the view closes. */
+  /** `on.token(at)` is called for each token whose steps are shown, `on.close(byHand)` when the view closes. */
   constructor(engine, section, on) {
     this.#engine = engine;
     this.#section = section;
@@ -76,7 +76,9 @@ export class Explainer {
       return this.#engine.call("why", left.start, right.end);
     };
     this.#view = mountTrace(this.#box, { trace, why }, { onToken: this.#on.token });
-    this.#view.showToken(Math.min(at, tokens.length - 1));
+    const shown = Math.min(at, tokens.length - 1);
+    this.#view.showToken(shown);
+    this.#on.token(shown);
   }
 
   /** The text has changed: a short one is explained again, once typing pauses. */
@@ -84,6 +86,7 @@ export class Explainer {
     const asked = this.#asked;
     if (this.#section.hidden || !asked || asked.text === text) return;
     clearTimeout(this.#later);
+    if (!text) return this.close();
     if (text.length > MOST_FOLLOWED) return this.#note("These are the steps of the text before the last change.");
     this.#later = setTimeout(() => this.#explain({ ...asked, text }), PAUSE);
   }

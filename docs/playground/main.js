@@ -19,8 +19,7 @@ const EXAMPLES = {
 };
 const FIRST = { text: EXAMPLES.English.text, vocabulary: "bpe", other: null, special: false, bos: true };
 const HALF = "The text has half a character (a lone surrogate). It is read as U+FFFD, “�”.";
-const MOST = MOST_CHARACTERS.toLocaleString("en");
-const TOO_LONG = `The text is too long for a link: compressed, it still has more than ${MOST} characters.`;
+const TOO_LONG = `The text is too long for a link, even compressed: it would have over ${MOST_CHARACTERS} characters.`;
 const LONG_PASTE = 50_000; // characters for which the browser's own pasting, which can be undone, takes seconds
 const FILE = "file:"; // before the name of a file
 const KINDS = { ...EMBEDDED, rwkv: "RWKV", plamo2: "PLaMo-2" };
@@ -213,12 +212,13 @@ function kept() {
   }
 }
 
+/** Writes the case into the address. False if the text is too long for it. */
 async function writeAddress() {
   clearTimeout(waiting);
   const now = { ...state, text: state.text.toWellFormed() };
   const fragment = await toFragment(now);
   const withoutText = (await toFragment({ ...now, text: "" })).replace(/&t=$/, "");
-  if (now.text !== state.text.toWellFormed()) return false; // typed meanwhile, which has its own turn
+  if (now.text !== state.text.toWellFormed()) return null; // typed meanwhile, which has its own turn
   try {
     // A long text survives a reload, but is in no link.
     if (fragment === null) sessionStorage.setItem("text", now.text);
@@ -257,7 +257,7 @@ async function readAddress() {
 }
 
 async function share() {
-  if (!(await writeAddress())) {
+  if ((await writeAddress()) === false) {
     byId("shared").textContent = TOO_LONG;
     return;
   }

@@ -5,7 +5,7 @@
  * rows of a stretch have the same text, so they are equally wide, and lines break only between stretches. */
 
 import { decoded, el, hex, label } from "./explain.js";
-import { cellsOf, itemOf, replaceChanged } from "./strip.js";
+import { cellsOf, charactersIn, itemOf, replaceChanged } from "./strip.js";
 
 /** The ends of tokens, each once, in order. Tokens that are not in the text have none. */
 function* endsOf({ spans }) {
@@ -53,7 +53,7 @@ export function verdictOf(bytes, a, b) {
     });
     return el("code", {}, parts.join("·") + (ends.length > MOST_QUOTED ? "…" : ""));
   };
-  const place = Array.from(new TextDecoder().decode(bytes.subarray(0, first.start))).length;
+  const place = charactersIn(bytes, first.start);
   const [left, right] = first.ends.map(quote);
   const places = count > 1 ? ` They differ in ${count.toLocaleString("en")} places.` : "";
   return [`Cuts first differ at character ${place.toLocaleString("en")}: `, left, " and ", right, `.${places}`];

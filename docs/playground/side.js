@@ -2,13 +2,12 @@
 
 import { STALE } from "./engine.js";
 import { el, label, plural } from "./explain.js";
-import { Strip } from "./strip.js";
+import { charactersIn, Strip } from "./strip.js";
 
 const MOST_SHOWN = 5000; // tokens that are shown at once; "show more" adds as many
 const HINT = "Point at a token to see what it is. Click it to see why it is one.";
 
 const toBytes = new TextEncoder();
-const fromBytes = new TextDecoder();
 
 export class Side {
   #engine;
@@ -41,14 +40,14 @@ export class Side {
 
   /** Asks for the tokens of a text, and shows them if no newer question has come in between. */
   async update(vocabulary, text, options) {
-    this.#asked = [vocabulary, text, options];
+    const asked = [vocabulary, text, options];
+    this.#asked = asked;
     const slow = setTimeout(() => this.element.setAttribute("aria-busy", "true"), 200);
     try {
       const result = await this.#engine.newest(this.#lane, "encode", vocabulary, text, options, this.most);
-      if (result === STALE) return;
-      this.#show(text, result);
+      if (result !== STALE && this.#asked === asked) this.#show(text, result);
     } catch (error) {
-      if (this.#asked[1] === text) this.fail(`${error.name}: ${error.message}`);
+      if (this.#asked === asked) this.fail(`${error.name}: ${error.message}`);
     } finally {
       clearTimeout(slow);
     }
@@ -57,6 +56,7 @@ export class Side {
   /** Shows a sentence in place of tokens. */
   fail(message, isError = true) {
     this.problem.classList.toggle("calm", !isError);
+    this.#asked = null;
     this.result = null;
     this.text = null;
     this.element.removeAttribute("aria-busy");
@@ -97,12 +97,10 @@ export class Side {
     }
     const id = result.ids[at];
     const [start, end] = result.spans.subarray(2 * at, 2 * at + 2);
-    const charactersTo = (byte) => Array.from(fromBytes.decode(this.bytes.subarray(0, byte))).length;
     let place = "added, not in the text";
     if (end > start) {
-      const from = charactersTo(start);
-      const to = Math.max(from + 1, charactersTo(end));
-      place = `characters ${from} to ${to}, bytes ${start} to ${end}`;
+      const from = charactersIn(this.bytes, start + 1) - 1;
+      place = `characters ${from} to ${charactersIn(this.bytes, end)}, bytes ${start} to ${end}`;
     }
     const entry = el("code", {}, label(result.tokens.get(id).text));
     this.pointed.replaceChildren("Token ", el("strong", {}, `${id}`), " · in the vocabulary ", entry, ` · ${place}`);

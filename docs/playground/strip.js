@@ -8,6 +8,13 @@ import { el, hex, lengthOfCharacter } from "./explain.js";
 
 const TONES = 4;
 
+/** How many characters begin in the first `count` bytes. */
+export function charactersIn(bytes, count) {
+  let characters = 0;
+  for (let at = 0; at < count; at++) characters += (bytes[at] & 0xc0) !== 0x80;
+  return characters;
+}
+
 /** The cells of the first `shown` tokens and, with `tokens: null`, the text between them that no token stands for. A
  * cell is `{start, end, text, tokens: [from, to], labels, ends}`: places are in bytes, and `ends` are those of its
  * tokens. A token that is not in the text has a cell without a text. Takes O(n) time. */
