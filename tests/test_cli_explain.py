@@ -36,14 +36,29 @@ def width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
 
 
+def test_short_view(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = shown(capsys, "explain", "--builtin", "bpe", "-p", TEXT)
+    assert printed == Tokenizer.builtin("bpe").explain(TEXT).to_text(width=100) + "\n"
+    lines = printed.splitlines()
+    assert lines[1] == "BPE: start from single bytes, and merge the neighbours that training merged earliest"
+    assert "What│␣is│␣L│o│RA│?" in lines
+    assert "  W h a t → W h at → W hat → What  9713" in lines
+    assert len(lines) < 12
+    printed = shown(capsys, "explain", "--builtin", "wordpiece", "-p", "unaffable")
+    assert "  ▁unaffable → ▁un · aff · able  4768 7489 4977" in printed.splitlines()
+    printed = shown(capsys, "explain", "--builtin", "unigram", "-p", TEXT)
+    assert re.search(r"^  ▁What +\u22129\.32; next best ▁ What \u221212\.73 +1573$", printed, re.M)
+
+
 def test_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     trace = Tokenizer.builtin("spm").explain(TEXT)
     path = tmp_path / "text"
     path.write_text(TEXT)
-    assert shown(capsys, "explain", "--builtin", "spm", str(path)) == trace.to_text(width=100) + "\n"
-    assert shown(capsys, "explain", "--builtin", "spm", "-p", TEXT) == trace.to_text(width=100) + "\n"
-    assert shown(capsys, "explain", "--no-special", "--builtin", "spm", "-p", TEXT) != trace.to_text(width=100) + "\n"
-    assert "special token" in shown(capsys, "explain", "--parse-special", "-p", "<|im_end|>")
+    tables = trace.to_text("all", width=100) + "\n"
+    assert shown(capsys, "explain", "--all", "--builtin", "spm", str(path)) == tables
+    assert shown(capsys, "explain", "--all", "--builtin", "spm", "-p", TEXT) == tables
+    assert shown(capsys, "explain", "--all", "--no-special", "--builtin", "spm", "-p", TEXT) != tables
+    assert "special token" in shown(capsys, "explain", "--all", "--parse-special", "-p", "<|im_end|>")
 
 
 def test_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -127,31 +142,68 @@ def test_a_screen_fits(keys: list[str], width: int, height: int) -> None:
 
 def test_moves() -> None:
     walk = Walk(Tokenizer.builtin("spm").explain(TEXT))
-    assert walk.key("p")
-    assert walk.at == 0
-    for key in ("n", " ", "\x1b[C", "\r"):
-        walk.key(key)
-    assert walk.at == 4
-    walk.key("]")
-    assert walk.at == walk.starts[1]
-    walk.key("]")
-    walk.key("]")
-    walk.key("n")
-    walk.key("[")
-    assert walk.at == walk.starts[3]
-    walk.key("[")
-    assert walk.at == walk.starts[2]
-    walk.key("G")
-    assert walk.at == len(walk) - 1
-    walk.key("n")
-    assert walk.at == len(walk) - 1
-    walk.key("g")
-    assert walk.at == 0
-    walk.key("?")
+    stages = [unit.stage for unit in walk.units]
+    assert stages == ["normalize", "merge", "merge", "merge", "tokens"]
+
+    def press(keys: str) -> tuple[int, int | None]:
+        assert all(map(walk.key, keys))
+        return walk.at, walk.inside
+
+    assert press("p") == (0, None)
+    assert press("\r") == (0, None)  # nothing to open
+    assert press("n") == (1, None)
+    assert press("\r") == (1, 0)
+    assert press("nn") == (1, 2)
+    assert press("p") == (1, 1)
+    assert press("\r") == (1, None)
+    assert press("\rp") == (1, None)
+    assert press("\r" + "n" * walk.unit.length) == (2, None)
+    assert press("]") == (4, None)
+    assert press("]n") == (4, None)
+    assert press("[") == (1, None)
+    assert press("n[") == (1, None)
+    assert press("G") == (4, None)
+    assert press("g") == (0, None)
+    press("?")
     assert any("step before" in line for line in walk.screen(80, 24, False))
-    walk.key("n")
-    assert walk.at == 0
+    assert press("n") == (0, None)
     assert not walk.key("q")
+
+
+def test_playing() -> None:
+    walk = Walk(Tokenizer.builtin("spm").explain(TEXT))
+    walk.key(" ")
+    assert walk.plays
+    while not walk.is_last():
+        walk.move("next")
+    walk.key("n")
+    assert not walk.plays
+    for _ in range(9):
+        walk.key("+")
+    walk.key(" ")
+    assert (walk.at, walk.plays) == (0, True)
+    assert "4 steps a second" in walk.screen(120, 24, False)[-1]
+
+
+def test_the_answer_comes_at_the_end() -> None:
+    """Before the first merge nothing is known; a piece's tokens are known after it."""
+    walk = Walk(Tokenizer.builtin("bpe").explain(TEXT))
+    assert not any(walk.known())
+    walk.key("n")
+    assert walk.known() == [True, False, False, False, False, False]
+    walk.key("\r")
+    assert not any(walk.known())
+    walk.key("G")
+    assert all(walk.known())
+
+
+def test_what_is_said() -> None:
+    walk = Walk(Tokenizer.builtin("spm").explain("World"))
+    walk.key("n")
+    walk.key("\r")
+    walk.key("n")
+    screen = " ".join(walk.screen(100, 24, False))
+    assert "o + r → or: the best score (\u221211) of 3 waiting pairs. The next best was ld (\u2212179)." in screen
 
 
 def test_a_word_that_is_listed_and_looked_up_is_walked_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -228,17 +280,18 @@ def terminals() -> Iterator[list[Terminal]]:
 
 def test_walk_in_a_terminal(terminals: list[Terminal]) -> None:
     terminals.append(terminal := Terminal("--builtin", "spm", "-p", "What is \u6f22\u5b57?"))
-    terminal.until("step 1 of")
-    terminal.press("n\x1b[C ")
-    terminal.until("step 4 of")
-    terminal.press("]]")
-    lines = terminal.until("table 3 of")
-    assert lines[1].startswith("What is \u6f22\u5b57?")
+    terminal.until("step 1 of 5")
+    terminal.press("n\x1b[C\r")
+    lines = terminal.until("step 3 of 5, inside 1 of")
+    assert lines[2].strip() == "normalize ──[merge 2 of 3]── tokens"
+    assert lines[4] == "What␣is␣\u6f22\u5b57?"
     terminal.press("?")
     terminal.until("first step, last step")
-    terminal.press("?G")
-    lines = terminal.until("Result")
-    assert any(line.startswith(">") and "'?'" in line for line in lines)
+    terminal.press("?g ")
+    terminal.until("Space pause (1 step a second)")
+    terminal.press("++")
+    lines = terminal.until("step 5 of 5")
+    assert any(line.endswith("?") for line in lines[3:])
     terminal.resize(40, 12)
     lines = terminal.until("? help")
     assert len(lines) == 12
@@ -279,4 +332,4 @@ def test_colors(terminals: list[Terminal]) -> None:
     assert re.search(r"\x1b\[[0-9;]+m", plain.raw) is None
     terminals.append(colored := Terminal("-p", TEXT))
     colored.until("step 1 of")
-    assert "\x1b[7m" in colored.raw
+    assert "\x1b[1m" in colored.raw

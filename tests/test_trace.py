@@ -20,6 +20,8 @@ from conftest import BUILTIN, every_kind, shared_files
 from ggtok import GgtokError, Tokenizer
 from ggtok._explain import compare, terminal
 from ggtok._explain.sections import sections
+from ggtok._explain.step import Walk
+from ggtok._explain.strip import strip
 from ggtok._explain.tables import Section
 from ggtok._explain.text import shortened
 from ggtok._explain.trace import Trace, Why
@@ -71,10 +73,33 @@ def check(tokenizer: Tokenizer, text: str | bytes, **flags: Any) -> Trace:
             assert len(row.cells) == len(section.columns)
             assert row.span is None or 0 <= row.span[0] <= row.span[1] <= size
     for width in (20, 47, 90):
-        printed = trace.to_text(width=width, max_rows=5)
-        assert max(map(cell_len, printed.split("\n"))) <= width
-        assert all(character.isprintable() for character in printed.replace("\n", ""))
+        for tables in (None, "all"):
+            fits(trace.to_text(tables, width=width, max_rows=5).split("\n"), width)
+    check_walk(trace)
     return trace
+
+
+def fits(lines: list[str], width: int) -> None:
+    assert max(map(cell_len, lines)) <= width
+    assert all(line.isprintable() for line in lines)
+
+
+def check_walk(trace: Trace) -> None:
+    """Each token is made by one unit, every step can be shown, and at the end all tokens are known."""
+    walk = Walk(trace)
+    made = [place for unit in walk.units[:-1] for place in unit.tokens]
+    own = [each for each in trace.fragments if each.steps is not None]
+    ranges = [range(each.first_token, each.first_token + each.num_tokens) for each in own]
+    assert sorted(made) == [place for each in ranges for place in each]
+    for number in {*range(min(len(walk), 8)), len(walk) - 1}:
+        walk.at, walk.inside = number, None
+        fits(walk.screen(60, 24, False), 60)
+        for inside in range(min(walk.unit.length, 4)):
+            walk.inside = inside
+            fits(walk.screen(60, 24, False), 60)
+    walk.key("G")
+    assert walk.known() == [True] * len(trace.tokens)
+    assert "".join(part.text for part in strip(trace)) == "".join(part.text for part in strip(trace, walk.known()))
 
 
 def rows(trace: Trace, key: str) -> list[dict[str, Any]]:
@@ -169,7 +194,7 @@ def test_bytes_that_are_not_utf8() -> None:
     trace = Tokenizer.builtin("bpe").explain(b"a\xff")
     assert trace.text == b"a\xff"
     assert [token.piece for token in trace.tokens] == ["a", b"\xef", b"\xbf", b"\xbd"]
-    assert "b'\\xff'" in str(trace)
+    assert "b'\\xff'" in trace.to_text("all")
     assert trace.why(1, 2).text == b"\xff"
     assert pickle.loads(pickle.dumps(trace)) == trace
 
@@ -208,12 +233,16 @@ def test_arguments_of_text() -> None:
     with pytest.raises(GgtokError, match="max_rows must be at least 2, not 1"):
         trace.to_text(max_rows=1)
     assert "\x1b[" not in trace.to_text()
-    assert "\x1b[1mResult\x1b[0m" in trace.to_text(colors=True)
+    assert "\x1b[1mResult\x1b[0m" in trace.to_text("all", colors=True)
+    assert "\x1b[" in trace.to_text(colors=True)
+    with pytest.raises(TypeError, match='"all" or an iterable of names'):
+        trace.to_text("queue")
 
 
 def test_a_long_text_is_shortened() -> None:
     trace = Tokenizer.builtin("bpe").explain("LoRA " * 2000)
-    printed = trace.to_text(width=80, max_rows=10)
+    assert trace.to_text(width=80).count("\n") < 50
+    printed = trace.to_text("all", width=80, max_rows=10)
     assert "more rows" in printed
     assert "more tables" in printed
     assert len(printed) < 50_000

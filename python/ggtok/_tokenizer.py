@@ -92,7 +92,7 @@ class Tokenizer(BaseTokenizer):
     def explain(
         self, text: Text, *, add_special: bool = True, parse_special: bool = False, continues: bool = False
     ) -> Trace:
-        """Encodes a text the textbook way and returns every step; `print` shows them as tables.
+        """Encodes a text the textbook way and returns every step; `print` shows them in short.
 
         Takes the arguments of `encode`. See docs/explain.md.
 

@@ -1,4 +1,4 @@
-"""A walk through the steps of a trace in a terminal, with keys, forward and back."""
+"""A walk through the units of a trace in a terminal, with keys, forward and back."""
 
 from __future__ import annotations
 
@@ -8,43 +8,50 @@ import select
 import shutil
 import signal
 import sys
-from bisect import bisect_right
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import groupby
+from operator import itemgetter
 from types import FrameType
 from typing import Any
 
 from rich.cells import cell_len
 
 from ..errors import GgtokError
-from .sections import sections
-from .tables import Row, Span
+from . import strip
+from .stages import idea, title_of, units
 from .terminal import fitted, styled, wrapped
-from .text import LEAST_WIDTH, Table, headline, shown
-from .texts import to_bytes, to_text
+from .text import LEAST_WIDTH
+from .units import Line, Step, Unit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .trace import Trace
 
 HELP = (
-    ("n  space  →  ↓  Enter", "next step"),
-    ("p  b  ←  ↑", "step before"),
-    ("]  [", "next table, table before"),
-    ("g  G", "first step, last step"),
+    ("→  ←   n  p", "next step, step before"),
+    ("Enter", "open what is marked with ▸ and walk inside it; close it"),
+    ("Page Down  Page Up   ]  [", "next stage, stage before"),
+    ("Home  End   g  G", "first step, last step"),
+    ("Space", "play, pause"),
+    ("+  -", "play faster, slower"),
     ("q", "quit"),
     ("?", "this help, and back"),
 )
 
 KEYS = {
-    **dict.fromkeys(("n", " ", "j", "\r", "\n", "\x1b[C", "\x1b[B", "\x1bOC", "\x1bOB"), "next"),
+    **dict.fromkeys(("n", "j", "\x1b[C", "\x1b[B", "\x1bOC", "\x1bOB"), "next"),
     **dict.fromkeys(("p", "b", "k", "\x7f", "\x1b[D", "\x1b[A", "\x1bOD", "\x1bOA"), "before"),
-    **dict.fromkeys(("]", "\x1b[6~"), "next table"),
-    **dict.fromkeys(("[", "\x1b[5~"), "table before"),
+    **dict.fromkeys(("\r", "\n"), "open"),
+    **dict.fromkeys(("]", "\x1b[6~"), "next stage"),
+    **dict.fromkeys(("[", "\x1b[5~"), "stage before"),
     **dict.fromkeys(("g", "\x1b[H", "\x1bOH", "\x1b[1~"), "first"),
     **dict.fromkeys(("G", "\x1b[F", "\x1bOF", "\x1b[4~"), "last"),
     **dict.fromkeys(("q", "Q", "\x1b"), "quit"),
+    " ": "play",
+    "+": "faster",
+    "-": "slower",
     "?": "help",
 }
 """What each key does, by what a terminal sends."""
@@ -56,20 +63,31 @@ POLL = 0.25
 ESCAPE = 0.05
 """Seconds within which what follows Escape belongs to the same key."""
 
+SPEEDS = (0.5, 1.0, 2.0, 4.0)
+"""Steps a second while playing."""
+
+STRIP_LINES = 3
+
 
 class Walk:
-    """A reader's place in a trace. Each row of each section is a step."""
+    """A reader's place in a trace: a unit, and perhaps a step inside it."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.sections = sections(trace)
-        self.starts = [0, *accumulate(len(section.rows) for section in self.sections)]
+        self.units = units(trace)
+        self.idea = idea(trace)
         self.at = 0
+        self.inside: int | None = None
         self.helps = False
-        self._table: tuple[int, int, Table] | None = None
+        self.plays = False
+        self.speed = SPEEDS.index(1.0)
 
     def __len__(self) -> int:
-        return self.starts[-1]
+        return len(self.units)
+
+    @property
+    def unit(self) -> Unit:
+        return self.units[self.at]
 
     def key(self, key: str) -> bool:
         """Does what a key says. Returns whether the walk continues."""
@@ -79,91 +97,158 @@ class Walk:
         if action == "help" or self.helps:
             self.helps = action == "help" and not self.helps
             return True
-        section = self._section()
-        moves = {
-            "next": self.at + 1,
-            "before": self.at - 1,
-            "next table": self.starts[section + 1],
-            # The start of this table, or from there the one before it.
-            "table before": self.starts[section - (self.at == self.starts[section])] if section else 0,
-            "first": 0,
-            "last": len(self) - 1,
-        }
-        if action is not None:
-            self.at = min(max(moves[action], 0), len(self) - 1)
+        if action == "play":
+            self.plays = not self.plays
+            if self.plays and self.is_last():
+                self.at, self.inside = 0, None
+        elif action in ("faster", "slower"):
+            self.speed = min(max(self.speed + (1 if action == "faster" else -1), 0), len(SPEEDS) - 1)
+        elif action is not None:
+            self.plays = False
+            self.move(action)
         return True
+
+    def is_last(self) -> bool:
+        """Whether no step follows."""
+        return self.at == len(self) - 1 and self.inside in (None, self.unit.length - 1)
+
+    def move(self, action: str) -> None:
+        """Goes to another step, opens or closes a unit."""
+        if action == "open":
+            self.inside = 0 if self.inside is None and self.unit.length else None
+        elif action == "next" and self.inside is not None and self.inside < self.unit.length - 1:
+            self.inside += 1
+        elif action == "before" and self.inside:
+            self.inside -= 1
+        elif action == "before" and self.inside == 0:
+            self.inside = None
+        elif action != "next" or not self.is_last():
+            starts = [at for at, unit in enumerate(self.units) if not at or self.units[at - 1].stage != unit.stage]
+            moves = {
+                "next": self.at + 1,
+                "before": self.at - 1,
+                "next stage": next((at for at in starts if at > self.at), len(self) - 1),
+                # The start of this stage, or from there the one before it.
+                "stage before": next((at for at in reversed(starts) if at < self.at), 0),
+                "first": 0,
+                "last": len(self) - 1,
+            }
+            self.at, self.inside = min(max(moves[action], 0), len(self) - 1), None
+
+    def step(self) -> Step:
+        """What is shown now."""
+        if self.inside is None or self.unit.inside is None:
+            return self.unit.whole()
+        return self.unit.inside(self.inside)
+
+    def known(self) -> list[bool]:
+        """Which tokens are known after this step."""
+        known = [False] * len(self.trace.tokens)
+        done = self.units[: self.at + (self.inside in (None, self.unit.length - 1))]
+        for unit in done:
+            for place in unit.tokens:
+                known[place] = True
+        if not done or done[-1].stage != "special":
+            for fragment in self.trace.fragments if self.at else ():
+                if fragment.token is not None:
+                    known[fragment.first_token] = True
+        return known
 
     def screen(self, width: int, height: int, colors: bool) -> list[str]:
         """The lines of the screen: at most `height`, each at most `width` columns wide."""
         if width < LEAST_WIDTH or height < 8:
             return wrapped("The terminal is too small.", max(width, 1))[:height]
-        number = self._section()
-        place = f"step {self.at + 1} of {len(self)}, table {number + 1} of {len(self.sections)}"
-        lines = [styled(headline(self.trace, width), "title", colors)]
-        keys = "n next  p before  [ ] table  q quit  ? help"
-        last = place + "   " + keys if len(place) + 3 + len(keys) <= width else fitted(place + "  ? help", width)
+        lines = [styled(line, "title", colors) for line in wrapped(self.idea, width)]
         if self.helps:
             lines += ["", *(line for keys, what in HELP for line in wrapped(f"{keys}  {what}", width))]
         else:
-            lines += [*self._text(width, colors), ""]
-            lines += self._rows(number, width, height - len(lines) - 1, colors)
+            step = self.step()
+            lines += [fitted(self._bar(), width), ""]
+            lines += self._strip(step, width, colors)
+            lines += ["", *_caption(step, width, colors), ""]
+            lines += _picture(step.picture, width, height - len(lines) - 1, colors)
         lines = lines[: height - 1]
-        return [*lines, *[""] * (height - 1 - len(lines)), last]
+        return [*lines, *[""] * (height - 1 - len(lines)), self._status(width)]
 
-    def _section(self) -> int:
-        return bisect_right(self.starts, self.at) - 1
+    def _bar(self) -> str:
+        """The stages, with how far the current one is."""
+        parts = []
+        for stage in dict.fromkeys(unit.stage for unit in self.units):
+            own = [at for at, unit in enumerate(self.units) if unit.stage == stage]
+            if self.unit.stage != stage:
+                parts.append(f" {title_of(stage)} ")
+            elif len(own) == 1:
+                parts.append(f"[{title_of(stage)}]")
+            else:
+                parts.append(f"[{title_of(stage)} {own.index(self.at) + 1} of {len(own)}]")
+        return "──".join(parts)
 
-    def _row(self) -> Row:
-        number = self._section()
-        return self.sections[number].rows[self.at - self.starts[number]]
+    def _strip(self, step: Step, width: int, colors: bool) -> list[str]:
+        """The tokens that are known so far in the text: the lines around what the step is about."""
+        cut = list(strip.lines(strip.strip(self.trace, self.known()), width, colors))
+        at = 0 if step.span is None else next((at for at, (_, end) in enumerate(cut) if end > step.span[0]), len(cut))
+        first = max(0, min(at - STRIP_LINES // 2, len(cut) - STRIP_LINES))
+        return [line for line, _ in cut[first : first + STRIP_LINES]] or [""]
 
-    def _text(self, width: int, colors: bool) -> Iterator[str]:
-        """The text around what the step is about, and a line that marks it."""
-        span = self._row().span
-        if span is None:
-            yield ""
-            yield ""
-            return
-        before, inside, after = self._around(span, width)
-        yield before + styled(inside, "current", colors) + after
-        yield " " * cell_len(before) + "^" * max(cell_len(inside), 1)
-
-    def _around(self, span: Span, width: int) -> tuple[str, str, str]:
-        text = to_bytes(self.trace.text)
-        start, end = span
-        inside = fitted(visible(text[start:end]), max(width // 2, 1))
-        room = width - max(cell_len(inside), 1)
-        # Four bytes and one column are the most and the least that a character takes, except for marks.
-        before = visible(text[max(start - 4 * width, 0) : start])
-        after = visible(text[end : end + 4 * width])
-        while cell_len(before) > max(room // 2, room - cell_len(after)):
-            before = before[1:]
-        while cell_len(after) > room - cell_len(before):
-            after = after[:-1]
-        return before, inside, after
-
-    def _rows(self, number: int, width: int, height: int, colors: bool) -> list[str]:
-        """The section up to the current row: as many of the rows before it as there is room for."""
-        section, row = self.sections[number], self._row()
-        if self._table is None or self._table[:2] != (number, width):
-            self._table = (number, width, Table(section, width - 2, section.rows))
-        table = self._table[2]
-        head = [styled("  " * (style == "header") + line, style, colors) for line, style in table.head(section.title)]
-        found = [styled(f"> {line}", "current", colors) for line, _ in table.row(row)]
-        place = self.at - self.starts[number]
-        while place > 0:
-            place -= 1
-            above = [styled("  " + line, style, colors) for line, style in table.row(section.rows[place])]
-            if len(head) + len(found) + len(above) > height:
-                break
-            found = above + found
-        return [*head[: max(height - len(found), 0)], *found]
+    def _status(self, width: int) -> str:
+        place = f"step {self.at + 1} of {len(self)}"
+        opens = ""
+        if self.inside is not None:
+            place += f", inside {self.inside + 1} of {self.unit.length}"
+            opens = "Enter close  "
+        elif self.unit.length:
+            opens = f"Enter ▸ {self.unit.length} steps inside  "
+        speed = SPEEDS[self.speed]
+        played = f"Space pause ({speed:g} step{'s' * (speed > 1)} a second)" if self.plays else "Space play"
+        keys = f"→ next  {opens}PgDn stage  {played}  ? help  q quit"
+        both = f"{place}   {keys}"
+        return both if cell_len(both) <= width else fitted(f"{place}  {opens}? help", width)
 
 
-def visible(text: bytes) -> str:
-    """A text on one line: what is invisible is escaped."""
-    found = to_text(text)
-    return shown(found)[1:-1] if isinstance(found, str) else shown(found)[2:-1]
+def _caption(step: Step, width: int, colors: bool) -> Iterator[str]:
+    """The sentences in lines, with emphasis."""
+    plain = "".join(text for text, _ in step.caption)
+    marks = [is_strong for text, is_strong in step.caption for _ in text]
+    at = 0
+    for line in wrapped(plain, width):
+        parts: list[tuple[str, bool]] = []
+        for each in line:
+            at = plain.index(each, at)  # the space between two lines is skipped
+            parts.append((each, marks[at]))
+            at += 1
+        groups = groupby(parts, key=itemgetter(1))
+        yield "".join(styled("".join(each for each, _ in group), "title" * strong, colors) for strong, group in groups)
+
+
+def _picture(picture: list[Line], width: int, height: int, colors: bool) -> list[str]:
+    """The lines of a picture that fit: around its current part."""
+    if height < 1:
+        return []
+    currents = [
+        (row, sum(cell_len(text) for text, _ in line[:place]), cell_len(line[place][0]))
+        for row, line in enumerate(picture)
+        for place in range(len(line))
+        if line[place][1] == "current"
+    ]
+    row, column, size = currents[-1] if currents else (0, 0, 0)
+    first = max(0, row - height + 1)
+    widest = max((sum(cell_len(text) for text, _ in line) for line in picture), default=0)
+    left = max(0, min(column + size // 2 - width // 2, widest - width)) if widest > width else 0
+    return [_cropped(line, left, width, colors) for line in picture[first : first + height]]
+
+
+def _cropped(line: Line, left: int, width: int, colors: bool) -> str:
+    """The columns of a line from `left` on."""
+    written, column = "", 0
+    for text, style in line:
+        kept = ""
+        for each in text:
+            size = cell_len(each)
+            if left <= column and column + size <= left + width:
+                kept += each
+            column += size
+        written += styled(kept, style, colors) if kept else ""
+    return written
 
 
 def walk(trace: Trace, *, colors: bool) -> None:
@@ -194,7 +279,7 @@ def walk(trace: Trace, *, colors: bool) -> None:
         os.write(screen, b"\x1b[0m\x1b[?25h\x1b[?1049l")
         termios.tcsetattr(keys, termios.TCSADRAIN, before)
 
-    state = Walk(trace)
+    state, next_step = Walk(trace), 0.0
     with restored(begin, end):
         while True:
             size = shutil.get_terminal_size()
@@ -202,8 +287,19 @@ def walk(trace: Trace, *, colors: bool) -> None:
             if drawn != [size, lines]:
                 drawn[:] = [size, lines]
                 draw(screen, lines)
-            if not select.select([keys], [], [], POLL)[0]:
+            wait = POLL
+            if state.plays:
+                now = time.monotonic()
+                next_step = (
+                    min(next_step, now + 1 / SPEEDS[state.speed]) if next_step else now + 1 / SPEEDS[state.speed]
+                )
+                wait = min(POLL, max(next_step - now, 0))
+            if not select.select([keys], [], [], wait)[0]:
+                if state.plays and time.monotonic() >= next_step:
+                    state.move("next")
+                    state.plays, next_step = not state.is_last(), 0.0
                 continue
+            next_step = 0.0
             read = os.read(keys, 1024)
             if read.endswith(b"\x1b") and select.select([keys], [], [], ESCAPE)[0]:
                 read += os.read(keys, 1024)

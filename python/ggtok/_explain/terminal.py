@@ -6,6 +6,7 @@ from rich.cells import cell_len, chop_cells
 
 CODES = {
     **{"title": "1", "header": "4", "won": "32", "lost": "2", "current": "7"},
+    **{"even": "38;5;16;48;5;153", "odd": "38;5;16;48;5;223", "special": "1;38;5;231;48;5;90"},
     **{"error:": "1;31", "warning:": "33", "note:": "36"},
 }
 """The terminal's code of each style. They are its own colours, so they fit light and dark backgrounds."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias, TypeVar
+from operator import index as as_int
+from typing import SupportsIndex, TypeAlias, TypeVar
 
 from rich.cells import cell_len
 
@@ -37,13 +38,18 @@ INDENT = "    "
 """Before the further lines of a row that does not fit in one."""
 
 
-def render(trace: Trace, tables: Iterable[str] | None, *, width: int | None, max_rows: int, colors: bool) -> str:
-    """What `Trace.to_text` returns."""
-    width = shutil.get_terminal_size().columns if width is None else width
-    if width < LEAST_WIDTH:
-        raise GgtokError(f"width must be at least {LEAST_WIDTH}, not {width}")
-    if max_rows < 2:
-        raise GgtokError(f"max_rows must be at least 2, not {max_rows}")
+def checked(width: SupportsIndex | None, max_rows: SupportsIndex) -> tuple[int, int]:
+    """The columns and rows that a caller of `Trace.to_text` asks for."""
+    columns, rows = shutil.get_terminal_size().columns if width is None else as_int(width), as_int(max_rows)
+    if columns < LEAST_WIDTH:
+        raise GgtokError(f"width must be at least {LEAST_WIDTH}, not {columns}")
+    if rows < 2:
+        raise GgtokError(f"max_rows must be at least 2, not {rows}")
+    return columns, rows
+
+
+def render(trace: Trace, tables: Iterable[str] | None, *, width: int, max_rows: int, colors: bool) -> str:
+    """The tables of a trace: all of them, or those with these names."""
     found = sections(trace)
     if tables is not None:
         wanted, keys = set(tables), {section.key: None for section in found}

@@ -6,7 +6,7 @@ import json
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from operator import index as as_int
-from typing import Any
+from typing import Any, Literal
 
 from .. import _ggtok
 from .. import trace as steps
@@ -53,8 +53,9 @@ class Why:
 class Trace:
     """Every step from a text to its tokens: what `Tokenizer.explain` returns. Immutable.
 
-    `print` shows it as tables. Positions are in bytes unless they are said to be in characters. A trace is equal
-    to another with the same steps. It pickles as its tokenizer and text, and is made again from them.
+    `print` shows it in short, and `to_text("all")` as tables. Positions are in bytes unless they are said to be in
+    characters. A trace is equal to another with the same steps. It pickles as its tokenizer and text, and is made again
+    from them.
 
     >>> import ggtok
     >>> trace = ggtok.Tokenizer.builtin("bpe").explain("What is LoRA?")
@@ -148,12 +149,19 @@ class Trace:
         return json
 
     def to_text(
-        self, tables: Iterable[str] | None = None, *, width: int | None = None, max_rows: int = 40, colors: bool = False
+        self,
+        tables: Iterable[str] | Literal["all"] | None = None,
+        *,
+        width: int | None = None,
+        max_rows: int = 40,
+        colors: bool = False,
     ) -> str:
-        """The trace as tables, as `print` shows it.
+        """The trace in short, as `print` shows it, or as tables.
 
         Args:
-            tables: Which ones, such as `["queue", "merges"]`: all by default. docs/explain.md lists them.
+            tables: `"all"`, or the names of some, such as `["queue", "merges"]`; docs/explain.md lists them. By default
+                there is no table, but the idea of the algorithm, the text cut into its tokens, and a line for each
+                piece or word that says how it became them.
             width: Columns of the terminal: those of this one by default, 80 if there is none.
             max_rows: The most rows of a table. A longer one is shortened in the middle.
             colors: Whether to use the terminal's colours.
@@ -171,12 +179,15 @@ class Trace:
         rank  size  text  left  right  token
         9356     2  'RA'     2      3   9612
         """
-        from .text import render
+        from . import brief, text
 
-        if isinstance(tables, str):
-            raise TypeError("tables must be an iterable of names, not one str")
-        width = None if width is None else as_int(width)
-        return render(self, tables, width=width, max_rows=as_int(max_rows), colors=bool(colors))
+        if isinstance(tables, str) and tables != "all":
+            raise TypeError('tables must be "all" or an iterable of names, not one str')
+        width, max_rows = text.checked(width, max_rows)
+        if tables is None:
+            return brief.render(self, width, bool(colors))
+        wanted = None if tables == "all" else tables
+        return text.render(self, wanted, width=width, max_rows=max_rows, colors=bool(colors))
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Writes the trace as one self-contained page that needs no network.

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -38,6 +38,7 @@ class Request:
     """Keywords of `encode`."""
     as_json: bool
     html: str | None
+    tables: Literal["all"] | None
 
     def trace(self, tokenizer: Tokenizer, source: Source) -> Trace:
         return tokenizer.explain(source.read(), **self.special)
@@ -46,6 +47,7 @@ class Request:
 @click.command(short_help="Show every step from texts to their tokens.")
 @click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE]...")
 @click.option("-p", "--text", multiple=True, metavar="TEXT", help="A text itself; repeatable.")
+@click.option("--all", "tables", is_flag=True, help="Print every table.")
 @click.option("--step", is_flag=True, help="Walk through the steps with keys; ? shows them.")
 @click.option("--why", metavar="START:END", help="Say why these characters are not one token; the first is number 0.")
 @click.option(
@@ -59,6 +61,7 @@ class Request:
 def command(
     files: tuple[str, ...],
     text: tuple[str, ...],
+    tables: bool,
     step: bool,
     why: str | None,
     pair: tuple[str, str] | None,
@@ -68,14 +71,18 @@ def command(
     special: dict[str, Any],
     as_json: bool,
 ) -> None:
-    """Show every step from texts to their tokens, as tables."""
+    """Show how texts became their tokens: the idea of the algorithm, each text cut into its tokens, and a line for each
+    piece or word. --step and --html show every step, --all prints them as tables.
+    """
     if sum((step, why is not None, pair is not None, trie)) > 1:
         raise click.ClickException("--step, --why, --compare and --trie: give one of them")
+    if tables and (step or why is not None or trie or as_json):
+        raise click.ClickException("--all is for what is printed without --step, --why, --trie and --json")
     if pair is not None or trie:
         mode = "--trie takes words" if trie else "--compare takes two models"
         if any(map(is_typed, ("model", "builtin", "override_kv"))):
             raise click.ClickException(f"{mode}, and no -m, --builtin or --override-kv")
-    request = Request(model, special, as_json, html)
+    request = Request(model, special, as_json, html, "all" if tables else None)
     check_output(html, [*(() if trie else files), *(pair or ()), model.path])
     if trie:
         return _trie(request, list(map(os.fsencode, files)), list(map(os.fsencode, text)))
@@ -105,7 +112,7 @@ def _traces(request: Request, sources: list[Source], step: bool, span: tuple[int
         elif request.as_json:
             print(json.dumps(json.loads(trace.to_json()) | request.model.json))
         elif request.html is None:
-            print(trace.to_text(width=_width(), colors=wants_colors()))
+            print(trace.to_text(request.tables, width=_width(), colors=wants_colors()))
         if request.model.mark and not (step or request.as_json or request.html):
             print(request.model.mark.strip())
 
