@@ -9,25 +9,26 @@ from typing import Any
 from docutils import nodes  # type: ignore[import-untyped]
 
 ABOUT = "Text to tokens and back, exactly as llama.cpp does it, from a GGUF file's metadata."
-"""Of pages that begin with no sentence."""
+"""Of the first page, and of pages that begin with no sentence."""
 CARD_ABOUT = "ggtok: text to tokens, exactly as llama.cpp does it. A text cut into tokens with their ids"
 LENGTH = 155
 """About how much of a description is shown."""
 
 
 def description(doctree: nodes.document | None) -> str:
-    """The beginning of a page's text, cut after a word."""
+    """The beginning of a page's text: whole sentences if they fit, or else cut after a word."""
     paragraphs = [] if doctree is None else doctree.findall(nodes.paragraph)
     own = (paragraph for paragraph in paragraphs if isinstance(paragraph.parent, nodes.section))
     text = " ".join(next((paragraph.astext() for paragraph in own), "").split())
     if len(text) <= LENGTH:
         return text or ABOUT
-    return text[:LENGTH].rpartition(" ")[0].rstrip(",;:") + " …"
+    sentence, stop, _ = text[:LENGTH].rpartition(". ")
+    return sentence + "." if stop else text[:LENGTH].rpartition(" ")[0].rstrip(",;:") + " …"
 
 
 def add(app: Any, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
     """Adds the elements to a page's head."""
-    about, site = description(doctree), app.config.html_baseurl
+    about, site = ABOUT if page == "index" else description(doctree), app.config.html_baseurl
     address = f"{site}{'' if page == 'index' else f'{page}.html'}"
     name = unescape(re.sub("<[^>]*>", "", context.get("title", "")))
     title = name if page == "index" else f"{name} · ggtok"
