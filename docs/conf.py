@@ -15,6 +15,7 @@ import importlib
 import json
 import os
 import re
+import subprocess
 import sys
 import types
 from pathlib import Path
@@ -75,6 +76,8 @@ sys.path.insert(0, str(ROOT / "scripts"))
 GENERATORS = [importlib.import_module(f"generate_{name}") for name in ("cli", "supported", "trace")]
 GENERATED = {page: text for generator in GENERATORS for page, text in generator.pages().items()}
 """What takes the place of the paragraph marked `<!-- generated -->`. Made before the stub is imported."""
+DRAWN = {f"how/{path.stem}" for path in (DOCS / "how").glob("*.md")} - {"how/index"}
+"""Pages whose generated part has drawings."""
 TRACE_PAGES: dict[str, str] = GENERATORS[-1].places()
 """The page of each class of `ggtok.trace`."""
 MOVED: dict[str, str] = json.loads((DOCS / "moved.json").read_text(encoding="utf-8"))
@@ -103,6 +106,7 @@ html_theme = "furo"
 html_title = "ggtok"
 html_static_path = ["_static"]
 html_css_files = ["ggtok.css"]
+html_js_files = ["live.js"]
 templates_path = ["_templates"]
 html_copy_source = False
 html_baseurl = SITE
@@ -256,6 +260,14 @@ LEADING = """<!doctype html>
 """
 
 
+def draw_examples(app: Any, env: Any, pages: list[str]) -> None:
+    """Draws the examples of the pages in `how/`, in a process that has ggtok as it is."""
+    if app.builder.format == "html" and any(page in DRAWN for page in pages):
+        folder = Path(app.outdir, "how", "steps")
+        subprocess.run([sys.executable, ROOT / "scripts/generate_how.py", folder], check=True)
+        GENERATED.update(json.loads((folder / "parts.json").read_text(encoding="utf-8")))
+
+
 def lead_on(app: Any, exception: Exception | None) -> None:
     """Writes a page at each address of `MOVED` that leads to the text's new place, or to the heading that was named."""
     if exception or app.builder.format != "html":
@@ -274,6 +286,7 @@ def shorten_sidebar(app: Any, page: str, template: str, context: dict[str, Any],
 
 
 def setup(app: Any) -> None:
+    app.connect("env-before-read-docs", draw_examples)
     app.connect("build-finished", lead_on)
     app.connect("build-finished", add_playground)
     app.connect("html-page-context", shorten_sidebar, priority=400)
@@ -285,4 +298,4 @@ def setup(app: Any) -> None:
     app.connect("doctree-read", without_remote_images)
     app.connect("missing-reference", find_trace_class)
     app.connect("source-read", adapt_page)
-    app.connect("env-get-outdated", lambda *_: [*GENERATED])
+    app.connect("env-get-outdated", lambda *_: [*GENERATED, *DRAWN])

@@ -153,9 +153,7 @@ const plain = (caption) =>
 /* {{scripts}} */
 
 function answer({ trace, values, width }) {
-  let end = 0;
-  const reached = trace.tokens.map((token) => [end, (end = Math.max(end, token.end))][0]);
-  const made = unitsOf({ ...trace, bytes: bytesOf(trace.text), reached, end });
+  const made = trace.insertions ? trieUnits(trace) : unitsOf(prepare(trace));
   const lengthOf = (stage) => Math.max(1, stage.length ?? 1);
   if (!values) return made.map((stage) => ({ title: stage.title, length: lengthOf(stage) }));
   return values.map(([stageAt, stepAt]) => {

@@ -27,7 +27,7 @@ PAGE = ROOT / "python/ggtok/_explain/page"
 SECONDS = 60
 """How long node may take: far more than it does."""
 WIDTH = 720
-"""Of what is not a drawing on the page but a table or a row of cells."""
+"""The room for a drawing, and the width of what is not a drawing but a table or a row of cells."""
 MARGIN = 8
 
 
@@ -59,14 +59,16 @@ def stages(trace_json: str) -> list[Stage]:
     return [Stage(**row) for row in _run(trace_json, None)]
 
 
-def draw_all(trace_json: str, steps: Sequence[tuple[int, int]]) -> list[Picture]:
+def draw_all(trace_json: str, steps: Sequence[tuple[int, int]], width: int = WIDTH) -> list[Picture]:
     """Draws steps of one trace, each given by its stage and the step in it; negative numbers count from the end.
+
+    The trace may also be that of a double array. `width` is the room for a drawing.
 
     Raises:
         SystemExit: There is no node.
         RuntimeError: The trace has no such step, or the scripts do not run.
     """
-    return [_picture(row) for row in _run(trace_json, steps)]
+    return [_picture(row) for row in _run(trace_json, steps, width)]
 
 
 def draw(trace_json: str, stage: int, step: int) -> str:
@@ -87,8 +89,8 @@ def _picture(row: dict[str, Any]) -> Picture:
     return Picture(row["title"], row["caption"], svg)
 
 
-def _run(trace_json: str, steps: Sequence[tuple[int, int]] | None) -> list[dict[str, Any]]:
-    request = json.dumps({"trace": json.loads(trace_json), "values": steps, "width": WIDTH})
+def _run(trace_json: str, steps: Sequence[tuple[int, int]] | None, width: int = WIDTH) -> list[dict[str, Any]]:
+    request = json.dumps({"trace": json.loads(trace_json), "values": steps, "width": width})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "draw.mjs")
         path.write_text(_script(), encoding="utf-8")
@@ -105,7 +107,7 @@ def _script() -> str:
     from ggtok._explain.html import SCRIPTS, scripts
 
     shim = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-    return shim.replace("/* {{scripts}} */", scripts(*SCRIPTS))
+    return shim.replace("/* {{scripts}} */", scripts(*SCRIPTS, "trie"))
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import shutil
 import subprocess
@@ -78,3 +79,31 @@ def test_the_scenes_of_the_moving_picture_are_those_of_the_trace() -> None:
         assert chars == sorted(chars)
         assert min(boxes.values()) > moving.MARGIN
         assert max(place + moving.width_of(box) for box, place in boxes.items()) < moving.WIDTH - moving.MARGIN
+
+
+@needs_node
+def test_examples_of_the_pages_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each page of docs/how but the first has four pictures, for two widths, and a live page."""
+    generate_how: Any = importlib.import_module("generate_how")
+    monkeypatch.setattr(sys, "argv", ["generate_how.py", str(tmp_path)])
+    assert generate_how.main() == 0
+    parts = json.loads((tmp_path / "parts.json").read_text(encoding="utf-8"))
+    pages = {path.stem for path in (ROOT / "docs/how").glob("*.md")} - {"index"}
+    assert set(parts) == {f"how/{page}" for page in pages}
+    for page, part in parts.items():
+        assert part.count("<figcaption>") == 4
+        named = re.findall(r'(?:src|srcset|href)="steps/([^"]+)"', part)
+        assert len(named) == 10
+        assert [name for name in named if not (tmp_path / name).is_file()] == []
+        for name in named:
+            if name.endswith(".svg"):
+                ElementTree.parse(tmp_path / name)
+        assert "mountTrace" in (tmp_path / f"{page.removeprefix('how/')}.html").read_text(encoding="utf-8")
+
+
+def test_examples_name_steps_that_exist() -> None:
+    generate_how: Any = importlib.import_module("generate_how")
+    stages = [generate_how.Stage("Spaces", 1), generate_how.Stage("Word 1", 3)]
+    assert generate_how.place(stages, generate_how.Step("^Word", -1)) == (1, -1)
+    with pytest.raises(LookupError, match="no stage 'Lattice'"):
+        generate_how.place(stages, generate_how.Step("Lattice", 0))

@@ -227,6 +227,12 @@ function lookupUnits(trie, lookup) {
   return [arrays, packed];
 }
 
+const trieUnits = (trie) => [
+  ...trie.insertions.map((_, at) => insertionUnit(trie, at)),
+  packedUnit(trie),
+  ...trie.lookups.flatMap((lookup) => lookupUnits(trie, lookup)),
+];
+
 function trieView(view) {
   const { trie } = data;
   const facts = [plural(trie.words.length, "word"), plural(trie.cells.length, "cell")];
@@ -237,10 +243,5 @@ function trieView(view) {
   });
   const codes = trie.codes.flatMap(({ byte, code }) => [mono(byteName(byte)), ` ${code} `]);
   const head = [el("p", { class: "legend" }, words), el("p", {}, "Numbers of the bytes: ", codes)];
-  const units = [
-    ...trie.insertions.map((_, at) => insertionUnit(trie, at)),
-    packedUnit(trie),
-    ...trie.lookups.flatMap((lookup) => lookupUnits(trie, lookup)),
-  ];
-  mountFrame(view, { idea: say("ideas.trie"), units, head, foot: [tablesOf(data.sections, null)] }, { links: true });
+  mountFrame(view, { idea: say("ideas.trie"), units: trieUnits(trie), head, foot: [tablesOf(data.sections, null)] }, { links: true });
 }
