@@ -16,9 +16,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "docs" / "playground"
+ICON = ROOT / "docs" / "_static" / "icon.svg"
 EXPLAIN = ROOT / "python" / "ggtok" / "_explain" / "page"
 PACKAGE = ROOT / "target" / "wasm" / "ggtok"
-NEEDED = ("*.js", "*.wasm", "vocabularies/*.gguf", "LICENSE")
+NEEDED = ("*.js", "*.wasm", "vocabularies/*.gguf", "LICENSE", "THIRD-PARTY-NOTICES.md")
 """What the page takes of the package."""
 EXPORTS = ("decoded", "el", "hex", "label", "lengthOfCharacter", "mountTrace", "plural")
 """What it takes of the explain page's scripts."""
@@ -28,6 +29,7 @@ def build(folder: Path, package: Path = PACKAGE) -> bool:
     """Writes the playground into `folder`. False if there is no package, and so no core."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(SOURCES, folder)
+    shutil.copyfile(ICON, folder / "icon.svg")
     (folder / "explain.js").write_text(explain_module(), encoding="utf-8")
     style = (EXPLAIN / "style.css").read_text(encoding="utf-8")
     (folder / "explain.css").write_text(style.replace(":root", ":host"), encoding="utf-8")  # for a part of a page

@@ -467,6 +467,20 @@ def test_a_crash_is_told_and_repaired(opened: Any) -> None:
     page.errors[:] = [error for error in page.errors if "on purpose" not in error]
 
 
+def test_a_worker_that_cannot_start_is_not_started_for_ever(browser: Any, site: Site) -> None:
+    page = Opened(browser, site.url, service_workers="block")
+    tried: list[str] = []
+    page.context.route("**/ggtok_bg.js", lambda route: (tried.append(route.request.url), route.abort()))
+    page.goto()
+    assert "could not be started" in page.notice()
+    for n in range(6):
+        page.type(f"text {n}")
+        page.page.wait_for_timeout(100)
+    page.page.get_by_text("Crash: it could not be started").wait_for()
+    assert len(tried) == 3
+    page.context.close()
+
+
 def test_a_site_without_the_package_says_so(browser: Any, tmp_path: Path) -> None:
     assert not build_playground.build(tmp_path / "docs" / "playground", tmp_path / "nothing")
     site = Site(tmp_path)

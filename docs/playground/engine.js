@@ -17,10 +17,11 @@ export class Engine {
   #waiting = new Map(); // what to do with each answer, by the message's id
   #lanes = new Map(); // by name: what is being asked, and what to ask next
   #next = 0;
+  #hasAnswered = false;
   #failures = 0; // crashes since the last answer
 
-  /** The worker starts with the first call. `onCrash(message, isOver)` is called after a crash; the next call starts a
-   * new worker, unless `isOver`. */
+  /** The worker starts with the first call, and after a crash a new one with the next call. After a crash,
+   * `onCrash(message, goesOn)` is called; `goesOn` is false if no worker has worked so far, or too many have crashed. */
   constructor(onCrash) {
     this.#onCrash = onCrash;
   }
@@ -34,6 +35,7 @@ export class Engine {
     worker.onmessage = ({ data: { id, result, error } }) => {
       const waiting = this.#waiting.get(id);
       this.#waiting.delete(id);
+      this.#hasAnswered = true;
       this.#failures = 0;
       if (error) waiting.reject(Object.assign(new Error(error.message), { name: error.name }));
       else waiting.resolve(result);
@@ -52,7 +54,7 @@ export class Engine {
     this.#failures += 1;
     this.#worker = null;
     for (const { reject } of waiting) reject(new Crash(message));
-    this.#onCrash(message, this.#isOver);
+    this.#onCrash(message, this.#hasAnswered && !this.#isOver);
   }
 
   /** Asks the worker. Rejects with the core's error, whose name is that of the Python exception, or with a `Crash`. */

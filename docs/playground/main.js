@@ -27,9 +27,9 @@ const KINDS = { ...EMBEDDED, rwkv: "RWKV", plamo2: "PLaMo-2" };
 const state = { ...FIRST };
 const files = new Map(); // by name: the file and the worker's key for it
 
-const engine = new Engine((message, isOver) => {
-  if (isOver) return notify(`The tokenizer could not be started: ${message}.`);
-  notify(`The tokenizer stopped (${message}) and has been started again.`);
+const engine = new Engine((message, goesOn) => {
+  const failed = `The tokenizer could not be started: ${message}.`;
+  notify(goesOn ? `The tokenizer stopped (${message}) and has been started again.` : failed);
   explainer.close();
 });
 
