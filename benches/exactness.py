@@ -179,7 +179,8 @@ def main() -> None:
     PICTURE.write_text(picture(comparison), encoding="utf-8")
     for page in STARTS:
         fill(ROOT / page, proof(data["cases"], Run(json.loads(SPEEDS.read_text()))), "proof")
-    fill(ROOT / STARTS[0], matrix(comparison), "matrix")
+    for page in (STARTS[0], TABLES):
+        fill(ROOT / page, matrix(comparison), "matrix")
     fill(ROOT / TABLES, kinds(data["cases"]), "exactness")
     fill(ROOT / TABLES, peers(comparison), "peers")
 

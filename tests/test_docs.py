@@ -237,6 +237,7 @@ def test_the_proof_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
         ("proof", README, exactness.proof(data["cases"], run)),
         ("proof", index, exactness.proof(data["cases"], run)),
         ("matrix", README, exactness.matrix(comparison)),
+        ("matrix", DEVIATIONS, exactness.matrix(comparison)),
         ("exactness", DEVIATIONS, exactness.kinds(data["cases"])),
         ("peers", DEVIATIONS, exactness.peers(comparison)),
         ("benchmark", README, report.summary(run, short=True)),

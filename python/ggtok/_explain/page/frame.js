@@ -7,7 +7,8 @@ const MOVE = 420; // how long a movement takes
 
 /** Units by their stage, in the order of the bar, each with the first of its steps. */
 function stagesFrom(units) {
-  const stages = ORDER.map((key) => ({ key, name: say(`stages.${key}`), units: units.filter((unit) => unit.stage === key) }));
+  const unitsIn = (key) => units.filter((unit) => unit.stage === key);
+  const stages = ORDER.map((key) => ({ key, name: say(`stages.${key}`), units: unitsIn(key) }));
   return stages.filter((stage) => stage.units.length);
 }
 
@@ -46,7 +47,8 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
   const count = (stage) => stages[stage].units.reduce((sum, unit) => sum + stepsOf(unit), 0);
   const unitAt = () => stages[at.stage].units[at.unit];
   /** The step in its stage, and back. */
-  const stepInStage = () => stages[at.stage].units.slice(0, at.unit).reduce((sum, unit) => sum + stepsOf(unit), at.inner);
+  const stepInStage = () =>
+    stages[at.stage].units.slice(0, at.unit).reduce((sum, unit) => sum + stepsOf(unit), at.inner);
   const placeOf = (stage, step) => {
     const { units: all } = stages[stage];
     let unit = 0;
@@ -58,7 +60,10 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
   const button = (text, name, onclick, attributes = {}) =>
     el("button", { type: "button", "aria-label": name, title: name, onclick, ...attributes }, text);
   const slider = el("input", { type: "range", class: "slider", min: 0, step: 1, "aria-label": "Step in this stage" });
-  const names = stages.map(({ name }, stage) => el("button", { type: "button", onclick: () => user(() => go({ stage, unit: 0, inner: 0 })) }, name));
+  const names = stages.map(({ name }, stage) => {
+    const onclick = () => user(() => go({ stage, unit: 0, inner: 0 }));
+    return el("button", { type: "button", onclick }, name);
+  });
   const bar = el("ol", { class: "bar", "aria-label": "Stages" }, names.map((name) => el("li", {}, name)));
   const playButton = button("▶", "Play or pause (Space)", () => play(), { class: "play" });
   const speedSelect = el(
@@ -66,7 +71,7 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
     { "aria-label": "Speed", onchange: () => (speed = Number(speedSelect.value)) },
     SPEEDS.map((value) => el("option", { value, selected: value === 1 }, `${value === 0.5 ? "½" : value}×`)),
   );
-  const openButton = button("", "", () => user(toggle), { class: "open" });
+  const openButton = el("button", { type: "button", class: "open", onclick: () => user(toggle) });
   const link = el("a", { class: "link", title: "A link to this step", hidden: !links, onclick: () => copy() }, "link");
   const counter = el("span", { class: "count" });
   const title = el("h3", { class: "unit" });
@@ -131,7 +136,7 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
     title.textContent = unit.length > 1 && !closed ? `${unit.title} (${at.inner + 1} of ${unit.length})` : unit.title;
     openButton.hidden = !(unit.opens && unit.length > 1);
     openButton.textContent = closed ? `Open ${unit.length.toLocaleString("en")} steps` : "Close";
-    openButton.setAttribute("aria-label", closed ? "Open this step to see the steps in it (Enter)" : "Close the steps of this one (Enter)");
+    openButton.title = closed ? "See the steps in this one (Enter)" : "Back to one step (Enter)";
     link.href = `#step=${addressOf(stage, at.unit, closed || unit.length < 2 ? null : at.inner)}`;
     link.textContent = "link";
     caption.replaceChildren(...[drawer ? drawer.caption() : unit.caption(drawnStep)].flat());

@@ -195,7 +195,10 @@ function unigramUnits(steps, fragment, first) {
       );
     },
   });
-  const before = { stage: "normalize", opens: true, title: "Normalizing", tokens: [first, first], ...normalization(steps, fragment) };
+  const before = {
+    ...{ stage: "normalize", opens: true, title: "Normalizing", tokens: [first, first] },
+    ...normalization(steps, fragment),
+  };
   return steps.prefixes.length ? [before, ...stages] : stages;
 }
 

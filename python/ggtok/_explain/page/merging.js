@@ -38,7 +38,8 @@ function prepareMerging({ symbols, queue, pops }, bytes, sizes) {
     merges.push(made);
   });
   const result = symbols.map((_, at) => top[at]).filter((one, at) => one.from === at && !one.parent);
-  return { symbols, pops, nodes, merges, place, result, bytes, offsets, entered: pops.map((pop) => entered.get(key(pop.bigram)) ?? -1) };
+  const enteredAt = pops.map((pop) => entered.get(key(pop.bigram)) ?? -1);
+  return { symbols, pops, nodes, merges, place, result, bytes, offsets, entered: enteredAt };
 }
 
 /** The symbols that are left after `done` pops, with their neighbours. */
@@ -85,7 +86,8 @@ function mergeCaption(merging, done, unit) {
   if (done === 0) {
     const waiting = waitingAt(merging, 0).length;
     const values = { text: faceOf(merging.bytes), n: merging.symbols.length };
-    return [...said(`captions.start_${unit}`, values), ...said(countedKey("captions.waiting", waiting), { n: waiting })];
+    const pairs = said(countedKey("captions.waiting", waiting), { n: waiting });
+    return [...said(`captions.start_${unit}`, values), ...pairs];
   }
   const { left, right, text, bigram, pop } = merging.merges[done - 1];
   const waiting = waitingAt(merging, pop);
@@ -98,7 +100,8 @@ function mergeCaption(merging, done, unit) {
     const sizes = merging.symbols.map((symbol) => symbol.n);
     const face = pairFace(merging, other, sizes);
     if (other.token === bigram.token) return [...caption, ...said("captions.next_same", { text: face })];
-    caption.push(...said(`captions.next_${kind}`, { text: face, score: number(other.score), rank: number(other.rank) }));
+    const next = { text: face, score: number(other.score), rank: number(other.rank) };
+    caption.push(...said(`captions.next_${kind}`, next));
   }
   return caption;
 }

@@ -24,8 +24,8 @@ function ideaOf({ algorithm, fragments }) {
 }
 
 /**
- * Builds the view of a trace inside a container. `trace` is as `Trace.to_json` has it. `why` says why a token is not one
- * with the next: an array of `[place, {reasons}]`, or a function (place) → `{reasons}`, null, or a promise. `sections`
+ * Builds the view of a trace inside a container. `trace` is as `Trace.to_json` has it. `why` says why a token is not
+ * one with the next: an array of `[place, {reasons}]`, or a function (place) → `{reasons}`, null, or a promise. `sections`
  * are tables. Options: `onToken(at)` is called when a token is chosen, and with `links` the page's address says the
  * step and the keys work in the whole page. Returns `{showToken(at), show(step), destroy()}`; a step is as in links,
  * such as `merge.2`.
@@ -40,9 +40,12 @@ function mountTrace(container, { trace: given, why, sections = null }, { onToken
     frame.showToken(at);
     strip.choose(at);
   };
-  const answer = el("button", { type: "button", class: "answer-button", onclick: () => frame.end() }, "Show the answer");
+  const onclick = () => frame.end();
+  const answer = el("button", { type: "button", class: "answer-button", onclick }, "Show the answer");
   const head = el("div", { class: "strip-head" }, el("h3", {}, "Tokens so far"), strip.count, answer, strip.options);
-  const foot = sections?.length ? [el("details", { class: "all-tables" }, el("summary", {}, "All tables"), tablesOf(sections, trace))] : [];
+  const title = el("summary", {}, "All tables");
+  const tables = () => el("details", { class: "all-tables" }, title, tablesOf(sections, trace));
+  const foot = sections?.length ? [tables()] : [];
   const frame = mountFrame(
     container,
     {

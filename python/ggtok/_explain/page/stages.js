@@ -70,8 +70,9 @@ function tokensUnit(trace) {
     caption: () => [...said(countedKey("captions.tokens", tokens.length), { n: tokens.length, characters }), ...added],
     draw() {
       const chips = tokens.slice(0, TOKENS).map((token, at) => {
-        const faces = [el("span", { class: "face" }, tokenFace(trace, at).line), el("span", { class: "id" }, `${token.id}`)];
-        return el("span", { class: `token token-${at % 4}`, "data-token": at }, faces);
+        const face = el("span", { class: "face" }, tokenFace(trace, at).line);
+        const id = el("span", { class: "id" }, String(token.id));
+        return el("span", { class: `token token-${at % 4}`, "data-token": at }, face, id);
       });
       const more = tokens.length - TOKENS;
       return [el("div", { class: "answer" }, chips), more > 0 ? muted(`and ${more.toLocaleString("en")} more`) : null];
@@ -92,7 +93,8 @@ const symbolTokens = (symbol) => (symbol.token != null ? 1 : symbol.bytes.filter
 function symbolOutcome({ token, bytes }, text) {
   if (token != null) return said("captions.token", { text, token });
   const tokens = bytes.filter((byte) => byte.token != null).map((byte) => `${label(byte.text)} (${byte.token})`);
-  return tokens.length ? said("captions.bytes", { text, tokens: tokens.join(", ") }) : said("captions.dropped", { text });
+  if (!tokens.length) return said("captions.dropped", { text });
+  return said("captions.bytes", { text, tokens: tokens.join(", ") });
 }
 
 /**
@@ -132,8 +134,12 @@ function mergeUnit({ title, bytes, merging, symbols, tokens, sizes, kind }) {
           return symbols[0]?.token == null ? rest : said("captions.single", { text, unit, token: symbols[0].token });
         }
         const isOne = result.length === 1 && symbols[0]?.token != null;
-        const values = { text, merges: merges.length, token: symbols[0]?.token, result: result.map((node) => node.text).join(" · ") };
-        values.parts = short(get().nodes.slice(0, leaves.length).map((node) => node.text).join(" "), 60);
+        const parts = get().nodes.slice(0, leaves.length);
+        const values = {
+          ...{ text, merges: merges.length, token: symbols[0]?.token },
+          result: result.map((node) => node.text).join(" · "),
+          parts: short(parts.map((node) => node.text).join(" "), 60),
+        };
         const key = isOne ? "captions.word_whole" : "captions.word";
         return [...said(countedKey(key, merges.length), values), ...rest];
       },
@@ -148,7 +154,7 @@ function mergeUnit({ title, bytes, merging, symbols, tokens, sizes, kind }) {
 
 const LONGEST_WORD = 40;
 
-/** SPM's merging, word by word. No merge goes over the end of a symbol that is left, so a word can be shown by itself. */
+/** SPM's merging, word by word. No merge goes over the end of a symbol that is left, so words are shown by themselves. */
 function spmWords({ merging, symbols }) {
   const words = [];
   let left = -1;
@@ -212,7 +218,7 @@ const SHOWN = 600;
 /** A text over what it was rewritten to. */
 function beforeAndAfter(before, after) {
   const line = (text) => el("p", { class: "mono text-view" }, short(label(text), SHOWN));
-  return el("div", { class: "rewriting" }, line(before), el("p", { class: "muted", "aria-label": "becomes" }, "↓"), line(after));
+  return el("div", { class: "rewriting" }, line(before), muted("↓"), line(after));
 }
 
 const CUT_ON = {
@@ -223,7 +229,8 @@ const CUT_ON = {
 
 /** Pieces side by side, as the pattern has cut them. */
 function pieceRow(text, cuts) {
-  const pieces = cuts.slice(0, SHOWN).map(({ start, end }) => el("span", { class: "cut" }, label(text.subarray(start, end))));
+  const piece = ({ start, end }) => el("span", { class: "cut" }, label(text.subarray(start, end)));
+  const pieces = cuts.slice(0, SHOWN).map(piece);
   const more = cuts.length - SHOWN;
   return [el("p", { class: "pieces mono" }, pieces), more > 0 ? muted(`and ${plural(more, "more piece")}`) : null];
 }

@@ -36,11 +36,11 @@ function uncutText(trace, at) {
 
 const seen = (line) => line.replaceAll("␣", " ");
 
-/** The strip: the text, grey and uncut, in which tokens appear when they are known. `select(at)` is called for the token
- * that somebody chooses. */
+/** The strip: the text, grey and uncut, in which tokens appear when they are known. `select(at)` is called for the
+ * token that somebody chooses. */
 function tokenStrip(trace, why, select) {
   const total = trace.tokens.length;
-  const list = el("div", { class: "tokens no-ids", role: "listbox", "aria-label": "Tokens over the text", dir: "auto" });
+  const list = el("div", { class: "tokens no-ids", role: "listbox", "aria-label": "Tokens so far", dir: "auto" });
   const items = [];
   let known = new Uint8Array(total);
   const dress = (at) => {
@@ -50,7 +50,8 @@ function tokenStrip(trace, why, select) {
     const isActive = item.classList.contains("active");
     item.className = isKnown ? `token token-${at % 4} ${kind}${inText ? "" : " absent"}` : "waiting";
     if (isActive) item.classList.add("active");
-    item.setAttribute("aria-label", isKnown ? `${line}, token ${token.id}${kind ? `, ${KINDS[kind]}` : ""}` : "not cut yet");
+    const name = `${line}, token ${token.id}${kind ? `, ${KINDS[kind]}` : ""}`;
+    item.setAttribute("aria-label", isKnown ? name : "not cut yet");
     item.firstChild.textContent = seen(isKnown ? line : uncutText(trace, at));
   };
   const focus = (at) => {

@@ -243,5 +243,6 @@ function trieView(view) {
   });
   const codes = trie.codes.flatMap(({ byte, code }) => [mono(byteName(byte)), ` ${code} `]);
   const head = [el("p", { class: "legend" }, words), el("p", {}, "Numbers of the bytes: ", codes)];
-  mountFrame(view, { idea: say("ideas.trie"), units: trieUnits(trie), head, foot: [tablesOf(data.sections, null)] }, { links: true });
+  const foot = [tablesOf(data.sections, null)];
+  mountFrame(view, { idea: say("ideas.trie"), units: trieUnits(trie), head, foot }, { links: true });
 }
