@@ -97,9 +97,12 @@ def test_the_text_stays_in_one_piece() -> None:
         "漢",
         "9713 5981 198 43 78 9612 30 7122 3248",
     ]
-    # A row ends where the next unit does not fit, and not with a bar.
+    assert "".join(rows(tokenizer, tokenizer.encode("│" * 40), 10)).count("│") >= 40
+    # A row ends where the next unit does not fit. Without a bar there, the token continues.
     assert rows(tokenizer, tokenizer.encode("What is it"), 10) == ["What│·is│·", "it", "9713 5981", "6040"]
     assert rows(tokenizer, tokenizer.encode("What is it"), 3) == rows(tokenizer, tokenizer.encode("What is it"), 10)
+    assert rows(tokenizer, tokenizer.encode("What is it"), 9)[:2] == ["What│·is│·", "it"]
+    assert rows(tokenizer, tokenizer.encode("What are it"), 10)[:2] == ["What│·are│", "·it"]
     assert rows(tokenizer, [tokenizer.vocab.bos_id or 0], 10) == ["<|endoftex", "t|>", str(tokenizer.vocab.bos_id)]
 
 

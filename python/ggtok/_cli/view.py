@@ -147,20 +147,19 @@ class View:
         if len(self._ids) < MAX_IDS:
             self._ids.append(id)
         if self._filled and self._bar:
-            self._place(Unit(self._bar, 1), self.palette.mark, 1 + sum(unit.width for unit in parts[:1]))
+            self._place(Unit(self._bar, 1), self.palette.mark)
         for unit in parts:
             mark = getattr(self.palette, unit.kind) if unit.kind and not is_special else ""
-            self._place(unit, f"{style} {mark}".strip(), unit.width)
+            self._place(unit, f"{style} {mark}".strip())
             if unit.text in MARKS["\n"]:
                 self._end_row()
 
-    def _place(self, unit: Unit, style: str, room: int) -> None:
-        """Puts a unit into the row, or into the next one if there is no room for it and what belongs to it."""
-        if self._filled + room > self.width:
+    def _place(self, unit: Unit, style: str) -> None:
+        """Puts a unit into the row, or into the next one if there is no room for it."""
+        if self._filled + unit.width > self.width:
             self._end_row()
-        if self._filled or unit.text != self._bar:
-            self._row.append((unit.text, style))
-            self._filled += unit.width
+        self._row.append((unit.text, style))
+        self._filled += unit.width
 
     def _token(self, id: int) -> tuple[list[Unit], bool]:
         """What is shown for a token, and whether it is a special one."""
