@@ -21,8 +21,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 import build_playground  # noqa: E402
 
-TEXT = "What is LoRA? Naïve 🦙 don't\n\n\tunfathomably 你好 2024 <|im_end|>"
-
 pytestmark = pytest.mark.skipif(
     not (build_playground.PACKAGE / "ggtok.js").exists(), reason="scripts/build_wasm.py has not been run"
 )

@@ -63,6 +63,16 @@ def test_pages_that_moved_lead_on(site: Path) -> None:
     assert '<a href="index.html#types-in-signatures">' in (site / "api/types.html").read_text(encoding="utf-8")
 
 
+def test_the_playground_is_part_of_the_site(site: Path) -> None:
+    """Its page, whether its WebAssembly was built or not."""
+    page = (site / "playground/index.html").read_text(encoding="utf-8")
+    is_built = (ROOT / "target/wasm/ggtok/ggtok.js").exists()
+    assert f'data-package="{"built" if is_built else "missing"}"' in page
+    addresses = re.findall(r'(?:href|src)="(?!https:|#|\.\./)([^"]+)"', page)
+    assert {"main.js", "style.css", "icon.svg"} < set(addresses)
+    assert [name for name in addresses if not (site / "playground" / name).exists()] == []
+
+
 def test_pages_say_what_they_are(site: Path) -> None:
     """To browsers, search engines, and where a link is shared."""
     page = (site / "api/encode.html").read_text(encoding="utf-8")
