@@ -91,13 +91,17 @@ def test_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 def test_compare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     files = [str(VOCABULARIES / f"{name}.gguf") for name in ("bpe", "spm")]
     printed = shown(capsys, "explain", "-p", TEXT, "--compare", *files)
-    assert printed.startswith("bpe.gguf gives 6 tokens, spm.gguf 7; the ids differ. They first differ in the table ")
+    assert printed.startswith("Same cuts, other ids. 6 and 7 tokens.\n\nbpe What│·is│·L│o│RA│?\nspm What│·is│")
+    printed = shown(capsys, "explain", "--all", "-p", TEXT, "--compare", *files)
+    assert "The steps first differ in the table " in printed
     assert printed.count("--- here they differ ---") >= 1
-    printed = shown(capsys, "explain", "--compare", files[0], files[0], "-p", TEXT)
-    assert "the ids are the same. All steps are the same." in " ".join(printed.split())
+    printed = shown(capsys, "explain", "--compare", files[0], files[0], "-p", TEXT, "--all")
+    assert printed.startswith("Same cuts, same ids. ")
+    assert "All steps are the same." in printed
     found = json.loads(shown(capsys, "explain", "--json", "-p", TEXT, "--compare", *files))
     assert (found["a"]["algorithm"], found["b"]["algorithm"]) == ("bpe", "spm")
     assert set(found["difference"]) == {"table", "row"}
+    assert found["cuts"]["num_tokens_a"] == len(found["a"]["tokens"])
     monkeypatch.setenv("COLUMNS", "40")
     assert max(map(len, shown(capsys, "explain", "-p", TEXT, "--compare", *files).splitlines())) <= 40
 

@@ -169,12 +169,15 @@ def test_check_continues_after_a_file_that_does_not_open(capsys: pytest.CaptureF
 
 def test_diff(capsys: pytest.CaptureFixture[str], other: str, tmp_path: Path) -> None:
     bpe = path_of("bpe")
-    assert shown(capsys, "diff", bpe, bpe) == "no difference\n"
+    assert shown(capsys, "diff", bpe, bpe) == "No difference between the tokenizers.\n"
     found = ggtok.diff(Tokenizer.from_gguf(bpe), Tokenizer.from_gguf(other), "The end.\n\n")
     assert found
-    assert shown(capsys, "diff", bpe, other, "-p", "The end.\n\n", code=1) == f"{found}\n"
+    printed = shown(capsys, "diff", bpe, other, "-p", "The end.\n\n", code=1)
+    verdict, vocabularies, *lists = str(found).splitlines()
+    strips = ["bpe   The│·end│[. ↵↵]", "other The│·end│[.│↵↵]"]
+    assert printed.splitlines() == [verdict, vocabularies, "", *strips, "", *lists]
     (tmp_path / "text").write_text("The end.\n\n")
-    assert shown(capsys, "diff", bpe, other, str(tmp_path / "text"), code=1) == f"{found}\n"
+    assert shown(capsys, "diff", bpe, other, str(tmp_path / "text"), code=1) == printed
     expected = json.loads(json.dumps({"a": bpe, "b": other} | found.to_dict()))
     assert json.loads(shown(capsys, "diff", bpe, other, "-p", "The end.\n\n", "--json", code=1)) == expected
     assert "ids first differ" not in shown(capsys, "diff", bpe, other, code=1)
@@ -182,7 +185,10 @@ def test_diff(capsys: pytest.CaptureFixture[str], other: str, tmp_path: Path) ->
 
 def test_diff_of_kinds(capsys: pytest.CaptureFixture[str]) -> None:
     printed = shown(capsys, "diff", path_of("bpe"), path_of("unigram"), code=1)
-    assert printed.startswith("kind: 'bpe' -> 'unigram'\n")
+    assert printed.startswith("Two kinds of tokenizer, bpe and unigram. ")
+    assert "\n\nkind: 'bpe' -> 'unigram'\n" in printed
+    assert printed.endswith("--all prints all of each list\n")
+    assert len(shown(capsys, "diff", path_of("bpe"), path_of("unigram"), "--all", code=1)) > 10 * len(printed)
     assert printed.isprintable() or all(line.isprintable() for line in printed.splitlines())
 
 

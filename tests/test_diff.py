@@ -19,13 +19,16 @@ SMALL = Tokenizer.from_gguf(GGUF)
 
 
 def fields(diff: ggtok.Diff) -> set[str]:
-    return {name for name, value in diff.to_dict().items() if value}
+    found = diff.to_dict()
+    return {name for name in found if name not in ("cuts", "num_shared") and found[name]}
 
 
 def test_no_difference() -> None:
     diff = ggtok.diff(SMALL, Tokenizer.from_gguf(GGUF), "any text")
     assert not diff
-    assert (str(diff), fields(diff), repr(diff)) == ("no difference", set(), "<ggtok.Diff in nothing>")
+    assert (fields(diff), repr(diff)) == (set(), "<ggtok.Diff in nothing>")
+    assert str(diff) == "Same cuts, same ids. 9 tokens each.\nNo difference between the tokenizers."
+    assert str(ggtok.diff(SMALL, SMALL)) == "No difference between the tokenizers."
 
 
 @pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
@@ -33,7 +36,7 @@ def test_no_difference() -> None:
 def test_differences_are_those_of_equality(name: str) -> None:
     diff = ggtok.diff(SMALL, DIFFERENT[name]())
     assert diff
-    assert str(diff) != "no difference"
+    assert not str(diff).startswith("No difference")
     json.dumps(diff.to_dict())
 
 
@@ -79,7 +82,8 @@ def test_merges() -> None:
     assert fields(diff) == {"merges_differ", "merges_moved"}
     diff = ggtok.diff(SMALL, changed(merges=[*MERGES, MERGES[0]]))
     assert fields(diff) == {"merges_differ"}
-    assert str(diff) == "merges: a rule is there more than once"
+    same = "Both vocabularies have the same tokens; other merges."
+    assert str(diff) == f"{same}\nmerges: a rule is there more than once"
 
 
 def test_long_lists_are_cut_short() -> None:
@@ -101,6 +105,22 @@ def test_a_text() -> None:
     assert ggtok.diff(SMALL, changed(bos=261), "he", add_special=False).first_difference is None
     assert ggtok.diff(SMALL, other, b"\xff\xffhello").first_difference == (7, 259, 258, 2, 2, b"hello", b"hell")
     assert ggtok.diff(SMALL, other, "\ud800hello").first_difference == (4, 259, 258, 3, 1, b"hello", b"hell")
+
+
+def test_cuts() -> None:
+    """What the ids say is not where the text is cut."""
+    other = changed(merges=MERGES[:-1])
+    cuts = ggtok.diff(SMALL, other, "\u00e9 hello hello").cuts
+    assert cuts == ((3, 8, 2, [b"hello"], [b"hell", b"o"]), 2, False, 7, 9)
+    assert cuts
+    assert ggtok.diff(SMALL, other, "\u00e9 he").cuts == (None, 0, True, 5, 5)
+    cuts = ggtok.diff(SMALL, changed(bos=261), "hello").cuts
+    assert cuts == (None, 0, False, 2, 2)
+    assert not cuts
+    assert ggtok.diff(SMALL, other).cuts is None
+    assert "; other special tokens, settings." in str(ggtok.diff(SMALL, changed(bos=261, add_eos=True)))
+    printed = str(ggtok.diff(SMALL, other, "\u00e9 hello hello"))
+    assert printed.startswith("Cuts first differ at character 2: `hello` and `hell·o`. They differ in 2 places. 7 and ")
 
 
 def test_arguments_of_other_types() -> None:

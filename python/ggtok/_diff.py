@@ -1,4 +1,4 @@
-"""How two tokenizers differ: settings, special tokens, tokens, merges; and the first difference of ids for a text."""
+"""How two tokenizers differ: settings, special tokens, tokens, merges; and for a text, its cuts and its ids."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from . import _ggtok
 from ._base import Text
+from ._cuts import Cuts, Pair, character, compare
 from ._tokenizer import Tokenizer
 from ._vocab import Token, TokenAttribute, attributes
 from .errors import GgtokError
@@ -65,8 +66,8 @@ class Diff:
     """
 
     __slots__ = (
-        *("added", "attributes", "charsmap", "merges_added", "merges_moved", "merges_removed", "moved"),
-        *("first_difference", "merges_differ", "removed", "scores", "settings", "special"),
+        *("added", "attributes", "charsmap", "cuts", "merges_added", "merges_moved", "merges_removed", "moved"),
+        *("first_difference", "merges_differ", "num_shared", "removed", "scores", "settings", "special"),
     )
 
     settings: Mapping[str, tuple[object, object]]
@@ -88,28 +89,73 @@ class Diff:
     """Whether the lists of merges differ at all: also by a rule that is there twice."""
     charsmap: bool
     """Whether the character maps (Unigram) differ."""
+    num_shared: int
+    """How many tokens both have."""
+    cuts: Cuts | None
+    """Where the tokens of the text end, compared; `None` if no text was given. Ids of two vocabularies nearly always
+    differ, so this says more about a text than `first_difference`."""
     first_difference: Difference | None
     """Where the ids of the text first differ; `None` if they are equal or no text was given."""
 
     def __bool__(self) -> bool:
-        return any(getattr(self, name) for name in self.__slots__)
+        return bool(self._differing())
+
+    def _differing(self) -> list[str]:
+        return [name for name in self.__slots__ if name != "num_shared" and getattr(self, name)]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as dicts, lists, strings and numbers. Bytes become text, with U+FFFD for what is not UTF-8."""
-        return {name: _plain(getattr(self, name)) for name in sorted(self.__slots__)}
+        return {name: plain(getattr(self, name)) for name in sorted(self.__slots__)}
 
     def __str__(self) -> str:
+        return "\n".join([*self._verdicts(), *self._lists(NUM_SHOWN)])
+
+    def _verdicts(self) -> list[str]:
+        """What the comparison comes to: a sentence about the text, if there is one, and one about the vocabularies."""
+        found = []
+        if self.cuts is not None:
+            from ._explain.verdict import verdict
+
+            found.append("".join(f"`{text}`" if is_strong else text for text, is_strong in verdict(self.cuts)))
+        return [*found, self._of_vocabularies()]
+
+    def _of_vocabularies(self) -> str:
         if not self:
-            return "no difference"
+            return "No difference between the tokenizers."
+        others = [
+            name
+            for name, is_other in (
+                ("ids", self.moved),
+                ("scores", self.scores),
+                ("attributes", self.attributes),
+                ("merges", self.merges_differ),
+                ("character maps", self.charsmap),
+                ("special tokens", self.special),
+                ("settings", {**self.settings, "size": None}.keys() - {"kind", "size"}),
+            )
+            if is_other
+        ]
+        if self.added or self.removed:
+            only = f"{len(self.removed):,} only in the first, {len(self.added):,} only in the second"
+            found = f"{self.num_shared:,} tokens are in both vocabularies, {only}"
+        else:
+            found = "Both vocabularies have the same tokens"
+        if "kind" in self.settings:
+            found = "Two kinds of tokenizer, {} and {}. ".format(*self.settings["kind"]) + found
+        return f"{found}{'; other ' * bool(others)}{', '.join(others)}."
+
+    def _lists(self, most: int | None = None) -> list[str]:
+        """All differences, one on a line, with at most so many entries of each list."""
         lines = [f"{name}: {a!r} -> {b!r}" for name, (a, b) in (*self.settings.items(), *self.special.items())]
         for name, tokens in (("removed", self.removed), ("added", self.added)):
-            lines += _summary(f"tokens {name}", [f"{token.id} {token.text!r}" for token in tokens])
-        lines += _summary("tokens moved", [f"{text!r} {a} -> {b}" for text, a, b in self.moved])
-        lines += _summary("scores", [f"{text!r} {a} -> {b}" for text, a, b in self.scores])
-        lines += _summary("attributes", [f"{text!r} {_flags(a)} -> {_flags(b)}" for text, a, b in self.attributes])
-        lines += _summary("merges removed", [repr(merge) for merge in self.merges_removed])
-        lines += _summary("merges added", [repr(merge) for merge in self.merges_added])
-        lines += _summary("merges moved", [f"{merge!r} {a} -> {b}" for merge, a, b in self.merges_moved])
+            lines += _summary(f"tokens {name}", [f"{token.id} {token.text!r}" for token in tokens], most)
+        lines += _summary("tokens moved", [f"{text!r} {a} -> {b}" for text, a, b in self.moved], most)
+        lines += _summary("scores", [f"{text!r} {a} -> {b}" for text, a, b in self.scores], most)
+        flags = [f"{text!r} {_flags(a)} -> {_flags(b)}" for text, a, b in self.attributes]
+        lines += _summary("attributes", flags, most)
+        lines += _summary("merges removed", [repr(merge) for merge in self.merges_removed], most)
+        lines += _summary("merges added", [repr(merge) for merge in self.merges_added], most)
+        lines += _summary("merges moved", [f"{merge!r} {a} -> {b}" for merge, a, b in self.merges_moved], most)
         if self.merges_differ and not (self.merges_removed or self.merges_added or self.merges_moved):
             lines.append("merges: a rule is there more than once")
         if self.charsmap:
@@ -118,7 +164,7 @@ class Diff:
             index, a, b, byte, char, piece_a, piece_b = self.first_difference
             sides = [f"{id} {piece!r}" if id is not None else "the end" for id, piece in ((a, piece_a), (b, piece_b))]
             lines.append(f"the ids first differ at index {index}, character {char} (byte {byte}): {' -> '.join(sides)}")
-        return "\n".join(lines)
+        return lines
 
     def _repr_html_(self) -> str:
         from ._notebook import outline
@@ -126,14 +172,14 @@ class Diff:
         return outline(str(self))
 
     def __repr__(self) -> str:
-        names = [name for name in self.__slots__ if getattr(self, name)]
+        names = self._differing()
         return f"<ggtok.Diff in {', '.join(names)}>" if names else "<ggtok.Diff in nothing>"
 
 
 def diff(
     a: Tokenizer, b: Tokenizer, text: Text | None = None, *, add_special: bool = True, parse_special: bool = False
 ) -> Diff:
-    r"""Compares two tokenizers; with a text, also finds where their ids for it begin to differ.
+    r"""Compares two tokenizers; with a text, also where they cut it and where their ids for it begin to differ.
 
     Tokens are the same if their texts are. Without a text, the result is false exactly if `a == b`.
 
@@ -155,6 +201,8 @@ def diff(
     >>> tok = ggtok.Tokenizer.from_gguf(path)
     >>> other = ggtok.Tokenizer.from_gguf(path, overrides={"tokenizer.ggml.pre": "gpt-2"})
     >>> print(ggtok.diff(tok, other, "The end.\n\n"))
+    Cuts first differ at character 7: `.↵↵` and `.·↵↵`. 3 and 4 tokens.
+    Both vocabularies have the same tokens; other settings.
     pre: 'qwen2' -> 'gpt-2'
     clean_spaces: False -> True
     the ids first differ at index 2, character 7 (byte 7): 6165 b'.\n\n' -> 13 b'.'
@@ -167,7 +215,12 @@ def diff(
     _tokens(found, a, b)
     _merges(found, a, b)
     found.charsmap = _ggtok.charsmap(a) != _ggtok.charsmap(b)
-    found.first_difference = None if text is None else _first_difference(a, b, text, add_special, parse_special)
+    found.cuts = found.first_difference = None
+    if text is not None:
+        ids, spans = _encoded(a, b, text, add_special, parse_special)
+        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(memoryview(text))
+        found.cuts = compare(data, ids, spans, is_text=isinstance(text, str))
+        found.first_difference = _first_difference((a, b), data, ids, spans, isinstance(text, str))
     return found
 
 
@@ -194,6 +247,7 @@ def _tokens(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
     found.removed = [a.vocab[id] for text, id in ids[0].items() if text not in ids[1]]
     found.added = [b.vocab[id] for text, id in ids[1].items() if text not in ids[0]]
     both = [(text, id, ids[1][text]) for text, id in ids[0].items() if text in ids[1]]
+    found.num_shared = len(both)
     found.moved = [Moved(_text(text), first, second) for text, first, second in both if first != second]
 
     scores = (memoryview(_ggtok.scores(side)).cast("I").tolist() for side in (a, b))  # as bits: a NaN equals itself
@@ -226,9 +280,10 @@ def _merges(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
     ]
 
 
-def _first_difference(
+def _encoded(
     a: Tokenizer, b: Tokenizer, text: Text, add_special: bool, parse_special: bool
-) -> Difference | None:
+) -> tuple[Pair[list[int]], Pair[list[tuple[int, int]]]]:
+    """The ids and the spans, in bytes, of both."""
     encodings = []
     for name, side in (("first", a), ("second", b)):
         try:
@@ -237,19 +292,21 @@ def _first_difference(
             error.args = (f"the {name} tokenizer: {error}",)
             raise
         encodings.append(encoding.tolist())
-    pairs = zip_longest(*(ids for ids, _ in encodings))
+    (ids_a, spans_a), (ids_b, spans_b) = encodings
+    return (ids_a, ids_b), (spans_a, spans_b)
+
+
+def _first_difference(
+    sides: Pair[Tokenizer], data: bytes, all_ids: Pair[list[int]], all_spans: Pair[list[tuple[int, int]]], is_text: bool
+) -> Difference | None:
+    pairs = zip_longest(*all_ids)
     index = next((index for index, (id, other) in enumerate(pairs) if id != other), None)
     if index is None:
         return None
-    tokens = [(ids[index], spans[index]) if index < len(ids) else None for ids, spans in encodings]
-    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(memoryview(text))
-    byte = min(token[1][0] for token in tokens if token is not None)
-    at = byte
-    while isinstance(text, str) and at < len(data) and data[at] & 0xC0 == 0x80:
-        at -= 1  # a token can start inside a character
-    char = len(data[:at].decode("utf-8", "surrogatepass" if isinstance(text, str) else "surrogateescape"))
-    ids = [None if token is None else token[0] for token in tokens]
-    pieces = [None if id is None or id < 0 else side.piece(id) for side, id in zip((a, b), ids, strict=True)]
+    byte = min(spans[index][0] for spans in all_spans if index < len(spans))
+    char = character(data, byte, is_text=is_text)
+    ids = [ids[index] if index < len(ids) else None for ids in all_ids]
+    pieces = [None if id is None or id < 0 else side.piece(id) for side, id in zip(sides, ids, strict=True)]
     return Difference(index, ids[0], ids[1], byte, char, pieces[0], pieces[1])
 
 
@@ -261,22 +318,24 @@ def _flags(value: float | TokenAttribute) -> str:
     return getattr(value, "name", None) or str(int(value))
 
 
-def _summary(name: str, entries: list[str]) -> list[str]:
+def _summary(name: str, entries: list[str], most: int | None) -> list[str]:
     if not entries:
         return []
-    more = [f"    and {len(entries) - NUM_SHOWN} more"] if len(entries) > NUM_SHOWN else []
-    return [f"{name}: {len(entries)}", *(f"    {entry}" for entry in entries[:NUM_SHOWN]), *more]
+    shown = entries[:most]
+    more = [f"    and {len(entries) - len(shown)} more"] if len(shown) < len(entries) else []
+    return [f"{name}: {len(entries)}", *(f"    {entry}" for entry in shown), *more]
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A value for JSON. Bytes become text, with U+FFFD for what is not UTF-8."""
     if isinstance(value, TokenAttribute):
         return int(value)
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     if hasattr(value, "_asdict"):
-        return {name: _plain(item) for name, item in value._asdict().items()}
+        return {name: plain(item) for name, item in value._asdict().items()}
     if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value

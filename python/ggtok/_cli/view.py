@@ -52,6 +52,8 @@ class Palette:
     mark: str
     """Of what is shown in place of white space and invisible characters."""
     byte: str
+    differing: tuple[str, str]
+    """Of tokens that another tokenizer cuts differently."""
     bar: bool = False
     """Whether bars stand between tokens."""
 
@@ -62,15 +64,21 @@ MANY = Palette(
     id="dim",
     mark="color(242)",
     byte="bold color(124)",
+    differing=("bold underline color(16) on color(210)", "bold underline color(16) on color(224)"),
 )
 """For 256 colours and more: blue and sand, which the colour-blind tell apart."""
 
 FEW = Palette(
-    ("black on cyan", "black on yellow"), ("bold white on magenta", "bold white on blue"), "", "", "underline"
+    tokens=("black on cyan", "black on yellow"),
+    special=("bold white on magenta", "bold white on blue"),
+    id="",
+    mark="",
+    byte="underline",
+    differing=("bold white on red", "bold white on magenta"),
 )
 """For the eight colours that every colour terminal has."""
 
-NONE = Palette(("", ""), ("bold", "bold"), "dim", "dim", "underline", bar=True)
+NONE = Palette(("", ""), ("bold", "bold"), "dim", "dim", "underline", ("bold", "bold"), bar=True)
 """For NO_COLOR, which allows brightness and lines. A dumb terminal shows neither."""
 
 
@@ -92,13 +100,13 @@ def units(piece: bytes, encoding: str = "utf-8") -> list[Unit]:
         if "\udc80" <= char <= "\udcff":
             shown.append(Unit(f"\\x{code - 0xDC00:02x}", 4, "byte"))
         elif char in MARKS:
-            mark = MARKS[char][not _has(encoding, MARKS[char][0])]
+            mark = MARKS[char][not has(encoding, MARKS[char][0])]
             shown.append(Unit(mark, len(mark), "mark"))
         elif (
             unicodedata.category(char)[0] in "CZ"
             or char in CHANGES_WIDTH
             or (char in SKIN_TONES and not stands_alone)
-            or not _has(encoding, char)
+            or not has(encoding, char)
         ):
             escape = f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
             shown.append(Unit(escape, len(escape), "mark"))
@@ -111,7 +119,8 @@ def units(piece: bytes, encoding: str = "utf-8") -> list[Unit]:
     return shown
 
 
-def _has(encoding: str, char: str) -> bool:
+def has(encoding: str, char: str) -> bool:
+    """Whether an encoding has a character."""
     try:
         char.encode(encoding)
     except UnicodeEncodeError:
@@ -127,7 +136,7 @@ class View:
         self.width = max(console.width, MIN_WIDTH)
         self.palette = palette(console)
         self.num_tokens = 0
-        self._bar = ("│" if _has(console.encoding, "│") else "|") * self.palette.bar
+        self._bar = ("│" if has(console.encoding, "│") else "|") * self.palette.bar
         self._shown: dict[int, tuple[list[Unit], bool]] = {}
         self._ids: list[int] = []
         self._num_ids = 0
@@ -186,7 +195,7 @@ class View:
             self._word(str(id))
         if more := self._num_ids - len(self._ids):
             for word in f"… and {more:,} more: --ids writes all of them".split():
-                self._word(word if _has(self.console.encoding, word) else "...")
+                self._word(word if has(self.console.encoding, word) else "...")
         if self._filled:
             self._end_row()
         self._ids, self._num_ids = [], 0

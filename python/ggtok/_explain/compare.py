@@ -1,4 +1,4 @@
-"""Two traces side by side, and the first step where they differ."""
+"""Two traces: how they cut the text, their steps side by side, and the first step where they differ."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
+from .._cuts import Cuts
+from .._cuts import Pair as Sides
+from .._cuts import compare as compare_cuts
 from .sections import sections
 from .tables import Cell, Row, Section
 from .terminal import fitted, styled, wrapped
 from .text import GAP, MAX_SECTIONS, Line, lines, shortened
+from .texts import to_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +47,17 @@ class Pair(NamedTuple):
 
     a: Section | None
     b: Section | None
+
+
+def spans(a: Trace, b: Trace) -> Sides[list[tuple[int, int]]]:
+    """The spans of both's tokens, in bytes of the text."""
+    first, second = ([(token.start, token.end) for token in side.tokens] for side in (a, b))
+    return first, second
+
+
+def cuts(a: Trace, b: Trace) -> Cuts:
+    """How the two cut the text."""
+    return compare_cuts(to_bytes(a.text), (a.ids, b.ids), spans(a, b), is_text=isinstance(a.text, str))
 
 
 def pairs(a: Trace, b: Trace) -> list[Pair]:
@@ -100,7 +115,7 @@ def render(a: Trace, b: Trace, names: tuple[str, str], *, width: int, max_rows: 
     found = pairs(a, b)
     difference = first_difference(found)
     room = (width - len(GAP)) // 2
-    written = [*wrapped(summary(a, b, names, difference), width)]
+    written = [*wrapped(summary(difference), width)]
     for place, pair in _shown(found, difference):
         if pair is None:
             written += ["", fitted(f"... {place} more tables ...", width)]
@@ -118,13 +133,11 @@ def render(a: Trace, b: Trace, names: tuple[str, str], *, width: int, max_rows: 
     return "\n".join(written)
 
 
-def summary(a: Trace, b: Trace, names: tuple[str, str], difference: Difference | None) -> str:
-    """What the comparison comes to, in a sentence or two."""
-    ids = "the ids are the same" if a.ids == b.ids else "the ids differ"
-    counts = f"{names[0]} gives {len(a.tokens)} tokens, {names[1]} {len(b.tokens)}; {ids}."
+def summary(difference: Difference | None) -> str:
+    """Where the steps first differ, in a sentence."""
     if difference is None:
-        return f"{counts} All steps are the same."
-    return f"{counts} They first differ in the table “{difference.section.title}”, row {difference.row + 1}."
+        return "All steps are the same."
+    return f"The steps first differ in the table “{difference.section.title}”, row {difference.row + 1}."
 
 
 def _shown(found: list[Pair], difference: Difference | None) -> Iterator[tuple[int, Pair | None]]:

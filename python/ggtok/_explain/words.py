@@ -14,7 +14,7 @@ PART = re.compile(r"\*\*|\{(\w+)\}")
 
 @cache
 def words() -> dict[str, Any]:
-    """All sentences, in groups: `ideas`, `stages` and `captions`."""
+    """All sentences, in groups: `ideas`, `stages`, `captions` and `verdict`."""
     found: dict[str, Any] = json.loads((files(__package__) / "words.json").read_text(encoding="utf-8"))
     return found
 

@@ -11,10 +11,12 @@ from typing import Any, Literal
 
 import click
 
+from ..._diff import plain
 from ..._explain import compare
 from ..._explain.html import compare_page, trie_page
 from ..._explain.step import walk
 from ..._explain.text import LEAST_WIDTH, printed
+from ..._explain.texts import to_bytes
 from ..._explain.trace import Trace
 from ..._explain.trie import explain_trie, trie_sections
 from ..._files import write
@@ -25,6 +27,8 @@ from ..inputs import Source
 from ..inputs import sources as sources_of
 from ..options import Model, as_json, is_typed, takes_model, takes_special
 from ..output import print_json, wants_colors
+from ..pair import MOST_LINES, print_pair, print_verdict
+from ..view import console
 
 MAX_ROWS = 40
 
@@ -51,7 +55,7 @@ class Request:
 @click.option("--step", is_flag=True, help="Walk through the steps with keys; ? shows them.")
 @click.option("--why", metavar="START:END", help="Say why these characters are not one token; the first is number 0.")
 @click.option(
-    "--compare", "pair", nargs=2, type=MODEL, help="Two models' traces side by side, and where they first differ."
+    "--compare", "pair", nargs=2, type=MODEL, help="Where two models cut a text differently; with --all, every step."
 )
 @click.option("--trie", is_flag=True, help="Build a double array of the arguments, as words; look them up and each -p.")
 @click.option("--html", type=OUTPUT, metavar="PATH", help="Write a page that needs no network.")
@@ -125,11 +129,20 @@ def _compare(request: Request, pair: tuple[str, str], sources: list[Source]) -> 
         if request.html is not None:
             write(request.html, compare_page(a, b, names).encode())
         elif request.as_json:
-            found = compare.first_difference(compare.pairs(a, b))
-            difference = found and {"table": found.section.title, "row": found.row}
-            print_json(a=json.loads(a.to_json()), b=json.loads(b.to_json()), difference=difference)
+            step = compare.first_difference(compare.pairs(a, b))
+            difference = step and {"table": step.section.title, "row": step.row}
+            cuts = plain(compare.cuts(a, b))
+            print_json(a=json.loads(a.to_json()), b=json.loads(b.to_json()), cuts=cuts, difference=difference)
         else:
-            print(compare.render(a, b, names, width=_width(), max_rows=MAX_ROWS, colors=wants_colors()))
+            found, out = compare.cuts(a, b), console()
+            print_verdict(out, found)
+            most = None if request.tables else MOST_LINES
+            print_pair(out, pair, to_bytes(a.text), compare.spans(a, b), found, most)
+            out.print()
+            if request.tables:
+                print(compare.render(a, b, names, width=_width(), max_rows=MAX_ROWS, colors=wants_colors()))
+            else:
+                out.print("--all prints all steps side by side, --html writes a page with them", style="dim")
 
 
 def _trie(request: Request, words: list[bytes], looked_up: list[bytes]) -> None:
