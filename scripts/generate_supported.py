@@ -44,7 +44,8 @@ def pages() -> dict[str, str]:
     for name, family in families.items():
         patterns = "".join(f"    {shown(pattern)}\n" for pattern in family["patterns"])
         pieces = "" if family["byte_encode"] else f"\n{PLAIN_BYTES}\n"
-        family_parts.append(f"### {name}\n{pieces}\n{patterns or 'No pattern.' + chr(10)}")
+        opening = f'<details id="{name}">\n<summary><code>{name}</code></summary>\n'
+        family_parts.append(f"{opening}{pieces}\n{patterns or 'No pattern.' + chr(10)}\n</details>\n")
     text = f"""\
 ## Vocabulary types: `tokenizer.ggml.model`
 
