@@ -16,9 +16,10 @@ import ggtok
 import pytest
 from conftest import BUILTIN, shared_files
 from ggtok import _ggtok
-from ggtok._explain import html
+from ggtok._explain import compare, html
 from ggtok._explain.html import compare_page, page, trie_page
 from ggtok._explain.tables import Cell, LazyRows, Row, section
+from ggtok._explain.verdict import verdict
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -451,5 +452,62 @@ def test_two_traces_are_compared(browser: Any, tmp_path: Path) -> None:
     walk(page, 20)
     walk(page, 20, 1)
     assert page.overflow() == 0
+    page.page.close()
+    assert not page.errors
+
+
+CELLS = """() => Array.from(document.querySelectorAll(".stretch"), (stretch) => {
+    const rows = Array.from(stretch.querySelectorAll(".text-row"));
+    const cells = rows.map((row) => Array.from(row.querySelectorAll("[data-cell]")));
+    return {
+        differs: stretch.classList.contains("unequal"),
+        texts: rows.map((row) => Array.from(row.querySelectorAll(".piece"), (piece) => piece.textContent)),
+        isAligned: cells[0].length === cells[1].length && cells[0].every((cell, at) => {
+            const [above, below] = [cell.getBoundingClientRect(), cells[1][at].getBoundingClientRect()];
+            return Math.abs(above.left - below.left) < 0.5 && above.bottom < below.bottom;
+        }),
+    };
+})"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("pair", [("bpe", "wordpiece"), ("spm", "unigram"), ("bpe", "bpe")], ids="-".join)
+def test_a_comparison_begins_with_a_verdict(browser: Any, tmp_path: Path, pair: tuple[str, str], width: int) -> None:
+    """The page says what the terminal says, and a character is below itself."""
+    text = "The unaffable na\u00efve \u4f60\u597d \U0001f44b\U0001f3fd\nend of 2024. "
+    a, b = (ggtok.Tokenizer.builtin(name).explain(text) for name in pair)
+    path = tmp_path / "compare.html"
+    path.write_text(compare_page(a, b, pair), encoding="utf-8")
+    page = Opened(browser, path, viewport={"width": width, "height": 800})
+    found = compare.cuts(a, b)
+    assert page.page.inner_text(".judgement") == "".join(part for part, _ in verdict(found))
+    stretches = page.page.evaluate(CELLS)
+    assert all(stretch["isAligned"] for stretch in stretches)
+    assert sum(stretch["differs"] for stretch in stretches) == found.num_stretches
+    if found.first is not None:
+        first = next(stretch["texts"] for stretch in stretches if stretch["differs"])
+        parts = [found.first.parts_a, found.first.parts_b]
+        assert [len(texts) for texts in first] == [len(own) for own in parts]
+        # The slider stands there, and moves both sides to the step of the same place in the text.
+        place = int(page.page.input_value(".places .slider"))
+        page.page.click("text=difference \u203a")
+        assert int(page.page.input_value(".places .slider")) > place
+    titles = page.page.locator(".side .unit")
+    before = titles.all_inner_texts()
+    page.page.locator(".places .slider").fill("0")
+    assert titles.count() == 2
+    assert titles.all_inner_texts() != before or found.first is None
+    assert page.page.locator(".both .here").count() == 2
+    assert page.overflow() == 0
+    page.page.close()
+    assert not page.errors
+
+
+def test_an_empty_text_is_compared(browser: Any, tmp_path: Path) -> None:
+    a, b = (ggtok.Tokenizer.builtin(name).explain("") for name in ("bpe", "spm"))
+    path = tmp_path / "compare.html"
+    path.write_text(compare_page(a, b, ("a", "b")), encoding="utf-8")
+    page = Opened(browser, path)
+    assert page.page.inner_text(".judgement") == "Same cuts, other ids. 0 and 1 tokens."
     page.page.close()
     assert not page.errors

@@ -366,7 +366,7 @@ def test_differences_of_cuts_agree_with_sets(opened: Any) -> None:
     page = opened()
     wrong = page.page.evaluate(
         """async () => {
-            const { compareCuts } = await import("./pair.js");
+            const { compareCuts } = await import("./explain.js");
             let seed = 7;
             const random = (n) => (seed = (seed * 1103515245 + 12345) % 2147483648) % n;
             const draw = () => {

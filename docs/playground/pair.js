@@ -1,63 +1,11 @@
-/* Two vocabularies on one text: where their cuts differ, and both strips on one axis.
+/* Two vocabularies on one text: the verdict, and both strips on one axis.
  *
  * A cut is the end of a token. What a tokenizer drops, such as spaces, belongs to the token after it. A stretch is the
  * text from one place where both cut to the next such place; the cuts differ where one of the two cuts inside it. Both
  * rows of a stretch have the same text, so they are equally wide, and lines break only between stretches. */
 
-import { decoded, el, hex, label } from "./explain.js";
-import { cellsOf, charactersIn, itemOf, replaceChanged } from "./strip.js";
-
-/** The ends of tokens, each once, in order. Tokens that are not in the text have none. */
-function* endsOf({ spans }) {
-  let last = 0;
-  for (let at = 0; at < spans.length; at += 2) {
-    if (spans[at + 1] > Math.max(spans[at], last)) yield (last = spans[at + 1]);
-  }
-}
-
-/** Where two results cut differently: how often, and the first stretch with the ends of both in it. O(n) time. */
-export function compareCuts(a, b) {
-  const ends = [a, b].map((each) => [...endsOf(each)]);
-  const at = [0, 0];
-  const next = (side) => ends[side][at[side]] ?? Infinity;
-  let count = 0;
-  let first = null;
-  let start = 0;
-  while (next(0) < Infinity || next(1) < Infinity) {
-    const from = [...at];
-    while (next(0) !== next(1)) at[next(0) < next(1) ? 0 : 1]++;
-    if (at[0] > from[0] || at[1] > from[1]) {
-      count++;
-      first ??= { start, ends: ends.map((each, side) => each.slice(from[side], at[side] + 1)) };
-    }
-    start = next(0);
-    at[0]++;
-    at[1]++;
-  }
-  return { count, first };
-}
-
-const MOST_QUOTED = 8;
-
-/** A sentence about two results, as children of an element. */
-export function verdictOf(bytes, a, b) {
-  const { count, first } = compareCuts(a, b);
-  if (!count) {
-    const isSame = a.ids.length === b.ids.length && a.ids.every((id, at) => id === b.ids[at]);
-    return [isSame ? "Same cuts, same ids." : "Same cuts, other ids."];
-  }
-  const quote = (ends) => {
-    const parts = ends.slice(0, MOST_QUOTED).map((end, at) => {
-      const part = bytes.subarray(at ? ends[at - 1] : first.start, end);
-      return decoded(part) === null ? Array.from(part, hex).join(" ") : label(part);
-    });
-    return el("code", {}, parts.join("·") + (ends.length > MOST_QUOTED ? "…" : ""));
-  };
-  const place = charactersIn(bytes, first.start);
-  const [left, right] = first.ends.map(quote);
-  const places = count > 1 ? ` They differ in ${count.toLocaleString("en")} places.` : "";
-  return [`Cuts first differ at character ${place.toLocaleString("en")}: `, left, " and ", right, `.${places}`];
-}
+import { el, verdictOf } from "./explain.js";
+import { cellsOf, itemOf, replaceChanged } from "./strip.js";
 
 /** Two lists of cells as stretches `{cells: [those of a, those of b], isEqual, hasBreak}`. */
 function stretchesOf(lists) {

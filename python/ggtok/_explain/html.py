@@ -18,7 +18,6 @@ from functools import partial
 from importlib.resources import files
 
 from ..trace import Text
-from . import compare
 from .sections import origin_of, sections
 from .tables import Cell, Column, Row, Section
 from .terminal import fitted
@@ -30,7 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .trace import Trace
 
-SCRIPTS = ("base", "table", "merging", "lattice", "walks", "stages", "tokens", "frame", "mount")
+SCRIPTS = ("base", "table", "merging", "lattice", "walks", "stages", "tokens", "frame", "mount", "verdict")
 """The scripts of `page/` that build the view of a trace in any page, in the order in which they need each other."""
 
 TITLE = 100
@@ -64,13 +63,8 @@ def page(trace: Trace) -> str:
 
 def compare_page(a: Trace, b: Trace, names: tuple[str, str]) -> str:
     """The page of two traces of one text. `names` are those of the files."""
-    found = compare.pairs(a, b)
-    difference = compare.first_difference(found)
-    note = "All steps are the same."
-    if difference is not None:
-        note = f"The first step that differs is row {difference.row + 1} of the table {difference.section.title}."
     sides = _array(_object(_parts(trace)) for trace in (a, b))
-    parts = {"names": _dumps(names), "note": _dumps(note), "sides": sides}
+    parts = {"names": _dumps(names), "sides": sides}
     return render("compare", f"{names[0]} and {names[1]}: {shown(a.text[:60])}", parts)
 
 
@@ -98,7 +92,7 @@ def render(view: str, title: str, parts: Mapping[str, str]) -> str:
     """A page. `view` says which view of `main.js` draws it, from `parts`, which are JSON."""
     folder = files(__package__) / "page"
     style = (folder / "style.css").read_text(encoding="utf-8")
-    script = scripts(*SCRIPTS, "trie", "main")
+    script = scripts(*SCRIPTS, "trie", "compare", "main")
     data = _object({"view": json.dumps(view), **parts})
     values = {
         "policy": f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "

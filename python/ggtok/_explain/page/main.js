@@ -34,17 +34,5 @@ function traceView(view) {
   mountTrace(view, data, { links: true });
 }
 
-/** Two traces of one text, one beside the other. */
-function compareView(view) {
-  byId("facts").textContent = factsOf(data.sides[0].trace);
-  const sides = data.sides.map((side, at) => {
-    const name = `${data.names[at]}: ${plural(side.trace.tokens.length, "token")}`;
-    const box = el("section", { class: "side", "aria-label": name }, el("h2", {}, name));
-    mountTrace(box, side);
-    return box;
-  });
-  view.append(el("p", {}, data.note), el("div", { class: "sides" }, sides));
-}
-
 themeButton();
 ({ trace: traceView, trie: trieView, compare: compareView })[data.view](byId("steps"));

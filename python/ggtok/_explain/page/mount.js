@@ -27,8 +27,8 @@ function ideaOf({ algorithm, fragments }) {
  * Builds the view of a trace inside a container. `trace` is as `Trace.to_json` has it. `why` says why a token is not
  * one with the next: an array of `[place, {reasons}]`, or a function (place) → `{reasons}`, null, or a promise. `sections`
  * are tables. Options: `onToken(at)` is called when a token is chosen, and with `links` the page's address says the
- * step and the keys work in the whole page. Returns `{showToken(at), show(step), destroy()}`; a step is as in links,
- * such as `merge.2`.
+ * step and the keys work in the whole page. Returns `{showToken(at), showStepOf(at), show(step), destroy()}`; a step is as in links,
+ * such as `merge.2`. `showStepOf(at)` goes to the step that makes a token, without choosing the token.
  */
 function mountTrace(container, { trace: given, why, sections = null }, { onToken = () => {}, ...options } = {}) {
   const trace = prepare(given);
@@ -64,6 +64,7 @@ function mountTrace(container, { trace: given, why, sections = null }, { onToken
   const unlink = linkTokens(container);
   return {
     showToken,
+    showStepOf: (at) => frame.showToken(at),
     show: frame.show,
     destroy() {
       unlink();
