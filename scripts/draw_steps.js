@@ -101,7 +101,7 @@ function sizeOfStrip(node, width) {
     widest = Math.max(widest, (x += w));
   }
   const isTall = node.children.some((span) => pathTo(span, "span").length + span.children.length > 2);
-  return [widest, lines * (isTall ? 52 : 36) + 8];
+  return [lines > 1 ? width : widest, lines * (isTall ? 52 : 36) + 8];
 }
 
 /** About how high an element is on the page, by the numbers of style.css: only a browser knows. */
