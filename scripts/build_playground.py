@@ -21,7 +21,7 @@ EXPLAIN = ROOT / "python" / "ggtok" / "_explain" / "page"
 PACKAGE = ROOT / "target" / "wasm" / "ggtok"
 NEEDED = ("*.js", "*.wasm", "vocabularies/*.gguf", "LICENSE", "THIRD-PARTY-NOTICES.md")
 """What the page takes of the package."""
-EXPORTS = ("compareCuts", "decoded", "el", "hex", "label", "lengthOfCharacter", "mountTrace", "plural", "verdictOf")
+EXPORTS = ("compareCuts", "el", "hex", "label", "lengthOfCharacter", "mountTrace", "plural", "verdictOf")
 """What it takes of the explain page's scripts."""
 
 

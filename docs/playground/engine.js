@@ -20,8 +20,8 @@ export class Engine {
   #hasAnswered = false;
   #failures = 0; // crashes since the last answer
 
-  /** The worker starts with the first call, and after a crash a new one with the next call. After a crash,
-   * `onCrash(message, goesOn)` is called; `goesOn` is false if no worker has worked so far, or too many have crashed. */
+  /** The worker starts with the first call, and after a crash a new one with the next call. `onCrash(message, goesOn)`
+   * is called after a crash; `goesOn` is false if no worker has worked so far, or too many have crashed. */
   constructor(onCrash) {
     this.#onCrash = onCrash;
   }
