@@ -147,8 +147,8 @@ def print_pair(
     console: Console, names: Sequence[str], text: bytes, spans: Pair[Iterable[Span]], cuts: Cuts, most: int | None
 ) -> None:
     """Prints the text with the cuts of both sides: all of it, or at most so many lines of each side, from about a line
-    before the first stretch that is cut differently. `names` are paths."""
-    if not text:
+    before the first stretch that is cut differently. Nothing if all tokens are the same. `names` are paths."""
+    if not text or (not cuts and cuts.same_ids):
         return
     console.print()
     width = max(console.width, MIN_WIDTH)
