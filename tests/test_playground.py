@@ -468,7 +468,8 @@ def test_a_crash_is_told_and_repaired(opened: Any) -> None:
 def test_a_worker_that_cannot_start_is_not_started_for_ever(browser: Any, site: Site) -> None:
     page = Opened(browser, site.url, service_workers="block")
     tried: list[str] = []
-    page.context.route("**/ggtok_bg.js", lambda route: (tried.append(route.request.url), route.abort()))
+    page.context.on("requestfailed", lambda request: tried.append(request.url))
+    page.context.route("**/ggtok_bg.js", lambda route: route.abort())
     page.goto()
     assert "could not be started" in page.notice()
     for n in range(6):
