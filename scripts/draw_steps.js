@@ -1,6 +1,7 @@
 /* Draws steps of a trace as SVG text, with the page's own scripts and a document that only knows what they use. Run by
- * draw_steps.py, which puts the page's scripts where the line below is. Reads `{trace, values}` from standard input,
- * where values are `[stage, step]` or null for all; writes what `answer` returns. */
+ * draw_steps.py, which puts the page's scripts where the line below is. Reads `{trace, values, width}` from standard
+ * input, where values are `[stage, step]`, or null for all; a step of null is a stage before it is opened. Writes what
+ * `answer` returns. */
 
 import { readFileSync } from "node:fs";
 
@@ -158,7 +159,12 @@ function answer({ trace, values, width }) {
   if (!values) return made.map((stage) => ({ title: stage.title, length: lengthOf(stage) }));
   return values.map(([stageAt, stepAt]) => {
     const stage = made.at(stageAt);
-    const step = stepAt < 0 ? lengthOf(stage) + stepAt : stepAt;
+    if (stepAt === null && stage?.summary) {
+      const { caption, draw } = stage.summary;
+      const nodes = draw({ width }).filter((node) => node != null);
+      return { caption: plain(caption()), title: stage.title, ...picture(nodes, stage.title, width) };
+    }
+    const step = stepAt < 0 ? lengthOf(stage) + stepAt : Number(stepAt);
     if (!stage || step < 0 || step >= lengthOf(stage)) throw new RangeError(`no step ${stageAt}, ${stepAt}`);
     const nodes = (stage.draw?.(step, { width }) ?? []).filter((node) => node != null);
     return { caption: plain(stage.caption(step)), title: stage.title, ...picture(nodes, stage.title, width) };

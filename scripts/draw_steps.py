@@ -59,8 +59,9 @@ def stages(trace_json: str) -> list[Stage]:
     return [Stage(**row) for row in _run(trace_json, None)]
 
 
-def draw_all(trace_json: str, steps: Sequence[tuple[int, int]], width: int = WIDTH) -> list[Picture]:
-    """Draws steps of one trace, each given by its stage and the step in it; negative numbers count from the end.
+def draw_all(trace_json: str, steps: Sequence[tuple[int, int | None]], width: int = WIDTH) -> list[Picture]:
+    """Draws steps of one trace, each given by its stage and the step in it; negative numbers count from the end, and
+    None is a stage that opens as one step.
 
     The trace may also be that of a double array. `width` is the room for a drawing.
 
@@ -89,7 +90,7 @@ def _picture(row: dict[str, Any]) -> Picture:
     return Picture(row["title"], row["caption"], svg)
 
 
-def _run(trace_json: str, steps: Sequence[tuple[int, int]] | None, width: int = WIDTH) -> list[dict[str, Any]]:
+def _run(trace_json: str, steps: Sequence[tuple[int, int | None]] | None, width: int = WIDTH) -> list[dict[str, Any]]:
     request = json.dumps({"trace": json.loads(trace_json), "values": steps, "width": width})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "draw.mjs")

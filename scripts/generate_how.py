@@ -44,8 +44,8 @@ class Step(NamedTuple):
 
     stage: str
     """A pattern that the title of its stage matches."""
-    at: int
-    """Of the stage; negative numbers count from its end."""
+    at: int | None
+    """Of the stage; negative numbers count from its end. None is the stage as one step, before it is opened."""
     caption: str = ""
     """Instead of what the explain page says."""
     of: Tracer | None = None
@@ -124,13 +124,13 @@ EXAMPLES = {
         "WordPiece",
         EMBEDDED.format("wordpiece"),
         partial(traced, embedded("wordpiece")),
-        [Step("Normalizing", 0), Step("hello", -1), Step("unaffable", -1), Step("👋", -1)],
+        [Step("Cutting", 0), Step("unaffable", 1), Step("unaffable", None), Step("👋", None)],
     ),
     "unigram": Example(
         "Unigram",
         EMBEDDED.format("unigram"),
         partial(traced, embedded("unigram")),
-        [Step("Normalizing", -1), Step("Lattice", 6), Step("Lattice", -1), Step("way back", -1)],
+        [Step("Rewriting", None), Step("Place 2 of", 0), Step("unaffable", None), Step("Tokens", 0)],
     ),
     "rwkv": Example(
         "RWKV",
@@ -142,7 +142,7 @@ EXAMPLES = {
         "PLaMo-2",
         f"This is “{TEXT}” with the tokens of the embedded vocabulary `unigram` in a vocabulary of PLaMo-2:",
         partial(traced, plamo2),
-        [Step("Lattice", 0), Step("Lattice", 12), Step("Lattice", -1), Step("The way", -1)],
+        [Step("before 👋$", 0), Step("before W$", 0), Step("Token 1 of", 0), Step("Tokens", 0)],
     ),
     "special-tokens": Example(
         "special tokens",
@@ -181,7 +181,7 @@ EXAMPLES = {
 """By the name of the page."""
 
 
-def place(stages: list[Stage], step: Step) -> tuple[int, int]:
+def place(stages: list[Stage], step: Step) -> tuple[int, int | None]:
     """The place of a step. Raises `LookupError` if there is no such stage, so that the build fails."""
     for at, stage in enumerate(stages):
         if re.search(step.stage, stage.title):

@@ -360,7 +360,10 @@ def test_merges_move_unless_motion_is_not_wanted(opened: Any, motion: str) -> No
     assert set(page.page.evaluate(MOVES)) == ({"transform"} if motion == "no-preference" else set())
 
 
-@pytest.mark.parametrize("name", ["spm", "bpe"])
+PHONE = {"spm": "merge.2", "bpe": "merge.2", "unigram": "try.12", "wordpiece": "match.3"}
+
+
+@pytest.mark.parametrize("name", PHONE)
 def test_a_phone_shows_the_picture_at_once(opened: Any, name: str) -> None:
     """The idea, the stages, the caption and the picture are on the first screen."""
     trace = ggtok.Tokenizer.builtin(name).explain("Hello World, こんにちは 👋🏽 naïve")
@@ -368,8 +371,8 @@ def test_a_phone_shows_the_picture_at_once(opened: Any, name: str) -> None:
     for part in (".idea", ".bar", ".caption", ".picture"):
         box = page.page.locator(part).bounding_box()
         assert box["y"] + box["height"] <= 844
-    page.page.evaluate("location.hash = 'step=merge.2'")
-    page.page.locator(".picture .node").first.wait_for()
+    page.page.evaluate(f"location.hash = 'step={PHONE[name]}'")
+    page.page.locator(".picture .node, .picture .block").first.wait_for()
     assert page.page.locator(".picture svg").bounding_box()["y"] < 450
     assert page.overflow() == 0
 

@@ -6,7 +6,6 @@ Each step takes O(n) time for what it shows.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -40,6 +39,9 @@ CONTEXT = 12
 
 MOST_NAMED = 6
 """Texts that a sentence lists."""
+
+LONGEST_WAY = 12
+"""Tokens of a word, which has no end in a text without spaces."""
 
 SPACE = "▁".encode()
 
@@ -95,15 +97,20 @@ def unigram(steps: Unigram, text: bytes, start: int, first: int) -> Iterator[Uni
 def _normalizing(prefixes: Sequence[Prefix], text: bytes, after: bytes, start: int, first: int) -> Unit:
     def outcome(part: Prefix) -> tuple[str, str, str]:
         before, appended = face(text[part.start : part.end]), text_face(part.appended)
-        kind = part.outcome if part.appended or part.outcome == "user_defined" else "dropped"
+        kind = part.outcome
+        if not part.appended and kind != "user_defined":
+            kind = "space" if part.replacement == " " else "dropped"
         return kind, before, appended
 
-    changed = [part for part in prefixes if part.outcome in ("replaced", "invalid") or not part.appended]
+    changed = [part for part in prefixes if outcome(part)[0] in ("replaced", "invalid", "dropped")]
 
     def whole() -> Step:
         first = changed[0] if changed else None
         values = {} if first is None else {"before": outcome(first)[1], "after": outcome(first)[2] or "nothing"}
-        caption = joined(counted("normalized", len(changed), **values), said("captions.spaces") if b" " in text else [])
+        caption = [] if not changed and text != after else counted("normalized", len(changed), **values)
+        caption = joined(caption, said("captions.spaces") if b" " in text else [])
+        if after.startswith(SPACE) and to_bytes(prefixes[0].replacement)[:1] != b" ":
+            caption = joined(caption, said("captions.spaces_prefix"))
         return Step(caption, [[(face(text), "")], [(face(after), "won")]], (start, start + len(text)))
 
     def inside(step: int) -> Step:
@@ -134,7 +141,7 @@ def _trying(steps: Unigram, text: bytes, spans: Spans, first: int) -> Iterator[U
                 here = say("captions.best_here", text=face(text[last.from_ : at]), total=total)
             told = joined(told, counted("try", len(found), before=here))
             for each in sorted(found, key=lambda each: not each.wins)[:3]:
-                told = joined(told, _tried(each))
+                told = joined(told, _tried(each, is_unknown=each is position.unknown))
             return Step(told, arcs(text, at, shown), spans(at, max((each.end for each in found), default=at + 1)))
 
         yield Unit(stage="try", tokens=range(first, first), whole=whole)
@@ -144,8 +151,9 @@ def _note(each: Candidate) -> str:
     return f"{text_face(each.text)} {number(each.score_sum)}" + ("" if each.wins else " rejected")
 
 
-def _tried(each: Candidate) -> Said:
+def _tried(each: Candidate, *, is_unknown: bool) -> Said:
     key = "try_new" if each.champion is None else "try_wins" if each.wins else "try_loses"
+    key = "try_unknown" if is_unknown else key
     score, total, champion = number(each.score), number(each.score_sum), number(each.champion)
     return said(f"captions.{key}", text=text_face(each.text), score=score, total=total, champion=champion)
 
@@ -155,13 +163,15 @@ def _walking_back(steps: Unigram, text: bytes, spans: Spans, first: int) -> Iter
     num_tokens = sum(not step.joins_next for step in steps.path)
     stop = first + num_tokens
     words: list[list[PathStep]] = [[]]
-    for step in steps.path:
+    for at, step in enumerate(steps.path):
+        joins = at + 1 < len(steps.path) and steps.path[at + 1].joins_next
         words[-1].append(step)
-        if text[step.from_ : step.to].startswith(SPACE):
+        if text[step.from_ : step.to].startswith(SPACE) or (len(words[-1]) >= LONGEST_WAY and not joins):
             words.append([])
+    words = [word for word in words if word]
     sums = {each.at: each.score_sum for each in steps.best}
-    runners = _runners_up(steps)
-    for at, word in enumerate(filter(None, words)):
+    runners = _runners_up(steps, words)
+    for at, word in enumerate(words):
         count = sum(not step.joins_next for step in word)
         tokens, stop = range(stop - count, stop), stop - count
 
@@ -183,7 +193,7 @@ def _walking_back(steps: Unigram, text: bytes, spans: Spans, first: int) -> Iter
             parts = " ".join(face(text[each.from_ : each.to]) for each in reversed(word))
             score = (sums.get(word[0].to) or 0) - (sums.get(word[-1].from_) or 0)
             other = runners.get((word[-1].from_, word[0].to))
-            rest = f"; next best {other[0]} {number(other[1])}" if other else ""
+            rest = f"; next best {' '.join(other[0])} {number(other[1])}" if other else ""
             return f"{parts}   {number(round(score, 2))}{rest}"
 
         length = len(word) if len(word) > 1 else 0
@@ -199,7 +209,7 @@ def _back(word: Sequence[PathStep], upto: int, text: bytes, sums: dict[int, floa
 
 
 def _way(
-    word: Sequence[PathStep], text: bytes, sums: dict[int, float | None], runners: dict[Span, tuple[str, float]]
+    word: Sequence[PathStep], text: bytes, sums: dict[int, float | None], runners: dict[Span, tuple[list[str], float]]
 ) -> Said:
     result = " · ".join(face(text[each.from_ : each.to]) for each in reversed(word))
     told = said("captions.way", result=result, total=number(sums.get(word[0].to)))
@@ -207,27 +217,26 @@ def _way(
     if other is None:
         return told
     total = number((sums.get(word[-1].from_) or 0) + other[1])
-    return joined(told, said("captions.way_next", text=other[0], total=total))
+    return joined(told, said("captions.way_next", text=" · ".join(other[0]), total=total))
 
 
-def _runners_up(steps: Unigram) -> dict[Span, tuple[str, float]]:
+def _runners_up(steps: Unigram, words: Sequence[Sequence[PathStep]]) -> dict[Span, tuple[list[str], float]]:
     """For each word of the path, the best other way from its start to its end whose last token differs: its parts and
     the sum of their scores. O(n) for n candidates."""
     text = to_bytes(steps.normalized)
     ways = {each.at: each for each in steps.best}
-    ends = {step.to: step for step in steps.path}
+    ends = {word[0].to: word for word in words}
     best: dict[int, tuple[float, int]] = {}
     for position in steps.positions:
         for each in (*position.candidates, *filter(None, [position.unknown])):
-            taken = ends.get(each.end)
-            if taken is None or each.score_sum is None or taken.from_ == position.at:
+            word = ends.get(each.end)
+            if word is None or each.score_sum is None or position.at < word[-1].from_:
                 continue
-            if each.end not in best or each.score_sum > best[each.end][0]:
+            if word[0].from_ != position.at and (each.end not in best or each.score_sum > best[each.end][0]):
                 best[each.end] = each.score_sum, position.at
     found = {}
-    starts = sorted({step.from_ for step in steps.path if text.startswith(SPACE, step.from_)} | {0})
     for end, (total, at) in best.items():
-        start = starts[bisect_right(starts, end - 1) - 1]
+        start = ends[end][-1].from_
         parts, place = [face(text[at:end])], at
         while place > start:
             way = ways[place]
@@ -235,7 +244,7 @@ def _runners_up(steps: Unigram) -> dict[Span, tuple[str, float]]:
             place = way.from_
         base = ways[start].score_sum if start else 0.0
         if place == start and base is not None:
-            found[start, end] = " ".join(reversed(parts)), total - base
+            found[start, end] = parts[::-1], total - base
     return found
 
 
@@ -257,7 +266,8 @@ def plamo2(steps: Plamo2, text: bytes, start: int, first: int) -> Iterator[Unit]
                 name, values = text_face(each.text), {"cost": number(each.cost), "total": number(each.total)}
                 style = "won" if each.wins else "lost"
                 shown.append(Arc(at, at + len(to_bytes(each.text)), f"{name} {values['total']}", style))
-                told = joined(told, said(f"captions.cost_{'wins' if each.wins else 'loses'}", text=name, **values))
+                kind = "wins" if each.wins else "unknown" if each.token is None else "loses"
+                told = joined(told, said(f"captions.cost_{kind}", text=name, **values))
             end = max((each.end for each in shown), default=at + 1)
             return Step(told, arcs(data, at, shown), spans(at, end))
 
@@ -306,7 +316,9 @@ def word_piece(steps: WordPiece, text: bytes, start: int, first: int) -> Iterato
 
 def _matching(word: Word, tokens: range, span: Span) -> Unit:
     data, name = to_bytes(word.text), text_face(word.text)
-    tries = [list(group) for _, group in groupby(word.attempts, key=lambda attempt: attempt.start)]
+    # Bytes that are not whole characters are looked up too, and are never found.
+    known = [each for each in word.attempts if each.token is not None or isinstance(each.text, str)]
+    tries = [list(group) for _, group in groupby(known, key=lambda attempt: attempt.start)]
     taken = [group[-1] for group in tries if group[-1].token is not None]
     result = " · ".join(text_face(each.text) for each in taken)
 
@@ -342,7 +354,7 @@ def _matching(word: Word, tokens: range, span: Span) -> Unit:
     def line(width: int) -> str:
         return f"{name} → unknown" if word.is_unknown else f"{name} → {result}" if len(taken) > 1 else name
 
-    length = len(tries) if len(word.attempts) > 1 else 0
+    length = len(tries) if len(tries) > 1 else 0
     return Unit(stage="match", tokens=tokens, whole=whole, length=length, inside=inside, line=line)
 
 

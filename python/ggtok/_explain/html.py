@@ -29,7 +29,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .trace import Trace
 
-SCRIPTS = ("base", "table", "merging", "lattice", "walks", "stages", "tokens", "frame", "mount", "verdict")
+SCRIPTS = ("base", "table", "merging", "spans", "lattice", "walks", "stages", "tokens", "frame", "mount", "verdict")
 """The scripts of `page/` that build the view of a trace in any page, in the order in which they need each other."""
 
 TITLE = 100

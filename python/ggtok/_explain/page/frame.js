@@ -24,6 +24,10 @@ function animate(root, speed) {
     run(node, `translate(${dx}px, ${dy}px)`, delay);
   }
   for (const node of root.querySelectorAll("[data-grow]")) run(node, "scale(0)", Number(node.dataset.grow));
+  for (const node of root.querySelectorAll("[data-fade]")) {
+    const timing = { duration: 2 * MOVE / speed, delay: Number(node.dataset.fade) / speed, fill: "backwards" };
+    node.animate([{ opacity: 1 }, {}], timing);
+  }
 }
 
 /** A place in the steps as people can link to it, such as `merge.2` or, in what is open, `merge.2.3`. */

@@ -1,252 +1,283 @@
-/* Lattices, for Unigram and PLaMo-2: characters in a row, an arc for each token that a step has tried, and the
- * best path among them. */
+/* Unigram and PLaMo-2, which search the best of all ways to cut a text: what could continue at each place, and then the
+ * best way. */
 
-const CELLS = 26; // characters that are drawn
-const CELL = 38;
+const CHAIN = 80; // tokens of a way that are drawn
+const NAMED = 2; // tokens that a caption names: the drawing has them all
+const LONGEST_WAY = 12; // tokens of a word, which has no end in a text without spaces
 
-/**
- * `places`: the offsets at which characters start, and the end, ascending. `arcs`: `{from, to, text, note, kind}`,
- * where kind is `tried`, `loses`, `wins` or `best`. `at`: the offset in the middle.
- */
-function drawLattice(text, places, arcs, at, name) {
-  const index = new Map(places.map((place, i) => [place, i]));
-  const position = (offset) => index.get(offset) ?? lastIndex(places.length, (i) => places[i] <= offset);
-  const [from, to] = windowAround(position(at), CELLS, places.length - 1);
-  const here = arcs
-    .map((arc) => ({ ...arc, a: position(arc.from), b: position(arc.to) }))
-    .filter((arc) => arc.b > arc.a && arc.b > from && arc.a < to);
-  const span = Math.max(1, ...here.map((arc) => arc.b - arc.a));
-  const rise = Math.min(30, 300 / span);
-  const base = 34 + span * rise;
-  const x = (i) => 14 + (i - from) * CELL;
-  const order = { tried: 0, loses: 1, wins: 2, best: 3 };
-  here.sort((one, other) => order[one.kind] - order[other.kind]);
-  const curves = here.map((arc) => {
-    const top = base - ((arc.b - arc.a) * rise + 14) * 1.3;
-    return svg(
-      "g",
-      { class: `arc ${arc.kind}` },
-      svg("title", {}, `${label(arc.text)} ${arc.note ?? ""}`),
-      svg("path", {
-        d: `M${x(arc.a) + 2} ${base}C${x(arc.a) + 6} ${top} ${x(arc.b) - 6} ${top} ${x(arc.b) - 2} ${base}`,
-      }),
-    );
-  });
-  const names = here
-    .filter((arc) => arc.note)
-    .map((arc) =>
-      svg(
-        "text",
-        { x: (x(arc.a) + x(arc.b)) / 2, y: base - rise * (arc.b - arc.a) - 8, class: "name" },
-        `${short(label(arc.text), 14)} ${arc.note}`,
-      ),
-    );
-  const cells = places.slice(from, to).map((place, i) => {
-    const left = x(from + i);
-    const character = short(label(text.subarray(place, places[from + i + 1])), 4);
-    return svg(
-      "g",
-      { class: place === at ? "cell now" : "cell" },
-      svg("rect", { x: left + 2, y: base + 3, width: CELL - 4, height: 26, rx: 4 }),
-      svg("text", { x: left + CELL / 2, y: base + 21, class: "mono" }, character),
-      svg("text", { x: left + 3, y: base + 43, class: "small left" }, String(place)),
-    );
-  });
-  const shape = drawing(name, x(to) + 90, base + 50, curves, names, cells);
-  return [partNote("Characters", [from, to], places.length - 1), scroller(name, shape, () => x(position(at)))];
-}
+/** Scores and costs as people read them. */
+const rounded = (value) => {
+  if (Number.isInteger(value)) return value.toLocaleString("en").replace("-", "−");
+  return number(value == null ? null : Math.round(value * 100) / 100);
+};
 
-/**
- * The stages of a lattice: one position after the other, and then the path. `arcs(position)` are the tokens that start
- * at a position, as `{from, to, text, total, wins}`, and `pathAt(position)` is the best path that is known then. The
- * steps of `path` are `{from, to, name, token}`, where token is the place of the first token that a step makes.
- */
-function latticeUnits({ text, positions, arcs, pathAt, caption, panels, path, pathTitle, pathCaption }) {
-  const places = [...positions.map((position) => position.at), text.length].sort((a, b) => a - b);
-  const pathStep = (token) =>
-    Math.max(
-      0,
-      path.findIndex((step) => step.token === token),
-    );
-  const tokensOf = (step) => (step ? [step.token, step.token + 1] : null);
-  const lattice = {
-    stage: "try",
-    title: "Lattice",
-    length: positions.length,
-    caption: (step) => caption(positions[step]),
-    draw(step) {
-      const position = positions[step];
-      const tried = positions.slice(Math.max(0, step - CELLS), step).flatMap(arcs);
-      const shown = [
-        ...tried.map((arc) => ({ ...arc, kind: "tried" })),
-        ...arcs(position).map((arc) => ({ ...arc, kind: arc.wins ? "wins" : "loses", note: number(arc.total) })),
-        ...pathAt(position).map((arc) => ({ ...arc, kind: "best" })),
-      ];
-      return drawLattice(text, places, shown, position.at, "Lattice");
-    },
-    folds: (step) => [["Tables of this place", () => panels(positions[step])]],
-    stepOf(token) {
-      const from = path[pathStep(token)]?.from;
-      return Math.max(
-        0,
-        positions.findIndex((position) => position.at === from),
-      );
-    },
-    tokensAt: (step) => tokensOf(path.find(({ from, to }) => from <= positions[step].at && positions[step].at < to)),
-  };
-  const back = {
-    stage: "back",
-    title: pathTitle,
-    length: path.length,
-    decides(step) {
-      const known = path.slice(0, step + 1).map(({ token }) => token);
-      return [[Math.min(...known), Math.max(...known) + 1]];
-    },
-    caption: pathCaption,
-    draw(step) {
-      const { from } = path[step];
-      const steps = path.slice(Math.max(0, step - CELLS), step + 1).map((each, i, all) => ({
-        ...each,
-        text: text.subarray(each.from, each.to),
-        kind: "best",
-        note: i === all.length - 1 ? each.name : null,
-      }));
-      return drawLattice(text, places, steps, from, "Best path");
-    },
-    stepOf: pathStep,
-    tokensAt: (step) => tokensOf(path[step]),
-  };
-  return [lattice, back].filter((stage) => stage.length);
-}
-
-/** A panel with the tokens that start at a position. */
+/** A table of the tokens that start at a place. */
 const startingTokens = (at, columns, candidates, cellsOf) =>
   panel(
-    `Tokens that start at ${at}`,
+    `Tokens that start at byte ${at}`,
     table("Tokens that start here", columns, candidates, cellsOf, {
       mark: ({ wins }) => ({ class: wins ? "new" : null }),
     }),
   );
 
-/** Unigram: the positions are from left to right. */
+/** The tokens that start at a place, each in a row: the shortest first, with a note, `noteOf(token)`. */
+const candidateRows = (candidates, noteOf) =>
+  [...candidates]
+    .sort((one, other) => one.to - other.to)
+    .map((each, at) => {
+      const note = say(`captions.note_${noteOf(each)}`, { total: rounded(each.total) });
+      return [{ from: each.from, to: each.to, kind: each.wins ? "wins" : "loses", note, delay: at * APART }];
+    });
+
+/** The tokens that a caption names: the one that wins comes first. */
+const mostTelling = (candidates) => [...candidates].sort((one, other) => other.wins - one.wins).slice(0, NAMED);
+
+/** The range of the tokens of the word in which a place is. `words` are from the start to the end. */
+const tokensAround = (words, at) => words[lastIndex(words.length, (i) => words[i].from <= at)]?.tokens;
+
+/** Unigram: the places are from left to right, the way is walked back. */
 function unigramUnits(steps, fragment, first) {
   const text = bytesOf(steps.normalized);
+  const places = [...steps.positions.map((position) => position.at), text.length];
   const best = new Map(steps.best.map((row) => [row.at, row]));
-  const candidatesOf = ({ candidates, unknown }) => [...candidates, ...(unknown ? [unknown] : [])];
-  // The path runs from the end to the start; of steps that join, one makes a token.
-  let token = first + steps.path.filter((step) => !step.joins_next).length;
-  const path = steps.path.map(({ from, to, token: id, joins_next: joins }) => {
-    if (!joins) token--;
-    return { from, to, name: String(id), joins, token };
-  });
-  const stages = latticeUnits({
-    text,
-    positions: steps.positions,
-    path,
-    arcs: (position) =>
-      candidatesOf(position).map((each) => ({ ...each, from: position.at, to: each.end, total: each.score_sum })),
-    /** All tokens that end at a position start before it, so its best path is final once it is reached. */
-    pathAt(position) {
-      const found = [];
-      for (let row = best.get(position.at); row && row.token != null && row.at > row.from; row = best.get(row.from))
-        found.push({ from: row.from, to: row.at, text: text.subarray(row.from, row.at) });
-      return found.reverse();
-    },
-    caption(position) {
-      const candidates = candidatesOf(position);
-      const wins = candidates.filter((candidate) => candidate.wins).length;
-      const end = `the best way to ${wins > 1 ? "their ends" : "its end"} so far`;
-      const sum =
-        position.score_sum == null
-          ? "no token reaches this place"
-          : `the best sum so far is ${number(position.score_sum)}`;
-      return (
-        `At ${position.at}, ${sum}. ${plural(candidates.length, "token")} may ` +
-        `follow here; ${wins || "none"} ${wins > 1 ? "are" : "is"} ${end}.`
-      );
-    },
-    panels(position) {
-      const reached = steps.best.filter((row) => row.at <= position.at);
-      const rows = table(
-        "Best so far",
-        ["at#", "token#", "text", "from#", "sum#"],
-        reached,
-        ({ at, token, from, score_sum: sum }) =>
-          token == null ? [at, null, "", "", sum] : [at, token, mono(text.subarray(from, at)), from, sum],
-        { now: reached.length - 1 },
-      );
-      const tokens = startingTokens(
-        position.at,
-        ["token#", "text", "score#", "sum#", "best before#", "result"],
-        candidatesOf(position),
-        (each) => {
-          const { token, text, score, score_sum: sum, champion, wins } = each;
-          return [token, mono(text), score, sum, champion ?? "none", wins ? "wins" : ""];
-        },
-      );
-      return el("div", { class: "columns" }, tokens, panel("Best so far", rows));
-    },
-    pathTitle: "The way back",
-    pathCaption(step) {
-      const { from, to, name, joins } = path[step];
-      return (
-        `The way back from the end: token ${name}, ${quoted(text.subarray(from, to))}, leads from ${from} to ${to}.` +
-        (joins ? " It joins the unknown token after it." : "")
-      );
-    },
-  });
-  const before = {
-    ...{ stage: "normalize", opens: true, title: "Normalizing", tokens: [first, first] },
-    ...normalization(steps, fragment),
+  const words = wordsOfWay(steps.path, text, first);
+  let runners = null; // made when one is first drawn
+  const lattice = {
+    ...{ text, places, best, words, steps },
+    runnerUp: (word) => (runners ??= runnersUp(steps.positions, words, best)).get(word),
   };
-  return steps.prefixes.length ? [before, ...stages] : stages;
+  const tries = steps.positions.map((_, at) => tryUnit(lattice, at));
+  const backs = words.map((_, at) => backUnit(lattice, at)).reverse();
+  return [...(steps.prefixes.length ? [normalizeUnit(steps, fragment, text, first)] : []), ...tries, ...backs];
 }
 
-/** PLaMo-2: the positions are from right to left. */
+/** The words of the way, from the start to the end, each with its steps from its end to its start. */
+function wordsOfWay(path, text, first) {
+  const words = [];
+  // The path runs from the end to the start; of steps that join, one makes a token.
+  let token = first + path.filter((step) => !step.joins_next).length;
+  let word = { steps: [], tokens: [0, token] };
+  path.forEach((step, at) => {
+    if (!step.joins_next) token--;
+    word.steps.push({ from: step.from, to: step.to, id: step.token, joins: step.joins_next, token });
+    const isStart = label(text.subarray(step.from, step.to)).startsWith("▁");
+    const isFull = word.steps.length >= LONGEST_WAY && !path[at + 1]?.joins_next;
+    if (!isStart && !isFull && at < path.length - 1) return;
+    words.push({ ...word, from: step.from, to: word.steps[0].to, tokens: [token, word.tokens[1]] });
+    word = { steps: [], tokens: [0, token] };
+  });
+  return words.reverse();
+}
+
+const candidatesAt = ({ at, candidates, unknown }) =>
+  [...candidates, ...(unknown ? [unknown] : [])].map((each) => ({
+    ...each,
+    ...{ from: at, to: each.end, total: each.score_sum, isUnknown: each === unknown },
+  }));
+
+/** For each word the best other way from its start to its end that ends in another token. O(n) for n candidates. */
+function runnersUp(positions, words, best) {
+  const ends = new Map(words.map((word) => [word.to, word]));
+  const found = new Map();
+  for (const { from, to, total } of positions.flatMap(candidatesAt)) {
+    const word = ends.get(to);
+    if (!word || total == null || word.steps[0].from === from || from < word.from) continue;
+    if (!(total <= found.get(word)?.total)) found.set(word, { total, parts: [{ from, to }] });
+  }
+  for (const [word, { parts }] of found) {
+    while (parts[0].from > word.from) parts.unshift({ from: best.get(parts[0].from).from, to: parts[0].from });
+    if (parts[0].from !== word.from) found.delete(word);
+  }
+  return found;
+}
+
+/** One place: which tokens could continue there, and which of them are kept. */
+function tryUnit({ text, places, best, words, steps }, at) {
+  const position = steps.positions[at];
+  const row = best.get(position.at);
+  const isBeginning = row?.token == null || row.from >= row.at;
+  const face = ({ from, to }) => faceOf(text.subarray(from, to));
+  const tried = ({ isUnknown, wins, champion, score, ...each }) => {
+    const values = { text: face(each), score: rounded(score), total: rounded(each.total), champion: rounded(champion) };
+    if (isUnknown) return said("captions.try_unknown", values);
+    return said(champion == null ? "captions.try_new" : wins ? "captions.try_wins" : "captions.try_loses", values);
+  };
+  /** All tokens that end at a place start before it, so the best way to it is final once it is reached. */
+  const way = () => {
+    const found = [];
+    for (let each = row; found.length < CHAIN && each?.token != null && each.at > each.from; ) {
+      found.push({ from: each.from, to: each.at, kind: "way" });
+      each = best.get(each.from);
+    }
+    return found;
+  };
+  return {
+    stage: "try",
+    title: `Place ${at + 1} of ${steps.positions.length}: before ${faceOf(text.subarray(position.at, places[at + 1]))}`,
+    length: 1,
+    tokens: tokensAround(words, position.at),
+    caption() {
+      const start = at ? [] : said("captions.try_start");
+      if (position.score_sum == null) return [...start, ...said("captions.try_unreached")];
+      const found = candidatesAt(position);
+      const before = isBeginning
+        ? say("captions.beginning")
+        : say("captions.best_here", { text: face({ from: row.from, to: row.at }), total: rounded(row.score_sum) });
+      const here = said(countedKey("captions.try", found.length), { n: found.length, before });
+      return [...start, ...here, ...(at ? mostTelling(found).flatMap(tried) : [])];
+    },
+    draw(_, { width }) {
+      const rows = [way(), ...candidateRows(candidatesAt(position), ({ wins }) => (wins ? "wins" : "loses"))];
+      return drawSpans(text, places, rows, { at: position.at, isHere: true, name: say("stages.try"), width });
+    },
+    folds: () => [["Tables of this place", () => unigramTables(steps, position, text)]],
+  };
+}
+
+function unigramTables({ best }, position, text) {
+  const reached = best.filter((row) => row.at <= position.at);
+  const rows = table(
+    "Best so far",
+    ["at#", "token#", "text", "from#", "sum#"],
+    reached,
+    ({ at, token, from, score_sum: sum }) =>
+      token == null ? [at, null, "", "", sum] : [at, token, mono(text.subarray(from, at)), from, sum],
+    { now: reached.length - 1 },
+  );
+  const tokens = startingTokens(
+    position.at,
+    ["token#", "text", "score#", "sum#", "best before#", "result"],
+    candidatesAt(position),
+    ({ token, text, score, total, champion, wins }) => [
+      ...[token, mono(text), score, total, champion ?? "none"],
+      wins ? "wins" : "",
+    ],
+  );
+  return el("div", { class: "columns" }, tokens, panel("Best so far", rows));
+}
+
+/** One word of the way, from its end to its start. */
+function backUnit({ text, places, best, words, runnerUp }, at) {
+  const word = words[at];
+  const { steps, tokens } = word;
+  const face = ({ from, to }) => faceOf(text.subarray(from, to));
+  const sumAt = (place) => rounded(best.get(place)?.score_sum);
+  const isLast = at === words.length - 1;
+  /** The tokens that are known, which are on the right, and in the end the way that was nearly taken. */
+  const draw = (done, isNew, { width }) => {
+    const taken = steps
+      .slice(0, done)
+      .map((step, i) => ({ ...step, kind: "taken", delay: isNew(i) ? i * APART : null }));
+    const after = words.slice(at + 1, at + 6).flatMap((one) => one.steps.map((step) => ({ ...step, kind: "taken" })));
+    const other = done === steps.length ? runnerUp(word) : null;
+    const rows = [[...taken, ...after]];
+    if (other) {
+      const note = say("captions.note_next", { total: rounded(other.total) });
+      rows.push(other.parts.map((part) => ({ ...part, kind: "loses" })));
+      rows.at(-1).at(-1).note = note;
+    }
+    const name = say("stages.back");
+    return drawSpans(text, places, rows, { at: steps[done - 1].from, name, width });
+  };
+  return {
+    stage: "back",
+    title: titleOf("Word", at, words, text.subarray(word.from, word.to)),
+    tokens,
+    length: steps.length,
+    opens: true,
+    decides: (step) => [[steps[step].token, tokens[1]]],
+    stepOf: (token) => steps.findIndex((step) => step.token === token),
+    tokensAt: (step) => [steps[step].token, steps[step].token + 1],
+    caption(step) {
+      const { from, to, id, joins } = steps[step];
+      const values = { text: face(steps[step]), from: sumAt(from), to: sumAt(to), token: id };
+      return said(joins ? "captions.back_joins" : "captions.back", values);
+    },
+    draw: (step, view) => draw(step + 1, (i) => i === step, view),
+    summary: {
+      caption() {
+        const start = isLast ? said("captions.back_start") : [];
+        const result = steps.map(face).reverse().join(" · ");
+        const other = runnerUp(word);
+        const next = other && { text: other.parts.map(face).join(" · "), total: rounded(other.total) };
+        const way = said("captions.way", { result, total: sumAt(word.to) });
+        return [...start, ...way, ...(next ? said("captions.way_next", next) : [])];
+      },
+      draw: (view) => draw(steps.length, () => true, view),
+    },
+  };
+}
+
+/** PLaMo-2: the places are from right to left, and the way from left to right. */
 function plamoUnits(steps, _, first) {
   const text = bytesOf(steps.text);
-  const byOffset = new Map(steps.positions.map((position) => [position.at, position]));
-  const arcs = ({ at, candidates }) =>
-    candidates.map(({ text, total, wins }) => ({ from: at, to: at + bytesOf(text).length, text, total, wins }));
-  let next = first;
-  const path = steps.path.map(({ start: from, end: to, token: id, bytes }) => {
-    const token = next;
-    next += id == null ? bytes.length : 1;
-    return { from, to, name: String(id ?? "bytes"), id, bytes, token };
-  });
-  return latticeUnits({
-    text,
-    positions: steps.positions,
-    path,
-    arcs,
-    pathAt(position) {
-      const found = [];
-      for (let from = position; from && found.length < CELLS; from = byOffset.get(found.at(-1).to)) {
-        const arc = arcs(from).find((each) => each.wins);
-        if (!arc) break;
-        found.push(arc);
-      }
-      return found.slice(1);
-    },
-    caption({ at, cost, candidates }) {
-      const winner = candidates.find((candidate) => candidate.wins);
-      return (
-        `From ${at} to the end the lowest cost is ${number(cost)}, with ${quoted(winner?.text ?? "")} first. ` +
-        `${plural(candidates.length, "candidate")}.`
+  const places = [...steps.positions.map((position) => position.at).reverse(), text.length];
+  const byPlace = new Map(steps.positions.map((position) => [position.at, position]));
+  const candidatesOf = ({ at, candidates }) =>
+    candidates.map((each) => ({ ...each, from: at, to: at + bytesOf(each.text).length }));
+  const own = ranges(
+    first,
+    steps.path.map(({ token, bytes }) => (token == null ? bytes.length : 1)),
+  );
+  const path = steps.path.map((step, at) => ({ ...step, from: step.start, to: step.end, tokens: own[at] }));
+  const face = ({ from, to }) => faceOf(text.subarray(from, to));
+  const kindOf = ({ wins, token }) => (wins ? "wins" : token == null ? "unknown" : "loses");
+  const valuesOf = (each) => ({ text: face(each), cost: rounded(each.cost), total: rounded(each.total) });
+  const wayFrom = (place) => {
+    const found = [];
+    for (let at = place; byPlace.has(at) && found.length < CHAIN; at = found.at(-1).to) {
+      const { from, to } = candidatesOf(byPlace.get(at)).find((each) => each.wins);
+      found.push({ from, to, kind: "way" });
+    }
+    return found;
+  };
+  const count = steps.positions.length;
+  const tries = steps.positions.map((position, at) => ({
+    stage: "try",
+    title: `Place ${count - at} of ${count}: before ${face({ from: position.at, to: places[count - at] })}`,
+    length: 1,
+    tokens: tokensAround(path, position.at),
+    caption() {
+      const found = candidatesOf(position);
+      const named = mostTelling(found).flatMap((each) =>
+        said(`captions.cost_${kindOf(each)}`, valuesOf(each)),
       );
+      const start = at ? [] : said("captions.cost_start");
+      return [...start, ...said(countedKey("captions.cost", found.length), { n: found.length }), ...named];
     },
-    panels: ({ at, candidates }) =>
-      startingTokens(
-        at,
-        ["token#", "text", "cost#", "cost to the end#", "result"],
-        candidates,
-        ({ token, text, cost, total, wins }) => [token ?? "unknown", mono(text), cost, total, wins ? "wins" : ""],
-      ),
-    pathTitle: "The way",
-    pathCaption(step) {
-      const { from, to, id, bytes } = path[step];
-      const what = id == null ? `an unknown character, written as bytes: ${bytes.join(", ")}` : `token ${id}`;
-      return `From ${from} to ${to}: ${quoted(text.subarray(from, to))} is ${what}.`;
+    draw(_, { width }) {
+      const found = candidatesOf(position);
+      const rest = wayFrom(found.find((each) => each.wins)?.to);
+      const rows = [rest, ...candidateRows(found, (each) => `cost_${kindOf(each)}`)];
+      return drawSpans(text, places, rows, { at: position.at, isHere: true, name: say("stages.try"), width });
     },
-  });
+    folds: () => [["Table of this place", () => costTable(position)]],
+  }));
+  const backs = path.map((step, at) => ({
+    stage: "back",
+    title: titleOf("Token", at, path, text.subarray(step.from, step.to)),
+    tokens: step.tokens,
+    length: 1,
+    decides: true,
+    caption() {
+      const values = { text: face(step), token: step.token, tokens: step.bytes.join(", ") };
+      return said(step.token == null ? "captions.cost_bytes" : "captions.cost_path", values);
+    },
+    draw(_, { width }) {
+      const taken = path
+        .slice(Math.max(0, at - CHAIN), at + 1)
+        .map(({ from, to, tokens: [token] }) => ({ from, to, kind: "taken", token }));
+      taken.at(-1).delay = 0;
+      return drawSpans(text, places, [taken], { at: step.from, name: say("stages.back"), width });
+    },
+  }));
+  return [...tries, ...backs];
 }
+
+const costTable = ({ at, candidates }) =>
+  startingTokens(
+    at,
+    ["token#", "text", "cost#", "cost to the end#", "result"],
+    candidates,
+    ({ token, text, cost, total, wins }) => [token ?? "unknown", mono(text), cost, total, wins ? "wins" : ""],
+  );
