@@ -83,18 +83,15 @@ function xcdaWalk(walk, step, name) {
 /** What a character map made of a part of the text, as the key of a sentence. */
 function outcomeOf({ outcome, replacement, appended }) {
   if (outcome === "user_defined") return outcome;
-  if (!bytesOf(appended).length) return replacement === " " ? "space" : "dropped";
+  if (appended === "") return replacement === " " ? "space" : "dropped";
   return outcome;
 }
 
 /** Unigram's rewriting of a text: one step, in which each part that is looked up is one. */
 function normalizeUnit({ prefixes }, before, after, first) {
   const face = ({ start, end }) => faceOf(before.subarray(start, end));
-  const changed = prefixes.filter((part) => ["replaced", "invalid", "dropped"].includes(outcomeOf(part)));
   const hasPrefix = label(prefixes[0].appended).startsWith("▁") && !label(prefixes[0].replacement).startsWith("␣");
-  const sizes = prefixes.map(({ appended }) => bytesOf(appended).length);
-  const ends = [0];
-  for (const size of sizes) ends.push(ends.at(-1) + size);
+  const sizeOf = (parts) => parts.reduce((sum, { appended }) => sum + bytesOf(appended).length, 0);
   return {
     stage: "normalize",
     title: "Rewriting",
@@ -114,7 +111,8 @@ function normalizeUnit({ prefixes }, before, after, first) {
       };
       const read = line(before, prefixes[from].start, start, end, short(label(before.subarray(end)), 60));
       const arrow = el("p", { class: "muted", "aria-label": "becomes" }, "↓");
-      const written = line(after, ends[from], ends[step], ends[step + 1], "");
+      const [low, size] = [sizeOf(prefixes.slice(0, from)), sizeOf(prefixes.slice(from, step))];
+      const written = line(after, low, low + size, low + size + sizeOf([prefixes[step]]), "");
       return [el("div", { class: "rewriting" }, read, arrow, written)];
     },
     folds(step) {
@@ -125,6 +123,7 @@ function normalizeUnit({ prefixes }, before, after, first) {
     },
     summary: {
       caption() {
+        const changed = prefixes.filter((part) => ["replaced", "invalid", "dropped"].includes(outcomeOf(part)));
         const example = changed[0] && { before: face(changed[0]), after: label(changed[0].appended) || "nothing" };
         const isSame = !changed.length && label(before) !== label(after);
         return [
