@@ -104,6 +104,18 @@ def test_a_view_begins_near_the_first_difference() -> None:
     assert lines[-1].endswith(" characters more: --all shows them")
 
 
+def test_a_long_token_before_the_first_difference() -> None:
+    out = io.StringIO()
+    text, a, b = b"x" * 900 + b"yz", [(0, 900), (900, 902)], [(0, 900), (900, 901), (901, 902)]
+    found = compare(text, ([], []), (a, b), is_text=True)
+    print_pair(Console(file=out, width=80, no_color=True), ("a.gguf", "b.gguf"), text, (a, b), found, None)
+    assert [line[-6:] for line in out.getvalue().splitlines()[-2:]] == ["│[y z]", "│[y│z]"]
+    assert out.getvalue().count("x") == 1800
+    out.truncate(0)
+    print_pair(Console(file=out, width=80, no_color=True), ("a.gguf", "b.gguf"), text, (a, b), found, 3)
+    assert " before" not in out.getvalue()
+
+
 def test_real_files(shared: Path) -> None:
     bpe, qwen, spm = (
         ggtok.Tokenizer.from_gguf(shared / f"vocabs/{name}.gguf") for name in ("llama-bpe", "qwen2", "llama-spm")

@@ -82,26 +82,26 @@ class Lines:
 
     def made(self, start: int) -> Iterator[tuple[Pair[Row], int]]:
         """Lines from a place where both sides cut, each with where the text goes on, in bytes."""
-        bars: Pair[str] | None = None
         for cell in cells(start, self.sides, len(self.text)):
             shown = units(self.text[cell.start : cell.end], self.encoding)
             room = sum(unit.width for unit in shown)
-            if self._filled and self._filled + room + 3 * self.palette.bar > self.width:
+            if self._filled and self._filled + room + 2 * self.palette.bar > self.width:
                 yield self._taken(), cell.start
-            elif bars is not None and self._filled:
-                self._add(bars, (self.palette.mark, self.palette.mark), 1)
             if self.palette.bar and cell.opens:
                 self._add(("[", "["), BRACKET, 1)
             styles = self._style(cell, 0), self._style(cell, 1)
             for unit in shown:
-                if self._filled + unit.width + (self.palette.bar and cell.closes) > self.width:
+                if self._filled + unit.width + self.palette.bar > self.width:
                     yield self._taken(), cell.start
                 mark = getattr(self.palette, unit.kind) if unit.kind else ""
                 first, second = (f"{style} {mark}".strip() for style in styles)
                 self._add((unit.text, unit.text), (first, second), unit.width)
             if self.palette.bar and cell.closes:
                 self._add(("]", "]"), BRACKET, 1)
-            bars = self._bars(cell)
+            elif self.palette.bar and cell.end < len(self.text):
+                bar = BAR if has(self.encoding, BAR) else "|"
+                first, second = (bar if cell.cuts[side] else " " for side in (0, 1))
+                self._add((first, second), (self.palette.mark, self.palette.mark), 1)
             if shown and shown[-1].text in MARKS["\n"]:
                 yield self._taken(), cell.end
         if self._filled:
@@ -113,14 +113,6 @@ class Lines:
         if cell.differs:
             return self.palette.differing[cell.tokens[side] % 2]
         return self.palette.tokens[cell.tokens[0] % 2]  # the same colours on both sides
-
-    def _bars(self, cell: Cell) -> Pair[str] | None:
-        """What is after a cell, if there is more text and no bracket: a bar for each side that cuts there."""
-        if not self.palette.bar or cell.closes or cell.end == len(self.text):
-            return None
-        bar = BAR if has(self.encoding, BAR) else "|"
-        first, second = (bar if cell.cuts[side] else " " for side in (0, 1))
-        return first, second
 
     def _add(self, texts: Pair[str], styles: Pair[str], width: int) -> None:
         for row, text, style in zip(self._rows, texts, styles, strict=True):
@@ -160,7 +152,9 @@ def print_pair(
     sides = cuts_of(spans[0]), cuts_of(spans[1])
     start = 0
     if most is not None and cuts.first is not None and cuts.first.start > 2 * width:
-        start = sides[0][bisect_right(sides[0], cuts.first.start - width) - 1]  # before that stretch, cuts are common
+        place = bisect_right(sides[0], cuts.first.start - width)
+        start = sides[0][place - 1] if place else 0  # before that stretch, cuts are common
+    if start:
         console.print(fitted(f"… {_characters(text[:start])} before", console.width), style="dim")
     shown = start
     for number, (rows, at) in enumerate(Lines(text, sides, width, console).made(start)):
