@@ -34,7 +34,7 @@ CORE = (
 )
 PYTHON = (
     *("_ggtok", "_findings", "errors", "_keys", "_numbers", "_chart", "_notebook", "_texts", "_cuts"),
-    *("_batch", "_chunks", "_vocab", "_metadata", "_files", "_check", "_base", "_stores"),
+    *("_batch", "_chunks", "_vocab", "_metadata", "_files", "_releases", "_check", "_base", "_stores"),
     *("trace", "_explain", "_convert", "_chat", "_tokenizer"),
     *("_corpus", "corpus", "adapters", "_diff", "_edit", "_evaluate", "_train", "_verify"),
     *("__init__", "_cli", "__main__"),

@@ -133,7 +133,7 @@ api/vocabulary architecture batches changes chat check cli coming-from/index com
 coming-from/llama-cpp-python coming-from/sentencepiece coming-from/tiktoken coming-from/tokenizers contributing
 convert corpus corpus-engines corpus-formats corpus-scale count decode deviations edit encode evaluate experiments
 explain how/bpe how/detokenizing how/index how/plamo2 how/rwkv how/special-tokens how/spm how/unigram how/wordpiece
-how/xcda index install maintaining models offsets open parts performance quickstart releasing run rust security
+how/xcda index install maintaining models offsets open parts performance quickstart releases releasing run rust security
 supported trace train verify vocabularies vocabulary why
 """
 """Pages that the site has had. Others link to them."""

@@ -133,6 +133,7 @@ VALUES: dict[str, Any] = {
     "texts": ["a b", b"b"],
     "parts": [("What is", True), (b" LoRA?", False)],
     "unit": "char",
+    "llama_cpp": "b9538",
     "ids": [1, 3],
     "prompt_ids": [1, 3],
     "batch": [[1]],

@@ -73,7 +73,8 @@ def test_every_release_opens(path: Path) -> None:
     [
         ("xllamacpp", "2026.10.11549", "b11549"),
         ("xllamacpp", "2026.4.8672.1", "b8672"),
-        ("xllamacpp", "0.2.14", None),
+        ("xllamacpp", "0.2.14", "b8352"),
+        ("xllamacpp", "0.1.20", None),
         ("llama-cpp-python", "0.3.36", None),
     ],
 )

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from ._ggtok import __version__ as __version__
     from ._ggtok import cache_limit as cache_limit
     from ._ggtok import set_cache_limit as set_cache_limit
+    from ._releases import ReleaseChange as ReleaseChange
+    from ._releases import Releases as Releases
     from ._stores.find import find as find
     from ._tokenizer import Tokenizer as Tokenizer
     from ._train import train as train
@@ -57,6 +59,7 @@ _NAMES = {
     "_evaluate": ("Evaluation", "Score", "evaluate"),
     "_findings": ("Finding", "TokenizerWarning"),
     "_ggtok": ("Buffer", "Encoding", "StreamDecoder", "StreamEncoder", "__version__", "cache_limit", "set_cache_limit"),
+    "_releases": ("ReleaseChange", "Releases"),
     "_stores.find": ("find",),
     "_tokenizer": ("Tokenizer",),
     "_train": ("train",),

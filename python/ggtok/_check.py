@@ -25,10 +25,17 @@ NOT_IN_UTF8 = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))
 NUM_SHOWN = 3
 
 
-def check(vocab: Vocab, metadata: Metadata) -> list[Finding]:
-    """All findings, the most severe first."""
-    found = [finding for check in (*AT_LOAD, *THOROUGH) for finding in check(vocab, metadata)]
+def check(vocab: Vocab, metadata: Metadata, llama_cpp: str | int | None) -> list[Finding]:
+    """All findings, the most severe first, also about a release of llama.cpp if there is one."""
+    found = [] if llama_cpp is None else _release(vocab, llama_cpp)
+    found += [finding for check in (*AT_LOAD, *THOROUGH) for finding in check(vocab, metadata)]
     return sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity))
+
+
+def _release(vocab: Vocab, release: str | int) -> list[Finding]:
+    from ._releases import findings
+
+    return list(findings(vocab, release))
 
 
 def warn(vocab: Vocab, metadata: Metadata) -> None:

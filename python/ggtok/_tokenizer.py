@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ._files import Target
     from ._findings import Finding
     from ._metadata import Scalar, Source
+    from ._releases import Releases
 
 
 class Tokenizer(BaseTokenizer):
@@ -74,7 +75,7 @@ class Tokenizer(BaseTokenizer):
 
         return opened(cls, name, overrides, offline)
 
-    def check(self) -> list[Finding]:
+    def check(self, *, llama_cpp: str | int | None = None) -> list[Finding]:
         """Lists what is suspicious about the file, such as settings that give ids the model was not trained with.
 
         Errors that are quick to find are also issued as warnings (`TokenizerWarning`) when the file is opened. A sound
@@ -82,12 +83,36 @@ class Tokenizer(BaseTokenizer):
 
         Takes up to a second for a large vocabulary.
 
+        Args:
+            llama_cpp: A release of llama.cpp, `"b9538"`: also lists what it does differently with this vocabulary, as
+                `Tokenizer.releases` has it for all releases.
+
+        Raises:
+            GgtokError: `llama_cpp` is not a build number.
+            TypeError: `llama_cpp` is neither a string nor an integer.
+
         >>> import ggtok
         >>> tok = ggtok.Tokenizer.builtin("bpe")
-        >>> tok.check()
+        >>> tok.check(llama_cpp="b9538")
         []
+        >>> [finding.code for finding in ggtok.Tokenizer.builtin("wordpiece").check(llama_cpp="b9538")]
+        ['llama-cpp-differs']
         """
-        return _check.check(self.vocab, self._metadata)
+        return _check.check(self.vocab, self._metadata, llama_cpp)
+
+    @property
+    def releases(self) -> Releases:
+        """Which releases of llama.cpp open this vocabulary, and since which one they answer as ggtok does.
+
+        Measured beside llama.cpp's releases, not derived from its source; docs/releases.md has them all.
+
+        >>> import ggtok
+        >>> print(ggtok.Tokenizer.builtin("wordpiece").releases.same_since)
+        b9713
+        """
+        from ._releases import of
+
+        return of(self.vocab)
 
     def explain(
         self, text: Text, *, add_special: bool = True, parse_special: bool = False, continues: bool = False

@@ -10,6 +10,7 @@ from collections import Counter
 import click
 
 from ..._findings import TokenizerWarning
+from ..._releases import parse
 from ..._tokenizer import Tokenizer
 from ...errors import GgtokError
 from ..files import takes_models
@@ -22,10 +23,13 @@ SEVERITIES = ("error", "warning", "note")
 
 
 @click.command(short_help="Find what is suspicious about files.")
+@click.option(
+    "--llama-cpp", metavar="RELEASE", help="also what a release of llama.cpp, such as b9538, does differently"
+)
 @takes_models
 @as_json
 @click.pass_context
-def command(context: click.Context, models: list[Model], as_json: bool) -> None:
+def command(context: click.Context, models: list[Model], as_json: bool, llama_cpp: str | None) -> None:
     """Find what is suspicious about the tokenizers of GGUF files: each finding with its severity, what to do, and its
     code.
 
@@ -33,13 +37,15 @@ def command(context: click.Context, models: list[Model], as_json: bool) -> None:
     (they probably are or do) and notes (it can surprise you) alone, and 2 if a file does not open; the others are
     checked all the same. The last line counts several files by the worst finding of each.
     """
+    if llama_cpp is not None:
+        parse(llama_cpp)  # also if no file opens
     code = 0
     worst: Counter[str] = Counter()
     for model in models:
         name = model.path or model.builtin or "bpe"
         file = lossless(os.fsencode(name))
         try:
-            findings = opened(model).check()
+            findings = opened(model).check(llama_cpp=llama_cpp)
         except (GgtokError, OSError) as error:
             message = str(error) if isinstance(error, GgtokError) else f"{name}: {error.strerror}"
             to_stderr(f"error: {message}")

@@ -42,7 +42,7 @@ def command(models: list[Model], as_json: bool) -> None:
 
 def facts(tokenizer: Tokenizer) -> dict[str, Any]:
     """All of it, for JSON."""
-    vocab = tokenizer.vocab
+    vocab, releases = tokenizer.vocab, tokenizer.releases
     return {
         "name": tokenizer.metadata.get("general.name"),
         "kind": vocab.kind,
@@ -60,6 +60,7 @@ def facts(tokenizer: Tokenizer) -> dict[str, Any]:
         **{name: getattr(vocab, name) for name in FLAGS},
         "settings": dict(vocab.settings),
         "chat_templates": _templates(tokenizer),
+        "llama_cpp": {"opens_since": releases.opens_since, "same_since": releases.same_since},
         "repairs": list(tokenizer.repairs),
         "findings": [finding._asdict() for finding in tokenizer.check()],
     }
@@ -82,6 +83,7 @@ def _rows(tokenizer: Tokenizer) -> list[tuple[str, str]]:
     rows += [(name, "yes" if found[name] else "no") for name in FLAGS if name in read]
     rows += [("other flags", ", ".join(name for name in read if name not in FLAGS and found["settings"][name]))]
     rows += [("chat template", ", ".join(found["chat_templates"]) or "none" * generates)]
+    rows += [("llama.cpp", str(tokenizer.releases))]
     rows += [("repaired", repair) for repair in found["repairs"]]
     return rows + [("suspicious", str(Finding(**finding))) for finding in found["findings"]]
 

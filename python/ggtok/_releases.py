@@ -1,0 +1,195 @@
+"""Which releases of llama.cpp open a vocabulary, and since when they answer as today.
+
+`llama_cpp_releases.json` has what was measured; `scripts/llama_cpp_releases.py` makes it. Between two releases that
+were measured one after the other, nothing is known: llama.cpp has several releases a day.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ._findings import Finding
+from ._vocab import Vocab
+from .errors import GgtokError
+
+DATA = Path(__file__).with_name("llama_cpp_releases.json")
+
+
+@dataclass(frozen=True)
+class ReleaseChange:
+    """A change of llama.cpp's that gives a vocabulary other ids, bytes or special tokens than before."""
+
+    code: str
+    """Its name, which stays the same from version to version."""
+    what: str
+    """What changed, in a sentence."""
+    last_old: str
+    """The newest release that was measured and answers as before: `"b9538"`."""
+    first_new: str
+    """The oldest release that was measured and answers as today: `"b9713"`."""
+    pull_request: int | None = field(repr=False)
+    """Its number in llama.cpp's repository, if it is known."""
+    example: str = field(repr=False)
+    """A call with the answers before and after, in a line."""
+
+    def __str__(self) -> str:
+        number = f" (llama.cpp #{self.pull_request})" if self.pull_request else ""
+        return f"{self.last_old} to {self.first_new}: {self.what}{number}, for example {self.example}"
+
+
+@dataclass(frozen=True)
+class Releases:
+    """Which releases of llama.cpp open a vocabulary, and which ones answer as ggtok does, by measurement.
+
+    >>> import ggtok
+    >>> releases = ggtok.Tokenizer.builtin("wordpiece").releases
+    >>> releases.opens_since, releases.same_since
+    ('b6301 or older', 'b9713')
+    >>> [(change.code, change.last_old, change.first_new) for change in releases.changes]
+    [('wordpiece-marks', 'b9538', 'b9713'), ('special-texts-b7964', 'b7827', 'b7964')]
+    """
+
+    opens_since: str
+    """The oldest release that was measured and opens it: `"b9294"`, or `"b6301 or older"` if that is the oldest of all
+    that were measured."""
+    same_since: str
+    """The oldest release from which on nothing differs."""
+    changes: tuple[ReleaseChange, ...] = ()
+    """What has changed for it since `opens_since`, the latest first."""
+    measured: tuple[str, ...] = field(default=(), repr=False)
+    """The releases that were measured, the oldest first. Nothing is known about newer ones."""
+
+    def __str__(self) -> str:
+        opens = f"opens since {self.opens_since}"
+        return f"{opens}, answers the same since {self.same_since}, measured up to {self.measured[-1]}"
+
+
+@cache
+def data() -> Any:
+    """What was measured."""
+    return json.loads(DATA.read_text(encoding="utf-8"))
+
+
+def of(vocab: Vocab) -> Releases:
+    """What is known about a vocabulary."""
+    builds = [row["build"] for row in data()["releases"]]
+    _, opens = opened(vocab)
+    rows = [row for row in concerned(vocab) if row["new"] > opens]
+    changes = tuple(_change(row) for row in sorted(rows, key=lambda row: -int(row["new"])))
+    same = max([opens, *(row["new"] for row in rows)])
+    return Releases(_since(opens, builds), _since(same, builds), changes, tuple(f"b{build}" for build in builds))
+
+
+def opened(vocab: Vocab) -> tuple[int, int]:
+    """The last release that refuses a vocabulary, 0 if none that was measured does, and the first that opens it."""
+    found = [data()["models"][vocab.model]]
+    if vocab.kind == "bpe" and vocab.pre is not None:
+        found.append(data()["pre"][vocab.pre])
+    last, first = (max(column) for column in zip(*found, strict=True))
+    return last, first
+
+
+def concerned(vocab: Vocab) -> Iterator[Any]:
+    """The changes that concern a vocabulary, as the data has them."""
+    for row in data()["changes"]:
+        if meets(vocab, row["concerns"]):
+            yield row
+
+
+def meets(vocab: Vocab, concerns: Mapping[str, Any]) -> bool:
+    """Whether a vocabulary meets all conditions of a change."""
+    return all(_meets(vocab, name, wanted) for name, wanted in concerns.items())
+
+
+def _meets(vocab: Vocab, name: str, wanted: Any) -> bool:
+    """Whether a vocabulary meets one condition: a list has alternatives, and a mapping has flags with their values."""
+    match name:
+        case "kind" | "model" | "pre":
+            return getattr(vocab, name) in wanted
+        case "settings":
+            return all(vocab.settings[flag] == value for flag, value in wanted.items())
+        case "found":
+            return any(_is_found(vocab, text) for text in wanted)
+        case "marked":
+            return any(_is_repaired(vocab, vocab.id(text), ".* marked as") for text in wanted)
+    raise AssertionError(name)
+
+
+def _is_found(vocab: Vocab, text: str) -> bool:
+    """Whether a token has a role, or ends generation, by its text and not because the file says so."""
+    id = vocab.id(text)
+    if id is None:
+        return False
+    ends = id in vocab.eog_ids and id not in (vocab.eos_id, vocab.eot_id, vocab.eom_id)
+    return ends or _is_repaired(vocab, id, "")
+
+
+def _is_repaired(vocab: Vocab, id: int | None, how: str) -> bool:
+    return any(re.search(rf"\btoken {id}\b{how}", repair) for repair in vocab._core.repairs)
+
+
+def parse(release: str | int) -> int:
+    """The build number of a release of llama.cpp.
+
+    Raises:
+        GgtokError: It is not `b` and a number, or a number.
+        TypeError: It is neither a string nor an integer.
+    """
+    if not isinstance(release, str | int) or isinstance(release, bool):
+        raise TypeError(f"llama_cpp must be a release such as 'b9538', not {type(release).__name__}")
+    match = re.fullmatch(r"b?([1-9][0-9]{0,8})", str(release), re.ASCII)
+    if match is None:
+        raise GgtokError(f"{str(release)[:40]!r} is not a release of llama.cpp: expected a build number such as b9538")
+    return int(match[1])
+
+
+def findings(vocab: Vocab, release: str | int) -> Iterator[Finding]:
+    """What a release of llama.cpp does differently with a vocabulary. Raises as `parse`."""
+    build = parse(release)
+    oldest, newest = (data()["releases"][at]["build"] for at in (0, -1))
+    if not oldest <= build <= newest:
+        side = f"newer than the newest release that was measured, b{newest}" if build > newest else ""
+        side = side or f"older than the oldest release that was measured, b{oldest}"
+        advice = "compare with that release itself: ggtok verify --libllama PATH"
+        yield Finding("llama-cpp-unmeasured", "note", f"llama.cpp b{build} is {side}", advice)
+    last, first = opened(vocab)
+    name = f"{vocab.model} with the pre-tokenizer {vocab.pre}" if vocab.kind == "bpe" else vocab.model
+    key = "tokenizer.ggml.pre" if vocab.kind == "bpe" else "tokenizer.ggml.model"
+    if build <= last:
+        message = f"llama.cpp b{build} does not open this file ({name}): b{last} is the last release that refuses it"
+        yield Finding("llama-cpp-too-old", "error", message, f"use b{first} or newer", key)
+        return
+    if build < first and last:
+        message = f"llama.cpp b{build} is between b{last}, which does not open this file ({name}), and b{first}"
+        yield Finding("llama-cpp-too-old", "warning", f"{message}, which does", f"use b{first} or newer", key)
+    for row in sorted(concerned(vocab), key=lambda row: -int(row["new"])):
+        if build >= row["new"] or row["new"] <= first:
+            continue
+        change = _change(row)
+        if build <= row["old"]:
+            message = f"llama.cpp b{build} answers as before a change of llama.cpp's: {change.what}"
+        else:
+            between = f"b{row['old']}, which answers as before, and b{row['new']}, which answers as ggtok does"
+            message = f"llama.cpp b{build} is between {between}: {change.what}"
+        advice = f"use {change.first_new} or newer, and make stored embeddings and ids again; {change.example}"
+        yield Finding("llama-cpp-differs", "warning", message, advice)
+
+
+def _since(build: int, builds: list[int]) -> str:
+    return f"b{build} or older" if build <= builds[0] else f"b{build}"
+
+
+def _change(row: Any) -> ReleaseChange:
+    releases = (f"b{row['old']}", f"b{row['new']}")
+    return ReleaseChange(row["code"], row["what"], *releases, row.get("pull_request"), _example(row["example"]))
+
+
+def _example(example: Any) -> str:
+    """A call with both answers: with ids, and with pieces if there are other ones."""
+    return f"{example['call']} of {example['of']} was {example['before']} and is {example['after']}"

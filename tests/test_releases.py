@@ -1,0 +1,181 @@
+"""Which releases of llama.cpp open a vocabulary and answer as today: the data, `Tokenizer.releases`, and `check`.
+
+`GGTOK_LLAMA_CPP_RELEASES` names a folder with libraries of other releases (`*.so`, at any depth): then `verify` must
+agree with what the data says about each of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import ggtok
+import pytest
+from conftest import TOKENIZERS, VOCABULARIES, shared_files
+from ggtok import Tokenizer, _ggtok
+from ggtok._cli import main
+from ggtok._releases import concerned, data, meets, opened, parse
+from ggtok._verify.library import described
+
+BUILDS = [row["build"] for row in data()["releases"]]
+SOME = ("b6301", "b8352", "b9093", "b9538", "b9713", "b11549")
+LIBRARIES = {
+    release: path
+    for path in sorted(Path(os.environ.get("GGTOK_LLAMA_CPP_RELEASES") or "/nowhere").rglob("*.so"))
+    if (release := described(str(path)).release) in SOME
+}
+LOWERCASE, STRIP = "tokenizer.ggml.normalizer.lowercase", "tokenizer.ggml.normalizer.strip_accents"
+PRE = "tokenizer.ggml.pre"
+TEXTS = (
+    *("e\u0301! \u00dcn\u00ef \u0623\u064f \u0928\u0940", "[CLS] Upper \u00c9", " ~/ ~~ x =~ y", "a</s> b"),
+    *("[PAD]", "<s> a", "The end.\n\n  x1 22 333", "\u01f0\u03c3"),
+)
+"""At least one of them shows each change."""
+
+
+def of(name: str, **overrides: Any) -> Tokenizer:
+    return Tokenizer.from_gguf(VOCABULARIES / f"{name}.gguf", overrides=overrides or None)
+
+
+def codes(tokenizer: Tokenizer, release: str | int) -> list[tuple[str, str]]:
+    """What `check` says about a release."""
+    found = [(finding.severity, finding.code) for finding in tokenizer.check(llama_cpp=release)]
+    return [row for row in found if row[1].startswith("llama-cpp")]
+
+
+def test_the_data_covers_all_that_ggtok_reads() -> None:
+    assert sorted(BUILDS) == BUILDS
+    assert len(BUILDS) >= 15
+    assert set(data()["pre"]) == set(_ggtok.pretokenizers())
+    assert set(data()["models"]) == set(_ggtok.models())
+    for old, new in [*data()["pre"].values(), *data()["models"].values()]:
+        assert new in BUILDS
+        assert old == (BUILDS[BUILDS.index(new) - 1] if new > BUILDS[0] else 0)
+    for row in data()["changes"]:
+        assert BUILDS.index(row["new"]) == BUILDS.index(row["old"]) + 1
+        assert row["example"]["before"] != row["example"]["after"]
+        assert set(row["concerns"].get("pre", ())) <= set(data()["pre"])
+        assert set(row["concerns"].get("kind", ())) <= set(_ggtok.models().values())
+
+
+EMBEDDED: dict[str, list[str]] = {"bpe": [], "spm": [], "unigram": [], "wordpiece": ["wordpiece-marks"]}
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_the_embedded_vocabularies(name: str) -> None:
+    vocab = TOKENIZERS[name].vocab
+    found = [row["code"] for row in concerned(vocab) if row["new"] > 9000]
+    assert found == EMBEDDED[name]
+    assert TOKENIZERS[name].releases.opens_since == "b6301 or older"
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "concerns", "met"),
+    [
+        (of("wordpiece"), {"kind": ["wordpiece"]}, True),
+        (of("wordpiece"), {"kind": ["wordpiece"], "settings": {"lowercase": False}}, False),
+        (of("wordpiece", **{LOWERCASE: False}), {"kind": ["wordpiece"], "settings": {"lowercase": False}}, True),
+        (of("wordpiece"), {"found": ["[nonesuch]", "[PAD]"]}, True),
+        (of("wordpiece"), {"found": ["[CLS]"]}, False),
+        (of("bpe"), {"pre": ["qwen2", "gpt-2"]}, True),
+        (of("bpe"), {"pre": ["gpt-2"]}, False),
+        (of("spm"), {"model": ["gpt2"]}, False),
+        (of("spm"), {}, True),
+    ],
+)
+def test_predicates(vocabulary: Tokenizer, concerns: Mapping[str, Any], met: bool) -> None:
+    assert meets(vocabulary.vocab, concerns) is met
+
+
+@pytest.mark.parametrize(("release", "build"), [("b9538", 9538), ("9538", 9538), (9538, 9538), ("b1", 1)])
+def test_releases_are_build_numbers(release: str | int, build: int) -> None:
+    assert parse(release) == build
+
+
+@pytest.mark.parametrize("release", ["b12x", "2026.9", "", "b", "b0", "-1", "B9538", "b 1", "\u0661", "9" * 10, 0, -1])
+def test_what_is_not_a_release(release: str | int, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ggtok.GgtokError, match="is not a release of llama"):
+        TOKENIZERS["spm"].check(llama_cpp=release)
+    assert main(["check", "--builtin", "spm", f"--llama-cpp={release}"]) == 2
+    assert capfd.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("release", [True, 9538.0, b"b9538"])
+def test_a_release_of_another_type(release: Any) -> None:
+    with pytest.raises(TypeError, match="llama_cpp must be a release"):
+        TOKENIZERS["spm"].check(llama_cpp=release)
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "release", "expected"),
+    [
+        (of("spm"), BUILDS[-1], []),
+        (of("spm"), BUILDS[-1] + 1, [("note", "llama-cpp-unmeasured")]),
+        (of("wordpiece"), "b9713", []),
+        (of("wordpiece"), "b9538", [("warning", "llama-cpp-differs")]),
+        (of("wordpiece"), "b9600", [("warning", "llama-cpp-differs")]),
+        (of("wordpiece", **{LOWERCASE: False}), "b9294", [("warning", "llama-cpp-differs")] * 2),
+        (of("bpe", **{PRE: "minicpm5"}), "b9294", [("error", "llama-cpp-too-old")]),
+        (of("bpe", **{PRE: "minicpm5"}), "b9400", [("warning", "llama-cpp-too-old")]),
+        (of("bpe", **{PRE: "minicpm5"}), "b9538", []),
+        (of("bpe", **{PRE: "minicpm5"}), "b6000", [("error", "llama-cpp-too-old"), ("note", "llama-cpp-unmeasured")]),
+        (of("bpe", **{PRE: "deepseek-v3"}), "b10229", [("warning", "llama-cpp-differs")]),
+    ],
+)
+def test_check(tokenizer: Tokenizer, release: str | int, expected: list[tuple[str, str]]) -> None:
+    assert codes(tokenizer, release) == expected
+
+
+def test_what_check_says() -> None:
+    before, between = (of("wordpiece").check(llama_cpp=release)[0] for release in ("b9538", "b9600"))
+    assert before.message.startswith("llama.cpp b9538 answers as before a change of llama.cpp's: ")
+    assert "use b9713 or newer" in before.advice
+    assert between.message.startswith("llama.cpp b9600 is between b9538, which answers as before, and b9713")
+
+
+def test_releases_of_a_later_name() -> None:
+    releases = of("bpe", **{PRE: "minicpm5"}).releases
+    assert (releases.opens_since, releases.same_since, releases.changes) == ("b9538", "b9538", ())
+    releases = of("wordpiece", **{LOWERCASE: False}).releases
+    assert [change.code for change in releases.changes][:2] == ["wordpiece-marks", "wordpiece-lowercase"]
+    assert "b9294 to b9538" in str(releases.changes[1])
+    assert str(releases) == f"opens since b6301 or older, answers the same since b9713, measured up to b{BUILDS[-1]}"
+
+
+def test_the_commands(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--builtin", "wordpiece", "--llama-cpp", "9538"]) == 0
+    assert "[llama-cpp-differs]" in capfd.readouterr().out
+    bpe = str(VOCABULARIES / "bpe.gguf")
+    assert main(["check", "-m", bpe, "--override-kv", f"{PRE}=str:glm5", "--llama-cpp", "b9538"]) == 1
+    assert "[llama-cpp-too-old]" in capfd.readouterr().out
+    assert main(["inspect", "--builtin", "wordpiece"]) == 0
+    assert "answers the same since b9713" in capfd.readouterr().out
+    assert main(["inspect", "--builtin", "wordpiece", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["llama_cpp"]["same_since"] == "b9713"
+
+
+@pytest.mark.parametrize("release", SOME)
+@pytest.mark.parametrize("path", shared_files("vocabs/*.gguf"))
+def test_check_and_releases_agree(path: Path, release: str) -> None:
+    """And `verify` with them, if there is a library."""
+    tokenizer = Tokenizer.from_gguf(path)
+    found, releases, build = codes(tokenizer, release), tokenizer.releases, parse(release)
+    first, same = (int(text.split()[0][1:]) for text in (releases.opens_since, releases.same_since))
+    assert (("error", "llama-cpp-too-old") in found) == (build < first)
+    assert bool(found) == (build < same)
+
+
+@pytest.mark.parametrize("release", SOME)
+@pytest.mark.parametrize("path", shared_files("vocabs/*.gguf"))
+def test_verify_agrees(path: Path, release: str) -> None:
+    if release not in LIBRARIES:
+        pytest.skip("GGTOK_LLAMA_CPP_RELEASES names no folder with this release")
+    tokenizer = Tokenizer.from_gguf(path)
+    result = ggtok.verify(tokenizer, TEXTS, library=LIBRARIES[release])
+    assert result.library.release == release
+    assert result.agrees == (not codes(tokenizer, release)), str(result)
+    opens = parse(release) > opened(tokenizer.vocab)[0]
+    assert opens == all(difference.query[0] != "open" for difference in result.differences)
