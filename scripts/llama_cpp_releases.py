@@ -66,6 +66,7 @@ NUM_TOKENS = 64
 PRE, MODEL = "tokenizer.ggml.pre", "tokenizer.ggml.model"
 LOWERCASE, STRIP = "tokenizer.ggml.normalizer.lowercase", "tokenizer.ggml.normalizer.strip_accents"
 TIMEOUT = 120.0
+FETCH_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
@@ -96,24 +97,15 @@ def fetched(version: str, folder: Path) -> Path:
     """The library in a wheel of xllamacpp, which is fetched unless the folder has it."""
     place = folder / f"xllamacpp-{version}"
     if not place.is_dir():
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "-q",
-            "--no-deps",
-            "--only-binary",
-            ":all:",
-            "-d",
-            str(folder),
-        ]
-        subprocess.run([*command, f"xllamacpp=={version}"], check=True)
+        command = [sys.executable, "-m", "pip", "download", "-q", "--retries=1", "--no-deps", "--only-binary=:all:"]
+        subprocess.run([*command, "-d", str(folder), f"xllamacpp=={version}"], check=True, timeout=FETCH_SECONDS)
         wheel = next(folder.glob(f"xllamacpp-{version}-*.whl"))
+        unfinished = folder / f"unfinished-{version}"
         with zipfile.ZipFile(wheel) as archive:
             members = [name for name in archive.namelist() if name.startswith("xllamacpp") and "METADATA" in name]
             members += [name for name in archive.namelist() if Path(name).match("xllamacpp/xllamacpp*")]
-            archive.extractall(place, members)
+            archive.extractall(unfinished, members)
+        unfinished.rename(place)
     return next(path for path in sorted((place / "xllamacpp").iterdir()) if path.suffix in (".so", ".pyd", ".dylib"))
 
 

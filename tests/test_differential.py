@@ -1,11 +1,13 @@
 """The differential fuzzer: its parts on known faults, then a short run of ggtok beside llama.cpp.
 
-GGTOK_FUZZ_SECONDS sets how long the run takes (default 15), GGTOK_FUZZ_SEED where it begins. Runs that once found
-something are repeated.
+GGTOK_FUZZ_SECONDS sets how long the run takes (default 15), GGTOK_FUZZ_SEED where it begins. A third as long, it runs
+beside an older release, which differs only where a change of llama.cpp is known. Runs that once found something are
+repeated.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -13,6 +15,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from differential.report import read_replay_token, replay_token
@@ -20,6 +23,8 @@ from differential.vocabularies import Target
 from ggtok._verify.shrink import ddmin, shrink_text
 
 ROOT = Path(__file__).resolve().parents[1]
+OLDER = "2026.8.10566"
+"""A version of xllamacpp."""
 
 
 def fuzz(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -88,6 +93,27 @@ def test_ggtok_answers_as_llama_cpp_does(record_property: Callable[[str, object]
     run = fuzz(f"--seconds={seconds}", f"--seed={os.environ.get('GGTOK_FUZZ_SEED', '1')}")
     assert run.returncode == 0, run.stdout + run.stderr
     record_property("summary", run.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="session")
+def older_llama_cpp() -> Path:
+    """The library of an older release, which is fetched once into `target/`."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    releases: Any = importlib.import_module("llama_cpp_releases")
+    folder = ROOT / "target" / "releases"
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        found: Path = releases.fetched(OLDER, folder)
+    except (OSError, subprocess.SubprocessError) as error:
+        pytest.skip(f"xllamacpp {OLDER} cannot be fetched: {error}")
+    return found
+
+
+def test_an_older_release_differs_only_by_known_changes(older_llama_cpp: Path) -> None:
+    pytest.importorskip("ggtok")
+    seconds = float(os.environ.get("GGTOK_FUZZ_SECONDS", "15")) / 3
+    run = fuzz(f"--seconds={seconds}", "--seed=10566", f"--libllama={older_llama_cpp}")
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 @pytest.mark.usefixtures("llama_cpp")

@@ -177,5 +177,7 @@ def test_verify_agrees(path: Path, release: str) -> None:
     result = ggtok.verify(tokenizer, TEXTS, library=LIBRARIES[release])
     assert result.library.release == release
     assert result.agrees == (not codes(tokenizer, release)), str(result)
-    opens = parse(release) > opened(tokenizer.vocab)[0]
-    assert opens == all(difference.query[0] != "open" for difference in result.differences)
+    assert result.num_unknown == 0, str(result)
+    missing = {row.code for row in tokenizer.releases.changes if parse(release) < parse(row.first_new)}
+    expected = missing if parse(release) > opened(tokenizer.vocab)[0] else {"opens"}
+    assert {row.change.code for row in result.known} == expected

@@ -133,6 +133,40 @@ def test_another_library(capfd: pytest.CaptureFixture[str]) -> None:
     assert "it is not llama.cpp" in capfd.readouterr().err
 
 
+class Dying:
+    """A library that ends the process which loads it."""
+
+    def __init__(self, path: str) -> None:
+        pass
+
+    def library(self) -> None:
+        sys.stderr.write("the reason\n")
+        sys.stderr.flush()
+        os._exit(3)
+
+
+class Unknown(Dying):
+    """A library whose layout cannot be told."""
+
+    def library(self) -> None:
+        raise ggtok.LibraryError("the layout of its parameters is none of those that are known", path="a.so")
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"), [(Dying, "ends the process (exit code 3: the reason)"), (Unknown, "layout of its param")]
+)
+def test_a_library_that_does_not_open(
+    reference: type, reason: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("ggtok._verify.verify.REFERENCE", named(reference))
+    with pytest.raises(ggtok.LibraryError) as raised:
+        ggtok.verify(TOKENIZERS["spm"], ["a"], library=__file__)
+    assert reason in str(raised.value)
+    assert main(["verify", "--builtin", "spm", "--libllama", __file__]) == 2
+    told = capfd.readouterr()
+    assert (told.out, told.err.count("\n")) == ("", 1)
+
+
 @needs_llama_cpp
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_all_answers_are_the_same(name: str, tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ def summary(tally: Tally, seconds: float) -> str:
         row[1] += tally.differences[name]
     told = [f"{'vocabulary':36}{'comparisons':>12}{'differences':>12}"]
     told += [f"{name:36}{row[0]:12}{row[1]:12}" for name, row in sorted(rows.items())]
+    told += [f"known: {count:5} by {code}" for code, count in tally.known.most_common()]
     told += [f"llama.cpp died {count:5} times: {abort}" for abort, count in tally.aborts.most_common()]
     told.append(
         f"{tally.comparisons.total()} comparisons in {tally.rounds} rounds and {seconds:.0f} s: "
@@ -60,10 +61,10 @@ def summary(tally: Tally, seconds: float) -> str:
 def main() -> int:
     """Runs or replays."""
     options = arguments()
-    library = find_library(options.libllama).path
-    reference = Child(REFERENCE, (library,), timeout=options.timeout)
+    library = find_library(options.libllama)
+    reference = Child(REFERENCE, (library.path,), timeout=options.timeout)
     # Anything but ggtok is llama.cpp with a fault.
-    ours = Child(options.ours, () if options.ours == OURS else (library,), timeout=options.timeout)
+    ours = Child(options.ours, () if options.ours == OURS else (library.path,), timeout=options.timeout)
     start = time.monotonic()
     try:
         with tempfile.TemporaryDirectory(prefix="differential-") as directory:
@@ -71,6 +72,7 @@ def main() -> int:
                 (reference, ours),
                 Path(directory),
                 _tell,
+                library,
                 num_texts=options.texts,
                 shrink_seconds=options.shrink_seconds,
                 verbose=options.verbose,

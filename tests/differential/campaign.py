@@ -8,14 +8,19 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from random import Random
 
+from ggtok import GgtokError, Tokenizer
+from ggtok._releases import data
 from ggtok._verify.aborts import Abort
 from ggtok._verify.child import Child
 from ggtok._verify.comparing import Comparing
+from ggtok._verify.known import Known, builds
+from ggtok._verify.library import Library
 from ggtok._verify.report import Difference
 from ggtok._verify.serve import Query
 
@@ -37,6 +42,9 @@ class Tally:
 
     comparisons: Counter[str] = field(default_factory=Counter)
     differences: Counter[str] = field(default_factory=Counter)
+    """Those that no known change of llama.cpp explains."""
+    known: Counter[str] = field(default_factory=Counter)
+    """The others, by the code of the change."""
     aborts: Counter[Abort] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
     rounds: int = 0
@@ -51,6 +59,7 @@ class Campaign:
         sides: tuple[Child, Child],
         directory: Path,
         tell: Callable[[str], None],
+        library: Library,
         *,
         num_texts: int,
         shrink_seconds: float,
@@ -58,6 +67,8 @@ class Campaign:
     ) -> None:
         self.sides = sides
         self.directory, self.tell, self.verbose = directory, tell, verbose
+        self.library = library
+        self.is_newest = builds(library)[0] >= data()["releases"][-1]["build"]
         self.num_texts, self.shrink_seconds = num_texts, shrink_seconds
         self.tally = Tally()
 
@@ -76,17 +87,19 @@ class Campaign:
 
     def round(self, target: Target, rng: Random, origin: str) -> None:
         """Opens one vocabulary on both sides and compares everything about it."""
-        comparing = self.comparing(origin)
+        comparing = self.comparing(target, origin)
         comparing.open(str(target.path(self.directory)), target.all_overrides())
         if comparing.num_tokens is not None:
             comparing.compare_specials()
             comparing.compare_made_up(rng, self.num_texts, corpora())
             comparing.compare_some_tokens(rng, NUM_TOKENS)
-        elif not comparing.differences:
+        elif not comparing.num_differences:
             self.tally.refusals[target.name] += 1
         self.tally.comparisons[target.name] += comparing.calls.total()
-        self.tally.differences[target.name] += comparing.num_differences
+        self.tally.differences[target.name] += comparing.num_differences - comparing.num_known
+        self.tally.known += comparing.by_change
         self.tally.aborts += comparing.aborts
+        comparing.examples.clear()
         comparing.smallest(FINDINGS_PER_ROUND, lambda difference: self.tell_of(target, difference))
 
     def tell_of(self, target: Target, difference: Difference) -> None:
@@ -96,15 +109,19 @@ class Campaign:
 
     def replay(self, target: Target, query: Query) -> Difference | None:
         """Repeats one query."""
-        comparing = self.comparing("replayed")
+        comparing = self.comparing(target, "replayed")
         comparing.open(str(target.path(self.directory)), target.all_overrides())
         if query[0] != "open" and comparing.num_tokens is not None:
             comparing.forget()
             comparing.compare([query])
         return next(iter(comparing.differences), None)
 
-    def comparing(self, origin: str) -> Comparing:
+    def comparing(self, target: Target, origin: str) -> Comparing:
         """A comparison of one vocabulary, not opened yet."""
         comparing = Comparing(*self.sides, shrink_seconds=self.shrink_seconds)
         comparing.origin = origin
+        if not self.is_newest:
+            with suppress(GgtokError):
+                opened = Tokenizer.from_gguf(target.path(self.directory), overrides=target.all_overrides())
+                comparing.known = Known(self.library, opened.vocab)
         return comparing

@@ -10,12 +10,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from random import Random
 
 from .aborts import Abort, abort
 from .answerers import Token
 from .binding import Overrides
 from .child import Child
+from .known import Known
 from .report import Difference
 from .serve import Answer, Query
 from .shrink import ddmin, shrink_text
@@ -27,7 +29,7 @@ CATALOGUE_SIZE = 20_000
 NUM_TOKENS = 4096
 """Tokens that are compared at once."""
 MOST_KEPT = 1000
-"""Differences that are kept; more are only counted."""
+"""Differences that are kept and that nobody knows; more are only counted."""
 
 
 class Comparing:
@@ -42,8 +44,16 @@ class Comparing:
         """Comparisons by kind of call."""
         self.aborts: Counter[Abort] = Counter()
         self.differences: list[Difference] = []
-        """The first of them."""
+        """The first of those that nobody knows."""
         self.num_differences = 0
+        """All of them, known or not."""
+        self.known: Known | None = None
+        """The changes of llama.cpp that may explain differences."""
+        self.by_change: Counter[str] = Counter()
+        """Differences that are explained, by the code of the change; some count for several."""
+        self.num_known = 0
+        self.examples: dict[tuple[str, ...], Difference] = {}
+        """The first difference of each set of changes."""
         self.num_tokens: int | None = None
         """Of the vocabulary, once it is open."""
         self.kind: str | None = None
@@ -53,7 +63,7 @@ class Comparing:
     def open(self, path: str, overrides: Overrides) -> None:
         """Opens the vocabulary on both sides. `num_tokens` stays `None` if one of them refuses."""
         (opened,) = self.compare([("open", path, dict(overrides))])
-        if opened[0] != "ok" or self.differences:
+        if opened[0] != "ok" or self.num_differences:
             return
         (kind,) = self.ours.ask([("kind",)])
         self.kind = kind[1] if kind[0] == "ok" else None
@@ -64,14 +74,21 @@ class Comparing:
     def compare(self, queries: list[Query]) -> list[Answer]:
         """Asks both sides, keeps the differences, and returns llama.cpp's answers."""
         answers = self._ask(queries)
+        differences = list[Difference]()
         for query, theirs, mine in zip(queries, *answers, strict=True):
             self.calls[query[0]] += 1
             if theirs[0] == "died":
                 self.aborts[self._abort(query, theirs)] += 1
             if self._differs(query, theirs, mine):
-                self.num_differences += 1
-                if len(self.differences) < MOST_KEPT:
-                    self.differences.append(Difference(query, theirs, mine, self.origin))
+                differences.append(Difference(query, theirs, mine, self.origin))
+        for difference in self._explained(differences):
+            self.num_differences += 1
+            self.num_known += bool(difference.changes)
+            self.by_change.update(difference.changes)
+            if difference.changes:
+                self.examples.setdefault(difference.changes, difference)
+            elif len(self.differences) < MOST_KEPT:
+                self.differences.append(difference)
         return answers[0]
 
     def forget(self) -> None:
@@ -79,7 +96,9 @@ class Comparing:
         self.calls.clear()
         self.aborts.clear()
         self.differences.clear()
-        self.num_differences = 0
+        self.by_change.clear()
+        self.examples.clear()
+        self.num_differences = self.num_known = 0
 
     def compare_specials(self) -> None:
         """The special ids and flags that this release of llama.cpp knows, and no ids at all."""
@@ -143,7 +162,7 @@ class Comparing:
         return len(texts)
 
     def shrunk(self, difference: Difference) -> Difference:
-        """Returns the same difference on the smallest text or ids."""
+        """Returns the same difference on the smallest text or ids, with the same changes that explain it."""
         kind, *arguments = difference.query
         latest = difference
         end = time.monotonic() + self.shrink_seconds
@@ -156,7 +175,10 @@ class Comparing:
             (theirs,), (mine,) = self._ask([query])
             if theirs[0] != difference.reference[0] or not self._differs(query, theirs, mine):
                 return False
-            latest = Difference(query, theirs, mine, difference.origin)
+            (found,) = self._explained([Difference(query, theirs, mine, difference.origin)])
+            if found.changes != difference.changes:
+                return False
+            latest = found
             return True
 
         with suppress(TimeoutError):
@@ -167,14 +189,26 @@ class Comparing:
         return latest
 
     def smallest(self, most: int, tell: Callable[[Difference], None]) -> None:
-        """Tells of the first differences, shrunk: each text or list of ids with one pair of flags, each result once."""
+        """Tells of the first differences, shrunk: each text or list of ids with one pair of flags, each result once; of
+        the known ones, an example of each set of changes."""
         by_text = {repr(difference.query[:2]): difference for difference in reversed(self.differences)}
         told = set()
-        for difference in list(reversed(by_text.values()))[:most]:
+        for difference in [*list(reversed(by_text.values()))[:most], *self.examples.values()]:
             smallest = self.shrunk(difference)
             if repr(smallest.query) not in told:
                 tell(smallest)
             told.add(repr(smallest.query))
+
+    def _explained(self, differences: list[Difference]) -> list[Difference]:
+        """The differences with the changes that explain them."""
+        if self.known is None or not differences:
+            return differences
+        found = self.known.explain(differences, self._still_differ)
+        return [replace(difference, changes=codes) for difference, codes in zip(differences, found, strict=True)]
+
+    def _still_differ(self, queries: list[Query]) -> list[bool]:
+        answers = zip(queries, *self._ask(queries), strict=True)
+        return [theirs[0] != "ok" or self._differs(query, theirs, mine) for query, theirs, mine in answers]
 
     def _abort(self, query: Query, answer: Answer) -> Abort:
         _, how, message = answer

@@ -37,9 +37,15 @@ class Library:
     """llama.cpp's release, `"b11549"`: from the package's version, or from the library if it knows."""
     ggml: str | None = None
     """The version of ggml that the library names: `"0.24.0"`."""
+    after: str | None = None
+    """Without a `release`: the newest release that was measured and has an older ggml."""
+    before: str | None = None
+    """Without a `release`: the oldest release that was measured and has a newer ggml."""
 
     def __str__(self) -> str:
-        known = [f"llama.cpp {self.release}" if self.release else "llama.cpp of an unknown release"]
+        known = [f"llama.cpp {self.release or 'of an unknown release'}"]
+        bounds = [f"{word} {release}" for word, release in (("after", self.after), ("before", self.before)) if release]
+        known[0] += f" {' and '.join(bounds)}" if bounds else ""
         known += [f"ggml {self.ggml}"] if self.ggml else []
         known += [f"from {self.package}"] if self.package else []
         return ", ".join(known)

@@ -28,6 +28,8 @@ class Difference:
     """ggtok's."""
     origin: str
     """Where the text comes from."""
+    changes: tuple[str, ...] = ()
+    """The codes of the changes of llama.cpp that explain it, together; none if nobody knows why."""
 
     @property
     def call(self) -> str:
@@ -43,6 +45,8 @@ class Difference:
         """The difference, line by line."""
         yield f"call       {_short(self.call)}"
         yield f"from       {self.origin}"
+        if self.changes:
+            yield f"known as   {' and '.join(self.changes)}"
         yield f"llama.cpp  {_shown(self.reference)}"
         yield f"ggtok      {_shown(self.ours)}"
         if (at := first_difference(self.reference, self.ours)) is not None:
@@ -50,7 +54,7 @@ class Difference:
 
     def to_dict(self) -> dict[str, object]:
         """For JSON."""
-        names = {"call": self.call, "from": self.origin}
+        names = {"call": self.call, "from": self.origin, "changes": [*self.changes]}
         answers = {"llama.cpp": _shown(self.reference), "ggtok": _shown(self.ours)}
         return {**names, **answers, "at": first_difference(self.reference, self.ours), "token": self.token}
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from .aborts import Abort
 from .binding import Overrides
+from .known import KnownChange
 from .library import Library
 from .report import Difference
 
@@ -43,7 +44,11 @@ class Comparison:
     num_differences: int
     """How many answers differ, and how many times llama.cpp ended for a reason that is not listed."""
     differences: list[Difference] = field(default_factory=list)
-    """The first of them, each with the smallest text that shows it."""
+    """The first of those that nobody knows, and an example of the others, each with the smallest text that shows it."""
+    known: list[KnownChange] = field(default_factory=list)
+    """The changes of llama.cpp that explain differences, with how many. A difference that takes two counts for both."""
+    num_unknown: int = 0
+    """How many differences no change explains that is known."""
 
     @property
     def agrees(self) -> bool:
@@ -69,23 +74,39 @@ class Comparison:
         for abort, count in self.aborts.items():
             yield f"aborted      {count:,} of llama.cpp: {abort}"
         for difference in self.differences:
-            yield "difference"
+            yield "known difference" if difference.changes else "difference"
             yield from (f"    {line}" for line in difference.lines())
             yield f"    repeat     {self.command(difference) or 'the text is too long for a command'}"
-        yield f"differences  {self.num_differences:,}"
+        yield f"differences  {self._outcome()}"
+        yield from (f"    {change}" for change in self.known)
+
+    def _outcome(self) -> str:
+        """How many answers differ, and how many of them nobody knows."""
+        if self.agrees:
+            return "0"
+        many = f"{self.num_differences:,} of {sum(self.calls.values()):,} answers"
+        changes = "known changes" if len(self.known) > 1 else "a known change"
+        if not self.num_unknown:
+            return f"{many}, all by {changes} of llama.cpp"
+        if not self.known:
+            return f"{many}, by no known change of llama.cpp"
+        num_known = self.num_differences - self.num_unknown
+        return f"{many}: {num_known:,} by {changes} of llama.cpp, {self.num_unknown:,} by none"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
     def to_dict(self) -> dict[str, object]:
         """For JSON."""
-        library = {name: getattr(self.library, name) for name in ("path", "package", "release", "ggml")}
+        names = ("path", "package", "release", "ggml", "after", "before")
+        library = {name: getattr(self.library, name) for name in names}
         aborts = [{**abort._asdict(), "count": count} for abort, count in self.aborts.items()]
         differences = [{**difference.to_dict(), "command": self.command(difference)} for difference in self.differences]
         return {
             **{"library": library, "model": self.model, "overrides": dict(self.overrides), "seed": self.seed},
             **{"seconds": round(self.seconds, 3), "texts": dict(self.texts), "calls": dict(self.calls)},
-            **{"aborts": aborts, "num_differences": self.num_differences, "differences": differences},
+            **{"aborts": aborts, "num_differences": self.num_differences, "num_unknown": self.num_unknown},
+            **{"known": [change.to_dict() for change in self.known], "differences": differences},
         }
 
 

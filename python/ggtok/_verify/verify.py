@@ -20,6 +20,7 @@ from ..errors import GgtokError, LibraryError
 from .binding import STRING, Overrides
 from .child import Child
 from .comparing import Comparing
+from .known import Known, bounded
 from .library import Library, find_library
 from .report import Difference, unpack
 from .result import Comparison
@@ -125,7 +126,8 @@ def repeat(tokenizer: Tokenizer, token: str, library: str | os.PathLike[str] | N
             comparing.forget()
             comparing.origin = "repeated"
             comparing.compare([query])
-        return _result(comparing, found, tokenizer, 0, time.monotonic() - start, {}, comparing.differences)
+        differences = [*comparing.differences, *comparing.examples.values()]
+        return _result(comparing, found, tokenizer, 0, time.monotonic() - start, {}, differences)
 
 
 def _result(
@@ -139,7 +141,9 @@ def _result(
 ) -> Comparison:
     model, overrides = _file_of(tokenizer)
     outcome = (dict(comparing.calls), dict(comparing.aborts.most_common()), comparing.num_differences, differences)
-    return Comparison(library, model, overrides, seed, seconds, dict(counts), *outcome)
+    known = comparing.known.listed(comparing.by_change) if comparing.known else []
+    unknown = comparing.num_differences - comparing.num_known
+    return Comparison(library, model, overrides, seed, seconds, dict(counts), *outcome, known, unknown)
 
 
 @contextmanager
@@ -153,13 +157,14 @@ def _opened(tokenizer: Tokenizer, path: str | os.PathLike[str] | None) -> Iterat
         if answer != "ok":
             raise LibraryError(_reason(answer, rest, library.path), path=library.path)
         says: dict[str, str | None] = rest[0]
-        library = replace(library, release=library.release or says["release"], ggml=says["ggml"])
+        library = bounded(replace(library, release=library.release or says["release"], ggml=says["ggml"]))
         with tempfile.TemporaryDirectory(prefix="ggtok-") as folder:
             model, overrides = _file_of(tokenizer)
             if model is None:
                 model = os.path.join(folder, "vocabulary.gguf")
                 tokenizer.to_gguf(model)
             comparing = Comparing(reference, ours, shrink_seconds=SHRINK_SECONDS)
+            comparing.known = Known(library, tokenizer.vocab)
             comparing.origin = "the file"
             comparing.open(model, overrides)
             yield library, comparing

@@ -33,7 +33,8 @@ def command(
     as_json: bool,
 ) -> None:
     """Compare ggtok with the llama.cpp that is installed, on your texts and on made-up ones: ids, bytes and pieces,
-    with all flags. Shows what was compared, and every difference with a command that repeats it.
+    with all flags. Shows what was compared, and differences with a command that repeats each. Those by known changes
+    of llama.cpp are counted by change.
 
     The exit code is 0 if all answers are the same, 1 if one differs, and 2 if there is no llama.cpp to compare with, or
     it cannot be used.
