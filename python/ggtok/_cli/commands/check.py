@@ -24,7 +24,7 @@ SEVERITIES = ("error", "warning", "note")
 
 @click.command(short_help="Find what is suspicious about files.")
 @click.option(
-    "--llama-cpp", metavar="RELEASE", help="also what a release of llama.cpp, such as b9538, does differently"
+    "--llama-cpp", metavar="RELEASE", help="Also what a release of llama.cpp, such as b9538, does differently."
 )
 @takes_models
 @as_json
