@@ -177,7 +177,8 @@ def findings(vocab: Vocab, release: str | int) -> Iterator[Finding]:
         else:
             between = f"b{row['old']}, which answers as before, and b{row['new']}, which answers as ggtok does"
             message = f"llama.cpp b{build} is between {between}: {change.what}"
-        advice = f"use {change.first_new} or newer, and make stored embeddings and ids again; {change.example}"
+        again = ", and make stored ids and embeddings again" if change.example.startswith("encode(") else ""
+        advice = f"use {change.first_new} or newer{again}; {change.example}"
         yield Finding("llama-cpp-differs", "warning", message, advice)
 
 
