@@ -14,6 +14,7 @@ TODAY, BEFORE = ("\u25cf", "answers as today"), ("\u25cb", "answers as before")
 OPENS, REFUSES = ("\u25cf", "opens it"), ("\u2013", "refuses it")
 CONDITIONS = {
     **{"kind": "of kind", "model": "with the model", "pre": "with the pre-tokenizer"},
+    "adds": "whose files ask for",
     "marked": "in which one of these is not declared as control:",
 }
 MOST = 6

@@ -40,7 +40,7 @@ from ggtok._verify.serve import Answer, Query
 from ggtok._verify.verify import OURS, REFERENCE
 from ggtok._vocab import attributes
 from ggtok.errors import GgtokError
-from release_changes import CHANGES, DATA, Bounds, Change, Outcome, bisect, by_text, explain, written
+from release_changes import CHANGES, DATA, PLAMO2, Bounds, Change, Outcome, bisect, by_text, explain, written
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from differential.paths import ROOT, shared
@@ -142,6 +142,7 @@ def targets(folder: Path) -> list[Target]:
     probe = folder / "probe.gguf"
     probe.write_bytes(texts.probe())
     found += [Target(f"probe:{name}", probe, {PRE: name}, name) for name in _ggtok.pretokenizers()]
+    found.append(Target(PLAMO2, shared() / "vocabs" / "plamo2-small.gguf", {"tokenizer.ggml.add_bos_token": True}))
     return found + [Target(path.stem, path) for path in sorted((shared() / "vocabs").glob("*.gguf"))]
 
 
@@ -378,7 +379,7 @@ def _described(scheme: str, name: str) -> str:
     if scheme == "probe":
         return f"a vocabulary with the pre-tokenizer {name}"
     name, _, overrides = name.partition(" ")
-    return f"the built-in vocabulary {name}{f' with {overrides}' if overrides else ''}"
+    return f"the {'built-in ' * (scheme == 'builtin')}vocabulary {name}{f' with {overrides}' if overrides else ''}"
 
 
 def figures(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:

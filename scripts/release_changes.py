@@ -20,6 +20,7 @@ from ggtok._vocab import Vocab
 
 DATA = Path(__file__).resolve().parents[1] / "python" / "ggtok" / "llama_cpp_releases.json"
 LOWERCASE, STRIP = "tokenizer.ggml.normalizer.lowercase", "tokenizer.ggml.normalizer.strip_accents"
+PLAMO2 = 'shared:plamo2-small {"tokenizer.ggml.add_bos_token": true}'
 Bounds = tuple[int, int]
 """The last release before and the first one after; 0 before the first that was measured."""
 
@@ -32,8 +33,9 @@ class Change:
     what: str
     """A sentence without its full stop, for the page, `check` and `Releases`."""
     concerns: Mapping[str, Any]
-    """All conditions that a vocabulary meets: alternatives of `kind`, `model` or `pre`, `settings`, and texts of
-    which one is a token with a role that the file does not give it (`found`), or is marked so (`marked`)."""
+    """All conditions that a vocabulary meets: alternatives of `kind`, `model` or `pre`, `settings`, what it adds to a
+    text (`adds`), and texts of which one is a token with a role that the file does not give it (`found`), or is marked
+    so (`marked`)."""
     answers: tuple[str, ...]
     """The kinds of queries that are answered differently."""
     target: str
@@ -43,6 +45,14 @@ class Change:
 
 
 CHANGES: tuple[Change, ...] = (
+    Change(
+        "plamo2-added",
+        "BOS and EOS are added if the file asks for them",
+        {"kind": ["plamo2"], "adds": ["bos", "eos"]},
+        ("encode", "decode"),
+        PLAMO2,
+        ("encode", b"a", True, False),
+    ),
     Change(
         "collapsed-tilde",
         "`~` counts as a symbol (`\\p{S}`), so it is not cut from the signs and the space beside it",
@@ -54,7 +64,7 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         "wordpiece-marks",
-        "accents are stripped only if the file says so, and then marks of every script",
+        "accents are stripped only if the file says so, and then marks of every script, and Hangul is decomposed",
         {"kind": ["wordpiece"]},
         ("encode", "decode"),
         "builtin:wordpiece",
@@ -72,7 +82,8 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         "gemma4",
-        "BOS is added whatever the file says, byte tokens are decoded to their bytes, and `</s>` is ordinary text",
+        "BOS is added whatever the file says, text without a token becomes byte tokens, which decode to their bytes, "
+        "and `</s>` is ordinary text",
         {"pre": ["gemma4"]},
         ("encode", "decode", "tokens", "specials"),
         "probe:gemma4",

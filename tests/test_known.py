@@ -37,14 +37,16 @@ def test_every_change_says_what_it_is_about() -> None:
     [
         ("collapsed-tilde", ("encode", b"a ~/\xc1\xbe\xff", True, False), ("encode", b"a /\xff", True, False)),
         ("collapsed-tilde", ("decode", [3], True, False), ("decode", [3], True, False)),
-        ("wordpiece-marks", ("encode", "\u00dcni\u0301 \u0623\u064f".encode(), True, True), None),
+        ("wordpiece-marks", ("encode", "\u00dcni\u0301 \u0623\u064f\uac00".encode(), True, True), None),
         ("wordpiece-lowercase", ("encode", b"[CLS] \xf0\x80\x81\x94", True, True), ("encode", b"[cls] t", True, True)),
-        ("gemma4", ("encode", b"a", True, False), ("encode", b"a", False, False)),
+        ("gemma4", ("encode", b"a\xff\xe2\x93\x90", True, False), ("encode", b"a", False, False)),
+        ("plamo2-added", ("encode", b"a", True, True), ("encode", b"a", False, True)),
+        ("plamo2-added", ("decode", [1], True, True), ("decode", [1], True, True)),
         ("gemma4", ("specials", ["bos", "add_bos"]), ("specials", ["bos"])),
     ],
 )
 def test_a_call_without_what_a_change_is_about(code: str, query: Query, left: Query | None) -> None:
-    expected = left or ("encode", "Uni \u0627".encode(), True, True)
+    expected = left or ("encode", "Uni \u0627\u1100\u1161".encode(), True, True)
     assert WITHOUT[code](query, TOKENIZERS["wordpiece"].vocab) == expected
 
 

@@ -83,6 +83,8 @@ def test_the_embedded_vocabularies(name: str) -> None:
         (of("bpe"), {"pre": ["qwen2", "gpt-2"]}, True),
         (of("bpe"), {"pre": ["gpt-2"]}, False),
         (of("spm"), {"model": ["gpt2"]}, False),
+        (of("spm"), {"adds": ["bos", "eos"]}, True),
+        (of("bpe"), {"adds": ["bos", "eos"]}, False),
         (of("spm"), {}, True),
     ],
 )

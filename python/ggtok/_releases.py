@@ -114,6 +114,8 @@ def _meets(vocab: Vocab, name: str, wanted: Any) -> bool:
             return getattr(vocab, name) in wanted
         case "settings":
             return all(vocab.settings[flag] == value for flag, value in wanted.items())
+        case "adds":
+            return any(vocab.settings[f"add_{token}"] for token in wanted)
         case "found":
             return any(_is_found(vocab, text) for text in wanted)
         case "marked":

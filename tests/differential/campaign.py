@@ -6,6 +6,7 @@ Everything random in round `n` depends only on the seed and on `n`.
 from __future__ import annotations
 
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -14,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
-from ggtok import GgtokError, Tokenizer
+from ggtok import GgtokError, Tokenizer, TokenizerWarning
 from ggtok._releases import data
 from ggtok._verify.aborts import Abort
 from ggtok._verify.child import Child
@@ -121,7 +122,7 @@ class Campaign:
         comparing = Comparing(*self.sides, shrink_seconds=self.shrink_seconds)
         comparing.origin = origin
         if not self.is_newest:
-            with suppress(GgtokError):
+            with suppress(GgtokError), warnings.catch_warnings(action="ignore", category=TokenizerWarning):
                 opened = Tokenizer.from_gguf(target.path(self.directory), overrides=target.all_overrides())
                 comparing.known = Known(self.library, opened.vocab)
         return comparing

@@ -75,9 +75,17 @@ def _added_bos(query: Query, _: Vocab) -> Query:
     return (kind, [slot for slot in first if slot != "add_bos"]) if kind == "specials" else query
 
 
+def _added(query: Query, _: Vocab) -> Query:
+    """A change of what `add_special` adds."""
+    return (*query[:2], False, *query[3:]) if query[0] == "encode" else query
+
+
 def _bytes(query: Query, vocab: Vocab) -> Query | None:
-    """A change of what byte tokens decode to."""
+    """A change of which texts become byte tokens, and of what those decode to."""
     kind, first, *flags = query
+    if kind == "encode":
+        has_token = _text(lambda text: "".join(sign for sign in text if sign == " " or vocab.id(sign) is not None))
+        return has_token(query, vocab)
     if kind == "decode":
         return (kind, [id for id in first if not _is_byte(id, vocab)], *flags)
     return None if kind == "token" and _is_byte(first, vocab) else query
@@ -107,12 +115,14 @@ def _shortened(overlong: re.Match[bytes]) -> bytes:
 
 
 def _without_marks(text: str) -> str:
-    letters = (sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.category(sign).startswith("M"))
-    return unicodedata.normalize("NFC", "".join(letters))
+    """The text with decomposed letters, Hangul too, and without their marks."""
+    signs = unicodedata.normalize("NFD", text)
+    return "".join(sign for sign in signs if not unicodedata.category(sign).startswith("M"))
 
 
 WITHOUT: dict[str, Without] = {
     "collapsed-tilde": _text(lambda text: text.replace("~", "")),
+    "plamo2-added": _added,
     "wordpiece-marks": _text(_without_marks),
     "wordpiece-lowercase": _text(str.lower),
     "gemma4": _all(_added_bos, _bytes, _tokens("</s>")),
