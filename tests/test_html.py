@@ -432,6 +432,7 @@ def test_long_texts_stay_usable(opened: Any, name: str) -> None:
             assert page.page.locator(".picture *").count() < 2000
     page.page.click(".all-tables > summary")
     page.page.locator(".tables summary").last.click()
+    page.page.wait_for_selector(".tables tr")
     assert page.page.locator(".tables tr").count() < 200
 
 

@@ -77,6 +77,7 @@ def test_failures_of_wordpiece_are_counted(opened: Any) -> None:
     assert "7 longer ones are not in the vocabulary: ▁unaffable, ▁unaffabl" in page.page.text_content(".caption")
     assert page.page.locator(".block.loses").count() == 3
     page.page.click(".folds summary")
+    page.page.wait_for_selector(".folds tbody tr")  # drawn after it has opened
     assert page.page.locator(".folds tbody tr").count() == 14
 
 
