@@ -279,10 +279,28 @@ def lead_on(app: Any, exception: Exception | None) -> None:
         path.write_text(LEADING.format(new=new, heading=heading, site=f"{SITE}{target}"), encoding="utf-8")
 
 
+CODE = re.compile(r'(?<=<span class="pre">)[^<]+')
+MARK = re.compile(r"((?<=[/:=|,(])|(?<=[^\W_]_))(?=\w)|(?<=\.)(?=\w{4})")
+"""Where a name may break: after a mark, but not before a file's ending."""
+
+
 def shorten_sidebar(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """Shows the second level of the sidebar only below the section that is open. Furo shows all of it."""
     if whole := context.get("toctree"):
         context["toctree"] = lambda **options: whole(**options | {"collapse": True})
+
+
+def break_names(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Lets code in tables break after the marks in a name, and `--option` nowhere after its dashes."""
+
+    def keep(match: re.Match[str]) -> str:
+        return f'<span class="whole">{match[0]}</span>'
+
+    def mark(table: re.Match[str]) -> str:
+        return CODE.sub(lambda code: MARK.sub("<wbr>", code[0]), table[0])
+
+    body = re.sub(r"<table.*?</table>", mark, context.get("body", ""), flags=re.DOTALL)
+    context["body"] = re.sub(r"(?<=<span class=\"pre\">)--?\w+", keep, body)
 
 
 def setup(app: Any) -> None:
@@ -290,6 +308,7 @@ def setup(app: Any) -> None:
     app.connect("build-finished", lead_on)
     app.connect("build-finished", add_playground)
     app.connect("html-page-context", shorten_sidebar, priority=400)
+    app.connect("html-page-context", break_names)
     app.connect("html-page-context", importlib.import_module("site_head").add)
     app.connect("autodoc-process-docstring", from_google)
     app.connect("autodoc-process-signature", without_constructor)

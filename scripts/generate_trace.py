@@ -174,7 +174,9 @@ def tables(found: list[Structure]) -> str:
         else:
             rows = [f"| `{field.name}` | {json_type(field.type)} | {escaped(field.docs)} |" for field in each.fields]
             head = "\n".join(textwrap.wrap(each.docs, 120, break_on_hyphens=False))
-            parts.append("\n".join([f"## {each.name}\n\n{head}\n", "| field | type | |", "| --- | --- | --- |", *rows]))
+            parts.append(
+                "\n".join([f"## {each.name}\n\n{head}\n", "| field | type | meaning |", "| --- | --- | --- |", *rows])
+            )
     return "\n\n".join(parts) + "\n"
 
 
