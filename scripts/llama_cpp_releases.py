@@ -26,6 +26,7 @@ import warnings
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,9 @@ from ggtok._verify.child import Child
 from ggtok._verify.library import Library, find_library
 from ggtok._verify.report import pack
 from ggtok._verify.serve import Answer, Query
-from ggtok._verify.verify import OURS, REFERENCE
+from ggtok._verify.verify import OURS, REFERENCE, reason
 from ggtok._vocab import attributes
-from ggtok.errors import GgtokError
+from ggtok.errors import GgtokError, LibraryError
 from release_changes import CHANGES, DATA, PLAMO2, Bounds, Change, Outcome, bisect, by_text, explain, written
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
@@ -94,17 +95,31 @@ class Target:
 
 
 def fetched(version: str, folder: Path) -> Path:
-    """The library in a wheel of xllamacpp, which is fetched unless the folder has it."""
+    """The library in a wheel of xllamacpp, which is fetched unless the folder has it.
+
+    Raises:
+        GgtokError: It is not a version of xllamacpp, cannot be fetched, or is a damaged wheel.
+        OSError: The wheel cannot be unpacked.
+    """
+    if not re.fullmatch(r"\d+(\.\d+)+", version, re.ASCII):
+        raise GgtokError(f"{version!r} is neither a version of xllamacpp nor the file of a library")
     place = folder / f"xllamacpp-{version}"
     if not place.is_dir():
         command = [sys.executable, "-m", "pip", "download", "-q", "--retries=1", "--no-deps", "--only-binary=:all:"]
-        subprocess.run([*command, "-d", str(folder), f"xllamacpp=={version}"], check=True, timeout=FETCH_SECONDS)
+        command += ["-d", str(folder), f"xllamacpp=={version}"]
+        try:
+            subprocess.run(command, check=True, timeout=FETCH_SECONDS, capture_output=True, text=True)
+        except subprocess.CalledProcessError as error:
+            raise GgtokError(f"xllamacpp {version} cannot be fetched: {error.stderr.strip()}") from None
+        except subprocess.TimeoutExpired:
+            raise GgtokError(f"xllamacpp {version} cannot be fetched within {FETCH_SECONDS:g} s") from None
         wheel = next(folder.glob(f"xllamacpp-{version}-*.whl"))
         unfinished = folder / f"unfinished-{version}"
-        with zipfile.ZipFile(wheel) as archive:
-            members = [name for name in archive.namelist() if name.startswith("xllamacpp") and "METADATA" in name]
-            members += [name for name in archive.namelist() if Path(name).match("xllamacpp/xllamacpp*")]
-            archive.extractall(unfinished, members)
+        try:
+            with zipfile.ZipFile(wheel) as archive:
+                archive.extractall(unfinished)
+        except zipfile.BadZipFile as error:
+            raise GgtokError(f"{wheel}: {error}") from None
         unfinished.rename(place)
     return next(path for path in sorted((place / "xllamacpp").iterdir()) if path.suffix in (".so", ".pyd", ".dylib"))
 
@@ -112,13 +127,13 @@ def fetched(version: str, folder: Path) -> Path:
 def releases(versions: Sequence[str], folder: Path, others: Sequence[Path] = ()) -> list[Release]:
     """Those versions of xllamacpp and other libraries, the oldest first. Raises `GgtokError` if one cannot be had."""
     found = []
-    for path in [*(fetched(version, folder) for version in versions), *others]:
+    for path in chain(others, (fetched(version, folder) for version in versions)):
         library = find_library(path)
         child = Child(REFERENCE, (library.path,), timeout=TIMEOUT)
         ((answer, *rest),) = child.ask([("library",)])
         child.close()
         if answer != "ok":
-            raise GgtokError(f"{path}: {rest[-1]}")
+            raise LibraryError(reason(answer, rest, library.path), path=library.path)
         release = library.release or rest[0]["release"]
         if release is None:
             raise GgtokError(f"{path}: nothing says which release it is")
@@ -419,7 +434,7 @@ def main() -> int:
             measure(options.folder, options.library, options.only, int(part), int(parts))
             return 0
         return 1 if write(options.folder, options.library, options.to) else 0
-    except (GgtokError, OSError, subprocess.CalledProcessError) as error:
+    except (GgtokError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
 

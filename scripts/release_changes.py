@@ -97,10 +97,10 @@ def by_text(condition: str, texts: Sequence[str], new: int) -> Change:
     answers: tuple[str, ...]
     if condition == "found":
         listed = ", ".join(f"`{text}`" for text in texts)
-        what = f"a token is taken for special, and may end generation, by its text: {listed}"
+        what = f"a token counts as special by its text, and may end generation: {listed}"
         code, answers = f"special-texts-b{new}", ("encode", "decode", "tokens", "specials")
     else:
-        what = "a token that is taken for a control token by its text keeps its declared attributes too; no id changes"
+        what = "a token that counts as a control token by its text keeps its declared attributes too; no id changes"
         code, answers = f"special-attributes-b{new}", ("tokens",)
     return Change(code, what, {condition: [*texts]}, answers, f"text:{texts[0]}", ("token", 0))
 

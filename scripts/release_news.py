@@ -29,15 +29,15 @@ def news(release: str, folder: Path, only: str) -> Iterator[str]:
         only: A pattern.
 
     Raises:
-        GgtokError: The release cannot be opened, or does not say which one it is.
-        OSError, subprocess.CalledProcessError: It cannot be fetched.
+        GgtokError: The release cannot be fetched or opened, or does not say which one it is.
+        OSError: Its wheel cannot be unpacked.
     """
     folder.mkdir(parents=True, exist_ok=True)
     newest = data()["releases"][-1]
     at_hand = [file for file in installed() if described(str(file)).release == f"b{newest['build']}"]
     (before,) = releases([] if at_hand else [newest["from"].split()[-1]], folder, at_hand[:1])
-    path = Path(release)
-    (after,) = releases([], folder, [path]) if path.is_file() else releases([release], folder)
+    is_file = Path(release).is_file()
+    (after,) = releases([] if is_file else [release], folder, [Path(release)] * is_file)
     old, new = (Child(REFERENCE, (found.library.path,), timeout=TIMEOUT) for found in (before, after))
     ours = Child(OURS, timeout=TIMEOUT)
     try:

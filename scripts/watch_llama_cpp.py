@@ -26,7 +26,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -286,8 +285,8 @@ def watch_release(release: str, only: str) -> int:
         for line in news(release, Path(__file__).parents[1] / "target" / "releases", only):
             print(line, flush=True)
             changes += 1
-    except (GgtokError, OSError, subprocess.SubprocessError) as error:
-        print(f"{release}: {error}", file=sys.stderr)
+    except (GgtokError, OSError) as error:
+        print(error, file=sys.stderr)
         return 2
     print("Something has changed." if changes else "Nothing has changed.")
     return 1 if changes else 0

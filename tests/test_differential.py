@@ -21,6 +21,7 @@ import pytest
 from differential.report import read_replay_token, replay_token
 from differential.vocabularies import Target
 from ggtok._verify.shrink import ddmin, shrink_text
+from ggtok.errors import GgtokError
 
 ROOT = Path(__file__).resolve().parents[1]
 OLDER = "2026.8.10566"
@@ -104,8 +105,8 @@ def older_llama_cpp() -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     try:
         found: Path = releases.fetched(OLDER, folder)
-    except (OSError, subprocess.SubprocessError) as error:
-        pytest.skip(f"xllamacpp {OLDER} cannot be fetched: {error}")
+    except (OSError, GgtokError) as error:
+        pytest.skip(str(error))
     return found
 
 

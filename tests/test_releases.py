@@ -133,9 +133,13 @@ def test_check(tokenizer: Tokenizer, release: str | int, expected: list[tuple[st
 
 def test_what_check_says() -> None:
     before, between = (of("wordpiece").check(llama_cpp=release)[0] for release in ("b9538", "b9600"))
-    assert before.message.startswith("llama.cpp b9538 answers as before a change of llama.cpp's: ")
-    assert "use b9713 or newer" in before.advice
-    assert between.message.startswith("llama.cpp b9600 is between b9538, which answers as before, and b9713")
+    assert before.message.startswith("llama.cpp b9538 answers differently, because it is older than this change: acc")
+    assert before.advice == (
+        "use b9713 or newer, and recompute stored ids and embeddings; for example, "
+        "encode('e\\u0301!', add_special=False) with "
+        "the built-in vocabulary wordpiece gave [1, 5], and now gives [47, 5]"
+    )
+    assert between.message.startswith("llama.cpp b9600 may answer differently, because this change came between b9538 ")
 
 
 def test_releases_of_a_later_name() -> None:
@@ -144,7 +148,9 @@ def test_releases_of_a_later_name() -> None:
     releases = of("wordpiece", **{LOWERCASE: False}).releases
     assert [change.code for change in releases.changes][:2] == ["wordpiece-marks", "wordpiece-lowercase"]
     assert "b9294 to b9538" in str(releases.changes[1])
-    assert str(releases) == f"opens since b6301 or older, answers the same since b9713, measured up to b{BUILDS[-1]}"
+    measured = f"(measured up to b{BUILDS[-1]})"
+    assert str(releases) == f"opens it since b6301 or older, answers the same since b9713 {measured}"
+    assert str(of("spm").releases) == f"opens it and answers the same since b6301 or older {measured}"
 
 
 def test_the_commands(capfd: pytest.CaptureFixture[str]) -> None:

@@ -294,6 +294,9 @@ def test_what_changed_in_a_release(tmp_path: Path) -> None:
 def test_a_release_that_is_not_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert watch.main(["--release", __file__]) == 2
     assert "cannot be loaded" in capsys.readouterr().err
+    for name in ("", "/nowhere/libllama.so", "b11549"):
+        assert watch.main(["--release", name]) == 2
+        assert f"{name!r} is neither a version of xllamacpp nor the file of a library" in capsys.readouterr().err
     for arguments in ([], ["tree", "--release", "2026.10.11549"]):
         with pytest.raises(SystemExit):
             watch.main(arguments)

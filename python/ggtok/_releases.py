@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -36,7 +37,7 @@ class ReleaseChange:
     pull_request: int | None = field(repr=False)
     """Its number in llama.cpp's repository, if it is known."""
     example: str = field(repr=False)
-    """A call with the answers before and after, in a line."""
+    """A call with the answers before and after, as a clause."""
 
     def __str__(self) -> str:
         number = f" (llama.cpp #{self.pull_request})" if self.pull_request else ""
@@ -66,8 +67,10 @@ class Releases:
     """The releases that were measured, the oldest first. Nothing is known about newer ones."""
 
     def __str__(self) -> str:
-        opens = f"opens since {self.opens_since}"
-        return f"{opens}, answers the same since {self.same_since}, measured up to {self.measured[-1]}"
+        answers = f"answers the same since {self.same_since} (measured up to {self.measured[-1]})"
+        if self.opens_since == self.same_since:
+            return f"opens it and {answers}"
+        return f"opens it since {self.opens_since}, {answers}"
 
 
 @cache
@@ -161,26 +164,27 @@ def findings(vocab: Vocab, release: str | int) -> Iterator[Finding]:
         advice = "compare with that release itself: ggtok verify --libllama PATH"
         yield Finding("llama-cpp-unmeasured", "note", f"llama.cpp b{build} is {side}", advice)
     last, first = opened(vocab)
-    name = f"{vocab.model} with the pre-tokenizer {vocab.pre}" if vocab.kind == "bpe" else vocab.model
+    name = f"the tokenizer {vocab.model}"
+    name += f" with the pre-tokenizer {vocab.pre}" if vocab.kind == "bpe" else ""
     key = "tokenizer.ggml.pre" if vocab.kind == "bpe" else "tokenizer.ggml.model"
     if build <= last:
-        message = f"llama.cpp b{build} does not open this file ({name}): b{last} is the last release that refuses it"
+        message = f"llama.cpp b{build} does not open this file, because it does not know {name}"
         yield Finding("llama-cpp-too-old", "error", message, f"use b{first} or newer", key)
         return
     if build < first and last:
-        message = f"llama.cpp b{build} is between b{last}, which does not open this file ({name}), and b{first}"
-        yield Finding("llama-cpp-too-old", "warning", f"{message}, which does", f"use b{first} or newer", key)
+        message = f"llama.cpp b{build} may not open this file: b{last} does not know {name}, and b{first} does"
+        yield Finding("llama-cpp-too-old", "warning", message, f"use b{first} or newer", key)
     for row in sorted(concerned(vocab), key=lambda row: -int(row["new"])):
         if build >= row["new"] or row["new"] <= first:
             continue
         change = _change(row)
         if build <= row["old"]:
-            message = f"llama.cpp b{build} answers as before a change of llama.cpp's: {change.what}"
+            message = f"llama.cpp b{build} answers differently, because it is older than this change: {change.what}"
         else:
-            between = f"b{row['old']}, which answers as before, and b{row['new']}, which answers as ggtok does"
-            message = f"llama.cpp b{build} is between {between}: {change.what}"
-        again = ", and make stored ids and embeddings again" if change.example.startswith("encode(") else ""
-        advice = f"use {change.first_new} or newer{again}; {change.example}"
+            between = f"between b{row['old']} and b{row['new']}"
+            message = f"llama.cpp b{build} may answer differently, because this change came {between}: {change.what}"
+        again = ", and recompute stored ids and embeddings" if change.example.startswith("encode(") else ""
+        advice = f"use {change.first_new} or newer{again}; for example, {change.example}"
         yield Finding("llama-cpp-differs", "warning", message, advice)
 
 
@@ -195,4 +199,8 @@ def _change(row: Any) -> ReleaseChange:
 
 def _example(example: Any) -> str:
     """A call with both answers: with ids, and with pieces if there are other ones."""
-    return f"{example['call']} of {example['of']} was {example['before']} and is {example['after']}"
+    call, of, before, after = (example[name] for name in ("call", "of", "before", "after"))
+    if not call.startswith("encode("):
+        return f"{call} of {of} was {before}, and is now {after}"
+    call = "".join(ascii(sign)[1:-1] if unicodedata.combining(sign) else sign for sign in call)
+    return f"{call} with {of} gave {before}, and now gives {after}"

@@ -95,7 +95,8 @@ class LlamaCpp:
         try:
             self._library = ctypes.CDLL(path, mode=getattr(os, "RTLD_GLOBAL", 0))
         except OSError as error:
-            raise LibraryError(f"it cannot be loaded: {error}", path=path) from None
+            problem = str(error).removeprefix(f"{path}: ")
+            raise LibraryError(f"it cannot be loaded: {problem}", path=path) from None
         self.calls = {name: self._function(name, *types) for name, types in FUNCTIONS.items()}
         self._quiet = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)(lambda *_: None)
         self.calls["llama_log_set"](ctypes.cast(self._quiet, _pointer), None)

@@ -60,6 +60,8 @@ def find_library(path: str | os.PathLike[str] | None = None) -> Library:
     """
     if path is not None:
         name = os.path.abspath(os.fsdecode(path))
+        if os.path.isdir(name):
+            raise LibraryError("this is a folder: give the library itself, such as libllama.so in it", path=name)
         if not os.path.isfile(name):
             raise LibraryError("there is no such file", path=name)
         return described(name)

@@ -155,7 +155,7 @@ def _opened(tokenizer: Tokenizer, path: str | os.PathLike[str] | None) -> Iterat
     try:
         answer, *rest = reference.ask([("library",)])[0]
         if answer != "ok":
-            raise LibraryError(_reason(answer, rest, library.path), path=library.path)
+            raise LibraryError(reason(answer, rest, library.path), path=library.path)
         says: dict[str, str | None] = rest[0]
         library = bounded(replace(library, release=library.release or says["release"], ggml=says["ggml"]))
         with tempfile.TemporaryDirectory(prefix="ggtok-") as folder:
@@ -173,11 +173,11 @@ def _opened(tokenizer: Tokenizer, path: str | os.PathLike[str] | None) -> Iterat
         ours.close()
 
 
-def _reason(answer: str, rest: list[Any], path: str) -> str:
+def reason(answer: str, rest: list[Any], path: str) -> str:
     """Why a library cannot be used."""
     if answer == "died":
         how, message = rest
-        return f"loading it ends the process ({how}{f': {message}' if message else ''})"
+        return f"it may be damaged: loading it ended the process ({how}{f': {message}' if message else ''})"
     return str(rest[-1]).removeprefix(f"{path}: ")
 
 
