@@ -27,6 +27,8 @@ def pages() -> dict[str, str]:
     builds = [row["build"] for row in data["releases"]]
     changes = [(f'<a href="#{row["code"]}">{row["code"]}</a>', row["new"]) for row in data["changes"]]
     measured = (f"b{row['build']} ({row['from']}, ggml {row['ggml'] or 'unknown'})" for row in data["releases"])
+    opening = [*names(data["pre"], ""), *names(data["models"], " (model)")]
+    opening.append(("a default id of a special token that is outside the vocabulary", data["default_ids"][1]))
     text = f"""\
 ## What changed
 
@@ -39,7 +41,7 @@ def pages() -> dict[str, str]:
 The first release of each column that opens files with these values of `tokenizer.ggml.pre` and `tokenizer.ggml.model`.
 All others are opened by b{builds[0]}, the oldest one that was measured.
 
-{dots(builds[0], [*names(data["pre"], ""), *names(data["models"], " (model)")], OPENS, REFUSES)}
+{dots(builds[0], opening, OPENS, REFUSES)}
 \u25cf opens it, \u2013 refuses it.
 
 ## What was measured

@@ -301,6 +301,9 @@ def write(folder: Path, others: Sequence[Path], to: Path) -> int:
     opens: dict[str, Bounds] = json.loads(memory.read_text("utf-8")) if memory.exists() else {}
     try:
         look_for_texts(folder, asked, outcome, examples)
+        few = Target("few", folder / "few.gguf")
+        few.path.write_bytes(texts.few_tokens())
+        outcome.default_ids = bisect(asked.builds, lambda build: not asked.opens(build, few))
         for name, target in everything.items():
             known = outcome.pre if name.startswith("probe:") else outcome.models
             key = name.removeprefix("probe:") if name.startswith("probe:") else vocabs[name].model

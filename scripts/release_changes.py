@@ -111,6 +111,8 @@ class Outcome:
 
     pre: dict[str, Bounds] = field(default_factory=dict)
     models: dict[str, Bounds] = field(default_factory=dict)
+    default_ids: Bounds = (0, 0)
+    """Since when a special id may have a default that is outside the vocabulary."""
     rows: list[Change] = field(default_factory=lambda: [*CHANGES])
     changes: dict[str, Bounds] = field(default_factory=dict)
     """Between which releases each of `rows` came."""
@@ -189,6 +191,7 @@ def written(releases: Iterable[Mapping[str, Any]], outcome: Outcome, examples: M
         _lines('"releases": [', map(_compact, releases), "]"),
         _lines('"models": {', (f"{_compact(name)}: {_compact(value)}" for name, value in outcome.models.items()), "}"),
         _lines('"pre": {', (f"{_compact(name)}: {_compact(value)}" for name, value in outcome.pre.items()), "}"),
+        f'"default_ids": {_compact(outcome.default_ids)}',
         _lines('"changes": [', map(_compact, sorted(rows, key=lambda row: -row["new"])), "]"),
     ]
     return "{\n" + ",\n".join(parts) + "\n}\n"

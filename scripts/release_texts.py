@@ -134,6 +134,11 @@ def with_special_text(text: bytes, is_control: bool) -> bytes:
     return Vocab("llama", names, [int(kind) for kind in types], unk=0, bos=2, eos=2).gguf()
 
 
+def few_tokens() -> bytes:
+    """A vocabulary of WordPiece that lacks the tokens which are special by default."""
+    return Vocab("bert", [b"a", b"b"], [int(TokenType.NORMAL)] * 2).gguf()
+
+
 def packed(units: Iterable[str], glue: str) -> Iterator[str]:
     """The units, so many to a text."""
     line: list[str] = []

@@ -19,6 +19,7 @@ from ggtok import Tokenizer, _ggtok
 from ggtok._cli import main
 from ggtok._releases import concerned, data, meets, opened, parse
 from ggtok._verify.library import described
+from oracles.gguf_vocab import Vocab, write
 
 BUILDS = [row["build"] for row in data()["releases"]]
 SOME = ("b6301", "b8352", "b9093", "b9538", "b9713", "b11549")
@@ -151,6 +152,26 @@ def test_releases_of_a_later_name() -> None:
     measured = f"(measured up to b{BUILDS[-1]})"
     assert str(releases) == f"opens it since b6301 or older, answers the same since b9713 {measured}"
     assert str(of("spm").releases) == f"opens it and answers the same since b6301 or older {measured}"
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        (("bos", "unknown", "seperator", "mask"), ()),
+        (("bos", "unknown", "seperator"), ("the default mask id 103", "tokenizer.ggml.mask_token_id")),
+        (("bos", "seperator", "mask"), ("the default unk id 100", "tokenizer.ggml.unknown_token_id")),
+    ],
+)
+def test_default_ids_outside_the_vocabulary(given: tuple[str, ...], found: tuple[str, ...]) -> None:
+    few = Vocab("bert", [b"a", b"b"], [1, 1])
+    ids = {f"tokenizer.ggml.{name}_token_id": 1 for name in given}
+    tokenizer = Tokenizer.from_gguf(write(few.metadata() | ids))
+    errors = [finding for finding in tokenizer.check(llama_cpp="b10229") if finding.code == "llama-cpp-too-old"]
+    assert [finding.key for finding in errors] == [*found[1:]]
+    assert tokenizer.releases.opens_since == ("b10566" if found else "b6301 or older")
+    for finding in errors:
+        reason = f"because it does not accept {found[0]}, which is outside the vocabulary"
+        assert finding.message == f"llama.cpp b10229 does not open this file, {reason}"
 
 
 def test_the_commands(capfd: pytest.CaptureFixture[str]) -> None:

@@ -13,13 +13,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ._findings import Finding
 from ._vocab import Vocab
 from .errors import GgtokError
 
 DATA = Path(__file__).with_name("llama_cpp_releases.json")
+
+SLOTS = {"unk": "unknown", "sep": "seperator", "pad": "padding"}
+"""What the keys of special ids call them, if by another name; spelled as llama.cpp does."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,19 @@ class Releases:
         return f"opens it since {self.opens_since}, {answers}"
 
 
+class Opening(NamedTuple):
+    """Since when llama.cpp opens a vocabulary."""
+
+    last: int
+    """The last release that refuses it, 0 if none that was measured does."""
+    first: int
+    """The first release that opens it."""
+    what: str
+    """What releases before the first do not accept."""
+    key: str
+    """Its key in the metadata."""
+
+
 @cache
 def data() -> Any:
     """What was measured."""
@@ -82,20 +98,26 @@ def data() -> Any:
 def of(vocab: Vocab) -> Releases:
     """What is known about a vocabulary."""
     builds = [row["build"] for row in data()["releases"]]
-    _, opens = opened(vocab)
+    opens = opened(vocab).first
     rows = [row for row in concerned(vocab) if row["new"] > opens]
     changes = tuple(_change(row) for row in sorted(rows, key=lambda row: -int(row["new"])))
     same = max([opens, *(row["new"] for row in rows)])
     return Releases(_since(opens, builds), _since(same, builds), changes, tuple(f"b{build}" for build in builds))
 
 
-def opened(vocab: Vocab) -> tuple[int, int]:
-    """The last release that refuses a vocabulary, 0 if none that was measured does, and the first that opens it."""
-    found = [data()["models"][vocab.model]]
+def opened(vocab: Vocab) -> Opening:
+    """Since when llama.cpp opens a vocabulary: by what a release learnt last."""
+    found = [(data()["models"][vocab.model], f"the tokenizer {vocab.model}", "tokenizer.ggml.model")]
     if vocab.kind == "bpe" and vocab.pre is not None:
-        found.append(data()["pre"][vocab.pre])
-    last, first = (max(column) for column in zip(*found, strict=True))
-    return last, first
+        found.append((data()["pre"][vocab.pre], f"the pre-tokenizer {vocab.pre}", "tokenizer.ggml.pre"))
+    for repair in vocab._core.repairs:
+        match = re.fullmatch(r"the default (\w+) id (\d+) is out of range: there is none", repair)
+        if match is not None and getattr(vocab, f"{match[1]}_id") is None:
+            key = f"tokenizer.ggml.{SLOTS.get(match[1], match[1])}_token_id"
+            what = f"the default {match[1]} id {match[2]}, which is outside the vocabulary"
+            found.append((data()["default_ids"], what, key))
+    (last, first), what, key = max(found, key=lambda row: row[0][1])
+    return Opening(last, first, what, key)
 
 
 def concerned(vocab: Vocab) -> Iterator[Any]:
@@ -163,16 +185,13 @@ def findings(vocab: Vocab, release: str | int) -> Iterator[Finding]:
         side = side or f"older than the oldest release that was measured, b{oldest}"
         advice = "compare with that release itself: ggtok verify --libllama PATH"
         yield Finding("llama-cpp-unmeasured", "note", f"llama.cpp b{build} is {side}", advice)
-    last, first = opened(vocab)
-    name = f"the tokenizer {vocab.model}"
-    name += f" with the pre-tokenizer {vocab.pre}" if vocab.kind == "bpe" else ""
-    key = "tokenizer.ggml.pre" if vocab.kind == "bpe" else "tokenizer.ggml.model"
+    last, first, what, key = opened(vocab)
     if build <= last:
-        message = f"llama.cpp b{build} does not open this file, because it does not know {name}"
+        message = f"llama.cpp b{build} does not open this file, because it does not accept {what}"
         yield Finding("llama-cpp-too-old", "error", message, f"use b{first} or newer", key)
         return
     if build < first and last:
-        message = f"llama.cpp b{build} may not open this file: b{last} does not know {name}, and b{first} does"
+        message = f"llama.cpp b{build} may not open this file: b{last} does not accept {what}, and b{first} does"
         yield Finding("llama-cpp-too-old", "warning", message, f"use b{first} or newer", key)
     for row in sorted(concerned(vocab), key=lambda row: -int(row["new"])):
         if build >= row["new"] or row["new"] <= first:

@@ -198,7 +198,7 @@ class Known:
         """The changes that are about something in the call."""
         query, answered = difference.query, difference.reference[0] == difference.ours[0] == "ok"
         if query[0] == "open":
-            refused = difference.reference[0] == "error" and difference.ours[0] == "ok"
+            refused = difference.reference[0] != "ok" and difference.ours[0] == "ok"
             return [OPENS] if refused and OPENS in self._changes else []
         return [code for code, without in self._without.items() if answered and without(query, self._vocab) != query]
 
@@ -210,11 +210,9 @@ class Known:
 
 def _opening(vocab: Vocab) -> Iterator[ReleaseChange]:
     """That earlier releases refuse a file, as a change."""
-    last, first = opened(vocab)
+    last, first, what, _ = opened(vocab)
     if last:
-        names = vocab.model if vocab.kind != "bpe" else f"{vocab.model}, {vocab.pre}"
-        what = f"it opens files with this tokenizer ({names})"
-        yield ReleaseChange(OPENS, what, f"b{last}", f"b{first}", None, "opening it")
+        yield ReleaseChange(OPENS, f"it accepts {what}", f"b{last}", f"b{first}", None, "opening it")
 
 
 def builds(library: Library) -> tuple[int, int]:
