@@ -93,29 +93,46 @@ const LINE = 28;
 const isStrip = (node) =>
   node.children.length > 1 && node.children.every((child) => child instanceof Node && child.tag === "span");
 
-/** About how wide and how high a strip is, whose spans wrap at `width`. */
-function sizeOfStrip(node, width) {
+/** How many lines boxes of these widths fill, and how wide the widest line is. */
+function wrapped(widths, width) {
   let [lines, x, widest] = [1, 0, 0];
-  for (const span of node.children) {
-    const w = 16 + 10.2 * Math.max(...[span.children].flat().map((part) => widthOf(part.textContent ?? String(part))));
+  for (const w of widths) {
     if (x + w > width) [lines, x] = [lines + 1, 0];
     widest = Math.max(widest, (x += w));
   }
-  const isTall = node.children.some((span) => pathTo(span, "span").length + span.children.length > 2);
-  return [lines > 1 ? width : widest, lines * (isTall ? 52 : 36) + 8];
+  return [lines, widest];
 }
+
+/** About how wide and how high a strip is, whose spans wrap at `width`: tokens over their ids, or words. */
+function sizeOfStrip(node, width) {
+  const isTall = node.children.some((span) => pathTo(span, "span").length + span.children.length > 2);
+  const widths = node.children.map((span) => {
+    const parts = span.children.map((part, at) => widthOf(part.textContent ?? String(part)) * (at ? 7.4 : 9.3));
+    return isTall ? 14 + Math.max(...parts) : 19 + (parts[0] * 10.2) / 9.3;
+  });
+  const [lines, widest] = wrapped(widths, width - 6);
+  return [lines > 1 ? width : widest + 6, lines * (isTall ? 49 : 38) + 6];
+}
+
+/** About how wide the longest line of an element is. */
+const widthOfCell = (node) =>
+  Math.max(...node.children.map((part) => (part.textContent ?? String(part)).length)) * 8 + 28;
 
 /** About how high an element is on the page, by the numbers of style.css: only a browser knows. */
 function heightOf(node, width) {
   const elements = node.children.filter((child) => child instanceof Node && child.tag !== "details");
   if (node.attributes.has("hidden")) return 0;
   if (isStrip(node)) return sizeOfStrip(node, width)[1];
-  if (node.tag === "tr") return node.classes().includes("gap") ? 0 : 31;
-  if (node.classes().includes("cells")) return 28 + Math.max(...elements.map((cell) => cell.children.length)) * 21;
-  if (node.classes().includes("bits")) return 72;
+  if (node.tag === "tr") return node.classes().includes("gap") ? 0 : width < 400 ? 24 : 31;
+  if (node.classes().includes("cells") || node.classes().includes("bits")) {
+    const [lines] = wrapped(elements.map((cell) => Math.max(98, widthOfCell(cell))), width);
+    const rows = Math.max(...elements.map((cell) => cell.children.length));
+    return lines * (node.classes().includes("bits") ? 72 : 28 + rows * 21);
+  }
   if (node.classes().includes("columns")) return 16 + Math.max(...elements.map((child) => heightOf(child, width)));
   if (!elements.length || ["p", "h4", "li", "pre"].includes(node.tag)) {
-    return LINE * Math.max(1, Math.ceil(node.textContent.length / 80));
+    const letter = node.classes().includes("mono") ? 10.2 : 9;
+    return LINE * Math.max(1, Math.ceil((widthOf(node.textContent) * letter) / width));
   }
   const sum = 8 + elements.reduce((sum, child) => sum + heightOf(child, width), 0);
   return node.classes().includes("table") ? Math.min(362, sum) : sum;

@@ -77,10 +77,20 @@ def draw(trace_json: str, stage: int, step: int) -> str:
     return draw_all(trace_json, [(stage, step)])[0].svg
 
 
+STYLE = """
+svg { font: 16px/1.5 system-ui, sans-serif }
+.scroll { overflow: hidden }
+@media (max-width: 400px) {
+  .cells, .bits { flex-wrap: wrap; width: auto }
+  .table th, .table td { padding: 2px 3px; font-size: 11px }
+}"""
+"""Instead of what scrolls on the page."""
+
+
 def _picture(row: dict[str, Any]) -> Picture:
     width, height = (max(row[side], 40) + 2 * MARGIN for side in ("width", "height"))
     style = (PAGE / "style.css").read_text(encoding="utf-8").replace("body {", "unused {")
-    style += "\nsvg { font: 16px/1.5 system-ui, sans-serif } .scroll { overflow: hidden }"
+    style += STYLE
     name = escape(f"{row['title']}: {row['caption']}")
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-MARGIN} {-MARGIN} {width} {height}" width="{width}" '

@@ -99,6 +99,10 @@ def test_examples_of_the_pages_are_drawn(tmp_path: Path, monkeypatch: pytest.Mon
             if name.endswith(".svg"):
                 ElementTree.parse(tmp_path / name)
         assert "mountTrace" in (tmp_path / f"{page.removeprefix('how/')}.html").read_text(encoding="utf-8")
+    # Text and cells that wrap on a phone need more height there.
+    for name in ("special-tokens-1", "special-tokens-4", "xcda-4"):
+        wide, narrow = (ElementTree.parse(tmp_path / f"{name}{end}.svg").getroot() for end in ("", "-narrow"))
+        assert int(narrow.get("height", 0)) > int(wide.get("height", 0)), name
 
 
 def test_examples_name_steps_that_exist() -> None:
