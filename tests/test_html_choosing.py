@@ -1,5 +1,5 @@
-"""The steps of Unigram, PLaMo-2, WordPiece and RWKV on the page of a trace: what is drawn, and that it says what the
-terminal says.
+"""The steps of Unigram, PLaMo-2, WordPiece and RWKV on the page of a trace: what is drawn, and that the page says what
+the terminal says, for all kinds.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 import ggtok
 import pytest
 import test_html
-from conftest import shared_files
+from conftest import BUILTIN, shared_files
 from ggtok._explain import html
 from ggtok._explain.stages import units
 from ggtok._explain.units import Step
@@ -81,10 +81,10 @@ def test_failures_of_wordpiece_are_counted(opened: Any) -> None:
     assert page.page.locator(".folds tbody tr").count() == 14
 
 
-CHOOSING = ["unigram", "wordpiece", *shared_files("vocabs/*-bge.gguf"), *shared_files("vocabs/[pru][lwg]*.gguf")]
+KINDS = [*BUILTIN, *shared_files("vocabs/*-bge.gguf"), *shared_files("vocabs/[pru][lwg]*.gguf")]
 
 
-@pytest.mark.parametrize("kind", CHOOSING)
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_page_and_the_terminal_tell_the_same_story(browser: Any, kind: str | Path, tmp_path: Path) -> None:
     """The same steps in the same order, which decide the same tokens, in the same words."""
     trace = tokenizer_of(kind).explain("Hello World, こんにちは 👋🏽 naïve  unaffable½" + " 吾輩は猫である" * 3)
@@ -92,7 +92,7 @@ def test_the_page_and_the_terminal_tell_the_same_story(browser: Any, kind: str |
     const plain = (nodes) => nodes.map((node) => node.textContent ?? node).join("").trim();
     window.units = unitsOf(prepare({trace.to_json()})).map(({{ stage, length, tokens, ...unit }}) => [
         ...[stage, length < 2 ? 0 : length, stage === "try" ? null : tokens],
-        stage === "try" ? null : plain(unit.summary ? unit.summary.caption() : unit.caption(0)),
+        plain(unit.summary ? unit.summary.caption() : unit.caption(0)),
         length < 2 ? [] : Array.from({{ length }}, (_, step) => plain(unit.caption(step))),
     ]);"""
     path = tmp_path / "units.html"
@@ -107,8 +107,7 @@ def test_the_page_and_the_terminal_tell_the_same_story(browser: Any, kind: str |
 
     expected = []
     for unit in units(trace):
-        is_try = unit.stage == "try"
         inner = [caption(unit.inside(step)) for step in range(unit.length)] if unit.inside else []
-        tokens = None if is_try else [unit.tokens.start, unit.tokens.stop]
-        expected.append([unit.stage, unit.length, tokens, None if is_try else caption(unit.whole()), inner])
+        tokens = None if unit.stage == "try" else [unit.tokens.start, unit.tokens.stop]
+        expected.append([unit.stage, unit.length, tokens, caption(unit.whole()), inner])
     assert found == expected

@@ -416,12 +416,26 @@ def test_the_steps_follow_the_text(opened: Any) -> None:
     page = opened("#v=unigram&t=Hello+World")
     page.page.locator(".piece").nth(1).click()
     page.page.locator("#explain .caption").wait_for()
+    page.page.focus("#text")
     page.type("Hello World, unfathomable")
     page.page.locator("#explain [role=option]", has_text="able").first.wait_for()
+    assert page.page.evaluate("document.activeElement.id") == "text"
     page.type("long " * 500)
     page.page.get_by_text("before the last change").wait_for()
     page.type("")
     page.page.locator("#explain").wait_for(state="hidden")
+
+
+def test_the_steps_stay_open_at_their_place(opened: Any) -> None:
+    page = opened("#v=spm&t=Hello+unfathomable+%3C%7Cim_end%7C%3E")
+    page.page.locator(".piece", has_text=re.compile("^f$")).click()
+    chosen = page.page.locator("#explain .card > h3")
+    for change, text in (("spm", "f"), ("#bos", "f"), ("unigram", "fa"), ("bpe", "f"), ("#special", "f")):
+        page.page.click(change) if change.startswith("#") else page.page.select_option("#vocabulary", change)
+        chosen.filter(has_text=re.compile(f": {text}\\s*$")).wait_for()
+    page.page.locator(".piece.special").click()
+    page.page.get_by_text("it becomes one token, and the text is cut around it").wait_for()
+    assert page.page.locator("#explain .tokens > .token").all_text_contents() == ["<|im_end|>12993"]
 
 
 def test_a_long_text_is_not_explained(opened: Any) -> None:
@@ -523,6 +537,8 @@ def test_by_keyboard_alone(opened: Any) -> None:
     page.page.keyboard.press("Enter")
     page.page.locator("#explain .caption").wait_for()
     assert page.page.evaluate("document.activeElement.id") == "explain-title"
+    page.page.keyboard.press("Home")
+    assert page.page.locator("#explain .unit").text_content() == "Cutting into pieces"
     page.page.keyboard.press("Escape")
     assert "is, token 5981" in page.page.evaluate("document.activeElement.getAttribute('aria-label')")
 

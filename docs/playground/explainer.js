@@ -14,7 +14,8 @@ export class Explainer {
   #section;
   #box = el("div");
   #view = null;
-  #asked = null; // what the open view explains
+  #asked = null; // what the open view explains: a case, the token, and the byte at which it is searched
+  #tokens = []; // those of the open view
   #later = null;
   #on;
 
@@ -30,12 +31,12 @@ export class Explainer {
     section.addEventListener("keydown", (event) => event.key === "Escape" && this.close(true));
   }
 
-  /** Opens the view at the steps of token `at`. `name` is that of the vocabulary. */
-  async open(vocabulary, name, text, options, at) {
+  /** Opens the view at the steps of token `at` of a case, `{vocabulary, name, text, options}`; `name` is that of the
+   * vocabulary. */
+  async open(given, at) {
     const wasOpen = !this.#section.hidden;
-    this.#section.querySelector("h2").textContent = `Why these tokens of ${name}?`;
     this.#section.hidden = false;
-    await this.#explain({ vocabulary, text, options, at });
+    await this.#explain({ ...given, at, place: null });
     if (wasOpen) return;
     this.#section.querySelector("h2").focus({ preventScroll: true });
     const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth";
@@ -46,7 +47,8 @@ export class Explainer {
     clearTimeout(this.#later);
     const before = this.#asked;
     this.#asked = asked;
-    const { vocabulary, text, options, at } = asked;
+    const { vocabulary, name, text, options, at } = asked;
+    this.#section.querySelector("h2").textContent = `How ${name} makes these tokens`;
     const isSame = before?.text === text && before.vocabulary.key === vocabulary.key && before.options === options;
     if (isSame && this.#view) return this.#view.showToken(at);
     if (text.length > MOST_CHARACTERS) {
@@ -65,30 +67,44 @@ export class Explainer {
     }
   }
 
-  #show(trace, { at }) {
+  #show(trace, asked) {
     this.#clear();
     this.#note("");
     const { tokens } = trace;
+    this.#tokens = tokens;
+    if (!tokens.length) return this.close();
     /** Why a token is not one with the next; null where the question makes no sense. */
     const why = (place) => {
       const [left, right] = [tokens[place], tokens[place + 1]];
       if (!right || left.fragment === null || right.fragment === null || left.start >= right.end) return null;
       return this.#engine.call("why", left.start, right.end);
     };
-    this.#view = mountTrace(this.#box, { trace, why }, { onToken: this.#on.token });
-    const shown = Math.min(at, tokens.length - 1);
+    const onToken = (at) => {
+      asked.at = at;
+      this.#on.token(at);
+    };
+    this.#view = mountTrace(this.#box, { trace, why }, { onToken, keys: this.#section });
+    const { at, place } = asked;
+    const found = place === null ? -1 : tokens.findIndex(({ start, end }) => start <= place && place < end);
+    const shown = found < 0 ? Math.min(at, tokens.length - 1) : found;
     this.#view.showToken(shown);
-    this.#on.token(shown);
+    onToken(shown);
   }
 
-  /** The text has changed: a short one is explained again, once typing pauses. */
-  follow(text) {
+  /** The case has changed: it is explained again, at the same place of the text. A text that is being typed must be
+   * short, and waits until typing pauses. */
+  follow(given) {
     const asked = this.#asked;
-    if (this.#section.hidden || !asked || asked.text === text) return;
+    if (this.#section.hidden || !asked) return;
+    const isTyped = given.text !== asked.text;
+    if (!isTyped && given.vocabulary.key === asked.vocabulary.key && given.options === asked.options) return;
     clearTimeout(this.#later);
-    if (!text) return this.close();
-    if (text.length > MOST_FOLLOWED) return this.#note("These are the steps of the text before the last change.");
-    this.#later = setTimeout(() => this.#explain({ ...asked, text }), PAUSE);
+    if (!given.text) return this.close();
+    const isLong = isTyped && given.text.length > MOST_FOLLOWED;
+    if (isLong) return this.#note("These are the steps of the text before the last change.");
+    const { start, end } = this.#tokens[asked.at] ?? {};
+    const place = end > start ? start : null;
+    this.#later = setTimeout(() => this.#explain({ ...given, at: asked.at, place }), isTyped ? PAUSE : 0);
   }
 
   close(byHand = false) {

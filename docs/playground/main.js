@@ -50,7 +50,7 @@ function say(side) {
 
 // Vocabularies
 
-const nameOf = (choice) => (choice.startsWith(FILE) ? choice.slice(FILE.length) : choice);
+const nameOf = (choice) => (choice.startsWith(FILE) ? choice.slice(FILE.length) : (EMBEDDED[choice] ?? choice));
 
 /** What the worker knows a vocabulary by, or null for a file that is not here. */
 function vocabularyOf(choice) {
@@ -59,10 +59,12 @@ function vocabularyOf(choice) {
 
 function fillSelect(select, chosen, none) {
   const option = (value, text) => el("option", { value }, text);
-  const embedded = Object.entries(EMBEDDED).map(([name, kind]) => option(name, `${name} (${kind}, embedded)`));
+  const group = (label, options) => (options.length ? [el("optgroup", { label }, options)] : []);
+  const embedded = Object.entries(EMBEDDED).map(([name, kind]) => option(name, kind));
   const names = new Set([...files.keys(), ...(chosen?.startsWith(FILE) ? [nameOf(chosen)] : [])]);
   const given = [...names].map((name) => option(FILE + name, files.has(name) ? name : `${name} (not here)`));
-  select.replaceChildren(...(none ? [option("", none)] : []), ...embedded, ...given);
+  const groups = [...group("Embedded in ggtok", embedded), ...group("Files", given)];
+  select.replaceChildren(...(none ? [option("", none)] : []), ...groups);
   select.value = chosen ?? "";
 }
 
@@ -126,12 +128,22 @@ function mark(at) {
   pair.select(sides.indexOf(selected[0]), at);
 }
 
+/** What is explained of a choice. */
+const caseOf = (choice, text) => ({ vocabulary: vocabularyOf(choice), name: nameOf(choice), text, options });
+
+/** Lets the open steps be those of what is chosen now. */
+function followChoice(text) {
+  const choice = choices()[sides.indexOf(selected?.[0])];
+  if (choice && vocabularyOf(choice)) explainer.follow(caseOf(choice, text));
+  else explainer.close();
+}
+
 /** Opens the steps of a token. */
 function choose(side, at) {
   const choice = choices()[sides.indexOf(side)];
   selected = [side, at];
   mark(at);
-  explainer.open(vocabularyOf(choice), nameOf(choice), side.text, options, at);
+  explainer.open(caseOf(choice, side.text), at);
 }
 
 function closed(byHand) {
@@ -170,7 +182,7 @@ function updateTokens() {
       sides[at].fail(`This link was made with the file ${name}. Drop that file here to see its tokens.`, false);
     }
   });
-  explainer.follow(text);
+  followChoice(text);
   const isWhole = text === state.text;
   byId("status").hidden = isWhole;
   byId("status").textContent = isWhole ? "" : HALF;
@@ -186,7 +198,9 @@ function render() {
   fillSelect(byId("other"), state.other, "nothing");
   describe(state.vocabulary, byId("about"));
   describe(state.other, byId("about-other"));
-  options = { addSpecial: state.bos, parseSpecial: state.special };
+  if (options.addSpecial !== state.bos || options.parseSpecial !== state.special) {
+    options = { addSpecial: state.bos, parseSpecial: state.special };
+  }
   const elements = state.other ? [pair.element, ...sides.map(({ element }) => element)] : [sides[0].element];
   byId("sides").replaceChildren(...elements);
   byId("sides").classList.toggle("comparing", state.other !== null);
@@ -194,7 +208,6 @@ function render() {
     side.title.hidden = !state.other;
     side.title.textContent = `${["Upper", "Lower"][at]} line: ${nameOf(choices()[at] ?? "")}`;
   });
-  explainer.close();
   updateTokens();
 }
 

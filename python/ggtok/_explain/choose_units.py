@@ -40,6 +40,12 @@ CONTEXT = 12
 MOST_NAMED = 6
 """Texts that a sentence lists."""
 
+MOST_TOLD = 2
+"""Tokens that start at a place and that a sentence tells about: a picture has them all."""
+
+COST = 10_000
+"""What PLaMo-2 multiplies the logarithm of a probability by. Readers see costs without it, as Unigram's scores are."""
+
 LONGEST_WAY = 12
 """Tokens of a word, which has no end in a text without spaces."""
 
@@ -140,7 +146,7 @@ def _trying(steps: Unigram, text: bytes, spans: Spans, first: int) -> Iterator[U
             if last is not None and last.from_ < at:
                 here = say("captions.best_here", text=face(text[last.from_ : at]), total=total)
             told = joined(told, counted("try", len(found), before=here))
-            for each in sorted(found, key=lambda each: not each.wins)[:3]:
+            for each in sorted(found, key=lambda each: not each.wins)[: MOST_TOLD if place else 0]:
                 told = joined(told, _tried(each, is_unknown=each is position.unknown))
             return Step(told, arcs(text, at, shown), spans(at, max((each.end for each in found), default=at + 1)))
 
@@ -251,6 +257,10 @@ def _runners_up(steps: Unigram, words: Sequence[Sequence[PathStep]]) -> dict[Spa
 # PLaMo-2
 
 
+def _cost(cost: int) -> str:
+    return number((cost + COST // 200) // (COST // 100) / 100)
+
+
 def plamo2(steps: Plamo2, text: bytes, start: int, first: int) -> Iterator[Unit]:
     """The units of PLaMo-2, as `unigram`; its places come from right to left."""
     spans = Origins(steps.origins, start).span
@@ -260,14 +270,19 @@ def plamo2(steps: Plamo2, text: bytes, start: int, first: int) -> Iterator[Unit]
         def whole(place: int = place, position: CostPosition = position) -> Step:
             found, at = position.candidates, position.at
             told = said("captions.cost_start") if place == 0 else []
-            told = joined(told, counted("cost", len(found)))
+            told = joined(told, counted("cost", sum(each.token is not None for each in found)))
             shown = []
-            for each in found:
-                name, values = text_face(each.text), {"cost": number(each.cost), "total": number(each.total)}
+            for nth, each in enumerate(sorted(found, key=lambda each: not each.wins)):
+                name = text_face(each.text)
+                values = {"cost": _cost(each.cost), "total": _cost(each.total)}
                 style = "won" if each.wins else "lost"
                 shown.append(Arc(at, at + len(to_bytes(each.text)), f"{name} {values['total']}", style))
-                kind = "wins" if each.wins else "unknown" if each.token is None else "loses"
-                told = joined(told, said(f"captions.cost_{kind}", text=name, **values))
+                if each.token is None:
+                    kind = "bytes_win" if each.wins else "unknown"
+                else:
+                    kind = "wins" if each.wins else "loses"
+                if nth < MOST_TOLD:
+                    told = joined(told, said(f"captions.cost_{kind}", text=name, **values))
             end = max((each.end for each in shown), default=at + 1)
             return Step(told, arcs(data, at, shown), spans(at, end))
 

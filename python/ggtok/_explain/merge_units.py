@@ -24,6 +24,9 @@ LONGEST_WORD = 40
 MOST_STATES = 60
 """Symbols of a piece up to which a line shows how they merge; of a longer one it shows the last state alone."""
 
+MOST_TOLD = 12
+"""Symbols that are left and that a sentence tells about."""
+
 
 class Word(NamedTuple):
     """What merges by itself: a piece of BPE, or a word of SPM, over whose ends no merge goes."""
@@ -37,7 +40,7 @@ class Word(NamedTuple):
     """The bytes of each symbol."""
     span: Span
     of_bytes: bool
-    """Whether symbols are bytes at first, and not characters."""
+    """Whether symbols are bytes at first, and some of them only parts of characters."""
     is_spelled: bool
     """Whether a character of a symbol stands for a byte."""
 
@@ -152,8 +155,8 @@ def _taken_whole(piece: Piece, tokens: range, span: Span) -> Unit:
 def _word(piece: Piece, span: Span) -> Word:
     is_spelled, merges = piece.spelled != piece.text, piece.merging
     sizes = [len(symbol.text) if is_spelled else symbol.n for symbol in merges.symbols]
-    of_bytes = all(size == 1 for size in sizes)
     data = to_bytes(piece.text)
+    of_bytes = not data.isascii() and all(size == 1 for size in sizes)
     return Word(data, merges.symbols, merges.pops, merges.queue, piece.symbols, sizes, span, of_bytes, is_spelled)
 
 
@@ -221,7 +224,8 @@ def merging(word: Word, tokens: range) -> Unit:
         state = after(word, merges, step)
         caption = _caption(word, merges, step, state)
         if step == len(merges):
-            caption = joined(caption, said("captions.end"), *map(_outcome, word.left))
+            more: Said = [("…", False)] if len(word.left) > MOST_TOLD else []
+            caption = joined(caption, said("captions.end"), *_outcomes(word, state, is_rare=False)[:MOST_TOLD], more)
         return Step(caption, picture(word, merges, step), word.span)
 
     return Unit(
@@ -302,19 +306,24 @@ def _pair_face(word: Word, bigram: Bigram) -> str:
     return face(word.data[start : start + _size(word, bigram)])
 
 
-def _outcome(symbol: SymbolTokens) -> Said:
-    """What became of a symbol that is left."""
-    text = text_face(symbol.text)
+def _outcomes(word: Word, last: Merged, *, is_rare: bool) -> list[Said]:
+    """What became of the symbols that are left; with `is_rare`, of those that are not simply a token."""
+    shown = (face(word.data[start:end]) for start, end in last.nodes)
+    left = zip(word.left, shown, strict=True)
+    return [_outcome(symbol, text) for symbol, text in left if not is_rare or symbol.token is None]
+
+
+def _outcome(symbol: SymbolTokens, text: str) -> Said:
     if symbol.token is not None:
-        return []
+        return said("captions.token", text=text, token=symbol.token)
     tokens = [f"{text_face(byte.text)} ({byte.token})" for byte in symbol.bytes if byte.token is not None]
-    return (
-        said("captions.bytes", text=text, tokens=", ".join(tokens)) if tokens else said("captions.dropped", text=text)
-    )
+    if not tokens:
+        return said("captions.dropped", text=text)
+    return said("captions.bytes", text=text, tokens=", ".join(tokens))
 
 
 def _summary(word: Word, merges: Sequence[Pop], last: Merged) -> Said:
-    rest = list(map(_outcome, word.left))
+    rest = _outcomes(word, last, is_rare=True)
     text = face(word.data)
     if len(word.symbols) == 1:
         token, unit = word.left[0].token, "byte" if word.of_bytes else "character"

@@ -86,7 +86,7 @@ def number(value: float | None) -> str:
     """A score or a rank, with as many digits as help."""
     if value is None:
         return "none"
-    written = f"{value:,}" if isinstance(value, int) else f"{value:.2f}".rstrip("0").rstrip(".")
+    written = str(value) if isinstance(value, int) else f"{round(value, 2) + 0.0:.2f}".rstrip("0").rstrip(".")
     return written.replace("-", "\N{MINUS SIGN}")
 
 

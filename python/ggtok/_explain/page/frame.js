@@ -36,9 +36,9 @@ const addressOf = ({ key }, unit, inner) => [key, unit + 1, ...(inner == null ? 
 /**
  * Builds the frame in a container. `head` and `foot` are nodes over and below the steps. `onStep(stages, at)` is called
  * after each step; `at` is `{stage, unit, inner, isOpen}`, places in `stages`. With the option `links`, the page's
- * address says the step. Returns `{show, showToken, next, destroy}`.
+ * address says the step. Keys work in the element `keys`. Returns `{show, showToken, next, destroy}`.
  */
-function mountFrame(container, { idea, units, head = [], foot = [], onStep = () => {} }, { links = false } = {}) {
+function mountFrame(container, { idea, units, head = [], foot = [], onStep = () => {} }, { links = false, keys = null } = {}) {
   const stages = stagesFrom(units.map((unit) => ({ ...unit, length: Math.max(1, unit.length ?? 1) })));
   const open = new Set();
   const unfolded = new Set();
@@ -218,7 +218,7 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
   }
 
   slider.addEventListener("input", () => user(() => go(placeOf(at.stage, Number(slider.value)))));
-  const keys = {
+  const actions = {
     ArrowLeft: () => user(() => move(-1)),
     ArrowRight: () => user(() => move(1)),
     Home: () => user(start),
@@ -229,11 +229,11 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
     " ": play,
   };
   const onkeydown = (event) => {
-    const action = keys[event.key];
+    const action = actions[event.key];
     if (!action || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const isPress = event.key === " " || event.key === "Enter";
     const itsOwn = `.scroll, select, textarea, input:not([type=range])${isPress ? ", button, summary, a" : ""}`;
-    if (event.target.closest?.(itsOwn)) return;
+    if (event.composedPath()[0].closest?.(itsOwn)) return; // the target is the host of a shadow, seen from outside
     event.preventDefault();
     action();
   };
@@ -241,7 +241,7 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
     const step = /^#step=([\w.]+)$/.exec(location.hash);
     return step ? show(step[1]) : false;
   };
-  const keyTarget = links ? document : root;
+  const keyTarget = keys ?? (links ? document : root);
   keyTarget.addEventListener("keydown", onkeydown);
   if (links) window.addEventListener("hashchange", onhash);
   container.append(root);
@@ -253,7 +253,9 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
     /** Goes to the first unit that makes a token. */
     showToken(token) {
       for (const [stage, { units: all }] of stages.entries()) {
-        const unit = all.findIndex(({ decides, tokens: [from, to] }) => decides && from <= token && token < to);
+        const unit = all.findIndex(
+          ({ decides, owns, tokens: [from, to] }) => owns?.(token) || (decides && from <= token && token < to),
+        );
         if (unit < 0) continue;
         const inner = isClosed(all[unit]) ? 0 : (all[unit].stepOf?.(token) ?? all[unit].length - 1);
         return user(() => go({ stage, unit, inner }, true));

@@ -3,6 +3,7 @@
 
 const CHAIN = 80; // tokens of a way that are drawn
 const NAMED = 2; // tokens that a caption names: the drawing has them all
+const COST = 10_000; // what PLaMo-2 multiplies the logarithm of a probability by
 const LONGEST_WAY = 12; // tokens of a word, which has no end in a text without spaces
 
 /** Scores and costs as people read them. */
@@ -10,6 +11,9 @@ const rounded = (value) => {
   if (Number.isInteger(value)) return value.toLocaleString("en").replace("-", "−");
   return number(value == null ? null : Math.round(value * 100) / 100);
 };
+
+/** A cost as readers see it: as Unigram's scores are. */
+const costOf = (value) => number(Math.round(value / (COST / 100)) / 100);
 
 /** A table of the tokens that start at a place. */
 const startingTokens = (at, columns, candidates, cellsOf) =>
@@ -21,11 +25,11 @@ const startingTokens = (at, columns, candidates, cellsOf) =>
   );
 
 /** The tokens that start at a place, each in a row: the shortest first, with a note, `noteOf(token)`. */
-const candidateRows = (candidates, noteOf) =>
+const candidateRows = (candidates, noteOf, totalOf = rounded) =>
   [...candidates]
     .sort((one, other) => one.to - other.to)
     .map((each, at) => {
-      const note = say(`captions.note_${noteOf(each)}`, { total: rounded(each.total) });
+      const note = say(`captions.note_${noteOf(each)}`, { total: totalOf(each.total) });
       return [{ from: each.from, to: each.to, kind: each.wins ? "wins" : "loses", note, delay: at * APART }];
     });
 
@@ -221,8 +225,11 @@ function plamoUnits(steps, _, first) {
   );
   const path = steps.path.map((step, at) => ({ ...step, from: step.start, to: step.end, tokens: own[at] }));
   const face = ({ from, to }) => faceOf(text.subarray(from, to));
-  const kindOf = ({ wins, token }) => (wins ? "wins" : token == null ? "unknown" : "loses");
-  const valuesOf = (each) => ({ text: face(each), cost: rounded(each.cost), total: rounded(each.total) });
+  const kindOf = ({ wins, token }) => {
+    if (token == null) return wins ? "bytes_win" : "unknown";
+    return wins ? "wins" : "loses";
+  };
+  const valuesOf = (each) => ({ text: face(each), cost: costOf(each.cost), total: costOf(each.total) });
   const wayFrom = (place) => {
     const found = [];
     for (let at = place; byPlace.has(at) && found.length < CHAIN; at = found.at(-1).to) {
@@ -243,12 +250,13 @@ function plamoUnits(steps, _, first) {
         said(`captions.cost_${kindOf(each)}`, valuesOf(each)),
       );
       const start = at ? [] : said("captions.cost_start");
-      return [...start, ...said(countedKey("captions.cost", found.length), { n: found.length }), ...named];
+      const n = found.filter(({ token }) => token != null).length;
+      return [...start, ...said(countedKey("captions.cost", n), { n }), ...named];
     },
     draw(_, { width }) {
       const found = candidatesOf(position);
       const rest = wayFrom(found.find((each) => each.wins)?.to);
-      const rows = [rest, ...candidateRows(found, (each) => `cost_${kindOf(each)}`)];
+      const rows = [rest, ...candidateRows(found, (each) => `cost_${kindOf(each)}`, costOf)];
       return drawSpans(text, places, rows, { at: position.at, isHere: true, name: say("stages.try"), width });
     },
     folds: () => [["Table of this place", () => costTable(position)]],
@@ -279,5 +287,8 @@ const costTable = ({ at, candidates }) =>
     at,
     ["token#", "text", "cost#", "cost to the end#", "result"],
     candidates,
-    ({ token, text, cost, total, wins }) => [token ?? "unknown", mono(text), cost, total, wins ? "wins" : ""],
+    ({ token, text, cost, total, wins }) => [
+      ...[token ?? "as bytes", mono(text), cost / COST, total / COST],
+      wins ? "wins" : "",
+    ],
   );

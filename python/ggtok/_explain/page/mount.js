@@ -26,19 +26,20 @@ function ideaOf({ algorithm, fragments }) {
 /**
  * Builds the view of a trace inside a container. `trace` is as `Trace.to_json` has it. `why` says why a token is not
  * one with the next: an array of `[place, {reasons}]`, or a function (place) → `{reasons}`, null, or a promise. `sections`
- * are tables. Options: `onToken(at)` is called when a token is chosen, and with `links` the page's address says the
- * step and the keys work in the whole page. Returns `{showToken(at), showStepOf(at), show(step), destroy()}`; a step is as in links,
- * such as `merge.2`. `showStepOf(at)` goes to the step that makes a token, without choosing the token.
+ * are tables. Options: `onToken(at)` is called when a token is chosen, keys work in the element `keys`, and with
+ * `links` the page's address says the step and the keys work in the whole page. Returns `{showToken(at),
+ * showStepOf(at), show(step), destroy()}`; a step is as in links, such as `merge.2`. `showStepOf(at)` goes to the step
+ * that makes a token, without choosing the token.
  */
 function mountTrace(container, { trace: given, why, sections = null }, { onToken = () => {}, ...options } = {}) {
   const trace = prepare(given);
   const strip = tokenStrip(trace, whyOf(why), (at) => {
-    showToken(at);
+    showToken(at, true);
     onToken(at);
   });
-  const showToken = (at) => {
+  const showToken = (at, isByHand = false) => {
     frame.showToken(at);
-    strip.choose(at);
+    strip.choose(at, isByHand);
   };
   const onclick = () => frame.end();
   const answer = el("button", { type: "button", class: "answer-button", onclick }, "Show the answer");
@@ -63,7 +64,7 @@ function mountTrace(container, { trace: given, why, sections = null }, { onToken
   );
   const unlink = linkTokens(container);
   return {
-    showToken,
+    showToken: (at) => showToken(at),
     showStepOf: (at) => frame.showToken(at),
     show: frame.show,
     destroy() {

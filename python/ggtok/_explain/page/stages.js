@@ -4,7 +4,8 @@
  * `tokens` is the range of tokens that it is about. With `opens` it is one step, drawn by `summary`, until somebody
  * opens it; else all of its `length` steps are walked. `folds(step)` are `[name, make]` for what is folded below the
  * drawing. `decides` says which tokens are known after a step: true for all of `tokens` after the last, or a function
- * (step) → ranges. `stepOf(token)` and `tokensAt(step)` say which token belongs to which step. `view` is `{width}`. */
+ * (step) → ranges. `stepOf(token)` and `tokensAt(step)` say which token belongs to which step, and `owns(token)` whether
+ * one does that is not in `tokens`. `view` is `{width}`. */
 
 /** The order of the stages on the bar. */
 const ORDER = "special normalize split merge dna try back match tokens insert pack look_up".split(" ");
@@ -27,7 +28,13 @@ const titleOf = (what, at, all, text) => `${what} ${at + 1} of ${all.length}: ${
 
 function specialUnit(trace) {
   const rows = [...trace.special.map((match) => [match, true]), ...trace.unread.map((match) => [match, false])];
-  const own = trace.fragments.filter((fragment) => !fragment.steps);
+  const own = new Map(trace.fragments.filter(({ steps }) => !steps).map((fragment) => [fragment.start, fragment]));
+  /** The range of a token that is read, in a list. */
+  const tokensOf = ([{ start }, isRead]) => {
+    const fragment = isRead ? own.get(start) : null;
+    return fragment ? [[fragment.first_token, fragment.first_token + fragment.num_tokens]] : null;
+  };
+  const stepOf = (token) => 1 + rows.findIndex((row) => tokensOf(row)?.[0][0] === token);
   const cut = (end) => {
     const parts = [];
     let at = 0;
@@ -48,7 +55,10 @@ function specialUnit(trace) {
       return said(isRead ? "captions.special_read" : "captions.special_unread", { text: label(text), token });
     },
     draw: (step) => [cut(step)],
-    decides: (step) => (step === rows.length ? own.map(({ first_token: at, num_tokens: n }) => [at, at + n]) : []),
+    decides: (step) => rows.slice(0, step).flatMap((row) => tokensOf(row) ?? []),
+    owns: (token) => stepOf(token) > 0,
+    stepOf,
+    tokensAt: (step) => (step ? tokensOf(rows[step - 1])?.[0] : null) ?? [0, 0],
   };
 }
 
@@ -89,6 +99,8 @@ function ranges(first, counts) {
 
 const symbolTokens = (symbol) => (symbol.token != null ? 1 : symbol.bytes.filter((byte) => byte.token != null).length);
 
+const MOST_TOLD = 12; // symbols that are left and that a caption tells about
+
 /** What became of a symbol that is left, if it is not simply a token. */
 function symbolOutcome({ token, bytes }, text) {
   if (token != null) return said("captions.token", { text, token });
@@ -108,10 +120,14 @@ function mergeUnit({ title, bytes, merging, symbols, tokens, sizes, kind }) {
   const tokenOf = (node) => own[get().result.indexOf(node)]?.[0] ?? null;
   const length = merging.pops.filter((pop) => !pop.stale).length + 1;
   const isLast = (step) => step === length - 1;
-  const outcomes = (isRare) =>
-    get().result.flatMap((node, at) =>
+  /** What became of the symbols that are left: the first few, or those that are not simply a token. */
+  const outcomes = (isRare) => {
+    const { result } = get();
+    const told = result.slice(0, isRare ? result.length : MOST_TOLD).flatMap((node, at) =>
       !isRare || symbols[at].token == null ? symbolOutcome(symbols[at], node.text) : [],
     );
+    return isRare || result.length <= MOST_TOLD ? told : [...told, "…"];
+  };
   return {
     stage: "merge",
     title,
@@ -121,7 +137,7 @@ function mergeUnit({ title, bytes, merging, symbols, tokens, sizes, kind }) {
     decides: true,
     caption(step) {
       const caption = mergeCaption(get(), step, kind);
-      return isLast(step) ? [...caption, ...said("captions.end"), ...outcomes(false).slice(0, 24)] : caption;
+      return isLast(step) ? [...caption, ...said("captions.end"), ...outcomes(false)] : caption;
     },
     draw: (step, { width }) => mergeTree(get(), step, { width, tokenOf: isLast(step) ? tokenOf : undefined }),
     summary: {

@@ -101,7 +101,7 @@ function tokenStrip(trace, why, select) {
   let chosen = null;
   let active = [];
   return {
-    parts: total ? [list, rest, card] : [muted("The text has no tokens.")],
+    parts: total ? [list, rest, signsOf(trace), card] : [muted("The text has no tokens.")],
     options,
     count,
     /** Shows the tokens in `ranges`, and the rest of the text uncut. */
@@ -113,13 +113,13 @@ function tokenStrip(trace, why, select) {
       const n = known.reduce((sum, one) => sum + one, 0);
       count.textContent = n === total ? `${total.toLocaleString("en")}, all of them` : n.toLocaleString("en");
     },
-    /** Marks a token as selected and shows what it is. */
-    choose(at) {
+    /** Marks a token as selected and shows what it is. It gets the focus with `isByHand`, if somebody chose it here. */
+    choose(at, isByHand) {
       chosen?.setAttribute("aria-selected", "false");
       while (at >= items.length) more();
       chosen = items[at];
       chosen.setAttribute("aria-selected", "true");
-      chosen.focus({ preventScroll: true });
+      if (isByHand) chosen.focus({ preventScroll: true });
       card.replaceChildren(...tokenCard(trace, at, why, select));
     },
     /** Marks the tokens that a step is about. */
@@ -135,11 +135,26 @@ function tokenStrip(trace, why, select) {
   };
 }
 
+/** What the signs mean that the drawings have and the text has not. */
+function signsOf({ tokens, bytes }) {
+  const part = tokens.map(({ piece }) => bytesOf(piece)).find((piece) => decoded(piece) === null);
+  const signs = [
+    ["space", bytes.includes(0x20)],
+    ["line", bytes.includes(0x0a)],
+    ["word", tokens.some(({ text }) => label(text).startsWith("▁"))],
+    ["byte", part],
+  ];
+  const told = signs.filter(([, isThere]) => isThere);
+  const byte = part && hex(part[0]);
+  const line = told.map(([key]) => say(`captions.sign_${key}`, { byte })).join(" · ");
+  return told.length ? el("p", { class: "muted signs" }, line) : null;
+}
+
 function tokenCard(trace, at, why, select) {
-  const { token, kind } = tokenFace(trace, at);
+  const { token, line, kind } = tokenFace(trace, at);
   const facts = [
     ["Token", String(token.id)],
-    ["Text in the vocabulary", mono(token.text)],
+    ["Spelled in the vocabulary", mono(token.text)],
     ["Decodes to", mono(token.piece)],
     ["Bytes", el("code", {}, short(Array.from(bytesOf(token.piece), hex).join(" "), 120))],
     ["Comes from", kind === "added" ? "added, not in the text" : `bytes ${token.start} to ${token.end}`],
@@ -154,7 +169,7 @@ function tokenCard(trace, at, why, select) {
     return box;
   });
   const rows = facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
-  return [el("dl", {}, rows), ...reasons];
+  return [el("h3", {}, said("captions.chosen", { text: line })), el("dl", {}, rows), ...reasons];
 }
 
 /** Why the token `at` is not one with its neighbour: `left` is the first of the two. */
