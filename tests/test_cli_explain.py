@@ -21,6 +21,7 @@ import pytest
 from conftest import VOCABULARIES
 from ggtok import Tokenizer
 from ggtok._explain.step import KEYS, Walk
+from ggtok._explain.units import face
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -40,7 +41,7 @@ def test_short_view(capsys: pytest.CaptureFixture[str]) -> None:
     printed = shown(capsys, "explain", "--builtin", "bpe", "-p", TEXT)
     assert printed == Tokenizer.builtin("bpe").explain(TEXT).to_text(width=100) + "\n"
     lines = printed.splitlines()
-    assert lines[1] == "BPE: start from single bytes, and merge the neighbours that training merged earliest"
+    assert lines[1] == "BPE: start from bytes, and merge the neighbours that training merged first"
     assert "What│␣is│␣L│o│RA│?" in lines
     assert "  W h a t → W h at → W hat → What  9713" in lines
     assert len(lines) < 12
@@ -48,6 +49,22 @@ def test_short_view(capsys: pytest.CaptureFixture[str]) -> None:
     assert "  ▁unaffable → ▁un · aff · able  4768 7489 4977" in printed.splitlines()
     printed = shown(capsys, "explain", "--builtin", "unigram", "-p", TEXT)
     assert re.search(r"^  ▁What +\u22129\.32; next best ▁ What \u221212\.73 +1573$", printed, re.M)
+
+
+def test_lines_that_do_not_fit(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids are left out whole, signs are not cut, marks have something to stand on, and bytes stay beside the text."""
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = shown(capsys, "explain", "--builtin", "bpe", "-p", "\u200d" * 9, "-p", "ab\xff\u0301").splitlines()
+    assert "⟨200D⟩│⟨200D⟩│⟨200D⟩│⟨200D⟩│⟨200D⟩│" in lines
+    assert any(line.endswith("  1134 1134 … 1134 1134") for line in lines)
+    assert lines.count("") == 5
+    assert "◌\u0301" in lines[-4]
+    assert face(b"ab\xff\xfec") == "ab FF FE c"
+    (line,) = (
+        line for line in shown(capsys, "explain", "--builtin", "unigram", "-p", "all").splitlines() if "▁" in line
+    )
+    assert "next best" not in line
+    assert "…" not in line
 
 
 def test_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -287,8 +304,8 @@ def test_walk_in_a_terminal(terminals: list[Terminal]) -> None:
     terminal.until("step 1 of 5")
     terminal.press("n\x1b[C\r")
     lines = terminal.until("step 3 of 5, inside 1 of")
-    assert lines[2].strip() == "normalize ──[merge 2 of 3]── tokens"
-    assert lines[4] == "What␣is␣\u6f22\u5b57?"
+    assert lines[1].strip() == "normalize ──[merge 2 of 3]── tokens"
+    assert lines[3] == "What␣is␣\u6f22\u5b57?"
     terminal.press("?")
     terminal.until("first step, last step")
     terminal.press("?g ")

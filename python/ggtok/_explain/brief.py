@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
 
@@ -56,10 +56,25 @@ def _parts(trace: Trace, own: list[Unit], width: int, colors: bool) -> Iterator[
         if isinstance(part, int):
             rows.append((f"... {part} more ...", ""))
             continue
-        ids = fitted(" ".join(str(trace.tokens[place].id) for place in part.tokens), min(MOST_IDS, width // 2))
+        ids = _ids([trace.tokens[place].id for place in part.tokens], min(MOST_IDS, width // 2))
         room = width - cell_len(ids) - 4
         rows.append((fitted(part.line(room) if part.line else "", room), ids))
     most = max(cell_len(text) for text, _ in rows)
     for text, ids in rows:
         gap = min(most, width - cell_len(ids) - 4)
         yield f"  {padded(text, max(gap, cell_len(text)))}  {styled(ids, 'lost', colors)}".rstrip()
+
+
+def _ids(ids: Sequence[int], width: int) -> str:
+    """Ids in at most `width` columns: if there are more, the first and the last ones."""
+    written = " ".join(map(str, ids))
+    if len(written) <= width:
+        return written
+    first, last, room = list[str](), list[str](), width - 1
+    for place in range(len(ids)):
+        side, at = (last, -1 - place // 2) if place % 2 else (first, place // 2)
+        room -= len(str(ids[at])) + 1
+        if room < 0:
+            break
+        side.append(str(ids[at]))
+    return " ".join([*first, "…", *reversed(last)])

@@ -199,8 +199,9 @@ def _walking_back(steps: Unigram, text: bytes, spans: Spans, first: int) -> Iter
             parts = " ".join(face(text[each.from_ : each.to]) for each in reversed(word))
             score = (sums.get(word[0].to) or 0) - (sums.get(word[-1].from_) or 0)
             other = runners.get((word[-1].from_, word[0].to))
-            rest = f"; next best {' '.join(other[0])} {number(other[1])}" if other else ""
-            return f"{parts}   {number(round(score, 2))}{rest}"
+            shown = f"{parts}   {number(round(score, 2))}"
+            more = f"{shown}; next best {' '.join(other[0])} {number(other[1])}" if other else shown
+            return more if cell_len(more) <= width else shown
 
         length = len(word) if len(word) > 1 else 0
         yield Unit(stage="back", tokens=tokens, whole=whole, length=length, inside=inside, line=line)

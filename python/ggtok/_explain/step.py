@@ -21,7 +21,7 @@ from rich.cells import cell_len
 from ..errors import GgtokError
 from . import strip
 from .stages import idea, title_of, units
-from .terminal import fitted, styled, wrapped
+from .terminal import fitted, padded, styled, wrapped
 from .text import LEAST_WIDTH
 from .units import Line, Step, Unit
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 HELP = (
     ("→  ←   n  p", "next step, step before"),
-    ("Enter", "open what is marked with ▸ and walk inside it; close it"),
+    ("Enter", "open what is marked ▸ and walk inside; close it"),
     ("Page Down  Page Up   ]  [", "next stage, stage before"),
     ("Home  End   g  G", "first step, last step"),
     ("Space", "play, pause"),
@@ -160,7 +160,11 @@ class Walk:
             return wrapped("The terminal is too small.", max(width, 1))[:height]
         lines = [styled(line, "title", colors) for line in wrapped(self.idea, width)]
         if self.helps:
-            lines += ["", *(line for keys, what in HELP for line in wrapped(f"{keys}  {what}", width))]
+            room = max(len(keys) for keys, _ in HELP)
+            rows = [f"{padded(keys, room)}  {what}" for keys, what in HELP]
+            if max(map(cell_len, rows)) > width:
+                rows = [f"{keys}  {what}" for keys, what in HELP]
+            lines += ["", *(line for row in rows for line in wrapped(row, width))]
         else:
             step = self.step()
             lines += [fitted(self._bar(), width), ""]
@@ -195,14 +199,16 @@ class Walk:
         opens = ""
         if self.inside is not None:
             place += f", inside {self.inside + 1} of {self.unit.length}"
-            opens = "Enter close  "
+            opens = "Enter close"
         elif self.unit.length:
-            opens = f"Enter ▸ {self.unit.length} steps inside  "
+            opens = f"Enter ▸ {self.unit.length} step{'s' * (self.unit.length > 1)}"
         speed = SPEEDS[self.speed]
         played = f"Space pause ({speed:g} step{'s' * (speed > 1)} a second)" if self.plays else "Space play"
-        keys = f"→ next  {opens}PgDn stage  {played}  ? help  q quit"
-        both = f"{place}   {keys}"
-        return both if cell_len(both) <= width else fitted(f"{place}  {opens}? help", width)
+        shown = [f"{place} ", "→ next", *filter(None, [opens]), "PgDn stage", played, "? help", "q quit"]
+        for dispensable in ("PgDn stage", played, "→ next", "q quit"):
+            if cell_len("  ".join(shown)) > width:
+                shown.remove(dispensable)
+        return fitted("  ".join(shown), width)
 
 
 def _caption(step: Step, width: int, colors: bool) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from .trace import Trace
 
 BAR = "│"
+SIGN = re.compile(r"⟨[0-9A-F]+⟩|.", re.DOTALL)
+"""What is not cut at the end of a line: a character, or what is shown for one that does not print."""
 
 
 class Part(NamedTuple):
@@ -53,7 +56,10 @@ def lines(parts: Sequence[Part], width: int, colors: bool) -> Iterator[tuple[str
     line, room, end = "", width, 0
     for place, part in enumerate(parts):
         cell = ""
-        for each in [*part.text] if colors or not place else [BAR, *part.text]:
+        signs = SIGN.findall(part.text)
+        if cell_len(part.text[0]) == 0:
+            signs[0] = f"◌{signs[0]}"  # a mark would otherwise be drawn over what is before it
+        for each in signs if colors or not place else [BAR, *signs]:
             if cell_len(each) > room:
                 yield line + styled(cell, part.style, colors), end
                 line, cell, room = "", "", width

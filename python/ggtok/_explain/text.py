@@ -33,6 +33,9 @@ MAX_SECTIONS = 60
 MIN_CELL = 8
 """Columns that a cell of text keeps at least when a table is made narrower."""
 
+MIN_WORDS = 18
+"""The same for a cell of words, which say less when they are cut."""
+
 GAP = "  "
 INDENT = "    "
 """Before the further lines of a row that does not fit in one."""
@@ -56,7 +59,7 @@ def render(trace: Trace, tables: Iterable[str] | None, *, width: int, max_rows: 
         if unknown := wanted - keys.keys():
             raise GgtokError(f"this trace has no table {min(unknown)!r}, but {', '.join(keys)}")
         found = [section for section in found if section.key in wanted]
-    parts = [headline(trace, width)] if tables is None else []
+    parts = [styled(headline(trace, width), "title", colors)] if tables is None else []
     for section in shortened(found, MAX_SECTIONS):
         if isinstance(section, int):
             parts.append(fitted(f"... {section} more tables ...", width))
@@ -111,8 +114,9 @@ class Table:
         self._names = [column.name for column in section.columns]
         texts = zip(self._names, *(cells(section, row) for row in rows), strict=True)
         natural = [min(max(map(cell_len, column)), width) for column in texts]
+        at_least = {"text": MIN_CELL, "texts": MIN_CELL, "word": MIN_WORDS, "number": width}
         least = [
-            size if column.kind == "number" else min(size, max(MIN_CELL, len(column.name)))
+            min(size, max(at_least[column.kind], len(column.name)))
             for size, column in zip(natural, section.columns, strict=True)
         ]
         # The widest columns become narrower, down to the same width, until all fit.

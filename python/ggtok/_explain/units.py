@@ -61,12 +61,15 @@ def face(data: bytes) -> str:
     found = to_text(data)
     if isinstance(found, str):
         return "".join(each if each.isprintable() and each != " " else escaped(each) for each in found)
-    parts, at = [], 0
+    parts, at = [""], 0
     while at < len(data):
         size = next((size for size in (1, 2, 3, 4) if isinstance(to_text(data[at : at + size]), str)), 0)
-        parts.append(face(data[at : at + size]) if size else f"{data[at]:02X}")
+        if size:
+            parts[-1] += face(data[at : at + size])
+        else:
+            parts += [f"{data[at]:02X}", ""]
         at += size or 1
-    return " ".join(parts)
+    return " ".join(filter(None, parts))
 
 
 def escaped(character: str) -> str:

@@ -100,8 +100,10 @@ def command(
 
 def _traces(request: Request, sources: list[Source], step: bool, span: tuple[int, int] | None) -> None:
     tokenizer = request.model.open()
-    for source in sources:
+    for number, source in enumerate(sources):
         trace = request.trace(tokenizer, source)
+        if number and not request.as_json:
+            print()
         if request.html is not None:
             trace.to_html(request.html)
         if step:
