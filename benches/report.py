@@ -152,8 +152,14 @@ def throughput(run: Run) -> str:
         parts.append(
             f"### {with_kind(vocabulary)}\n\n{table(['', 'load, ms', *again, 'documents with other ids'], rows)}"
         )
-        parts += [f"No figures of {label(name)}: {reason}.\n" for name, reason in reasons.items()]
+        if reasons:
+            listed = "; ".join(_named(label(name), reason) for name, reason in reasons.items())
+            parts.append(f"Not measured: {listed}.\n")
     return "\n".join(parts)
+
+
+def _named(name: str, reason: str) -> str:
+    return reason if reason.startswith(name) else f"{name}: {reason}"
 
 
 def scale(run: Run) -> str:
@@ -263,13 +269,18 @@ def caches(run: Run) -> str:
     The other caches are full after half of 128 MB.
     """
     reads = (lambda a: a["resident"][3] / 1e6, lambda a: a["resident"][7] / 1e6, lambda a: a["bytes"] / 1e6)
-    grown, total = [], 0.0
+    grown, small, total = [], [], 0.0
     for name in run.peers:
         half, end, size = (run.value("growth", CHARTED[0], name, read) for read in reads)
         if isinstance(size, float):
             endless = f", {number(end - half)} of them in the second half: **no bound**" * (end - half > size / 4 > 25)
-            grown.append(f"{label(name)} {f'{end:.0f}' if end >= 1 else 'under 1'} MB{endless}")
             total = size
+            if end < 1:
+                small.append(label(name))
+            else:
+                grown.append(f"{label(name)} {end:.0f} MB{endless}")
+    if small:
+        grown.append(f"{' and '.join(filter(None, (', '.join(small[:-1]), small[-1])))} under 1 MB")
     text = "MB of words that never repeat make a process grow, because of its cache, by"
     return f"{number(total)} {text}: {'; '.join(grown)}.\n" if grown else ""
 

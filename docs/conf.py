@@ -160,6 +160,9 @@ def from_google(app: Any, what: str, name: str, obj: object, options: object, li
     """Turns a docstring in Google's style, with Markdown's code and page names, into reStructuredText."""
     # "method" for all: the first line of a property's docstring would be read as "type: description".
     text = "\n".join(GoogleDocstring("\n".join(lines), NAPOLEON, app, "method", name, obj).lines())
+    text = re.sub(r"^Alias for field number \d+$", "", text)  # of a named tuple
+    # What comes before a colon in "Returns" was read as a type.
+    text = re.sub(r"^(:returns: )\*?(.+?)\*? -- ", r"\1\2: ", text, flags=re.MULTILINE)
     text = re.sub(r"`?\bdocs/([\w/-]+)\.md`?", r":doc:`/\1`", text)
     text = re.sub(r"(?<![`:\w])`([^`]+)`(?!`)", link(name), text)
     lines[:] = text.split("\n")
@@ -185,6 +188,13 @@ def prefer_ggtok(app: Any, doctree: nodes.document) -> None:
         own = getattr(sys.modules.get(node.get("py:module") or ""), "__all__", ())
         if node.get("refdomain") == "py" and node["reftarget"] in {*ggtok.__all__}.difference(own):
             node["reftarget"] = f"ggtok.{node['reftarget']}"
+
+
+def with_dashes(app: Any, doctree: nodes.document) -> None:
+    """Writes the dash between a parameter and its description as one character."""
+    for field in doctree.findall(nodes.field_body):
+        for text in [node for node in field.findall(nodes.Text) if node == " -- "]:
+            text.parent.replace(text, nodes.Text(" \u2013 "))
 
 
 def without_remote_images(app: Any, doctree: nodes.document) -> None:
@@ -314,6 +324,7 @@ def setup(app: Any) -> None:
     app.connect("autodoc-process-signature", without_constructor)
     app.connect("doctree-read", without_builtins)
     app.connect("doctree-read", prefer_ggtok)
+    app.connect("doctree-read", with_dashes)
     app.connect("doctree-read", without_remote_images)
     app.connect("missing-reference", find_trace_class)
     app.connect("source-read", adapt_page)

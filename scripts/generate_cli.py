@@ -34,6 +34,13 @@ GROUPS = {
 }
 """The commands of each page."""
 
+COMMANDS = "|".join(name for names in GROUPS.values() for name in names)
+CODE = re.compile(
+    rf"""(?<![\w-])(?:ggtok (?:{COMMANDS})(?: (?:--\w+|"[^"]*"|Ġ\w+))?"""
+    r"""|--?[a-z][a-z-]*(?: "[^"]*"| \w+=\w+)?|\w+='[^']*'|\w+=</s>)(?![\w-])"""
+)
+"""What is typed, within the words of a help."""
+
 EXIT_CODES = {
     "0": "All went well. For `diff` and `verify`: there is no difference.",
     "1": (
@@ -73,13 +80,19 @@ def _joined(text: str) -> str:
 
 
 def commands() -> Iterator[Page]:
-    """Every command, in the order of the help."""
-    context = click.Context(group, info_name="ggtok", **group.context_settings)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
+    """Every command, in the order of the help, with the commands of a group after it."""
+    yield from _commands_of(group, click.Context(group, info_name="ggtok", **group.context_settings))
+
+
+def _commands_of(parent: click.Group, context: click.Context) -> Iterator[Page]:
+    for name in parent.list_commands(context):
+        command = parent.get_command(context, name)
         assert command is not None
-        if not command.hidden:
-            yield Page(f"ggtok {name}", command, context)
+        if command.hidden:
+            continue
+        yield Page(f"{context.command_path} {name}", command, context)
+        if isinstance(command, click.Group):
+            yield from _commands_of(command, click.Context(command, context, name, **command.context_settings))
 
 
 # Markdown
@@ -91,8 +104,10 @@ def pages() -> dict[str, str]:
     Raises:
         KeyError: A command is in no group.
     """
-    found = {page.name.removeprefix("ggtok "): page for page in commands()}
-    parts = {name: "\n".join(_reference(found.pop(command)) for command in group) for name, group in GROUPS.items()}
+    found: dict[str, list[str]] = {}
+    for page in commands():
+        found.setdefault(page.name.split()[1], []).append(_reference(page))
+    parts = {name: "\n".join("\n".join(found.pop(command)) for command in group) for name, group in GROUPS.items()}
     if found:
         raise KeyError(f"commands that are in no group: {', '.join(found)}")
     tables = (("Exit codes", "code", EXIT_CODES), ("Environment variables", "name", VARIABLES))
@@ -104,7 +119,7 @@ def pages() -> dict[str, str]:
 
 
 def _reference(page: Page) -> str:
-    options = _table("option", ((f"`{_cell(names)}`", _escaped(help)) for names, help in page.options))
+    options = _table("option", ((f"`{_cell(names)}`", _words(_cell(help))) for names, help in page.options))
     usage = f"## {page.name}\n\n```text\n{' '.join(page.usage)}\n```\n"
     return "\n".join([usage, *map(_block, page.paragraphs), options])
 
@@ -114,15 +129,18 @@ def _table(head: str, rows: Iterable[tuple[str, str]]) -> str:
 
 
 def _block(paragraph: str) -> str:
-    return f"```text\n{paragraph}\n```\n" if "\n" in paragraph else paragraph + "\n"
+    return f"```text\n{paragraph}\n```\n" if "\n" in paragraph else _words(paragraph) + "\n"
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _escaped(text: str) -> str:
-    return re.sub(r"([<>*_])", r"\\\1", _cell(text))
+def _words(text: str) -> str:
+    """Text with what is typed as code."""
+    parts = [re.sub(r"([<>*_])", r"\\\1", part) for part in CODE.split(text)]
+    typed = [f"`{code}`" for code in CODE.findall(text)]
+    return "".join(part + code for part, code in zip(parts, [*typed, ""], strict=True))
 
 
 # roff
@@ -163,7 +181,12 @@ def _paragraphs(paragraphs: list[str]) -> list[str]:
 
 
 def _options(options: object) -> list[str]:
-    return [line for names, text in options for line in (".TP", f".B {_roff(names)}", _roff(text) or "\\&")]  # type: ignore[attr-defined]
+    return [line for names, text in options for line in (".TP", f".B {_tag(names)}", _roff(text) or "\\&")]  # type: ignore[attr-defined]
+
+
+def _tag(names: str) -> str:
+    """An option's names, which may break after each of its choices."""
+    return _roff(names).replace("|", "|\\:")
 
 
 def _roff(text: str) -> str:

@@ -31,9 +31,9 @@ class Batch:
 
     A sequence with one array of ids per text. All of them are views of one block of memory: nothing is copied.
 
-    Rows (`batch[1]`), and what `pad` returns, are numpy arrays. Without numpy, they are `memoryview`s with the same
-    items and shape, which have `len`, indices, slices, `tolist` and `==` too. The memory is read-only: change a copy
-    of it.
+    Rows (`batch[1]`), and what `pad` returns, are numpy arrays. Without numpy, they are `memoryview` objects with the
+    same items and shape, which have `len`, indices, slices, `tolist` and `==` too. The memory is read-only: change a
+    copy of it.
 
     Other libraries share the memory: Arrow (`pyarrow.array(batch)`, `polars.Series(batch)`) sees a list per text, and
     `buffers` gives the flat ids and offsets, for the buffer protocol and DLPack.
