@@ -175,6 +175,7 @@ def test_diff(capsys: pytest.CaptureFixture[str], other: str, tmp_path: Path) ->
     printed = shown(capsys, "diff", bpe, other, "-p", "The end.\n\n", code=1)
     verdict, vocabularies, *lists = str(found).splitlines()
     strips = ["bpe   The│·end│[. ↵↵]", "other The│·end│[.│↵↵]"]
+    verdict = verdict.replace("·", "│")  # a dot is a space in the text below
     assert printed.splitlines() == [verdict, vocabularies, "", *strips, "", *lists]
     (tmp_path / "text").write_text("The end.\n\n")
     assert shown(capsys, "diff", bpe, other, str(tmp_path / "text"), code=1) == printed
@@ -232,6 +233,15 @@ def test_it_fits_the_window(arguments: tuple[str, ...], width: int) -> None:
     assert "\x1b[1m" in found.raw or arguments[0] == "check"
     assert "\x1b[" not in on_terminal(*arguments, width=width, TERM="dumb").raw
     assert "\x1b[3" not in on_terminal(*arguments, width=width, NO_COLOR="1").raw
+
+
+def test_findings_are_listed_below_their_file() -> None:
+    found = on_terminal("check", path_of("spm"), path_of("wordpiece"), "--llama-cpp", "b9538").text.splitlines()
+    assert found[0].startswith(f"{path_of('spm')}")
+    at = found.index(path_of("wordpiece"))
+    assert found[at + 1].startswith("  warning: llama.cpp b9538 answers differently, because it is older than this")
+    assert all(line.startswith("  ") for line in found[at + 1 : -1])
+    assert found[-1] == "2 files, 1 with warnings"
 
 
 CELLS = st.text(st.characters(codec="utf-8"), max_size=12)

@@ -120,7 +120,7 @@ def test_chat_warns_of_prompts_of_ollama(home: Home) -> None:
 def test_no_models(home: Home) -> None:
     done = call("models")
     assert (done.code, done.out) == (0, b"")
-    assert done.err.startswith(f"ggtok: there are no models in {home.ollama}, ")
+    assert done.err.startswith(f"ggtok: there are no models in these folders:\n  {home.ollama}\n  ")
     assert "there is no command 'ls': did you mean ggtok models?" in call("ls").err
 
 

@@ -322,8 +322,8 @@ def _summary(name: str, entries: list[str], most: int | None) -> list[str]:
     if not entries:
         return []
     shown = entries[:most]
-    more = [f"    and {len(entries) - len(shown)} more"] if len(shown) < len(entries) else []
-    return [f"{name}: {len(entries)}", *(f"    {entry}" for entry in shown), *more]
+    more = [f"    and {len(entries) - len(shown):,} more"] if len(shown) < len(entries) else []
+    return [f"{name}: {len(entries):,}", *(f"    {entry}" for entry in shown), *more]
 
 
 def plain(value: Any) -> Any:

@@ -99,7 +99,7 @@ class Lines:
             if self.palette.bar and cell.closes:
                 self._add(("]", "]"), BRACKET, 1)
             elif self.palette.bar and cell.end < len(self.text):
-                bar = BAR if has(self.encoding, BAR) else "|"
+                bar = _bar(self.encoding)
                 first, second = (bar if cell.cuts[side] else " " for side in (0, 1))
                 self._add((first, second), (self.palette.mark, self.palette.mark), 1)
             if shown and shown[-1].text in MARKS["\n"]:
@@ -124,12 +124,20 @@ class Lines:
         return rows
 
 
+def _bar(encoding: str) -> str:
+    return BAR if has(encoding, BAR) else "|"
+
+
 def print_verdict(console: Console, cuts: Cuts) -> None:
-    """Prints what the comparison on a text comes to."""
+    """Prints what the comparison on a text comes to, with the signs of the text below it."""
     colors = palette(console)
+
+    def show(part: bytes) -> str:
+        return "".join(unit.text for unit in units(part, console.encoding))
+
     good, quoted = ("", "") if colors.bar else ("green", colors.differing[0])
     line = Text(style="bold" if cuts else f"bold {good}")
-    for part, is_quoted in verdict(cuts):
+    for part, is_quoted in verdict(cuts, show, _bar(console.encoding)):
         shown = printable(part)
         line.append(f"`{shown}`" if is_quoted and not quoted else shown, quoted if is_quoted else "")
     console.print(line, soft_wrap=not console.is_terminal)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from shutil import get_terminal_size
 
 from rich.cells import cell_len
@@ -14,6 +15,9 @@ from .output import printable, wants_colors
 GAP = "  "
 LEAST_LAST = 16
 """Columns of a window that the last column of a table needs at least, if its cells are longer."""
+
+LABEL = re.compile(r" +(?:\S.*?  +)?|\S.*?  +")
+"""What is before a text: spaces, or a label with two spaces or more after it."""
 
 SEVERITIES = ("error:", "warning:", "note:")
 
@@ -30,6 +34,23 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
         if name:
             _print_beside("", name, window, text_style="title")
         _print_beside(GAP, value, window)
+
+
+def print_listed(name: str, lines: Iterable[str]) -> None:
+    """A name, and below it lines that belong to it."""
+    _print_beside("", printable(name), _window(), text_style="title")
+    for line in lines:
+        _print_beside(GAP, printable(line), _window())
+
+
+def print_report(lines: Iterable[str], whole: str) -> None:
+    """Lines of a label and a text, with two spaces or more between them. That with the label `whole` is not wrapped: it
+    is to be copied."""
+    for line in map(printable, lines):
+        match = LABEL.match(line)
+        label = match[0] if match else ""
+        window = sys.maxsize if label.strip() == whole else _window()
+        _print_beside(label, line.removeprefix(label), window, "title")
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[str]], right: Container[int] = ()) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .._cuts import Cuts
 from .units import face
 from .words import said, say
@@ -13,12 +15,18 @@ LONGEST = 40
 """The characters of such a part."""
 
 
-def verdict(cuts: Cuts) -> list[tuple[str, bool]]:
-    """The sentences about two tokenizers, in parts, each with whether it is emphasised."""
+def verdict(cuts: Cuts, show: Callable[[bytes], str] = face, cut: str = "·") -> list[tuple[str, bool]]:
+    """The sentences about two tokenizers, in parts, each with whether it is emphasised.
+
+    Args:
+        cuts: How the two cut the text.
+        show: Makes a part of the text visible.
+        cut: Stands between two parts.
+    """
     if cuts.first is None:
         found = said("verdict.same" if cuts.same_ids else "verdict.other_ids")
     else:
-        a, b = _quoted(cuts.first.parts_a), _quoted(cuts.first.parts_b)
+        a, b = (_quoted(parts, show, cut) for parts in (cuts.first.parts_a, cuts.first.parts_b))
         found = said("verdict.differ", character=f"{cuts.first.char:,}", a=a, b=b)
         if cuts.num_stretches > 1:
             found += [(" ", False), *said("verdict.places", n=f"{cuts.num_stretches:,}")]
@@ -30,12 +38,7 @@ def verdict(cuts: Cuts) -> list[tuple[str, bool]]:
     return [*found, (" ", False), *counts]
 
 
-def _quoted(parts: list[bytes]) -> str:
-    shown = "·".join(map(_short, parts[:MOST_PARTS])) or say("verdict.nothing")
-    return f"{shown}…" if len(parts) > MOST_PARTS else shown
-
-
-def _short(part: bytes) -> str:
-    """A part on one line: signs for what cannot be seen, and hexadecimal for what is not whole characters."""
-    shown = face(part[: 4 * LONGEST])
-    return f"{shown[:LONGEST]}…" if len(shown) > LONGEST else shown
+def _quoted(parts: list[bytes], show: Callable[[bytes], str], cut: str) -> str:
+    found = [show(part[: 4 * LONGEST]) for part in parts[:MOST_PARTS]]
+    shown = cut.join(f"{part[:LONGEST]}…" if len(part) > LONGEST else part for part in found)
+    return f"{shown}…" if len(parts) > MOST_PARTS else shown or say("verdict.nothing")

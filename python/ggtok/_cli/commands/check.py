@@ -16,7 +16,7 @@ from ...errors import GgtokError
 from ..files import takes_models
 from ..options import Model, as_json
 from ..output import lossless, print_json, printable, to_stderr
-from ..table import print_pairs
+from ..table import print_listed, print_pairs
 
 SEVERITIES = ("error", "warning", "note")
 """The worst first."""
@@ -62,10 +62,12 @@ def command(context: click.Context, models: list[Model], as_json: bool, llama_cp
         severities = {finding.severity for finding in findings}
         worst.update([next(severity for severity in SEVERITIES if severity in severities)] if findings else [])
         lines = [*map(str, findings)] or ["nothing suspicious"]
-        if sys.stdout.isatty():
-            print_pairs([(name, line) for line in lines])
-        else:
+        if not sys.stdout.isatty():
             print("\n".join(f"{printable(name)}: {printable(line)}" for line in lines))
+        elif findings:
+            print_listed(name, lines)
+        else:
+            print_pairs([(name, lines[0])])
     if len(models) > 1 and not as_json:
         parts = [f"{worst[severity]} with {severity}s" for severity in SEVERITIES if worst[severity]]
         parts += [f"{worst['unread']} not read"] if worst["unread"] else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ from ..._stores.model import Model
 from ..._tokenizer import Tokenizer
 from ...errors import GgtokError
 from ..options import as_json
-from ..output import explained, lossless, print_json, to_stderr
+from ..output import explained, lossless, print_json, printable, to_stderr
 from ..table import print_table
 
 
@@ -45,7 +46,8 @@ def command(stores: tuple[str, ...], paths: bool, as_json: bool) -> None:
             _print(list(rows))
     if not models:
         places = [str(place) for prefix in prefixes for place in store(prefix).places()]
-        to_stderr(f"there are no models in {', '.join(places)}")
+        to_stderr("there are no models in these folders:")
+        print("\n".join(f"  {printable(place)}" for place in places), file=sys.stderr)
 
 
 def _print(rows: list[dict[str, Any]]) -> None:

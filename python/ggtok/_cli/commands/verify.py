@@ -9,8 +9,9 @@ from ..._verify.result import Comparison
 from ..._verify.verify import repeat, verify
 from ..files import text_path
 from ..options import Model, as_json, takes_model
-from ..output import finite, print_json, printable
+from ..output import finite, print_json
 from ..progress import progress
+from ..table import print_report
 
 
 @click.command(short_help="Compare with the llama.cpp that is installed.")
@@ -64,4 +65,4 @@ def show(found: Comparison, as_json: bool) -> None:
     if as_json:
         print_json(**finite(found.to_dict()))
     else:
-        print("\n".join(map(printable, found.lines())))
+        print_report(found.lines(), whole="repeat")
