@@ -15,6 +15,7 @@ OPENS, REFUSES = ("\u25cf", "opens it"), ("\u2013", "refuses it")
 CONDITIONS = {
     **{"kind": "of kind", "model": "with the model", "pre": "with the pre-tokenizer"},
     "adds": "whose files ask for",
+    "found": "with such a token, to which the file gives no role",
     "marked": "in which one of these is not declared as control:",
 }
 MOST = 6
@@ -25,30 +26,45 @@ def pages() -> dict[str, str]:
     """What stands below the introduction of the page."""
     data = json.loads(DATA.read_text(encoding="utf-8"))
     builds = [row["build"] for row in data["releases"]]
-    changes = [(f'<a href="#{row["code"]}">{row["code"]}</a>', row["new"]) for row in data["changes"]]
-    measured = (f"b{row['build']} ({row['from']}, ggml {row['ggml'] or 'unknown'})" for row in data["releases"])
-    opening = [*names(data["pre"], ""), *names(data["models"], " (model)")]
-    opening.append(("a default id of a special token that is outside the vocabulary", data["default_ids"][1]))
+    changes = [(label(row), row["new"]) for row in data["changes"]]
+    found = [row for row in data["changes"] if "found" in row["concerns"]]
+    others = (about(row) for row in data["changes"] if row not in found)
+    measured = (f"| b{row['build']} | {row['from']} | {row['ggml'] or 'unknown'} |" for row in data["releases"])
     text = f"""\
 ## What changed
 
 {dots(builds[0], changes, TODAY, BEFORE)}
-\u25cf answers as today, \u25cb answers as before. Each column is the first release of which a row says something new.
+\u25cf answers as today, \u25cb as before the change. The columns are the releases that brought something new.
 
-{chr(10).join(about(row) for row in data["changes"])}
+{chr(10).join(others)}
+{by_text(found)}
 ## Which release opens a file first
 
-The first release of each column that opens files with these values of `tokenizer.ggml.pre` and `tokenizer.ggml.model`.
-All others are opened by b{builds[0]}, the oldest one that was measured.
+Files with these values of `tokenizer.ggml.pre` or `tokenizer.ggml.model` open since the first \u25cf of their row. All
+other values are as old as b{builds[0]}, the oldest release that was measured.
 
-{dots(builds[0], opening, OPENS, REFUSES)}
+{dots(builds[0], [*names(data["pre"], ""), *names(data["models"], " (model)")], OPENS, REFUSES)}
 \u25cf opens it, \u2013 refuses it.
 
 ## What was measured
 
-{", ".join(measured)}.
+<details>
+<summary>{len(builds)} releases, from b{builds[0]} to b{builds[-1]}</summary>
+
+| release | taken from | ggml |
+|---|---|---|
+{chr(10).join(measured)}
+
+</details>
 """
     return {"releases": text}
+
+
+def label(row: dict[str, Any]) -> str:
+    """The name of a change, which leads to its description, and whom it concerns in short."""
+    whom = next(iter(row["concerns"].values()))
+    more = ", \u2026" if len(whom) > 2 else ""
+    return f'<a href="#{row["code"]}">{row["code"]}</a> <small>{escape(", ".join(whom[:2]))}{more}</small>'
 
 
 def names(table: dict[str, list[int]], note: str) -> Iterator[tuple[str, int]]:
@@ -86,16 +102,48 @@ def about(row: dict[str, Any]) -> str:
     """One change: whom it concerns, since when, and an example."""
     number = row["pull_request"]
     source = f" ([#{number}](https://github.com/ggml-org/llama.cpp/pull/{number}))" if number else ""
-    example = row["example"]
     return f"""\
 ### {row["code"]}
 
 Between b{row["old"]} and b{row["new"]}{source}: {row["what"]}.
 
-It concerns vocabularies {concerns(row["concerns"])}.
-
-With {example["of"]}, `{example["call"]}` was `{example["before"]}` and is `{example["after"]}`.
+It concerns vocabularies {concerns(row["concerns"])}. {example(row["example"])}
 """
+
+
+def by_text(rows: list[dict[str, Any]]) -> str:
+    """The changes that differ in nothing but the texts of tokens."""
+    lines = (
+        f'| <span id="{row["code"]}">b{row["old"]} and b{row["new"]}</span> | {listed(row["concerns"]["found"])} |'
+        for row in rows
+    )
+    return f"""\
+### special-texts
+
+A token with one of these texts counts as special, and may end generation. Which texts these are has grown:
+
+| between | texts |
+|---|---|
+{chr(10).join(lines)}
+
+It concerns vocabularies {CONDITIONS["found"]}. {example(rows[0]["example"])}
+"""
+
+
+def example(row: dict[str, Any]) -> str:
+    """What was answered and what is, in a sentence."""
+    vocabulary, _, override = row["of"].partition(" with {")
+    setting = f" and `{override.rstrip('}').replace(chr(34), '').replace(': ', '=')}`" if override else ""
+    call, found, token = row["call"].partition("the token ")
+    if found:
+        before, after = (row[when].replace("_", "-").replace(", ", ", and ") for when in ("before", "after"))
+        return f"In {vocabulary}, `{token}` was {before}, and is {after}."
+    return f"With {vocabulary}{setting}, `{call}` was `{row['before']}`, and is `{row['after']}`."
+
+
+def listed(texts: list[str]) -> str:
+    """Texts as code, in a cell of a table."""
+    return ", ".join(f"`{text}`" for text in texts).replace("|", "\\|")
 
 
 def concerns(conditions: dict[str, Any]) -> str:
@@ -104,8 +152,6 @@ def concerns(conditions: dict[str, Any]) -> str:
     for name, wanted in conditions.items():
         if name == "settings":
             parts.append("with " + ", ".join(f"`{flag}` {str(value).lower()}" for flag, value in wanted.items()))
-        elif name == "found":
-            parts.append("in which the file gives such a token no role")
         else:
             listed = " or ".join(f"`{value}`" for value in wanted[:MOST])
             more = f" or {len(wanted) - MOST} more" if len(wanted) > MOST else ""
