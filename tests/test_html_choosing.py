@@ -4,6 +4,7 @@ the terminal says, for all kinds.
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def test_notes_lie_on_nothing(opened: Any, kind: str | Path, width: int) -> None
     found = []
     for _ in range(200):
         found += page.page.evaluate(OVERLAPS)
-        if not page.page.locator(".open").is_hidden() and page.page.locator(".open").text_content() != "Close":
+        if not page.page.locator(".open").is_hidden() and page.page.locator(".open").text_content() != "Close steps":
             page.page.keyboard.press("Enter")
         page.page.keyboard.press("ArrowRight")
     assert found == []
@@ -111,3 +112,23 @@ def test_the_page_and_the_terminal_tell_the_same_story(browser: Any, kind: str |
         tokens = None if unit.stage == "try" else [unit.tokens.start, unit.tokens.stop]
         expected.append([unit.stage, unit.length, tokens, caption(unit.whole()), inner])
     assert found == expected
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("kind", BUILTIN)
+def test_nothing_moves_up_within_a_stage(opened: Any, kind: str, width: int) -> None:
+    trace = ggtok.Tokenizer.builtin(kind).explain("Hello 👋🏽 unfathomable World, a")
+    page = opened(trace, viewport={"width": width, "height": 844}, reduced_motion="reduce")
+    places = page.page.evaluate(
+        """() => {
+            const found = [];
+            for (let step = 0; step < 60; step++) {
+                const top = (query) => Math.round(document.querySelector(query).getBoundingClientRect().top + scrollY);
+                found.push([document.querySelector(".now button").textContent, top(".picture"), top(".strip-head")]);
+                document.querySelector(".next").click();
+            }
+            return found;
+        }"""
+    )
+    for (before, *tops), (after, *next_tops) in itertools.pairwise(places):
+        assert before != after or all(top <= below for top, below in zip(tops, next_tops, strict=True))

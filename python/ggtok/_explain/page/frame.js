@@ -4,6 +4,7 @@
 const SPEEDS = [0.5, 1, 2, 4];
 const PAUSE = 1300; // milliseconds between steps at speed 1
 const MOVE = 420; // how long a movement takes
+const MOST_ROOM = 420; // pixels
 
 /** Units by their stage, in the order of the bar, each with the first of its steps. */
 function stagesFrom(units) {
@@ -15,19 +16,27 @@ function stagesFrom(units) {
 /** Moves what has just been drawn from where it comes from, unless motion is not wanted. Only transforms change. */
 function animate(root, speed) {
   if (!root.animate || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
-  const run = (node, from, delay) => {
+  const run = (node, delay, ...from) => {
     const timing = { duration: MOVE / speed, delay: delay / speed, fill: "backwards", easing: "ease-in-out" };
-    node.animate([{ transform: from }, { transform: "none" }], timing);
+    node.animate([...from.map((transform, at) => ({ transform, offset: at / 100 })), { transform: "none" }], timing);
   };
   for (const node of root.querySelectorAll("[data-move]")) {
-    const [dx, dy, delay] = node.dataset.move.split(" ").map(Number);
-    run(node, `translate(${dx}px, ${dy}px)`, delay);
+    const [dx, dy, delay, isLate] = node.dataset.move.split(" ").map(Number);
+    const start = `translate(${dx}px, ${dy}px)`;
+    run(node, delay, ...(isLate ? [`${start} scale(0)`] : []), `${start} scale(1)`);
   }
-  for (const node of root.querySelectorAll("[data-grow]")) run(node, "scale(0)", Number(node.dataset.grow));
+  for (const node of root.querySelectorAll("[data-grow]")) run(node, Number(node.dataset.grow), "scale(0)");
   for (const node of root.querySelectorAll("[data-fade]")) {
     const timing = { duration: 2 * MOVE / speed, delay: Number(node.dataset.fade) / speed, fill: "backwards" };
     node.animate([{ opacity: 1 }, {}], timing);
   }
+}
+
+/** Keeps the room of the largest content so far, so that what is below does not move up and down from step to step. */
+function keepRoom(box, isNew) {
+  if (isNew) box.style.minHeight = "";
+  const height = Math.ceil(box.getBoundingClientRect().height); // 0 for what is not shown
+  if (height && height <= MOST_ROOM) box.style.minHeight = `${height}px`;
 }
 
 /** A place in the steps as people can link to it, such as `merge.2` or, in what is open, `merge.2.3`. */
@@ -139,13 +148,14 @@ function mountFrame(container, { idea, units, head = [], foot = [], onStep = () 
     counter.textContent = `${(step + 1).toLocaleString("en")} of ${steps.toLocaleString("en")}`;
     title.textContent = unit.length > 1 && !closed ? `${unit.title} (${at.inner + 1} of ${unit.length})` : unit.title;
     openButton.hidden = !(unit.opens && unit.length > 1);
-    openButton.textContent = closed ? `Open ${unit.length.toLocaleString("en")} steps` : "Close";
+    openButton.textContent = closed ? `Open ${unit.length.toLocaleString("en")} steps` : "Close steps";
     openButton.title = closed ? "See the steps in this one (Enter)" : "Back to one step (Enter)";
     link.href = `#step=${addressOf(stage, at.unit, closed || unit.length < 2 ? null : at.inner)}`;
     link.textContent = "link";
     caption.replaceChildren(...[drawer ? drawer.caption() : unit.caption(drawnStep)].flat());
     const drawn = drawer ? drawer.draw(view) : unit.draw(drawnStep, view);
     picture.replaceChildren(...drawn.filter((node) => node != null));
+    for (const box of [caption, picture]) keepRoom(box, before?.stage !== at.stage);
     folds.replaceChildren(...(unit.folds?.(drawnStep) ?? []).map(foldOf));
     if (isForward) animate(picture, speed);
     onStep(stages, { ...at, inner: drawnStep, isOpen: !closed });

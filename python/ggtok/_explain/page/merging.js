@@ -106,8 +106,11 @@ function mergeCaption(merging, done, unit) {
   return caption;
 }
 
-/** Where a part of the drawing comes from, for `animate`: the frame moves it from there to its place. */
-const moves = (dx, dy, delay = 0) => ({ "data-move": `${dx.toFixed(1)} ${dy.toFixed(1)} ${delay}` });
+/** Where a part of the drawing comes from, for `animate`: the frame moves it from there to its place. With `isLate` it
+ * is not seen before. */
+const moves = (dx, dy, delay, isLate) => ({
+  "data-move": `${dx.toFixed(1)} ${dy.toFixed(1)} ${delay} ${Number(isLate)}`,
+});
 
 const ROWS = 8; // of a long word, those around the step are drawn
 
@@ -169,41 +172,44 @@ function treeRow(merging, done, [from, to], { tokenOf, isWhole }) {
       svg("path", { class: "bracket", d }),
     ];
   });
+  const pace = merges.length ? Math.min(260, 2400 / merges.length) : 0;
+  const isMoving = (node) => node.bigram && (node === now || isWhole);
+  const delayOf = (node) => (isWhole ? node.born * pace : 0);
+  const growing = (node) => (isMoving(node) ? { "data-grow": delayOf(node) } : {});
   const lines = here.flatMap((node) =>
     [node.left, node.right]
       .filter((child) => child && child.to > from && child.from < to)
       .map((child) => {
         const d = `M${middle(child)} ${y(child) + (child.bigram ? 38 : 26)}V${y(node) - 10}H${middle(node)}V${y(node)}`;
-        return svg("path", { class: "branch", d });
+        return svg("path", { class: "branch", d, ...growing(node) });
       }),
   );
-  const pace = merges.length ? Math.min(260, 2400 / merges.length) : 0;
   const boxes = here.map((node) => {
     const w = boxWidth(node);
     const token = !node.parent || node.parent.born >= done ? tokenOf(node) : null;
     const isNow = node === now && !isWhole;
-    const isMoving = node.bigram && (isNow || isWhole);
-    const delay = isWhole ? node.born * pace : 0;
+    const delay = delayOf(node);
     const baseline = y(node) + 18;
     const word = (text, at, class_, movement) => svg("text", { x: at, y: baseline, class: class_, ...movement }, text);
     let texts = [word(node.text, middle(node), "mono", {})];
-    if (isMoving && node.text === node.left.text + node.right.text) {
+    if (isMoving(node) && node.text === node.left.text + node.right.text) {
       const start = middle(node) - node.width / 2;
       texts = [node.left, node.right].map((child, i) => {
         const at = start + (i ? node.left.width : 0) + child.width / 2;
-        return word(child.text, at, "mono", moves(middle(child) - at, y(child) - y(node), delay));
+        return word(child.text, at, "mono", moves(middle(child) - at, y(child) - y(node), delay, Boolean(child.bigram)));
       });
-    } else if (isMoving) texts = [word(node.text, middle(node), "mono", moves(0, -LEVEL, delay))];
+    } else if (isMoving(node)) texts = [word(node.text, middle(node), "mono", moves(0, -LEVEL, delay, true))];
+    const below = { x: middle(node), y: y(node) + 32, ...(isMoving(node) ? moves(0, 0, delay, true) : {}) };
     return svg(
       "g",
       { class: `node${isNow ? " now" : ""}${token != null ? ` token-${token % 4}` : ""}`, "data-token": token },
       svg("title", {}, node.bigram ? `${node.text}, ${priority(node.bigram)}` : node.text),
       svg("rect", {
         ...{ x: middle(node) - w / 2, y: y(node), width: w, height: node.bigram ? 38 : 26, rx: 6 },
-        ...(isMoving ? { "data-grow": delay } : {}),
+        ...growing(node),
       }),
       texts,
-      node.bigram ? svg("text", { x: middle(node), y: y(node) + 32, class: "small" }, priority(node.bigram)) : null,
+      node.bigram ? svg("text", { ...below, class: "small" }, priority(node.bigram)) : null,
     );
   });
   const name = say("captions.merge_tree", { n: done });
