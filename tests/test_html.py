@@ -377,6 +377,20 @@ def test_a_phone_shows_the_picture_at_once(opened: Any, name: str) -> None:
     assert page.overflow() == 0
 
 
+SIGNS = {
+    ("bpe", "a b\n"): "␣ is a space · ↵ ends a line",
+    ("bpe", "é"): "C3 is a byte of a character",
+    ("spm", "a b"): "␣ is a space · ▁ begins a word",
+    ("unigram", "é"): "▁ begins a word",
+}
+
+
+@pytest.mark.parametrize(("name", "text"), SIGNS)
+def test_signs_are_explained(opened: Any, name: str, text: str) -> None:
+    page = opened(ggtok.Tokenizer.builtin(name).explain(text))
+    assert page.page.text_content(".signs") == SIGNS[name, text]
+
+
 def test_two_views_in_one_page_do_not_meet(browser: Any, tmp_path: Path) -> None:
     """Nothing in a view has an id, and a view that is destroyed leaves nothing."""
     traces = [ggtok.Tokenizer.builtin("bpe").explain(text).to_json() for text in ("one two", "three")]

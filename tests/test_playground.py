@@ -118,7 +118,7 @@ def test_a_token_says_what_it_is(opened: Any) -> None:
     page = opened("#v=bpe&t=Na%C3%AFve+is")
     page.page.locator(".piece").last.hover()
     said = page.page.text_content(".pointed")
-    assert said == "Token 5981 · in the vocabulary Ġis · characters 5 to 8, bytes 6 to 9"
+    assert said == "Token 5981 · spelled Ġis in the vocabulary · characters 5 to 8, bytes 6 to 9"
     page.type("é🦙")
     page.page.locator(".piece").last.hover()
     page.page.get_by_text("characters 1 to 2, bytes 5 to 6").wait_for()

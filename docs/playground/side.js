@@ -103,7 +103,7 @@ export class Side {
       place = `characters ${from} to ${charactersIn(this.bytes, end)}, bytes ${start} to ${end}`;
     }
     const entry = el("code", {}, label(result.tokens.get(id).text));
-    this.pointed.replaceChildren("Token ", el("strong", {}, `${id}`), " · in the vocabulary ", entry, ` · ${place}`);
+    this.pointed.replaceChildren("Token ", el("strong", {}, `${id}`), " · spelled ", entry, ` in the vocabulary · ${place}`);
   }
 
   #toggleIds() {

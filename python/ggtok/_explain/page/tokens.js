@@ -136,8 +136,11 @@ function tokenStrip(trace, why, select) {
 }
 
 /** What the signs mean that the drawings have and the text has not. */
-function signsOf({ tokens, bytes }) {
-  const part = tokens.map(({ piece }) => bytesOf(piece)).find((piece) => decoded(piece) === null);
+function signsOf(trace) {
+  const { tokens, bytes, fragments } = trace;
+  const ofBytes = fragments.some(({ steps }) => steps?.kind === "bpe" && !steps.rewritten.length);
+  const isPart = tokens.some((_, at) => tokenFace(trace, at).kind === "byte");
+  const part = ofBytes || isPart ? bytes.find((byte) => byte > 0x7f) : undefined;
   const signs = [
     ["space", bytes.includes(0x20)],
     ["line", bytes.includes(0x0a)],
@@ -145,7 +148,7 @@ function signsOf({ tokens, bytes }) {
     ["byte", part],
   ];
   const told = signs.filter(([, isThere]) => isThere);
-  const byte = part && hex(part[0]);
+  const byte = part && hex(part);
   const line = told.map(([key]) => say(`captions.sign_${key}`, { byte })).join(" · ");
   return told.length ? el("p", { class: "muted signs" }, line) : null;
 }
