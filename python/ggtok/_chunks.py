@@ -10,8 +10,8 @@ class Chunk(NamedTuple):
     """A slice of a text that fits a budget of tokens.
 
     >>> import ggtok
-    >>> ggtok.Tokenizer.builtin("bpe").split("One sentence. And another.", 5)
-    [Chunk(text='One sentence. ', start=0, end=14, count=5), Chunk(text='And another.', start=14, end=26, count=3)]
+    >>> ggtok.Tokenizer.builtin("bpe").split("One sentence. And another.", 5)[0]
+    Chunk(text='One sentence. ', start=0, end=14, count=5)
     """
 
     text: str

@@ -88,7 +88,8 @@ def edit(
     >>> import ggtok, os, tempfile
     >>> source = os.path.join(os.path.dirname(ggtok.__file__), "vocabularies", "bpe.gguf")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     new = ggtok.edit(source, os.path.join(folder, "fixed.gguf"), metadata={"tokenizer.ggml.pre": "llama-bpe"})
+    ...     target = os.path.join(folder, "fixed.gguf")
+    ...     new = ggtok.edit(source, target, metadata={"tokenizer.ggml.pre": "llama-bpe"})
     >>> new.vocab.pre
     'llama-bpe'
     """

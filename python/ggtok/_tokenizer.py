@@ -517,7 +517,8 @@ class Tokenizer(BaseTokenizer):
         >>> file = io.BytesIO()
         >>> tok = ggtok.Tokenizer.builtin("unigram")
         >>> tok.to_sentencepiece(file)
-        >>> ggtok.Tokenizer.from_sentencepiece(file.getvalue()).encode("What is LoRA?") == tok.encode("What is LoRA?")
+        >>> new = ggtok.Tokenizer.from_sentencepiece(file.getvalue())
+        >>> new.encode("What is LoRA?") == tok.encode("What is LoRA?")
         True
         """
         from ._convert import files, sentencepiece
