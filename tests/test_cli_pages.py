@@ -89,6 +89,7 @@ def test_groff_has_no_objection(width: int) -> None:
     shown = re.sub(r"\x1b\[[0-9;]*m|.\x08", "", run.stdout)
     for name in COMMANDS:
         assert f"ggtok {name}" in " ".join(shown.split())
+    assert "ggtok corpus build [OPTIONS] SOURCE..." in " ".join(shown.split())
     assert "GGTOK_MODEL" in shown
 
 

@@ -54,6 +54,19 @@ def test_reference_names_what_is_public(entries: set[str]) -> None:
     assert public() - entries == set()
 
 
+def test_docstrings_read_as_prose(site: Path) -> None:
+    """Nothing of Sphinx's own stands between: two hyphens for a dash, or the place of a field in a named tuple."""
+    for page in site.glob("api/*.html"):
+        words = re.sub(r"<pre>.*?</pre>|<[^>]*>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert not re.findall(r".{20} -- .{20}|Alias for field.{20}", words), page.name
+
+
+def test_names_in_tables_break_after_their_marks(site: Path) -> None:
+    table = (site / "api/tokenizer.html").read_text(encoding="utf-8").split("<table")[1]
+    assert ">encode_<wbr>with_<wbr>offsets<" in table
+    assert ">__version__<" in table
+
+
 def test_pages_that_moved_lead_on(site: Path) -> None:
     """To the new place, or to the heading in the old address."""
     page = (site / "models.html").read_text(encoding="utf-8")
