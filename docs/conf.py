@@ -290,8 +290,8 @@ def lead_on(app: Any, exception: Exception | None) -> None:
 
 
 CODE = re.compile(r'(?<=<span class="pre">)[^<]+')
-MARK = re.compile(r"((?<=[/:=|,(])|(?<=[^\W_]_))(?=\w)|(?<=\.)(?=\w{4})")
-"""Where a name may break: after a mark, but not before a file's ending."""
+MARK = re.compile(r"((?<=\w[/:=|,(])|(?<=[^\W_]_))(?=\w)|(?<=\w\.)(?=\w{4})")
+"""Where a name may break: after a mark inside it, but not before a file's ending."""
 
 
 def shorten_sidebar(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
