@@ -145,7 +145,7 @@ def _trying(steps: Unigram, text: bytes, spans: Spans, first: int) -> Iterator[U
             here = say("captions.beginning")
             if last is not None and last.from_ < at:
                 here = say("captions.best_here", text=face(text[last.from_ : at]), total=total)
-            told = joined(told, counted("try", len(found), before=here))
+            told = joined(told, counted("try", len(position.candidates), before=here))
             for each in sorted(found, key=lambda each: not each.wins)[: MOST_TOLD if place else 0]:
                 told = joined(told, _tried(each, is_unknown=each is position.unknown))
             return Step(told, arcs(text, at, shown), spans(at, max((each.end for each in found), default=at + 1)))

@@ -81,7 +81,7 @@ pub(crate) struct Traced<S> {
 /// let why = explainer.why(&trace, 0..2)?;
 /// assert_eq!(
 ///     why.reasons[0].message,
-///     "“bc” merged first, with rank 0, and took part of “ab”: “ab” has rank 1."
+///     "“bc” (merge 0) merged first, and took part of “ab”: “ab” (merge 1) comes later."
 /// );
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

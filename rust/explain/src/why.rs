@@ -256,7 +256,12 @@ mod tests {
         let cases = [
             ("abc", "bc", "one_token", "“bc” is token 7 “bc”."),
             ("abc", "b", "one_token", "“b” is part of token 7 “bc”."),
-            ("abc", "ab", "merge_lost", "“bc” merged first, with score -1, and took part of “ab”: “ab” has score -2."),
+            (
+                "abc",
+                "ab",
+                "merge_lost",
+                "“bc” (score −1) merged first, and took part of “ab”: “ab” (score −2) comes later.",
+            ),
             ("abc", "abc", "not_in_vocabulary", "The vocabulary has no token “abc”."),
             ("abcb", "abcb", "merge_missing", "“abcb” is token 9, but no merge joins “a” and “bc”."),
             (
@@ -285,7 +290,12 @@ mod tests {
         let tokens = tokens("a b c Ġ ab bc abc Ġa é Ã ©", &[0.0; 11], &[1; 11]);
         let explainer = Explainer::new(tokenizer(&definition, &tokens), merges);
         let cases = [
-            ("abc", "ab", "merge_lost", "“bc” merged first, with rank 0, and took part of “ab”: “ab” has rank 1."),
+            (
+                "abc",
+                "ab",
+                "merge_lost",
+                "“bc” (merge 0) merged first, and took part of “ab”: “ab” (merge 1) comes later.",
+            ),
             ("abc", "abc", "merge_missing", "“abc” is token 6, but no merge joins “a” and “bc”."),
             (
                 "ab ab",

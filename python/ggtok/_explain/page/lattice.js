@@ -127,7 +127,8 @@ function tryUnit({ text, places, best, words, steps }, at) {
       const before = isBeginning
         ? say("captions.beginning")
         : say("captions.best_here", { text: face({ from: row.from, to: row.at }), total: rounded(row.score_sum) });
-      const here = said(countedKey("captions.try", found.length), { n: found.length, before });
+      const n = position.candidates.length;
+      const here = said(countedKey("captions.try", n), { n, before });
       return [...start, ...here, ...(at ? mostTelling(found).flatMap(tried) : [])];
     },
     draw(_, { width }) {

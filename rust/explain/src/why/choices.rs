@@ -54,13 +54,14 @@ impl Asked<'_> {
         let best = steps.best.iter().find(|best| best.at == wanted.end).and_then(|best| best.score_sum);
         let text = quoted(text);
         let message = match (candidate, best) {
-            (Some(Candidate { score, score_sum: Some(sum), .. }), Some(best)) if best > *sum => format!(
-                "{text} has the score {score}, and the sum to its end is {sum}; other tokens reach {best} there."
-            ),
-            (Some(candidate), _) => format!(
-                "{text} has the score {}, but the highest sum of the whole text goes through other tokens.",
-                candidate.score
-            ),
+            (Some(Candidate { score, score_sum: Some(sum), .. }), Some(best)) if best > *sum => {
+                let ([sum, best], score) = (apart(*sum, best), number(*score, 2));
+                format!("{text} ({score}) makes {sum}, but other tokens get that far with {best}.")
+            }
+            (Some(Candidate { score, .. }), _) => {
+                let score = number(*score, 2);
+                format!("{text} ({score}) is token {token}, but the best way through the whole text has other tokens.")
+            }
             (None, _) => format!("{text} is token {token}, but it is not searched for in a text."),
         };
         self.add("score_lost", message, Some(start + range.start), Some(token));
@@ -91,16 +92,35 @@ impl Asked<'_> {
             position.and_then(|at| Some((at, at.candidates.iter().find(|found| found.token == Some(token))?)));
         let text = quoted(text);
         let message = match candidate {
-            Some((position, candidate)) if !candidate.wins => format!(
-                "{text} costs {}, or {} with the rest of the text; other tokens cost {} with it.",
-                candidate.cost, candidate.total, position.cost
-            ),
-            Some((_, candidate)) => format!(
-                "{text} costs {}, but the lowest cost of the whole text goes through other tokens.",
-                candidate.cost
-            ),
+            Some((position, candidate)) if !candidate.wins => {
+                let [total, best] = apart(scaled(candidate.total), scaled(position.cost));
+                let cost = number(scaled(candidate.cost), 2);
+                format!("{text} ({cost}) makes {total} to the end of the text, but other tokens make {best}.")
+            }
+            Some((_, candidate)) => {
+                let cost = number(scaled(candidate.cost), 2);
+                format!(
+                    "{text} ({cost}) is token {token}, but the cheapest way through the whole text has other tokens."
+                )
+            }
             None => format!("{text} is token {token}, but it is not searched for in a text."),
         };
         self.add("score_lost", message, Some(start + range.start), Some(token));
     }
+}
+
+/// A number as the views show it, with a minus sign.
+fn number(value: f64, digits: usize) -> String {
+    format!("{value:.digits$}").replace('-', "−")
+}
+
+/// Two numbers with as many digits as tell them apart, but at least two.
+fn apart(one: f64, other: f64) -> [String; 2] {
+    let digits = (2..17).find(|&digits| number(one, digits) != number(other, digits)).unwrap_or(2);
+    [number(one, digits), number(other, digits)]
+}
+
+/// A cost of PLaMo-2 in the unit of Unigram's scores, as the views show it.
+fn scaled(cost: i64) -> f64 {
+    cost as f64 / 10_000.0
 }

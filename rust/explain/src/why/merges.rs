@@ -72,12 +72,12 @@ impl Asked<'_> {
                     first <= bigram.left && bigram.right < end && (bigram.left == right || bigram.right == left)
                 });
                 let after = match loser {
-                    Some(loser) => format!("{} has {}", quoted(&loser.text.0), priority(loser)),
+                    Some(loser) => format!("{} ({}) comes later", quoted(&loser.text.0), priority(loser)),
                     None => format!("{shown} is token {token}, but was not reached"),
                 };
                 let at = if over_start { wanted.start } else { wanted.end };
                 let message = format!(
-                    "{} merged first, with {}, and took part of {shown}: {after}.",
+                    "{} ({}) merged first, and took part of {shown}: {after}.",
                     quoted(&pop.bigram.text.0),
                     priority(&pop.bigram)
                 );
@@ -110,7 +110,7 @@ impl Asked<'_> {
 /// What decides when a pair merges.
 fn priority(bigram: &Bigram) -> String {
     match (bigram.score, bigram.rank) {
-        (Some(score), _) => format!("score {score}"),
-        (None, rank) => format!("rank {}", rank.unwrap_or_default()),
+        (Some(score), _) => format!("score {score}").replace('-', "−"),
+        (None, rank) => format!("merge {}", rank.unwrap_or_default()),
     }
 }
