@@ -224,13 +224,20 @@ def test_search_for_everything(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("width", [40, 120])
 @pytest.mark.parametrize(
-    "arguments", [("inspect", path_of("wordpiece")), ("search", "the", "--builtin", "bpe"), ("check", path_of("bpe"))]
+    "arguments",
+    [
+        ("inspect", path_of("wordpiece")),
+        ("search", "the", "--builtin", "bpe"),
+        ("check", path_of("bpe")),
+        ("diff", path_of("bpe"), path_of("spm"), "-p", "a text"),
+        ("explain", "--builtin", "bpe", "-p", "What is LoRA?", "--why", "3:9"),
+    ],
 )
 def test_it_fits_the_window(arguments: tuple[str, ...], width: int) -> None:
     found = on_terminal(*arguments, width=width)
-    assert found.code == 0
+    assert found.code == (arguments[0] == "diff")
     assert max(map(cell_len, found.text.splitlines())) <= width
-    assert "\x1b[1m" in found.raw or arguments[0] == "check"
+    assert "\x1b[1" in found.raw or arguments[0] in ("check", "explain")
     assert "\x1b[" not in on_terminal(*arguments, width=width, TERM="dumb").raw
     assert "\x1b[3" not in on_terminal(*arguments, width=width, NO_COLOR="1").raw
 

@@ -43,6 +43,14 @@ def print_listed(name: str, lines: Iterable[str]) -> None:
         _print_beside(GAP, printable(line), _window())
 
 
+def print_line(line: str) -> None:
+    """A line, whose further lines in a narrow window begin further right."""
+    text = line.lstrip(" ")
+    first, *others = wrapped(text, _window() - len(line) + len(text) - len(GAP))
+    indent = line.removesuffix(text)
+    print(indent + first, *(indent + GAP + other for other in others), sep="\n")
+
+
 def print_report(lines: Iterable[str], whole: str) -> None:
     """Lines of a label and a text, with two spaces or more between them. That with the label `whole` is not wrapped: it
     is to be copied."""

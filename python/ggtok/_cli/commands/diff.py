@@ -14,6 +14,7 @@ from ..inputs import Source
 from ..options import as_json, takes_network, takes_special
 from ..output import finite, lossless, print_json, printable
 from ..pair import MOST_LINES, print_pair, print_verdict
+from ..table import print_line
 from ..view import console
 
 
@@ -65,7 +66,7 @@ def command(
         if lists:
             out.print()
         for line in lists:
-            print(printable(line))
+            print_line(printable(line))
         if not shows_all and lists != found._lists():
             out.print("--all prints all of each list", style="dim")
     context.exit(int(bool(found)))

@@ -28,6 +28,7 @@ from ..inputs import sources as sources_of
 from ..options import Model, as_json, is_typed, takes_model, takes_special
 from ..output import print_json, wants_colors
 from ..pair import MOST_LINES, print_pair, print_verdict
+from ..table import print_line
 from ..view import console
 
 MAX_ROWS = 40
@@ -114,7 +115,8 @@ def _traces(request: Request, sources: list[Source], step: bool, span: tuple[int
                 reasons = [{"kind": each.kind, "message": each.message} for each in why.reasons]
                 print_json(start=why.start, end=why.end, ids=[each.id for each in why.tokens], reasons=reasons)
             else:
-                print(why)
+                for line in str(why).split("\n"):
+                    print_line(line)
         elif request.as_json:
             print(json.dumps(json.loads(trace.to_json()) | request.model.json))
         elif request.html is None:
