@@ -161,6 +161,7 @@ function answered(side) {
   pair.element.hidden = false;
   const most = Math.min(sides[0].most, sides[1].most);
   pair.update(side.text, side.bytes, sides.map(({ result }) => result), sides.map(({ strip }) => strip.tones), most);
+  if (selected) pair.select(sides.indexOf(selected[0]), selected[1]);
 }
 
 /** Where a text begins, by its first letter. (`dir="auto"` takes seconds for a megabyte.) */
