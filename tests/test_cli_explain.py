@@ -61,6 +61,10 @@ def test_lines_that_do_not_fit(capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert face(b"ab\xff\xfec") == "ab FF FE c"
     lines = shown(capsys, "explain", "--builtin", "unigram", "-p", "about").splitlines()
     assert lines[-1] == "  ▁about   \u22128.08  431"
+    monkeypatch.setenv("COLUMNS", "80")
+    table = shown(capsys, "explain", "--trie", "un", "unique")
+    assert "…" not in table
+    assert re.search(r" the cell is free: the child is\n +placed\n", table)
 
 
 def test_tables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

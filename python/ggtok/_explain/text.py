@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from operator import index as as_int
 from typing import SupportsIndex, TypeAlias, TypeVar
 
@@ -33,8 +34,8 @@ MAX_SECTIONS = 60
 MIN_CELL = 8
 """Columns that a cell of text keeps at least when a table is made narrower."""
 
-MIN_WORDS = 18
-"""The same for a cell of words, which say less when they are cut."""
+MIN_WORDS = 16
+"""The same for a cell of words, which continue on the next line."""
 
 GAP = "  "
 INDENT = "    "
@@ -154,13 +155,18 @@ class Table:
     def _lines(self, texts: list[str], style: str) -> Iterator[Line]:
         """The lines of a row. Those without text are left out."""
         for group in self.groups:
-            line = GAP.join(self._padded(texts[place], place) for place in group).rstrip()
-            if line:
-                yield line if group.start == 0 else fitted(INDENT + line, self.width), style
+            for parts in zip_longest(*(self._fitted(texts[place], place) for place in group), fillvalue=""):
+                line = GAP.join(map(self._padded, parts, group)).rstrip()
+                if line:
+                    yield line if group.start == 0 else fitted(INDENT + line, self.width), style
+
+    def _fitted(self, text: str, place: int) -> list[str]:
+        """A cell's lines: words continue on the next one, and a text is cut."""
+        width = self.widths[place]
+        return wrapped(text, width) if self.section.columns[place].kind == "word" else [fitted(text, width)]
 
     def _padded(self, text: str, place: int) -> str:
-        width = self.widths[place]
-        return padded(fitted(text, width), width, right=self.section.columns[place].kind == "number")
+        return padded(text, self.widths[place], right=self.section.columns[place].kind == "number")
 
 
 # Cells

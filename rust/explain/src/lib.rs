@@ -138,7 +138,7 @@ impl fmt::Display for ExplainError {
                 write!(f, "word {word} has a zero byte at offset {offset}, which no key of an XCDA may have")
             }
             Self::TooManySteps { limit } => {
-                write!(f, "the text takes more than the {limit} steps that a trace records")
+                write!(f, "the text takes more than the {limit} steps that a trace records: explain a part of it")
             }
             Self::PatternTooSlow => f.write_str("a pattern of the pre-tokenizer takes too long on this text"),
             Self::Range { start, end, len } => {
