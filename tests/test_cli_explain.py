@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from conftest import VOCABULARIES
 from ggtok import Tokenizer
+from ggtok._explain import strip
 from ggtok._explain.step import KEYS, Walk
 from ggtok._explain.units import face
 from hypothesis import given
@@ -59,6 +60,8 @@ def test_lines_that_do_not_fit(capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert any(line.endswith("  1134 1134 … 1134") for line in lines)
     assert "ab│C3│BF│◌\u0301" in lines
     assert face(b"ab\xff\xfec") == "ab FF FE c"
+    parts = [strip.Part("", "even", 0), strip.Part("a", "odd", 1)]  # of a token without text, and of another one
+    assert [*strip.lines(parts, 40, False)] == [("│a", 1)]
     lines = shown(capsys, "explain", "--builtin", "unigram", "-p", "about").splitlines()
     assert lines[-1] == "  ▁about   \u22128.08  431"
     monkeypatch.setenv("COLUMNS", "80")

@@ -242,6 +242,11 @@ def test_it_fits_the_window(arguments: tuple[str, ...], width: int) -> None:
     assert "\x1b[3" not in on_terminal(*arguments, width=width, NO_COLOR="1").raw
 
 
+def test_a_window_of_ten_columns() -> None:
+    for command in ("check", "inspect"):
+        assert on_terminal(command, path_of("wordpiece"), width=10).code == 0
+
+
 def test_findings_are_listed_below_their_file() -> None:
     found = on_terminal("check", path_of("spm"), path_of("wordpiece"), "--llama-cpp", "b9538").text.splitlines()
     assert found[0].startswith(f"{path_of('spm')}")

@@ -57,7 +57,7 @@ def lines(parts: Sequence[Part], width: int, colors: bool) -> Iterator[tuple[str
     for place, part in enumerate(parts):
         cell = ""
         signs = SIGN.findall(part.text)
-        if cell_len(part.text[0]) == 0:
+        if signs and cell_len(signs[0]) == 0:
             signs[0] = f"◌{signs[0]}"  # a mark would otherwise be drawn over what is before it
         for each in signs if colors or not place else [BAR, *signs]:
             if cell_len(each) > room:

@@ -34,7 +34,8 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """The lines of a sentence; a word that is too long is cut."""
+    """The lines of a sentence; a word that is too long is cut. Less than a column counts as one."""
+    width = max(width, 1)
     if cell_len(text) <= width:
         return [text]
     lines: list[str] = []
