@@ -13,7 +13,7 @@ import pytest
 import test_html
 from conftest import BUILTIN, shared_files
 from ggtok._explain import html
-from ggtok._explain.stages import units
+from ggtok._explain.stages import idea, units
 from ggtok._explain.units import Step
 from test_html import MOVES, Opened
 
@@ -82,7 +82,7 @@ def test_failures_of_wordpiece_are_counted(opened: Any) -> None:
     assert page.page.locator(".folds tbody tr").count() == 14
 
 
-KINDS = [*BUILTIN, *shared_files("vocabs/*-bge.gguf"), *shared_files("vocabs/[pru][lwg]*.gguf")]
+KINDS = [*BUILTIN, *shared_files("vocabs/*.gguf")]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -91,7 +91,9 @@ def test_the_page_and_the_terminal_tell_the_same_story(browser: Any, kind: str |
     trace = tokenizer_of(kind).explain("Hello World, こんにちは 👋🏽 naïve  unaffable½" + " 吾輩は猫である" * 3)
     script = f"""{html.scripts(*html.SCRIPTS)}
     const plain = (nodes) => nodes.map((node) => node.textContent ?? node).join("").trim();
-    window.units = unitsOf(prepare({trace.to_json()})).map(({{ stage, length, tokens, ...unit }}) => [
+    const trace = prepare({trace.to_json()});
+    window.idea = say(`ideas.${{ideaOf(trace)}}`);
+    window.units = unitsOf(trace).map(({{ stage, length, tokens, ...unit }}) => [
         ...[stage, length < 2 ? 0 : length, stage === "try" ? null : tokens],
         plain(unit.summary ? unit.summary.caption() : unit.caption(0)),
         length < 2 ? [] : Array.from({{ length }}, (_, step) => plain(unit.caption(step))),
@@ -99,7 +101,7 @@ def test_the_page_and_the_terminal_tell_the_same_story(browser: Any, kind: str |
     path = tmp_path / "units.html"
     path.write_text(f"<meta charset=utf-8><body></body><script type=module>{script}</script>", encoding="utf-8")
     page = Opened(browser, path)
-    found = page.page.evaluate("units")
+    found, shown = page.page.evaluate("[units, idea]")
     page.page.close()
     assert not page.errors
 
@@ -112,6 +114,7 @@ def test_the_page_and_the_terminal_tell_the_same_story(browser: Any, kind: str |
         tokens = None if unit.stage == "try" else [unit.tokens.start, unit.tokens.stop]
         expected.append([unit.stage, unit.length, tokens, caption(unit.whole()), inner])
     assert found == expected
+    assert shown == idea(trace)
 
 
 @pytest.mark.parametrize("width", [390, 1280])

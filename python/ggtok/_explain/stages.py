@@ -41,9 +41,11 @@ def units(trace: Trace) -> list[Unit]:
 def idea(trace: Trace) -> str:
     """What the algorithm does, in a sentence."""
     steps = next((each.steps for each in trace.fragments if each.steps is not None), None)
-    kind = trace.algorithm if steps is None else steps.kind
+    kind = trace.algorithm if steps is None else steps.kind.replace("word_piece", "wordpiece")
+    if isinstance(steps, Bpe) and "escaped" in steps.rewritten:
+        kind = "bpe_characters"
     ideas: dict[str, str] = words()["ideas"]
-    return ideas[kind.replace("word_piece", "wordpiece")]
+    return ideas[kind]
 
 
 def title_of(stage: str) -> str:

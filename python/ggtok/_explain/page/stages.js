@@ -260,12 +260,11 @@ function splitUnit(steps, text, first) {
     length: Math.max(1, count),
     tokens: [first, first],
     caption(step) {
-      const rewritten = step ? [] : steps.rewritten.flatMap((what) => said(`captions.${what}`));
       const n = steps.passes[step]?.cuts.length ?? steps.pieces.length;
-      if (!count) return [...rewritten, ...said("captions.split_none")];
+      if (!count) return said("captions.split_none");
       const isPart = step < count - 1;
       const key = isPart ? "captions.split_part" : n === 1 ? "captions.split_one" : "captions.split";
-      return [...rewritten, ...said(key, { n, at: step + 1, count })];
+      return said(key, { n, at: step + 1, count });
     },
     draw: (step) => pieceRow(text, steps.passes[step]?.cuts ?? steps.pieces),
     folds(step) {
@@ -287,9 +286,17 @@ function splitUnit(steps, text, first) {
   };
 }
 
-/** The stages of byte-pair encoding: one for the patterns, and one for each piece. */
-function bpeUnits(steps, _, first) {
+/** The stages of byte-pair encoding: one for the patterns, and one for each piece; before them, what is rewritten. */
+function bpeUnits(steps, fragment, first) {
   const text = bytesOf(steps.text);
+  const normalize = {
+    stage: "normalize",
+    title: "Rewriting",
+    tokens: [first, first],
+    length: 1,
+    caption: () => steps.rewritten.flatMap((what) => said(`captions.${what}`)),
+    draw: () => [beforeAndAfter(fragment, text)],
+  };
   const counts = steps.pieces.map((piece) =>
     piece.whole != null ? 1 : piece.symbols.reduce((sum, symbol) => sum + symbolTokens(symbol), 0),
   );
@@ -314,16 +321,16 @@ function bpeUnits(steps, _, first) {
     const kind = isBytes && plain.some((byte) => byte > 0x7f) ? "bytes" : "characters";
     return mergeUnit({ title, bytes, merging, symbols, tokens: own[at], sizes, kind });
   });
-  return [splitUnit(steps, text, first), ...pieces];
+  return [...(steps.rewritten.length ? [normalize] : []), splitUnit(steps, text, first), ...pieces];
 }
 
-function dnaUnits(steps, fragment, first) {
+function dnaUnits(steps, _, first) {
   const text = bytesOf(steps.text);
   let token = first;
   return steps.stretches.flatMap((stretch) => {
     const start = token;
     if (stretch.bpe) {
-      const made = bpeUnits(stretch.bpe, fragment, start);
+      const made = bpeUnits(stretch.bpe, text.subarray(stretch.start, stretch.end), start);
       token = made.at(-1).tokens[1];
       return made;
     }
