@@ -123,7 +123,7 @@ def _bpe(steps: Bpe, spans: Spans, span: Span, before: bytes, first: int) -> Ite
             elif place == len(passes):
                 caption = counted("split", len(cuts))
             else:
-                caption = said("captions.split_part", at=place, count=len(passes), n=f"{len(cuts):,}")
+                caption = counted("split_part", len(cuts), at=place, count=len(passes))
             return Step(caption, [strip(whole, cuts)], span)
 
         yield Unit(stage="split", tokens=range(first, first), whole=split)

@@ -262,8 +262,7 @@ function splitUnit(steps, text, first) {
     caption(step) {
       const n = steps.passes[step]?.cuts.length ?? steps.pieces.length;
       if (!count) return said("captions.split_none");
-      const isPart = step < count - 1;
-      const key = isPart ? "captions.split_part" : n === 1 ? "captions.split_one" : "captions.split";
+      const key = `captions.split${step < count - 1 ? "_part" : ""}${n === 1 ? "_one" : ""}`;
       return said(key, { n, at: step + 1, count });
     },
     draw: (step) => pieceRow(text, steps.passes[step]?.cuts ?? steps.pieces),
