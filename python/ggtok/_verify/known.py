@@ -198,7 +198,7 @@ class Known:
         """The changes that are about something in the call."""
         query, answered = difference.query, difference.reference[0] == difference.ours[0] == "ok"
         if query[0] == "open":
-            refused = difference.reference[0] != "ok" and difference.ours[0] == "ok"
+            refused = difference.reference[0] == "error" and difference.ours[0] == "ok"
             return [OPENS] if refused and OPENS in self._changes else []
         return [code for code, without in self._without.items() if answered and without(query, self._vocab) != query]
 
