@@ -90,10 +90,10 @@ def dots(oldest: int, rows: list[tuple[str, int]], today: tuple[str, str], earli
     columns = sorted({oldest, *(new for _, new in rows)})
     head = "".join(f'<th scope="col"><span>b{build}</span></th>' for build in columns)
     lines = []
-    for label, new in rows:
+    for name, new in rows:
         states = (today if build >= new else earlier for build in columns)
         cells = "".join(f'<td title="{words}">{dot}</td>' for dot, words in states)
-        lines.append(f'<tr><th scope="row">{label}</th>{cells}</tr>')
+        lines.append(f'<tr><th scope="row">{name}</th>{cells}</tr>')
     body = "\n".join(lines)
     return f'<table class="releases">\n<thead><tr><td></td>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n'
 
@@ -153,7 +153,7 @@ def concerns(conditions: dict[str, Any]) -> str:
         if name == "settings":
             parts.append("with " + ", ".join(f"`{flag}` {str(value).lower()}" for flag, value in wanted.items()))
         else:
-            listed = " or ".join(f"`{value}`" for value in wanted[:MOST])
+            some = " or ".join(f"`{value}`" for value in wanted[:MOST])
             more = f" or {len(wanted) - MOST} more" if len(wanted) > MOST else ""
-            parts.append(f"{CONDITIONS[name]} {listed}{more}")
+            parts.append(f"{CONDITIONS[name]} {some}{more}")
     return " ".join(parts)

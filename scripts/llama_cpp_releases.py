@@ -41,7 +41,20 @@ from ggtok._verify.serve import Answer, Query
 from ggtok._verify.verify import OURS, REFERENCE, reason
 from ggtok._vocab import attributes
 from ggtok.errors import GgtokError, LibraryError
-from release_changes import CHANGES, DATA, PLAMO2, Bounds, Change, Outcome, bisect, by_text, explain, written
+from release_changes import (
+    CHANGES,
+    DATA,
+    LOWERCASE,
+    PLAMO2,
+    STRIP,
+    Bounds,
+    Change,
+    Outcome,
+    bisect,
+    by_text,
+    explain,
+    written,
+)
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from differential.paths import ROOT, shared
@@ -65,7 +78,6 @@ MOST_DEATHS = 20
 NUM_TOKENS = 64
 """Tokens in one query."""
 PRE, MODEL = "tokenizer.ggml.pre", "tokenizer.ggml.model"
-LOWERCASE, STRIP = "tokenizer.ggml.normalizer.lowercase", "tokenizer.ggml.normalizer.strip_accents"
 TIMEOUT = 120.0
 FETCH_SECONDS = 300.0
 

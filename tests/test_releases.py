@@ -55,6 +55,8 @@ def test_the_data_covers_all_that_ggtok_reads() -> None:
     for old, new in [*data()["pre"].values(), *data()["models"].values()]:
         assert new in BUILDS
         assert old == (BUILDS[BUILDS.index(new) - 1] if new > BUILDS[0] else 0)
+    since = [row["new"] for row in data()["changes"]]
+    assert since == sorted(since, reverse=True)
     for row in data()["changes"]:
         assert BUILDS.index(row["new"]) == BUILDS.index(row["old"]) + 1
         assert row["example"]["before"] != row["example"]["after"]

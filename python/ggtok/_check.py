@@ -27,15 +27,13 @@ NUM_SHOWN = 3
 
 def check(vocab: Vocab, metadata: Metadata, llama_cpp: str | int | None) -> list[Finding]:
     """All findings, the most severe first, also about a release of llama.cpp if there is one."""
-    found = [] if llama_cpp is None else _release(vocab, llama_cpp)
+    found: list[Finding] = []
+    if llama_cpp is not None:
+        from ._releases import findings
+
+        found += findings(vocab, llama_cpp)
     found += [finding for check in (*AT_LOAD, *THOROUGH) for finding in check(vocab, metadata)]
     return sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity))
-
-
-def _release(vocab: Vocab, release: str | int) -> list[Finding]:
-    from ._releases import findings
-
-    return list(findings(vocab, release))
 
 
 def warn(vocab: Vocab, metadata: Metadata) -> None:

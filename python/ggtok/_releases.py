@@ -22,7 +22,7 @@ from .errors import GgtokError
 DATA = Path(__file__).with_name("llama_cpp_releases.json")
 
 SLOTS = {"unk": "unknown", "sep": "seperator", "pad": "padding"}
-"""What the keys of special ids call them, if by another name; spelled as llama.cpp does."""
+"""The special ids whose keys have another name, spelled as llama.cpp spells it."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,11 @@ class ReleaseChange:
     """A call with the answers before and after, as a clause."""
 
     def __str__(self) -> str:
-        number = f" (llama.cpp #{self.pull_request})" if self.pull_request else ""
-        return f"{self.last_old} to {self.first_new}: {self.what}{number}, for example {self.example}"
+        return f"{self.last_old} to {self.first_new}: {self._cited()}, for example {self.example}"
+
+    def _cited(self) -> str:
+        """What changed, with its pull request."""
+        return self.what + (f" (llama.cpp #{self.pull_request})" if self.pull_request else "")
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,7 @@ def of(vocab: Vocab) -> Releases:
     builds = [row["build"] for row in data()["releases"]]
     opens = opened(vocab).first
     rows = [row for row in concerned(vocab) if row["new"] > opens]
-    changes = tuple(_change(row) for row in sorted(rows, key=lambda row: -int(row["new"])))
+    changes = tuple(map(_change, rows))
     same = max([opens, *(row["new"] for row in rows)])
     return Releases(_since(opens, builds), _since(same, builds), changes, tuple(f"b{build}" for build in builds))
 
@@ -121,7 +124,7 @@ def opened(vocab: Vocab) -> Opening:
 
 
 def concerned(vocab: Vocab) -> Iterator[Any]:
-    """The changes that concern a vocabulary, as the data has them."""
+    """The changes that concern a vocabulary, as the data has them: the latest first."""
     for row in data()["changes"]:
         if meets(vocab, row["concerns"]):
             yield row
@@ -181,10 +184,10 @@ def findings(vocab: Vocab, release: str | int) -> Iterator[Finding]:
     build = parse(release)
     oldest, newest = (data()["releases"][at]["build"] for at in (0, -1))
     if not oldest <= build <= newest:
-        side = f"newer than the newest release that was measured, b{newest}" if build > newest else ""
-        side = side or f"older than the oldest release that was measured, b{oldest}"
+        side, end = ("newer than the newest", newest) if build > newest else ("older than the oldest", oldest)
+        message = f"llama.cpp b{build} is {side} release that was measured, b{end}"
         advice = "compare with that release itself: ggtok verify --libllama PATH"
-        yield Finding("llama-cpp-unmeasured", "note", f"llama.cpp b{build} is {side}", advice)
+        yield Finding("llama-cpp-unmeasured", "note", message, advice)
     last, first, what, key = opened(vocab)
     if build <= last:
         message = f"llama.cpp b{build} does not open this file, because it does not accept {what}"
@@ -193,14 +196,13 @@ def findings(vocab: Vocab, release: str | int) -> Iterator[Finding]:
     if build < first and last:
         message = f"llama.cpp b{build} may not open this file: b{last} does not accept {what}, and b{first} does"
         yield Finding("llama-cpp-too-old", "warning", message, f"use b{first} or newer", key)
-    for row in sorted(concerned(vocab), key=lambda row: -int(row["new"])):
-        if build >= row["new"] or row["new"] <= first:
+    for change in of(vocab).changes:
+        if build >= parse(change.first_new):
             continue
-        change = _change(row)
-        if build <= row["old"]:
+        if build <= parse(change.last_old):
             message = f"llama.cpp b{build} answers differently, because it is older than this change: {change.what}"
         else:
-            between = f"between b{row['old']} and b{row['new']}"
+            between = f"between {change.last_old} and {change.first_new}"
             message = f"llama.cpp b{build} may answer differently, because this change came {between}: {change.what}"
         again = ", and recompute stored ids and embeddings" if change.example.startswith("encode(") else ""
         advice = f"use {change.first_new} or newer{again}; for example, {change.example}"
@@ -213,7 +215,7 @@ def _since(build: int, builds: list[int]) -> str:
 
 def _change(row: Any) -> ReleaseChange:
     releases = (f"b{row['old']}", f"b{row['new']}")
-    return ReleaseChange(row["code"], row["what"], *releases, row.get("pull_request"), _example(row["example"]))
+    return ReleaseChange(row["code"], row["what"], *releases, row["pull_request"], _example(row["example"]))
 
 
 def _example(example: Any) -> str:

@@ -259,6 +259,7 @@ def _runners_up(steps: Unigram, words: Sequence[Sequence[PathStep]]) -> dict[Spa
 
 
 def _cost(cost: int) -> str:
+    """A cost as readers see it, rounded as the page rounds it."""
     return number((cost + COST // 200) // (COST // 100) / 100)
 
 

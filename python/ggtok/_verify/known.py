@@ -32,7 +32,6 @@ Without = Callable[[Query, Vocab], Query | None]
 StillDiffer = Callable[[list[Query]], list[bool]]
 """Asks both sides again; says for each call whether they still differ."""
 
-
 OVERLONG = re.compile(rb"[\xc0\xc1][\x80-\xbf]|\xe0[\x80-\x9f][\x80-\xbf]|\xf0[\x80-\x8f][\x80-\xbf]{2}")
 """A character in more bytes than it needs, which llama.cpp reads all the same."""
 
@@ -108,10 +107,10 @@ def _all(*parts: Without) -> Without:
 
 
 def _shortened(overlong: re.Match[bytes]) -> bytes:
-    code = 0
+    code = overlong[0][0] & 0x0F
     for byte in overlong[0][1:]:
         code = code << 6 | byte & 0x3F
-    return chr(code | (overlong[0][0] & 1) << 6 * (len(overlong[0]) == 2)).encode("utf-8", "surrogatepass")
+    return chr(code).encode("utf-8", "surrogatepass")
 
 
 def _without_marks(text: str) -> str:
@@ -152,8 +151,7 @@ class KnownChange:
         change = self.change
         where = f"between {change.last_old} and {change.first_new}" if self.certain else ""
         where = where or f"which some release before {change.first_new} lacks"
-        number = f" (llama.cpp #{change.pull_request})" if change.pull_request else ""
-        return f"{self.count:,} by {change.code}, {where}: {change.what}{number}"
+        return f"{self.count:,} by {change.code}, {where}: {change._cited()}"
 
     def to_dict(self) -> dict[str, object]:
         """For JSON."""

@@ -101,7 +101,7 @@ const symbolTokens = (symbol) => (symbol.token != null ? 1 : symbol.bytes.filter
 
 const MOST_TOLD = 12; // symbols that are left and that a caption tells about
 
-/** What became of a symbol that is left, if it is not simply a token. */
+/** What became of a symbol that is left. */
 function symbolOutcome({ token, bytes }, text) {
   if (token != null) return said("captions.token", { text, token });
   const tokens = bytes.filter((byte) => byte.token != null).map((byte) => `${label(byte.text)} (${byte.token})`);
