@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable
@@ -60,6 +61,14 @@ def reference_reader(path: Path) -> gguf.GGUFReader:
     """gguf's own reader, over plain memory: it slices the file for each element, which is three times as fast there."""
     with mock.patch("numpy.memmap", lambda path, mode: np.fromfile(path, np.uint8)):
         return gguf.GGUFReader(path)
+
+
+def command_in(folder: Path) -> Path:
+    """The command `ggtok` of this interpreter, in a folder that a shell can search."""
+    command = folder / "ggtok"
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m ggtok "$@"\n')
+    command.chmod(0o755)
+    return command
 
 
 def elements(array: Array) -> list[Any]:

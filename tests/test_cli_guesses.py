@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -110,7 +111,7 @@ def test_count_continues_after_an_error(tmp_path: Path, model: Path) -> None:
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- 2>&-"])
 def test_closed_streams(command: str, closed: str) -> None:
     done = subprocess.run(
-        f"{sys.executable} -m ggtok {command} --builtin bpe {closed}",
+        f"{shlex.quote(sys.executable)} -m ggtok {command} --builtin bpe {closed}",
         shell=True,
         capture_output=True,
         input=b"[]",

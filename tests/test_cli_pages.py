@@ -7,13 +7,12 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.shell_completion import get_completion_class
-from conftest import VOCABULARIES
+from conftest import VOCABULARIES, command_in
 from ggtok import Tokenizer
 from ggtok._cli import COMMANDS, group
 from store_trees import isolated
@@ -34,8 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(VOCABULARIES / "unigram.gguf", folder / "other.gguf")
     Tokenizer.from_gguf(folder / "model.gguf", overrides={PRE: "gpt-2"}).to_gguf(folder / "gpt-2.gguf")
     (folder / "bin").mkdir()
-    (folder / "bin/ggtok").write_text(f'#!/bin/sh\nexec {sys.executable} -m ggtok "$@"\n')
-    (folder / "bin/ggtok").chmod(0o755)
+    command_in(folder / "bin")
     return folder
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pexpect  # type: ignore[import-untyped]
 import pytest
-from conftest import BUILTIN, TOKENIZERS
+from conftest import BUILTIN, TOKENIZERS, command_in
 from ggtok import Tokenizer
 from ggtok._cli.view import MAX_IDS, MIN_WIDTH, View, units
 from hypothesis import given
@@ -149,9 +149,11 @@ def test_colors(variables: dict[str, str], colors: bool) -> None:
 
 
 def test_into_a_pipe(tmp_path: Path) -> None:
+    command = command_in(tmp_path)
+
     def run(*arguments: str, **environment: str) -> bytes:
         shown: bytes = pexpect.run(
-            f"sh -c '{sys.executable} -m ggtok encode --builtin bpe -p a {' '.join(arguments)} | cat'",
+            f"sh -c '{command} encode --builtin bpe -p a {' '.join(arguments)} | cat'",
             env=os.environ | environment,
         )
         return shown

@@ -16,6 +16,7 @@ from typing import Any
 import ggtok
 import ggtok._explain
 import pytest
+from conftest import command_in
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -66,8 +67,7 @@ def test_readme_command_line(shared: Path, tmp_path: Path) -> None:
     """Every `$ ggtok` example with the output below it; llama-bpe stands in for llama-3.gguf."""
     (tmp_path / "llama-3.gguf").symlink_to(shared / "vocabs/llama-bpe.gguf")
     (tmp_path / "book.txt").write_text("What is LoRA?")
-    (tmp_path / "ggtok").write_text(f'#!/bin/sh\nexec {sys.executable} -m ggtok "$@"\n')
-    (tmp_path / "ggtok").chmod(0o755)
+    command_in(tmp_path)
     environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     (console,) = fenced("console")
     for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]:

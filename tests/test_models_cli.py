@@ -7,12 +7,12 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.shell_completion import get_completion_class
+from conftest import command_in
 from ggtok import Tokenizer
 from ggtok._cli import group
 from ggtok._cli.completion import Bash
@@ -136,8 +136,7 @@ def test_examples_of_the_page(home: Home) -> None:
     if any(os.path.exists(folder) for folder in ("/usr/share/ollama", "/var/lib/ramalama")):
         pytest.skip("this machine has models outside the home folder")
     home.all()
-    (home.folder / "ggtok").write_text(f'#!/bin/sh\nexec {sys.executable} -m ggtok "$@"\n')
-    (home.folder / "ggtok").chmod(0o755)
+    command_in(home.folder)
     environment = os.environ | {"PATH": f"{home.folder}:{os.environ['PATH']}"}
     for command, output in examples():
         if command.startswith("export "):
@@ -194,8 +193,7 @@ def test_words_of_bash(
 def test_bash_completes_names(home: Home) -> None:
     home.ollama_model(f"{LIBRARY}/llama3.2/latest", "bpe")
     home.ollama_model(f"{LIBRARY}/llama3.2/1b", "bpe")
-    (home.folder / "ggtok").write_text(f'#!/bin/sh\nexec {sys.executable} -m ggtok "$@"\n')
-    (home.folder / "ggtok").chmod(0o755)
+    command_in(home.folder)
     code = """
 source <(ggtok completion bash)
 for words in "ggtok count -m ol" "ggtok count -m ollama : lla" "ggtok count -m ollama : llama3.2 : 1"; do

@@ -18,6 +18,7 @@ from typing import Any
 import ggtok
 import numpy as np
 import pytest
+from conftest import command_in
 
 pa: Any = pytest.importorskip("pyarrow")
 pq: Any = pytest.importorskip("pyarrow.parquet")
@@ -196,8 +197,7 @@ def test_jobs_without_an_engine(shared: Shared, monkeypatch: pytest.MonkeyPatch)
     script = script.replace("% 1000", "% 2").replace("/shared/", f"{shared.folder}/")
     files = sorted(map(str, (shared.folder / "corpus").iterdir()))
     (shared.folder / "files.txt").write_text("\n".join(files) + "\n")
-    (shared.folder / "ggtok").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ggtok "$@"\n')
-    (shared.folder / "ggtok").chmod(0o755)
+    command_in(shared.folder)
     monkeypatch.setenv("PATH", f"{shared.folder}{os.pathsep}{os.environ['PATH']}")
     (shared.folder / "tokens").mkdir()
     found = []
