@@ -132,13 +132,11 @@ It concerns vocabularies {CONDITIONS["found"]}. {example(rows[0]["example"])}
 
 def example(row: dict[str, Any]) -> str:
     """What was answered and what is, in a sentence."""
-    vocabulary, _, override = row["of"].partition(" with {")
-    setting = f" and `{override.rstrip('}').replace(chr(34), '').replace(': ', '=')}`" if override else ""
-    call, found, token = row["call"].partition("the token ")
-    if found:
-        before, after = (row[when].replace("_", "-").replace(", ", ", and ") for when in ("before", "after"))
-        return f"In {vocabulary}, `{token}` was {before}, and is {after}."
-    return f"With {vocabulary}{setting}, `{call}` was `{row['before']}`, and is `{row['after']}`."
+    vocabulary, before, after = (row[name] for name in ("vocabulary", "before", "after"))
+    if "token" in row:
+        return f"In {vocabulary}, `{row['token']}` was {before}, and is {after}."
+    settings = "".join(f" and `{setting}`" for setting in row["settings"])
+    return f"With {vocabulary}{settings}, `{row['call']}` was `{before}`, and is `{after}`."
 
 
 def listed(texts: list[str]) -> str:

@@ -334,7 +334,7 @@ def write(folder: Path, others: Sequence[Path], to: Path) -> int:
             outcome.changes[change.code] = bounds
             print(f"{change.code}: {bounds}", flush=True)
             before = asked.answer(bounds[0], target, change.query)
-            examples[change.code] = example(change, opened(target), before[1], after[1])
+            examples[change.code] = example(change, target, before[1], after[1])
     finally:
         asked.close()
     for name, row in rows.items():
@@ -369,9 +369,11 @@ def look_for_texts(folder: Path, asked: Asked, outcome: Outcome, examples: dict[
                 if len(group) == 1:
                     before = token_in_words(answers[bounds[0]][1])
                     declared = "control" if text in roles["user_defined"] else "user-defined"
-                    of = f"a vocabulary that declares it as {declared}"
-                    example = {"call": f"the token {text}", "of": of, "before": before, "after": token_in_words(after)}
-                    examples[by_text(condition, group, bounds[1]).code] = example
+                    vocabulary = f"a vocabulary that declares it as {declared}"
+                    examples[by_text(condition, group, bounds[1]).code] = {
+                        **{"token": text, "vocabulary": vocabulary},
+                        **{"before": before, "after": token_in_words(after)},
+                    }
     for (condition, bounds), found in sorted(groups.items()):
         change = by_text(condition, found, bounds[1])
         outcome.rows.append(change)
@@ -382,8 +384,8 @@ def look_for_texts(folder: Path, asked: Asked, outcome: Outcome, examples: dict[
 def token_in_words(token: Token) -> str:
     """The attributes of a token, and whether it ends generation."""
     attributes, ends, *_ = token
-    names = " and ".join(str(flag.name).lower() for flag in TokenAttribute if attributes & flag)
-    return f"{names}, ends generation" if ends else names
+    names = " and ".join(str(flag.name).lower().replace("_", "-") for flag in TokenAttribute if attributes & flag)
+    return f"{names} (ends generation)" if ends else names
 
 
 def opened(target: Target) -> Tokenizer:
@@ -393,23 +395,21 @@ def opened(target: Target) -> Tokenizer:
         return Tokenizer.from_gguf(target.path, overrides=dict(target.overrides) or None)
 
 
-def example(change: Change, tokenizer: Tokenizer, before: Any, after: Any) -> dict[str, Any]:
+def example(change: Change, target: Target, before: Any, after: Any) -> dict[str, Any]:
     """The call of a change with its answers: ids, or pieces if nobody else has the vocabulary."""
-    scheme, _, name = change.target.partition(":")
+    scheme, _, name = target.name.partition(":")
     _, text, add_special, parse_special = change.query
     call = (
         f"encode({text.decode()!r}{', add_special=False' * (not add_special)}{', parse_special=True' * parse_special})"
     )
     if scheme != "builtin":
-        before, after = ([tokenizer.piece(id).decode("utf-8", "replace") for id in ids] for ids in (before, after))
-    return {"call": call, "of": _described(scheme, name), "before": before, "after": after}
-
-
-def _described(scheme: str, name: str) -> str:
+        piece = opened(target).piece
+        before, after = ([piece(id).decode("utf-8", "replace") for id in ids] for ids in (before, after))
+    vocabulary = f"the {'built-in ' * (scheme == 'builtin')}vocabulary {name.partition(' ')[0]}"
+    settings = [f"{key}={json.dumps(value)}" for key, value in target.overrides.items()]
     if scheme == "probe":
-        return f"a vocabulary with the pre-tokenizer {name}"
-    name, _, overrides = name.partition(" ")
-    return f"the {'built-in ' * (scheme == 'builtin')}vocabulary {name}{f' with {overrides}' if overrides else ''}"
+        vocabulary, settings = f"a vocabulary with the pre-tokenizer {name}", []
+    return {"call": call, "vocabulary": vocabulary, "settings": settings, "before": before, "after": after}
 
 
 def figures(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -63,6 +63,7 @@ __all__ = [
     "models",
     "pieces",
     "pretokenizers",
+    "repaired_ids",
     "scores",
     "set_cache_limit",
     "settings",
@@ -909,6 +910,13 @@ def special_ids(tokenizer: Tokenizer) -> dict[str, int | None]:
 
 def eog_ids(tokenizer: Tokenizer) -> list[int]:
     """The ids that end generation."""
+
+def repaired_ids(tokenizer: Tokenizer) -> list[tuple[str, str | None, int]]:
+    """The repairs that concern special tokens, as rows of what, the special token's name, and an id.
+
+    `"default"`: no token has the default id of this name. `"role"`: found by its text. `"marked"`: marked as control
+    or user-defined. `"not end"`: taken out of those that end generation.
+    """
 
 def settings(tokenizer: Tokenizer) -> dict[str, bool]:
     """The flags by name."""

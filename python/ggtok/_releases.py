@@ -9,20 +9,19 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from . import _ggtok
 from ._findings import Finding
+from ._keys import GGML, PRE, SPECIAL
 from ._vocab import Vocab
 from .errors import GgtokError
 
 DATA = Path(__file__).with_name("llama_cpp_releases.json")
-
-SLOTS = {"unk": "unknown", "sep": "seperator", "pad": "padding"}
-"""The special ids whose keys have another name, spelled as llama.cpp spells it."""
 
 
 @dataclass(frozen=True)
@@ -110,15 +109,13 @@ def of(vocab: Vocab) -> Releases:
 
 def opened(vocab: Vocab) -> Opening:
     """Since when llama.cpp opens a vocabulary: by what a release learnt last."""
-    found = [(data()["models"][vocab.model], f"the tokenizer {vocab.model}", "tokenizer.ggml.model")]
+    found = [(data()["models"][vocab.model], f"the tokenizer {vocab.model}", GGML + "model")]
     if vocab.kind == "bpe" and vocab.pre is not None:
-        found.append((data()["pre"][vocab.pre], f"the pre-tokenizer {vocab.pre}", "tokenizer.ggml.pre"))
-    for repair in vocab._core.repairs:
-        match = re.fullmatch(r"the default (\w+) id (\d+) is out of range: there is none", repair)
-        if match is not None and getattr(vocab, f"{match[1]}_id") is None:
-            key = f"tokenizer.ggml.{SLOTS.get(match[1], match[1])}_token_id"
-            what = f"the default {match[1]} id {match[2]}, which is outside the vocabulary"
-            found.append((data()["default_ids"], what, key))
+        found.append((data()["pre"][vocab.pre], f"the pre-tokenizer {vocab.pre}", PRE))
+    for repair, name, id in _ggtok.repaired_ids(vocab._core):
+        if repair == "default" and getattr(vocab, f"{name}_id") is None:
+            what = f"the default {name} id {id}, which is outside the vocabulary"
+            found.append((data()["default_ids"], what, GGML + SPECIAL[str(name)]))
     (last, first), what, key = max(found, key=lambda row: row[0][1])
     return Opening(last, first, what, key)
 
@@ -147,7 +144,7 @@ def _meets(vocab: Vocab, name: str, wanted: Any) -> bool:
         case "found":
             return any(_is_found(vocab, text) for text in wanted)
         case "marked":
-            return any(_is_repaired(vocab, vocab.id(text), ".* marked as") for text in wanted)
+            return any(_is_repaired(vocab, vocab.id(text), {"marked"}) for text in wanted)
     raise AssertionError(name)
 
 
@@ -157,11 +154,12 @@ def _is_found(vocab: Vocab, text: str) -> bool:
     if id is None:
         return False
     ends = id in vocab.eog_ids and id not in (vocab.eos_id, vocab.eot_id, vocab.eom_id)
-    return ends or _is_repaired(vocab, id, "")
+    return ends or _is_repaired(vocab, id, {"role", "marked", "not end"})
 
 
-def _is_repaired(vocab: Vocab, id: int | None, how: str) -> bool:
-    return any(re.search(rf"\btoken {id}\b{how}", repair) for repair in vocab._core.repairs)
+def _is_repaired(vocab: Vocab, id: int | None, repairs: Set[str]) -> bool:
+    """Whether a token had one of these repairs at load."""
+    return any(repaired == id and repair in repairs for repair, _, repaired in _ggtok.repaired_ids(vocab._core))
 
 
 def parse(release: str | int) -> int:
@@ -220,8 +218,9 @@ def _change(row: Any) -> ReleaseChange:
 
 def _example(example: Any) -> str:
     """A call with both answers: with ids, and with pieces if there are other ones."""
-    call, of, before, after = (example[name] for name in ("call", "of", "before", "after"))
-    if not call.startswith("encode("):
-        return f"{call} of {of} was {before}, and is now {after}"
-    call = "".join(ascii(sign)[1:-1] if unicodedata.combining(sign) else sign for sign in call)
-    return f"{call} with {of} gave {before}, and now gives {after}"
+    vocabulary, before, after = (example[name] for name in ("vocabulary", "before", "after"))
+    if "token" in example:
+        return f"the token {example['token']} of {vocabulary} was {before}, and is now {after}"
+    call = "".join(ascii(sign)[1:-1] if unicodedata.combining(sign) else sign for sign in example["call"])
+    settings = "".join(f" and {setting}" for setting in example["settings"])
+    return f"{call} with {vocabulary}{settings} gave {before}, and now gives {after}"

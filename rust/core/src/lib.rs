@@ -64,8 +64,8 @@ pub use tokenizer::{EncodeOptions, Text, Tokenizer};
 pub use vocabulary::families::{FAMILIES, Family, PRE_TOKENIZERS, PreTokenizer};
 pub use vocabulary::strings::{StringIndex, Strings, StringsError};
 pub use vocabulary::{
-    Attributes, Definition, FLAGS, Flag, Given, Kind, SLOTS, Settings, Slot, SpecialIds, SpecialTokens, Vocabulary,
-    escaped_name,
+    Attributes, Definition, FLAGS, Flag, Given, Kind, Repair, SLOTS, Settings, Slot, SpecialIds, SpecialTokens,
+    Vocabulary, escaped_name,
 };
 pub use work::interrupt::{Interrupted, interruptible};
 pub use work::memory::OutOfMemory;

@@ -79,7 +79,7 @@ mod _ggtok {
     #[pymodule_export]
     use super::vocabulary::{
         attributes, canonical_bytes, charsmap, eog_ids, id_of_piece, id_of_text, ids_with_prefix, kind, merges, pieces,
-        scores, settings, special_ids, texts, token, unreachable_tokens, unused_merges, vocab_size,
+        repaired_ids, scores, settings, special_ids, texts, token, unreachable_tokens, unused_merges, vocab_size,
     };
     #[pymodule_export]
     use super::words::count_words;

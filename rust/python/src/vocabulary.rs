@@ -1,6 +1,6 @@
 //! What a vocabulary holds: its kind, settings and tokens, one or all at once, and problems with its merges.
 
-use ggtok_core::{SLOTS, TokenId};
+use ggtok_core::{Repair, SLOTS, TokenId};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyList};
 
@@ -32,6 +32,19 @@ pub fn special_ids<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Boun
 #[pyfunction]
 pub fn eog_ids(tokenizer: &Tokenizer) -> Vec<TokenId> {
     tokenizer.core.vocabulary().eog().to_vec()
+}
+
+#[doc = doc!(repaired_ids)]
+#[pyfunction]
+pub fn repaired_ids(tokenizer: &Tokenizer) -> Vec<(&'static str, Option<&'static str>, TokenId)> {
+    let row = |repair: &Repair| match *repair {
+        Repair::DefaultOutOfRange { name, id } => Some(("default", Some(name), id)),
+        Repair::FoundByText { name, id, .. } => Some(("role", Some(name), id)),
+        Repair::Control { id, .. } | Repair::UserDefined { id, .. } => Some(("marked", None, id)),
+        Repair::NotEnd { id, .. } => Some(("not end", None, id)),
+        _ => None,
+    };
+    tokenizer.core.vocabulary().repairs().iter().filter_map(row).collect()
 }
 
 #[doc = doc!(settings)]
