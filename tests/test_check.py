@@ -144,6 +144,12 @@ def test_every_code(case: Case) -> None:
     assert str(finding) == f"{case.severity}: {finding.message}; {finding.advice} [{case.code}]"
 
 
+def test_a_finding_about_many_tokens_fits_a_screen() -> None:
+    few, many = (Finding("code", "note", "a", "b", tokens=tuple(range(n))) for n in (3, 10**5))
+    assert repr(few) == "Finding(code='code', severity='note', message='a', advice='b', key=None, tokens=(0, 1, 2))"
+    assert repr(many) == repr(few).replace("(0, 1, 2)", "(0, 1, 2, 3, 4, 5, ...)")
+
+
 def test_the_page_lists_every_code() -> None:
     source = Path(_check.__file__).read_text(encoding="utf-8")
     made = set(re.findall(r'Finding\("([a-z-]+)"', source))

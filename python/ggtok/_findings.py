@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import sys
 from typing import Literal, NamedTuple
 
@@ -30,6 +31,11 @@ class Finding(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.severity}: {self.message}; {self.advice} [{self.code}]"
+
+    def __repr__(self) -> str:
+        """All fields, with the first of the tokens: there can be thousands."""
+        fields = {name: repr(value) for name, value in self._asdict().items()} | {"tokens": reprlib.repr(self.tokens)}
+        return f"Finding({', '.join(f'{name}={value}' for name, value in fields.items())})"
 
 
 class TokenizerWarning(UserWarning):
