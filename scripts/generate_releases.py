@@ -100,21 +100,26 @@ def dots(oldest: int, rows: list[tuple[str, int]], today: tuple[str, str], earli
 
 def about(row: dict[str, Any]) -> str:
     """One change: whom it concerns, since when, and an example."""
-    number = row["pull_request"]
-    source = f" ([#{number}](https://github.com/ggml-org/llama.cpp/pull/{number}))" if number else ""
     return f"""\
 ### {row["code"]}
 
-Between b{row["old"]} and b{row["new"]}{source}: {row["what"]}.
+Between b{row["old"]} and b{row["new"]}{sources(row)}: {row["what"]}.
 
 It concerns vocabularies {concerns(row["concerns"])}. {example(row["example"])}
 """
 
 
+def sources(row: dict[str, Any]) -> str:
+    """Links to the pull requests of a change, in brackets."""
+    links = (f"[#{number}](https://github.com/ggml-org/llama.cpp/pull/{number})" for number in row["pull_requests"])
+    return f" ({', '.join(links)})" if row["pull_requests"] else ""
+
+
 def by_text(rows: list[dict[str, Any]]) -> str:
     """The changes that differ in nothing but the texts of tokens."""
     lines = (
-        f'| <span id="{row["code"]}">b{row["old"]} and b{row["new"]}</span> | {listed(row["concerns"]["found"])} |'
+        f'| <span id="{row["code"]}">b{row["old"]} and b{row["new"]}</span>{sources(row)} '
+        f"| {listed(row['concerns']['found'])} |"
         for row in rows
     )
     return f"""\

@@ -41,7 +41,7 @@ class Change:
     target: str
     """The vocabulary of the example."""
     query: Query
-    pull_request: int | None = None
+    pull_requests: tuple[int, ...] = ()
 
 
 CHANGES: tuple[Change, ...] = (
@@ -60,7 +60,7 @@ CHANGES: tuple[Change, ...] = (
         ("encode", "decode"),
         "probe:deepseek-v3",
         ("encode", b" ~/", False, False),
-        26972,
+        (26972,),
     ),
     Change(
         "wordpiece-marks",
@@ -69,7 +69,7 @@ CHANGES: tuple[Change, ...] = (
         ("encode", "decode"),
         "builtin:wordpiece",
         ("encode", "e\u0301!".encode(), False, False),
-        24371,
+        (24371,),
     ),
     Change(
         "wordpiece-lowercase",
@@ -78,7 +78,7 @@ CHANGES: tuple[Change, ...] = (
         ("encode", "decode"),
         f'builtin:wordpiece {{"{LOWERCASE}": false}}',
         ("encode", b"[CLS]", False, False),
-        23899,
+        (23899,),
     ),
     Change(
         "gemma4",
@@ -88,8 +88,15 @@ CHANGES: tuple[Change, ...] = (
         ("encode", "decode", "tokens", "specials"),
         "probe:gemma4",
         ("encode", b"a", True, False),
+        (21488, 21492, 21500),
     ),
 )
+BY_TEXT = {
+    "</s>": 18825,
+    "<|tool_response>": 21418,
+    **dict.fromkeys(("<|prefix|>", "<|suffix|>", "<|middle|>"), 19249),
+}
+"""The pull requests that are known to have made control tokens of these texts."""
 
 
 def by_text(condition: str, texts: Sequence[str], new: int) -> Change:
@@ -99,10 +106,11 @@ def by_text(condition: str, texts: Sequence[str], new: int) -> Change:
         listed = ", ".join(f"`{text}`" for text in texts)
         what = f"a token counts as special by its text, and may end generation: {listed}"
         code, answers = f"special-texts-b{new}", ("encode", "decode", "tokens", "specials")
+        numbers = tuple({BY_TEXT[text]: None for text in texts if text in BY_TEXT})
     else:
         what = "a token that counts as a control token by its text keeps its declared attributes too; no id changes"
-        code, answers = f"special-attributes-b{new}", ("tokens",)
-    return Change(code, what, {condition: [*texts]}, answers, f"text:{texts[0]}", ("token", 0))
+        code, answers, numbers = f"special-attributes-b{new}", ("tokens",), (18541,)
+    return Change(code, what, {condition: [*texts]}, answers, f"text:{texts[0]}", ("token", 0), numbers)
 
 
 @dataclass
@@ -185,7 +193,7 @@ def written(releases: Iterable[Mapping[str, Any]], outcome: Outcome, examples: M
             "new": new,
             "concerns": dict(change.concerns),
         }
-        rows.append(about | {"pull_request": change.pull_request, "example": examples[change.code]})
+        rows.append(about | {"pull_requests": change.pull_requests, "example": examples[change.code]})
     parts = [
         '"note": "DO NOT EDIT: made by scripts/llama_cpp_releases.py, which says what this means"',
         _lines('"releases": [', map(_compact, releases), "]"),

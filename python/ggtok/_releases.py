@@ -36,8 +36,8 @@ class ReleaseChange:
     """The newest release that was measured and answers as before: `"b9538"`."""
     first_new: str
     """The oldest release that was measured and answers as today: `"b9713"`."""
-    pull_request: int | None = field(repr=False)
-    """Its number in llama.cpp's repository, if it is known."""
+    pull_requests: tuple[int, ...] = field(repr=False)
+    """What made it, by numbers in llama.cpp's repository, as far as they are known."""
     example: str = field(repr=False)
     """A call with the answers before and after, as a clause."""
 
@@ -45,8 +45,9 @@ class ReleaseChange:
         return f"{self.last_old} to {self.first_new}: {self._cited()}, for example {self.example}"
 
     def _cited(self) -> str:
-        """What changed, with its pull request."""
-        return self.what + (f" (llama.cpp #{self.pull_request})" if self.pull_request else "")
+        """What changed, with its pull requests."""
+        numbers = ", ".join(f"#{number}" for number in self.pull_requests)
+        return self.what + (f" (llama.cpp {numbers})" if numbers else "")
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,7 @@ def _since(build: int, builds: list[int]) -> str:
 
 def _change(row: Any) -> ReleaseChange:
     releases = (f"b{row['old']}", f"b{row['new']}")
-    return ReleaseChange(row["code"], row["what"], *releases, row["pull_request"], _example(row["example"]))
+    return ReleaseChange(row["code"], row["what"], *releases, tuple(row["pull_requests"]), _example(row["example"]))
 
 
 def _example(example: Any) -> str:

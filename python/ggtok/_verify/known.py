@@ -210,7 +210,7 @@ def _opening(vocab: Vocab) -> Iterator[ReleaseChange]:
     """That earlier releases refuse a file, as a change."""
     last, first, what, _ = opened(vocab)
     if last:
-        yield ReleaseChange(OPENS, f"it accepts {what}", f"b{last}", f"b{first}", None, "opening it")
+        yield ReleaseChange(OPENS, f"it accepts {what}", f"b{last}", f"b{first}", (), "opening it")
 
 
 def builds(library: Library) -> tuple[int, int]:
