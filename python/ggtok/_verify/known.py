@@ -156,7 +156,7 @@ class KnownChange:
     def to_dict(self) -> dict[str, object]:
         """For JSON."""
         change = self.change
-        about = {name: getattr(change, name) for name in ("code", "what", "last_old", "first_new", "pull_request")}
+        about = {name: getattr(change, name) for name in ("code", "what", "last_old", "first_new", "pull_requests")}
         return {**about, "count": self.count, "certain": self.certain}
 
 
