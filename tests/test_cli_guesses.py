@@ -180,11 +180,10 @@ def test_names_of_other_tools_are_understood(name: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize("delay", [0.03, 0.05, 0.07, 0.09, 0.12, 0.16, 0.2])
-def test_ctrl_c_while_it_starts(delay: float, tmp_path: Path) -> None:
-    """Python's own start cannot be helped: a traceback may name its files, but none of ours."""
-    (tmp_path / "long").write_bytes(b"a b " * (1 << 23))
-    command = [sys.executable, "-m", "ggtok", "count", "--builtin", "bpe", str(tmp_path / "long")]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def test_ctrl_c_while_it_starts(delay: float) -> None:
+    """Python's own start cannot be helped: a traceback may name its files, but none of ours. The text does not end."""
+    command = [sys.executable, "-m", "ggtok", "count", "--builtin", "bpe"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     time.sleep(delay)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
