@@ -93,7 +93,7 @@ class Bar:
         self._shown = rich.Progress(
             *columns, console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False
         )
-        label = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in self.label)
+        label = "".join(each if each.isprintable() else "\ufffd" for each in self.label)
         self._shown.add_task(label, total=self.total, completed=self.done, numbers=self.numbers())
         self._shown.start()
 

@@ -90,7 +90,7 @@ def number(value: float | None) -> str:
     if value is None:
         return "none"
     written = str(value) if isinstance(value, int) else f"{round(value, 2) + 0.0:.2f}".rstrip("0").rstrip(".")
-    return written.replace("-", "\N{MINUS SIGN}")
+    return written.replace("-", "\u2212")
 
 
 def counted(key: str, n: int, **values: object) -> Said:

@@ -23,7 +23,7 @@ from ..output import print_json, to_stderr
 from ..progress import Bar, progress
 from ..table import print_pairs, print_table
 
-BAR, WIDTH = "\N{FULL BLOCK}", 24
+BAR, WIDTH = "\u2588", 24
 """What the longest bar of the histogram is made of."""
 
 NUM_SOURCES = 20
