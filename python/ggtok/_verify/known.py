@@ -41,8 +41,12 @@ def _text(taken_out: Callable[[str], str]) -> Without:
         kind, *arguments = query
         if kind != "encode":
             return query
-        text = OVERLONG.sub(_shortened, arguments[0]).decode("utf-8", "surrogateescape")
-        return ("encode", taken_out(text).encode("utf-8", "surrogateescape"), *arguments[1:])
+        text, before = arguments[0], None
+        while text != before:  # the bytes on both sides of what was taken out may be a character together
+            before = text
+            signs = OVERLONG.sub(_shortened, text).decode("utf-8", "surrogateescape")
+            text = taken_out(signs).encode("utf-8", "surrogateescape")
+        return ("encode", text, *arguments[1:])
 
     return without
 
