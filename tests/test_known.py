@@ -39,6 +39,7 @@ def test_every_change_says_what_it_is_about() -> None:
         ("collapsed-tilde", ("decode", [3], True, False), ("decode", [3], True, False)),
         ("wordpiece-marks", ("encode", "\u00dcni\u0301 \u0623\u064f\uac00".encode(), True, True), None),
         ("wordpiece-marks", ("encode", b"\xdb\xdb\xaa\xa0", True, True), ("encode", b"", True, True)),
+        ("wordpiece-marks", ("encode", "\u0ece".encode(), True, True), ("encode", b"", True, True)),
         ("wordpiece-lowercase", ("encode", b"[CLS] \xf0\x80\x81\x94", True, True), ("encode", b"[cls] t", True, True)),
         ("gemma4", ("encode", b"a\xff\xe2\x93\x90", True, False), ("encode", b"a", False, False)),
         ("plamo2-added", ("encode", b"a", True, True), ("encode", b"a", False, True)),

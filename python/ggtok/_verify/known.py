@@ -118,9 +118,9 @@ def _shortened(overlong: re.Match[bytes]) -> bytes:
 
 
 def _without_marks(text: str) -> str:
-    """The text with decomposed letters, Hangul too, and without their marks."""
+    """The text with decomposed letters, Hangul too, and without their marks, or what is too new for this Python."""
     signs = unicodedata.normalize("NFD", text)
-    return "".join(sign for sign in signs if not unicodedata.category(sign).startswith("M"))
+    return "".join(sign for sign in signs if not re.match("M|Cn", unicodedata.category(sign)))
 
 
 WITHOUT: dict[str, Without] = {
