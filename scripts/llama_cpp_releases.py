@@ -371,8 +371,10 @@ def look_for_texts(folder: Path, asked: Asked, outcome: Outcome, examples: dict[
                     declared = "control" if text in roles["user_defined"] else "user-defined"
                     vocabulary = f"a vocabulary that declares it as {declared}"
                     examples[by_text(condition, group, bounds[1]).code] = {
-                        **{"token": text, "vocabulary": vocabulary},
-                        **{"before": before, "after": token_in_words(after)},
+                        "token": text,
+                        "vocabulary": vocabulary,
+                        "before": before,
+                        "after": token_in_words(after),
                     }
     for (condition, bounds), found in sorted(groups.items()):
         change = by_text(condition, found, bounds[1])
@@ -405,10 +407,11 @@ def example(change: Change, target: Target, before: Any, after: Any) -> dict[str
     if scheme != "builtin":
         piece = opened(target).piece
         before, after = ([piece(id).decode("utf-8", "replace") for id in ids] for ids in (before, after))
-    vocabulary = f"the {'built-in ' * (scheme == 'builtin')}vocabulary {name.partition(' ')[0]}"
-    settings = [f"{key}={json.dumps(value)}" for key, value in target.overrides.items()]
     if scheme == "probe":
-        vocabulary, settings = f"a vocabulary with the pre-tokenizer {name}", []
+        vocabulary, settings = f"a vocabulary with the pre-tokenizer {name}", list[str]()
+    else:
+        vocabulary = f"the {'built-in ' * (scheme == 'builtin')}vocabulary {name.partition(' ')[0]}"
+        settings = [f"{key}={json.dumps(value)}" for key, value in target.overrides.items()]
     return {"call": call, "vocabulary": vocabulary, "settings": settings, "before": before, "after": after}
 
 

@@ -91,12 +91,12 @@ CHANGES: tuple[Change, ...] = (
         (21488, 21492, 21500),
     ),
 )
-BY_TEXT = {
+PULL_REQUESTS = {
     "</s>": 18825,
     "<|tool_response>": 21418,
     **dict.fromkeys(("<|prefix|>", "<|suffix|>", "<|middle|>"), 19249),
 }
-"""The pull requests that are known to have made control tokens of these texts."""
+"""What is known to have made control tokens of these texts."""
 
 
 def by_text(condition: str, texts: Sequence[str], new: int) -> Change:
@@ -106,7 +106,7 @@ def by_text(condition: str, texts: Sequence[str], new: int) -> Change:
         listed = ", ".join(f"`{text}`" for text in texts)
         what = f"a token counts as special by its text, and may end generation: {listed}"
         code, answers = f"special-texts-b{new}", ("encode", "decode", "tokens", "specials")
-        numbers = tuple({BY_TEXT[text]: None for text in texts if text in BY_TEXT})
+        numbers = tuple(dict.fromkeys(PULL_REQUESTS[text] for text in texts if text in PULL_REQUESTS))
     else:
         what = "a token that counts as a control token by its text keeps its declared attributes too; no id changes"
         code, answers, numbers = f"special-attributes-b{new}", ("tokens",), (18541,)

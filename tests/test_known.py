@@ -56,6 +56,7 @@ def test_a_call_without_what_a_change_is_about(code: str, query: Query, left: Qu
     ("query", "left"),
     [
         (("encode", b"a[PAD]b[NONE]", True, True), ("encode", b"ab[NONE]", True, True)),
+        (("encode", b"a[P[PAD]AD]b", True, True), ("encode", b"ab", True, True)),
         (("decode", [5, 0, 6], True, True), ("decode", [5, 6], True, True)),
         (("specials", ["bos", "fim_pad", "add_bos"]), ("specials", ["bos", "add_bos"])),
         (("token", 5), ("token", 5)),

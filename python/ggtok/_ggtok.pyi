@@ -912,10 +912,11 @@ def eog_ids(tokenizer: Tokenizer) -> list[int]:
     """The ids that end generation."""
 
 def repaired_ids(tokenizer: Tokenizer) -> list[tuple[str, str | None, int]]:
-    """The repairs that concern special tokens, as rows of what, the special token's name, and an id.
+    """The repairs that concern special tokens: for each which one it is, the special token's name, and an id.
 
-    `"default"`: no token has the default id of this name. `"role"`: found by its text. `"marked"`: marked as control
-    or user-defined. `"not end"`: taken out of those that end generation.
+    `"default"`: no token has the default id for this name. `"role"`: the token with this name was found by its text.
+    The others have no name. `"marked"`: the token was marked as control or user-defined. `"not end"`: it was taken
+    out of those that end generation.
     """
 
 def settings(tokenizer: Tokenizer) -> dict[str, bool]:

@@ -114,9 +114,9 @@ def opened(vocab: Vocab) -> Opening:
     if vocab.kind == "bpe" and vocab.pre is not None:
         found.append((data()["pre"][vocab.pre], f"the pre-tokenizer {vocab.pre}", PRE))
     for repair, name, id in _ggtok.repaired_ids(vocab._core):
-        if repair == "default" and getattr(vocab, f"{name}_id") is None:
+        if repair == "default" and name and getattr(vocab, f"{name}_id") is None:
             what = f"the default {name} id {id}, which is outside the vocabulary"
-            found.append((data()["default_ids"], what, GGML + SPECIAL[str(name)]))
+            found.append((data()["default_ids"], what, GGML + SPECIAL[name]))
     (last, first), what, key = max(found, key=lambda row: row[0][1])
     return Opening(last, first, what, key)
 
@@ -143,24 +143,21 @@ def _meets(vocab: Vocab, name: str, wanted: Any) -> bool:
         case "adds":
             return any(vocab.settings[f"add_{token}"] for token in wanted)
         case "found":
-            return any(_is_found(vocab, text) for text in wanted)
+            return not _found(vocab).isdisjoint(map(vocab.id, wanted))
         case "marked":
-            return any(_is_repaired(vocab, vocab.id(text), {"marked"}) for text in wanted)
+            return not _repaired(vocab, "marked").isdisjoint(map(vocab.id, wanted))
     raise AssertionError(name)
 
 
-def _is_found(vocab: Vocab, text: str) -> bool:
-    """Whether a token has a role, or ends generation, by its text and not because the file says so."""
-    id = vocab.id(text)
-    if id is None:
-        return False
-    ends = id in vocab.eog_ids and id not in (vocab.eos_id, vocab.eot_id, vocab.eom_id)
-    return ends or _is_repaired(vocab, id, {"role", "marked", "not end"})
+def _found(vocab: Vocab) -> Set[int]:
+    """The tokens that have a role, or end generation, by their text and not because the file says so."""
+    ends = vocab.eog_ids.difference((vocab.eos_id, vocab.eot_id, vocab.eom_id))
+    return ends | _repaired(vocab, "role", "marked", "not end")
 
 
-def _is_repaired(vocab: Vocab, id: int | None, repairs: Set[str]) -> bool:
-    """Whether a token had one of these repairs at load."""
-    return any(repaired == id and repair in repairs for repair, _, repaired in _ggtok.repaired_ids(vocab._core))
+def _repaired(vocab: Vocab, *repairs: str) -> Set[int]:
+    """The tokens that had one of these repairs at load."""
+    return {id for repair, _, id in _ggtok.repaired_ids(vocab._core) if repair in repairs}
 
 
 def parse(release: str | int) -> int:

@@ -36,17 +36,26 @@ OVERLONG = re.compile(rb"[\xc0\xc1][\x80-\xbf]|\xe0[\x80-\x9f][\x80-\xbf]|\xf0[\
 """A character in more bytes than it needs, which llama.cpp reads all the same."""
 
 
+def _repeated(once: Without) -> Without:
+    """Takes out until there is no more: the bytes on both sides of what was taken out may be such a thing together."""
+
+    def without(query: Query, vocab: Vocab) -> Query | None:
+        before, left = None, once(query, vocab)
+        while left is not None and left != before:
+            before, left = left, once(left, vocab)
+        return left
+
+    return without
+
+
 def _text(taken_out: Callable[[str], str]) -> Without:
+    @_repeated
     def without(query: Query, _: Vocab) -> Query:
         kind, *arguments = query
         if kind != "encode":
             return query
-        text, before = arguments[0], None
-        while text != before:  # the bytes on both sides of what was taken out may be a character together
-            before = text
-            signs = OVERLONG.sub(_shortened, text).decode("utf-8", "surrogateescape")
-            text = taken_out(signs).encode("utf-8", "surrogateescape")
-        return ("encode", text, *arguments[1:])
+        text = OVERLONG.sub(_shortened, arguments[0]).decode("utf-8", "surrogateescape")
+        return (kind, taken_out(text).encode("utf-8", "surrogateescape"), *arguments[1:])
 
     return without
 
@@ -54,6 +63,7 @@ def _text(taken_out: Callable[[str], str]) -> Without:
 def _tokens(*texts: str) -> Without:
     """A change of what the tokens with these texts are."""
 
+    @_repeated
     def without(query: Query, vocab: Vocab) -> Query | None:
         kind, first, *flags = query
         ids = {id: text for text in texts if (id := vocab.id(text)) is not None}
@@ -118,9 +128,9 @@ def _shortened(overlong: re.Match[bytes]) -> bytes:
 
 
 def _without_marks(text: str) -> str:
-    """The text with decomposed letters, Hangul too, and without their marks, or what is too new for this Python."""
+    """The text with decomposed letters, Hangul too, but without marks and what this Python's Unicode does not know."""
     signs = unicodedata.normalize("NFD", text)
-    return "".join(sign for sign in signs if not re.match("M|Cn", unicodedata.category(sign)))
+    return "".join(sign for sign in signs if not unicodedata.category(sign).startswith(("M", "Cn")))
 
 
 WITHOUT: dict[str, Without] = {
