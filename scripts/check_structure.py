@@ -25,8 +25,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CRATES = {
-    **{"core": (), "train": ("core",), "explain": ("core",)},
-    **{"python": ("core", "explain", "train"), "wasm": ("core", "explain")},
+    **{"core": (), "chat": ("core",), "train": ("core",), "explain": ("core",)},
+    **{"python": ("chat", "core", "explain", "train"), "wasm": ("chat", "core", "explain")},
 }
 CORE = (
     *("token", "error", "work", "text", "lookup", "vocabulary", "decode", "encode"),
@@ -35,7 +35,7 @@ CORE = (
 PYTHON = (
     *("_ggtok", "_findings", "errors", "_keys", "_numbers", "_chart", "_notebook", "_texts", "_cuts"),
     *("_batch", "_chunks", "_vocab", "_metadata", "_files", "_releases", "_check", "_base", "_stores"),
-    *("trace", "_explain", "_convert", "_chat", "_tokenizer"),
+    *("trace", "_explain", "_convert", "_chat", "_chats", "_tokenizer"),
     *("_corpus", "corpus", "adapters", "_diff", "_edit", "_evaluate", "_train", "_verify"),
     *("__init__", "_cli", "__main__"),
 )

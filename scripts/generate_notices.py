@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-CRATES = [ROOT / "rust" / name for name in ("core", "train", "explain")]
+CRATES = [ROOT / "rust" / name for name in ("core", "chat", "train", "explain")]
 CORE = CRATES[0]
 TEXTS = ROOT / "scripts" / "licences"
 CHOICES = ("MIT", "BSD-2-Clause", "BSD-3-Clause", "Zlib", "Apache-2.0", "Unicode-3.0")

@@ -1,0 +1,143 @@
+//! From a text with origins to ids: control tokens only in what the template wrote.
+//!
+//! 1. The text is cut into parts where it passes from the template to the caller's strings and back.
+//! 2. The parts are encoded together. Control tokens are recognized only wholly inside the template's parts.
+//! 3. BOS and EOS that both the template and the vocabulary write are kept once.
+//!
+//! RWKV, PLaMo-2 and some SPM vocabularies find control tokens in any text, as ordinary tokens: with these, a string of
+//! the caller that contains one is an error.
+//!
+//! Time: O(bytes + runs) besides encoding.
+
+use std::ops::Range;
+
+use ggtok_core::{EncodeError, EncodeOptions, Parts, Scratch, Spans, TokenId, Tokenizer, Vocabulary};
+
+use crate::error::Error;
+use crate::text::Text;
+
+/// The ids of a text, and the bytes that each comes from.
+///
+/// # Errors
+/// [`Error::Encode`]: as [`Tokenizer::encode_parts`]. [`Error::Control`]: the vocabulary itself reads a control token in a
+/// string of the caller.
+pub fn encode(tokenizer: &Tokenizer, scratch: &mut Scratch, text: &Text, add_special: bool) -> Result<Spans, Error> {
+    let mut spans = encode_stretch(tokenizer, scratch, text, add_special, false)?;
+    if add_special {
+        drop_doubled(tokenizer.vocabulary(), text, &mut spans);
+    }
+    Ok(spans)
+}
+
+/// The same for a stretch of a text. BOS or EOS may be there twice.
+pub fn encode_stretch(
+    tokenizer: &Tokenizer,
+    scratch: &mut Scratch,
+    text: &Text,
+    add_special: bool,
+    continues: bool,
+) -> Result<Spans, Error> {
+    let mut parts = Parts::default();
+    for (range, is_caller) in stretches(text) {
+        let bytes = &text.as_bytes()[range];
+        let part = std::str::from_utf8(bytes).map_or(ggtok_core::Text::Bytes(bytes), ggtok_core::Text::Str);
+        parts.push(part, !is_caller);
+    }
+    let mut spans = Spans::with_room_for(text.len());
+    let options = EncodeOptions { add_special, continues, ..EncodeOptions::default() };
+    tokenizer.encode_parts_into(&parts, options, scratch, &mut spans).map_err(Error::Encode)?;
+    check_control(tokenizer.vocabulary(), text, &spans)?;
+    Ok(spans)
+}
+
+/// The stretches that the template or a caller wrote, in turn, and whether it was a caller.
+fn stretches(text: &Text) -> Vec<(Range<usize>, bool)> {
+    let mut stretches: Vec<(Range<usize>, bool)> = Vec::new();
+    for (run, origin) in text.runs() {
+        match stretches.last_mut() {
+            Some((last, is_caller)) if *is_caller == origin.is_caller() => last.end = run.end,
+            _ => stretches.push((run, origin.is_caller())),
+        }
+    }
+    stretches
+}
+
+/// Checks that no control token comes from a string of the caller.
+fn check_control(vocabulary: &Vocabulary, text: &Text, spans: &Spans) -> Result<(), Error> {
+    let unknown = vocabulary.special().unk;
+    let mut runs = text.runs().filter(|(_, origin)| origin.is_caller()).map(|(run, _)| run).peekable();
+    for (&id, span) in spans.ids.iter().zip(&spans.spans) {
+        if span.is_empty() || !vocabulary.attributes(id).is_control() || Some(id) == unknown {
+            continue;
+        }
+        while runs.next_if(|run| run.end <= span.start).is_some() {}
+        if runs.peek().is_some_and(|run| run.start < span.end) {
+            let token = String::from_utf8_lossy(vocabulary.text(id)).into_owned();
+            return Err(Error::Control { token, id, at: span.start });
+        }
+    }
+    Ok(())
+}
+
+/// Takes out a BOS and an EOS that are there because the vocabulary adds what the template wrote already.
+fn drop_doubled(vocabulary: &Vocabulary, text: &Text, spans: &mut Spans) {
+    if text.is_empty() {
+        return;
+    }
+    let (special, settings) = (vocabulary.special(), vocabulary.settings());
+    let is_pair = |pair: Option<&[TokenId]>, id: Option<TokenId>| id.is_some_and(|id| pair == Some(&[id, id]));
+    if settings.add_eos
+        && !text.last_origin().is_caller()
+        && is_pair(spans.ids.last_chunk::<2>().map(<[_; 2]>::as_slice), special.eos)
+    {
+        spans.ids.pop();
+        spans.spans.pop();
+    }
+    if settings.add_bos
+        && !text.first_origin().is_caller()
+        && is_pair(spans.ids.first_chunk::<2>().map(<[_; 2]>::as_slice), special.bos)
+    {
+        spans.ids.remove(0);
+        spans.spans.remove(0);
+    }
+}
+
+/// The tokens that share a byte with a range. Spans never decrease.
+pub fn tokens_of(spans: &[Range<usize>], range: &Range<usize>) -> Range<usize> {
+    let low = spans.partition_point(|span| span.end <= range.start);
+    let high = spans.partition_point(|span| span.start < range.end);
+    low..high.max(low)
+}
+
+/// For each of `count` messages, the tokens from the first to the last byte that the template writes for it; `message`
+/// says which message a string of the caller belongs to.
+pub fn message_spans(
+    text: &Text,
+    spans: &[Range<usize>],
+    count: usize,
+    message: impl Fn(usize) -> Option<usize>,
+) -> Vec<Option<Range<usize>>> {
+    let mut hulls: Vec<Option<Range<usize>>> = vec![None; count];
+    for (run, origin) in text.runs() {
+        let message = origin.string().map_or_else(|| origin.message(), &message);
+        if let Some(hull) = message.and_then(|message| hulls.get_mut(message)) {
+            *hull = Some(hull.as_ref().map_or(run.start, |hull| hull.start)..run.end);
+        }
+    }
+    hulls.into_iter().map(|hull| hull.map(|hull| tokens_of(spans, &hull))).collect()
+}
+
+/// Which tokens share a byte with one of these ranges.
+pub fn mask_of(spans: &[Range<usize>], ranges: &[Range<usize>]) -> Vec<bool> {
+    let mut mask = vec![false; spans.len()];
+    for range in ranges {
+        mask[tokens_of(spans, range)].fill(true);
+    }
+    mask
+}
+
+impl From<EncodeError> for Error {
+    fn from(error: EncodeError) -> Self {
+        Self::Encode(error)
+    }
+}

@@ -1,0 +1,231 @@
+//! What a caller passes: JSON whose strings know which of the caller's strings they are.
+//!
+//! The rules of llama-server read and rewrite this; the template language gets its [values](crate::language) from it.
+//! Objects keep the order in which keys were added.
+
+mod dump;
+mod float;
+mod parse;
+
+use crate::error::Error;
+use crate::text::Text;
+
+/// The deepest nesting of arrays and objects. Deeper JSON is refused, so that whatever walks it can do so recursively.
+pub(crate) const MOST_DEEP: usize = 500;
+
+/// A value of JSON. Strings are bytes.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub enum Json {
+    /// `null`.
+    #[default]
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A whole number above [`i64::MAX`]. Templates see the `i64` with the same bits, as in llama.cpp.
+    Unsigned(u64),
+    /// Any other number.
+    Float(f64),
+    /// A string.
+    String(Text),
+    /// An array.
+    Array(Vec<Json>),
+    /// An object.
+    Object(Object),
+}
+
+impl Json {
+    /// The string, if it is one.
+    pub fn as_text(&self) -> Option<&Text> {
+        match self {
+            Self::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The items, if it is an array.
+    pub fn as_array(&self) -> Option<&[Self]> {
+        match self {
+            Self::Array(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The object, if it is one.
+    pub fn as_object(&self) -> Option<&Object> {
+        match self {
+            Self::Object(object) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// The value of a key, if this is an object that has it.
+    pub fn get(&self, key: &str) -> Option<&Self> {
+        self.as_object()?.get(key)
+    }
+
+    /// Whether it is `null`.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// What the value is, for errors.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a boolean",
+            Self::Int(_) | Self::Unsigned(_) | Self::Float(_) => "a number",
+            Self::String(_) => "a string",
+            Self::Array(_) => "an array",
+            Self::Object(_) => "an object",
+        }
+    }
+
+    /// About how many bytes it has.
+    pub(crate) fn num_bytes(&self) -> usize {
+        match self {
+            Self::String(text) => 8 + text.len(),
+            Self::Array(items) => 8 + items.iter().map(Self::num_bytes).sum::<usize>(),
+            Self::Object(object) => {
+                8 + object.iter().map(|(key, value)| 8 + key.len() + value.num_bytes()).sum::<usize>()
+            }
+            _ => 8,
+        }
+    }
+
+    /// That it is not nested more than [`MOST_DEEP`] levels.
+    pub(crate) fn check_depth(&self) -> Result<(), Error> {
+        let mut level: Vec<&Self> = vec![self];
+        for _ in 0..=MOST_DEEP {
+            level = level.into_iter().flat_map(Self::containers).collect();
+            if level.is_empty() {
+                return Ok(());
+            }
+        }
+        Err(Error::Limit { problem: format!("JSON is nested more than {MOST_DEEP} levels deep") })
+    }
+
+    /// The arrays and objects in it.
+    fn containers(&self) -> impl Iterator<Item = &Self> {
+        let items = self.as_array().unwrap_or_default().iter();
+        let values = self.as_object().map(|object| object.entries.iter().map(|entry| &entry.1));
+        items.chain(values.into_iter().flatten()).filter(|value| matches!(value, Self::Array(_) | Self::Object(_)))
+    }
+}
+
+/// The keys and values of an object of JSON, in order.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Object {
+    entries: Vec<(Text, Json)>,
+    /// The message of the caller's that this is, by its number. It stays when fields change.
+    pub message: Option<usize>,
+}
+
+impl Object {
+    /// An object without entries that is a message of the caller's, or a part of one.
+    pub fn of_message(message: Option<usize>) -> Self {
+        Self { entries: Vec::with_capacity(4), message }
+    }
+
+    /// The value of a key. O(keys).
+    pub fn get(&self, key: &str) -> Option<&Json> {
+        self.entries.iter().find(|entry| entry.0 == key).map(|entry| &entry.1)
+    }
+
+    /// The value of a key, to be changed.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Json> {
+        self.entries.iter_mut().find(|entry| entry.0 == key).map(|entry| &mut entry.1)
+    }
+
+    /// Sets the value of a key, in its place if it is there and at the end otherwise.
+    pub fn set(&mut self, key: impl Into<Text>, value: impl Into<Json>) {
+        let key = key.into();
+        match self.entries.iter_mut().find(|entry| entry.0 == key) {
+            Some(entry) => entry.1 = value.into(),
+            None => self.entries.push((key, value.into())),
+        }
+    }
+
+    /// Adds an entry whose key is known to be new.
+    pub fn push(&mut self, key: Text, value: Json) {
+        self.entries.push((key, value));
+    }
+
+    /// Takes a key out.
+    pub fn remove(&mut self, key: &str) -> Option<Json> {
+        let at = self.entries.iter().position(|entry| entry.0 == key)?;
+        Some(self.entries.remove(at).1)
+    }
+
+    /// The entries, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Text, &Json)> {
+        self.entries.iter().map(|entry| (&entry.0, &entry.1))
+    }
+
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+impl IntoIterator for Object {
+    type Item = (Text, Json);
+    type IntoIter = std::vec::IntoIter<(Text, Json)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.entries.into_iter()
+    }
+}
+
+impl<K: Into<Text>, V: Into<Json>> FromIterator<(K, V)> for Object {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        let mut object = Self::default();
+        for (key, value) in entries {
+            object.set(key, value);
+        }
+        object
+    }
+}
+
+impl From<&'static str> for Json {
+    /// A string that the template wrote.
+    fn from(text: &'static str) -> Self {
+        Self::String(text.into())
+    }
+}
+
+impl From<Text> for Json {
+    fn from(text: Text) -> Self {
+        Self::String(text)
+    }
+}
+
+impl From<bool> for Json {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl From<i64> for Json {
+    fn from(value: i64) -> Self {
+        Self::Int(value)
+    }
+}
+
+impl From<Vec<Json>> for Json {
+    fn from(items: Vec<Json>) -> Self {
+        Self::Array(items)
+    }
+}
+
+impl From<Object> for Json {
+    fn from(object: Object) -> Self {
+        Self::Object(object)
+    }
+}

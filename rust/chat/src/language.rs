@@ -1,0 +1,29 @@
+//! llama.cpp's template language, `common/jinja`: a lexer, a parser, and a machine that walks the tree.
+//!
+//! Read in this order: [`lexer`], `ast`, `parser`, `value`, `machine`, and then what values can do: `operators`,
+//! `functions`, `methods`, `on_strings`, `on_arrays`, `on_objects`, `on_scalars`.
+
+mod ast;
+mod failure;
+mod from_json;
+mod functions;
+mod lexer;
+mod machine;
+mod methods;
+mod numbers;
+mod on_arrays;
+mod on_objects;
+mod on_scalars;
+mod on_strings;
+mod operators;
+mod parser;
+mod show;
+mod sort;
+mod strftime;
+mod template;
+mod to_json;
+mod value;
+
+pub(crate) use strftime::strftime;
+pub use template::Template;
+pub(crate) use value::{Changed, Value, mark};

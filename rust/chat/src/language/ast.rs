@@ -1,0 +1,205 @@
+//! The tree of a template. Names and string constants are numbered, so that the machine keeps both in arrays.
+
+use super::operators::BinaryOp;
+use super::value::Native;
+
+/// The number of a name in [`Program::names`].
+pub(crate) type NameId = u32;
+
+/// A compiled template.
+#[derive(Debug, Default)]
+pub(crate) struct Program {
+    pub(crate) body: Vec<Statement>,
+    /// Names of variables, members, filters, tests and keyword arguments.
+    pub(crate) names: Vec<Name>,
+    /// The numbers of the names, in the order of their texts.
+    pub(crate) sorted: Vec<NameId>,
+    /// String constants.
+    pub(crate) strings: Vec<Vec<u8>>,
+    pub(crate) macros: Vec<Macro>,
+    pub(crate) calls: Vec<CallBlock>,
+    /// The filters and tests that no value has: where each is, and what is said of it.
+    pub(crate) unknown: Vec<(u32, String)>,
+    /// Whether there is a `{% generation %}`.
+    pub(crate) has_generation: bool,
+}
+
+impl Program {
+    /// The number of a name. O(log names).
+    pub(crate) fn id(&self, name: &[u8]) -> Option<NameId> {
+        let at = self.sorted.binary_search_by(|&id| self.names[id as usize].text.as_slice().cmp(name)).ok()?;
+        Some(self.sorted[at])
+    }
+}
+
+/// A name, and what it means wherever it is used.
+#[derive(Debug)]
+pub(crate) struct Name {
+    pub(crate) text: Vec<u8>,
+    /// Whether it is read or written as a variable.
+    pub(crate) is_variable: bool,
+    /// The function that it names if no variable of that name is defined.
+    pub(crate) global: Option<Native>,
+    /// The test that it names.
+    pub(crate) test: Option<Native>,
+    /// The method or filter that it names, for each [`Kind`](super::value::Kind) of value.
+    pub(crate) methods: [Option<Native>; 8],
+}
+
+/// An expression and the byte where it starts.
+#[derive(Debug)]
+pub(crate) struct Expression {
+    pub(crate) at: u32,
+    pub(crate) node: Node,
+}
+
+/// What an expression is.
+#[derive(Debug)]
+pub(crate) enum Node {
+    /// The string constant of this number.
+    String(u32),
+    Int(i64),
+    Float(f64),
+    Name(NameId),
+    Array(Vec<Expression>),
+    Tuple(Vec<Expression>),
+    Object(Vec<(Expression, Expression)>),
+    Member(Box<Expression>, Property),
+    Call(Box<Expression>, Vec<Expression>),
+    Filter(Box<Expression>, Box<Filter>),
+    Test {
+        operand: Box<Expression>,
+        is_negated: bool,
+        test: Box<Filter>,
+    },
+    Not(Box<Expression>),
+    /// `-` or, if it is not negative, `+`.
+    Sign {
+        is_negative: bool,
+        operand: Box<Expression>,
+    },
+    And(Box<Expression>, Box<Expression>),
+    Or(Box<Expression>, Box<Expression>),
+    Binary(BinaryOp, Box<Expression>, Box<Expression>),
+    /// `value if condition else other`: condition, value and other.
+    Ternary(Box<[Expression; 3]>),
+    /// `value if condition`: in a loop a filter of its items, elsewhere undefined if the condition fails.
+    Select(Box<[Expression; 2]>),
+    KeywordArgument(Box<[Expression; 2]>),
+    /// `*items`, which cannot be evaluated.
+    Spread,
+    /// The omitted expression of `a[]`.
+    Blank,
+}
+
+/// What is read of an object.
+#[derive(Debug)]
+pub(crate) enum Property {
+    /// `.name`
+    Name(NameId),
+    /// `.0`
+    Index(i64),
+    /// `[expression]`
+    Computed(Box<Expression>),
+    /// `[start:stop:step]`
+    Slice(Box<[Option<Expression>; 3]>),
+    /// A dot and what is neither a name nor a number.
+    Invalid,
+}
+
+/// A filter or a test: its name and arguments, or what cannot be one.
+#[derive(Debug)]
+pub(crate) enum Filter {
+    /// Without parentheses.
+    Name(NameId),
+    Call(NameId, Vec<Expression>),
+    Invalid(&'static str),
+}
+
+/// A statement, or an expression that is written.
+#[derive(Debug)]
+pub(crate) enum Statement {
+    /// Text outside of blocks.
+    Text(Vec<u8>),
+    Write(Expression),
+    /// Conditions and what each is for, and what is for none.
+    If(Vec<(Expression, Vec<Statement>)>, Vec<Statement>),
+    For(Box<For>),
+    Set(Box<Set>),
+    Macro(u32),
+    Call(u32),
+    /// `{% filter %}`
+    Filter(u32, Filter, Vec<Statement>),
+    Break,
+    Continue,
+    /// `{% generation %}`, and `{% endgeneration %}` if it is false.
+    Generation(bool),
+}
+
+#[derive(Debug)]
+pub(crate) struct For {
+    pub(crate) at: u32,
+    pub(crate) variable: LoopVariable,
+    pub(crate) items: Expression,
+    /// The condition of `for x in items if condition`.
+    pub(crate) condition: Option<Expression>,
+    pub(crate) body: Vec<Statement>,
+    pub(crate) otherwise: Vec<Statement>,
+}
+
+#[derive(Debug)]
+pub(crate) enum LoopVariable {
+    Name(NameId),
+    /// The names that an item is unpacked to. `None` is for what is not a name.
+    Tuple(Vec<Option<NameId>>),
+    Invalid,
+}
+
+#[derive(Debug)]
+pub(crate) struct Set {
+    pub(crate) at: u32,
+    pub(crate) target: Target,
+    pub(crate) value: SetValue,
+}
+
+#[derive(Debug)]
+pub(crate) enum SetValue {
+    Expression(Expression),
+    /// What the body writes.
+    Body(Vec<Statement>),
+}
+
+#[derive(Debug)]
+pub(crate) enum Target {
+    Name(NameId),
+    Tuple(Vec<Option<NameId>>),
+    /// A member of an object.
+    Member(Expression, NameId),
+    Invalid(&'static str),
+}
+
+/// A parameter of a macro or of the body of a `{% call %}`.
+#[derive(Debug)]
+pub(crate) enum Parameter {
+    Name(NameId),
+    Default(NameId, Expression),
+    Invalid(&'static str),
+}
+
+#[derive(Debug)]
+pub(crate) struct Macro {
+    pub(crate) at: u32,
+    pub(crate) name: Option<NameId>,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) body: Vec<Statement>,
+}
+
+/// `{% call(parameters) callee(arguments) %}`
+#[derive(Debug)]
+pub(crate) struct CallBlock {
+    pub(crate) at: u32,
+    pub(crate) callee: NameId,
+    pub(crate) arguments: Vec<Expression>,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) body: Vec<Statement>,
+}

@@ -1,0 +1,92 @@
+//! Makes values of the template language from JSON.
+//!
+//! Source: `global_from_json` in `common/jinja/value.cpp` of llama.cpp. Deviations: 1. At most
+//! [`MOST_DEEP`](crate::json::MOST_DEEP) levels. 2. Numbers have the origin of the nearest key around them.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use super::value::Entries;
+use super::value::{Object, Str, Value, held};
+use crate::budget::Budget;
+use crate::error::Error;
+use crate::json::{self, Json};
+use crate::text::{Origin, Text};
+
+/// What a value costs beside its text, in bytes.
+const VALUE_BYTES: usize = 64;
+
+impl Value {
+    /// The value that a template sees. `near` is the origin of numbers that are not inside an object.
+    pub(crate) fn from_json(json: &Json, near: Origin, budget: &mut Budget) -> Result<Self, Error> {
+        Maker { budget, keys: Vec::new() }.value(json, near, 0)
+    }
+
+    /// The value of an array of JSON.
+    pub(crate) fn from_items(items: &[Json], near: Origin, budget: &mut Budget) -> Result<Self, Error> {
+        Maker { budget, keys: Vec::new() }.array(items, near, 0)
+    }
+}
+
+struct Maker<'a> {
+    budget: &'a mut Budget,
+    /// Keys that the rules wrote: messages share them, so each is one value.
+    keys: Vec<(&'static [u8], Value)>,
+}
+
+impl Maker<'_> {
+    fn value(&mut self, json: &Json, near: Origin, depth: usize) -> Result<Value, Error> {
+        if depth > json::MOST_DEEP {
+            return Err(Error::Limit { problem: format!("JSON is nested more than {} levels deep", json::MOST_DEEP) });
+        }
+        Ok(match json {
+            Json::Null => Value::None,
+            Json::Bool(value) => Value::Bool(*value),
+            Json::Int(value) => Value::Int(*value, near),
+            Json::Unsigned(value) => Value::Int(*value as i64, near),
+            Json::Float(value) => Value::float_of(*value, near),
+            Json::String(text) => self.string(text)?,
+            Json::Array(items) => self.array(items, near, depth)?,
+            Json::Object(object) => self.object(object, near, depth)?,
+        })
+    }
+
+    fn string(&mut self, text: &Text) -> Result<Value, Error> {
+        self.budget.string(Str::cost(text.len(), text.num_runs()), held())?;
+        Ok(Value::string(text.clone()))
+    }
+
+    fn array(&mut self, items: &[Json], near: Origin, depth: usize) -> Result<Value, Error> {
+        self.budget.bytes(VALUE_BYTES * (1 + items.len()))?;
+        let items = items.iter().map(|item| self.value(item, near, depth + 1)).collect::<Result<_, _>>()?;
+        Ok(Value::array(items))
+    }
+
+    fn object(&mut self, object: &json::Object, near: Origin, depth: usize) -> Result<Value, Error> {
+        self.budget.bytes(2 * VALUE_BYTES * (1 + object.len()))?;
+        let mut entries = Entries::with_capacity(object.len());
+        for (key, value) in object.iter() {
+            let near = if key.first_origin().is_caller() { key.first_origin() } else { near };
+            let value = self.value(value, near, depth + 1)?;
+            let key = self.key(key)?;
+            // A string can always be a key.
+            let _ = entries.set(key, value);
+        }
+        Ok(Value::Object(Rc::new(Object {
+            entries: RefCell::new(entries),
+            has_builtins: true,
+            message: object.message,
+            marks: Cell::new(0),
+        })))
+    }
+
+    fn key(&mut self, key: &Text) -> Result<Value, Error> {
+        let Some(bytes) = key.as_static() else { return self.string(key) };
+        if let Some((_, known)) = self.keys.iter().find(|(known, _)| std::ptr::eq(*known, bytes)) {
+            return Ok(known.clone());
+        }
+        let value = self.string(key)?;
+        self.keys.push((bytes, value.clone()));
+        Ok(value)
+    }
+}

@@ -1,0 +1,223 @@
+//! Functions and tests, and the tables in which names are looked up.
+//!
+//! Source: `global_builtins` in `common/jinja/value.cpp` of llama.cpp. Deviations: 1. Division by zero in `divisibleby`
+//! is an error; llama.cpp crashes.
+
+use super::failure::{Failure, Outcome, failed};
+use super::operators::{self, Comparison, compare, contains};
+use super::strftime;
+use super::to_json::tojson;
+use super::value::Run;
+use super::value::{Args, Entries, Native, Value, charge_items, same};
+use crate::text::Text;
+
+/// The function of a name.
+pub(crate) fn global(name: &[u8]) -> Option<Native> {
+    if let Some(name) = name.strip_prefix(b"test_is_") {
+        return test(name);
+    }
+    Some(match name {
+        b"raise_exception" => raise_exception,
+        b"dict" | b"namespace" => to_object,
+        b"strftime_now" => strftime_now,
+        b"range" => range,
+        b"tojson" => tojson,
+        _ => return None,
+    })
+}
+
+/// The test of a name.
+pub(crate) fn test(name: &[u8]) -> Option<Native> {
+    use Value::{Array, Bool, Float, Function, Int, None, Object, String, Undefined};
+
+    Some(match name {
+        b"boolean" => |_, args| is(args, |value| matches!(value, Bool(_))),
+        b"callable" => |_, args| is(args, |value| matches!(value, Function(_))),
+        b"defined" => |_, args| is(args, |value| !value.is_undefined()),
+        b"false" => |_, args| is(args, |value| matches!(value, Bool(false))),
+        b"float" => |_, args| is(args, |value| matches!(value, Float(_))),
+        b"integer" => |_, args| is(args, |value| matches!(value, Int(..))),
+        b"mapping" => |_, args| is(args, |value| matches!(value, Object(_))),
+        b"none" => |_, args| is(args, |value| matches!(value, None)),
+        b"number" => |_, args| is(args, |value| matches!(value, Int(..) | Float(_))),
+        b"string" => |_, args| is(args, |value| matches!(value, String(_))),
+        b"true" => |_, args| is(args, |value| matches!(value, Bool(true))),
+        b"undefined" => |_, args| is(args, Value::is_undefined),
+        b"iterable" | b"sequence" => {
+            |_, args| is(args, |value| matches!(value, Object(_) | Array(_) | String(_) | Undefined(_)))
+        }
+
+        b"eq" | b"equalto" => |run, args| compares(run, args, Comparison::Eq),
+        b"ge" => |run, args| compares(run, args, Comparison::Ge),
+        b"gt" | b"greaterthan" => |run, args| compares(run, args, Comparison::Gt),
+        b"lt" | b"lessthan" => |run, args| compares(run, args, Comparison::Lt),
+        b"ne" => |run, args| compares(run, args, Comparison::Ne),
+
+        b"odd" => |_, args| Ok(Value::Bool(args.int(0)? % 2 != 0)),
+        b"even" => |_, args| Ok(Value::Bool(args.int(0)? % 2 == 0)),
+        b"divisibleby" => |_, args| match args.int(0)?.checked_rem(args.int(1)?) {
+            Some(remainder) => Ok(Value::Bool(remainder == 0)),
+            Option::None => failed("cannot divide by this number"),
+        },
+        b"lower" => |run, args| has_no(run, args, u8::is_ascii_uppercase),
+        b"upper" => |run, args| has_no(run, args, u8::is_ascii_lowercase),
+        b"in" => |run, args| {
+            args.check_len(2, 999)?;
+            Ok(Value::Bool(contains(run, args.at(0)?, args.at(1)?)?))
+        },
+        b"test" => |_, args| Ok(Value::Bool(test(args.text(0)?.as_bytes()).is_some())),
+        b"sameas" => |_, args| Ok(Value::Bool(is_same(args.at(0)?, args.at(1)?))),
+        b"escaped" => |_, _| failed("llama.cpp does not have the test 'escaped'"),
+        b"filter" => |_, _| failed("llama.cpp does not have the test 'filter'"),
+        _ => return Option::None,
+    })
+}
+
+fn is(args: &Args, test: fn(&Value) -> bool) -> Outcome<Value> {
+    Ok(Value::Bool(test(args.at(0)?)))
+}
+
+fn compares(run: &mut Run<'_>, args: &Args, comparison: Comparison) -> Outcome<Value> {
+    args.check_len(2, 2)?;
+    Ok(Value::Bool(compare(run, args.at(0)?, args.at(1)?, comparison)?))
+}
+
+fn has_no(run: &mut Run<'_>, args: &Args, test: fn(&u8) -> bool) -> Outcome<Value> {
+    let bytes = args.text(0)?.as_bytes();
+    run.charge_steps(bytes.len() / 16)?;
+    Ok(Value::Bool(!bytes.iter().any(test)))
+}
+
+/// Whether Python would say that two values are one and the same.
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::None, Value::None) => true,
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        // Python keeps one object for each of the small numbers.
+        (Value::Int(a, _), Value::Int(b, _)) => a == b && (-5..=256).contains(a),
+        _ => same(a, b),
+    }
+}
+
+fn raise_exception(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    Err(Box::new(Failure::Raised(String::from_utf8_lossy(args.text(0)?.as_bytes()).into_owned())))
+}
+
+/// `dict(pairs or object, key=value, ...)`
+fn to_object(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    let mut entries = Entries::default();
+    let mut add = |key: &Value, value: &Value| {
+        run.charge_bytes(64)?;
+        operators::charge_walk(run, key, 0)?;
+        entries.set(key.clone(), value.clone())
+    };
+    let mut has_first = true;
+    match args.values.first() {
+        Some(Value::Array(pairs)) => {
+            for pair in pairs.items.borrow().iter() {
+                let Value::Array(pair) = pair else {
+                    return failed(format!("{} is not a pair of a key and a value", pair.type_name()));
+                };
+                let [key, value] = &pair.items.borrow()[..] else {
+                    return failed("an array that is not a pair of a key and a value");
+                };
+                add(key, value)?;
+            }
+        }
+        Some(Value::Object(object)) => {
+            object.entries.borrow().iter().try_for_each(|(key, value)| add(key, value))?;
+        }
+        _ => has_first = false,
+    }
+    for (at, value) in args.values.iter().enumerate() {
+        match value {
+            Value::KwArg(argument) => add(&Value::String(argument.name.clone()), &argument.value)?,
+            _ if at == 0 && has_first => {}
+            _ => return args.expected("keyword arguments", value),
+        }
+    }
+    Ok(Value::object(entries))
+}
+
+fn strftime_now(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    let format = args.text(0)?.as_bytes();
+    let format = format.split(|&byte| byte == 0).next().unwrap_or_default();
+    run.charge_steps(format.len())?;
+    match strftime::strftime(format, run.now) {
+        Some(text) => Ok(Value::string(Text::template(text))),
+        None => failed("the time in this format is empty or too long"),
+    }
+}
+
+/// `range(stop)`, `range(start, stop)`, `range(start, stop, step)`
+fn range(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    args.check_len(1, 3)?;
+    let first = args.int(0)?;
+    let start = if args.len() == 1 { 0 } else { first };
+    let stop = if args.len() == 1 { first } else { args.at(1)?.as_int()? };
+    let step = if args.len() == 3 { args.at(2)?.as_int()? } else { 1 };
+    if step == 0 {
+        return failed("the step of a range must not be zero");
+    }
+    let distance = (i128::from(stop) - i128::from(start)) * i128::from(step.signum());
+    let count = distance.max(0).unsigned_abs().div_ceil(step.unsigned_abs().into()) as usize;
+    charge_items(run, count)?;
+    Ok(Value::array((0..count as i64).map(|at| Value::int(start + at * step)).collect()))
+}
+
+/// What a template writes, `x` being a value.
+#[cfg(test)]
+pub(crate) fn render(template: &str, x: Value) -> Result<Text, crate::Error> {
+    let template = super::template::Template::new(template.as_bytes())?;
+    let now = crate::Now { seconds: 1709251199, ..crate::Now::default() };
+    template.run(vec![("x".to_owned(), x)], &now, None, &mut crate::Budget::new(0))
+}
+
+/// What a template writes, caller's bytes in angle brackets.
+#[cfg(test)]
+pub(crate) fn render_marked(template: &str, x: &str) -> String {
+    let text = render(template, Value::string(Text::new(x, crate::Origin::caller(1)))).unwrap();
+    let mut marked = String::new();
+    for (run, origin) in text.runs() {
+        let run = String::from_utf8_lossy(&text.as_bytes()[run]);
+        marked += &if origin.is_caller() { format!("<{run}>") } else { run.into_owned() };
+    }
+    marked.replace("><", "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_much_is_refused() {
+        let templates = [
+            "{{ range(1000000000000) }}",
+            "{{ range(-9223372036854775807, 9223372036854775807) }}",
+            "{{ 'ab' * 10000000000 }}",
+            "{{ 'a'|indent(100000000000) }}",
+            "{{ [1]|tojson(indent=2147483647) }}",
+            "{% set n = namespace(t=(1, 1)) %}{% for i in range(99) %}{% set n.t = (n.t, n.t) %}{% endfor %}{{ TEST }}",
+            "{% set n = namespace(t=[1]) %}{% for i in range(99) %}{% set n.t = [n.t, n.t] %}{% endfor %}{{ TEST }}",
+            "{% set a = [] %}{% set b = a.append(a) %}{{ a|string }}",
+            "{% set a = [] %}{% set b = a.append(a) %}{{ a|tojson }}",
+        ];
+        for template in templates {
+            for test in ["n.t|string", "n.t|tojson", "n.t == n.t", "n.t in [n.t]"] {
+                if test.contains("==") && template.contains("[n.t") {
+                    break;
+                }
+                assert!(render(&template.replace("TEST", test), Value::None).is_err(), "{template} {test}");
+            }
+        }
+        assert_eq!(render(&templates[6].replace("TEST", "n.t == n.t"), Value::None).unwrap(), "False");
+    }
+
+    #[test]
+    fn ranges_stop_where_numbers_end() {
+        let last = "{{ range(9223372036854775800, 9223372036854775807, 4)|last }}";
+        assert_eq!(render(last, Value::None).unwrap(), "9223372036854775804");
+        let down = "{{ range(5, -9223372036854775807, -9223372036854775807)|string }}";
+        assert_eq!(render(down, Value::None).unwrap(), "[5, -9223372036854775802]");
+    }
+}

@@ -1,0 +1,310 @@
+//! Walks the tree of a template and writes text.
+//!
+//! 1. A variable is a slot: names are numbered, and a name's slot holds its value in the innermost scope. A scope saves
+//!    the slots that it changes and restores them at its end. llama.cpp copies all variables for every scope; since
+//!    scopes nest in time (a macro sees the variables of whoever calls it), the two are the same, except for the body of
+//!    a `{% call %}`, which may be called later: it takes a copy of the slots along.
+//! 2. Statements write to one text. What a block writes is a string that other statements may take: `set`, `filter`,
+//!    macros. A `break` discards what the statement of the loop's body that it leaves has written.
+//! 3. An array that is written is read when the block around it ends, since it may be changed until then.
+//!
+//! Source: `common/jinja/runtime.cpp` of llama.cpp. Deviations: 1. Steps, bytes and depth are bounded. 2. Text written in
+//! the turn of a loop over messages knows the message. 3. `{% generation %}` marks what is written inside. 4. A string
+//! constant is one string however often it is evaluated, which only `is sameas` can tell.
+//!
+//! Time: O(nodes evaluated + bytes written).
+
+mod calls;
+mod loops;
+mod scopes;
+mod values;
+
+use std::rc::Rc;
+
+use scopes::Scopes;
+
+use super::ast::{Expression, NameId, Program, Set, SetValue, Statement, Target};
+use super::failure::{Failure, Outcome, failed};
+use super::value::Run;
+use super::value::{Code, Str, Value};
+use crate::error::{Error, Position};
+use crate::text::{Origin, Text};
+
+/// How many expressions and statements may be evaluated inside each other: a stack holds a frame for each.
+const MOST_DEEP: usize = 400;
+
+/// The state of a rendering.
+pub(crate) struct Machine<'p> {
+    program: &'p Program,
+    source: &'p [u8],
+    run: Run<'p>,
+    scopes: Scopes,
+    /// The constants and names that were needed so far, as values.
+    strings: Vec<Option<Rc<Str>>>,
+    names: Vec<Option<Rc<Str>>>,
+    out: Text,
+    /// The bytes of the texts around `out`, which go on when it is finished.
+    outer: usize,
+    /// Arrays that were written, and where in `out` they belong.
+    arrays: Vec<(usize, Value)>,
+    /// What text of the template is written as.
+    turn: Origin,
+    /// How many `{% generation %}` are open.
+    generation: usize,
+    depth: usize,
+    loop_name: Option<NameId>,
+    /// The keys of `loop`, once a loop has run.
+    loop_keys: Option<[Rc<Str>; 9]>,
+}
+
+impl<'p> Machine<'p> {
+    pub(crate) fn new(program: &'p Program, source: &'p [u8], run: Run<'p>) -> Self {
+        let constants = program.names.iter().map(|name| match name.text.as_slice() {
+            b"true" | b"True" => Value::Bool(true),
+            b"false" | b"False" => Value::Bool(false),
+            b"none" | b"None" => Value::None,
+            _ => Value::UNDEFINED,
+        });
+        Self {
+            program,
+            source,
+            run,
+            scopes: Scopes::new(constants.collect()),
+            strings: vec![None; program.strings.len()],
+            names: vec![None; program.names.len()],
+            out: Text::default(),
+            outer: 0,
+            arrays: Vec::new(),
+            turn: Origin::TEMPLATE,
+            generation: 0,
+            depth: 0,
+            loop_name: program.id(b"loop"),
+            loop_keys: None,
+        }
+    }
+
+    /// Runs the program with these variables.
+    pub(crate) fn rendered(mut self, variables: Vec<(String, Value)>) -> Result<Text, Error> {
+        for (name, value) in variables {
+            if let Some(id) = self.program.id(name.as_bytes()) {
+                self.scopes.slots[id as usize] = value;
+            }
+        }
+        let program = self.program;
+        match self.block(&program.body) {
+            Ok(()) => Ok(self.out),
+            Err(failure) => Err(match *failure {
+                Failure::At(error) => error,
+                Failure::Failed(problem) => self.error(0, Failure::Failed(problem)),
+                Failure::Raised(problem) => self.error(0, Failure::Raised(problem)),
+                Failure::Break => self.error(0, Failure::Failed("'break' outside of a loop".to_owned())),
+                Failure::Continue => self.error(0, Failure::Failed("'continue' outside of a loop".to_owned())),
+            }),
+        }
+    }
+
+    fn error(&self, at: u32, failure: Failure) -> Error {
+        let position = Position::of(self.source, at as usize);
+        match failure {
+            Failure::At(error) => error,
+            Failure::Raised(problem) => Error::Raised { problem, position },
+            Failure::Failed(problem) => Error::Template { problem, position },
+            Failure::Break | Failure::Continue => unreachable!("caught by loops"),
+        }
+    }
+
+    /// Evaluates something that is at a place, one level deeper.
+    fn at<T>(&mut self, at: u32, inner: impl FnOnce(&mut Self) -> Outcome<T>) -> Outcome<T> {
+        self.run.charge_steps(1)?;
+        if self.depth == MOST_DEEP {
+            let problem = format!("more than {MOST_DEEP} expressions and statements inside each other");
+            return Err(Box::new(Failure::At(self.error(at, Failure::Failed(problem)))));
+        }
+        self.depth += 1;
+        let result = inner(self);
+        self.depth -= 1;
+        result.map_err(|failure| self.placed(at, failure))
+    }
+
+    #[cold]
+    fn placed(&self, at: u32, failure: Box<Failure>) -> Box<Failure> {
+        match *failure {
+            Failure::Failed(_) | Failure::Raised(_) => Box::new(Failure::At(self.error(at, *failure))),
+            _ => failure,
+        }
+    }
+
+    // Writing
+
+    /// Statements whose text is one string.
+    fn block(&mut self, body: &'p [Statement]) -> Outcome<()> {
+        let arrays = self.arrays.len();
+        for statement in body {
+            self.statement(statement)?;
+        }
+        self.write_arrays(arrays)
+    }
+
+    /// Puts the arrays where they belong, those from number `first` on.
+    fn write_arrays(&mut self, first: usize) -> Outcome<()> {
+        if self.arrays.len() == first {
+            return Ok(());
+        }
+        let arrays = self.arrays.split_off(first);
+        self.run.charge_bytes(self.out.len() - arrays[0].0)?;
+        let tail = self.out.split_off(arrays[0].0);
+        let start = arrays[0].0;
+        let mut from = 0;
+        for (at, array) in arrays {
+            self.out.append(&tail.slice(from..at - start));
+            from = at - start;
+            self.write_items(&array, 0)?;
+        }
+        self.out.append(&tail.slice(from..tail.len()));
+        Ok(())
+    }
+
+    fn write_items(&mut self, value: &Value, depth: usize) -> Outcome<()> {
+        super::value::check_depth(depth)?;
+        let Value::Array(array) = value else {
+            return self.write(value);
+        };
+        self.run.charge_steps(array.items.borrow().len())?;
+        array.items.borrow().iter().try_for_each(|item| self.write_items(item, depth + 1))
+    }
+
+    /// What a statement of this text is written as.
+    fn origin(&self) -> Origin {
+        if self.generation > 0 { self.turn.generated() } else { self.turn }
+    }
+
+    fn charge_writing(&mut self, count: usize) -> Outcome<()> {
+        self.run.written = self.outer + self.out.num_bytes();
+        self.run.begun = 0;
+        self.run.charge_string(count)
+    }
+
+    fn write_bytes(&mut self, bytes: &[u8], origin: Origin) -> Outcome<()> {
+        self.charge_writing(bytes.len() + 8)?;
+        self.out.push(bytes, origin);
+        Ok(())
+    }
+
+    fn write(&mut self, value: &Value) -> Outcome<()> {
+        match value {
+            Value::String(string) => {
+                self.charge_writing(string.text.num_bytes())?;
+                let (turn, is_generated) = (self.turn, self.generation > 0);
+                self.out.append_as(&string.text, |origin| {
+                    let origin = if origin.is_of_no_turn() { turn } else { origin };
+                    if is_generated { origin.generated() } else { origin }
+                });
+                Ok(())
+            }
+            Value::Int(..) | Value::Float(_) | Value::Bool(_) => {
+                let text = value.as_text(&mut self.run)?;
+                let origin = if text.first_origin().is_caller() { text.first_origin() } else { self.origin() };
+                self.write_bytes(text.as_bytes(), origin)
+            }
+            Value::Array(_) => {
+                self.run.charge_bytes(32)?;
+                self.arrays.push((self.out.len(), value.clone()));
+                Ok(())
+            }
+            Value::Undefined(_) | Value::None | Value::Object(_) | Value::Function(_) | Value::KwArg(_) => Ok(()),
+        }
+    }
+
+    /// What a body writes, instead of writing it.
+    fn captured(&mut self, body: &'p [Statement]) -> Outcome<Value> {
+        self.outer += self.out.num_bytes();
+        let out = std::mem::take(&mut self.out);
+        let arrays = std::mem::take(&mut self.arrays);
+        let result = self.block(body);
+        let text = std::mem::replace(&mut self.out, out);
+        self.outer -= self.out.num_bytes();
+        self.arrays = arrays;
+        result.map(|()| Value::string(text))
+    }
+
+    // Statements
+
+    fn statement(&mut self, statement: &'p Statement) -> Outcome<()> {
+        match statement {
+            Statement::Text(text) => {
+                self.run.charge_steps(1)?;
+                self.write_bytes(text, self.origin())
+            }
+            Statement::Write(expression) => {
+                let value = self.evaluate(expression)?;
+                self.write(&value)
+            }
+            Statement::If(branches, otherwise) => self.if_block(branches, otherwise),
+            Statement::For(each) => self.at(each.at, |machine| machine.for_block(each)),
+            Statement::Set(set) => self.at(set.at, |machine| machine.set(set)),
+            Statement::Macro(number) => {
+                let definition = &self.program.macros[*number as usize];
+                self.at(definition.at, |machine| {
+                    let Some(name) = definition.name else {
+                        return failed("the name of a macro must be a name");
+                    };
+                    let function = machine.function(name, Code::Macro(*number as usize), None);
+                    machine.scopes.set(name, function);
+                    Ok(())
+                })
+            }
+            Statement::Call(number) => {
+                let at = self.program.calls[*number as usize].at;
+                let value = self.at(at, |machine| machine.call_block(*number as usize))?;
+                self.write(&value)
+            }
+            Statement::Filter(at, filter, body) => {
+                let value = self.at(*at, |machine| {
+                    let body = machine.captured(body)?;
+                    machine.filter(filter, body)
+                })?;
+                self.write(&value)
+            }
+            Statement::Break => Err(Box::new(Failure::Break)),
+            Statement::Continue => Err(Box::new(Failure::Continue)),
+            Statement::Generation(begins) => {
+                self.generation = if *begins { self.generation + 1 } else { self.generation.saturating_sub(1) };
+                Ok(())
+            }
+        }
+    }
+
+    fn if_block(&mut self, branches: &'p [(Expression, Vec<Statement>)], otherwise: &'p [Statement]) -> Outcome<()> {
+        for (condition, body) in branches {
+            let holds = self.at(condition.at, |machine| machine.evaluate(condition)?.as_bool())?;
+            if holds {
+                return self.at(condition.at, |machine| machine.block(body));
+            }
+        }
+        let at = branches[0].0.at;
+        self.at(at, |machine| machine.block(otherwise))
+    }
+
+    fn set(&mut self, set: &'p Set) -> Outcome<()> {
+        let value = match &set.value {
+            SetValue::Expression(expression) => self.evaluate(expression)?,
+            SetValue::Body(body) => self.captured(body)?,
+        };
+        match &set.target {
+            Target::Name(name) => self.scopes.set(*name, value),
+            Target::Tuple(names) => self.unpack(names, &value)?,
+            Target::Member(object, name) => {
+                let target = self.evaluate(object)?;
+                let Value::Object(object) = &target else {
+                    return failed("cannot assign to a member of what is not an object");
+                };
+                self.run.charge_bytes(64)?;
+                self.run.change(&target, &value)?;
+                let key = Value::String(self.name(*name));
+                object.entries.borrow_mut().set(key, value)?;
+            }
+            Target::Invalid(problem) => return failed(*problem),
+        }
+        Ok(())
+    }
+}

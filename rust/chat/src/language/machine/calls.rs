@@ -1,0 +1,188 @@
+//! Calls: macros, `{% call %}`, functions, methods, filters and tests.
+
+use std::rc::Rc;
+
+use super::super::ast::{Expression, Filter, NameId, Node, Parameter, Property};
+use super::super::failure::{Outcome, failed};
+use super::super::value::{Args, Code, Function, Native, Value, mark};
+use super::{Machine, Scopes};
+
+impl<'p> Machine<'p> {
+    pub(super) fn call_block(&mut self, number: usize) -> Outcome<Value> {
+        let block = &self.program.calls[number];
+        let callee = self.variable(block.callee);
+        let Value::Function(function) = callee else {
+            return failed(format!("cannot call {}", callee.type_name()));
+        };
+        self.run.charge_bytes(16 * self.scopes.slots.len())?;
+        let slots = Rc::new(self.scopes.slots.clone());
+        let arguments = self.evaluate_all(&block.arguments)?;
+        let Some(caller) = self.program.names.iter().position(|name| name.text == b"caller") else {
+            return failed("there is no caller");
+        };
+        let scope = self.scopes.open();
+        let body = self.function(caller as NameId, Code::Caller(number, slots), None);
+        self.scopes.set(caller as NameId, body);
+        let result = self.call(&function, arguments);
+        self.scopes.close(scope);
+        result
+    }
+
+    pub(super) fn function(&mut self, name: NameId, code: Code, this: Option<Value>) -> Value {
+        Value::Function(Rc::new(Function { name: self.name(name), code, this }))
+    }
+
+    /// Calls a function of the language.
+    pub(super) fn native(&mut self, native: Native, arguments: &Args) -> Outcome<Value> {
+        self.run.begun = 0;
+        native(&mut self.run, arguments)
+    }
+
+    pub(super) fn call(&mut self, function: &Function, mut arguments: Vec<Value>) -> Outcome<Value> {
+        if let Some(this) = &function.this {
+            arguments.insert(0, this.clone());
+        }
+        match &function.code {
+            Code::Native(native) => self.native(*native, &Args { name: Rc::clone(&function.name), values: arguments }),
+            Code::Macro(number) => {
+                let definition = &self.program.macros[*number];
+                let arguments = Args { name: Rc::clone(&function.name), values: arguments };
+                let bound = self.bind(&definition.parameters, &arguments)?;
+                let scope = self.scopes.open();
+                for (name, value) in bound {
+                    self.scopes.set(name, value);
+                }
+                let result = self.at(definition.at, |machine| machine.captured(&definition.body));
+                self.scopes.close(scope);
+                result
+            }
+            Code::Caller(number, slots) => {
+                let block = &self.program.calls[*number];
+                let arguments = Args { name: Rc::clone(&function.name), values: arguments };
+                let bound = self.bind(&block.parameters, &arguments)?;
+                self.run.charge_bytes(16 * slots.len())?;
+                let outer = std::mem::replace(&mut self.scopes, Scopes::new(slots.as_ref().clone()));
+                for (name, value) in bound {
+                    self.scopes.set(name, value);
+                }
+                let result = self.at(block.at, |machine| machine.captured(&block.body));
+                self.scopes = outer;
+                result
+            }
+        }
+    }
+
+    /// The values of parameters. As many parameters as there are arguments, keyword ones included, are looked up among
+    /// them; the others have their defaults.
+    pub(super) fn bind(&mut self, parameters: &'p [Parameter], arguments: &Args) -> Outcome<Vec<(NameId, Value)>> {
+        let mut bound = Vec::with_capacity(parameters.len());
+        for (at, parameter) in parameters.iter().enumerate() {
+            match parameter {
+                Parameter::Invalid(problem) => return failed(*problem),
+                Parameter::Name(name) | Parameter::Default(name, _) if at < arguments.len() => {
+                    let text = &self.program.names[*name as usize].text;
+                    bound.push((*name, arguments.named_bytes(text, at)));
+                }
+                Parameter::Name(_) => {
+                    let name = String::from_utf8_lossy(arguments.name.text.as_bytes()).into_owned();
+                    return failed(format!("'{name}' is called with too few arguments"));
+                }
+                Parameter::Default(name, value) => bound.push((*name, self.evaluate(value)?)),
+            }
+        }
+        Ok(bound)
+    }
+
+    /// A call. Methods are called without making a bound function first.
+    pub(super) fn call_node(&mut self, callee: &'p Expression, arguments: &'p [Expression]) -> Outcome<Value> {
+        let mut values = Vec::with_capacity(arguments.len() + 1);
+        if let Node::Member(object, Property::Name(name)) = &callee.node {
+            values.push(Value::UNDEFINED);
+            for argument in arguments {
+                values.push(self.evaluate(argument)?);
+            }
+            return self.at(callee.at, |machine| {
+                let object = machine.evaluate(object)?;
+                if let Some(native) = machine.method(&object, *name)? {
+                    values[0] = object;
+                    let name = machine.name(*name);
+                    return machine.native(native, &Args { name, values });
+                }
+                values.remove(0);
+                let name = machine.name(*name);
+                let member = machine.member_of(&object, Value::String(name))?;
+                machine.call_value(&member, values)
+            });
+        }
+        for argument in arguments {
+            values.push(self.evaluate(argument)?);
+        }
+        let callee = self.evaluate(callee)?;
+        self.call_value(&callee, values)
+    }
+
+    pub(super) fn call_value(&mut self, callee: &Value, arguments: Vec<Value>) -> Outcome<Value> {
+        match callee {
+            Value::Function(function) => self.call(function, arguments),
+            _ => failed(format!("cannot call {}", callee.type_name())),
+        }
+    }
+
+    pub(super) fn filter(&mut self, filter: &'p Filter, mut input: Value) -> Outcome<Value> {
+        let mut values = vec![Value::UNDEFINED];
+        let name = match filter {
+            Filter::Invalid(problem) => return failed(*problem),
+            Filter::Name(name) => {
+                let takes_text = |text: &[u8]| {
+                    let coerced: [&[u8]; 7] =
+                        [b"capitalize", b"lower", b"replace", b"strip", b"title", b"upper", b"wordcount"];
+                    coerced.contains(&text)
+                };
+                let is_text = matches!(input, Value::String(_) | Value::Undefined(_));
+                if !is_text && takes_text(&self.program.names[*name as usize].text) {
+                    self.run.begun = 0;
+                    input = Value::string(input.as_text(&mut self.run)?);
+                }
+                *name
+            }
+            Filter::Call(name, arguments) => {
+                for argument in arguments {
+                    values.push(self.evaluate(argument)?);
+                }
+                *name
+            }
+        };
+        let Some(native) = self.method(&input, name)? else {
+            let text = String::from_utf8_lossy(&self.program.names[name as usize].text);
+            return failed(format!("{} has no filter '{text}'", input.type_name()));
+        };
+        values[0] = input;
+        let name = self.name(name);
+        self.native(native, &Args { name, values })
+    }
+
+    pub(super) fn test(&mut self, operand: &'p Expression, is_negated: bool, test: &'p Filter) -> Outcome<Value> {
+        let operand = self.evaluate(operand)?;
+        let mut values = vec![operand.clone()];
+        let name = match test {
+            Filter::Invalid(problem) => return failed(*problem),
+            Filter::Name(name) => *name,
+            Filter::Call(name, arguments) => {
+                for argument in arguments {
+                    values.push(self.evaluate(argument)?);
+                }
+                *name
+            }
+        };
+        let known = &self.program.names[name as usize];
+        let Some(native) = known.test else {
+            return failed(format!("there is no test '{}'", String::from_utf8_lossy(&known.text)));
+        };
+        if self.run.notes {
+            operand.note(if known.text == b"string" { mark::USED | mark::IS_STRING } else { mark::USED });
+        }
+        let name = self.name(name);
+        let result = self.native(native, &Args { name, values })?;
+        if is_negated { Ok(Value::Bool(!result.as_bool()?)) } else { Ok(result) }
+    }
+}

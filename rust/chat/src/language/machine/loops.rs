@@ -1,0 +1,186 @@
+//! `{% for %}`: the items, the turns and the variable `loop`.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use super::super::ast::{For, LoopVariable, NameId, Statement};
+use super::super::failure::{Failure, Outcome, failed};
+use super::super::value::Entries;
+use super::super::value::{Object, Str, Value, mark};
+use super::Machine;
+use crate::text::Origin;
+
+impl<'p> Machine<'p> {
+    pub(super) fn for_block(&mut self, each: &'p For) -> Outcome<()> {
+        let scope = self.scopes.open();
+        let turn = self.turn;
+        let result = self.turns(each);
+        self.turn = turn;
+        self.scopes.close(scope);
+        if result? { Ok(()) } else { self.block(&each.otherwise) }
+    }
+
+    /// The turns of a loop. Returns whether one came to its end.
+    pub(super) fn turns(&mut self, each: &'p For) -> Outcome<bool> {
+        let iterated = self.evaluate(&each.items)?;
+        if self.run.notes {
+            iterated.note(mark::USED | mark::ARRAY_ACCESS);
+        }
+        let items = self.loop_items(&iterated, each)?;
+        let count = items.len();
+        let arrays = self.arrays.len();
+        let outer = self.turn;
+        let mut has_ended = false;
+        for (at, item) in items.iter().enumerate() {
+            self.run.charge_steps(1)?;
+            if let Some(name) = self.loop_name {
+                let state = self.loop_state(&items, at);
+                self.scopes.set(name, state);
+            }
+            self.bind_item(&each.variable, item)?;
+            self.turn = match item {
+                Value::Object(object) => object.message.map_or(outer, Origin::turn),
+                _ => outer,
+            };
+            match self.turn(&each.body) {
+                Ok(()) => has_ended = true,
+                Err(failure) => match *failure {
+                    Failure::Continue => {}
+                    Failure::Break => break,
+                    _ => return Err(failure),
+                },
+            }
+        }
+        debug_assert!(items.len() == count);
+        self.write_arrays(arrays)?;
+        Ok(has_ended)
+    }
+
+    /// One turn of a loop. A statement that is left by `break` or `continue` writes nothing.
+    pub(super) fn turn(&mut self, body: &'p [Statement]) -> Outcome<()> {
+        for statement in body {
+            let (len, arrays) = (self.out.len(), self.arrays.len());
+            let result = self.statement(statement);
+            if let Err(failure) = &result
+                && matches!(**failure, Failure::Break | Failure::Continue)
+            {
+                self.out.truncate(len);
+                self.arrays.truncate(arrays);
+            }
+            result?;
+        }
+        Ok(())
+    }
+
+    /// The items of a loop: those of an array, or the keys of an object (with their values if there are several loop
+    /// variables), as far as they meet the loop's condition.
+    pub(super) fn loop_items(&mut self, iterated: &Value, each: &'p For) -> Outcome<Vec<Value>> {
+        let mut items = match iterated {
+            Value::Undefined(_) => Vec::new(),
+            Value::Array(array) => {
+                self.run.charge_bytes(16 * array.items.borrow().len())?;
+                array.items.borrow().clone()
+            }
+            Value::Object(object) => {
+                self.run.charge_bytes(128 * object.entries.borrow().len())?;
+                let is_pair = !matches!(each.variable, LoopVariable::Name(_));
+                let entries = object.entries.borrow();
+                let item = |(key, value): &(Value, Value)| match is_pair {
+                    true => Value::tuple(vec![key.clone(), value.clone()]),
+                    false => key.clone(),
+                };
+                entries.iter().map(item).collect()
+            }
+            _ => return failed(format!("a loop needs an array or an object, not {}", iterated.type_name())),
+        };
+        let mut kept = Vec::with_capacity(if each.condition.is_some() { items.len() } else { 0 });
+        for item in &items {
+            match &each.variable {
+                LoopVariable::Invalid => return failed("a loop variable must be a name"),
+                LoopVariable::Name(_) => {}
+                LoopVariable::Tuple(names) => {
+                    let Value::Array(array) = item else {
+                        return failed(format!("cannot unpack {}", item.type_name()));
+                    };
+                    check_lengths(names.len(), array.items.borrow().len())?;
+                }
+            }
+            if let Some(condition) = &each.condition {
+                let scope = self.scopes.open();
+                let result = self.bind_item(&each.variable, item).and_then(|()| self.evaluate(condition)?.as_bool());
+                self.scopes.close(scope);
+                if result? {
+                    kept.push(item.clone());
+                }
+            }
+        }
+        if each.condition.is_some() {
+            items = kept;
+        }
+        Ok(items)
+    }
+
+    pub(super) fn bind_item(&mut self, variable: &LoopVariable, item: &Value) -> Outcome<()> {
+        match variable {
+            LoopVariable::Name(name) => self.scopes.set(*name, item.clone()),
+            LoopVariable::Tuple(names) => self.unpack(names, item)?,
+            LoopVariable::Invalid => {}
+        }
+        Ok(())
+    }
+
+    /// Sets variables to the items of an array.
+    pub(super) fn unpack(&mut self, names: &[Option<NameId>], value: &Value) -> Outcome<()> {
+        let Value::Array(array) = value else {
+            return failed(format!("cannot unpack {}", value.type_name()));
+        };
+        check_lengths(names.len(), array.items.borrow().len())?;
+        for (name, item) in names.iter().zip(array.items.borrow().iter()) {
+            match name {
+                Some(name) => self.scopes.set(*name, item.clone()),
+                None => return failed("cannot unpack to what is not a name"),
+            }
+        }
+        Ok(())
+    }
+
+    /// The variable `loop`.
+    fn loop_state(&mut self, items: &[Value], at: usize) -> Value {
+        const NAMES: [&str; 9] =
+            ["index", "index0", "revindex", "revindex0", "first", "last", "length", "previtem", "nextitem"];
+        let keys = self.loop_keys.get_or_insert_with(|| NAMES.map(|name| Str::new(name.into())));
+        let count = items.len();
+        let neighbor = |index: Option<usize>, hint: &Rc<Str>| {
+            let item = index.and_then(|index| items.get(index)).cloned();
+            item.unwrap_or_else(|| Value::Undefined(Some(Rc::clone(hint))))
+        };
+        let values = [
+            Value::size(at + 1),
+            Value::size(at),
+            Value::size(count - at),
+            Value::size(count - at - 1),
+            Value::Bool(at == 0),
+            Value::Bool(at + 1 == count),
+            Value::size(count),
+            neighbor(at.checked_sub(1), &keys[7]),
+            neighbor(Some(at + 1), &keys[8]),
+        ];
+        let mut entries = Entries::with_capacity(values.len());
+        for (key, value) in keys.iter().zip(values) {
+            entries.push(Value::String(Rc::clone(key)), value);
+        }
+        Value::Object(Rc::new(Object {
+            entries: RefCell::new(entries),
+            has_builtins: false,
+            message: None,
+            marks: Cell::new(0),
+        }))
+    }
+}
+
+fn check_lengths(names: usize, items: usize) -> Outcome<()> {
+    if names == items {
+        return Ok(());
+    }
+    failed(format!("too {} items to unpack", if names > items { "few" } else { "many" }))
+}

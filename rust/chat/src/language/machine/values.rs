@@ -1,0 +1,328 @@
+//! Expressions: constants, variables, operators and members.
+
+use std::rc::Rc;
+
+use super::super::ast::{Expression, NameId, Node, Property};
+use super::super::failure::{Outcome, failed};
+use super::super::operators::BinaryOp;
+use super::super::value::Entries;
+use super::super::value::{Args, Code, Function, Kind, KwArg, Native, Str, Value, mark};
+use super::super::{methods, operators};
+use super::Machine;
+use crate::text::Text;
+
+impl<'p> Machine<'p> {
+    pub(super) fn name(&mut self, id: NameId) -> Rc<Str> {
+        let text = &self.program.names[id as usize].text;
+        let make = || Str::new(Text::template(text.as_slice()));
+        Rc::clone(self.names[id as usize].get_or_insert_with(make))
+    }
+
+    pub(super) fn variable(&mut self, id: NameId) -> Value {
+        let value = self.scopes.slots[id as usize].clone();
+        if !value.is_undefined() {
+            if self.run.notes {
+                value.note(mark::USED);
+            }
+            return value;
+        }
+        match self.program.names[id as usize].global {
+            Some(native) => self.function(id, Code::Native(native), None),
+            None => Value::Undefined(Some(self.name(id))),
+        }
+    }
+
+    pub(super) fn evaluate_all(&mut self, expressions: &'p [Expression]) -> Outcome<Vec<Value>> {
+        let mut values = Vec::with_capacity(expressions.len());
+        for expression in expressions {
+            values.push(self.evaluate(expression)?);
+        }
+        Ok(values)
+    }
+
+    pub(super) fn evaluate(&mut self, expression: &'p Expression) -> Outcome<Value> {
+        match &expression.node {
+            Node::String(number) => {
+                self.run.charge_steps(1)?;
+                let text = &self.program.strings[*number as usize];
+                let make = || Str::new(Text::template(text.as_slice()));
+                Ok(Value::String(Rc::clone(self.strings[*number as usize].get_or_insert_with(make))))
+            }
+            Node::Name(id) => {
+                self.run.charge_steps(1)?;
+                Ok(self.variable(*id))
+            }
+            Node::Int(value) => Ok(Value::int(*value)),
+            _ => self.at(expression.at, |machine| machine.evaluate_node(&expression.node)),
+        }
+    }
+
+    pub(super) fn evaluate_node(&mut self, node: &'p Node) -> Outcome<Value> {
+        match node {
+            Node::String(_) | Node::Name(_) | Node::Int(_) | Node::Blank => Ok(Value::UNDEFINED),
+            Node::Float(value) => Ok(Value::float(*value)),
+            Node::Array(items) => {
+                self.run.charge_bytes(64 + 16 * items.len())?;
+                self.evaluate_all(items).map(Value::array)
+            }
+            Node::Tuple(items) => {
+                self.run.charge_bytes(64 + 16 * items.len())?;
+                self.evaluate_all(items).map(Value::tuple)
+            }
+            Node::Object(pairs) => self.object(pairs),
+            Node::Member(object, property) => {
+                let object = self.evaluate(object)?;
+                self.member(&object, property)
+            }
+            Node::Call(callee, arguments) => self.call_node(callee, arguments),
+            Node::Filter(operand, filter) => {
+                let operand = self.evaluate(operand)?;
+                self.filter(filter, operand)
+            }
+            Node::Test { operand, is_negated, test } => self.test(operand, *is_negated, test),
+            Node::Not(operand) => Ok(Value::Bool(!self.evaluate(operand)?.as_bool()?)),
+            Node::Sign { is_negative, operand } => match (self.evaluate(operand)?, is_negative) {
+                (Value::Int(value, origin), true) => Ok(Value::Int(value.wrapping_neg(), origin)),
+                (Value::Float(float), true) => Ok(Value::float_of(-float.value, float.origin)),
+                (value @ (Value::Int(..) | Value::Float(_)), false) => Ok(value),
+                (value, _) => failed(format!("a sign needs a number after it, not {}", value.type_name())),
+            },
+            Node::And(left, right) => {
+                let left = self.evaluate(left)?;
+                if left.as_bool()? { self.evaluate(right) } else { Ok(left) }
+            }
+            Node::Or(left, right) => {
+                let left = self.evaluate(left)?;
+                if left.as_bool()? { Ok(left) } else { self.evaluate(right) }
+            }
+            Node::Binary(BinaryOp::Add | BinaryOp::Concat, ..) => self.concatenation(node),
+            Node::Binary(operator, left, right) => {
+                let left = self.evaluate(left)?;
+                let right = self.evaluate(right)?;
+                self.run.begun = 0;
+                operators::binary(&mut self.run, *operator, left, right)
+            }
+            Node::Ternary(parts) => {
+                let [condition, value, other] = &**parts;
+                let holds = self.evaluate(condition)?.as_bool()?;
+                self.evaluate(if holds { value } else { other })
+            }
+            Node::Select(parts) => {
+                let [value, condition] = &**parts;
+                if self.evaluate(condition)?.as_bool()? { self.evaluate(value) } else { Ok(Value::UNDEFINED) }
+            }
+            Node::KeywordArgument(pair) => {
+                let [key, value] = &**pair;
+                let Node::Name(name) = key.node else {
+                    return failed("the key of a keyword argument must be a name");
+                };
+                let value = self.evaluate(value)?;
+                Ok(Value::KwArg(Rc::new(KwArg { name: self.name(name), value })))
+            }
+            Node::Spread => failed("llama.cpp cannot unpack arguments"),
+        }
+    }
+
+    /// `a + b ~ c`, from left to right. As long as both sides are strings, one text grows.
+    fn concatenation(&mut self, node: &'p Node) -> Outcome<Value> {
+        let mut operations = Vec::new();
+        let mut first = node;
+        let mut value = loop {
+            let Node::Binary(operator @ (BinaryOp::Add | BinaryOp::Concat), left, right) = first else {
+                break Value::UNDEFINED;
+            };
+            operations.push((*operator, &**right));
+            match left.node {
+                Node::Binary(BinaryOp::Add | BinaryOp::Concat, ..) => first = &left.node,
+                _ => break self.evaluate(left)?,
+            }
+        };
+        let mut grown: Option<Text> = None;
+        self.run.begun = 0;
+        for (operator, right) in operations.into_iter().rev() {
+            let operand = self.evaluate(right)?;
+            match (&mut grown, &value, &operand) {
+                (Some(text), _, Value::String(right)) => {
+                    self.run.begun = 2 * text.len();
+                    self.run.charge_string(right.text.len() + 8 * right.text.num_runs())?;
+                    text.append(&right.text);
+                }
+                (None, Value::String(left), Value::String(right)) => {
+                    let len = left.text.len() + right.text.len();
+                    self.run.charge_string(Str::cost(2 * len, left.text.num_runs() + right.text.num_runs()))?;
+                    let mut text = Text::with_capacity(2 * len);
+                    text.append(&left.text);
+                    text.append(&right.text);
+                    grown = Some(text);
+                }
+                _ => {
+                    let left = grown.take().map_or(value, Value::string);
+                    value =
+                        self.at(right.at, |machine| operators::binary(&mut machine.run, operator, left, operand))?;
+                }
+            }
+        }
+        Ok(grown.map_or(value, Value::string))
+    }
+
+    pub(super) fn object(&mut self, pairs: &'p [(Expression, Expression)]) -> Outcome<Value> {
+        self.run.charge_bytes(128 + 48 * pairs.len())?;
+        let mut entries = Entries::with_capacity(pairs.len());
+        for (key, value) in pairs {
+            let key = self.evaluate(key)?;
+            let value = self.evaluate(value)?;
+            operators::charge_walk(&mut self.run, &key, 0)?;
+            entries.set(key, value)?;
+        }
+        Ok(Value::object(entries))
+    }
+
+    /// The method or filter of a value that a name means.
+    pub(super) fn method(&mut self, value: &Value, name: NameId) -> Outcome<Option<Native>> {
+        let known = &self.program.names[name as usize];
+        if self.run.notes {
+            note_method(value, &known.text);
+        }
+        Ok(method_kind(value)?.and_then(|kind| known.methods[kind as usize]))
+    }
+
+    /// A member of an object. A method comes before a key of the same name.
+    pub(super) fn member(&mut self, object: &Value, property: &'p Property) -> Outcome<Value> {
+        let property = match property {
+            Property::Invalid => return failed("a member must be a name"),
+            Property::Index(index) if *index < 0 => return failed("a member cannot be a negative number"),
+            Property::Index(index) => Value::int(*index),
+            Property::Slice(parts) => return self.slice(object, parts),
+            Property::Computed(expression) => self.evaluate(expression)?,
+            Property::Name(name) => {
+                if let Some(native) = self.method(object, *name)? {
+                    return Ok(self.function(*name, Code::Native(native), Some(object.clone())));
+                }
+                Value::String(self.name(*name))
+            }
+        };
+        self.member_of(object, property)
+    }
+
+    /// What `object[property]` is.
+    pub(super) fn member_of(&mut self, object: &Value, property: Value) -> Outcome<Value> {
+        let missing = |machine: &mut Self| Value::Undefined(Some(machine.hint("object_property")));
+        if property.is_undefined() {
+            return Ok(missing(self));
+        }
+        if let Value::Array(_) = property {
+            operators::charge_walk(&mut self.run, &property, 0)?;
+        }
+        if !property.is_hashable(0)? {
+            return failed(format!("{} cannot be a key", property.type_name()));
+        }
+        let value = match (object, &property) {
+            (Value::Undefined(_), _) => return Ok(missing(self)),
+            (Value::Object(fields), _) => {
+                let found = fields.entries.borrow().get(&property)?.cloned();
+                match found {
+                    Some(value) if !value.is_undefined() => value,
+                    _ => {
+                        let key = property.as_text(&mut self.run)?;
+                        self.method_of(object, &key)?
+                    }
+                }
+            }
+            (Value::Array(array), Value::Int(..) | Value::Bool(_)) => {
+                let (index, items) = (property.as_int()?, array.items.borrow());
+                let index = if index < 0 { index + items.len() as i64 } else { index };
+                let item = usize::try_from(index).ok().and_then(|index| items.get(index)).cloned();
+                drop(items);
+                item.unwrap_or_else(|| missing(self))
+            }
+            (Value::String(string), Value::Int(..) | Value::Bool(_)) => match usize::try_from(property.as_int()?) {
+                Ok(index) if index < string.text.len() => Value::string(string.text.byte(index)),
+                _ => missing(self),
+            },
+            (Value::Array(_) | Value::String(_), Value::String(key)) => self.method_of(object, &key.text)?,
+            (Value::Array(_) | Value::String(_), _) => missing(self),
+            (_, Value::String(key)) => self.method_of(object, &key.text)?,
+            _ => return failed(format!("{} cannot be a key of {}", property.type_name(), object.type_name())),
+        };
+        if self.run.notes {
+            note_member(object, &property, &value);
+        }
+        Ok(value)
+    }
+
+    /// A method that is looked up by a string.
+    pub(super) fn method_of(&mut self, object: &Value, name: &Text) -> Outcome<Value> {
+        if self.run.notes {
+            note_method(object, name.as_bytes());
+        }
+        let native = method_kind(object)?.and_then(|kind| methods::method(kind, name.as_bytes()));
+        let name = Str::new(name.clone());
+        Ok(match native {
+            Some(native) => {
+                Value::Function(Rc::new(Function { name, code: Code::Native(native), this: Some(object.clone()) }))
+            }
+            None => Value::Undefined(Some(name)),
+        })
+    }
+
+    pub(super) fn hint(&mut self, text: &'static str) -> Rc<Str> {
+        Str::new(text.into())
+    }
+
+    /// `object[start:stop:step]`
+    pub(super) fn slice(&mut self, object: &Value, parts: &'p [Option<Expression>; 3]) -> Outcome<Value> {
+        let len = match object {
+            Value::Array(array) => array.items.borrow().len() as i64,
+            Value::String(string) => string.text.len() as i64,
+            _ => 0,
+        };
+        let [start, stop, step] = parts;
+        let step = match step {
+            Some(step) => self.evaluate(step)?,
+            None => Value::int(1),
+        };
+        let start = match start {
+            Some(start) => self.evaluate(start)?,
+            None => Value::int(if step.as_int()? < 0 { len - 1 } else { 0 }),
+        };
+        let stop = match stop {
+            Some(stop) => self.evaluate(stop)?,
+            None => Value::int(if step.as_int()? < 0 { -1 } else { len }),
+        };
+        if self.run.notes {
+            note_method(object, b"slice");
+        }
+        let native = method_kind(object)?.and_then(|kind| methods::method(kind, b"slice"));
+        let Some(native) = native else {
+            return failed(format!("{} cannot be sliced", object.type_name()));
+        };
+        let arguments = Args { name: self.hint("slice"), values: vec![object.clone(), start, stop, step] };
+        self.native(native, &arguments)
+    }
+}
+
+/// The kind whose methods a value has. An error for what never has any.
+fn method_kind(value: &Value) -> Outcome<Option<Kind>> {
+    match value {
+        Value::Object(object) if !object.has_builtins => Ok(None),
+        _ => match value.kind() {
+            Some(kind) => Ok(Some(kind)),
+            None => failed(format!("{} has no methods", value.type_name())),
+        },
+    }
+}
+
+fn note_method(value: &Value, name: &[u8]) {
+    value.note(match name {
+        b"selectattr" => mark::USED | mark::SELECTATTR,
+        b"array_access" => mark::USED | mark::ARRAY_ACCESS,
+        _ => mark::USED,
+    });
+}
+
+fn note_member(object: &Value, property: &Value, value: &Value) {
+    value.note(mark::USED);
+    property.note(mark::USED);
+    let is_index = matches!(property, Value::Int(..) | Value::Bool(_)) && !matches!(object, Value::Object(_));
+    object.note(if is_index { mark::USED | mark::ARRAY_ACCESS } else { mark::USED });
+}

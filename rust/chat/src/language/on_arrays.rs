@@ -1,0 +1,316 @@
+//! Methods and filters of lists and tuples.
+//!
+//! Source: `value_array_t::get_builtins` in `common/jinja/value.cpp` of llama.cpp. Deviations: 1. Strings keep their
+//! origins when they are joined.
+
+use super::failure::{Outcome, failed};
+use super::functions;
+use super::on_objects::string;
+use super::on_scalars::default;
+use super::operators::{self, Comparison, compare};
+use super::sort::introsort_by;
+use super::to_json::tojson;
+use super::value::Run;
+use super::value::{Args, Array, Native, Str, Value};
+use super::value::{charge_items, charge_text};
+use crate::text::Text;
+
+pub(crate) fn method(name: &[u8]) -> Option<Native> {
+    Some(match name {
+        b"default" => default,
+        b"list" => |run, args| copy(run, args.array(0)?).map(Value::array),
+        b"first" => |_, args| Ok(args.array(0)?.items.borrow().first().cloned().unwrap_or(Value::UNDEFINED)),
+        b"last" => |_, args| Ok(args.array(0)?.items.borrow().last().cloned().unwrap_or(Value::UNDEFINED)),
+        b"length" => |_, args| Ok(Value::size(args.array(0)?.items.borrow().len())),
+        b"slice" => slice,
+        b"select" | b"selectattr" => |run, args| select(run, args, true),
+        b"reject" | b"rejectattr" => |run, args| select(run, args, false),
+        b"join" => join,
+        b"string" => string,
+        b"tojson" => tojson,
+        b"map" => map,
+        b"append" => append,
+        b"pop" => pop,
+        b"sort" => sort,
+        b"reverse" => |run, args| {
+            let array = args.array(0)?;
+            let mut items = copy(run, array)?;
+            items.reverse();
+            Ok(like(array, items))
+        },
+        b"min" => |run, args| extreme(run, args, Comparison::Lt),
+        b"max" => |run, args| extreme(run, args, Comparison::Gt),
+        b"unique" => |_, _| failed("llama.cpp does not have 'unique'"),
+        _ => return None,
+    })
+}
+
+/// A copy of the items.
+fn copy(run: &mut Run<'_>, array: &Array) -> Outcome<Vec<Value>> {
+    charge_items(run, array.items.borrow().len())?;
+    Ok(array.items.borrow().clone())
+}
+
+/// A list or a tuple, whichever the array is.
+fn like(array: &Array, items: Vec<Value>) -> Value {
+    if array.is_tuple { Value::tuple(items) } else { Value::array(items) }
+}
+
+/// The item of an array or an object that an attribute names, or `missing`.
+fn attribute_of(run: &mut Run<'_>, value: &Value, attribute: &Value, missing: &Value) -> Outcome<Value> {
+    let found = match (value, attribute) {
+        (_, Value::Undefined(_)) => None,
+        (Value::Array(array), _) => {
+            let index = match attribute {
+                Value::Int(..) | Value::Bool(_) => attribute.as_int()?,
+                Value::String(string) => match digits(string) {
+                    Some(index) => index,
+                    None => return Ok(missing.clone()),
+                },
+                _ => return Ok(missing.clone()),
+            };
+            let items = array.items.borrow();
+            let index = if index < 0 { index + items.len() as i64 } else { index };
+            usize::try_from(index).ok().and_then(|index| items.get(index).cloned())
+        }
+        (Value::Object(object), _) => {
+            operators::charge_walk(run, attribute, 0)?;
+            object.entries.borrow().get(attribute)?.cloned()
+        }
+        _ => None,
+    };
+    Ok(found.unwrap_or_else(|| missing.clone()))
+}
+
+/// A string of digits as a number.
+fn digits(string: &Str) -> Option<i64> {
+    let text = std::str::from_utf8(string.text.as_bytes()).ok()?;
+    if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
+}
+
+/// The places that `start:stop:step` means in something of this length.
+pub(crate) fn places(args: &Args, len: usize) -> Outcome<impl Iterator<Item = usize> + Clone + use<>> {
+    args.check_len(2, 4)?;
+    let start = args.int(1)?;
+    let stop = args.at(2)?.as_int()?;
+    let step = args.at(3)?.as_int()?;
+    if step == 0 {
+        return failed("the step of a slice must not be zero");
+    }
+    let len = len as i64;
+    let from_end = |place: i64, lowest: i64, highest: i64| {
+        if place < lowest { (len + place).max(lowest) } else { place.min(highest) }
+    };
+    let (start, stop) = match step > 0 {
+        true => (from_end(start, 0, len), from_end(stop, 0, len)),
+        false => (if start < 0 { (len + start).max(0) } else { start.min(len - 1) }, from_end(stop, -1, len - 1)),
+    };
+    let places = std::iter::successors(Some(start), move |place| place.checked_add(step));
+    let places = places.take_while(move |&place| if step > 0 { place < stop } else { place > stop });
+    Ok(places.filter(move |place| (0..len).contains(place)).map(|place| place as usize))
+}
+
+/// `slice(array, start, stop, step)`
+fn slice(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    let array = args.array(0)?;
+    let items = array.items.borrow();
+    let places = places(args, items.len())?;
+    charge_items(run, places.clone().count())?;
+    Ok(like(array, places.map(|place| items[place].clone()).collect()))
+}
+
+/// `selectattr(array, attribute, test, argument)`, `select(array, test, argument)` or `selectattr(array, attribute)`:
+/// which, the number of arguments tells.
+fn select(run: &mut Run<'_>, args: &Args, wanted: bool) -> Outcome<Value> {
+    args.check_len(2, 4)?;
+    let items = args.array(0)?.items.borrow();
+    charge_items(run, items.len())?;
+    args.text(1)?;
+    let test = match args.len() {
+        2 => None,
+        count => {
+            let name = args.text(count - 2)?.as_bytes();
+            let Some(test) = functions::test(name) else {
+                return failed(format!("there is no test '{}'", String::from_utf8_lossy(name)));
+            };
+            Some((test, args.at(count - 1)?))
+        }
+    };
+    let mut selected = Vec::new();
+    for item in items.iter() {
+        let value = match args.len() {
+            3 => item.clone(),
+            _ => attribute_of(run, item, args.at(1)?, &Value::UNDEFINED)?,
+        };
+        let holds = match test {
+            Some((test, argument)) => {
+                test(run, &Args { name: args.name.clone(), values: vec![value, argument.clone()] })?.as_bool()?
+            }
+            None => value.as_bool()?,
+        };
+        if holds == wanted {
+            selected.push(item.clone());
+        }
+    }
+    Ok(Value::array(selected))
+}
+
+/// `join(array, d, attribute)`
+fn join(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    args.check_len(1, 3)?;
+    let items = args.array(0)?.items.borrow();
+    let separator = match args.named("d", 1) {
+        Value::Undefined(_) => Text::default(),
+        separator => separator.as_text(run)?,
+    };
+    let attribute = args.named("attribute", 2);
+    let mut joined = Text::default();
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            charge_text(run, &separator)?;
+            joined.extend_with_range(&separator, 0..separator.len());
+        }
+        let item = match attribute {
+            Value::Undefined(_) => item.clone(),
+            _ => attribute_of(run, item, &attribute, &Value::UNDEFINED)?,
+        };
+        match &item {
+            Value::String(string) => {
+                charge_text(run, &string.text)?;
+                joined.extend_with_range(&string.text, 0..string.text.len());
+            }
+            Value::Int(..) | Value::Float(_) => {
+                let text = item.as_text(run)?;
+                joined.extend_with_range(&text, 0..text.len());
+            }
+            _ => return failed(format!("join takes strings and numbers, not {}", item.type_name())),
+        }
+    }
+    Ok(Value::string(joined))
+}
+
+/// `map(array, attribute=..., default=...)`
+fn map(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    args.check_len(2, 999)?;
+    let array = args.array(0)?;
+    if !matches!(args.at(1)?, Value::KwArg(_)) {
+        return failed("llama.cpp's map takes attributes and not filters");
+    }
+    let attribute = args.named("attribute", 1);
+    let missing = args.keyword(b"default").cloned().unwrap_or(Value::UNDEFINED);
+    let mut items = copy(run, array)?;
+    for item in &mut items {
+        *item = attribute_of(run, item, &attribute, &missing)?;
+    }
+    Ok(like(array, items))
+}
+
+/// `append(array, item)`
+fn append(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    args.check_len(2, 999)?;
+    let array = args.array(0)?;
+    if array.is_tuple {
+        return failed("a tuple cannot be changed");
+    }
+    // A growing vector doubles.
+    run.charge_bytes(4 * size_of::<Value>())?;
+    run.change(args.at(0)?, args.at(1)?)?;
+    match array.items.try_borrow_mut() {
+        Ok(mut items) => items.push(args.at(1)?.clone()),
+        Err(_) => return failed("an array cannot be changed while it is read"),
+    }
+    Ok(args.at(0)?.clone())
+}
+
+/// `pop(array, index)`
+fn pop(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    args.check_len(1, 2)?;
+    let array = args.array(0)?;
+    let index = if args.len() == 2 { args.at(1)?.as_int()? } else { -1 };
+    let len = array.items.borrow().len();
+    let place = usize::try_from(if index < 0 { index + len as i64 } else { index });
+    let Some(place) = place.ok().filter(|&place| place < len && !array.is_tuple) else {
+        return failed(format!("cannot take item {index} out of {len}"));
+    };
+    run.charge_steps(1 + (len - place) / 4)?;
+    match array.items.try_borrow_mut() {
+        Ok(mut items) => Ok(items.remove(place)),
+        Err(_) => failed("an array cannot be changed while it is read"),
+    }
+}
+
+/// `sort(array, reverse, case_sensitive, attribute)`: always case-sensitive.
+fn sort(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    args.check_len(1, 4)?;
+    let array = args.array(0)?;
+    let comparison = if args.named("reverse", 1).as_bool()? { Comparison::Gt } else { Comparison::Lt };
+    let attribute = args.named("attribute", 3);
+    let items = copy(run, array)?;
+    if items.len() < 2 {
+        return Ok(like(array, items));
+    }
+    let mut keys = copy(run, array)?;
+    if !attribute.is_undefined() {
+        for key in &mut keys {
+            *key = attribute_of(run, key, &attribute, &Value::UNDEFINED)?;
+        }
+    }
+    charge_items(run, items.len())?;
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    introsort_by(&mut order, |a, b| compare(run, &keys[a], &keys[b], comparison))?;
+    Ok(like(array, order.into_iter().map(|at| items[at].clone()).collect()))
+}
+
+/// `min(array, case_sensitive, attribute)`, `max`: always case-sensitive.
+fn extreme(run: &mut Run<'_>, args: &Args, comparison: Comparison) -> Outcome<Value> {
+    args.check_len(1, 4)?;
+    let attribute = args.named("attribute", 2);
+    let items = args.array(0)?.items.borrow();
+    let key = |run: &mut Run<'_>, item: &Value| match attribute {
+        Value::Undefined(_) => Ok(item.clone()),
+        _ => attribute_of(run, item, &attribute, &Value::UNDEFINED),
+    };
+    let Some(mut best) = items.first() else {
+        return Ok(Value::UNDEFINED);
+    };
+    // The first item is compared with itself, which fails if it is a boolean.
+    for item in items.iter() {
+        let item_key = key(run, item)?;
+        let best_key = key(run, best)?;
+        if compare(run, &item_key, &best_key, comparison)? {
+            best = item;
+        }
+    }
+    Ok(best.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::functions::render;
+    use super::*;
+
+    #[test]
+    fn slices_as_python_does_and_not() {
+        let cases = [
+            ("[:]", "(1, 2, 3, 4)"),
+            ("[1:-1]", "(2, 3)"),
+            ("[-100:100:3]", "(1, 4)"),
+            ("[::-1]", "(4, 3, 2, 1)"),
+            ("[3:0:-2]", "(4, 2)"),
+            ("[::9223372036854775807]", "(1,)"),
+            ("[2:-1:-1]", "(3, 2, 1)"),
+        ];
+        for (slice, expected) in cases {
+            let text = render(&format!("{{{{ (1, 2, 3, 4){slice}|string }}}}"), Value::None).unwrap();
+            assert_eq!(text, expected, "{slice}");
+        }
+        assert!(render("{{ [1][::0] }}", Value::None).is_err());
+    }
+
+    #[test]
+    fn a_boolean_has_no_minimum() {
+        assert!(render("{{ [true]|min }}", Value::None).is_err());
+        assert!(render("{{ [true]|sort }}", Value::None).is_ok());
+        assert!(render("{{ [true, true]|sort }}", Value::None).is_err());
+    }
+}

@@ -1,0 +1,66 @@
+//! Methods and filters of objects.
+//!
+//! Source: `value_object_t::get_builtins` in `common/jinja/value.cpp` of llama.cpp. Deviations: none.
+
+use super::failure::{Outcome, failed};
+use super::operators::{Comparison, compare};
+use super::sort::introsort_by;
+use super::to_json::tojson;
+use super::value::Run;
+use super::value::{Args, Array, Native, Value};
+use super::value::{charge_items, note_deeply};
+
+pub(crate) fn method(name: &[u8]) -> Option<Native> {
+    Some(match name {
+        b"get" => get,
+        b"keys" => |run, args| list(run, args, |(key, _)| key.clone()),
+        b"values" => |run, args| list(run, args, |(_, value)| value.clone()),
+        b"items" => |run, args| {
+            let count = args.object(0)?.entries.borrow().len();
+            run.charge_bytes(count.saturating_mul(size_of::<Array>() + 2 * size_of::<Value>()))?;
+            list(run, args, |(key, value)| Value::tuple(vec![key.clone(), value.clone()]))
+        },
+        b"length" => |_, args| Ok(Value::size(args.object(0)?.entries.borrow().len())),
+        b"dictsort" => dictsort,
+        b"string" => string,
+        b"tojson" => tojson,
+        b"join" => |_, _| failed("llama.cpp cannot join objects"),
+        _ => return None,
+    })
+}
+
+/// `get(object, key, default)`
+fn get(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    args.check_len(2, 3)?;
+    let key = args.text(1)?.as_bytes();
+    run.charge_steps(1 + key.len() / 64)?;
+    let value = args.object(0)?.entries.borrow().get_bytes(key).cloned();
+    Ok(value.or_else(|| args.values.get(2).cloned()).unwrap_or(Value::None))
+}
+
+fn list(run: &mut Run<'_>, args: &Args, part: fn(&(Value, Value)) -> Value) -> Outcome<Value> {
+    let entries = args.object(0)?.entries.borrow();
+    charge_items(run, entries.len())?;
+    Ok(Value::array(entries.iter().map(part).collect()))
+}
+
+/// The string of an array or an object.
+pub(crate) fn string(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    let this = args.at(0)?;
+    if run.notes {
+        note_deeply(run, this, 0)?;
+    }
+    Ok(Value::string(this.as_text(run)?))
+}
+
+/// `dictsort(object, case_sensitive, by, reverse)`: always case-sensitive.
+fn dictsort(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    let comparison = if args.named("reverse", 3).as_bool()? { Comparison::Gt } else { Comparison::Lt };
+    let by_value = matches!(args.named("by", 2), Value::String(by) if by.text == "value");
+    let entries = args.object(0)?.entries.borrow();
+    run.charge_bytes(64 * entries.len())?;
+    let mut order: Vec<usize> = (0..entries.len()).collect();
+    let by: Vec<&Value> = entries.iter().map(|(key, value)| if by_value { value } else { key }).collect();
+    introsort_by(&mut order, |a, b| compare(run, by[a], by[b], comparison))?;
+    Ok(Value::object(entries.reordered(&order)))
+}

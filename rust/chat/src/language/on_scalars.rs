@@ -1,0 +1,88 @@
+//! Methods and filters of numbers, booleans, None and undefined values.
+//!
+//! Source: the `get_builtins` of these types in `common/jinja/value.cpp` of llama.cpp. Deviations: none.
+
+use super::failure::Outcome;
+use super::to_json::tojson;
+use super::value::Run;
+use super::value::{Args, Native, Value, float_to_int};
+use crate::text::Text;
+
+pub(crate) fn of_int(name: &[u8]) -> Option<Native> {
+    Some(match name {
+        b"default" => default,
+        b"abs" => |_, args| Ok(Value::Int(args.int(0)?.wrapping_abs(), args.at(0)?.number_origin())),
+        b"int" => |_, args| Ok(Value::Int(args.int(0)?, args.at(0)?.number_origin())),
+        b"float" => |_, args| Ok(Value::float_of(args.int(0)? as f64, args.at(0)?.number_origin())),
+        b"safe" | b"string" | b"tojson" => tojson,
+        _ => return None,
+    })
+}
+
+pub(crate) fn of_float(name: &[u8]) -> Option<Native> {
+    Some(match name {
+        b"default" => default,
+        b"abs" => |_, args| of_this(args, |value| if value < 0.0 { -value } else { value }),
+        b"int" => |_, args| {
+            let origin = args.at(0)?.number_origin();
+            Ok(Value::Int(float_to_int(args.at(0)?.as_float()?), origin))
+        },
+        b"float" => |_, args| of_this(args, |value| value),
+        b"safe" | b"string" | b"tojson" => tojson,
+        _ => return None,
+    })
+}
+
+fn of_this(args: &Args, function: fn(f64) -> f64) -> Outcome<Value> {
+    let this = args.at(0)?;
+    Ok(Value::float_of(function(this.as_float()?), this.number_origin()))
+}
+
+pub(crate) fn of_bool(name: &[u8]) -> Option<Native> {
+    Some(match name {
+        b"default" => default,
+        b"int" => |_, args| Ok(Value::int(args.at(0)?.as_int()?)),
+        b"float" => |_, args| Ok(Value::float(args.at(0)?.as_int()? as f64)),
+        b"safe" | b"string" => |run, args| Ok(Value::string(args.at(0)?.as_text(run)?)),
+        b"tojson" => tojson,
+        _ => return None,
+    })
+}
+
+pub(crate) fn of_none(name: &[u8]) -> Option<Native> {
+    Some(match name {
+        b"default" => default,
+        b"tojson" => tojson,
+        b"safe" | b"string" => |_, _| Ok(Value::string("None")),
+        b"items" | b"map" | b"reject" | b"rejectattr" | b"select" | b"selectattr" | b"unique" => empty_array,
+        _ => return None,
+    })
+}
+
+pub(crate) fn of_undefined(name: &[u8]) -> Option<Native> {
+    Some(match name {
+        b"default" => default,
+        b"first" | b"last" | b"max" | b"min" => |_, _| Ok(Value::UNDEFINED),
+        b"length" | b"sum" | b"wordcount" => |_, _| Ok(Value::int(0)),
+        b"capitalize" | b"join" | b"lower" | b"replace" | b"safe" | b"string" | b"strip" | b"title" | b"truncate"
+        | b"upper" => |_, _| Ok(Value::string(Text::default())),
+        b"items" | b"list" | b"map" | b"reject" | b"rejectattr" | b"reverse" | b"select" | b"selectattr" | b"sort"
+        | b"unique" => empty_array,
+        _ => return None,
+    })
+}
+
+fn empty_array(_: &mut Run<'_>, _: &Args) -> Outcome<Value> {
+    Ok(Value::array(Vec::new()))
+}
+
+/// `default(value, instead, boolean)`: of values that are undefined or None, or else not true.
+pub(crate) fn default(_: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    args.check_len(2, 3)?;
+    let value = args.at(0)?;
+    let is_missing = match args.named("boolean", 2).as_bool()? {
+        true => !value.as_bool()?,
+        false => matches!(value, Value::Undefined(_) | Value::None),
+    };
+    Ok(if is_missing { args.at(1)?.clone() } else { value.clone() })
+}

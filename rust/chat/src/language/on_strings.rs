@@ -1,0 +1,308 @@
+//! Methods and filters of strings.
+//!
+//! Source: `value_string_t::get_builtins` in `common/jinja/value.cpp` of llama.cpp. Deviations: 1. Bytes keep their
+//! origins when they are split, replaced, sliced and indented. 2. A number read from a caller's string has its origin.
+//!
+//! Time: O(length of what is read and written).
+
+use memchr::memmem;
+
+use super::failure::{Outcome, failed};
+use super::numbers;
+use super::on_arrays::places;
+use super::on_scalars::default;
+use super::operators::number_origin;
+use super::to_json::tojson;
+use super::value::Run;
+use super::value::{Args, Native, Value};
+use super::value::{charge_string, charge_text};
+use crate::text::{Origin, Text};
+
+pub(crate) fn method(name: &[u8]) -> Option<Native> {
+    Some(match name {
+        b"upper" => |run, args| changed(run, args, Text::uppercase),
+        b"lower" => |run, args| changed(run, args, Text::lowercase),
+        b"title" => |run, args| changed(run, args, Text::title),
+        b"capitalize" => |run, args| changed(run, args, Text::capitalize),
+        b"string" => |run, args| changed(run, args, Text::clone),
+        b"strip" => |run, args| strip(run, args, true, true),
+        b"lstrip" => |run, args| strip(run, args, true, false),
+        b"rstrip" => |run, args| strip(run, args, false, true),
+        b"length" => |_, args| Ok(Value::size(args.text(0)?.len())),
+        b"startswith" => |run, args| {
+            run.charge_steps(1 + args.text(1)?.len() / 64)?;
+            Ok(Value::Bool(args.text(0)?.as_bytes().starts_with(args.text(1)?.as_bytes())))
+        },
+        b"endswith" => |run, args| {
+            run.charge_steps(1 + args.text(1)?.len() / 64)?;
+            Ok(Value::Bool(args.text(0)?.as_bytes().ends_with(args.text(1)?.as_bytes())))
+        },
+        b"split" => |run, args| split(run, args, false),
+        b"rsplit" => |run, args| split(run, args, true),
+        b"replace" => replace,
+        b"format" => format_text,
+        b"int" => int,
+        b"float" => float,
+        b"default" => default,
+        b"slice" => slice,
+        b"safe" => |_, args| Ok(args.at(0)?.clone()),
+        b"tojson" => tojson,
+        b"indent" => indent,
+        b"join" => |_, _| failed("llama.cpp cannot join strings"),
+        _ => return None,
+    })
+}
+
+fn changed(run: &mut Run<'_>, args: &Args, change: fn(&Text) -> Text) -> Outcome<Value> {
+    let text = args.text(0)?;
+    charge_text(run, text)?;
+    Ok(Value::string(change(text)))
+}
+
+/// `strip(text, chars)`
+fn strip(run: &mut Run<'_>, args: &Args, left: bool, right: bool) -> Outcome<Value> {
+    let text = args.text(0)?;
+    charge_text(run, text)?;
+    let chars = match args.named("chars", 1) {
+        Value::Undefined(_) => None,
+        chars => Some(chars.as_text(run)?),
+    };
+    let Some(chars) = chars else {
+        return Ok(Value::string(text.strip(left, right, None)));
+    };
+    // Bytes are looked up among the distinct ones, of which there are 256 at most.
+    let mut distinct = chars.into_bytes();
+    run.charge_steps(distinct.len())?;
+    distinct.sort_unstable();
+    distinct.dedup();
+    run.charge_steps(text.len().saturating_mul(1 + distinct.len() / 16))?;
+    Ok(Value::string(text.strip(left, right, Some(&distinct))))
+}
+
+/// `split(text, separator, maxsplit)`, and `rsplit`, which begins at the end.
+fn split(run: &mut Run<'_>, args: &Args, from_end: bool) -> Outcome<Value> {
+    args.check_len(1, 3)?;
+    let text = args.text(0)?;
+    let separator = match args.values.get(1) {
+        Some(separator) => separator.as_text(run)?,
+        None => Text::from(" "),
+    };
+    if separator.is_empty() {
+        return failed("the separator of a split must not be empty");
+    }
+    let most = match args.values.get(2) {
+        Some(most) => usize::try_from(most.as_int()?).unwrap_or(usize::MAX),
+        None => usize::MAX,
+    };
+    let bytes = text.as_bytes();
+    let separator = separator.as_bytes();
+    run.charge_steps((bytes.len() + separator.len()) / 4)?;
+    let places: Vec<usize> = match from_end {
+        false => memmem::find_iter(bytes, separator).take(most).collect(),
+        true => memmem::rfind_iter(bytes, separator).take(most).collect(),
+    };
+    run.charge_bytes((8 + size_of::<Value>()) * (places.len() + 1) + 8 * text.num_runs())?;
+
+    let mut items = Vec::with_capacity(places.len() + 1);
+    let mut piece = |start: usize, end: usize| -> Outcome<()> {
+        charge_string(run, end - start, 1)?;
+        let mut piece = Text::default();
+        piece.extend_with_range(text, start..end);
+        items.push(Value::string(piece));
+        Ok(())
+    };
+    if from_end {
+        let mut end = bytes.len();
+        for place in places {
+            piece(place + separator.len(), end)?;
+            end = place;
+        }
+        piece(0, end)?;
+        items.reverse();
+    } else {
+        let mut start = 0;
+        for place in places {
+            piece(start, place)?;
+            start = place + separator.len();
+        }
+        piece(start, bytes.len())?;
+    }
+    Ok(Value::array(items))
+}
+
+/// `replace(text, old, new)`
+fn replace(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    let text = args.text(0)?;
+    let old = args.text(1)?;
+    let new = args.text(2)?;
+    if let Some(count) = args.values.get(3)
+        && count.as_int()? > 0
+    {
+        return failed("llama.cpp replaces all or nothing");
+    }
+    charge_text(run, text)?;
+    run.charge_steps((text.len() + old.len()) / 4)?;
+    if old == new {
+        return Ok(Value::string(text.merged()));
+    }
+    let mut replaced = Text::default();
+    let mut copied = 0;
+    // An empty text is found before every byte and at the end.
+    for place in memmem::find_iter(text.as_bytes(), old.as_bytes()) {
+        run.charge_steps(1)?;
+        run.charge_bytes(new.len() + 8 * new.num_runs() + 8)?;
+        replaced.extend_with_range(text, copied..place);
+        replaced.extend_with_range(new, 0..new.len());
+        copied = place + old.len();
+    }
+    replaced.extend_with_range(text, copied..text.len());
+    Ok(Value::string(replaced))
+}
+
+/// `format(text, argument, ...)`: arguments take the places of `{}`.
+fn format_text(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    let text = args.text(0)?;
+    charge_text(run, text)?;
+    let bytes = text.as_bytes();
+    let mut formatted = Text::default();
+    let mut copied = 0;
+    let places = memchr::memchr_iter(b'{', bytes).chain([bytes.len()]);
+    for (number, place) in places.enumerate() {
+        let mut literal = Text::default();
+        literal.extend_with_range(text, copied..place);
+        formatted.append(&literal);
+        if place == bytes.len() {
+            break;
+        }
+        if bytes.get(place + 1) != Some(&b'}') {
+            return failed("llama.cpp formats nothing but '{}'");
+        }
+        let argument = args.at(number + 1)?.as_text(run)?;
+        charge_text(run, &argument)?;
+        formatted.append(&argument);
+        copied = place + 2;
+    }
+    Ok(Value::string(formatted))
+}
+
+/// `int(text, default, base)`
+fn int(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    let instead = args.named("default", 1);
+    let base = match args.named("base", 2) {
+        Value::Undefined(_) => 10,
+        base => base.as_int()? as i32,
+    };
+    if !matches!(base, 0 | 2..=36) {
+        return failed("a base must be 0 or between 2 and 36");
+    }
+    let text = args.text(0)?;
+    run.charge_steps(text.len() / 4)?;
+    match (numbers::parse_int(text.as_bytes(), base.unsigned_abs()), instead) {
+        (Some(value), _) => Ok(Value::Int(value.into(), number_origin(text))),
+        (None, Value::Undefined(_)) => Ok(Value::int(0)),
+        (None, instead) => Ok(Value::Int(instead.as_int()?, instead.number_origin())),
+    }
+}
+
+/// `float(text, default)`
+fn float(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    let text = args.text(0)?;
+    run.charge_steps(text.len())?;
+    run.charge_bytes(text.len().saturating_mul(3))?;
+    match (numbers::parse_float(text.as_bytes()), args.named("default", 1)) {
+        (Some(value), _) => Ok(Value::float_of(value, number_origin(text))),
+        (None, Value::Undefined(_)) => Ok(Value::float(0.0)),
+        (None, instead) => Ok(Value::float_of(instead.as_float()?, instead.number_origin())),
+    }
+}
+
+/// `slice(text, start, stop, step)`
+fn slice(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    let text = args.text(0)?;
+    let places = places(args, text.len())?;
+    let count = places.clone().count();
+    run.charge_steps(count)?;
+    charge_string(run, count, text.num_runs().min(count))?;
+    let mut sliced = Text::default();
+    for place in places {
+        sliced.extend_with_range(text, place..place + 1);
+    }
+    Ok(Value::string(sliced))
+}
+
+/// `indent(text, width, first, blank)`
+fn indent(run: &mut Run<'_>, args: &Args) -> Outcome<Value> {
+    args.check_len(1, 4)?;
+    let text = args.text(0)?;
+    let indents_first = args.named("first", 2).as_bool()?;
+    let indents_blank = args.named("blank", 3).as_bool()?;
+    let width = match args.named("width", 1) {
+        Value::Int(width, _) => {
+            let Ok(width) = usize::try_from(width) else {
+                return failed("cannot indent by a negative number");
+            };
+            run.charge_bytes(width)?;
+            Text::new(vec![b' '; width], Origin::TEMPLATE)
+        }
+        Value::String(width) => {
+            charge_text(run, &width.text)?;
+            width.text.clone()
+        }
+        _ => Text::from("    "),
+    };
+
+    charge_text(run, text)?;
+    let mut indented = Text::default();
+    let add_indent = |run: &mut Run<'_>, out: &mut Text| -> Outcome<()> {
+        run.charge_bytes(width.len() + 8 * width.num_runs() + 8)?;
+        out.extend_with_range(&width, 0..width.len());
+        Ok(())
+    };
+    let bytes = text.as_bytes();
+    let mut start = 0;
+    while start < bytes.len() {
+        let end = memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |len| start + len);
+        // As long as nothing was written, it is the first line that comes next: empty lines at the start are dropped.
+        let is_first = indented.is_empty();
+        if !is_first {
+            indented.extend_with_range(text, start - 1..start);
+        }
+        if if is_first { indents_first } else { end > start || indents_blank } {
+            add_indent(run, &mut indented)?;
+        }
+        indented.extend_with_range(text, start..end);
+        start = end + 1;
+    }
+    if bytes.ends_with(b"\n") {
+        indented.extend_with_range(text, bytes.len() - 1..bytes.len());
+        if indents_blank {
+            add_indent(run, &mut indented)?;
+        }
+    }
+    Ok(Value::string(indented))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::functions::render_marked;
+
+    #[test]
+    fn bytes_keep_their_origins() {
+        let cases = [
+            ("{{ (x ~ '-' ~ x).split('-')|join('+') }}", "ab", "<ab>+<ab>"),
+            ("{{ ('a' ~ x ~ 'b').upper() }}", "cd", "A<CD>B"),
+            ("{{ (' ' ~ x)|trim }}", " c ", "<c>"),
+            ("{{ x.replace('b', '-') }}", "abc", "<a>-<c>"),
+            ("{{ 'abc'.replace('b', x) }}", "-", "a<->c"),
+            ("{{ ('ab' ~ x)[::-1] }}", "cd", "<dc>ba"),
+            ("{{ 'a{}b'.format(x) }}", "{}", "a<{}>b"),
+            ("{{ x|indent(2) }}", "a\nb", "<a\n>  <b>"),
+            ("{{ x|int + 1 }}", "41", "<42>"),
+            ("{{ x|float * 2 }}", "0.25", "<0.5>"),
+            ("{{ x|int }}", "none", "0"),
+        ];
+        for (template, x, expected) in cases {
+            assert_eq!(render_marked(template, x), expected, "{template}");
+        }
+    }
+}

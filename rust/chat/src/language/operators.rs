@@ -1,0 +1,303 @@
+//! The binary operators, and the comparison that tests, `sort`, `min` and `max` use.
+//!
+//! Source: `binary_expression::execute_impl` in `common/jinja/runtime.cpp` and `value_compare` in `value.cpp` of
+//! llama.cpp. Deviations: 1. A number computed from a caller's number has its origin.
+//!
+//! Whole numbers are added and multiplied as floating-point ones, and what does not fit becomes the lowest number.
+
+use memchr::memmem;
+
+use super::failure::{Outcome, failed};
+use super::value::Run;
+use super::value::{Value, check_depth, float_to_int};
+use super::value::{charge_items, charge_string, charge_text};
+use crate::text::{Origin, Text};
+
+/// An operator between two values. `and` and `or` are not among them: they may not need their second one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BinaryOp {
+    Eq,
+    Ne,
+    Add,
+    Sub,
+    /// `~`
+    Concat,
+    Mul,
+    Div,
+    Rem,
+    Lt,
+    Gt,
+    Le,
+    Ge,
+    In,
+    NotIn,
+}
+
+impl BinaryOp {
+    /// As it is written.
+    pub(crate) fn symbol(self) -> &'static str {
+        match self {
+            Self::Eq => "==",
+            Self::Ne => "!=",
+            Self::Add => "+",
+            Self::Sub => "-",
+            Self::Concat => "~",
+            Self::Mul => "*",
+            Self::Div => "/",
+            Self::Rem => "%",
+            Self::Lt => "<",
+            Self::Gt => ">",
+            Self::Le => "<=",
+            Self::Ge => ">=",
+            Self::In => "in",
+            Self::NotIn => "not in",
+        }
+    }
+
+    fn is_membership(self) -> bool {
+        matches!(self, Self::In | Self::NotIn)
+    }
+
+    fn joins(self) -> bool {
+        matches!(self, Self::Add | Self::Concat)
+    }
+}
+
+/// Evaluates an operator.
+pub(crate) fn binary(run: &mut Run<'_>, op: BinaryOp, left: Value, right: Value) -> Outcome<Value> {
+    use Value::{Array, Float, Int, None, Object, String, Undefined};
+
+    let membership = |is_member: bool| Ok(Value::Bool(is_member == (op == BinaryOp::In)));
+    match (&left, &right) {
+        _ if op == BinaryOp::Eq => Ok(Value::Bool(equal(run, &left, &right)?)),
+        _ if op == BinaryOp::Ne => Ok(Value::Bool(!equal(run, &left, &right)?)),
+
+        (_, Undefined(_)) if op.is_membership() => membership(false),
+        (None, right) if op.is_membership() && !matches!(right, None) => membership(contains(run, &left, right)?),
+        // Beside a string, nothing is an empty string.
+        (String(string), None | Undefined(_)) | (None | Undefined(_), String(string)) if op.joins() => {
+            charge_text(run, &string.text)?;
+            Ok(Value::string(string.text.clone()))
+        }
+        (Undefined(_), _) | (_, Undefined(_)) => failed(format!("'{}' cannot take undefined values", op.symbol())),
+        (None, _) | (_, None) => failed(format!("'{}' cannot take None", op.symbol())),
+
+        (Int(..) | Float(_), Int(..) | Float(_)) if !op.is_membership() && op != BinaryOp::Concat => {
+            arithmetic(op, &left, &right)
+        }
+        (Array(a), Array(b)) if op == BinaryOp::Add => {
+            charge_items(run, a.items.borrow().len() + b.items.borrow().len())?;
+            Ok(Value::array([a.items.borrow().as_slice(), b.items.borrow().as_slice()].concat()))
+        }
+        (String(_), _) | (_, String(_)) if op.joins() => {
+            let mut text = left.as_text(run)?;
+            let right = right.as_text(run)?;
+            charge_text(run, &right)?;
+            text.append(&right);
+            Ok(Value::string(text))
+        }
+        (String(string), Int(count, _)) | (Int(count, _), String(string)) if op == BinaryOp::Mul => {
+            repeat(run, &string.text, *count)
+        }
+        (Array(_), Array(_)) => unknown(op, &left, &right),
+        (_, Array(_) | Object(_)) | (String(_), String(_)) if op.is_membership() => {
+            membership(contains(run, &left, &right)?)
+        }
+        _ => unknown(op, &left, &right),
+    }
+}
+
+fn unknown<T>(op: BinaryOp, left: &Value, right: &Value) -> Outcome<T> {
+    failed(format!("'{}' cannot take {} and {}", op.symbol(), left.type_name(), right.type_name()))
+}
+
+fn arithmetic(op: BinaryOp, left: &Value, right: &Value) -> Outcome<Value> {
+    let a = left.as_float()?;
+    let b = right.as_float()?;
+    let value = match op {
+        BinaryOp::Add => a + b,
+        BinaryOp::Sub => a - b,
+        BinaryOp::Mul => a * b,
+        BinaryOp::Div => a / b,
+        BinaryOp::Rem => a % b,
+        BinaryOp::Lt => return Ok(Value::Bool(a < b)),
+        BinaryOp::Gt => return Ok(Value::Bool(a > b)),
+        BinaryOp::Le => return Ok(Value::Bool(a <= b)),
+        BinaryOp::Ge => return Ok(Value::Bool(a >= b)),
+        _ => return unknown(op, left, right),
+    };
+    // The sign of a NaN is printed. It is that of an operand, or a minus if the processor makes one.
+    let value = match value.is_nan() {
+        true if a.is_nan() => a,
+        true if b.is_nan() => b,
+        true => f64::NAN.copysign(-1.0),
+        false => value,
+    };
+    let origin = match left.number_origin() {
+        origin if origin.is_caller() => origin,
+        _ => right.number_origin(),
+    };
+    Ok(match (left, right) {
+        (Value::Int(..), Value::Int(..)) if op != BinaryOp::Div => Value::Int(float_to_int(value), origin),
+        _ => Value::float_of(value, origin),
+    })
+}
+
+fn repeat(run: &mut Run<'_>, text: &Text, count: i64) -> Outcome<Value> {
+    let count = if text.is_empty() { 0 } else { usize::try_from(count).unwrap_or(0) };
+    run.charge_steps(count)?;
+    charge_string(run, text.len().saturating_mul(count), text.num_runs().saturating_mul(count))?;
+    let mut repeated = Text::default();
+    for _ in 0..count {
+        repeated.append(text);
+    }
+    Ok(Value::string(repeated))
+}
+
+/// Whether two values are equal, as `==` tells it.
+pub(crate) fn equal(run: &mut Run<'_>, a: &Value, b: &Value) -> Outcome<bool> {
+    match (a, b) {
+        (Value::String(a), Value::String(b)) => {
+            run.charge_steps(1 + a.text.len().min(b.text.len()) / 64)?;
+            Ok(a.text == b.text)
+        }
+        (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => {
+            charge_walk(run, a, 0)?;
+            charge_walk(run, b, 0)?;
+            a.equals(b)
+        }
+        _ => a.equals(b),
+    }
+}
+
+/// Pays for comparing or hashing a value: one step for everything in it, once per level that it is at. Tuples that
+/// share their items can be larger by far than the memory they take. Lists and objects inside others are not looked
+/// into, since they are never equal.
+pub(crate) fn charge_walk(run: &mut Run<'_>, value: &Value, depth: usize) -> Outcome<()> {
+    check_depth(depth)?;
+    run.charge_steps(1 + depth)?;
+    match value {
+        Value::Array(array) if array.is_tuple || depth == 0 => {
+            array.items.borrow().iter().try_for_each(|item| charge_walk(run, item, depth + 1))
+        }
+        Value::Object(object) if depth == 0 => object.entries.borrow().iter().try_for_each(|(key, value)| {
+            charge_walk(run, key, depth + 1)?;
+            charge_walk(run, value, depth + 1)
+        }),
+        Value::String(string) => run.charge_steps(string.text.len() / 64),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a value is in an array, a key of an object, or a part of a string.
+pub(crate) fn contains(run: &mut Run<'_>, needle: &Value, haystack: &Value) -> Outcome<bool> {
+    match haystack {
+        Value::Undefined(_) => Ok(false),
+        Value::Array(array) => {
+            for item in array.items.borrow().iter() {
+                run.charge_steps(1)?;
+                if equal(run, needle, item)? {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        }
+        Value::String(haystack) => {
+            let Value::String(needle) = needle else {
+                return failed(format!("'in' a string needs a string, not {}", needle.type_name()));
+            };
+            run.charge_steps(1 + (haystack.text.len() + needle.text.len()) / 16)?;
+            Ok(memmem::find(haystack.text.as_bytes(), needle.text.as_bytes()).is_some())
+        }
+        Value::Object(object) => {
+            charge_walk(run, needle, 0)?;
+            Ok(object.entries.borrow().get(needle)?.is_some())
+        }
+        _ => failed(format!("'in' needs something with items, not {}", haystack.type_name())),
+    }
+}
+
+/// How two values may compare.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Comparison {
+    Eq,
+    Ge,
+    Gt,
+    Lt,
+    Ne,
+}
+
+impl Comparison {
+    fn holds<T: PartialOrd + ?Sized>(self, a: &T, b: &T) -> bool {
+        match self {
+            Self::Eq => a == b,
+            Self::Ge => a >= b,
+            Self::Gt => a > b,
+            Self::Lt => a < b,
+            Self::Ne => a != b,
+        }
+    }
+}
+
+/// Whether a comparison holds. It never does for values that cannot be compared, not even [`Comparison::Ne`].
+///
+/// A number and a string compare as strings. Booleans are equal or not; to order them is an error.
+pub(crate) fn compare(run: &mut Run<'_>, a: &Value, b: &Value, comparison: Comparison) -> Outcome<bool> {
+    use Value::{Bool, Float, Int, String};
+
+    run.charge_steps(1)?;
+    match (a, b) {
+        (Int(..) | Float(_), Int(..) | Float(_)) => Ok(comparison.holds(&a.as_float()?, &b.as_float()?)),
+        (String(a), String(b)) => {
+            run.charge_steps(a.text.len().min(b.text.len()) / 64)?;
+            Ok(comparison.holds(a.text.as_bytes(), b.text.as_bytes()))
+        }
+        (String(a), Int(..) | Float(_)) => Ok(comparison.holds(a.text.as_bytes(), b.as_text(run)?.as_bytes())),
+        (Int(..) | Float(_), String(b)) => Ok(comparison.holds(a.as_text(run)?.as_bytes(), b.text.as_bytes())),
+        (Bool(a), Bool(b)) => match comparison {
+            Comparison::Eq | Comparison::Ne => Ok(comparison.holds(a, b)),
+            _ => failed("booleans have no order"),
+        },
+        _ => Ok(false),
+    }
+}
+
+/// The origin of a number that was read from a text: its first caller's, if it has one.
+pub(crate) fn number_origin(text: &Text) -> Origin {
+    text.runs().map(|run| run.1).find(|origin| origin.is_caller()).unwrap_or(Origin::TEMPLATE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::functions::render;
+    use super::*;
+
+    #[test]
+    fn as_llama_cpp_does() {
+        let cases = [
+            ("9007199254740993 + 0", "-9223372036854775808"),
+            ("5 % 0", "-9223372036854775808"),
+            ("7 / 2", "3.5"),
+            ("0.0 / 0", "-nan"),
+            ("'a' ~ none ~ missing ~ 1 ~ [2]", "a1[2]"),
+            ("'ab' * 2 ~ 'c' * -1", "abab"),
+            ("[1] + (2, 3)", "[1, 2, 3]"),
+            ("(1, 2.0) == (true, 2)", "True"),
+            ("(1, 2) == [1, 2]", "False"),
+            ("1 in missing", "False"),
+            ("none in [none]", "True"),
+            ("'b' not in 'abc'", "False"),
+            ("1.0 in {1: 2}", "True"),
+            ("none is ne(1)", "False"),
+            ("2 is lt('10')", "False"),
+        ];
+        for (expression, expected) in cases {
+            let text = render(&format!("{{{{ ({expression})|string }}}}"), Value::None).unwrap();
+            assert_eq!(text, expected, "{expression}");
+        }
+        let errors = ["1 ~ 2", "[1] in [[1]]", "none + 1", "missing in []", "1 in 2", "true is gt(false)", "'a' < 'b'"];
+        for expression in errors {
+            assert!(render(&format!("{{{{ {expression} }}}}"), Value::None).is_err(), "{expression}");
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! Makes a tree of tokens: recursive descent, with a loop for operators that bind equally.
+//!
+//! Source: `common/jinja/parser.cpp` of llama.cpp. Much is left to the machine there, and so it is here: a template with
+//! `{% set 1 = 2 %}` fails only if that statement is reached.
+//!
+//! Deviations: 1. Nesting is bounded by [`MOST_DEEP`]; llama.cpp's stack overflows. 2. `{% generation %}` is kept.
+//!
+//! Time and space: O(tokens).
+
+mod expressions;
+
+use std::collections::HashMap;
+
+use super::ast::{
+    CallBlock, Expression, For, LoopVariable, Macro, Name, NameId, Node, Parameter, Program, Property, Set, SetValue,
+    Statement, Target,
+};
+use super::lexer::{Kind, Token};
+use super::value;
+use super::{functions, methods};
+use crate::error::{Error, Position};
+
+/// How deep expressions and statements may be nested.
+const MOST_DEEP: usize = 100;
+/// How many operators, members, calls, tests and filters an expression may have: `a + b + c` is a tree as deep as it is
+/// long.
+const MOST_OPERATORS: usize = 1000;
+
+/// Compiles a normalized template.
+pub(crate) fn program(source: &[u8], tokens: &[Token]) -> Result<Program, Error> {
+    let mut parser =
+        Parser { source, tokens, at: 0, depth: 0, operators: 0, program: Program::default(), ids: HashMap::new() };
+    let mut body = Vec::new();
+    while parser.at < tokens.len() {
+        body.extend(parser.statement()?);
+    }
+    let mut program = Program { body, ..parser.program };
+    program.sorted = (0..program.names.len() as NameId).collect();
+    program.sorted.sort_unstable_by(|&a, &b| program.names[a as usize].text.cmp(&program.names[b as usize].text));
+    Ok(program)
+}
+
+struct Parser<'s> {
+    source: &'s [u8],
+    tokens: &'s [Token],
+    at: usize,
+    depth: usize,
+    /// How many operators the current expression has so far.
+    operators: usize,
+    program: Program,
+    ids: HashMap<&'s [u8], NameId>,
+}
+
+impl<'s> Parser<'s> {
+    fn token(&self, ahead: usize) -> Option<&'s Token> {
+        self.tokens.get(self.at + ahead)
+    }
+
+    fn kind(&self, ahead: usize) -> Kind {
+        self.token(ahead).map_or(Kind::End, |token| token.kind)
+    }
+
+    fn is(&self, kind: Kind) -> bool {
+        self.kind(0) == kind
+    }
+
+    fn is_name(&self, ahead: usize, name: &str) -> bool {
+        self.token(ahead).is_some_and(|token| token.kind == Kind::Name && token.value == name.as_bytes())
+    }
+
+    /// Whether `{% name` comes next, for one of these names.
+    fn is_statement(&self, names: &[&str]) -> bool {
+        self.is(Kind::OpenStatement) && names.iter().any(|name| self.is_name(1, name))
+    }
+
+    /// Where the next token is.
+    fn place(&self) -> u32 {
+        self.token(0).map_or(self.source.len() as u32, |token| token.at)
+    }
+
+    fn fail<T>(&self, problem: impl Into<String>) -> Result<T, Error> {
+        let position = Position::of(self.source, self.place() as usize);
+        Err(Error::Syntax { problem: problem.into(), position })
+    }
+
+    fn next(&mut self) -> Result<&'s Token, Error> {
+        let Some(token) = self.token(0) else {
+            return self.fail("the template ends too early");
+        };
+        self.at += 1;
+        Ok(token)
+    }
+
+    fn expect(&mut self, kind: Kind, what: &str) -> Result<(), Error> {
+        match self.token(0) {
+            Some(token) if token.kind == kind => {
+                self.at += 1;
+                Ok(())
+            }
+            Some(token) => self.fail(format!("expected {what}, not '{}'", String::from_utf8_lossy(&token.value))),
+            None => self.fail(format!("the template ends where {what} is expected")),
+        }
+    }
+
+    /// Takes the next token if it is of this kind.
+    fn takes(&mut self, kind: Kind) -> bool {
+        let is = self.is(kind);
+        self.at += usize::from(is);
+        is
+    }
+
+    /// Takes the next token if it is this name.
+    fn takes_name(&mut self, name: &str) -> bool {
+        let is = self.is_name(0, name);
+        self.at += usize::from(is);
+        is
+    }
+
+    /// Goes one level deeper.
+    fn nested<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        if self.depth == MOST_DEEP {
+            return self.fail(format!("the template is nested more than {MOST_DEEP} levels deep"));
+        }
+        self.depth += 1;
+        let result = inner(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn name(&mut self, text: &'s [u8]) -> NameId {
+        let names = &mut self.program.names;
+        *self.ids.entry(text).or_insert_with(|| {
+            names.push(Name {
+                text: text.to_vec(),
+                is_variable: false,
+                global: functions::global(text),
+                test: functions::test(text),
+                methods: value::Kind::ALL.map(|kind| methods::method(kind, text)),
+            });
+            names.len() as NameId - 1
+        })
+    }
+
+    fn variable(&mut self, id: NameId) -> NameId {
+        self.program.names[id as usize].is_variable = true;
+        id
+    }
+
+    // Statements
+
+    /// A statement, text, or an expression to write. Comments are none.
+    fn statement(&mut self) -> Result<Option<Statement>, Error> {
+        self.operators = 0;
+        self.nested(|parser| match parser.kind(0) {
+            Kind::Comment => {
+                parser.at += 1;
+                Ok(None)
+            }
+            Kind::Text => Ok(Some(Statement::Text(parser.next()?.value.clone()))),
+            Kind::OpenStatement => parser.block().map(Some),
+            Kind::OpenExpression => {
+                parser.at += 1;
+                let expression = parser.expression()?;
+                parser.expect(Kind::CloseExpression, "}}")?;
+                Ok(Some(Statement::Write(expression)))
+            }
+            Kind::End => parser.fail("the template ends inside a block"),
+            _ => parser.fail("unexpected token"),
+        })
+    }
+
+    /// Statements up to one of these.
+    fn body(&mut self, ends: &[&str]) -> Result<Vec<Statement>, Error> {
+        let mut body = Vec::new();
+        while !self.is_statement(ends) {
+            body.extend(self.statement()?);
+        }
+        Ok(body)
+    }
+
+    fn close(&mut self) -> Result<(), Error> {
+        self.expect(Kind::CloseStatement, "%}")
+    }
+
+    /// `{% name %}`, which is known to come next but for the last token.
+    fn end(&mut self) -> Result<(), Error> {
+        self.at += 2;
+        self.close()
+    }
+
+    fn block(&mut self) -> Result<Statement, Error> {
+        self.at += 1;
+        let at = self.place();
+        if !self.is(Kind::Name) {
+            return self.fail("unknown statement");
+        }
+        let name = &self.next()?.value;
+        match name.as_slice() {
+            b"if" => self.if_block(),
+            b"for" => self.for_block(at),
+            b"set" => self.set_block(at),
+            b"macro" => self.macro_block(at),
+            b"call" => self.call_block(at),
+            b"filter" => {
+                let mut filter = self.primary()?;
+                if matches!(filter.node, Node::Name(_)) && self.is(Kind::OpenParen) {
+                    filter = self.call(filter)?;
+                }
+                let filter = self.filter(filter);
+                self.close()?;
+                let body = self.body(&["endfilter"])?;
+                self.end()?;
+                Ok(Statement::Filter(at, filter, body))
+            }
+            b"break" => self.close().map(|()| Statement::Break),
+            b"continue" => self.close().map(|()| Statement::Continue),
+            b"generation" | b"endgeneration" => {
+                // llama.cpp skips a token without looking at it.
+                self.at += 1;
+                self.program.has_generation = true;
+                Ok(Statement::Generation(name == b"generation"))
+            }
+            _ => {
+                self.at -= 1;
+                self.fail(format!("unknown statement '{}'", String::from_utf8_lossy(name)))
+            }
+        }
+    }
+
+    fn if_block(&mut self) -> Result<Statement, Error> {
+        let mut branches = Vec::new();
+        let mut otherwise = Vec::new();
+        loop {
+            self.operators = 0;
+            let condition = self.expression()?;
+            self.close()?;
+            branches.push((condition, self.body(&["elif", "else", "endif"])?));
+            if self.is_statement(&["elif"]) {
+                self.at += 2;
+                continue;
+            }
+            if self.is_statement(&["else"]) {
+                self.end()?;
+                otherwise = self.body(&["endif"])?;
+            }
+            self.end()?;
+            return Ok(Statement::If(branches, otherwise));
+        }
+    }
+
+    fn for_block(&mut self, at: u32) -> Result<Statement, Error> {
+        let variable = self.sequence(Self::primary)?;
+        let variable = match variable.node {
+            Node::Name(id) => LoopVariable::Name(self.variable(id)),
+            Node::Tuple(items) => LoopVariable::Tuple(self.variables(&items)),
+            _ => LoopVariable::Invalid,
+        };
+        if !self.takes_name("in") {
+            return self.fail("expected 'in'");
+        }
+        let items = self.expression()?;
+        let (items, condition) = match items.node {
+            Node::Select(select) => {
+                let [items, condition] = *select;
+                (items, Some(condition))
+            }
+            _ => (items, None),
+        };
+        self.close()?;
+        let body = self.body(&["endfor", "else"])?;
+        let mut otherwise = Vec::new();
+        if self.is_statement(&["else"]) {
+            self.end()?;
+            otherwise = self.body(&["endfor"])?;
+        }
+        self.end()?;
+        Ok(Statement::For(Box::new(For { at, variable, items, condition, body, otherwise })))
+    }
+
+    /// The variables that a tuple is unpacked to.
+    fn variables(&mut self, items: &[Expression]) -> Vec<Option<NameId>> {
+        let names = items.iter().map(|item| if let Node::Name(id) = item.node { Some(id) } else { None });
+        names.map(|id| id.map(|id| self.variable(id))).collect()
+    }
+
+    fn set_block(&mut self, at: u32) -> Result<Statement, Error> {
+        let target = self.sequence(Self::expression)?;
+        let target = match target.node {
+            Node::Name(id) => Target::Name(self.variable(id)),
+            Node::Tuple(items) => Target::Tuple(self.variables(&items)),
+            Node::Member(object, Property::Name(id)) => Target::Member(*object, id),
+            Node::Member(_, Property::Computed(_) | Property::Slice(_)) => {
+                Target::Invalid("cannot assign to a computed member")
+            }
+            Node::Member(..) => Target::Invalid("cannot assign to a member that is not a name"),
+            _ => Target::Invalid("cannot assign to this"),
+        };
+        let value = if self.takes(Kind::Equals) {
+            SetValue::Expression(self.sequence(Self::expression)?)
+        } else {
+            self.close()?;
+            let body = self.body(&["endset"])?;
+            self.at += 2;
+            SetValue::Body(body)
+        };
+        self.close()?;
+        Ok(Statement::Set(Box::new(Set { at, target, value })))
+    }
+
+    fn macro_block(&mut self, at: u32) -> Result<Statement, Error> {
+        let name = match self.primary()?.node {
+            Node::Name(id) => Some(self.variable(id)),
+            _ => None,
+        };
+        let parameters = self.parameters()?;
+        self.close()?;
+        let body = self.body(&["endmacro"])?;
+        self.end()?;
+        self.program.macros.push(Macro { at, name, parameters, body });
+        Ok(Statement::Macro(self.program.macros.len() as u32 - 1))
+    }
+
+    fn call_block(&mut self, at: u32) -> Result<Statement, Error> {
+        let parameters = if self.is(Kind::OpenParen) { self.parameters()? } else { Vec::new() };
+        let Node::Name(callee) = self.primary()?.node else {
+            return self.fail("expected the name of a macro");
+        };
+        let callee = self.variable(callee);
+        let caller = self.name(b"caller");
+        self.variable(caller);
+        let arguments = self.arguments()?;
+        self.close()?;
+        let body = self.body(&["endcall"])?;
+        self.end()?;
+        self.program.calls.push(CallBlock { at, callee, arguments, parameters, body });
+        Ok(Statement::Call(self.program.calls.len() as u32 - 1))
+    }
+
+    fn parameters(&mut self) -> Result<Vec<Parameter>, Error> {
+        let parameters = self.arguments()?.into_iter().map(|parameter| match parameter.node {
+            Node::Name(id) => Parameter::Name(self.variable(id)),
+            Node::KeywordArgument(pair) => {
+                let [key, value] = *pair;
+                match key.node {
+                    Node::Name(id) => Parameter::Default(self.variable(id), value),
+                    _ => Parameter::Invalid("the key of a keyword argument must be a name"),
+                }
+            }
+            _ => Parameter::Invalid("a parameter must be a name"),
+        });
+        Ok(parameters.collect())
+    }
+}

@@ -1,0 +1,368 @@
+//! Expressions, by how closely their operators bind.
+
+use super::super::ast::{Expression, Filter, NameId, Node, Property};
+use super::super::lexer::Kind;
+use super::super::operators::BinaryOp;
+use super::super::value;
+use super::{MOST_OPERATORS, Parser};
+use crate::error::Error;
+
+/// The levels of operators that bind ever closer; `not` has one of its own between them.
+const OR: usize = 0;
+const NOT: usize = 2;
+const TIGHTEST: usize = 5;
+
+impl Parser<'_> {
+    /// One expression, or a tuple of several with commas between them.
+    pub(super) fn sequence(&mut self, item: fn(&mut Self) -> Result<Expression, Error>) -> Result<Expression, Error> {
+        let at = self.place();
+        let first = item(self)?;
+        if !self.is(Kind::Comma) {
+            return Ok(first);
+        }
+        let mut items = vec![first];
+        while self.takes(Kind::Comma) {
+            items.push(item(self)?);
+        }
+        Ok(Expression { at, node: Node::Tuple(items) })
+    }
+
+    pub(super) fn expression(&mut self) -> Result<Expression, Error> {
+        self.nested(|parser| {
+            let value = parser.operators(OR)?;
+            let at = parser.place();
+            if !parser.takes_name("if") {
+                return Ok(value);
+            }
+            let condition = parser.operators(OR)?;
+            let node = if parser.takes_name("else") {
+                Node::Ternary(Box::new([condition, value, parser.expression()?]))
+            } else {
+                Node::Select(Box::new([value, condition]))
+            };
+            Ok(Expression { at, node })
+        })
+    }
+
+    /// Operators of a level and of tighter ones. Membership binds like comparison.
+    fn operators(&mut self, level: usize) -> Result<Expression, Error> {
+        if level == NOT {
+            let at = self.place();
+            return match self.takes_name("not") {
+                true => {
+                    let operand = self.nested(|parser| parser.operators(NOT))?;
+                    Ok(Expression { at, node: Node::Not(Box::new(operand)) })
+                }
+                false => self.operators(NOT + 1),
+            };
+        }
+        if level > TIGHTEST {
+            return self.test();
+        }
+        let mut left = self.operators(level + 1)?;
+        loop {
+            let at = self.place();
+            let make: fn(Box<Expression>, Box<Expression>) -> Node;
+            let mut operator = None;
+            match level {
+                OR if self.is_name(0, "or") => make = Node::Or,
+                1 if self.is_name(0, "and") => make = Node::And,
+                OR | 1 => return Ok(left),
+                _ => {
+                    operator = self.operator(level);
+                    make = Node::And;
+                    if operator.is_none() {
+                        return Ok(left);
+                    }
+                }
+            }
+            self.at += if operator == Some(BinaryOp::NotIn) { 2 } else { 1 };
+            self.count_operator()?;
+            let sides = (Box::new(left), Box::new(self.operators(level + 1)?));
+            let node = match operator {
+                Some(operator) => Node::Binary(operator, sides.0, sides.1),
+                None => make(sides.0, sides.1),
+            };
+            left = Expression { at, node };
+        }
+    }
+
+    /// The operator of a level that comes next.
+    fn operator(&self, level: usize) -> Option<BinaryOp> {
+        let token = self.token(0)?;
+        Some(match (level, token.kind, token.value.as_slice()) {
+            (3, Kind::Name, b"not") if self.is_name(1, "in") => BinaryOp::NotIn,
+            (3, Kind::Name, b"in") => BinaryOp::In,
+            (3, Kind::Comparison, b"==") => BinaryOp::Eq,
+            (3, Kind::Comparison, b"!=") => BinaryOp::Ne,
+            (3, Kind::Comparison, b"<") => BinaryOp::Lt,
+            (3, Kind::Comparison, b">") => BinaryOp::Gt,
+            (3, Kind::Comparison, b"<=") => BinaryOp::Le,
+            (3, Kind::Comparison, b">=") => BinaryOp::Ge,
+            (4, Kind::Additive, b"+") => BinaryOp::Add,
+            (4, Kind::Additive, b"-") => BinaryOp::Sub,
+            (4, Kind::Additive, b"~") => BinaryOp::Concat,
+            (5, Kind::Multiplicative, b"*") => BinaryOp::Mul,
+            (5, Kind::Multiplicative, b"/") => BinaryOp::Div,
+            (5, Kind::Multiplicative, b"%") => BinaryOp::Rem,
+            _ => return None,
+        })
+    }
+
+    fn count_operator(&mut self) -> Result<(), Error> {
+        self.operators += 1;
+        if self.operators > MOST_OPERATORS {
+            return self.fail(format!("an expression has more than {MOST_OPERATORS} operators"));
+        }
+        Ok(())
+    }
+
+    fn test(&mut self) -> Result<Expression, Error> {
+        let mut operand = self.filters()?;
+        loop {
+            let at = self.place();
+            if !self.takes_name("is") {
+                return Ok(operand);
+            }
+            self.count_operator()?;
+            let is_negated = self.takes_name("not");
+            let mut test = self.primary()?;
+            if self.is(Kind::OpenParen) {
+                test = self.call(test)?;
+            } else if self.begins_argument() {
+                let at = self.place();
+                let argument = self.unary()?;
+                test = Expression { at, node: Node::Call(Box::new(test), vec![argument]) };
+            }
+            let test = named(test).unwrap_or(Filter::Invalid("this cannot be a test"));
+            if let Filter::Name(id) | Filter::Call(id, _) = test
+                && self.program.names[id as usize].test.is_none()
+            {
+                self.note_unknown(at, "test", id);
+            }
+            operand =
+                Expression { at, node: Node::Test { operand: Box::new(operand), is_negated, test: Box::new(test) } };
+        }
+    }
+
+    /// Whether what comes next is the argument of a test without parentheses, as in `x is divisibleby 3`.
+    fn begins_argument(&self) -> bool {
+        match self.kind(0) {
+            Kind::Number | Kind::String | Kind::OpenCurly | Kind::OpenSquare => true,
+            Kind::Name => !["and", "or", "else"].iter().any(|name| self.is_name(0, name)),
+            _ => false,
+        }
+    }
+
+    fn note_unknown(&mut self, at: u32, what: &str, id: NameId) {
+        let name = String::from_utf8_lossy(&self.program.names[id as usize].text);
+        self.program.unknown.push((at, format!("llama.cpp has no {what} '{name}'")));
+    }
+
+    fn filters(&mut self) -> Result<Expression, Error> {
+        let mut operand = self.unary()?;
+        loop {
+            let at = self.place();
+            if !self.takes(Kind::Pipe) {
+                return Ok(operand);
+            }
+            self.count_operator()?;
+            let mut filter = self.primary()?;
+            if self.is(Kind::OpenParen) {
+                filter = self.call(filter)?;
+            }
+            let filter = self.filter(filter);
+            operand = Expression { at, node: Node::Filter(Box::new(operand), Box::new(filter)) };
+        }
+    }
+
+    /// What was parsed as an expression, as a filter under its full name.
+    pub(super) fn filter(&mut self, expression: Expression) -> Filter {
+        let at = expression.at;
+        let mut filter = named(expression).unwrap_or(Filter::Invalid("this cannot be a filter"));
+        if let Filter::Name(id) | Filter::Call(id, _) = &mut filter {
+            *id = match self.program.names[*id as usize].text.as_slice() {
+                b"count" => self.name(b"length"),
+                b"d" => self.name(b"default"),
+                b"e" => self.name(b"escape"),
+                b"trim" => self.name(b"strip"),
+                _ => *id,
+            };
+            let kinds = value::Kind::ALL.iter().zip(self.program.names[*id as usize].methods);
+            if kinds.filter(|(kind, _)| **kind != value::Kind::Undefined).all(|(_, method)| method.is_none()) {
+                self.note_unknown(at, "filter", *id);
+            }
+        }
+        filter
+    }
+
+    fn unary(&mut self) -> Result<Expression, Error> {
+        let at = self.place();
+        if !self.is(Kind::Unary) {
+            let primary = self.primary()?;
+            if let Node::Name(id) = primary.node {
+                self.variable(id);
+            }
+            return self.members(primary);
+        }
+        let is_negative = self.next()?.value == b"-";
+        let operand = Box::new(self.nested(Self::unary)?);
+        Ok(Expression { at, node: Node::Sign { is_negative, operand } })
+    }
+
+    /// Members and calls after a value.
+    fn members(&mut self, mut object: Expression) -> Result<Expression, Error> {
+        loop {
+            let at = self.place();
+            let node = match self.kind(0) {
+                Kind::Dot => {
+                    self.at += 1;
+                    let property = match self.primary()?.node {
+                        Node::Name(id) => Property::Name(id),
+                        Node::Int(index) => Property::Index(index),
+                        _ => Property::Invalid,
+                    };
+                    Node::Member(Box::new(object), property)
+                }
+                Kind::OpenSquare => {
+                    self.at += 1;
+                    let property = self.subscript()?;
+                    self.expect(Kind::CloseSquare, "]")?;
+                    Node::Member(Box::new(object), property)
+                }
+                Kind::OpenParen => Node::Call(Box::new(object), self.arguments()?),
+                _ => return Ok(object),
+            };
+            self.count_operator()?;
+            object = Expression { at, node };
+        }
+    }
+
+    /// A call of what was parsed as the name of a filter or a test, and what follows it.
+    pub(super) fn call(&mut self, callee: Expression) -> Result<Expression, Error> {
+        let at = callee.at;
+        let arguments = self.arguments()?;
+        self.members(Expression { at, node: Node::Call(Box::new(callee), arguments) })
+    }
+
+    /// What is between brackets: an expression, a slice, or nothing.
+    fn subscript(&mut self) -> Result<Property, Error> {
+        let at = self.place();
+        let mut parts = Vec::new();
+        let mut is_slice = false;
+        while !self.is(Kind::CloseSquare) {
+            if self.takes(Kind::Colon) {
+                parts.push(None);
+                is_slice = true;
+            } else {
+                parts.push(Some(self.expression()?));
+                is_slice |= self.takes(Kind::Colon);
+            }
+        }
+        let mut parts = parts.into_iter();
+        if is_slice {
+            let mut part = || parts.next().flatten();
+            return Ok(Property::Slice(Box::new([part(), part(), part()])));
+        }
+        let blank = || Expression { at, node: Node::Blank };
+        Ok(Property::Computed(Box::new(parts.next().flatten().unwrap_or_else(blank))))
+    }
+
+    /// Arguments in parentheses. Commas may be left out.
+    pub(super) fn arguments(&mut self) -> Result<Vec<Expression>, Error> {
+        self.expect(Kind::OpenParen, "(")?;
+        let mut arguments = Vec::new();
+        while !self.is(Kind::CloseParen) {
+            let at = self.place();
+            if self.token(0).is_some_and(|token| token.kind == Kind::Multiplicative && token.value == b"*") {
+                self.at += 1;
+                self.expression()?;
+                arguments.push(Expression { at, node: Node::Spread });
+            } else {
+                let is_keyword = self.is(Kind::Name) && self.kind(1) == Kind::Equals && !self.is_name(0, "not");
+                let argument = if is_keyword { self.primary()? } else { self.expression()? };
+                let at = self.place();
+                arguments.push(if self.takes(Kind::Equals) {
+                    let pair = Box::new([argument, self.expression()?]);
+                    Expression { at, node: Node::KeywordArgument(pair) }
+                } else {
+                    argument
+                });
+            }
+            self.takes(Kind::Comma);
+        }
+        self.at += 1;
+        Ok(arguments)
+    }
+
+    pub(super) fn primary(&mut self) -> Result<Expression, Error> {
+        let at = self.place();
+        let token = self.next()?;
+        let node = match token.kind {
+            Kind::Number => match number(&token.value) {
+                Some(node) => node,
+                None => return self.fail("a number is too large"),
+            },
+            Kind::String => {
+                let mut value = token.value.clone();
+                while self.is(Kind::String) {
+                    value.extend_from_slice(&self.next()?.value);
+                }
+                self.program.strings.push(value);
+                Node::String(self.program.strings.len() as u32 - 1)
+            }
+            Kind::Name => Node::Name(self.name(&token.value)),
+            Kind::OpenParen => {
+                let inner = self.sequence(Self::expression)?;
+                self.expect(Kind::CloseParen, ")")?;
+                return Ok(inner);
+            }
+            Kind::OpenSquare => {
+                let mut items = Vec::new();
+                while !self.is(Kind::CloseSquare) {
+                    items.push(self.expression()?);
+                    self.takes(Kind::Comma);
+                }
+                self.at += 1;
+                Node::Array(items)
+            }
+            Kind::OpenCurly => {
+                let mut pairs = Vec::new();
+                while !self.is(Kind::CloseCurly) {
+                    let key = self.expression()?;
+                    self.expect(Kind::Colon, ":")?;
+                    pairs.push((key, self.expression()?));
+                    self.takes(Kind::Comma);
+                }
+                self.at += 1;
+                Node::Object(pairs)
+            }
+            _ => {
+                return self.fail(format!("unexpected token before this: '{}'", String::from_utf8_lossy(&token.value)));
+            }
+        };
+        Ok(Expression { at, node })
+    }
+}
+
+/// A name, or the call of one.
+fn named(expression: Expression) -> Option<Filter> {
+    match expression.node {
+        Node::Name(id) => Some(Filter::Name(id)),
+        Node::Call(callee, arguments) => match callee.node {
+            Node::Name(id) => Some(Filter::Call(id, arguments)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn number(digits: &[u8]) -> Option<Node> {
+    let text = std::str::from_utf8(digits).ok()?;
+    if !digits.contains(&b'.') {
+        return text.parse().ok().map(Node::Int);
+    }
+    let value: f64 = text.parse().ok()?;
+    let is_zero = digits.iter().all(|byte| !(b'1'..=b'9').contains(byte));
+    (value.is_normal() || is_zero).then_some(Node::Float(value))
+}

@@ -1,0 +1,108 @@
+//! A compiled template: what is known of it without running it, and running it.
+
+use super::ast::{Program, Statement};
+use super::machine::Machine;
+use super::value::{Changed, Run, Value};
+use super::{lexer, parser};
+use crate::budget::Budget;
+use crate::clock::Now;
+use crate::error::{Error, Position};
+use crate::json::Object;
+use crate::text::{Origin, Text};
+
+/// The longest template, in bytes: thirty times the longest that is known.
+const LONGEST: usize = 1 << 20;
+
+/// A compiled template. It can be shared between threads.
+///
+/// # Examples
+/// ```
+/// use ggtok_chat::Template;
+///
+/// let template = Template::new(b"{% for m in messages %}{{ m.role }}{% endfor %}")?;
+/// assert!(template.reads("messages") && !template.reads("tools"));
+/// # Ok::<(), ggtok_chat::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Template {
+    source: Vec<u8>,
+    program: Program,
+}
+
+impl Template {
+    /// Compiles a template. Time and space: O(bytes).
+    ///
+    /// # Errors
+    /// [`Error::Syntax`] if it cannot be read; [`Error::Limit`] if it is longer than a mebibyte.
+    pub fn new(source: &[u8]) -> Result<Self, Error> {
+        if source.len() > LONGEST {
+            return Err(Error::Limit { problem: format!("the template has more than {LONGEST} bytes") });
+        }
+        let source = lexer::normalized(source);
+        let program = parser::program(&source, &lexer::tokens(&source)?)?;
+        Ok(Self { source, program })
+    }
+
+    /// The template, with `\n` for every line end and without the last one. Positions in errors are those of this text.
+    pub fn source(&self) -> &[u8] {
+        &self.source
+    }
+
+    /// Whether a text is one of its string constants.
+    pub fn has_constant(&self, text: &[u8]) -> bool {
+        self.program.strings.iter().any(|string| string == text)
+    }
+
+    /// Whether it reads or writes a variable of this name.
+    pub fn reads(&self, variable: &str) -> bool {
+        self.program.id(variable.as_bytes()).is_some_and(|id| self.program.names[id as usize].is_variable)
+    }
+
+    /// The names of the variables that it reads or writes.
+    pub fn variables(&self) -> impl Iterator<Item = &[u8]> {
+        self.program.names.iter().filter(|name| name.is_variable).map(|name| name.text.as_slice())
+    }
+
+    /// Whether it has a `{% generation %}`.
+    pub fn has_generation(&self) -> bool {
+        self.program.has_generation
+    }
+
+    /// Filters and tests that llama.cpp does not have. The template fails if it gets there.
+    pub fn unknown(&self) -> Vec<(Position, &str)> {
+        let unknown = self.program.unknown.iter();
+        unknown.map(|(at, problem)| (Position::of(&self.source, *at as usize), problem.as_str())).collect()
+    }
+
+    /// Whether it writes the same text whatever it is given.
+    pub fn is_constant(&self) -> bool {
+        self.program.body.iter().all(|statement| matches!(statement, Statement::Text(_)))
+    }
+
+    /// Renders it with these variables, without any of llama-server's rules.
+    ///
+    /// # Errors
+    /// [`Error::Template`] or [`Error::Raised`] if it fails; [`Error::Limit`] if it takes too much.
+    pub fn render(&self, variables: &Object, now: &Now, budget: &mut Budget) -> Result<Text, Error> {
+        let mut values = Vec::with_capacity(variables.len());
+        for (name, value) in variables.iter() {
+            let name = String::from_utf8_lossy(name.as_bytes()).into_owned();
+            values.push((name, Value::from_json(value, Origin::TEMPLATE, budget)?));
+        }
+        self.run(values, now, None, budget)
+    }
+
+    /// Runs it. Of variables with the same name the last one counts. With `notes`, what is done to values is noted, and
+    /// those that hold themselves stay as they are as long as `notes` does.
+    pub(crate) fn run(
+        &self,
+        variables: Vec<(String, Value)>,
+        now: &Now,
+        notes: Option<&mut Changed>,
+        budget: &mut Budget,
+    ) -> Result<Text, Error> {
+        let mut own = Changed::default();
+        let run = Run { now, notes: notes.is_some(), budget, written: 0, begun: 0, changed: notes.unwrap_or(&mut own) };
+        Machine::new(&self.program, &self.source, run).rendered(variables)
+    }
+}

@@ -1,0 +1,528 @@
+//! Values of the template language: what variables hold and expressions give.
+//!
+//! Source: `common/jinja/value.h` of llama.cpp. Deviations: 1. Values nest at most [`MOST_DEEP`] levels where they are
+//! walked; llama.cpp's stack overflows. 2. Numbers that come from a caller know that, so that their digits do.
+//!
+//! Arrays and objects are shared and can be changed by whoever holds them, as in Python. A value is for one thread and
+//! one rendering.
+
+mod args;
+mod costs;
+mod entries;
+mod run;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+pub(crate) use args::Args;
+pub(crate) use costs::{charge_items, charge_string, charge_text, note_deeply};
+pub(crate) use entries::Entries;
+pub(crate) use run::{Changed, Run};
+
+use super::failure::{Outcome, failed};
+use crate::text::{Origin, Text};
+
+/// The deepest nesting of values that is walked: printed, compared, made JSON.
+pub(crate) const MOST_DEEP: usize = 200;
+
+/// That a value nests more than [`MOST_DEEP`] levels.
+pub(crate) fn check_depth(depth: usize) -> Outcome<()> {
+    if depth < MOST_DEEP { Ok(()) } else { failed(format!("values are nested more than {MOST_DEEP} levels deep")) }
+}
+
+/// What was done to a value, noted while a template is asked what it can do.
+pub(crate) mod mark {
+    /// It was read.
+    pub(crate) const USED: u8 = 1;
+    /// `is string` was asked of it.
+    pub(crate) const IS_STRING: u8 = 2;
+    /// `selectattr` was called on it.
+    pub(crate) const SELECTATTR: u8 = 4;
+    /// An item was read, or a loop ran over it.
+    pub(crate) const ARRAY_ACCESS: u8 = 8;
+    /// The template changed it.
+    pub(crate) const CHANGED: u8 = 16;
+}
+
+/// A string that is shared.
+#[derive(Debug)]
+pub(crate) struct Str {
+    pub(crate) text: Text,
+    pub(crate) marks: Cell<u8>,
+}
+
+thread_local! {
+    /// What the strings of this thread cost together.
+    static HELD: Cell<usize> = const { Cell::new(0) };
+}
+
+/// What the strings of this thread cost together, in bytes.
+pub(crate) fn held() -> usize {
+    HELD.get()
+}
+
+impl Str {
+    pub(crate) fn new(text: Text) -> Rc<Self> {
+        HELD.set(HELD.get() + Self::cost(text.len(), text.num_runs()));
+        Rc::new(Self { text, marks: Cell::new(0) })
+    }
+
+    /// What a string of so many bytes and runs takes.
+    pub(crate) fn cost(len: usize, num_runs: usize) -> usize {
+        size_of::<Self>().saturating_add(len).saturating_add(num_runs.saturating_mul(8))
+    }
+}
+
+impl Drop for Str {
+    fn drop(&mut self) {
+        HELD.set(HELD.get() - Self::cost(self.text.len(), self.text.num_runs()));
+    }
+}
+
+/// A floating-point number that is shared: `is sameas` compares identities.
+#[derive(Debug)]
+pub(crate) struct Float {
+    pub(crate) value: f64,
+    pub(crate) origin: Origin,
+}
+
+/// A list or a tuple.
+#[derive(Debug, Default)]
+pub(crate) struct Array {
+    pub(crate) items: RefCell<Vec<Value>>,
+    /// A tuple cannot be changed.
+    pub(crate) is_tuple: bool,
+    pub(crate) marks: Cell<u8>,
+}
+
+/// A mapping.
+#[derive(Debug)]
+pub(crate) struct Object {
+    pub(crate) entries: RefCell<Entries>,
+    /// Whether it has methods and filters: `loop` has none.
+    pub(crate) has_builtins: bool,
+    /// The message of the caller's that this is.
+    pub(crate) message: Option<usize>,
+    pub(crate) marks: Cell<u8>,
+}
+
+/// A function written in Rust. A bound one gets the value that it is bound to as its first argument.
+pub(crate) type Native = fn(&mut Run<'_>, &Args) -> Outcome<Value>;
+
+/// What is called.
+#[derive(Clone)]
+pub(crate) enum Code {
+    /// A function of the language.
+    Native(Native),
+    /// The macro of this number.
+    Macro(usize),
+    /// The body of the `{% call %}` of this number, and the variables where it stands.
+    Caller(usize, Rc<Vec<Value>>),
+}
+
+/// A function, a macro, a bound method or the body of a `{% call %}`.
+pub(crate) struct Function {
+    pub(crate) name: Rc<Str>,
+    pub(crate) code: Code,
+    /// What it is bound to.
+    pub(crate) this: Option<Value>,
+}
+
+impl std::fmt::Debug for Function {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Function").field("name", &self.name.text).finish_non_exhaustive()
+    }
+}
+
+/// A keyword argument: a value to whoever does not ask for it by name.
+#[derive(Debug)]
+pub(crate) struct KwArg {
+    pub(crate) name: Rc<Str>,
+    pub(crate) value: Value,
+}
+
+/// A value.
+#[derive(Clone, Debug)]
+pub(crate) enum Value {
+    /// Nothing, and what was looked for, if that is known.
+    Undefined(Option<Rc<Str>>),
+    None,
+    Bool(bool),
+    Int(i64, Origin),
+    Float(Rc<Float>),
+    String(Rc<Str>),
+    Array(Rc<Array>),
+    Object(Rc<Object>),
+    Function(Rc<Function>),
+    KwArg(Rc<KwArg>),
+}
+
+/// The kinds of values that have methods and filters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Undefined,
+    None,
+    Bool,
+    Int,
+    Float,
+    String,
+    Array,
+    Object,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 8] =
+        [Self::Undefined, Self::None, Self::Bool, Self::Int, Self::Float, Self::String, Self::Array, Self::Object];
+}
+
+impl Value {
+    pub(crate) const UNDEFINED: Self = Self::Undefined(None);
+
+    pub(crate) fn int(value: i64) -> Self {
+        Self::Int(value, Origin::TEMPLATE)
+    }
+
+    /// A number of things.
+    pub(crate) fn size(value: usize) -> Self {
+        Self::int(value as i64)
+    }
+
+    pub(crate) fn float(value: f64) -> Self {
+        Self::float_of(value, Origin::TEMPLATE)
+    }
+
+    pub(crate) fn float_of(value: f64, origin: Origin) -> Self {
+        Self::Float(Rc::new(Float { value, origin }))
+    }
+
+    pub(crate) fn string(text: impl Into<Text>) -> Self {
+        Self::String(Str::new(text.into()))
+    }
+
+    pub(crate) fn array(items: Vec<Self>) -> Self {
+        Self::Array(Rc::new(Array { items: RefCell::new(items), is_tuple: false, marks: Cell::new(0) }))
+    }
+
+    pub(crate) fn tuple(items: Vec<Self>) -> Self {
+        Self::Array(Rc::new(Array { items: RefCell::new(items), is_tuple: true, marks: Cell::new(0) }))
+    }
+
+    pub(crate) fn object(entries: Entries) -> Self {
+        Self::Object(Rc::new(Object {
+            entries: RefCell::new(entries),
+            has_builtins: true,
+            message: None,
+            marks: Cell::new(0),
+        }))
+    }
+
+    /// Its kind, if it has methods. Objects without methods have none either.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        Some(match self {
+            Self::Undefined(_) => Kind::Undefined,
+            Self::None => Kind::None,
+            Self::Bool(_) => Kind::Bool,
+            Self::Int(..) => Kind::Int,
+            Self::Float(_) => Kind::Float,
+            Self::String(_) => Kind::String,
+            Self::Array(_) => Kind::Array,
+            Self::Object(_) => Kind::Object,
+            Self::Function(_) | Self::KwArg(_) => return None,
+        })
+    }
+
+    /// What it is called in errors.
+    pub(crate) fn type_name(&self) -> String {
+        match self {
+            Self::Undefined(None) => "Undefined".to_owned(),
+            Self::Undefined(Some(hint)) if hint.text.is_empty() => "Undefined".to_owned(),
+            Self::Undefined(Some(hint)) => {
+                format!("Undefined (hint: '{}')", String::from_utf8_lossy(hint.text.as_bytes()))
+            }
+            Self::None => "None".to_owned(),
+            Self::Bool(_) => "Boolean".to_owned(),
+            Self::Int(..) => "Integer".to_owned(),
+            Self::Float(_) => "Float".to_owned(),
+            Self::String(_) => "String".to_owned(),
+            Self::Array(array) => (if array.is_tuple { "Tuple" } else { "Array" }).to_owned(),
+            Self::Object(_) => "Object".to_owned(),
+            Self::Function(_) => "Function".to_owned(),
+            Self::KwArg(_) => "KwArg".to_owned(),
+        }
+    }
+
+    fn is_not<T>(&self, what: &str) -> Outcome<T> {
+        failed(format!("{} is not {what}", self.type_name()))
+    }
+
+    pub(crate) fn is_undefined(&self) -> bool {
+        matches!(self, Self::Undefined(_))
+    }
+
+    /// As a whole number: numbers and booleans only. Floats lose their fraction.
+    pub(crate) fn as_int(&self) -> Outcome<i64> {
+        match self {
+            Self::Int(value, _) => Ok(*value),
+            Self::Float(float) => Ok(if float.value.is_finite() { float_to_int(float.value) } else { 0 }),
+            Self::Bool(value) => Ok(i64::from(*value)),
+            _ => self.is_not("an int value"),
+        }
+    }
+
+    /// As a floating-point number: numbers only.
+    pub(crate) fn as_float(&self) -> Outcome<f64> {
+        match self {
+            Self::Int(value, _) => Ok(int_to_float(*value)),
+            Self::Float(float) => Ok(float.value),
+            _ => self.is_not("a float value"),
+        }
+    }
+
+    /// Whether it counts as true. Functions and keyword arguments do not count as anything.
+    pub(crate) fn as_bool(&self) -> Outcome<bool> {
+        Ok(match self {
+            Self::Undefined(_) | Self::None => false,
+            Self::Bool(value) => *value,
+            Self::Int(value, _) => *value != 0,
+            Self::Float(float) => float.value != 0.0,
+            Self::String(string) => !string.text.is_empty(),
+            Self::Array(array) => !array.items.borrow().is_empty(),
+            Self::Object(object) => !object.entries.borrow().is_empty(),
+            Self::Function(_) | Self::KwArg(_) => return self.is_not("a bool value"),
+        })
+    }
+
+    /// The origin of a number; of other values, the template's.
+    pub(crate) fn number_origin(&self) -> Origin {
+        match self {
+            Self::Int(_, origin) => *origin,
+            Self::Float(float) => float.origin,
+            _ => Origin::TEMPLATE,
+        }
+    }
+
+    /// Notes what is done to it.
+    pub(crate) fn note(&self, marks: u8) {
+        let cell = match self {
+            Self::String(string) => &string.marks,
+            Self::Array(array) => &array.marks,
+            Self::Object(object) => &object.marks,
+            _ => return,
+        };
+        cell.set(cell.get() | marks);
+    }
+
+    /// What was noted.
+    pub(crate) fn marks(&self) -> u8 {
+        match self {
+            Self::String(string) => string.marks.get(),
+            Self::Array(array) => array.marks.get(),
+            Self::Object(object) => object.marks.get(),
+            _ => 0,
+        }
+    }
+
+    /// Whether it cannot be changed.
+    pub(crate) fn is_immutable(&self) -> bool {
+        match self {
+            Self::Array(array) => array.is_tuple,
+            Self::Object(_) => false,
+            _ => true,
+        }
+    }
+
+    /// Whether it can be looked up: arrays and objects if everything in them can and cannot be changed.
+    pub(crate) fn is_hashable(&self, depth: usize) -> Outcome<bool> {
+        check_depth(depth)?;
+        let is_fixed = |value: &Self| Ok(value.is_immutable() && value.is_hashable(depth + 1)?);
+        match self {
+            Self::Undefined(_) | Self::Function(_) => Ok(false),
+            Self::Array(array) => all(array.items.borrow().iter(), is_fixed),
+            Self::Object(object) => all(object.entries.borrow().iter().map(|entry| &entry.1), is_fixed),
+            _ => Ok(true),
+        }
+    }
+
+    /// Whether two values are equal: `==`.
+    ///
+    /// Numbers and booleans are compared by what they are worth. Arrays and objects are equal only if they are hashable.
+    pub(crate) fn equals(&self, other: &Self) -> Outcome<bool> {
+        self.equals_at(other, 0)
+    }
+
+    fn equals_at(&self, other: &Self, depth: usize) -> Outcome<bool> {
+        Ok(match (self, other) {
+            (Self::String(a), Self::String(b)) => a.text == b.text,
+            (Self::Undefined(_), Self::Undefined(_)) | (Self::None, Self::None) => true,
+            (Self::Function(_), Self::Function(_)) => true,
+            (Self::KwArg(a), Self::KwArg(b)) => {
+                Rc::ptr_eq(a, b) || a.name.text == b.name.text && same(&a.value, &b.value)
+            }
+            (Self::Array(a), Self::Array(b)) => {
+                a.is_tuple == b.is_tuple
+                    && self.is_hashable(depth)?
+                    && other.is_hashable(depth)?
+                    && a.items.borrow().len() == b.items.borrow().len()
+                    && all(a.items.borrow().iter().zip(b.items.borrow().iter()), |(a, b)| a.equals_at(b, depth + 1))?
+            }
+            (Self::Object(a), Self::Object(b)) => {
+                self.is_hashable(depth)?
+                    && other.is_hashable(depth)?
+                    && a.entries.borrow().len() == b.entries.borrow().len()
+                    && all(a.entries.borrow().iter().zip(b.entries.borrow().iter()), |(a, b)| {
+                        Ok(a.0.equals_at(&b.0, depth + 1)? && a.1.equals_at(&b.1, depth + 1)?)
+                    })?
+            }
+            _ => match (self.worth(), other.worth()) {
+                (Some(a), Some(b)) => a == b,
+                _ => false,
+            },
+        })
+    }
+
+    /// What a number or a boolean is compared by: as a whole number and as a floating-point one.
+    pub(crate) fn worth(&self) -> Option<(i64, f64)> {
+        match self {
+            Self::Int(value, _) => Some((*value, int_to_float(*value))),
+            Self::Bool(value) => Some((i64::from(*value), f64::from(*value))),
+            Self::Float(float) => {
+                Some((if float.value.is_finite() { float_to_int(float.value) } else { 0 }, float.value))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether a test holds for all items.
+fn all<T>(items: impl IntoIterator<Item = T>, test: impl Fn(T) -> Outcome<bool>) -> Outcome<bool> {
+    for item in items {
+        if !test(item)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether two values are one and the same: the pointers of C++ are equal.
+pub(crate) fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Float(a), Value::Float(b)) => Rc::ptr_eq(a, b),
+        (Value::String(a), Value::String(b)) => Rc::ptr_eq(a, b),
+        (Value::Array(a), Value::Array(b)) => Rc::ptr_eq(a, b),
+        (Value::Object(a), Value::Object(b)) => Rc::ptr_eq(a, b),
+        (Value::Function(a), Value::Function(b)) => Rc::ptr_eq(a, b),
+        (Value::KwArg(a), Value::KwArg(b)) => Rc::ptr_eq(a, b),
+        _ => false,
+    }
+}
+
+/// As a C++ cast does on x86: what does not fit becomes the lowest number.
+pub(crate) fn float_to_int(value: f64) -> i64 {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if (-LIMIT..LIMIT).contains(&value) { value as i64 } else { i64::MIN }
+}
+
+/// What a whole number is as a floating-point one: infinite if there is no equal one.
+pub(crate) fn int_to_float(value: i64) -> f64 {
+    let float = value as f64;
+    match float_to_int(float) == value {
+        true => float,
+        false if value < 0 => f64::NEG_INFINITY,
+        false => f64::INFINITY,
+    }
+}
+
+/// Takes the values out of containers, so that what is left of each can be dropped.
+trait Container {
+    fn take(&mut self, values: &mut Vec<Value>);
+}
+
+impl Container for Array {
+    fn take(&mut self, values: &mut Vec<Value>) {
+        values.append(self.items.get_mut());
+    }
+}
+
+impl Container for Object {
+    fn take(&mut self, values: &mut Vec<Value>) {
+        values.extend(std::mem::take(self.entries.get_mut()).into_values());
+    }
+}
+
+impl Container for Function {
+    fn take(&mut self, values: &mut Vec<Value>) {
+        values.extend(self.this.take());
+        if let Code::Caller(_, slots) = &mut self.code {
+            values.append(Rc::get_mut(slots).unwrap_or(&mut Vec::new()));
+        }
+    }
+}
+
+impl Container for KwArg {
+    fn take(&mut self, values: &mut Vec<Value>) {
+        values.push(std::mem::replace(&mut self.value, Value::UNDEFINED));
+    }
+}
+
+/// Frees what a container holds, one value after the other: a template can nest values deeper than a stack is.
+fn free(container: &mut impl Container) {
+    let mut values = Vec::new();
+    container.take(&mut values);
+    while let Some(mut value) = values.pop() {
+        match &mut value {
+            Value::Array(array) => Rc::get_mut(array).into_iter().for_each(|array| array.take(&mut values)),
+            Value::Object(object) => Rc::get_mut(object).into_iter().for_each(|object| object.take(&mut values)),
+            Value::Function(function) => Rc::get_mut(function).into_iter().for_each(|it| it.take(&mut values)),
+            Value::KwArg(argument) => Rc::get_mut(argument).into_iter().for_each(|it| it.take(&mut values)),
+            _ => {}
+        }
+    }
+}
+
+impl Value {
+    /// Empties an array or an object, which may hold itself.
+    pub(super) fn empty(&self) {
+        match self {
+            Self::Array(array) => drop(array.items.take()),
+            Self::Object(object) => drop(object.entries.take()),
+            _ => {}
+        }
+    }
+
+    /// Whether it can hold others.
+    fn is_nested(&self) -> bool {
+        matches!(self, Self::Array(_) | Self::Object(_) | Self::Function(_) | Self::KwArg(_))
+    }
+}
+
+impl Drop for Array {
+    fn drop(&mut self) {
+        if self.items.get_mut().iter().any(Value::is_nested) {
+            free(self);
+        }
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        if self.entries.get_mut().iter().any(|(_, value)| value.is_nested()) {
+            free(self);
+        }
+    }
+}
+
+impl Drop for Function {
+    fn drop(&mut self) {
+        if self.this.is_some() || matches!(self.code, Code::Caller(..)) {
+            free(self);
+        }
+    }
+}
+
+impl Drop for KwArg {
+    fn drop(&mut self) {
+        if self.value.is_nested() {
+            free(self);
+        }
+    }
+}

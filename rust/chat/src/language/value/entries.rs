@@ -1,0 +1,177 @@
+//! The entries of an object: an array in the order of insertion, with a hash index once there are many.
+//!
+//! Time: O(1) per operation.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::rc::Rc;
+
+use super::super::failure::{Outcome, failed};
+use super::Value;
+
+/// From so many entries on, there is an index. Fewer are compared one by one.
+const INDEXED: usize = 12;
+
+/// Keys and values in the order in which the keys were added. Keys are immutable and hashable, and no two are equal.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    pairs: Vec<(Value, Value)>,
+    /// Places in `pairs`, by the hash of the key.
+    index: Option<HashMap<u64, Vec<u32>>>,
+}
+
+impl Entries {
+    pub(crate) fn with_capacity(len: usize) -> Self {
+        Self { pairs: Vec::with_capacity(len), index: None }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.pairs.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, (Value, Value)> {
+        self.pairs.iter()
+    }
+
+    pub(crate) fn into_values(self) -> impl Iterator<Item = Value> {
+        self.pairs.into_iter().flat_map(|(key, value)| [key, value])
+    }
+
+    /// The value of a key. An error if the key cannot be one. `operators::charge_walk` pays for a key that is a tuple.
+    pub(crate) fn get(&self, key: &Value) -> Outcome<Option<&Value>> {
+        check_key(key)?;
+        Ok(self.place(key).map(|at| &self.pairs[at].1))
+    }
+
+    /// The value of a key that is a string.
+    pub(crate) fn get_bytes(&self, key: &[u8]) -> Option<&Value> {
+        let is_key = |pair: &(Value, Value)| matches!(&pair.0, Value::String(text) if text.text.as_bytes() == key);
+        self.find(|| hash_of_bytes(key), is_key).map(|at| &self.pairs[at].1)
+    }
+
+    /// Where a key is that can be one. One that is not a number is never found.
+    fn place(&self, key: &Value) -> Option<usize> {
+        match key {
+            Value::Float(float) if float.value.is_nan() => None,
+            _ => self.find(|| hash_of(key), |pair| is_equal(&pair.0, key)),
+        }
+    }
+
+    fn find(&self, hash: impl FnOnce() -> u64, is_wanted: impl Fn(&(Value, Value)) -> bool) -> Option<usize> {
+        match &self.index {
+            Some(index) => {
+                let mut places = index.get(&hash())?.iter().map(|&at| at as usize);
+                places.find(|&at| is_wanted(&self.pairs[at]))
+            }
+            None => self.pairs.iter().position(is_wanted),
+        }
+    }
+
+    /// Sets the value of a key. One that is there keeps its place. An error if the key cannot be one.
+    pub(crate) fn set(&mut self, key: Value, value: Value) -> Outcome<()> {
+        check_key(&key)?;
+        match self.place(&key) {
+            Some(at) => self.pairs[at].1 = value,
+            None => self.push(key, value),
+        }
+        Ok(())
+    }
+
+    /// Adds an entry whose key is known to be new and fit to be one.
+    pub(crate) fn push(&mut self, key: Value, value: Value) {
+        self.pairs.push((key, value));
+        let first = match &self.index {
+            Some(_) => self.pairs.len() - 1,
+            None if self.pairs.len() == INDEXED => 0,
+            None => return,
+        };
+        let index = self.index.get_or_insert_default();
+        for (at, pair) in self.pairs.iter().enumerate().skip(first) {
+            index.entry(hash_of(&pair.0)).or_default().push(at as u32);
+        }
+    }
+
+    /// The entries in another order.
+    pub(crate) fn reordered(&self, order: &[usize]) -> Self {
+        let mut entries = Self::with_capacity(order.len());
+        for &at in order {
+            let (key, value) = self.pairs[at].clone();
+            entries.push(key, value);
+        }
+        entries
+    }
+}
+
+fn check_key(key: &Value) -> Outcome<()> {
+    match key {
+        Value::String(_) => Ok(()),
+        _ if key.is_immutable() && key.is_hashable(0)? => Ok(()),
+        _ => failed(format!("Object key of unhashable type: {}", key.type_name())),
+    }
+}
+
+/// Whether two keys are equal. Keys were walked before, so that they are not too deep.
+fn is_equal(a: &Value, b: &Value) -> bool {
+    a.equals(b).unwrap_or(false)
+}
+
+thread_local! {
+    static HASHES: RandomState = RandomState::new();
+}
+
+fn hash_of_bytes(key: &[u8]) -> u64 {
+    HASHES.with(|hashes| {
+        let mut hasher = hashes.build_hasher();
+        hasher.write(key);
+        hasher.finish()
+    })
+}
+
+/// Equal keys have equal hashes, and no template can find many others that have the same.
+fn hash_of(key: &Value) -> u64 {
+    if let Value::String(key) = key {
+        return hash_of_bytes(key.text.as_bytes());
+    }
+    HASHES.with(|hashes| {
+        let mut hasher = hashes.build_hasher();
+        feed(&mut hasher, key);
+        hasher.finish()
+    })
+}
+
+fn feed(hasher: &mut impl Hasher, key: &Value) {
+    match (key, key.worth()) {
+        (Value::String(key), _) => hasher.write_u64(hash_of_bytes(key.text.as_bytes())),
+        (Value::Array(tuple), _) => {
+            hasher.write_usize(tuple.items.borrow().len());
+            tuple.items.borrow().iter().for_each(|item| feed(hasher, item));
+        }
+        // Zeros are equal whatever their sign.
+        (_, Some((int, float))) => {
+            hasher.write_i64(int);
+            hasher.write_u64((float + 0.0).to_bits());
+        }
+        // Two that are not the same are equal only if they have the same value, by identity.
+        (Value::KwArg(argument), _) => {
+            hasher.write_usize(address(&argument.value).unwrap_or_else(|| Rc::as_ptr(argument).addr()));
+        }
+        _ => hasher.write_u8(0),
+    }
+}
+
+/// Where a value is, if others can be the same.
+fn address(value: &Value) -> Option<usize> {
+    Some(match value {
+        Value::Float(float) => Rc::as_ptr(float).addr(),
+        Value::String(string) => Rc::as_ptr(string).addr(),
+        Value::Array(array) => Rc::as_ptr(array).addr(),
+        Value::Object(object) => Rc::as_ptr(object).addr(),
+        Value::Function(function) => Rc::as_ptr(function).addr(),
+        Value::KwArg(argument) => Rc::as_ptr(argument).addr(),
+        _ => return None,
+    })
+}

@@ -1,0 +1,34 @@
+//! llama-server's rules: how a request becomes a prompt.
+//!
+//! Read in this order: [`chat`], which says what happens when; `request`, `message`, `tools` and `content`, which read
+//! what a caller passes; `repairs` and `caps`, which fit it to the template; `params` and `render`; and then `handlers`
+//! and `analysis`, which know about single templates.
+
+mod analysis;
+mod caps;
+mod chat;
+mod content;
+mod handlers;
+mod message;
+mod params;
+mod render;
+mod repairs;
+mod request;
+mod tools;
+mod warnings;
+
+use crate::error::Error;
+
+pub use caps::Caps;
+pub use chat::{CHATML, ChatTemplate, Closing, Options, Rendered};
+pub use message::MediaPlace;
+pub use request::Request;
+pub use warnings::Warning;
+
+/// Says which field an error is about that does not know it.
+fn named<T>(result: Result<T, Error>, name: impl FnOnce() -> String) -> Result<T, Error> {
+    result.map_err(|error| match error {
+        Error::Request { field, problem } if field.is_empty() => Error::Request { field: name(), problem },
+        other => other,
+    })
+}

@@ -1,0 +1,179 @@
+//! Where two renderings differ, with markers such as `<think>` or `[INST]` taken as a whole.
+//!
+//! 1. Both texts are cut into markers and the stretches between them.
+//! 2. Equal pieces are taken off both ends, one pair at either end in turn, until none is equal.
+//! 3. Of the two last pieces in between, a common beginning and end are taken off byte by byte, unless they are
+//!    markers.
+//!
+//! Source: `segmentize_markers` and `calculate_diff_split` in `common/chat-auto-parser-helpers.cpp` of llama.cpp.
+//! Deviations: 1. The common ends are not returned. Time and space: O(bytes).
+
+use std::ops::Range;
+
+/// A marker or the text between two of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece<'a> {
+    pub(super) text: &'a [u8],
+    pub(super) is_marker: bool,
+}
+
+/// Cuts a text into markers and what is between them: `<` up to the next `>`, `[` up to the next `]`.
+pub(super) fn pieces(text: &[u8]) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    let mut closer = None;
+    for (at, &byte) in text.iter().enumerate() {
+        match (closer, byte) {
+            (None, b'<' | b'[') => {
+                if start < at {
+                    pieces.push(Piece { text: &text[start..at], is_marker: false });
+                }
+                start = at;
+                closer = Some(if byte == b'<' { b'>' } else { b']' });
+            }
+            (Some(expected), _) if byte == expected => {
+                pieces.push(Piece { text: &text[start..=at], is_marker: true });
+                start = at + 1;
+                closer = None;
+            }
+            _ => {}
+        }
+    }
+    if start < text.len() {
+        pieces.push(Piece { text: &text[start..], is_marker: false });
+    }
+    pieces
+}
+
+/// The pieces of one text that are left: `first..=last`, or without the last one if it is spent.
+struct Side<'a> {
+    pieces: Vec<Piece<'a>>,
+    first: usize,
+    last: usize,
+    is_spent: bool,
+}
+
+impl<'a> Side<'a> {
+    /// Nothing for an empty text.
+    fn new(text: &'a [u8]) -> Option<Self> {
+        let pieces = pieces(text);
+        let last = pieces.len().checked_sub(1)?;
+        Some(Self { pieces, first: 0, last, is_spent: false })
+    }
+
+    fn is_single(&self) -> bool {
+        self.first == self.last
+    }
+
+    fn first(&self) -> &Piece<'a> {
+        &self.pieces[self.first]
+    }
+
+    fn last(&self) -> &Piece<'a> {
+        &self.pieces[self.last]
+    }
+
+    fn drop_last(&mut self) {
+        if self.is_single() {
+            self.is_spent = true;
+        } else {
+            self.last -= 1;
+        }
+    }
+
+    /// Where what is left stands in the text.
+    fn left(&self) -> Range<usize> {
+        let len = |pieces: &[Piece<'_>]| pieces.iter().map(|piece| piece.text.len()).sum::<usize>();
+        let start = len(&self.pieces[..self.first]);
+        start..start + len(&self.pieces[self.first..self.last + usize::from(!self.is_spent)])
+    }
+}
+
+/// The parts of two texts that differ. If the first one is a beginning of the second, then nothing and the rest.
+pub(super) fn differing<'a>(left: &'a [u8], right: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+    let (Some(mut a), Some(mut b)) = (Side::new(left), Side::new(right)) else { return (left, right) };
+    while !a.is_single() && !b.is_single() {
+        let starts_equal = a.first() == b.first();
+        if starts_equal {
+            a.first += 1;
+            b.first += 1;
+        }
+        let ends_equal = a.last() == b.last();
+        if ends_equal {
+            a.drop_last();
+            b.drop_last();
+        }
+        if !starts_equal && !ends_equal {
+            break;
+        }
+    }
+    match (a.is_single(), b.is_single()) {
+        (true, false) => take_last(&mut a, &mut b),
+        (false, true) => take_last(&mut b, &mut a),
+        (true, true) if a.first() == b.first() && a.first().is_marker => {
+            a.is_spent = true;
+            b.is_spent = true;
+        }
+        _ => {}
+    }
+
+    let has_text_end = !a.last().is_marker && !b.last().is_marker;
+    let has_text_start = !a.first().is_marker && !b.first().is_marker;
+    let (mut a, mut b) = (&left[a.left()], &right[b.left()]);
+    if has_text_end {
+        let common = a.iter().rev().zip(b.iter().rev()).take_while(|(a, b)| a == b).count();
+        (a, b) = (&a[..a.len() - common], &b[..b.len() - common]);
+    }
+    if has_text_start {
+        let common = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+        (a, b) = (&a[common..], &b[common..]);
+    }
+    match right.strip_prefix(left) {
+        Some(rest) if a.is_empty() && !b.is_empty() => (a, rest),
+        _ => (a, b),
+    }
+}
+
+/// One piece is left of one text, more of the other: it may be equal to either end of those.
+fn take_last(single: &mut Side<'_>, other: &mut Side<'_>) {
+    if single.first() == other.last() {
+        other.last -= 1;
+        single.is_spent = true;
+    } else if single.first() == other.first() {
+        other.first += 1;
+        single.is_spent = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{differing, pieces};
+
+    fn parts(left: &str, right: &str) -> (String, String) {
+        let (a, b) = differing(left.as_bytes(), right.as_bytes());
+        (String::from_utf8_lossy(a).into_owned(), String::from_utf8_lossy(b).into_owned())
+    }
+
+    #[test]
+    fn markers_are_pieces() {
+        let texts: Vec<_> = pieces(b"a<b>[c<d]e<f").iter().map(|piece| (piece.text, piece.is_marker)).collect();
+        let expected: [(&[u8], bool); 5] =
+            [(b"a", false), (b"<b>", true), (b"[c<d]", true), (b"e", false), (b"<f", false)];
+        assert_eq!(texts, expected);
+    }
+
+    #[test]
+    fn markers_are_not_cut() {
+        assert_eq!(parts("a<x>b", "a<y>b"), ("<x>".into(), "<y>".into()));
+        assert_eq!(parts("<u>hi<e>", "<u>hi<think>so</think><e>"), ("".into(), "<think>so</think>".into()));
+        assert_eq!(parts("say hello", "say hallo"), ("e".into(), "a".into()));
+        assert_eq!(parts("", "<a>"), ("".into(), "<a>".into()));
+        assert_eq!(parts("<a>b", ""), ("<a>b".into(), "".into()));
+        assert_eq!(parts("same<a>", "same<a>"), ("".into(), "".into()));
+    }
+
+    #[test]
+    fn a_beginning_differs_by_the_rest() {
+        assert_eq!(parts("<u>x\n", "<u>x\n<a>\n"), ("".into(), "<a>\n".into()));
+    }
+}

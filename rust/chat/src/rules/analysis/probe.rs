@@ -1,0 +1,124 @@
+//! The conversations that are rendered to see how a template writes things.
+//!
+//! Source: the constants of `common/chat-diff-analyzer.cpp`, and `apply_template` in
+//! `common/chat-auto-parser-helpers.cpp`, of llama.cpp. Deviations: 1. Other texts.
+
+use crate::error::Error;
+use crate::json::{Json, Object};
+use crate::rules::params::{Continuation, Params, ReasoningFormat, Scene, ToolChoice};
+use crate::rules::render::render;
+
+/// What the model thinks.
+pub(super) const THINKING: &str = "THOUGHT_BEGINS a thought END_T";
+/// The name of the function that is called.
+pub(super) const FUNCTION: &str = "FIRST_FUNCTION_F";
+/// The name of its first argument.
+pub(super) const ARGUMENT: &str = "ARGUMENT_ONE_A";
+
+/// What the model answers.
+pub(super) const ANSWER: &str = "ANSWER_BEGINS an answer END_A";
+
+const QUESTION: &str = "QUESTION_BEGINS a question END_Q";
+
+fn object<const N: usize>(entries: [(&'static str, Json); N]) -> Json {
+    Object::from_iter(entries).into()
+}
+
+pub(super) fn user() -> Json {
+    object([("role", "user".into()), ("content", QUESTION.into())])
+}
+
+/// A message of the assistant, with what it thinks if it `thinks`.
+pub(super) fn assistant(thinks: bool) -> Json {
+    let mut message = Object::from_iter([("role", Json::from("assistant")), ("content", ANSWER.into())]);
+    if thinks {
+        message.set("reasoning_content", THINKING);
+    }
+    message.into()
+}
+
+/// A message of the assistant that thinks and says nothing.
+pub(super) fn thinker() -> Json {
+    object([("role", "assistant".into()), ("content", "".into()), ("reasoning_content", THINKING.into())])
+}
+
+/// A message of the assistant that calls a tool, with what it thinks if it `thinks`.
+pub(super) fn caller(content: Json, thinks: bool) -> Json {
+    let arguments = object([(ARGUMENT, "XXXX".into()), ("ARGUMENT_TWO_B", "YYYY".into())]);
+    let function = object([("name", FUNCTION.into()), ("arguments", arguments)]);
+    // Mistral's templates take identifiers of nine characters only.
+    let call = object([("id", "call00001".into()), ("type", "function".into()), ("function", function)]);
+    let mut message = Object::from_iter([("role", Json::from("assistant")), ("content", content)]);
+    if thinks {
+        message.set("reasoning_content", THINKING);
+    }
+    message.set("tool_calls", vec![call]);
+    message.into()
+}
+
+fn tools() -> Vec<Json> {
+    let argument = |about: &'static str| object([("type", "string".into()), ("description", about.into())]);
+    let tool = |name: &'static str| {
+        let properties = object([(ARGUMENT, argument("One")), ("ARGUMENT_TWO_B", argument("Two"))]);
+        let parameters =
+            object([("type", "object".into()), ("properties", properties), ("required", Json::Array(Vec::new()))]);
+        let function =
+            object([("name", name.into()), ("description", "A function".into()), ("parameters", parameters)]);
+        object([("type", "function".into()), ("function", function)])
+    };
+    vec![tool(FUNCTION), tool("SECOND_FUNCTION_S")]
+}
+
+/// Renders conversations.
+pub(super) struct Probe<'s> {
+    pub(super) scene: Scene<'s>,
+    params: Params,
+}
+
+impl<'s> Probe<'s> {
+    pub(super) fn new(scene: &'s mut Scene<'_>) -> Self {
+        let scene = Scene { add_bos: false, add_eos: false, budget: &mut *scene.budget, ..*scene };
+        let params = Params {
+            messages: Vec::new(),
+            tools: None,
+            tool_choice: ToolChoice::Auto,
+            reasoning_format: ReasoningFormat::Auto,
+            enable_thinking: true,
+            add_generation_prompt: false,
+            continuation: Continuation::None,
+            continue_message: None,
+            extra: Object::default(),
+            json_schema: None,
+        };
+        Self { scene, params }
+    }
+
+    /// Renders messages as they are. `None` if the template fails.
+    pub(super) fn messages<const N: usize>(&mut self, messages: [Json; N]) -> Result<Option<Vec<u8>>, Error> {
+        self.params.tools = None;
+        self.render(messages.into())
+    }
+
+    /// Renders messages with two tools. `None` if the template fails.
+    pub(super) fn with_tools<const N: usize>(&mut self, messages: [Json; N]) -> Result<Option<Vec<u8>>, Error> {
+        self.params.tools = Some(tools());
+        self.render(messages.into())
+    }
+
+    /// Renders a question and asks for an answer, with or without thinking. `None` if the template fails.
+    pub(super) fn question(&mut self, enable_thinking: bool) -> Result<Option<Vec<u8>>, Error> {
+        (self.params.add_generation_prompt, self.params.enable_thinking) = (true, enable_thinking);
+        let text = self.messages([user()]);
+        (self.params.add_generation_prompt, self.params.enable_thinking) = (false, true);
+        text
+    }
+
+    fn render(&mut self, messages: Vec<Json>) -> Result<Option<Vec<u8>>, Error> {
+        self.params.messages = messages;
+        match render(&mut self.scene, &self.params, None, None, None) {
+            Ok(text) => Ok(Some(text.into_bytes())),
+            Err(error @ Error::Limit { .. }) => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! A chat template with llama-server's rules: from a request to its prompt.
+//!
+//! 1. The request is read: [`request`](super::request), [`message`](super::message), [`tools`](super::tools).
+//! 2. Whether the last message is continued is decided.
+//! 3. The messages are repaired for the template: [`repairs`](super::repairs).
+//! 4. A handler for the template, if there is one, or the automatic one renders them.
+//!
+//! Source: `oaicompat_chat_params_parse` in `tools/server/server-common.cpp` and `common_chat_templates_apply` in
+//! `common/chat.cpp` of llama.cpp. Deviations: 1. With [`Closing::AsRequested`] and `add_generation_prompt` being false,
+//! and with [`Closing::Always`], a last assistant's message is closed; llama-server continues it. 2. No grammar and no
+//! parser for the answer are made.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use super::analysis::{self, Analysis};
+use super::caps::Caps;
+use super::handlers::Handler;
+use super::message::{MediaPlace, Message, Reader};
+use super::params::{Continuation, Params, ReasoningFormat, Scene};
+use super::request::{Request, Settings};
+use super::warnings::{self, Warning};
+use super::{content, repairs};
+use crate::budget::Budget;
+use crate::clock::Now;
+use crate::error::Error;
+use crate::json::Object;
+use crate::language::{Template, strftime};
+use crate::text::Text;
+
+/// The template that llama-server takes for a file without one.
+pub const CHATML: &str = "\
+{%- for message in messages -%}
+{{- '<|im_start|>' ~ message.role ~ '\\n' ~ message.content ~ '<|im_end|>\\n' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}";
+
+/// What becomes of a last message of the assistant's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Closing {
+    /// It is continued, unless the request sets `add_generation_prompt` to false without asking for a continuation.
+    #[default]
+    AsRequested,
+    /// It is continued, as by llama-server.
+    Never,
+    /// It is closed, unless the request asks for a continuation.
+    Always,
+}
+
+/// What is not in the request: the tokenizer's side, and what the caller of this crate chooses.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The text of the BOS token.
+    pub bos: String,
+    /// The text of the EOS token.
+    pub eos: String,
+    /// Whether the tokenizer adds a BOS. The prompt has none then.
+    pub add_bos: bool,
+    /// Whether the tokenizer adds an EOS. The prompt has none then.
+    pub add_eos: bool,
+    /// What stands for an image, a sound or a film. Without it they are refused.
+    pub media_marker: Option<String>,
+    /// What becomes of a last message of the assistant's.
+    pub closing: Closing,
+}
+
+/// A prompt.
+#[derive(Clone, Debug)]
+pub struct Rendered {
+    /// The prompt.
+    pub text: Text,
+    /// The markers of images, sounds and films. A template may leave some out, or repeat them.
+    pub media: Vec<MediaPlace>,
+    /// What the model does not see.
+    pub warnings: Vec<Warning>,
+}
+
+/// A compiled template, and what is found out about it on first use.
+///
+/// # Examples
+/// ```
+/// use ggtok_chat::{ChatTemplate, Now, Options, Request};
+///
+/// let template = ChatTemplate::new(b"{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}")?;
+/// let request = Request::parse(br#"{"messages": [{"role": "user", "content": "Hi"}]}"#)?;
+/// let rendered = template.apply(&request, &Options::default(), &Now::default())?;
+/// assert_eq!(rendered.text.as_bytes(), b"<user>Hi");
+/// # Ok::<(), ggtok_chat::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ChatTemplate {
+    template: Template,
+    /// What llama.cpp knows about it, if it does.
+    handler: Option<&'static Handler>,
+    /// Whether white space is taken away from both ends of contents: StepFun's model repeats itself otherwise.
+    trims: bool,
+    /// Whether it knows the role `developer`: gpt-oss does.
+    knows_developer: bool,
+    caps: OnceLock<Caps>,
+    /// With the BOS and EOS that it was made with.
+    analysis: OnceLock<(String, String, Analysis)>,
+    /// Whether llama-server finds that it supports thinking.
+    thinks: OnceLock<bool>,
+}
+
+impl ChatTemplate {
+    /// Compiles a template.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Syntax`] if it cannot be read; [`Error::Limit`] if it is too long.
+    pub fn new(source: &[u8]) -> Result<Self, Error> {
+        let template = Template::new(&repaired(source))?;
+        let has = |what: &str| memchr::memmem::find(template.source(), what.as_bytes()).is_some();
+        Ok(Self {
+            handler: Handler::of(template.source()),
+            trims: has("You have access to the following functions in JSONSchema format"),
+            knows_developer: has("<|channel|>"),
+            template,
+            caps: OnceLock::new(),
+            analysis: OnceLock::new(),
+            thinks: OnceLock::new(),
+        })
+    }
+
+    /// The compiled template.
+    pub fn template(&self) -> &Template {
+        &self.template
+    }
+
+    /// What the template can do.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if finding out takes too long.
+    pub fn caps(&self, now: &Now) -> Result<&Caps, Error> {
+        self.caps_within(now, &mut Budget::new(0))
+    }
+
+    /// The prompt for a request.
+    ///
+    /// # Errors
+    ///
+    /// The request is not one that llama-server takes, or the template fails.
+    pub fn apply(&self, request: &Request, options: &Options, now: &Now) -> Result<Rendered, Error> {
+        let settings = request.settings()?;
+        let mut reader = self.reader(request, options);
+        let messages = reader.messages(request.body().get("messages"))?;
+        let (continuation, adds_prompt) = continuation(&settings, &messages, options.closing)?;
+        let mut found = Vec::new();
+        let mut run = Run { chat: self, options, now, budget: Budget::new(request.num_bytes()) };
+        let text = run.text(messages, &settings, continuation, adds_prompt, &mut found)?;
+        found.append(&mut warnings::find(request, &settings, &self.template, &text));
+        Ok(Rendered { text, media: reader.media, warnings: found })
+    }
+
+    /// The text of the first messages of a request, with the generation prompt or without. Nothing is continued.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::apply`].
+    pub fn apply_first(
+        &self,
+        request: &Request,
+        count: usize,
+        adds_prompt: bool,
+        options: &Options,
+        now: &Now,
+    ) -> Result<Text, Error> {
+        let settings = request.settings()?;
+        let messages = self.reader(request, options).first(request.messages(), count)?;
+        let mut run = Run { chat: self, options, now, budget: Budget::new(request.num_bytes()) };
+        run.text(messages, &settings, Continuation::None, adds_prompt, &mut Vec::new())
+    }
+
+    fn reader<'a>(&'a self, request: &Request, options: &'a Options) -> Reader<'a> {
+        Reader {
+            template: &self.template,
+            marker: options.media_marker.as_deref(),
+            next_string: request.strings().len(),
+            media: Vec::new(),
+        }
+    }
+
+    fn caps_within(&self, now: &Now, budget: &mut Budget) -> Result<&Caps, Error> {
+        match self.caps.get() {
+            Some(caps) => Ok(caps),
+            None => {
+                let caps = Caps::of(&self.template, now, budget)?;
+                Ok(self.caps.get_or_init(|| caps))
+            }
+        }
+    }
+}
+
+/// The template without conditions that no message of llama-server's fulfils, where two models' templates have them.
+fn repaired(source: &[u8]) -> Cow<'_, [u8]> {
+    const NEVER: &[u8] = b"{%- if false %}";
+    const REPAIRS: [(&str, &str, &str); 2] = [
+        (
+            "<|channel|>",
+            "in message.content or",
+            "{%- if \"<|channel|>analysis<|message|>\" in message.content or \
+             \"<|channel|>final<|message|>\" in message.content %}",
+        ),
+        (
+            "[TOOL_CALLS]",
+            "if (message['content'] is none or",
+            "{%- if (message['content'] is none or message['content'] == '' or message['content']|length == 0) and \
+             (message['tool_calls'] is not defined or message['tool_calls'] is none or \
+             message['tool_calls']|length == 0) %}",
+        ),
+    ];
+    let mut source = Cow::Borrowed(source);
+    for (token, sign, condition) in REPAIRS {
+        let has = |what: &str| memchr::memmem::find(&source, what.as_bytes()).is_some();
+        if has(token) && has(sign) {
+            let mut rest = &source[..];
+            let mut copy = Vec::with_capacity(source.len());
+            while let Some(at) = memchr::memmem::find(rest, condition.as_bytes()) {
+                copy.extend_from_slice(&rest[..at]);
+                copy.extend_from_slice(NEVER);
+                rest = &rest[at + condition.len()..];
+            }
+            copy.extend_from_slice(rest);
+            source = Cow::Owned(copy);
+        }
+    }
+    source
+}
+
+/// Whether and how the last message is continued, and whether there is a generation prompt.
+pub(super) fn continuation(
+    settings: &Settings,
+    messages: &[Message],
+    closing: Closing,
+) -> Result<(Continuation, bool), Error> {
+    let (mut continuation, mut adds_prompt) = (settings.continuation, settings.add_generation_prompt);
+    let is_assistant = |message: &Message| message.role == "assistant";
+    let closes = match closing {
+        Closing::AsRequested => !adds_prompt,
+        Closing::Never => false,
+        Closing::Always => true,
+    };
+    let last = messages.last().filter(|last| is_assistant(last));
+    if continuation == Continuation::None && last.is_some() && !closes {
+        if messages.len() >= 2 && is_assistant(&messages[messages.len() - 2]) {
+            let field = format!("messages[{}]", messages.len() - 1);
+            return Err(Error::request(field, "a message of the assistant's after another one cannot be continued"));
+        }
+        (continuation, adds_prompt) = (Continuation::Auto, false);
+    }
+    if continuation == Continuation::None {
+        return Ok((continuation, adds_prompt));
+    }
+    if adds_prompt {
+        let problem = "a request that continues a message must set add_generation_prompt to false";
+        return Err(Error::request("continue_final_message", problem));
+    }
+    if last.is_some_and(|last| !last.tool_calls.is_empty()) {
+        let field = format!("messages[{}].tool_calls", messages.len() - 1);
+        return Err(Error::request(field, "a message with tool calls cannot be continued"));
+    }
+    Ok((continuation, adds_prompt))
+}
+
+/// One call with its budget.
+struct Run<'a> {
+    chat: &'a ChatTemplate,
+    options: &'a Options,
+    now: &'a Now,
+    budget: Budget,
+}
+
+impl Run<'_> {
+    fn text(
+        &mut self,
+        mut messages: Vec<Message>,
+        settings: &Settings,
+        continuation: Continuation,
+        adds_prompt: bool,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Text, Error> {
+        let chat = self.chat;
+        let caps = chat.caps_within(self.now, &mut self.budget)?;
+        let mut scene = Scene {
+            template: &chat.template,
+            caps,
+            bos: &self.options.bos,
+            eos: &self.options.eos,
+            add_bos: self.options.add_bos,
+            add_eos: self.options.add_eos,
+            now: self.now,
+            budget: &mut self.budget,
+        };
+        let enable_thinking = match settings.enable_thinking {
+            Some(enabled) => enabled,
+            None => thinks(chat, &mut scene)?,
+        };
+
+        let continued = messages.last().filter(|_| continuation != Continuation::None).cloned();
+        if chat.trims {
+            repairs::trim(&mut messages);
+        }
+        let messages = messages.into_iter().map(Message::into_json).collect::<Result<Vec<_>, _>>()?;
+        let mut messages = content::adapted(&messages, caps)?.into_owned();
+        if continued.is_some() {
+            messages.pop();
+        }
+        if !chat.knows_developer {
+            repairs::developer_to_system(&mut messages);
+        }
+        if !caps.supports_system_role {
+            repairs::merge_system(&mut messages, warnings)?;
+        }
+        if caps.supports_tool_calls {
+            repairs::content_of_calls(&mut messages);
+        }
+        if caps.supports_object_arguments {
+            repairs::arguments_as_objects(&mut messages)?;
+        }
+
+        let mut params = Params {
+            messages,
+            tools: settings.tools.clone(),
+            tool_choice: settings.tool_choice,
+            reasoning_format: settings.reasoning_format.unwrap_or(ReasoningFormat::Deepseek),
+            enable_thinking,
+            add_generation_prompt: adds_prompt && continuation == Continuation::None,
+            continuation: resolved(continuation, continued.as_ref()),
+            continue_message: continued,
+            extra: extra(settings, &chat.template, self.now),
+            json_schema: settings.json_schema.clone(),
+        };
+        match chat.handler {
+            Some(handler) => handler.prompt(&mut scene, &mut params),
+            None => with_analysis(chat, &mut scene, |scene, analysis| analysis::automatic(scene, &params, analysis)),
+        }
+    }
+}
+
+/// What is continued: the thinking, if there is nothing else in the message.
+fn resolved(continuation: Continuation, message: Option<&Message>) -> Continuation {
+    match (continuation, message) {
+        (Continuation::Auto, Some(last)) => {
+            let only_thinks = !last.reasoning_content.is_empty() && last.content.is_empty() && last.parts.is_empty();
+            if only_thinks { Continuation::Reasoning } else { Continuation::Content }
+        }
+        _ => continuation,
+    }
+}
+
+/// The variables that every template can read, and the caller's.
+fn extra(settings: &Settings, template: &Template, now: &Now) -> Object {
+    let mut extra = Object::default();
+    let given = &settings.variables;
+    let dates = [("datetime", "%b %d %Y"), ("date_string", "%d %b %Y")];
+    for (name, format) in dates.into_iter().filter(|(name, _)| template.reads(name) && given.get(name).is_none()) {
+        let date = strftime(format.as_bytes(), now).unwrap_or_default();
+        extra.push(name.into(), Text::template(date).into());
+    }
+    // Their names differ, so that they need not be looked for.
+    for (name, value) in given.iter() {
+        extra.push(name.clone(), value.clone());
+    }
+    extra
+}
+
+/// Whether llama-server finds, when it starts, that the template supports thinking.
+fn thinks(chat: &ChatTemplate, scene: &mut Scene<'_>) -> Result<bool, Error> {
+    if let Some(thinks) = chat.thinks.get() {
+        return Ok(*thinks);
+    }
+    let thinks = match chat.handler {
+        Some(handler) => handler.thinks(),
+        None => match with_analysis(chat, scene, |_, analysis| Ok(analysis.thinks())) {
+            Err(error @ Error::Limit { .. }) => return Err(error),
+            thinks => thinks.unwrap_or(false),
+        },
+    };
+    Ok(*chat.thinks.get_or_init(|| thinks))
+}
+
+/// Passes on what is found out about the template. It is kept for the first BOS and EOS.
+fn with_analysis<T>(
+    chat: &ChatTemplate,
+    scene: &mut Scene<'_>,
+    then: impl FnOnce(&mut Scene<'_>, &Analysis) -> Result<T, Error>,
+) -> Result<T, Error> {
+    match chat.analysis.get() {
+        Some((bos, eos, analysis)) if bos == scene.bos && eos == scene.eos => then(scene, analysis),
+        _ => {
+            let analysis = Analysis::of(scene)?;
+            let result = then(scene, &analysis);
+            let _ = chat.analysis.set((scene.bos.to_owned(), scene.eos.to_owned(), analysis));
+            result
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The content of messages: text, or parts; and what a template takes of them.
+//!
+//! Source: `messages_inp_normalizer` in `common/chat.cpp` of llama.cpp. Deviations: 1. Line feeds have origins.
+
+use std::borrow::Cow;
+
+use super::caps::Caps;
+use crate::error::Error;
+use crate::json::{Json, Object};
+use crate::text::{Origin, Text};
+
+/// The messages with contents of the kind that the template takes, if it takes only one.
+pub(crate) fn adapted<'a>(messages: &'a [Json], caps: &Caps) -> Result<Cow<'a, [Json]>, Error> {
+    let adapt: fn(&Json, Option<usize>) -> Result<Option<Json>, Error> =
+        match (caps.supports_string_content, caps.supports_typed_content) {
+            (true, false) => joined_content,
+            (false, true) => typed_content,
+            _ => return Ok(Cow::Borrowed(messages)),
+        };
+    let mut adapted = Cow::Borrowed(messages);
+    for (at, message) in messages.iter().enumerate() {
+        let Json::Object(message) = message else { continue };
+        let Some(content) = message.get("content") else { continue };
+        if let Some(content) = adapt(content, message.message)?
+            && let Json::Object(message) = &mut adapted.to_mut()[at]
+        {
+            message.set("content", content);
+        }
+    }
+    Ok(adapted)
+}
+
+fn joined_content(content: &Json, _: Option<usize>) -> Result<Option<Json>, Error> {
+    let Json::Array(parts) = content else { return Ok(None) };
+    Ok(Some(joined(parts)?.into()))
+}
+
+fn typed_content(content: &Json, message: Option<usize>) -> Result<Option<Json>, Error> {
+    let Json::String(text) = content else { return Ok(None) };
+    Ok(Some(Json::Array(vec![part("text", text.clone(), message)])))
+}
+
+/// A part of a message.
+pub(crate) fn part(kind: &'static str, text: Text, message: Option<usize>) -> Json {
+    let mut part = Object::of_message(message);
+    part.push("type".into(), kind.into());
+    part.push("text".into(), text.into());
+    part.into()
+}
+
+/// The texts of parts as one, with a line feed between them, but none beside a media marker. The line feeds count as the
+/// caller's.
+pub(crate) fn joined(parts: &[Json]) -> Result<Text, Error> {
+    let empty = Text::default();
+    let field = |part: &'_ Json, name| match part.get(name) {
+        None => Ok(None),
+        Some(Json::String(text)) => Ok(Some(text.clone())),
+        Some(other) => Err(Error::request("messages", format!("{name} of a part is {}, not a string", other.kind()))),
+    };
+    let mut whole = Text::default();
+    let mut follows_marker = false;
+    for part in parts {
+        let kind = field(part, "type")?.unwrap_or_default();
+        let is_marker = kind == "media_marker";
+        if !is_marker && kind != "text" {
+            continue;
+        }
+        if !is_marker && !follows_marker && !whole.is_empty() {
+            line_feed(&mut whole);
+        }
+        follows_marker = is_marker;
+        extend(&mut whole, field(part, "text")?.as_ref().unwrap_or(&empty));
+    }
+    Ok(whole)
+}
+
+/// Appends a line feed that has the origin of what it follows.
+pub(crate) fn line_feed(text: &mut Text) {
+    text.extend(b"\n", text.last_origin());
+}
+
+/// Appends a text, so that both are one part. An empty text takes on the origin of the other even if that is empty.
+pub(crate) fn extend(text: &mut Text, other: &Text) {
+    if text.is_empty() {
+        *text = other.clone();
+    } else {
+        text.extend_with(other);
+    }
+}
+
+/// Two texts with a line feed between them, which counts as a caller's.
+pub(crate) fn lines(first: &Text, second: &Text) -> Text {
+    let mut lines = first.clone();
+    let near = if first.is_empty() { second.first_origin() } else { first.last_origin() };
+    let near = if near.is_caller() { near } else { Origin::caller(Origin::MOST_STRINGS) };
+    lines.extend(b"\n", near);
+    lines.extend_with(second);
+    lines
+}

@@ -1,0 +1,434 @@
+//! Templates that llama.cpp knows by what stands in their source: what it does to their messages, and how it continues
+//! the last message of an assistant.
+//!
+//! 1. The first [`Handler`] of [`HANDLERS`] counts whose texts all stand in the source.
+//! 2. It may rewrite the messages ([`messages`]).
+//! 3. The template is rendered; if a message is continued, with and without a generation prompt.
+//! 4. If a message is continued, its thinking and its content are written after the text, with markers around them.
+//! 5. Schemas are checked ([`schema`]), because llama.cpp makes grammars from them.
+//!
+//! Source: `common_chat_try_specialized_template` in `common/chat.cpp` and the functions that it calls, in
+//! `common/parsers`, of llama.cpp. Deviations: 1. Only what makes the prompt or an error: neither parsers nor grammars.
+//! 2. The original always renders with and without a generation prompt, and fails if either does. 3. Whether the parser
+//! takes what a template writes to ask for an answer, or a continued answer without thinking that has a schema, is not
+//! found out for all handlers; it does for templates that are what they look like.
+
+mod continued;
+mod messages;
+pub(crate) mod schema;
+mod table;
+
+use memchr::memmem;
+
+pub(crate) use self::continued::Continued;
+use self::schema::Conversion;
+use self::table::HANDLERS;
+use super::content;
+use super::message::Message;
+use super::params::{Continuation, Params, ReasoningFormat, Scene};
+use super::render::render;
+use crate::error::Error;
+use crate::json::{Json, Object};
+use crate::text::{Origin, Text};
+
+/// What is done for templates of one kind.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Handler {
+    /// All of these stand in the source.
+    has: &'static [&'static str],
+    /// None of these does.
+    lacks: &'static [&'static str],
+    rewriting: Rewriting,
+    /// What llama.cpp's parser wants an answer to begin with.
+    start: &'static str,
+    /// What a continued message begins with.
+    opening: &'static str,
+    thinking: Thinking,
+    answer: Answer,
+    /// What is made of the schemas of tools that may be called.
+    tools: Conversion,
+    /// Whether models of this kind think.
+    thinks: bool,
+}
+
+/// What is done to messages, or to the text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Rewriting {
+    None,
+    /// Thinking and text become parts.
+    Blocks,
+    /// Thinking stands in `thinking` too, and takes the place of content beside tool calls; the last `<|return|>`
+    /// becomes `<|end|>`.
+    Harmony,
+    /// Thinking stands in `thinking` too.
+    Thinking,
+    /// Messages of assistants all have thinking, if only an empty one. The markers around it depend on the effort.
+    Horizon,
+    /// Messages of users become parts with languages.
+    Languages,
+    /// Answers of tools get the order of the calls. Without thinking, `</think>` alone is written.
+    SortedAnswers,
+    /// A turn begins unless one is open.
+    Gemma,
+    /// The same, and answers of tools move into the message with the calls.
+    OldGemma,
+    /// The generation prompt of the template comes before what a continued message begins with.
+    Prompted,
+}
+
+/// What becomes of a continued message's thinking.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Thinking {
+    /// It is written, and this after it if the content is continued.
+    Before(&'static str),
+    /// It is dropped.
+    Dropped,
+    /// It is dropped, and the content is written even if the thinking is what is continued.
+    Ignored,
+}
+
+/// Whether the schema of an answer is looked at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Answer {
+    Ignored,
+    /// And then the tools' are not.
+    Instead,
+    /// Unless tools may be called.
+    WithoutTools,
+    Beside,
+}
+
+impl Handler {
+    /// The handler of a template. O(bytes): worth keeping.
+    pub(crate) fn of(source: &[u8]) -> Option<&'static Self> {
+        let has = |text: &&str| memmem::find(source, text.as_bytes()).is_some();
+        HANDLERS.iter().find(|handler| handler.has.iter().all(has) && !handler.lacks.iter().any(has))
+    }
+
+    /// Whether models with such a template think.
+    pub(crate) fn thinks(&self) -> bool {
+        self.thinks
+    }
+
+    /// The prompt. The messages of the parameters are used up.
+    pub(crate) fn prompt(&self, scene: &mut Scene<'_>, params: &mut Params) -> Result<Text, Error> {
+        if self.rewriting == Rewriting::Horizon {
+            messages::horizon_thinking(params, scene.template.source())?;
+            messages::horizon_writes_json(params)?;
+        }
+        let given = std::mem::take(&mut params.messages);
+        let messages = match self.rewriting {
+            Rewriting::None | Rewriting::Gemma | Rewriting::Prompted => {
+                content::adapted(&given, scene.caps)?.into_owned()
+            }
+            Rewriting::Blocks => messages::as_blocks(given),
+            Rewriting::Harmony => messages::with_thinking(given, true),
+            Rewriting::Thinking => messages::with_thinking(given, false),
+            Rewriting::Horizon => messages::with_some_thinking(given),
+            Rewriting::Languages => messages::with_languages(given, &params.extra)?,
+            Rewriting::SortedAnswers => messages::with_sorted_answers(given),
+            Rewriting::OldGemma => messages::with_tool_responses(given)?,
+        };
+        let answer = params.json_schema.clone().filter(|schema| schema.as_object().is_some());
+        let additional = match (self.rewriting, &answer) {
+            (Rewriting::SortedAnswers, Some(schema)) => Some(Object::from_iter([("response_format", schema.clone())])),
+            _ => None,
+        };
+        let (mut prompt, asking) = renderings(scene, params, &messages, additional.as_ref())?;
+
+        let lacks_turn = matches!(self.rewriting, Rewriting::Gemma | Rewriting::OldGemma)
+            && prompt.as_bytes().ends_with(b"<turn|>\n");
+        if self.rewriting == Rewriting::Harmony && !params.add_generation_prompt {
+            replace_last(&mut prompt, b"<|return|>", b"<|end|>");
+        } else if lacks_turn && params.add_generation_prompt {
+            prompt.push(b"<|turn>model\n", Origin::TEMPLATE);
+        }
+        if params.continuation != Continuation::None {
+            let message = params.continue_message.as_ref();
+            let is_taken = match message.filter(|_| params.has_continuation()) {
+                Some(message) => {
+                    let text = self.continued(scene, params, message, &asking, lacks_turn)?;
+                    scene.budget.bytes(text.len())?;
+                    prompt.append(&text);
+                    // This parser wants a fence before JSON at once.
+                    let wants_fence =
+                        self.rewriting == Rewriting::Blocks && params.reasoning_format == ReasoningFormat::None;
+                    !wants_fence || answer.is_none()
+                }
+                None => asking.as_bytes().iter().zip(self.start.as_bytes()).all(|(a, b)| a == b),
+            };
+            if !is_taken {
+                return Err(not_taken(message));
+            }
+        }
+        self.check_schemas(scene, params, answer.as_ref())?;
+        Ok(prompt)
+    }
+
+    /// What is written for a message that is continued.
+    fn continued(
+        &self,
+        scene: &Scene<'_>,
+        params: &Params,
+        message: &Message,
+        asking: &Text,
+        lacks_turn: bool,
+    ) -> Result<Text, Error> {
+        let mut text = Continued::new(message, params.continuation);
+        let has_thinking = !message.reasoning_content.is_empty();
+        match (self.rewriting, self.thinking) {
+            (Rewriting::SortedAnswers, Thinking::Before(closing)) if !has_thinking => {
+                text.write(self.start.as_bytes());
+                text.write(closing.as_bytes());
+            }
+            (Rewriting::Horizon, _) => {
+                let name = messages::horizon_thinking(params, scene.template.source())?;
+                text.write(format!("{}<{name}>\n", self.opening).as_bytes());
+                text.write_thinking(format!("</{name}>").as_bytes());
+            }
+            (rewriting, thinking) => {
+                match rewriting {
+                    Rewriting::Prompted => text.text.append(asking),
+                    _ if lacks_turn => text.write(b"<|turn>model\n"),
+                    _ => {}
+                }
+                text.write(self.opening.as_bytes());
+                match thinking {
+                    Thinking::Before(closing) => text.write_thinking(closing.as_bytes()),
+                    Thinking::Dropped => {}
+                    Thinking::Ignored => text.has_content = true,
+                }
+            }
+        }
+        text.write_content();
+        Ok(text.text)
+    }
+
+    fn check_schemas(&self, scene: &mut Scene<'_>, params: &Params, answer: Option<&Json>) -> Result<(), Error> {
+        let (checks_answer, checks_tools) = match self.answer {
+            Answer::Ignored => (false, true),
+            Answer::Instead => (true, answer.is_none()),
+            Answer::WithoutTools => (!params.may_call_tools(), true),
+            Answer::Beside => (true, true),
+        };
+        if let Some(answer) = answer.filter(|_| checks_answer) {
+            schema::check_answer(answer, scene.budget)?;
+        }
+        let conversion = match self.rewriting {
+            Rewriting::Horizon if messages::horizon_writes_json(params)? => Conversion::Whole,
+            _ => self.tools,
+        };
+        match &params.tools {
+            Some(tools) if checks_tools && params.may_call_tools() => {
+                schema::check_tools(tools, conversion, scene.budget)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The prompt before a message is continued, and, if one is, what the template writes to ask for an answer.
+/// `additional` variables come on top of all others.
+pub(crate) fn renderings(
+    scene: &mut Scene<'_>,
+    params: &Params,
+    messages: &[Json],
+    additional: Option<&Object>,
+) -> Result<(Text, Text), Error> {
+    let mut rendering = |asks| {
+        let tools = params.tools.as_deref();
+        let params = Params {
+            messages: Vec::new(),
+            tools: None,
+            add_generation_prompt: asks,
+            continue_message: None,
+            extra: params.extra.clone(),
+            json_schema: None,
+            ..*params
+        };
+        render(scene, &params, Some(messages), tools, additional)
+    };
+    if params.continuation == Continuation::None {
+        return Ok((rendering(params.add_generation_prompt)?, Text::default()));
+    }
+    let (without, with) = (rendering(false)?, rendering(true)?);
+    let pairs = with.as_bytes().iter().zip(without.as_bytes());
+    let shared = pairs.take_while(|(a, b)| a == b).count();
+    let added = with.slice(shared..with.len());
+    Ok((if params.add_generation_prompt { with } else { without }, added))
+}
+
+/// The error for a message that llama.cpp's parser for answers does not take as the beginning of one.
+pub(crate) fn not_taken(message: Option<&Message>) -> Error {
+    let number = message.and_then(|message| message.number);
+    let field = number.map_or(String::new(), |number| format!("messages[{number}].content"));
+    Error::request(field, "an answer that the request asks for cannot begin so")
+}
+
+fn replace_last(text: &mut Text, old: &[u8], new: &[u8]) {
+    if let Some(at) = memmem::rfind(text.as_bytes(), old) {
+        let tail = text.split_off(at);
+        text.push(new, tail.first_origin());
+        text.append(&tail.slice(old.len()..tail.len()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::clock::Now;
+    use crate::error::Error;
+    use crate::rules::{ChatTemplate, Options, Request};
+    use crate::text::{Origin, Text};
+
+    /// Writes messages so that each of their fields can be told apart.
+    const BODY: &str = "{% for m in messages %}[{{ m.role }}|{{ m.content|tojson }}|{{ m.thinking }}|\
+        {% if m.tool_responses %}{{ m.tool_responses|tojson }}{% endif %}]\
+        {% endfor %}{% if add_generation_prompt %}GO{% endif %}";
+
+    fn rendered(signs: &str, body: &str) -> Result<Text, Error> {
+        let template = ChatTemplate::new(format!("{{# {signs} #}}{BODY}").as_bytes())?;
+        let request = Request::parse(body.as_bytes())?;
+        Ok(template.apply(&request, &Options::default(), &Now::default())?.text)
+    }
+
+    fn prompt(signs: &str, messages: &str) -> String {
+        let text = rendered(signs, &format!(r#"{{"messages": [{messages}]}}"#)).unwrap();
+        String::from_utf8(text.into_bytes()).unwrap()
+    }
+
+    #[test]
+    fn each_handler_continues_in_its_way() {
+        for (signs, thinking, content) in [
+            ("[SYSTEM_PROMPT][TOOL_CALLS][ARGS]", "[THINK]T", "[/THINK]C"),
+            (
+                "<|channel|>",
+                "<|start|>assistant<|channel|>analysis<|message|>T",
+                "<|end|><|start|>assistant<|channel|>final<|message|>C",
+            ),
+            (
+                "<atem:function_calls><|eom|>",
+                "<|start|>assistant to=self<|message|>T",
+                "<|eom|><|start|>assistant to=user<|message|>C",
+            ),
+            (">>>all>>>${recipient}", "<|start_header_id|>assistant<|end_header_id|>\n\n>>>all\n", "C"),
+            (
+                "<|tool_calls_section_begin|><|tool_call_begin|>",
+                "<|im_assistant|>assistant<|im_middle|><think>T",
+                "</think>C",
+            ),
+            (
+                "<|open|><|close|><|end_of_msg|>",
+                "<|open|>message role=\"assistant\"<|sep|><|open|>think<|sep|>T",
+                "<|close|>think<|sep|><|open|>response<|sep|>C",
+            ),
+            ("<|ifm|im_start|><ifm|tool_calls>", "<|ifm|im_start|>assistant\n<ifm|think>\nT", "</ifm|think>C"),
+            ("[source_lang_code][target_lang_code]", "<start_of_turn>model\n", "C"),
+            ("<role>ASSISTANT</role><arg_key>", "<role>ASSISTANT</role>\n<think>T", "</think>C"),
+            (
+                "<|START_TEXT|><|START_ACTION|>",
+                "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|><|START_THINKING|>T",
+                "<|END_THINKING|><|START_TEXT|>C",
+            ),
+            ("<|tool_list_start|><|tool_list_end|>", "<|im_start|>assistant\n<think>T", "</think>C"),
+            ("List of tools: [", "<|im_start|>assistant\n<think>T", "</think>C"),
+            ("<|role_sep|><|message_sep|>", "assistant<|role_sep|>\n", "C"),
+            ("]<]minimax[>[<tool_call><invoke name=", "GO<mm:think>T", "</mm:think>C"),
+            ("dsml_token DSML function_calls", "<｜Assistant｜><think>T", "</think>C"),
+            ("dsml_token DSML tool_calls", "<｜Assistant｜><think>T", "</think>C"),
+            ("'<|tool_call>call:'", "<|channel>thought\nT", "<channel|>C"),
+            (
+                "Tool usage guidelines: <function name=\"<param name=\"",
+                "<|im_start|>assistant\n<think>\nT",
+                "\n</think>\n\nC",
+            ),
+            ("<tool_call><function=<parameter=<think>", "<|im_start|>assistant\n<think>\nT", "\n</think>\n\nC"),
+            ("<tool_call><function=<parameter=", "<|im_start|>assistant\n", "C"),
+        ] {
+            let both = r#"{"role": "assistant", "reasoning_content": "T", "content": "C"}"#;
+            assert_eq!(prompt(signs, both), format!("{thinking}{content}"));
+            let alone = r#"{"role": "assistant", "reasoning_content": "T", "content": ""}"#;
+            assert_eq!(prompt(signs, alone), thinking);
+        }
+    }
+
+    #[test]
+    fn some_handlers_write_otherwise_without_thinking() {
+        let answer =
+            r#"{"role": "assistant", "content": [{"type": "text", "text": "A"}, {"type": "text", "text": "B"}]}"#;
+        assert_eq!(prompt("dsml_token DSML tool_calls", answer), "<｜Assistant｜></think>A\n\nB");
+        assert_eq!(prompt("dsml_token DSML function_calls", answer), "<｜Assistant｜><think></think>A\n\nB");
+    }
+
+    #[test]
+    fn markers_are_the_turns_and_content_is_the_callers() {
+        let body = r#"{"messages": [{"role": "user", "content": "Q"}, {"role": "assistant", "content": "C"}]}"#;
+        let text = rendered("<|role_sep|><|message_sep|>", body).unwrap();
+        let at = text.len() - 3;
+        let runs: Vec<_> = text.runs().filter(|(run, _)| run.end > at).map(|(_, origin)| origin).collect();
+        assert_eq!(runs[0], Origin::turn(1));
+        assert!(runs[1].is_caller());
+    }
+
+    #[test]
+    fn thinking_moves_to_where_templates_look_for_it() {
+        let messages =
+            r#"{"role": "assistant", "content": "C", "reasoning_content": "T"}, {"role": "user", "content": "Q"}"#;
+        let user = r#"[user|"Q"||]GO"#;
+        assert_eq!(prompt("<|channel|>", messages), format!(r#"[assistant|"C"|T|]{user}"#));
+        assert_eq!(prompt("List of tools: [", messages), format!(r#"[assistant|"C"|T|]{user}"#));
+        let blocks = r#"[{"type": "thinking", "thinking": "T"}, {"type": "text", "text": "C"}]"#;
+        assert_eq!(prompt("[SYSTEM_PROMPT][TOOL_CALLS][ARGS]", messages), format!("[assistant|{blocks}||]{user}"));
+    }
+
+    #[test]
+    fn users_get_languages_and_assistants_thinking() {
+        let messages = r#"{"role": "assistant", "content": "C"}, {"role": "user", "content": "Q"}"#;
+        let part = r#"{"type": "text", "text": "Q", "source_lang_code": "en-GB", "target_lang_code": "en-GB"}"#;
+        let expected = format!(r#"[assistant|"C"||][user|[{part}]||]GO"#);
+        assert_eq!(prompt("[source_lang_code][target_lang_code]", messages), expected);
+        let body = format!(r#"{{"messages": [{messages}], "chat_template_kwargs": {{"source_lang_code": null}}}}"#);
+        assert!(rendered("[source_lang_code][target_lang_code]", &body).is_err());
+
+        let source = "{# <|ifm|im_start|><ifm|tool_calls> #}{% for m in messages %}{{ m.reasoning_content is defined }}\
+            {% endfor %}";
+        let template = ChatTemplate::new(source.as_bytes()).unwrap();
+        let request = Request::parse(format!(r#"{{"messages": [{messages}]}}"#).as_bytes()).unwrap();
+        let text = template.apply(&request, &Options::default(), &Now::default()).unwrap().text;
+        assert_eq!(text, "TrueFalse");
+    }
+
+    const CALLS: &str = r#"{"role": "assistant", "content": "", "tool_calls": [
+        {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}},
+        {"id": "b", "type": "function", "function": {"name": "g", "arguments": "{}"}}]}"#;
+
+    #[test]
+    fn answers_of_tools_are_sorted_or_move() {
+        let answers = r#"{"role": "tool", "tool_call_id": "b", "content": "[1]"}, {"role": "user", "content": "Q"},
+            {"role": "tool", "tool_call_id": "a", "content": "[2"}"#;
+        let sorted = prompt("dsml_token DSML tool_calls", &format!("{CALLS}, {answers}"));
+        assert_eq!(sorted, r#"[assistant|""||][tool|"[2"||][user|"Q"||][tool|"[1]"||]GO"#);
+
+        let answers = r#"{"role": "tool", "tool_call_id": "b", "content": "[1]"},
+            {"role": "tool", "tool_call_id": "a", "content": "[2"}, {"role": "assistant", "content": "C"},
+            {"role": "user", "content": "Q"}"#;
+        let moved = prompt("'<|tool_call>call:'", &format!("{CALLS}, {answers}"));
+        let responses = r#"[{"name": "f", "response": [1]}, {"name": "g", "response": "[2"}]"#;
+        assert_eq!(moved, format!(r#"[assistant|"C"||{responses}][user|"Q"||]GO"#));
+    }
+
+    #[test]
+    fn schemas_are_checked() {
+        let tools = r#"[{"type": "function", "function": {"name": "f", "parameters": {"type": "any"}}}]"#;
+        let body = format!(r#"{{"messages": [{{"role": "user", "content": "Q"}}], "tools": {tools}}}"#);
+        let refusal = Error::request("tools[0].function.parameters", "#: 'any' is not a type");
+        assert_eq!(rendered("<|channel|>", &body).unwrap_err(), refusal);
+        assert!(rendered("List of tools: [", &body).is_ok());
+    }
+
+    #[test]
+    fn what_asks_for_an_answer_must_be_what_the_parser_knows() {
+        let empty = r#"{"messages": [{"role": "user", "content": "Q"}, {"role": "assistant", "content": ""}]}"#;
+        assert!(rendered("<|channel|>", empty).is_err());
+        assert!(rendered("<|open|><|close|><|end_of_msg|>", empty).is_ok());
+    }
+}

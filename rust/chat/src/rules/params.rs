@@ -1,0 +1,86 @@
+//! What one rendering is made of: the parameters that handlers may change, and the template with its surroundings.
+//!
+//! Source: `autoparser::generation_params` in `common/chat-auto-parser.h` of llama.cpp. Deviations: 1. Only what has an
+//! influence on the prompt, or on whether there is an error.
+
+use super::caps::Caps;
+use super::message::Message;
+use crate::budget::Budget;
+use crate::clock::Now;
+use crate::json::{Json, Object};
+use crate::language::Template;
+
+/// Whether the model may, must or must not call tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum ToolChoice {
+    #[default]
+    Auto,
+    Required,
+    None,
+}
+
+/// What becomes of the model's thinking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReasoningFormat {
+    None,
+    Auto,
+    Deepseek,
+    DeepseekLegacy,
+}
+
+/// Whether, and where, the last message is continued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Continuation {
+    #[default]
+    None,
+    Auto,
+    Content,
+    Reasoning,
+}
+
+/// The parameters of a rendering.
+#[derive(Clone, Debug)]
+pub(crate) struct Params {
+    /// The messages as the template gets them, without the one that is continued.
+    pub(crate) messages: Vec<Json>,
+    /// The tools. `None` is `null`, and never an empty array.
+    pub(crate) tools: Option<Vec<Json>>,
+    pub(crate) tool_choice: ToolChoice,
+    pub(crate) reasoning_format: ReasoningFormat,
+    pub(crate) enable_thinking: bool,
+    pub(crate) add_generation_prompt: bool,
+    /// `Auto` is resolved before handlers see it, unless there are no messages.
+    pub(crate) continuation: Continuation,
+    /// The message that is continued. `None` is one without anything in it.
+    pub(crate) continue_message: Option<Message>,
+    /// Further variables: the date, `chat_template_kwargs`.
+    pub(crate) extra: Object,
+    /// A schema of the answer. `None` is `null`.
+    pub(crate) json_schema: Option<Json>,
+}
+
+impl Params {
+    /// Whether a message is continued: `has_continuation`.
+    pub(crate) fn has_continuation(&self) -> bool {
+        self.continuation != Continuation::None && self.continue_message.as_ref().is_some_and(|last| !last.is_empty())
+    }
+
+    /// Whether there are tools, and the model may call them.
+    pub(crate) fn may_call_tools(&self) -> bool {
+        self.tools.is_some() && self.tool_choice != ToolChoice::None
+    }
+}
+
+/// What is rendered with: the template and its surroundings.
+pub(crate) struct Scene<'a> {
+    pub(crate) template: &'a Template,
+    pub(crate) caps: &'a Caps,
+    pub(crate) bos: &'a str,
+    pub(crate) eos: &'a str,
+    /// Whether the tokenizer adds a BOS, so that the prompt must not begin with one.
+    pub(crate) add_bos: bool,
+    /// Whether the tokenizer adds an EOS, so that the prompt must not end with one.
+    pub(crate) add_eos: bool,
+    pub(crate) now: &'a Now,
+    pub(crate) budget: &'a mut Budget,
+}

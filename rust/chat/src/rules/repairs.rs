@@ -1,0 +1,124 @@
+//! What is changed in messages so that a template can render them, in this order.
+//!
+//! 1. [`developer_to_system`]: the role `developer` becomes `system`, except for gpt-oss, which knows it.
+//! 2. [`merge_system`]: the first message, if it is a system message and the template takes none, moves into the next.
+//! 3. [`content_of_calls`]: a message with tool calls and without content gets an empty one.
+//! 4. [`arguments_as_objects`]: arguments of tool calls that are JSON in a string are read.
+//!
+//! And, before all of them, for one template: [`trim`], on messages that are not JSON yet.
+//!
+//! Source: the namespace `workaround` in `common/chat.cpp` of llama.cpp. Deviations: 1. Errors name the field.
+
+use super::content;
+use super::message::{Message, PartKind};
+use super::warnings::Warning;
+use crate::error::Error;
+use crate::json::{Json, Object};
+use crate::text::Text;
+
+/// The first repair.
+pub(crate) fn developer_to_system(messages: &mut [Json]) {
+    for message in objects(messages) {
+        if let Some(Json::String(role)) = message.get_mut("role")
+            && *role == "developer"
+        {
+            let origin = role.first_origin();
+            *role = Text::new("system", origin);
+        }
+    }
+}
+
+/// The second repair.
+///
+/// # Errors
+///
+/// A content is not text.
+pub(crate) fn merge_system(messages: &mut Vec<Json>, warnings: &mut Vec<Warning>) -> Result<(), Error> {
+    let is_system = |message: &Json| matches!(message.get("role"), Some(Json::String(role)) if *role == "system");
+    if !messages.first().is_some_and(is_system) {
+        return Ok(());
+    }
+    let first = messages.remove(0);
+    match messages.first_mut() {
+        Some(Json::Object(second)) => {
+            let content = content::lines(text_of(first.as_object())?, text_of(Some(second))?);
+            second.set("content", content);
+        }
+        _ => warnings.extend(number_of(&first).map(|message| Warning::DroppedSystem { message })),
+    }
+    Ok(())
+}
+
+/// The third repair.
+pub(crate) fn content_of_calls(messages: &mut [Json]) {
+    for message in objects(messages) {
+        if message.get("tool_calls").is_some() && message.get("content").is_none() {
+            message.set("content", "");
+        }
+    }
+}
+
+/// The fourth repair.
+///
+/// # Errors
+///
+/// Arguments are not JSON.
+pub(crate) fn arguments_as_objects(messages: &mut [Json]) -> Result<(), Error> {
+    for (at, message) in messages.iter_mut().enumerate() {
+        let number = number_of(message).unwrap_or(at);
+        let Json::Object(message) = message else { continue };
+        let Some(Json::Array(calls)) = message.get_mut("tool_calls") else { continue };
+        for (call_at, call) in calls.iter_mut().enumerate() {
+            let Json::Object(call) = call else { continue };
+            let Some(Json::Object(function)) = call.get_mut("function") else { continue };
+            let Some(arguments) = function.get_mut("arguments") else { continue };
+            if let Json::String(text) = arguments {
+                let parsed = Json::parse_text(text).map_err(|error| match error {
+                    Error::Request { problem, .. } => {
+                        let field = format!("messages[{number}].tool_calls[{call_at}].function.arguments");
+                        Error::request(field, problem)
+                    }
+                    other => other,
+                });
+                *arguments = parsed?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Takes white space away from both ends of all contents.
+pub(crate) fn trim(messages: &mut [Message]) {
+    for message in messages {
+        message.content = message.content.strip(true, true, None);
+        message.reasoning_content = message.reasoning_content.strip(true, true, None);
+        for part in message.parts.iter_mut().filter(|part| part.kind == PartKind::Text) {
+            part.text = part.text.strip(true, true, None);
+        }
+    }
+}
+
+fn objects(messages: &mut [Json]) -> impl Iterator<Item = &mut Object> {
+    messages.iter_mut().filter_map(|message| match message {
+        Json::Object(message) => Some(message),
+        _ => None,
+    })
+}
+
+/// The place of a message in the caller's list.
+fn number_of(message: &Json) -> Option<usize> {
+    message.as_object()?.message
+}
+
+fn text_of(message: Option<&Object>) -> Result<&Text, Error> {
+    match message.and_then(|message| message.get("content")) {
+        Some(Json::String(text)) => Ok(text),
+        other => {
+            let number = message.and_then(|message| message.message);
+            let field = number.map_or(String::new(), |number| format!("messages[{number}].content"));
+            let kind = other.map_or("nothing", Json::kind);
+            let problem = format!("this template takes no system message, and {kind} cannot be merged with one");
+            Err(Error::request(field, problem))
+        }
+    }
+}

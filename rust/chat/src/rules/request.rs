@@ -1,0 +1,249 @@
+//! A request: the body that llama-server's `/v1/chat/completions` and `/apply-template` take, and what its fields say.
+//!
+//! A field of the wrong type counts as missing where llama-server lets it count so, and is an error elsewhere.
+//!
+//! Source: `oaicompat_chat_params_parse` in `tools/server/server-common.cpp` of llama.cpp. Deviations: 1. Fields that
+//! have no influence on the prompt are not read. 2. `documents` are given to the template; the server drops them.
+//! 3. Errors name the field.
+
+use super::params::{Continuation, ReasoningFormat, ToolChoice};
+use super::tools;
+use crate::error::Error;
+use crate::json::{Json, Object};
+use crate::strings::Strings;
+use crate::text::Text;
+
+/// A conversation, and what a caller asks for.
+///
+/// # Examples
+/// ```
+/// use ggtok_chat::Request;
+///
+/// let request = Request::parse(br#"{"messages": [{"role": "user", "content": "Hi"}]}"#)?;
+/// assert_eq!(request.strings().message(2), Some(0));
+/// # Ok::<(), ggtok_chat::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Request {
+    body: Json,
+    strings: Strings,
+    num_bytes: usize,
+}
+
+impl Request {
+    /// A request with the fields of a body, and the table of its strings.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Limit`] if it is nested too deep.
+    pub fn from_body(body: Json, strings: Strings) -> Result<Self, Error> {
+        body.check_depth()?;
+        let num_bytes = body.num_bytes();
+        Ok(Self { body, strings, num_bytes })
+    }
+
+    /// A request from a body in JSON.
+    ///
+    /// # Errors
+    ///
+    /// The body is not JSON, or nested too deep.
+    pub fn parse(body: &[u8]) -> Result<Self, Error> {
+        let mut strings = Strings::new();
+        let body = Json::parse(body, &mut strings)?;
+        Self::from_body(body, strings)
+    }
+
+    /// The body.
+    pub fn body(&self) -> &Json {
+        &self.body
+    }
+
+    /// Which message each string belongs to.
+    pub fn strings(&self) -> &Strings {
+        &self.strings
+    }
+
+    /// The role of each message, as the caller passed it; empty if it has none.
+    pub fn roles(&self) -> Vec<String> {
+        let role = |message: &Json| message.get("role").and_then(Json::as_text).map(Text::to_string);
+        self.messages().iter().map(|message| role(message).unwrap_or_default()).collect()
+    }
+
+    /// About how many bytes the caller passed.
+    pub fn num_bytes(&self) -> usize {
+        self.num_bytes
+    }
+
+    /// The messages as the caller passed them.
+    pub(crate) fn messages(&self) -> &[Json] {
+        self.body.get("messages").and_then(Json::as_array).unwrap_or_default()
+    }
+
+    /// What the other fields say.
+    pub(crate) fn settings(&self) -> Result<Settings, Error> {
+        Settings::read(&self.body)
+    }
+}
+
+/// What the fields of a body say, but for the messages.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    pub(crate) tools: Option<Vec<Json>>,
+    pub(crate) tool_choice: ToolChoice,
+    pub(crate) json_schema: Option<Json>,
+    pub(crate) add_generation_prompt: bool,
+    /// What is asked for. The last message may be continued although it is not asked for.
+    pub(crate) continuation: Continuation,
+    pub(crate) reasoning_format: Option<ReasoningFormat>,
+    pub(crate) enable_thinking: Option<bool>,
+    /// `chat_template_kwargs`, `reasoning_effort` and `documents`.
+    pub(crate) variables: Object,
+}
+
+impl Settings {
+    fn read(body: &Json) -> Result<Self, Error> {
+        let json_schema = answer_format(body)?;
+        let tools = tools::read(body.get("tools"))?;
+        let tool_choice = match text(body, "tool_choice").unwrap_or(b"auto") {
+            b"auto" => ToolChoice::Auto,
+            b"none" => ToolChoice::None,
+            b"required" => ToolChoice::Required,
+            _ => return Err(Error::request("tool_choice", "expected 'auto', 'none' or 'required'")),
+        };
+        if tools.is_some() && tool_choice != ToolChoice::None && body.get("grammar").is_some() {
+            return Err(Error::request("grammar", "a request with tools cannot have a grammar"));
+        }
+        check_log_probabilities(body)?;
+
+        let reasoning_format =
+            body.get("reasoning_format").map(|format| match format.as_text().map(|it| it.as_bytes()) {
+                Some(b"none") => Ok(ReasoningFormat::None),
+                Some(b"auto") => Ok(ReasoningFormat::Auto),
+                Some(b"deepseek") => Ok(ReasoningFormat::Deepseek),
+                Some(b"deepseek-legacy") => Ok(ReasoningFormat::DeepseekLegacy),
+                _ => {
+                    Err(Error::request("reasoning_format", "expected 'none', 'auto', 'deepseek' or 'deepseek-legacy'"))
+                }
+            });
+        let mut variables = Object::default();
+        for (name, value) in
+            body.get("chat_template_kwargs").and_then(Json::as_object).into_iter().flat_map(Object::iter)
+        {
+            let field = || format!("chat_template_kwargs.{}", String::from_utf8_lossy(name.as_bytes()));
+            variables.push(name.clone(), super::named(value.round_trip(), field)?);
+        }
+        let enable_thinking = enable_thinking(body, &mut variables)?;
+        if let Some(documents) = body.get("documents").filter(|documents| !documents.is_null())
+            && variables.get("documents").is_none()
+        {
+            variables.set("documents", documents.round_trip()?);
+        }
+
+        Ok(Self {
+            tools,
+            tool_choice,
+            json_schema,
+            add_generation_prompt: boolean(body, "add_generation_prompt").unwrap_or(true),
+            continuation: continuation(body.get("continue_final_message"))?,
+            reasoning_format: reasoning_format.transpose()?,
+            enable_thinking,
+            variables,
+        })
+    }
+}
+
+/// A string of the body. One of another type counts as missing.
+fn text<'a>(body: &'a Json, name: &str) -> Option<&'a [u8]> {
+    body.get(name)?.as_text().map(|text| text.as_bytes())
+}
+
+/// A boolean of the body. One of another type counts as missing.
+fn boolean(body: &Json, name: &str) -> Option<bool> {
+    match body.get(name)? {
+        Json::Bool(value) => Some(*value),
+        _ => None,
+    }
+}
+
+/// A schema for the answer.
+fn answer_format(body: &Json) -> Result<Option<Json>, Error> {
+    let mut schema = body.get("json_schema").filter(|schema| !schema.is_null());
+    let has_grammar = text(body, "grammar").is_some_and(|grammar| !grammar.is_empty());
+    if schema.is_some() && has_grammar {
+        return Err(Error::request("grammar", "a request with a json_schema cannot have a grammar"));
+    }
+    let any = Json::Object(Object::default());
+    let not_null = |value: &&Json| !value.is_null();
+    let format = body.get("response_format").unwrap_or(&Json::Null);
+    match text(format, "type").unwrap_or_default() {
+        b"json_object" => {
+            let is_empty = match schema {
+                None => true,
+                Some(Json::Object(object)) => object.is_empty(),
+                Some(Json::Array(items)) => items.is_empty(),
+                Some(_) => false,
+            };
+            if format.get("schema").is_some() || is_empty {
+                schema = Some(format.get("schema").filter(not_null).unwrap_or(&any));
+            }
+        }
+        b"json_schema" => {
+            let given = format.get("json_schema").and_then(|wrapper| wrapper.get("schema"));
+            schema = Some(given.filter(not_null).unwrap_or(&any));
+        }
+        b"" | b"text" => {}
+        _ => return Err(Error::request("response_format.type", "expected 'text', 'json_object' or 'json_schema'")),
+    }
+    Ok(match schema {
+        Some(Json::Object(object)) if object.is_empty() => {
+            Some(Json::Object([("type", "object")].into_iter().collect()))
+        }
+        Some(schema) => Some(super::named(schema.round_trip(), || "json_schema".to_owned())?),
+        None => None,
+    })
+}
+
+fn check_log_probabilities(body: &Json) -> Result<(), Error> {
+    let has_tools = body.get("tools").and_then(Json::as_array).is_some_and(|tools| !tools.is_empty());
+    if boolean(body, "logprobs") == Some(true) {
+        if has_tools && boolean(body, "stream") == Some(true) {
+            return Err(Error::request("logprobs", "a request with tools and a stream cannot have logprobs"));
+        }
+    } else if body.get("top_logprobs").is_some_and(|value| !value.is_null()) {
+        return Err(Error::request("top_logprobs", "a request with top_logprobs must have logprobs"));
+    }
+    Ok(())
+}
+
+fn continuation(value: Option<&Json>) -> Result<Continuation, Error> {
+    match value {
+        None | Some(Json::Null | Json::Bool(false)) => Ok(Continuation::None),
+        Some(Json::Bool(true)) => Ok(Continuation::Auto),
+        Some(Json::String(text)) if *text == "reasoning_content" => Ok(Continuation::Reasoning),
+        Some(Json::String(text)) if *text == "content" => Ok(Continuation::Content),
+        _ => Err(Error::request("continue_final_message", "expected a boolean, 'content' or 'reasoning_content'")),
+    }
+}
+
+/// Whether the model is to think, if the request says so. The request's `reasoning_effort` becomes a variable.
+fn enable_thinking(body: &Json, variables: &mut Object) -> Result<Option<bool>, Error> {
+    let mut enabled = match variables.get("enable_thinking") {
+        Some(Json::Bool(enabled)) => Some(*enabled),
+        Some(Json::String(_)) => {
+            return Err(Error::request("chat_template_kwargs.enable_thinking", "expected a boolean, got a string"));
+        }
+        _ => None,
+    };
+    match body.get("reasoning_effort") {
+        Some(Json::String(effort)) if *effort == "none" => {
+            enabled = Some(false);
+            variables.remove("reasoning_effort");
+        }
+        Some(Json::String(effort)) if !effort.is_empty() => {
+            let effort = super::named(Json::from(effort.clone()).round_trip(), || "reasoning_effort".to_owned())?;
+            variables.set("reasoning_effort", effort);
+        }
+        _ => {}
+    }
+    Ok(enabled)
+}

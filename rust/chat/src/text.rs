@@ -1,0 +1,519 @@
+//! Bytes that know who wrote each of them.
+//!
+//! A [`Text`] is cut into *runs*: stretches with one [`Origin`]. Every operation of the template language carries the
+//! origins along, so that what a caller wrote never passes for text of the template.
+//!
+//! A run also knows whether a *part* begins with it. Parts are what llama.cpp's strings consist of (`jinja::string`):
+//! concatenation appends parts, and `capitalize` and `title` work on each part by itself, which shows in the text.
+//!
+//! Source: `common/jinja/string.cpp` of llama.cpp. Deviations: 1. An origin says which string of the caller a byte comes
+//! from, and not only whether it is one. 2. Origins survive `split`, `join`, `replace` and `tojson`, where llama.cpp's
+//! flag gets lost. 3. There are no empty parts.
+//!
+//! Time: each operation takes O(bytes + runs) of what it reads and writes.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Who wrote a byte: the template, or one of the caller's strings.
+///
+/// Bits 0 to 27: the number of the caller's string, or, for text of the template, one more than the number of the
+/// message in whose turn of a loop it was written, or 0. Bit 29: a part begins here. Bit 30: written inside
+/// `{% generation %}`. Bit 31: the caller's.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Origin(u32);
+
+const NUMBER: u32 = (1 << 28) - 1;
+const PART: u32 = 1 << 29;
+const GENERATED: u32 = 1 << 30;
+const CALLER: u32 = 1 << 31;
+
+impl Origin {
+    /// The template, outside all loops over messages.
+    pub const TEMPLATE: Self = Self(0);
+    /// The most strings that a caller can pass.
+    pub const MOST_STRINGS: usize = NUMBER as usize;
+
+    /// The caller's string of this number. Numbers above [`Self::MOST_STRINGS`] share the last one.
+    pub fn caller(number: usize) -> Self {
+        Self(CALLER | number.min(NUMBER as usize) as u32)
+    }
+
+    /// The template, in the turn of a loop whose variable is this message.
+    pub fn turn(message: usize) -> Self {
+        Self((message + 1).min(NUMBER as usize) as u32)
+    }
+
+    /// Whether a caller wrote it.
+    pub fn is_caller(self) -> bool {
+        self.0 & CALLER != 0
+    }
+
+    /// The number of the caller's string.
+    pub fn string(self) -> Option<usize> {
+        self.is_caller().then_some((self.0 & NUMBER) as usize)
+    }
+
+    /// The message in whose turn of a loop the template wrote it.
+    pub fn message(self) -> Option<usize> {
+        if self.is_caller() { None } else { ((self.0 & NUMBER) as usize).checked_sub(1) }
+    }
+
+    /// Whether it was written inside `{% generation %}`.
+    pub fn is_generated(self) -> bool {
+        self.0 & GENERATED != 0
+    }
+
+    /// Whether the template wrote it outside all loops over messages.
+    pub(crate) fn is_of_no_turn(self) -> bool {
+        !self.is_caller() && self.message().is_none()
+    }
+
+    /// The same, inside `{% generation %}`.
+    pub(crate) fn generated(self) -> Self {
+        Self(self.0 | GENERATED)
+    }
+
+    /// The same, whether or not a part begins here.
+    pub(crate) fn plain(self) -> Self {
+        Self(self.0 & !PART)
+    }
+
+    pub(crate) fn part(self) -> Self {
+        Self(self.0 | PART)
+    }
+
+    fn begins_part(self) -> bool {
+        self.0 & PART != 0
+    }
+}
+
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.string(), self.message()) {
+            (Some(number), _) => write!(f, "caller's string {number}")?,
+            (None, Some(message)) => write!(f, "template, message {message}")?,
+            (None, None) => f.write_str("template")?,
+        }
+        f.write_str(if self.is_generated() { ", generated" } else { "" })
+    }
+}
+
+/// The bytes of a text. Those of a caller are shared, so that the rules can pass them on without copying them.
+#[derive(Clone)]
+enum Bytes {
+    Static(&'static [u8]),
+    Shared(Arc<[u8]>),
+    Owned(Vec<u8>),
+}
+
+impl std::ops::Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Static(bytes) => bytes,
+            Self::Shared(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl Default for Bytes {
+    fn default() -> Self {
+        Self::Static(&[])
+    }
+}
+
+impl fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        String::from_utf8_lossy(self).fmt(f)
+    }
+}
+
+impl Bytes {
+    /// The bytes, to be changed.
+    fn to_mut(&mut self) -> &mut Vec<u8> {
+        if !matches!(self, Self::Owned(_)) {
+            *self = Self::Owned(self.to_vec());
+        }
+        match self {
+            Self::Owned(bytes) => bytes,
+            Self::Static(_) | Self::Shared(_) => unreachable!("they are owned now"),
+        }
+    }
+}
+
+/// A string of bytes, each with its origin. At most 4 GiB.
+#[derive(Clone, Default, Debug)]
+pub struct Text {
+    bytes: Bytes,
+    /// The origin of the first run.
+    first: Origin,
+    /// Where each further run starts, ascending and all in `1..bytes.len()`, and its origin.
+    rest: Vec<(u32, Origin)>,
+}
+
+impl Text {
+    /// A text with one origin.
+    pub fn new(bytes: impl Into<Vec<u8>>, origin: Origin) -> Self {
+        Self { bytes: Bytes::Owned(bytes.into()), first: origin.plain(), rest: Vec::new() }
+    }
+
+    /// The same, to be cloned without copying the bytes.
+    pub fn shared(bytes: &[u8], origin: Origin) -> Self {
+        Self { bytes: Bytes::Shared(bytes.into()), first: origin.plain(), rest: Vec::new() }
+    }
+
+    /// An empty text with room for `capacity` bytes.
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
+        Self { bytes: Bytes::Owned(Vec::with_capacity(capacity)), ..Self::default() }
+    }
+
+    /// A text that the template wrote.
+    pub fn template(bytes: impl Into<Vec<u8>>) -> Self {
+        Self::new(bytes, Origin::TEMPLATE)
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The bytes, if they are a constant of this crate.
+    pub(crate) fn as_static(&self) -> Option<&'static [u8]> {
+        match self.bytes {
+            Bytes::Static(bytes) => Some(bytes),
+            Bytes::Shared(_) | Bytes::Owned(_) => None,
+        }
+    }
+
+    /// The bytes, without the origins.
+    pub fn into_bytes(self) -> Vec<u8> {
+        match self.bytes {
+            Bytes::Owned(bytes) => bytes,
+            other => other.to_vec(),
+        }
+    }
+
+    /// The number of bytes.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The number of runs, for budgets.
+    pub(crate) fn num_runs(&self) -> usize {
+        1 + self.rest.len()
+    }
+
+    /// The memory that it takes, for budgets.
+    pub(crate) fn num_bytes(&self) -> usize {
+        self.len() + 8 * self.num_runs()
+    }
+
+    /// The origin of the first byte.
+    pub fn first_origin(&self) -> Origin {
+        self.first.plain()
+    }
+
+    /// The origin of the last byte.
+    pub fn last_origin(&self) -> Origin {
+        self.rest.last().map_or(self.first, |run| run.1).plain()
+    }
+
+    /// The origin of the byte at `at`, or of the last one if there are fewer. O(log(runs)).
+    pub fn origin_at(&self, at: usize) -> Origin {
+        let next = self.rest.partition_point(|run| run.0 as usize <= at);
+        if next == 0 { self.first.plain() } else { self.rest[next - 1].1.plain() }
+    }
+
+    /// The runs: bytes and their origin, in order. None is empty. Neighbours may have the same origin.
+    pub fn runs(&self) -> impl Iterator<Item = (Range<usize>, Origin)> + '_ {
+        self.raw_runs(0, self.bytes.len()).map(|(range, origin)| (range, origin.plain()))
+    }
+
+    /// The runs between two places, cut there.
+    fn raw_runs(&self, start: usize, end: usize) -> impl Iterator<Item = (Range<usize>, Origin)> + '_ {
+        let at = self.rest.partition_point(|run| run.0 as usize <= start);
+        let before = if at == 0 { self.first } else { self.rest[at - 1].1 };
+        let starts = std::iter::once((start, before)).chain(self.rest[at..].iter().map(|run| (run.0 as usize, run.1)));
+        let ends = self.rest[at..].iter().map(|run| run.0 as usize).chain([usize::MAX]);
+        let runs = starts.zip(ends).map(move |((from, origin), to)| (from..to.min(end), origin));
+        runs.take_while(|(range, _)| range.start < range.end)
+    }
+
+    /// The parts, as ranges of bytes.
+    pub(crate) fn parts(&self) -> Vec<Range<usize>> {
+        let mut starts = vec![0];
+        starts.extend(self.rest.iter().filter(|run| run.1.begins_part()).map(|run| run.0 as usize));
+        let ends = starts.iter().skip(1).copied().chain([self.bytes.len()]);
+        starts.iter().zip(ends).map(|(&start, end)| start..end).collect()
+    }
+
+    /// Whether this is all of one origin's, and whose.
+    pub fn single_origin(&self) -> Option<Origin> {
+        let first = self.first.plain();
+        self.rest.iter().all(|run| run.1.plain() == first).then_some(first)
+    }
+
+    /// Gives every byte a new origin.
+    pub fn with_origin(mut self, origin: Origin) -> Self {
+        self.first = origin.plain();
+        self.rest.clear();
+        self
+    }
+
+    /// Appends bytes as a part.
+    pub fn push(&mut self, bytes: &[u8], origin: Origin) {
+        self.push_run(bytes, origin.part());
+    }
+
+    /// Appends bytes to the last part.
+    pub fn extend(&mut self, bytes: &[u8], origin: Origin) {
+        self.push_run(bytes, origin.plain());
+    }
+
+    fn push_run(&mut self, bytes: &[u8], origin: Origin) {
+        if bytes.is_empty() {
+            return;
+        }
+        if self.bytes.is_empty() {
+            self.first = origin.plain();
+            self.rest.clear();
+        } else if origin.begins_part() || self.last_origin() != origin {
+            self.rest.push((self.bytes.len() as u32, origin));
+        }
+        self.bytes.to_mut().extend_from_slice(bytes);
+    }
+
+    /// Appends all parts of another text.
+    pub fn append(&mut self, other: &Self) {
+        self.append_runs(other, Origin::part);
+    }
+
+    /// Appends all parts of another text with other origins.
+    pub(crate) fn append_as(&mut self, other: &Self, change: impl Fn(Origin) -> Origin) {
+        let mut starts_part = true;
+        for (run, origin) in other.raw_runs(0, other.len()) {
+            let changed = change(origin.plain());
+            let begins = std::mem::take(&mut starts_part) || origin.begins_part();
+            self.push_run(&other.bytes[run], if begins { changed.part() } else { changed });
+        }
+    }
+
+    /// Appends the bytes of another text to the last part.
+    pub fn extend_with(&mut self, other: &Self) {
+        self.append_runs(other, Origin::plain);
+    }
+
+    /// Appends the bytes of a range of another text to the last part.
+    pub fn extend_with_range(&mut self, other: &Self, range: Range<usize>) {
+        for (run, origin) in other.raw_runs(range.start, range.end) {
+            self.push_run(&other.bytes[run], origin.plain());
+        }
+    }
+
+    fn append_runs(&mut self, other: &Self, start: fn(Origin) -> Origin) {
+        if self.bytes.is_empty() {
+            self.first = other.first;
+            self.rest.clone_from(&other.rest);
+        } else if !other.is_empty() {
+            let at = self.bytes.len() as u32;
+            self.rest.push((at, start(other.first.plain())));
+            self.rest.extend(other.rest.iter().map(|&(run, origin)| (at + run, origin)));
+        }
+        self.bytes.to_mut().extend_from_slice(&other.bytes);
+    }
+
+    /// Cuts everything off after `len` bytes.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.bytes.to_mut().truncate(len);
+        self.rest.truncate(self.rest.partition_point(|run| (run.0 as usize) < len));
+    }
+
+    /// Cuts the text in two at `at`, and returns what follows. O(length of what follows).
+    pub(crate) fn split_off(&mut self, at: usize) -> Self {
+        let tail = self.slice(at..self.len());
+        self.truncate(at);
+        tail
+    }
+
+    /// The bytes of a range, with their origins and parts.
+    pub fn slice(&self, range: Range<usize>) -> Self {
+        let mut runs = self.raw_runs(range.start, range.end);
+        let first = runs.next().map_or(Origin::TEMPLATE, |run| run.1.plain());
+        let rest = runs.map(|(run, origin)| ((run.start - range.start) as u32, origin)).collect();
+        Self { bytes: Bytes::Owned(self.bytes[range].to_vec()), first, rest }
+    }
+
+    /// The byte at `at` as a text.
+    pub(crate) fn byte(&self, at: usize) -> Self {
+        self.slice(at..at + 1)
+    }
+
+    /// The same origins with other bytes, as many as before.
+    pub(crate) fn with_bytes(&self, bytes: Vec<u8>) -> Self {
+        debug_assert_eq!(bytes.len(), self.bytes.len());
+        Self { bytes: Bytes::Owned(bytes), first: self.first, rest: self.rest.clone() }
+    }
+
+    /// In ASCII capitals.
+    pub(crate) fn uppercase(&self) -> Self {
+        self.with_bytes(self.bytes.to_ascii_uppercase())
+    }
+
+    /// In ASCII small letters.
+    pub(crate) fn lowercase(&self) -> Self {
+        self.with_bytes(self.bytes.to_ascii_lowercase())
+    }
+
+    /// In small letters, but for the first of each part.
+    pub(crate) fn capitalize(&self) -> Self {
+        let mut text = self.lowercase();
+        for part in self.parts().into_iter().filter(|part| !part.is_empty()) {
+            text.bytes.to_mut()[part.start].make_ascii_uppercase();
+        }
+        text
+    }
+
+    /// In small letters, but for the first of each word in each part.
+    pub(crate) fn title(&self) -> Self {
+        let mut text = self.lowercase();
+        for part in self.parts() {
+            let mut starts_word = true;
+            for byte in &mut text.bytes.to_mut()[part] {
+                if is_space(*byte) {
+                    starts_word = true;
+                } else if std::mem::take(&mut starts_word) {
+                    *byte = byte.to_ascii_uppercase();
+                }
+            }
+        }
+        text
+    }
+
+    /// Without these bytes, or without white space, at the ends that are asked for.
+    pub fn strip(&self, left: bool, right: bool, chars: Option<&[u8]>) -> Self {
+        let is_stripped = |byte: &u8| chars.map_or_else(|| is_space(*byte), |chars| chars.contains(byte));
+        let keeps = |byte: &u8| !is_stripped(byte);
+        let end = if right { self.bytes.iter().rposition(keeps).map_or(0, |last| last + 1) } else { self.len() };
+        let start = if left { self.bytes[..end].iter().position(keeps).unwrap_or(end) } else { 0 };
+        self.slice(start..end)
+    }
+
+    /// The same runs as one part.
+    pub(crate) fn merged(&self) -> Self {
+        let mut text = Self::with_capacity(self.len());
+        text.extend_with_range(self, 0..self.len());
+        text
+    }
+}
+
+impl From<&'static str> for Text {
+    /// A text that the template wrote.
+    fn from(text: &'static str) -> Self {
+        Self { bytes: Bytes::Static(text.as_bytes()), ..Self::default() }
+    }
+}
+
+impl fmt::Display for Text {
+    /// The bytes, with U+FFFD where they are not UTF-8.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.bytes))
+    }
+}
+
+impl PartialEq for Text {
+    /// Whether the bytes are equal.
+    fn eq(&self, other: &Self) -> bool {
+        *self.bytes == *other.bytes
+    }
+}
+
+impl Eq for Text {}
+
+impl PartialEq<str> for Text {
+    fn eq(&self, other: &str) -> bool {
+        *self.bytes == *other.as_bytes()
+    }
+}
+
+impl PartialEq<&str> for Text {
+    fn eq(&self, other: &&str) -> bool {
+        *self.bytes == *other.as_bytes()
+    }
+}
+
+/// What C calls white space.
+pub(crate) fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mixed() -> Text {
+        let mut text = Text::template("ab");
+        text.push(b"CD", Origin::caller(7));
+        text.extend(b"ef", Origin::TEMPLATE);
+        text
+    }
+
+    fn runs(text: &Text) -> Vec<(&str, Option<usize>)> {
+        let bytes = text.as_bytes();
+        text.runs().map(|(run, origin)| (std::str::from_utf8(&bytes[run]).unwrap(), origin.string())).collect()
+    }
+
+    #[test]
+    fn slices_keep_origins() {
+        let text = mixed();
+        assert_eq!(runs(&text), [("ab", None), ("CD", Some(7)), ("ef", None)]);
+        assert_eq!(runs(&text.slice(1..3)), [("b", None), ("C", Some(7))]);
+        assert_eq!(runs(&text.slice(2..4)), [("CD", Some(7))]);
+        assert_eq!(runs(&text.slice(5..5)), []);
+        let mut head = text.clone();
+        let tail = head.split_off(3);
+        assert_eq!(
+            (runs(&head), runs(&tail)),
+            (vec![("ab", None), ("C", Some(7))], vec![("D", Some(7)), ("ef", None)])
+        );
+    }
+
+    #[test]
+    fn appended_parts_are_capitalized_by_themselves() {
+        let mut text = Text::template("one ");
+        text.append(&Text::template("two three"));
+        assert_eq!(text.capitalize(), "One Two three");
+        assert_eq!(mixed().title(), "AbCdef");
+        assert_eq!(text.merged().capitalize(), "One two three");
+        assert_eq!(runs(&text.merged()), [("one two three", None)]);
+    }
+
+    #[test]
+    fn strips_across_runs() {
+        let mut text = Text::template(" \n");
+        text.push(b" x y ", Origin::caller(1));
+        text.push(b"\t ", Origin::TEMPLATE);
+        assert_eq!(runs(&text.strip(true, true, None)), [("x y", Some(1))]);
+        assert_eq!(text.strip(true, false, None), "x y \t ");
+        assert_eq!(text.strip(true, true, Some(b" \n\txy")), "");
+    }
+
+    #[test]
+    fn a_cut_text_can_grow_again() {
+        let mut text = mixed();
+        text.truncate(2);
+        text.push(b"x", Origin::caller(1));
+        assert_eq!(runs(&text), [("ab", None), ("x", Some(1))]);
+        text.truncate(0);
+        text.append(&mixed());
+        assert_eq!(runs(&text), runs(&mixed()));
+    }
+}
