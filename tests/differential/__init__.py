@@ -5,4 +5,7 @@
 
 The way of one round: `vocabularies` names what to open, `ggtok._verify` makes texts and compares, as the command
 `ggtok verify` does for one model, and `report` prints what differs with the command that replays it.
+
+Two others compare chats: `chats` beside llama-server, and `jinja` the language of templates beside llama.cpp's engine.
+Their cases come from `conversations` and `jinja_templates`.
 """
