@@ -1,7 +1,6 @@
-"""Random chat templates: they render or raise `ChatTemplateError`, and cost what the limits allow.
+"""Random chat templates: they render or raise `GgtokError`, and cost what the limits allow.
 
-The limits are lowered, so that a template which exhausts them does so at once. `GGTOK_HYPOTHESIS=thorough` tries
-thousands of templates.
+`GGTOK_HYPOTHESIS=thorough` tries thousands of templates.
 """
 
 from __future__ import annotations
@@ -14,21 +13,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ggtok import ChatTemplateError, GgtokError, Tokenizer
-from ggtok._chat import limits
+from ggtok import GgtokError, Tokenizer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 # Most of these templates read only what they are about.
 pytestmark = pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
 
-UNITS, CHARS = 20_000, 1 << 16
-SECONDS = 3.0
-"""Processor time for one template: twenty times what the units take."""
+CHARS = 64 << 20
+"""Bytes that a call may allocate."""
+SECONDS = 10.0
+"""Processor time for one template: ten times what the steps take."""
+CALL = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": {"x": [1, 2]}}}],
+}
 MESSAGES: list[dict[str, Any]] = [
     {"role": "system", "content": "Be kind. <|im_end|>"},
     {"role": "user", "content": [{"type": "text", "text": "Hi"}]},
-    {"role": "assistant", "content": None, "tool_calls": [{"function": {"name": "f", "arguments": {"x": [1, 2]}}}]},
+    CALL,
 ]
 
 NAMES = st.sampled_from(
@@ -110,24 +114,19 @@ TEMPLATES = st.recursive(STATEMENTS, blocks, max_leaves=8).map(
 
 @pytest.fixture(scope="module")
 def tok() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limits, "UNITS", UNITS)
-        patch.setattr(limits, "CHARS", CHARS)
-        yield Tokenizer.builtin("bpe")
+    return Tokenizer.builtin("bpe")
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(TEMPLATES)
 def test_any_template_is_bounded(tok: Tokenizer, template: str) -> None:
-    size = sum(len(str(message)) for message in MESSAGES)
     for call in (tok.apply_chat_template, tok.encode_chat):
         started = time.process_time()
         try:
-            result: str | list[int] = call(MESSAGES, template_text=template)
-        except ChatTemplateError as error:
+            result: str | list[int] = call(MESSAGES, template_text=template, add_generation_prompt=False)
+        except GgtokError as error:
             result = str(error)
-        assert len(result) <= CHARS + 256 * size
-        assert "needs too much memory" not in result
+        assert len(result) <= CHARS
         taken = time.process_time() - started
         assert taken < SECONDS, f"{taken:.1f} s for {template!r}"
 
@@ -140,7 +139,7 @@ def test_any_template_is_bounded(tok: Tokenizer, template: str) -> None:
 )
 def test_noise_is_refused_or_renders(tok: Tokenizer, template: str) -> None:
     with suppress(GgtokError):
-        tok.encode_chat(MESSAGES, template_text=template)
+        tok.encode_chat(MESSAGES, template_text=template, add_generation_prompt=False)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space are those of Linux")

@@ -129,8 +129,10 @@ CASES = [
         byte_level(),
         {"general.architecture": "llama", "llama.vocab_size": 7},
     ),
-    Case("template-bos", "note", "add_special=False", spm(add_bos=True), {TEMPLATE: "{{ bos_token }}"}),
-    Case("template-bos", "note", "add_special=False", spm(add_bos=True), {TEMPLATE: "<s>{{ x }}"}),
+    Case("template-bos", "note", "encode_chat", spm(add_bos=True), {TEMPLATE: "{{ bos_token }}"}),
+    Case("template-bos", "note", "encode_chat", spm(add_bos=True), {TEMPLATE: "<s>{{ x }}"}),
+    Case("template-unsound", "warning", "line 1, column", spm(), {TEMPLATE: "{% if %}"}),
+    Case("template-unknown", "warning", "nofilter", spm(), {f"{TEMPLATE}.rag": "{{ x | nofilter }}"}),
     Case("template-tokens", "warning", "<|im_start|>", spm(), {TEMPLATE: "<|im_start|>"}),
     Case("unknown-missing", "warning", "the id -1", NO_UNKNOWN, {"tokenizer.ggml.unknown_token_id": OUTSIDE}),
 ]

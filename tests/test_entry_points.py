@@ -63,6 +63,8 @@ TINY = ggtok.Tokenizer.from_gguf(
     Vocab("llama", [*SPECIAL_TOKENS, b"a", *BYTE_TOKENS], [2, 3, 3, 1] + [6] * 256, [0.0] * 260).gguf()
 )
 ENCODING = TOKENIZER.encode_with_offsets("What is")
+BODY = {"messages": [{"role": "user", "content": "a"}]}
+CHAT = _ggtok.ChatTemplate("{% for m in messages %}{{ m.content }}{% endfor %}", "mine")
 FLAT = _ggtok.encode_batch(CORE, ["a", "a a"], 1, False, False, False)
 EVALUATION = ggtok.evaluate(TINY, ["a"])
 TRAINER: dict[str, Any] = {"vocab_size": 300, "special_tokens": [("<s>", 3)], "threads": 2}
@@ -91,6 +93,8 @@ SUBJECTS: dict[str, Callable[[], Any]] = {
     "_ggtok.RawTrace": lambda: _ggtok.explain(CORE, "a a", True, True, True),
     "_ggtok.RawTrie": lambda: _ggtok.explain_trie(["a", "ab"], ["abc"]),
     "_ggtok.Trainer": lambda: trainer("bpe"),
+    "_ggtok.ChatTemplate": lambda: CHAT,
+    "_ggtok.Rendering": lambda: CHAT.render(BODY),
     "Tokenizer": lambda: TINY,
     "Vocab": lambda: TOKENIZER.vocab,
     "Batch": lambda: TOKENIZER.encode_batch(["a"]),
@@ -103,6 +107,7 @@ SUBJECTS: dict[str, Callable[[], Any]] = {
 SPECIAL_CALLS: dict[str, Callable[..., object]] = {
     "_ggtok.Tokenizer.__new__": lambda metadata: _ggtok.Tokenizer(metadata),
     "_ggtok.FlatBatch.__new__": lambda ids, offsets, nulls: _ggtok.FlatBatch(ids, offsets, nulls),
+    "_ggtok.ChatTemplate.__new__": lambda source, name: _ggtok.ChatTemplate(source, name),
     "_ggtok.Trainer.__new__": lambda kind, settings, memory: _ggtok.Trainer(kind, settings, memory, None),
     "_ggtok.Buffer.__dlpack__": lambda stream, max_version, dl_device, copy: FLAT.ids().__dlpack__(
         stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
@@ -116,6 +121,10 @@ SPECIAL_CALLS: dict[str, Callable[..., object]] = {
         ending(source), config=ending(config), pre=pre, vocab_size=vocab_size
     ),
     "Tokenizer.count_file": lambda file, add_special: TOKENIZER.count_file(ending(file), add_special=add_special),
+    "Tokenizer.encode_infill": ggtok.Tokenizer.builtin("bpe").encode_infill,
+    "Tokenizer.trim_messages": lambda messages, max_tokens, keep: TINY.trim_messages(
+        messages, max_tokens, keep=keep, template="chatml"
+    ),
 }
 PUBLIC = ("train", "diff", "evaluate", "Evaluation.to_dicts", "Evaluation.__str__", "Evaluation.to_svg")
 RATES = ("bytes_per_token", "tokens_per_word", "unknown_rate", "byte_fallback_rate", "vocabulary_use")
@@ -123,7 +132,7 @@ RATES = ("bytes_per_token", "tokens_per_word", "unknown_rate", "byte_fallback_ra
 VALUES: dict[str, Any] = {
     **dict.fromkeys(("add_special", "parse_special", "continues", "special", "remove_special", "left"), True),
     **dict.fromkeys(("unparse_special", "clean_spaces", "return_spans", "add_generation_prompt", "is_last"), True),
-    **dict.fromkeys(("strip", "overwrite", "raw", "to_numpy", "continue_final_message"), False),
+    **dict.fromkeys(("strip", "overwrite", "raw", "to_numpy", "continue_final_message", "trust"), False),
     **dict.fromkeys(("text", "argument", "query", "piece", "name", "template_text", "pre", "chat_template"), "a"),
     **dict.fromkeys(("target", "file"), io.BytesIO()),
     **dict.fromkeys(("tokenizer", "first", "second"), CORE),
@@ -171,7 +180,7 @@ VALUES: dict[str, Any] = {
     "add_control_tokens": ["<b>"],
     "flags": {"add_bos": True},
     "messages": [{"role": "user", "content": "a"}],
-    "tools": [{"name": "a"}],
+    "tools": [{"type": "function", "function": {"name": "a"}}],
     "documents": [{"title": "a"}],
     "tables": ["queue"],
     "max_rows": 9,
@@ -186,12 +195,27 @@ VALUES: dict[str, Any] = {
     "first_row": 1,
     "field": "a",
     "is_raw": False,
+    **{
+        "mask": "turn",
+        "media_marker": "<m>",
+        "warnings": [],
+        "refuse_user_defined": True,
+        "body": BODY,
+        "closes": True,
+    },
+    **{"bos": "<s>", "eos": "</s>", "now": (0, 0, "UTC"), "place": (0, 1), "begins": True, "ends": True, "at": 0},
+    **{"spans": [(0, 1)]},
+    **{"document": "b", "keep": 1},
+    **{"suffix": "b", "prompt": "c", "extra_files": {"a.py": "b"}, "spm_infill": True},
+    **{"n_ctx": 4096, "n_batch": 2048, "n_predict": 8},
     "columns": ["c"],
     "classes": vars(ggtok.trace) | {"Trace": ggtok.Trace},
 }
 """An argument by the name of its parameter."""
 
 OTHERS: dict[str, dict[str, Any]] = {
+    "_ggtok.Rendering.shared": {"other": CHAT.render(BODY)},
+    "_ggtok.ChatTemplate.__new__": {"source": "a", "name": "b"},
     "_ggtok._encoding": {"ids": bytes(4)},
     "_ggtok.id_of_text": {"text": b"a"},
     "_ggtok.Tokenizer.decoder": {"text": False},
@@ -211,6 +235,8 @@ OTHERS: dict[str, dict[str, Any]] = {
         "pre": "gpt-2",
     },
     "Tokenizer.split_batch": {"texts": ["a b"]},
+    "Tokenizer.encode_infill": {"prefix": "a"},
+    "Tokenizer.trim_messages": {"max_tokens": 99},
     "Tokenizer.to_gguf": {"special": {"bos": 1}},
     "Vocab.index": {"value": TOKEN, "stop": 9},
     "Vocab.count": {"value": TOKEN},

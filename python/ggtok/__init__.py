@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from ._batch import Batch as Batch
     from ._chat import Chat as Chat
     from ._chat import ChatEncoding as ChatEncoding
+    from ._chat import ChatMedia as ChatMedia
     from ._chat import Turn as Turn
     from ._chunks import Chunk as Chunk
     from ._diff import Diff as Diff
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
     from ._vocab import Token as Token
     from ._vocab import TokenAttribute as TokenAttribute
     from ._vocab import Vocab as Vocab
+    from .errors import ChatRequestError as ChatRequestError
     from .errors import ChatTemplateError as ChatTemplateError
+    from .errors import ChatTypeError as ChatTypeError
     from .errors import ConversionError as ConversionError
     from .errors import DependencyError as DependencyError
     from .errors import DownloadError as DownloadError
@@ -52,7 +55,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "_batch": ("Batch",),
-    "_chat": ("Chat", "ChatEncoding", "Turn"),
+    "_chat": ("Chat", "ChatEncoding", "ChatMedia", "Turn"),
     "_chunks": ("Chunk",),
     "_diff": ("Diff", "diff"),
     "_edit": ("edit",),
@@ -67,7 +70,9 @@ _NAMES = {
     "_verify.verify": ("verify",),
     "_vocab": ("Token", "TokenAttribute", "Vocab"),
     "errors": (
+        "ChatRequestError",
         "ChatTemplateError",
+        "ChatTypeError",
         "ConversionError",
         "DependencyError",
         "DownloadError",

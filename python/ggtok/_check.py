@@ -259,8 +259,8 @@ def _template(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
         return
     bos = vocab[vocab.bos_id].text if vocab.bos_id is not None else None
     if vocab.add_bos and bos and (re.search(r"\bbos_token\b", template) or bos in template):
-        message = "the chat template writes BOS, which encode adds too: a rendered prompt would have it twice"
-        yield Finding("template-bos", "note", message, "encode rendered prompts with add_special=False", key)
+        message = "the chat template writes BOS, which encode adds too: a prompt rendered elsewhere would have it twice"
+        yield Finding("template-bos", "note", message, "use encode_chat, which adds it once", key)
     written = dict.fromkeys(re.findall(r"<\|[A-Za-z0-9_]+\|>|<(?:start|end)_of_turn>", template))
     absent = [text for text in written if text not in vocab]
     if absent:
@@ -268,7 +268,23 @@ def _template(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
         yield Finding("template-tokens", "warning", message, "check that the template belongs to the model", key)
 
 
+def _templates(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
+    from .errors import ChatTemplateError
+
+    for key, text in scalars(metadata).items():
+        if not (key == CHAT_TEMPLATE or key.startswith(f"{CHAT_TEMPLATE}.")) or not isinstance(text, str):
+            continue
+        try:
+            template = _ggtok.ChatTemplate(text, key)
+        except ChatTemplateError as error:
+            yield Finding("template-unsound", "warning", str(error), "pass another one with template_text=", key)
+            continue
+        for line, column, problem in template.unknown:
+            message = f"chat template {key!r}, line {line}, column {column}: {problem}"
+            yield Finding("template-unknown", "warning", message, "it fails there, as in llama.cpp", key)
+
+
 AT_LOAD: tuple[Check, ...] = (_pre, _added, _overrides)
 THOROUGH: tuple[Check, ...] = (
-    *(_ends, _unknown, _out_of_range, _specials, _bytes, _merges, _scores, _size, _template),
+    *(_ends, _unknown, _out_of_range, _specials, _bytes, _merges, _scores, _size, _template, _templates),
 )

@@ -23,13 +23,16 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 __all__ = [
+    "CHATML",
     "Array",
     "Buffer",
+    "ChatTemplate",
     "Encoding",
     "FlatBatch",
     "Metadata",
     "RawTrace",
     "RawTrie",
+    "Rendering",
     "StreamDecoder",
     "StreamEncoder",
     "Tokenizer",
@@ -80,10 +83,12 @@ __all__ = [
 ]
 
 __version__: str
+CHATML: str
 
 _Text: TypeAlias = str | ReadableBuffer
 _Ids: TypeAlias = Iterable[SupportsIndex]
 _Parts: TypeAlias = Iterable[tuple[_Text, bool]]
+_Masked: TypeAlias = tuple[list[tuple[int, int] | None], list[bool], list[tuple[int, int, int, int]]]
 
 @disjoint_base
 class Tokenizer:
@@ -1065,3 +1070,139 @@ class Trainer:
 
     def finish(self) -> tuple[list[bytes], list[int], list[float], list[bytes]]:
         """Trains, and returns tokens, types, scores and merges. Called once, after the counting."""
+
+@final
+class ChatTemplate:
+    """A compiled chat template, in llama.cpp's template language, with llama-server's rules for messages.
+
+    What a template can do is found out when it first renders. Safe to share between threads.
+
+    >>> import ggtok._ggtok
+    >>> template = ggtok._ggtok.ChatTemplate("{% for m in messages %}[{{ m.content }}]{% endfor %}", "mine")
+    >>> template.render({"messages": [{"role": "user", "content": "Hi"}]}).text
+    '[Hi]'
+    """
+
+    def __new__(cls, source: _Text, name: str) -> Self: ...
+    @property
+    def name(self) -> str:
+        """What errors call the template."""
+
+    @property
+    def variables(self) -> list[str]:
+        """The names of the variables that it reads or writes."""
+
+    @property
+    def has_generation(self) -> bool:
+        """Whether it marks what the assistant says with `{% generation %}`."""
+
+    @property
+    def unknown(self) -> list[tuple[int, int, str]]:
+        """Filters and tests that llama.cpp does not have: line, column, problem. They fail where they are reached."""
+
+    def capabilities(self) -> dict[str, bool]:
+        """What the template can do, by llama.cpp's names. Raises `ChatTemplateError` if finding out takes too long."""
+
+    def render(
+        self,
+        body: object,
+        *,
+        bos: str = "",
+        eos: str = "",
+        media_marker: str | None = None,
+        closes: bool | None = None,
+        now: tuple[int, int, str] = ...,
+    ) -> Rendering:
+        """Renders a request.
+
+        Args:
+            body: The body of a request to `/v1/chat/completions`, out of what JSON consists of, dataclasses and
+                pydantic models.
+            bos: The text of the BOS token.
+            eos: The text of the EOS token.
+            media_marker: What stands for an image, a sound or a film. Without it they are refused.
+            closes: Whether a last assistant's message is closed rather than continued. Default: it is if
+                `add_generation_prompt` is false. What the request itself continues is never closed.
+            now: Seconds since 1970, how many seconds the zone is ahead of UTC, and its abbreviation.
+
+        Raises:
+            ChatTemplateError: The template fails, refuses the messages, or exceeds a limit.
+            ChatRequestError: The request is not one that llama-server takes.
+        """
+
+@final
+class Rendering:
+    """What a template wrote for a request, and who wrote each byte of it. Made by `ChatTemplate.render`."""
+
+    @property
+    def text(self) -> str:
+        """The text. Bytes that are not UTF-8 become U+FFFD, and three bytes that encode a surrogate that surrogate."""
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the text."""
+
+    @property
+    def warnings(self) -> list[tuple[str, str | None, int | None, str]]:
+        """What the model does not see: the kind of a warning, the name and the message concerned, and what it says."""
+
+    def runs(self) -> list[tuple[int, bool, int | None]]:
+        """Stretches of one origin: the number of bytes, whether the caller passed them, and for which message."""
+
+    def ids(self, tokenizer: Tokenizer, *, add_special: bool = True, refuse_user_defined: bool = False) -> list[int]:
+        """The ids. Control tokens are read only in what the template wrote.
+
+        Raises:
+            VocabularyError: The vocabulary reads a control token in every text and the caller's strings have one, or
+                with `refuse_user_defined` a user-defined token that works like one.
+        """
+
+    def count(self, tokenizer: Tokenizer, *, add_special: bool = True, refuse_user_defined: bool = False) -> int:
+        """The number of ids. Raises what `ids` does."""
+
+    def encode(
+        self,
+        tokenizer: Tokenizer,
+        *,
+        add_special: bool = True,
+        refuse_user_defined: bool = False,
+        mask: str = "turn",
+    ) -> tuple[list[int], _Masked]:
+        """The ids and what `masked` returns for them. Raises what `ids` and `masked` do."""
+
+    def masked(self, tokenizer: Tokenizer, spans: list[tuple[int, int]], mask: str) -> _Masked:
+        """For tokens with these spans in bytes: the tokens of each message, the mask, and for each marker of an image,
+        a sound or a film its message, part, first token and the one after the last.
+
+        Raises:
+            ChatTemplateError: It cannot be known what the assistant would write.
+        """
+
+    def stretch(
+        self,
+        tokenizer: Tokenizer,
+        place: tuple[int, int],
+        begins: bool,
+        ends: bool,
+        add_special: bool,
+    ) -> tuple[list[int], list[tuple[int, int]]]:
+        """The ids of a part of the text that is encoded independently, and their spans in bytes of the whole.
+
+        Raises what `ids` does.
+
+        Args:
+            tokenizer: The tokenizer.
+            place: From which byte to which.
+            begins: Whether the text begins here, perhaps with a BOS.
+            ends: Whether the text ends here, perhaps with an EOS.
+            add_special: Whether to add those that the vocabulary asks for.
+        """
+
+    def places(self) -> list[tuple[int, int, tuple[int, int] | None] | None]:
+        """Where each message is: its first byte and the one after its last, and the same for its content."""
+
+    def shared(self, other: Rendering) -> int:
+        """How many bytes at the start are the same, and of the template or of a caller in both."""
+
+    def is_template(self, at: int) -> bool:
+        """Whether the template wrote this byte."""

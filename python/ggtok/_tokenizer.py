@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from . import _check
-from ._base import BaseTokenizer
+from ._chats import ChatTokenizer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Mapping
-    from typing import Any, Literal, Self, overload
+    from typing import Any, Self
 
     from ._base import Text
-    from ._chat import Chat, ChatEncoding
-    from ._chat.conversation import Message, Tool
     from ._explain.trace import Trace
     from ._files import Target
     from ._findings import Finding
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from ._releases import Releases
 
 
-class Tokenizer(BaseTokenizer):
+class Tokenizer(ChatTokenizer):
     """Text to tokens and back, exactly as llama.cpp does.
 
     Made by `Tokenizer.from_gguf` or `Tokenizer.builtin`. Immutable and safe to share between threads. Two tokenizers
@@ -142,205 +140,6 @@ class Tokenizer(BaseTokenizer):
         from ._explain.trace import explain
 
         return explain(self, text, add_special, parse_special, continues)
-
-    def apply_chat_template(
-        self,
-        messages: Iterable[Message],
-        *,
-        tools: Iterable[Tool] | None = None,
-        documents: Iterable[Message] | None = None,
-        add_generation_prompt: bool = True,
-        continue_final_message: bool = False,
-        template: str | None = None,
-        template_text: str | None = None,
-        raw: bool = False,
-        **variables: Any,
-    ) -> str:
-        """The text of a conversation, as the file's chat template writes it.
-
-        The text is for people and for other programs. To get ids, use `encode_chat`, which never reads control tokens
-        in messages.
-
-        Args:
-            messages: Mappings with `role`, `content` and whatever else the template reads: `tool_calls`, `name`,
-                `reasoning_content`, ... Keys whose value is `None` are left out.
-            tools: JSON schemas of functions, or functions with type hints and a docstring (Google style).
-            documents: Mappings with `title` and `text`.
-            add_generation_prompt: Whether to end with the beginning of an assistant's message.
-            continue_final_message: End with the last character of the last message's content, so that the model
-                continues it. Needs `add_generation_prompt=False`.
-            template: The name of one of the file's templates: NAME of `tokenizer.chat_template.NAME`. Default:
-                `tool_use` if there are tools and the file has it, otherwise `tokenizer.chat_template`.
-            template_text: A template to use instead of the file's.
-            raw: Pass messages, tools and variables to the template as they are, as transformers does. Otherwise the
-                template gets what llama-server would give it: docs/chat.md says what that changes.
-            **variables: Further variables of the template, such as `enable_thinking=False`.
-
-        Raises:
-            ChatTemplateError: There is no template, it is invalid, it refuses these messages, or it exceeds a limit;
-                `template` and `line` say where.
-            GgtokError: There are no messages, a value is nested too deeply, or the arguments of a tool call are not
-                JSON.
-            TypeError: A value is of a type that templates cannot use.
-
-        Warns (`TokenizerWarning`) of a message, a field, tools or a variable that the template never reads.
-
-        >>> import ggtok
-        >>> template = "{% for m in messages %}<|im_start|>{{ m.role }}\\n{{ m.content }}<|im_end|>\\n{% endfor %}"
-        >>> tok = ggtok.Tokenizer.builtin("bpe")
-        >>> print(tok.apply_chat_template([{"role": "user", "content": "Hi"}], template_text=template), end="")
-        <|im_start|>user
-        Hi<|im_end|>
-        """
-        from ._chat.conversation import Conversation, Options
-
-        options = Options(tools, documents, add_generation_prompt, continue_final_message, template, template_text, raw)
-        return Conversation(self, messages, options, variables).text()
-
-    if TYPE_CHECKING:
-
-        @overload
-        def encode_chat(
-            self,
-            messages: Iterable[Message],
-            *,
-            return_spans: Literal[False] = False,
-            add_special: bool = True,
-            tools: Iterable[Tool] | None = None,
-            documents: Iterable[Message] | None = None,
-            add_generation_prompt: bool = True,
-            continue_final_message: bool = False,
-            template: str | None = None,
-            template_text: str | None = None,
-            raw: bool = False,
-            **variables: Any,
-        ) -> list[int]: ...
-        @overload
-        def encode_chat(
-            self,
-            messages: Iterable[Message],
-            *,
-            return_spans: Literal[True],
-            add_special: bool = True,
-            tools: Iterable[Tool] | None = None,
-            documents: Iterable[Message] | None = None,
-            add_generation_prompt: bool = True,
-            continue_final_message: bool = False,
-            template: str | None = None,
-            template_text: str | None = None,
-            raw: bool = False,
-            **variables: Any,
-        ) -> ChatEncoding: ...
-
-    def encode_chat(
-        self,
-        messages: Iterable[Message],
-        *,
-        return_spans: bool = False,
-        add_special: bool = True,
-        tools: Iterable[Tool] | None = None,
-        documents: Iterable[Message] | None = None,
-        add_generation_prompt: bool = True,
-        continue_final_message: bool = False,
-        template: str | None = None,
-        template_text: str | None = None,
-        raw: bool = False,
-        **variables: Any,
-    ) -> list[int] | ChatEncoding:
-        """The ids of a conversation. Control tokens come from the template only, never from the caller's strings.
-
-        Args:
-            messages: As in `apply_chat_template`, as are all arguments that are not listed here.
-            return_spans: Whether to return a `ChatEncoding`: ids, the tokens of each message, and an assistant mask.
-                The mask covers what lies inside `{% generation %}`; in a template without it, the strings of messages
-                with the role `assistant`, without the token that ends a turn.
-            add_special: Whether to add BOS and EOS if the vocabulary asks for them. What the template writes itself
-                is not added again.
-
-        Raises:
-            ChatTemplateError: As `apply_chat_template`; or the template changes strings in such a way that ggtok cannot
-                tell whether a control token comes from it; or, with `return_spans`, the assistant says something and
-                the mask would be empty.
-            VocabularyError: The vocabulary reads control tokens in every text (RWKV, PLaMo-2), and a message contains
-                one; or as `encode`.
-            GgtokError, TypeError: As `apply_chat_template`.
-
-        >>> import ggtok
-        >>> tok = ggtok.Tokenizer.builtin("bpe")
-        >>> ids = tok.encode_chat([{"role": "user", "content": "<|im_end|>"}], add_generation_prompt=False)
-        >>> ids.count(tok.vocab.id("<|im_end|>")), tok.decode(ids)
-        (1, 'user\\n<|im_end|>\\n')
-        """
-        from ._chat.conversation import Conversation, Options
-
-        options = Options(tools, documents, add_generation_prompt, continue_final_message, template, template_text, raw)
-        chat = Conversation(self, messages, options, variables)
-        return chat.encoding(add_special) if return_spans else chat.ids(add_special)
-
-    def count_messages(
-        self,
-        messages: Iterable[Message],
-        *,
-        add_special: bool = True,
-        tools: Iterable[Tool] | None = None,
-        documents: Iterable[Message] | None = None,
-        add_generation_prompt: bool = True,
-        continue_final_message: bool = False,
-        template: str | None = None,
-        template_text: str | None = None,
-        raw: bool = False,
-        **variables: Any,
-    ) -> int:
-        """The number of ids of a conversation: `len(tok.encode_chat(...))`, with the same arguments and errors.
-
-        >>> import ggtok
-        >>> template = "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}"
-        >>> chat = [{"role": "user", "content": "Hi"}]
-        >>> ggtok.Tokenizer.builtin("bpe").count_messages(chat, template_text=template)
-        4
-        """
-        from ._chat.conversation import Conversation, Options
-
-        options = Options(tools, documents, add_generation_prompt, continue_final_message, template, template_text, raw)
-        return len(Conversation(self, messages, options, variables).ids(add_special))
-
-    def chat(
-        self,
-        messages: Iterable[Message] = (),
-        *,
-        add_special: bool = True,
-        tools: Iterable[Tool] | None = None,
-        documents: Iterable[Message] | None = None,
-        add_generation_prompt: bool = True,
-        template: str | None = None,
-        template_text: str | None = None,
-        raw: bool = False,
-        **variables: Any,
-    ) -> Chat:
-        """A conversation that grows: `append` returns the new ids, and encodes only what the template changed.
-
-        Args:
-            messages: Messages to begin with, which are rendered when ids are first needed. Default: none.
-            add_special: As in `encode_chat`.
-            tools: As in `apply_chat_template`, as are all arguments that are not listed here.
-            add_generation_prompt: Whether the ids end with the beginning of an assistant's message, unless the last
-                message is the assistant's.
-
-        Raises what `encode_chat` does for its arguments. See docs/chat.md.
-
-        >>> import ggtok
-        >>> tok = ggtok.Tokenizer.builtin("bpe")
-        >>> chat = tok.chat()
-        >>> turn = chat.append({"role": "user", "content": "Hi"})
-        >>> turn.kept, tok.decode(turn.new_ids)
-        (0, 'user\\nHi\\nassistant\\n')
-        """
-        from ._chat.chat import Chat
-        from ._chat.conversation import Options
-        from ._chat.growing import Growing
-
-        options = Options(tools, documents, add_generation_prompt, False, template, template_text, raw)
-        return Chat(Growing(self, options, add_special, variables), messages)
 
     def to_gguf(
         self,

@@ -149,8 +149,8 @@ class CorpusError(GgtokError):
 class DependencyError(GgtokError, ImportError):
     """A call needs an optional package that is not installed.
 
-    Arrays need numpy (`Tokenizer.encode_array`, `Encoding.ids`, `Batch.ids`, ...), `Batch.to_arrow` needs pyarrow, and
-    models at a URL need urllib3.
+    Arrays need numpy (`Tokenizer.encode_array`, `Encoding.ids`, `Batch.ids`, ...), `Batch.to_arrow` needs pyarrow,
+    models at a URL need urllib3, and `apply_chat_template(raw=True)` needs jinja2.
     """
 
 
@@ -170,9 +170,10 @@ class LibraryError(GgtokError):
 
 
 class ChatTemplateError(GgtokError):
-    """There is no chat template, or it cannot be used for these messages.
+    """There is no chat template, it fails, or it refuses a conversation.
 
-    `template` is its name, and `line` the line that failed, counted from 1. Each is `None` if it does not apply.
+    `template` is its name, and `line` and `column` (in bytes) say where, counted from 1. Each is `None` if it does not
+    apply.
 
     >>> import ggtok
     >>> try:
@@ -181,14 +182,39 @@ class ChatTemplateError(GgtokError):
     ...     )
     ... except ggtok.ChatTemplateError as error:
     ...     print(error)
-    chat template 'template_text', line 1: it refuses these messages: no system message
+    chat template 'template_text', line 1, column 19: it refuses these messages: no system message
     """
 
-    def __init__(self, problem: str, *, template: str | None = None, line: int | None = None) -> None:
-        self.template, self.line = template, line
-        place = f"chat template {template!r}" if template is not None else ""
-        place += f", line {line}" if line is not None else ""
-        super().__init__(f"{place}: {problem}" if place else problem)
+    def __init__(
+        self, problem: str, *, template: str | None = None, line: int | None = None, column: int | None = None
+    ) -> None:
+        self.template, self.line, self.column = template, line, column
+        place = [f"chat template {template!r}"] if template is not None else []
+        place += [f"line {line}"] if line is not None else []
+        place += [f"column {column}"] if column is not None else []
+        super().__init__(f"{', '.join(place)}: {problem}" if place else problem)
+
+
+class ChatRequestError(GgtokError):
+    """A conversation, or what is passed with it, is not a request that llama-server takes.
+
+    `field` is what is at fault, such as `messages[2].content[1]`, or `None` if it is the request as a whole.
+
+    >>> import ggtok
+    >>> try:
+    ...     ggtok.Tokenizer.builtin("bpe").encode_chat([{"role": "user", "content": 5}])
+    ... except ggtok.ChatRequestError as error:
+    ...     print(error)
+    messages[0].content: expected a string or an array, got a number
+    """
+
+    def __init__(self, problem: str, *, field: str | None = None) -> None:
+        self.field = field
+        super().__init__(f"{field}: {problem}" if field else problem)
+
+
+class ChatTypeError(ChatRequestError, TypeError):
+    """A value of a conversation is of a type that JSON does not have. `field` says where."""
 
 
 class MismatchError(GgtokError):

@@ -6,7 +6,7 @@ Complexity: see `growing`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, SupportsIndex
+from typing import Any, Literal, NamedTuple, SupportsIndex
 
 from .conversation import Message
 from .encoding import ChatEncoding
@@ -37,9 +37,8 @@ class Chat:
     They end with the generation prompt unless the last message is the assistant's. Dates are those of the time when the
     chat was made.
 
-    `append` encodes only what the template changed. The template runs over the whole conversation, but what its loop
-    wrote for a message before is taken from memory if nothing that it depends on has changed. An `append` that fails
-    changes nothing. A chat is for one thread at a time; forks are independent.
+    `append` encodes only what the template changed. The template runs over the whole conversation. An `append` that
+    fails changes nothing. A chat is for one thread at a time; forks are independent.
 
     >>> import ggtok
     >>> tok = ggtok.Tokenizer.builtin("bpe")
@@ -58,7 +57,9 @@ class Chat:
         self._growing = growing
         self._state = growing.with_messages(State(), messages)
 
-    def append(self, message: Message, ids: Iterable[SupportsIndex] | None = None, *, trust: str = "text") -> Turn:
+    def append(
+        self, message: Message, ids: Iterable[SupportsIndex] | None = None, *, trust: Literal["text", "ids"] = "text"
+    ) -> Turn:
         """Appends a message.
 
         Args:
@@ -78,9 +79,9 @@ class Chat:
 
         Raises:
             MismatchError: The text of `ids` is another one, or the template does not write it as text.
-            ChatTemplateError, VocabularyError, GgtokError, TypeError: As `encode_chat`.
+            ChatTemplateError, ChatRequestError, VocabularyError, TypeError: As `encode_chat`.
             TokenIndexError: An id is not in the vocabulary.
-            ValueError: `trust` is something else.
+            GgtokError: `trust` is something else.
 
         Warns as `apply_chat_template`, of new messages only.
 
@@ -145,7 +146,7 @@ class Chat:
         >>> ggtok.Tokenizer.builtin("bpe").chat([{"role": "user", "content": "Hi"}]).messages
         [{'role': 'user', 'content': 'Hi'}]
         """
-        return list(self._state.given)
+        return list(self._state.messages)
 
     @property
     def ids(self) -> list[int]:
@@ -173,15 +174,15 @@ class Chat:
     def encoding(self) -> ChatEncoding:
         """The ids with the text, the tokens of each message, and the assistant mask, as `encode_chat` returns them.
 
-        The mask also has the ids that messages brought with them. Takes time for all tokens. Raises what `ids` does,
-        and `ChatTemplateError` if the assistant says something and the mask would be empty.
+        The mask has the assistant's turns. Of messages that brought ids with them it has exactly these ids. Takes time
+        for all tokens. Raises what `ids` does, and `ChatTemplateError` if it cannot be known what the assistant writes.
 
         >>> import ggtok
         >>> tok = ggtok.Tokenizer.builtin("bpe")
         >>> chat = tok.chat([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}])
         >>> encoding = chat.encoding
-        >>> tok.decode([id for id, own in zip(encoding.ids, encoding.assistant_mask) if own])
-        'Hello'
+        >>> tok.decode([id for id, own in zip(encoding.ids, encoding.assistant_mask) if own], unparse_special=True)
+        'Hello<|im_end|>'
         """
         self._ids()
         return self._growing.encoding(self._state)
@@ -193,4 +194,4 @@ class Chat:
 
     def __repr__(self) -> str:
         size = "" if self._state.held is None else f", {len(self._state.held.ids)} tokens"
-        return f"<ggtok.Chat of {len(self._state.given)} messages{size}>"
+        return f"<ggtok.Chat of {len(self._state.messages)} messages{size}>"

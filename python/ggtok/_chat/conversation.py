@@ -1,80 +1,177 @@
-"""A conversation and a template: the text that the template writes, and its ids."""
+"""A conversation and a template: the body of a request, and what the template writes for it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from .._base import BaseTokenizer
-from .._vocab import special_texts
-from . import continuing, encoding, openai, schema, templates, unread
-from .encoding import ChatEncoding
-from .rendering import Rendered, Request
+from .._findings import Finding
+from .._ggtok import Rendering
+from ..errors import GgtokError
+from . import known, templates, unread
+from .encoding import MASKS, ChatEncoding, ChatMedia
+from .plain import listed
 
 Message: TypeAlias = Mapping[str, Any]
+Messages: TypeAlias = Iterable[Message] | Mapping[str, Any]
 Tool: TypeAlias = Mapping[str, Any] | Callable[..., Any]
+Continued: TypeAlias = bool | Literal["content", "reasoning_content"]
 
 
 class Options(NamedTuple):
     """Arguments of `Tokenizer.apply_chat_template`."""
 
-    tools: Iterable[Tool] | None
-    documents: Iterable[Message] | None
-    add_generation_prompt: bool
-    continue_final_message: bool
-    template: str | None
-    template_text: str | None
-    raw: bool
+    tools: Iterable[Tool] | None = None
+    documents: Iterable[Message] | None = None
+    add_generation_prompt: bool | None = None
+    continue_final_message: Continued | None = None
+    template: str | None = None
+    template_text: str | None = None
+    media_marker: str | None = None
+    raw: bool = False
+    warnings: list[Finding] | None = None
+
+
+class Ids(NamedTuple):
+    """Further arguments of `Tokenizer.encode_chat`."""
+
+    add_special: bool = True
+    refuse_user_defined: bool = False
+    trust: bool = False
 
 
 class Conversation:
-    """What `Tokenizer.apply_chat_template` is given."""
+    """What `Tokenizer.apply_chat_template` is given. `closes` is as in `ChatTemplate.render`."""
 
     def __init__(
-        self, tokenizer: BaseTokenizer, messages: Iterable[Message], options: Options, variables: dict[str, Any]
+        self,
+        tokenizer: BaseTokenizer,
+        messages: Messages,
+        options: Options,
+        variables: Mapping[str, Any],
+        closes: bool | None = None,
     ) -> None:
-        tools, documents, add_generation_prompt, self.continued, template, template_text, raw = options
-        if self.continued and add_generation_prompt:
-            raise ValueError("continue_final_message needs add_generation_prompt=False")
-        tool_list = None if tools is None else schema.schemas(tools)
-        self.tokenizer = tokenizer
-        self.source = templates.of_tokenizer(tokenizer, template, template_text, bool(tool_list))
-        self.given = Request(
-            messages=messages if isinstance(messages, (str, bytes)) else listed(messages),
-            tools=tool_list,
-            documents=None if documents is None else listed(documents),
-            variables=variables | {"add_generation_prompt": bool(add_generation_prompt)},
-            special=special_texts(tokenizer.vocab),
-            now=datetime.now(),
+        self.tokenizer, self.options, self._closes = tokenizer, options, closes
+        self.body = body_of(messages, options, variables)
+        self._known = known.of(tokenizer)
+        has_tools = bool(self.body.get("tools"))
+        self.source = templates.chosen(self._known.metadata, options.template, options.template_text, has_tools)
+        # The program that the model was found in may not use the file's templates as they are.
+        self._served = tokenizer._served if options.template_text is None else ()
+        unread.report(self._served, options.warnings)
+        clock = time.localtime()
+        self._now = int(time.time()), clock.tm_gmtoff, clock.tm_zone
+
+    def render(self, body: Mapping[str, Any] | None = None) -> Rendering:
+        """What the template writes for this conversation, or for another body."""
+        special = self._known.special
+        return templates.compiled(self.source).render(
+            self.body if body is None else body,
+            bos=special.get("bos_token", ""),
+            eos=special.get("eos_token", ""),
+            media_marker=self.options.media_marker,
+            closes=self._closes,
+            now=self._now,
         )
-        self.chat = self.given if raw else openai.adapted(self.given, self.source)
-        """The conversation as the template gets it."""
 
     def text(self) -> str:
-        if self.continued:
-            return str.__str__(self._traced().text)
-        text = self.chat.render(self.source)
-        unread.warn(self.given, self.chat, self.source, text)
-        return text
+        """The text without a BOS and an EOS that the vocabulary adds, as from llama-server's `/apply-template`."""
+        if self.options.raw:
+            return self._raw()
+        text, special, vocab = self._reported().text, self._known.special, self.tokenizer.vocab
+        text = text.removeprefix(special.get("bos_token", "")) if vocab.add_bos else text
+        return text.removesuffix(special.get("eos_token", "")) if vocab.add_eos else text
 
-    def ids(self, add_special: bool) -> list[int]:
-        return encoding.encode(self.tokenizer, self._traced(), self.source, add_special).ids
+    def ids(self, settings: Ids) -> list[int]:
+        if self.options.raw or settings.trust:
+            return self._read_everywhere(settings)
+        add_special, refuse_user_defined, _ = settings
+        rendering = self._reported()
+        return rendering.ids(self.tokenizer, add_special=add_special, refuse_user_defined=refuse_user_defined)
 
-    def encoding(self, add_special: bool) -> ChatEncoding:
+    def count(self, settings: Ids) -> int:
+        if self.options.raw or settings.trust:
+            return len(self._read_everywhere(settings))
+        add_special, refuse_user_defined, _ = settings
+        rendering = self._reported()
+        return rendering.count(self.tokenizer, add_special=add_special, refuse_user_defined=refuse_user_defined)
+
+    def encoding(self, settings: Ids, mask: str) -> ChatEncoding:
         """The ids with the tokens of each message."""
-        rendered = self._traced()
-        encoded = encoding.encode(self.tokenizer, rendered, self.source, add_special)
-        return encoding.with_spans(encoded, rendered, self.source)
+        one_of("mask", mask, MASKS)
+        if self.options.raw or settings.trust:
+            raise GgtokError("return_spans needs to know who wrote what: raw=True and trust=True do not go with it")
+        add_special, refuse_user_defined, _ = settings
+        rendering = self.render()
+        ids, (spans, own, media) = rendering.encode(
+            self.tokenizer, add_special=add_special, refuse_user_defined=refuse_user_defined, mask=mask
+        )
+        self.report(rendering)
+        places = tuple(ChatMedia(*row) for row in media)
+        return ChatEncoding(ids, rendering.text, spans, own, self.findings(rendering), places)
 
-    def _traced(self) -> Rendered:
-        rendered = self.chat.trace(self.source)
-        unread.warn(self.given, self.chat, self.source, rendered.text)
-        return continuing.cut(rendered, self.source) if self.continued else rendered
+    def report(self, rendering: Rendering, first: int = 0) -> None:
+        """Reports what the model does not see, of messages from `first` on."""
+        unread.report(unread.findings(templates.compiled(self.source), rendering, first), self.options.warnings)
+
+    def findings(self, rendering: Rendering) -> tuple[Finding, ...]:
+        """All that is reported of a conversation."""
+        return (*self._served, *unread.findings(templates.compiled(self.source), rendering))
+
+    def _reported(self) -> Rendering:
+        rendering = self.render()
+        self.report(rendering)
+        return rendering
+
+    def _raw(self) -> str:
+        from .raw import render
+
+        return render(self.source, self.body, self._known.special)
+
+    def _read_everywhere(self, settings: Ids) -> list[int]:
+        """The ids of the text with control tokens wherever they are written. BOS and EOS are added once."""
+        add_special, refuse_user_defined, trust = settings
+        if not trust:
+            raise GgtokError("raw=True gives text of which nobody knows who wrote it: its ids need trust=True")
+        if refuse_user_defined:
+            raise GgtokError("trust=True reads all tokens in all of the text: refuse_user_defined does not go with it")
+        rendering = None if self.options.raw else self._reported()
+        text = self._raw() if rendering is None else rendering.data
+        ids = self.tokenizer.encode(text, add_special=add_special, parse_special=True)
+        vocab = self.tokenizer.vocab
+        if add_special and vocab.add_bos and ids[:2] == [vocab.bos_id] * 2:
+            del ids[0]
+        is_own = rendering is None or (bool(text) and rendering.is_template(len(text) - 1))
+        if add_special and vocab.add_eos and is_own and ids[-2:] == [vocab.eos_id] * 2:
+            del ids[-1]
+        return ids
 
 
-def listed(values: Iterable[Any]) -> Sequence[Any]:
-    """The values, to be read more than once. Anything that cannot be iterated over is refused later, by name."""
-    if not isinstance(values, Iterable) or isinstance(values, Mapping):
-        return values  # type: ignore[return-value]
-    return [value for value in values]  # noqa: C416 (list() would believe a wrong length hint)
+def body_of(messages: Messages, options: Options, variables: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of a request. What is not of a type that a request has is left to fail by name when it is rendered."""
+    body = dict(messages) if isinstance(messages, Mapping) else {"messages": listed(messages)}
+    given = {
+        "tools": options.tools,
+        "documents": options.documents,
+        "add_generation_prompt": options.add_generation_prompt,
+        "continue_final_message": options.continue_final_message,
+    }
+    body |= {name: listed(value) for name, value in given.items() if value is not None}
+    if isinstance(options.continue_final_message, str):
+        one_of("continue_final_message", options.continue_final_message, (True, False, "content", "reasoning_content"))
+    if body.get("tools"):
+        from . import schema
+
+        body["tools"] = schema.schemas(body["tools"])
+    if variables:
+        before = body.get("chat_template_kwargs")
+        body["chat_template_kwargs"] = {**before, **variables} if isinstance(before, Mapping) else variables
+    return body
+
+
+def one_of(name: str, value: object, known: tuple[object, ...]) -> None:
+    """Raises `GgtokError` if an argument is not one of those that are known."""
+    if value not in known:
+        raise GgtokError(f"{name} must be {', '.join(map(repr, known[:-1]))} or {known[-1]!r}, not {value!r}")

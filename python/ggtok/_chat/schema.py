@@ -10,7 +10,7 @@ import inspect
 import json
 import re
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -23,23 +23,14 @@ _TYPES: dict[Any, str] = {
 _SECTION = r"[\n\s]*(?:\n\s*(?:Args|Returns|Raises):|\Z)"
 
 
-def schemas(tools: Iterable[Any]) -> list[Any]:
-    """Tools as JSON schemas.
+def schemas(tools: Any) -> Any:
+    """Tools with the schema of each function in its place. What is neither a function nor a schema is left alone.
 
-    Raises `TypeError` for what is neither a mapping nor a function, and `GgtokError` for a function without docstring,
-    type hints, or a description of each argument.
+    Raises `GgtokError` for a function without docstring, type hints, or a description of each argument.
     """
-    if isinstance(tools, (str, bytes, Mapping)) or not isinstance(tools, Iterable):
-        raise TypeError(f"tools must be a list of mappings and functions, not {type(tools).__name__}")
-    result = []
-    for index, tool in enumerate(tools):
-        if isinstance(tool, Mapping):
-            result.append(tool)
-        elif inspect.isfunction(tool) or inspect.ismethod(tool):
-            result.append(schema(tool))
-        else:
-            raise TypeError(f"tools[{index}] must be a mapping or a function, not {type(tool).__name__}")
-    return result
+    if not isinstance(tools, (list, tuple)):
+        return tools
+    return [schema(tool) if inspect.isfunction(tool) or inspect.ismethod(tool) else tool for tool in tools]
 
 
 def schema(function: Callable[..., Any]) -> dict[str, Any]:

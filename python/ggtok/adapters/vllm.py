@@ -212,16 +212,12 @@ class Tokenizer:
         Raises what `ggtok.Tokenizer.encode_chat` does.
         """
         given = {name: value for name, value in variables.items() if value is not None and name not in _NOT_VARIABLES}
-        call: Any = self._tok.encode_chat if tokenize else self._tok.apply_chat_template
-        return call(  # type: ignore[no-any-return]
-            (conversation if conversation is not None else messages) or (),
-            tools=tools,
-            documents=documents,
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-            template_text=chat_template,
-            **given,
-        )
+        from .._chat.conversation import Conversation, Ids, Options
+
+        given_messages = (conversation if conversation is not None else messages) or ()
+        options = Options(tools, documents, add_generation_prompt, continue_final_message, template_text=chat_template)
+        chat = Conversation(self._tok, given_messages, options, given, closes=True)
+        return chat.ids(Ids()) if tokenize else chat.text()
 
     def convert_tokens_to_ids(self, tokens: str | list[str]) -> Any:
         """The id of a token, or those of several. `None` for a text that is not a token."""

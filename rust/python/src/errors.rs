@@ -2,14 +2,19 @@
 
 use std::any::Any;
 
+use ggtok_chat::{Error as ChatError, Position};
 use ggtok_core::gguf::{GgufError, OpenError};
 use ggtok_core::{DecodeBatchError, EncodeError, PaddingError, TokenIndexError, VocabularyError};
+use pyo3::PyTypeInfo;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 /// The exceptions themselves are defined in Python.
 mod python {
     #![allow(missing_docs)]
+    pyo3::import_exception!(ggtok.errors, ChatRequestError);
+    pyo3::import_exception!(ggtok.errors, ChatTemplateError);
+    pyo3::import_exception!(ggtok.errors, ChatTypeError);
     pyo3::import_exception!(ggtok.errors, DependencyError);
     pyo3::import_exception!(ggtok.errors, GgtokError);
     pyo3::import_exception!(ggtok.errors, GGUFError);
@@ -88,17 +93,69 @@ impl Raise for TokenIndexError {
 
 impl Raise for GgufError {
     fn raise(self) -> PyErr {
-        let error = |py: Python<'_>| -> PyResult<PyErr> {
-            let details = PyDict::new(py);
+        detailed::<python::GGUFError>(&self.problem.to_string(), |details| {
             details.set_item("key", &self.key)?;
             details.set_item("offset", self.offset)?;
             details.set_item("expected", self.expected())?;
-            details.set_item("found", self.found())?;
-            let error = py.get_type::<python::GGUFError>().call((self.problem.to_string(),), Some(&details))?;
-            Ok(PyErr::from_value(error))
-        };
-        Python::attach(error).unwrap_or_else(|error| error)
+            details.set_item("found", self.found())
+        })
     }
+}
+
+/// An exception with keyword arguments.
+fn detailed<E: PyTypeInfo>(problem: &str, fill: impl Fn(&Bound<'_, PyDict>) -> PyResult<()>) -> PyErr {
+    let error = |py: Python<'_>| -> PyResult<PyErr> {
+        let details = PyDict::new(py);
+        fill(&details)?;
+        Ok(PyErr::from_value(py.get_type::<E>().call((problem,), Some(&details))?))
+    };
+    Python::attach(error).unwrap_or_else(|error| error)
+}
+
+/// An error of a conversation, from before a template is chosen.
+impl Raise for ChatError {
+    fn raise(self) -> PyErr {
+        chat_error(self, None)
+    }
+}
+
+/// An error of a conversation. `template` is the name of the template.
+pub(crate) fn chat_error(error: ChatError, template: Option<String>) -> PyErr {
+    let whole = error.to_string();
+    let of_template = |problem: &str, position: Option<Position>| {
+        detailed::<python::ChatTemplateError>(problem, |details| {
+            details.set_item("template", &template)?;
+            details.set_item("line", position.map(|position| position.line))?;
+            details.set_item("column", position.map(|position| position.column))
+        })
+    };
+    match error {
+        ChatError::Syntax { problem, position } => {
+            of_template(&format!("it is not a sound template: {problem}"), Some(position))
+        }
+        ChatError::Template { problem, position } => of_template(&problem, Some(position)),
+        ChatError::Raised { problem, position } => {
+            of_template(&format!("it refuses these messages: {problem}"), Some(position))
+        }
+        ChatError::Request { field, problem } => detailed::<python::ChatRequestError>(&problem, |details| {
+            details.set_item("field", if field.is_empty() { None } else { Some(&field) })
+        }),
+        ChatError::Encode(error) => error.raise(),
+        ChatError::Control { .. } => python::VocabularyError::new_err(whole),
+        _ => of_template(&whole, None),
+    }
+}
+
+/// A value of a conversation that JSON does not have.
+pub(crate) fn chat_type_error(field: String, problem: &str) -> PyErr {
+    detailed::<python::ChatTypeError>(problem, |details| {
+        details.set_item("field", if field.is_empty() { None } else { Some(&field) })
+    })
+}
+
+/// A text has what a vocabulary does not allow in it.
+pub(crate) fn vocabulary_error(message: String) -> PyErr {
+    python::VocabularyError::new_err(message)
 }
 
 impl Raise for OpenError {

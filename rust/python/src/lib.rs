@@ -11,6 +11,7 @@ mod arrays;
 mod arrow;
 mod batch;
 mod bytes;
+mod chat;
 mod chunks;
 mod decoder;
 mod encoder;
@@ -44,10 +45,16 @@ mod _ggtok {
     #[allow(non_upper_case_globals)]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
+    /// The chat template that llama-server takes for a file without one.
+    #[pymodule_export]
+    const CHATML: &str = ggtok_chat::CHATML;
+
     #[pymodule_export]
     use super::arrays::import_numpy;
     #[pymodule_export]
     use super::batch::{FlatBatch, count_batch, decode_batch, encode_batch};
+    #[pymodule_export]
+    use super::chat::{ChatTemplate, Rendering};
     #[pymodule_export]
     use super::chunks::{split, truncate};
     #[pymodule_export]

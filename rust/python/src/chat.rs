@@ -1,0 +1,339 @@
+//! Chat templates and what they write: `ChatTemplate` and `Rendering`.
+
+mod growing;
+mod refusal;
+mod values;
+
+use std::ops::Range;
+
+use ggtok_chat::{Closing, Conversation, Error, Mask, Now, Options, Origin, Rendered, Request, Warning, tokens_of};
+use ggtok_core::{Spans, TokenId, Vocabulary};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+
+use crate::arguments;
+use crate::bytes::str_of;
+use crate::errors::{Raise, invalid};
+use crate::run::run;
+use crate::tokenizer::Tokenizer;
+
+/// An error, and the name of the template.
+pub(crate) struct Named {
+    pub(crate) error: Error,
+    pub(crate) template: String,
+}
+
+impl Raise for Named {
+    fn raise(self) -> PyErr {
+        crate::errors::chat_error(self.error, Some(self.template))
+    }
+}
+
+#[doc = doc!(ChatTemplate)]
+#[pyclass(frozen, module = "ggtok._ggtok")]
+pub struct ChatTemplate {
+    chat: ggtok_chat::ChatTemplate,
+    name: String,
+}
+
+impl ChatTemplate {
+    /// An error of this template with its name.
+    fn named(&self) -> impl Fn(Error) -> Named + '_ {
+        |error| Named { error, template: self.name.clone() }
+    }
+}
+
+#[pymethods]
+impl ChatTemplate {
+    #[new]
+    fn new(py: Python<'_>, source: &Bound<'_, PyAny>, name: String) -> PyResult<Self> {
+        let argument = arguments::text(source)?;
+        let source = argument.text();
+        let chat = run(py, source.as_bytes().len(), || {
+            let chat = ggtok_chat::ChatTemplate::new(source.as_bytes());
+            chat.map_err(|error| Named { error, template: name.clone() })
+        })?;
+        Ok(Self { chat, name })
+    }
+
+    #[doc = doc!(ChatTemplate.name)]
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[doc = doc!(ChatTemplate.variables)]
+    #[getter]
+    fn variables(&self) -> Vec<String> {
+        let names = self.chat.template().variables();
+        names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+    }
+
+    #[doc = doc!(ChatTemplate.has_generation)]
+    #[getter]
+    fn has_generation(&self) -> bool {
+        self.chat.template().has_generation()
+    }
+
+    #[doc = doc!(ChatTemplate.unknown)]
+    #[getter]
+    fn unknown(&self) -> Vec<(usize, usize, String)> {
+        let unknown = self.chat.template().unknown().into_iter();
+        unknown.map(|(position, problem)| (position.line, position.column, problem.to_owned())).collect()
+    }
+
+    #[doc = doc!(ChatTemplate.capabilities)]
+    fn capabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let caps = run(py, usize::MAX, || self.chat.caps(&Now::default()).cloned().map_err(self.named()))?;
+        let dict = PyDict::new(py);
+        for (name, value) in caps.iter() {
+            dict.set_item(name, value)?;
+        }
+        Ok(dict)
+    }
+
+    #[doc = doc!(ChatTemplate.render)]
+    #[pyo3(signature = (body, *, bos = "", eos = "", media_marker = None, closes = None, now = (0, 0, "UTC".into())))]
+    fn render(
+        slf: Bound<'_, Self>,
+        body: &Bound<'_, PyAny>,
+        bos: &str,
+        eos: &str,
+        media_marker: Option<String>,
+        closes: Option<bool>,
+        now: (i64, i32, String),
+    ) -> PyResult<Rendering> {
+        let request = values::request(body)?;
+        let closing = match closes {
+            None => Closing::AsRequested,
+            Some(true) => Closing::Always,
+            Some(false) => Closing::Never,
+        };
+        let (bos, eos) = (bos.to_owned(), eos.to_owned());
+        let options = Options { bos, eos, media_marker, closing, ..Options::default() };
+        let now = Now { seconds: now.0, offset: now.1, zone: now.2 };
+        let this = slf.get();
+        let rendered =
+            run(slf.py(), request.num_bytes(), || this.chat.apply(&request, &options, &now).map_err(this.named()))?;
+        Ok(Rendering { template: slf.unbind(), request, options, now, rendered })
+    }
+}
+
+#[doc = doc!(Rendering)]
+#[pyclass(frozen, module = "ggtok._ggtok")]
+pub struct Rendering {
+    template: Py<ChatTemplate>,
+    request: Request,
+    options: Options,
+    now: Now,
+    rendered: Rendered,
+}
+
+/// A warning: its kind, its subject and its message, if it has one, and its text.
+type WarningRow<'a> = (&'static str, Option<&'a str>, Option<usize>, String);
+
+/// From which byte to which, or from which token.
+type Places = Vec<(usize, usize)>;
+
+/// The tokens of messages, which tokens are the assistant's, and markers with their message and part and their tokens.
+type Masked = (Vec<Option<(usize, usize)>>, Vec<bool>, Vec<(usize, usize, usize, usize)>);
+
+#[pymethods]
+impl Rendering {
+    #[doc = doc!(Rendering.text)]
+    #[getter]
+    fn text<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        let bytes = self.rendered.text.as_bytes();
+        str_of(py, bytes, "surrogatepass").or_else(|_| str_of(py, bytes, "replace"))
+    }
+
+    #[doc = doc!(Rendering.data)]
+    #[getter]
+    fn data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.rendered.text.as_bytes())
+    }
+
+    #[doc = doc!(Rendering.runs)]
+    fn runs(&self) -> Vec<(usize, bool, Option<usize>)> {
+        let runs = self.rendered.text.runs();
+        runs.map(|(run, origin)| (run.len(), origin.is_caller(), self.message_of(origin))).collect()
+    }
+
+    #[doc = doc!(Rendering.warnings)]
+    #[getter]
+    fn warnings(&self) -> Vec<WarningRow<'_>> {
+        fn row(warning: &Warning) -> WarningRow<'_> {
+            let (subject, message) = match warning {
+                Warning::UnreadVariable { name } => (Some(name.as_str()), None),
+                Warning::Unread { field } => (Some(*field), None),
+                Warning::UnreadField { message, name } | Warning::DroppedField { message, name } => {
+                    (Some(name.as_str()), Some(*message))
+                }
+                Warning::LeftOut { message, .. } | Warning::DroppedSystem { message } => (None, Some(*message)),
+                _ => (None, None),
+            };
+            (warning.code(), subject, message, warning.to_string())
+        }
+        self.rendered.warnings.iter().map(row).collect()
+    }
+
+    #[doc = doc!(Rendering.ids)]
+    #[pyo3(signature = (tokenizer, *, add_special = true, refuse_user_defined = false))]
+    fn ids<'py>(
+        &self,
+        py: Python<'py>,
+        tokenizer: &Bound<'py, Tokenizer>,
+        add_special: bool,
+        refuse_user_defined: bool,
+    ) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.encoded(py, tokenizer, add_special, refuse_user_defined)?.ids)
+    }
+
+    #[doc = doc!(Rendering.count)]
+    #[pyo3(signature = (tokenizer, *, add_special = true, refuse_user_defined = false))]
+    fn count(
+        &self,
+        py: Python<'_>,
+        tokenizer: &Bound<'_, Tokenizer>,
+        add_special: bool,
+        refuse_user_defined: bool,
+    ) -> PyResult<usize> {
+        Ok(self.encoded(py, tokenizer, add_special, refuse_user_defined)?.ids.len())
+    }
+
+    #[doc = doc!(Rendering.encode)]
+    #[pyo3(signature = (tokenizer, *, add_special = true, refuse_user_defined = false, mask = "turn"))]
+    fn encode<'py>(
+        &self,
+        py: Python<'py>,
+        tokenizer: &Bound<'py, Tokenizer>,
+        add_special: bool,
+        refuse_user_defined: bool,
+        mask: &str,
+    ) -> PyResult<(Bound<'py, PyList>, Masked)> {
+        let spans = self.encoded(py, tokenizer, add_special, refuse_user_defined)?;
+        let masked = self.masked_by(py, tokenizer, &spans.spans, mask)?;
+        Ok((PyList::new(py, spans.ids)?, masked))
+    }
+
+    #[doc = doc!(Rendering.stretch)]
+    fn stretch(
+        &self,
+        py: Python<'_>,
+        tokenizer: &Bound<'_, Tokenizer>,
+        place: (usize, usize),
+        begins: bool,
+        ends: bool,
+        add_special: bool,
+    ) -> PyResult<(Vec<TokenId>, Places)> {
+        let (template, tokenizer) = (self.template.get(), tokenizer.get());
+        if place.0 > place.1 || place.1 > self.rendered.text.len() {
+            return Err(invalid(format!("bytes {} to {} are not a part of the text", place.0, place.1)));
+        }
+        let stretch = growing::Stretch { place: place.0..place.1, begins, ends, add_special };
+        let spans = tokenizer.work(py, place.1 - place.0, |scratch| {
+            stretch.encode(&tokenizer.core, scratch, &self.rendered.text).map_err(template.named())
+        })?;
+        let at = place.0;
+        Ok((spans.ids, spans.spans.into_iter().map(|span| (at + span.start, at + span.end)).collect()))
+    }
+
+    #[doc = doc!(Rendering.masked)]
+    fn masked(
+        &self,
+        py: Python<'_>,
+        tokenizer: &Bound<'_, Tokenizer>,
+        spans: &Bound<'_, PyList>,
+        mask: &str,
+    ) -> PyResult<Masked> {
+        let span = |span: Bound<'_, PyAny>| span.extract().map(|(start, end): (usize, usize)| start..end);
+        let spans = spans.iter().map(span).collect::<PyResult<Vec<Range<usize>>>>()?;
+        self.masked_by(py, tokenizer, &spans, mask)
+    }
+
+    #[doc = doc!(Rendering.places)]
+    fn places(&self) -> Vec<Option<growing::Place>> {
+        growing::places(&self.request, &self.rendered.text)
+    }
+
+    #[doc = doc!(Rendering.shared)]
+    fn shared(&self, other: &Self) -> usize {
+        growing::shared(&self.rendered.text, &other.rendered.text)
+    }
+
+    #[doc = doc!(Rendering.is_template)]
+    fn is_template(&self, at: usize) -> bool {
+        !self.rendered.text.origin_at(at).is_caller()
+    }
+}
+
+impl Rendering {
+    /// The message that a byte of this origin belongs to.
+    fn message_of(&self, origin: Origin) -> Option<usize> {
+        origin.string().map_or_else(|| origin.message(), |string| self.request.strings().message(string))
+    }
+
+    fn encoded(
+        &self,
+        py: Python<'_>,
+        tokenizer: &Bound<'_, Tokenizer>,
+        add_special: bool,
+        refuse_user_defined: bool,
+    ) -> PyResult<Spans> {
+        let (tokenizer, text, template) = (tokenizer.get(), &self.rendered.text, self.template.get());
+        let spans = tokenizer.work(py, text.len(), |scratch| {
+            ggtok_chat::encode(&tokenizer.core, scratch, text, add_special).map_err(template.named())
+        })?;
+        if refuse_user_defined {
+            refusal::check(tokenizer.core.vocabulary(), template.chat.template().source(), text, &spans)?;
+        }
+        Ok(spans)
+    }
+
+    fn masked_by(
+        &self,
+        py: Python<'_>,
+        tokenizer: &Bound<'_, Tokenizer>,
+        spans: &[Range<usize>],
+        mask: &str,
+    ) -> PyResult<Masked> {
+        let mask = match mask {
+            "turn" => Mask::Turn,
+            "content" => Mask::Content,
+            _ => return Err(invalid(format!("mask must be 'turn' or 'content', not {mask:?}"))),
+        };
+        let (template, core) = (self.template.get(), &tokenizer.get().core);
+        run(py, self.rendered.text.len(), || self.tokens(core.vocabulary(), spans, mask).map_err(template.named()))
+    }
+
+    fn tokens(&self, vocabulary: &Vocabulary, spans: &[Range<usize>], mask: Mask) -> Result<Masked, Error> {
+        let (chat, text) = (&self.template.get().chat, &self.rendered.text);
+        let roles = self.request.roles();
+        let ends: Vec<&[u8]> = vocabulary.eog().iter().map(|&id| vocabulary.text(id)).collect();
+        let message = |string| self.request.strings().message(string);
+        let ranges = Conversation {
+            text,
+            roles: &roles,
+            message: &message,
+            render: &mut |count, adds| chat.apply_first(&self.request, count, adds, &self.options, &self.now),
+            ends: &ends,
+            has_generation: chat.template().has_generation(),
+        }
+        .masked(mask)?;
+        let hulls = ggtok_chat::message_spans(text, spans, roles.len(), message);
+        let hulls = hulls.into_iter().map(|hull| hull.map(|hull| (hull.start, hull.end))).collect();
+        Ok((hulls, ggtok_chat::mask_of(spans, &ranges), self.media(spans)))
+    }
+
+    /// The markers in the text: message, part and tokens.
+    fn media(&self, spans: &[Range<usize>]) -> Vec<(usize, usize, usize, usize)> {
+        let mut found = Vec::new();
+        for (run, origin) in self.rendered.text.runs() {
+            if let Some(place) = self.rendered.media.iter().find(|place| Some(place.string) == origin.string()) {
+                let tokens = tokens_of(spans, &run);
+                found.push((place.message, place.part, tokens.start, tokens.end));
+            }
+        }
+        found
+    }
+}

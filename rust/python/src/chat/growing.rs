@@ -1,0 +1,104 @@
+//! What a conversation that grows asks of a rendering: a stretch of it as ids, where messages are, and how much of two
+//! renderings is the same. See `python/ggtok/_chat/keeping.py`.
+
+use std::ops::Range;
+
+use ggtok_chat::{Error, Json, Request, Text};
+use ggtok_core::{Scratch, Spans, Tokenizer};
+
+/// A part of a text that is encoded independently.
+pub(super) struct Stretch {
+    pub(super) place: Range<usize>,
+    /// Whether it is the first, which may begin with a BOS.
+    pub(super) begins: bool,
+    /// Whether it is the last, which may end with an EOS.
+    pub(super) ends: bool,
+    pub(super) add_special: bool,
+}
+
+impl Stretch {
+    /// Its ids and where in it each comes from. What the vocabulary adds is not added where the template wrote it.
+    pub(super) fn encode(&self, tokenizer: &Tokenizer, scratch: &mut Scratch, text: &Text) -> Result<Spans, Error> {
+        let text = text.slice(self.place.clone());
+        let is_added = self.add_special && (self.begins || self.ends);
+        let spans = ggtok_chat::encode_stretch(tokenizer, scratch, &text, is_added, !self.begins);
+        let mut spans = spans.map_err(|error| match error {
+            Error::Control { token, id, at } => Error::Control { token, id, at: self.place.start + at },
+            other => other,
+        })?;
+        let (special, settings) = (tokenizer.vocabulary().special(), tokenizer.vocabulary().settings());
+
+        let is_doubled = |pair: Option<&[_; 2]>, id: Option<_>| id.is_some_and(|id| pair == Some(&[id, id]));
+        let has_eos = is_added && settings.add_eos && !text.is_empty() && !text.last_origin().is_caller();
+        if self.ends && has_eos && is_doubled(spans.ids.last_chunk(), special.eos) {
+            spans.ids.pop();
+            spans.spans.pop();
+        }
+        if !self.ends && is_added {
+            let is_end = |id: &_| Some(*id) == special.eos || Some(*id) == special.sep;
+            let pairs = spans.ids.iter().zip(&spans.spans).rev();
+            let count = pairs.take_while(|(id, span)| is_end(id) && **span == (text.len()..text.len())).count();
+            spans.ids.truncate(spans.ids.len() - count);
+            spans.spans.truncate(spans.ids.len());
+        }
+        let has_bos = is_added && settings.add_bos && !text.is_empty() && !text.first_origin().is_caller();
+        if self.begins && has_bos && is_doubled(spans.ids.first_chunk(), special.bos) {
+            spans.ids.remove(0);
+            spans.spans.remove(0);
+        }
+        Ok(spans)
+    }
+}
+
+/// The first and the last byte of a message, and of its content, if any of it is written.
+pub(super) type Place = (usize, usize, Option<(usize, usize)>);
+
+/// The places of all messages. O(bytes of the request + runs).
+pub(super) fn places(request: &Request, text: &Text) -> Vec<Option<Place>> {
+    let messages = request.body().get("messages").and_then(Json::as_array).unwrap_or_default();
+    // By the number of a string, whether it is of a content.
+    let mut is_content = vec![false; request.strings().len()];
+    for message in messages {
+        let content = message.get("content").unwrap_or(&Json::Null);
+        let parts = content.as_array().unwrap_or_default().iter().filter_map(|part| part.get("text"));
+        for string in parts.chain([content]).filter_map(Json::as_text).filter_map(|text| text.first_origin().string()) {
+            is_content[string] = true;
+        }
+    }
+    let mut places: Vec<Option<Place>> = vec![None; messages.len()];
+    for (run, origin) in text.runs() {
+        let string = origin.string();
+        let message = string.map_or_else(|| origin.message(), |string| request.strings().message(string));
+        let Some(place) = message.and_then(|message| places.get_mut(message)) else { continue };
+        let place = place.get_or_insert((run.start, run.end, None));
+        place.1 = run.end;
+        if string.is_some_and(|string| is_content.get(string) == Some(&true)) {
+            place.2 = Some((place.2.map_or(run.start, |content| content.0), run.end));
+        }
+    }
+    places
+}
+
+/// How many bytes at the start of two texts are the same, and either the template's or a caller's in both.
+pub(super) fn shared(one: &Text, other: &Text) -> usize {
+    let (a, b) = (one.as_bytes(), other.as_bytes());
+    let mut same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let (mut left, mut right) = (one.runs().peekable(), other.runs().peekable());
+    while let (Some((a, of_a)), Some((b, of_b))) = (left.peek().cloned(), right.peek().cloned()) {
+        let start = a.start.max(b.start);
+        if start >= same {
+            break;
+        }
+        if of_a.is_caller() != of_b.is_caller() {
+            same = start;
+            break;
+        }
+        if a.end <= b.end {
+            left.next();
+        }
+        if b.end <= a.end {
+            right.next();
+        }
+    }
+    same
+}
