@@ -12,6 +12,7 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -274,7 +275,23 @@ def test_chat(tmp_path: Path) -> None:
     assert (row["prompt"], row["ids"]) == (prompt, ids)
     closed = BPE.apply_chat_template(messages, add_generation_prompt=False).encode()
     assert bpe("chat", path, "--no-generation-prompt").out == closed
-    assert bpe("chat", path, "--continue").out == closed.removesuffix(b"<|im_end|>\n")
+    answered = [*messages, {"role": "assistant", "content": "Sure"}]
+    path.write_text(json.dumps(answered))
+    continued = closed + b"<|im_start|>assistant\nSure"
+    assert bpe("chat", path).out == bpe("chat", path, "--continue").out == continued
+    assert bpe("chat", path, "--no-generation-prompt").out == continued + b"<|im_end|>\n"
+    body: dict[str, Any] = {"messages": messages, "add_generation_prompt": False}
+    path.write_text(json.dumps(body))
+    assert bpe("chat", path).out == closed
+    path.write_text(json.dumps(body | {"chat_template_kwargs": {"a": 1, "b": 1}}))
+    (tmp_path / "t").write_text(
+        "{{ a }}{{ b }}{{ messages | length }}{{ messages[0].content }}{{ messages[1].content }}"
+    )
+    assert bpe("chat", path, "--template-file", tmp_path / "t", "--set", "b=2").out == b"122SHi"
+    quoted = [{"role": "user", "content": "<|im_end|>"}]
+    path.write_text(json.dumps(quoted))
+    assert bpe("chat", path, "--count", "--trust").out == b"%d\n" % BPE.count_messages(quoted, trust=True)
+    assert bpe("chat", path, "--ids", "--trust", "--raw").out == line(BPE.encode_chat(quoted, trust=True))
     tools, template = tmp_path / "tools", tmp_path / "template"
     tools.write_text('[{"type": "function", "function": {"name": "f"}}]')
     template.write_text("{{ tools[0].function.name }} {{ on }} {{ word }}{{ messages[0].content }}")

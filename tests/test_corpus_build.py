@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -372,7 +373,7 @@ def test_chats_are_rendered_with_a_mask_on_several_processes(tmp_path: Path) -> 
         assert found.documents == 1200
     assert contents(tmp_path / "1") == contents(tmp_path / "3")
     row = pq.read_table(tmp_path / "1" / "00000.parquet").to_pylist()[1]
-    assert row["input_ids"] == tokenizer.encode_chat(chats[1])
+    assert row["input_ids"] == tokenizer.encode_chat(chats[1], add_generation_prompt=False)
     assert 0 < sum(row["assistant_mask"]) < len(row["assistant_mask"]) == len(row["input_ids"])
 
 
@@ -488,3 +489,57 @@ def test_text_files_and_lines(tmp_path: Path) -> None:
     assert ids_of(tmp_path / "files") == encoded([f"document {n}\nof two lines" for n in range(3)])
     build([tmp_path / "*.txt"], tmp_path / "lines", tokenizer="bpe", format="flat", input_format="lines")
     assert ids_of(tmp_path / "lines") == encoded([row for n in range(3) for row in (f"document {n}", "of two lines")])
+
+
+TOOL = {"type": "function", "function": {"name": "look", "description": "d", "parameters": {}}}
+WITH_TOOLS = (
+    "{% for t in tools %}[{{ t.function.name }}]{% endfor %}{{ note }}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}:{{ m.content }}<|im_end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant:{% endif %}"
+)
+
+
+@pytest.mark.parametrize("format", ["jsonl", "parquet"])
+def test_tools_template_variables_and_mask_of_chats(tmp_path: Path, format: str) -> None:
+    talk = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello", "mood": "good"}]
+    rows = [{"messages": talk, "tools": [TOOL] if number % 2 else None} for number in range(40)]
+    if format == "jsonl":
+        source = tmp_path / "in.jsonl"
+        write_jsonl(source, rows)
+    else:
+        source = tmp_path / "in.parquet"
+        texts = {name: [row[name] and json.dumps(row[name]) for row in rows] for name in ("messages", "tools")}
+        pq.write_table(pa.table(texts), source)
+    options: dict[str, Any] = {"messages": "messages", "tools": "tools", "template_text": WITH_TOOLS}
+    options |= {"variables": {"note": "N", "nope": 1}, "mask": "content"}
+    with pytest.warns(ggtok.TokenizerWarning) as caught:
+        build([source], tmp_path / "out", tokenizer="bpe", format="parquet", **options)
+    said = [str(warning.message) for warning in caught]
+    assert [text.partition(",")[0] for text in said] == ["in 40 conversations"] * 2
+    assert "'mood'" in said[0]
+    assert "'nope'" in said[1]
+
+    tok = ggtok.Tokenizer.builtin("bpe")
+    for number, row in enumerate(pq.read_table(tmp_path / "out" / "00000.parquet").to_pylist()):
+        own = [id for id, mine in zip(row["input_ids"], row["assistant_mask"], strict=True) if mine]
+        assert tok.decode(own, unparse_special=True) == "Hello"
+        assert tok.decode(row["input_ids"]).startswith("[look]N" if number % 2 else "N")
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    encoding = manifest["settings"]["encoding"]
+    assert (encoding["mask"], encoding["variables"]) == ("content", [["note", "N"], ["nope", 1]])
+    assert manifest["tokenizer"]["chat_template_sha256"] == sha256(WITH_TOOLS.encode()).hexdigest()
+    found = verify(tmp_path / "out", tokenizer="bpe")
+    assert (found.problems, found.documents, found.masks) == ([], 40, 40)
+    assert "rendered again by the corpus's own template" in found.notes[0]
+    for change in ({"mask": "turn"}, {"variables": {"note": "M"}}, {"template_text": "{{ messages }}"}):
+        with pytest.raises(CorpusError, match=r"has changed"):
+            build([source], tmp_path / "out", tokenizer="bpe", format="parquet", **options | change)
+
+
+def test_a_field_with_tools_is_not_dropped_silently(tmp_path: Path) -> None:
+    talk = [{"role": "user", "content": "Hi"}]
+    write_jsonl(tmp_path / "in.jsonl", [{"messages": talk, "tools": [TOOL]}])
+    with pytest.warns(ggtok.TokenizerWarning, match=r"have a field 'tools', and it is left out"):
+        build([tmp_path / "in.jsonl"], tmp_path / "out", tokenizer="bpe", format="parquet", messages="messages")
+    with pytest.raises(CorpusError, match="tools is for conversations: give messages too"):
+        build([tmp_path / "in.jsonl"], tmp_path / "other", tokenizer="bpe", format="parquet", tools="tools")

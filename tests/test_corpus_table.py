@@ -30,6 +30,7 @@ TYPES = (
 TEMPLATE = (
     "{% for m in messages %}{% if m.role == 'robot' %}{{ raise_exception('no robots') }}{% endif %}"
     "<|im_start|>{{ m.role }}: {{ m.content }}<|im_end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant:{% endif %}"
 )
 CHAT = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello, Ann"}]
 ROBOT = [{"role": "robot", "content": "Hi"}]
@@ -229,23 +230,26 @@ def test_conversations(chatty: ggtok.Tokenizer, kind: str) -> None:
     assert result.column(MASK).to_pylist() == [each and each.assistant_mask for each in encodings]
     assert result.column(MASK).type == pa.list_(pa.int8())
     own = np.array(ids_of(result)[0])[np.array(result.column(MASK)[0].as_py(), bool)]
-    assert chatty.decode(own) == " Hello, Ann"
+    assert chatty.decode(own, unparse_special=True) == " Hello, Ann<|im_end|>"
 
 
 def test_fields_of_structs_that_are_null_are_absent() -> None:
     template = "{% for m in messages %}{{ m | tojson }}{{ m.tool_calls }}{% endfor %}"
     tokenizer = BPE.to_gguf(io.BytesIO(), chat_template=template)
-    calls: Any = [{"function": {"name": "f", "arguments": {"x": 1}}, "id": None}]
+    function = {"name": "f", "arguments": {"x": 1}}
+    calls: Any = [{"type": "function", "function": function, "id": None}]
     messages: list[Any] = [{"role": "user", "content": "Hi"}, {"role": "user", "content": "a", "tool_calls": calls}]
     arguments = pa.map_(pa.string(), pa.int64())
-    call = pa.struct({"function": pa.struct({"name": pa.string(), "arguments": arguments}), "id": pa.string()})
+    call = pa.struct(
+        {"function": pa.struct({"name": pa.string(), "arguments": arguments}), "id": pa.string(), "type": pa.string()}
+    )
     fields = {"role": pa.string(), "content": pa.string(), "name": pa.string(), "tool_calls": pa.list_(call)}
     mapped = [
         CHAT[0],
-        {**messages[1], "tool_calls": [{"function": {"name": "f", "arguments": [("x", 1)]}}]},
+        {**messages[1], "tool_calls": [{"type": "function", "function": {"name": "f", "arguments": [("x", 1)]}}]},
     ]
     table = pa.table({"text": pa.array([mapped], pa.list_(pa.struct(fields)))})
-    plain = [messages[0], {**messages[1], "tool_calls": [{"function": calls[0]["function"]}]}]
+    plain = [messages[0], {**messages[1], "tool_calls": [{"type": "function", "function": function}]}]
     assert ids_of(encode_table(table, tokenizer, messages="text")) == [
         tokenizer.encode_chat(plain, add_generation_prompt=False)
     ]
@@ -266,15 +270,16 @@ def test_bad_conversations_are_bad_rows(chatty: ggtok.Tokenizer) -> None:
     ]
     table = pa.table({"text": texts, ROW: pa.array(range(11, 11 + len(texts)))})
     encoded = encode_block(Block(table, [], 0, "chats.jsonl"), chatty, Encoding("text", True), 1)
-    assert encoded.table.column(ROW).to_pylist() == [11, 19, 20]
+    assert encoded.table.column(ROW).to_pylist() == [11, 20]
     reasons = {bad.row: bad.reason for bad in encoded.bad}
-    assert sorted(reasons) == list(range(12, 19))
+    assert sorted(reasons) == list(range(12, 20))
     assert "the conversation is not JSON" in reasons[12]
     assert "no robots" in reasons[13]
     assert "no messages" in reasons[14]
     assert reasons[15] == "a conversation must be a list of messages, not an object"
     assert reasons[16] == "a conversation must be a list of messages, not null"
     assert "nested too deeply" in reasons[18]
+    assert reasons[19].startswith("messages[0].content: expected a string or an array")
     assert str(encoded.bad[0]).startswith("chats.jsonl, row 12: ")
     assert [bad.data for bad in encoded.bad if bad.row < 18] == [text.encode() for text in texts[1:7]]
     assert max(len(bad.data) for bad in encoded.bad) == BadRow.MOST_DATA

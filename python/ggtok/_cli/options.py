@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -168,6 +169,17 @@ def name_and_value(option: str, written: str) -> tuple[str, str]:
     if not (name and equals):
         raise click.ClickException(f"{option}: {written!r} is not NAME=VALUE")
     return name, value
+
+
+def setting(written: str) -> tuple[str, Any]:
+    """A variable of a chat template: JSON, or else a text."""
+    name, value = name_and_value("--set", written)
+    if name == "messages":
+        raise click.ClickException(f"--set: {name!r} is not a variable of a template")
+    try:
+        return name, json.loads(value)
+    except (ValueError, RecursionError):
+        return name, value
 
 
 def _override(item: str) -> tuple[str, str | int | float | bool]:

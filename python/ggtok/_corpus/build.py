@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from operator import index as as_int
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from .._base import BUILTIN
 from .._findings import Finding, warn_of
 from .._numbers import at_least, num_threads
 from .._tokenizer import Tokenizer
 from ..errors import CorpusError
+from .chats import Found, add_found, warn_of_found
 from .info import Info
 from .packages import import_arrow
 from .reading import read
 from .run import Progress, run
-from .settings import Compression, Encoding, Format, InputFormat, Nulls, Reading, Settings, TooLong, Writing
+from .settings import Compression, Format, InputFormat, Masks, Nulls, Reading, Settings, TooLong, Writing
 from .shard import Job
 from .sources import Input, inputs
+from .table import encoding_of
 
 LEAST_SHARD = 1 << 16
 """Bytes of input per shard, at the least: smaller ones would be all overhead."""
@@ -38,6 +41,10 @@ def build(
     format: Format,
     field: str = "text",
     messages: str | None = None,
+    tools: str | None = None,
+    template_text: str | None = None,
+    variables: Mapping[str, Any] | None = None,
+    mask: Masks = "turn",
     input_format: InputFormat | None = None,
     keep: Iterable[str] = (),
     id_field: str | None = None,
@@ -73,6 +80,10 @@ def build(
         field: The column or JSON field that holds the text.
         messages: Instead of `field`, the column or JSON field with a conversation, a list of messages. It is rendered
             by the file's chat template as `encode_chat` does, and `assistant_mask` marks what the assistant wrote.
+        tools: With `messages`: the column or field with the tools of each conversation.
+        template_text: With `messages`: a chat template in place of the tokenizer's.
+        variables: With `messages`: variables of the template, such as `{"enable_thinking": False}`.
+        mask: With `messages`: what the mask covers: "turn" or "content", as in `encode_chat`.
         input_format: "text" (a document per file), "lines" (a document per line), "jsonl", "parquet" or "arrow".
             Default: what the ending of each file says.
         keep: Columns or fields to carry over ("parquet" and "arrow"). JSON values that are not strings become their
@@ -124,6 +135,7 @@ def build(
         ("input_format", input_format, (None, *get_args(InputFormat))),
         ("nulls", nulls, get_args(Nulls)),
         ("too_long", too_long, get_args(TooLong)),
+        ("mask", mask, get_args(Masks)),
         ("compression", compression, (None, *get_args(Compression))),
     ):
         if value not in known:
@@ -155,16 +167,29 @@ def build(
         pack = at_least(1, pack, "pack")
         pad_id = _padding(tokenizer, pad_id)
     text = field if messages is None else messages
-    columns = tuple(name for name in dict.fromkeys((*kept, *([id_field] if id_field else ()))) if name != text)
-    limit = None if max_length is None else at_least(1, max_length, "max_length")
+    read_too = (*kept, *(name for name in (id_field, tools) if name))
+    columns = tuple(name for name in dict.fromkeys(read_too) if name != text)
     is_chat = messages is not None
+    encoding = encoding_of(
+        field,
+        messages,
+        add_special=add_special,
+        parse_special=parse_special,
+        append_eos=append_eos,
+        max_length=None if max_length is None else at_least(1, max_length, "max_length"),
+        too_long=too_long,
+        tools=tools,
+        template_text=template_text,
+        variables=variables,
+        mask=mask,
+    )
     folder = Path(output)
     if folder.exists() and not folder.is_dir():
         raise CorpusError("the output is a folder, and this is a file", source=str(folder))
     found = inputs(sources, format=input_format, without=folder)
     settings = Settings(
         Reading(text, is_chat, columns, nulls),
-        Encoding(text, is_chat, add_special, parse_special, append_eos, limit, too_long),
+        encoding,
         Writing(
             format,
             tokenizer.vocab_size,
@@ -184,7 +209,13 @@ def build(
     )
     _warn_of_absent(found, settings.reading)
     job = Job(folder, found, settings, tokenizer, 1)
-    return Info(folder, run(job, num_threads(threads), progress or (lambda _: None)))
+    manifest = run(job, num_threads(threads), progress or (lambda _: None))
+    said: Found = {}
+    for shard in manifest.shards:
+        for code, (count, message, advice) in shard.found.items():
+            add_found(said, code, (count, message, advice))
+    warn_of_found(said)
+    return Info(folder, manifest)
 
 
 def _shard_size(found: list[Input]) -> int:
@@ -196,8 +227,14 @@ def _shard_size(found: list[Input]) -> int:
 def _warn_of_absent(found: list[Input], reading: Reading) -> None:
     """Warns of fields to keep that no document at the start of the first JSON Lines file has: they may be misspelt."""
     input = next((input for input in found if input.format == "jsonl" and input.path is not None), None)
-    if input is None or not reading.columns or (block := next(read(input, 0, None, 1, reading), None)) is None:
+    if input is None or not (reading.columns or reading.is_chat):
         return
+    looked = replace(reading, columns=(*reading.columns, *({"tools"} - {*reading.columns} if reading.is_chat else ())))
+    if (block := next(read(input, 0, None, 1, looked), None)) is None:
+        return
+    if looked != reading and block.table.column("tools").null_count < block.table.num_rows:
+        message = f"documents of {input.name} have a field 'tools', and it is left out"
+        warn_of(Finding("tools-absent", "warning", message, "tools='tools' (--tools tools) gives it to the template"))
     for name in reading.columns:
         if 0 < block.table.num_rows == block.table.column(name).null_count:
             message = f"none of the first {block.table.num_rows:,} documents of {input.name} has a field {name!r}"

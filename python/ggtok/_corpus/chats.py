@@ -3,7 +3,7 @@
 A conversation is JSON text, or a list of structs. A struct has all fields of its type, so those that are null count as
 absent. What the template refuses, or what is not a list of messages, is a bad row.
 
-Complexity: that of rendering, one conversation at a time, in Python.
+Complexity: that of rendering, one conversation at a time.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from .._findings import Finding, warn_of
 from .._tokenizer import Tokenizer
 from ..errors import GgtokError
 from .blocks import BadRow
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     import pyarrow as pa  # type: ignore[import-untyped]
+
+Found = dict[str, tuple[int, str, str]]
+"""By its code, what the model does not see: in how many conversations, and the message and the advice of the first."""
 
 NUM_AT_ONCE = 256
 """Conversations that are Python objects at the same time."""
@@ -38,6 +42,7 @@ class Chats:
     """1 for each token that the assistant wrote."""
     bad: list[tuple[int, str, bytes]] = field(default_factory=list)
     """The place of each bad row in the column, what is wrong with it, and the row as JSON."""
+    found: Found = field(default_factory=dict)
 
 
 def is_conversation(type: pa.DataType) -> bool:
@@ -48,30 +53,41 @@ def is_conversation(type: pa.DataType) -> bool:
     return any(is_list(type) for is_list in lists) and types.is_struct(type.value_type)
 
 
-def encode_chats(column: pa.ChunkedArray, tokenizer: Tokenizer, encoding: Encoding, eos_id: int | None) -> Chats:
-    """The tokens and masks of a column of conversations. With `eos_id`, each ends with it.
+def encode_chats(table: pa.Table, tokenizer: Tokenizer, encoding: Encoding, eos_id: int | None) -> Chats:
+    """The tokens and masks of a table of conversations. With `eos_id`, each ends with it.
 
-    Raises `ChatTemplateError` if the file has no chat template, or an unsound one.
+    Raises `ChatTemplateError` if there is no chat template, or an unsound one.
     """
-    from .._chat.rendering import compiled
-    from .._chat.templates import chosen
+    from .._chat.conversation import Conversation, Ids, Options
+    from .._chat.templates import chosen, compiled
 
-    compiled(chosen(tokenizer.metadata, None, None, False), True)
+    compiled(chosen(tokenizer.metadata, None, encoding.template_text, False))
+    settings, variables = Ids(encoding.add_special), dict(encoding.variables)
+    tools = _rows(*table.column(encoding.tools).chunks) if encoding.tools is not None else None
     chats, start = Chats(), 0
-    for chunk in column.chunks:
+    for chunk in table.column(encoding.field).chunks:
         ids, mask = _Lists("i"), _Lists("b")
         for index, row in enumerate(_rows(chunk), start):
+            given = None if tools is None else next(tools)
             if row is None:
                 ids.add_null()
                 mask.add_null()
                 continue
+            findings: list[Finding] = []
             try:
-                encoded = tokenizer.encode_chat(
-                    _messages(row), return_spans=True, add_special=encoding.add_special, add_generation_prompt=False
+                row_tools = (
+                    None if given in (None, "null") else _listed(given, "the list of tools", "tools must be a list")
+                )
+                body = {"messages": _messages(row), "tools": row_tools, "add_generation_prompt": False}
+                options = Options(template_text=encoding.template_text, warnings=findings)
+                encoded = Conversation(tokenizer, body, options, variables, closes=True).encoding(
+                    settings, encoding.mask
                 )
             except (GgtokError, TypeError, ValueError, RecursionError) as error:
                 chats.bad.append((index, str(error), _json(row)))
                 continue
+            for finding in {finding.code: finding for finding in reversed(findings)}.values():
+                add_found(chats.found, finding.code, (1, finding.message, finding.advice))
             needs_eos = eos_id is not None and encoded.ids[-1:] != [eos_id]
             ids.add([*encoded.ids, eos_id] if needs_eos else encoded.ids)
             mask.add([*encoded.assistant_mask, False] if needs_eos else encoded.assistant_mask)
@@ -79,6 +95,18 @@ def encode_chats(column: pa.ChunkedArray, tokenizer: Tokenizer, encoding: Encodi
         chats.masks.append(mask.rows())
         start += len(chunk)
     return chats
+
+
+def add_found(found: Found, code: str, more: tuple[int, str, str]) -> None:
+    """Adds findings of one kind."""
+    count, *said = found.get(code, (0, *more[1:]))
+    found[code] = (count + more[0], said[0], said[1])
+
+
+def warn_of_found(found: Found) -> None:
+    """One warning for each kind of finding."""
+    for code, (count, message, advice) in found.items():
+        warn_of(Finding(code, "warning", f"in {count:,} conversations, such as one where {message}", advice))
 
 
 class _Lists:
@@ -105,11 +133,12 @@ class _Lists:
         return pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(items), mask=mask)
 
 
-def _rows(chunk: pa.Array) -> Iterator[Any]:
-    """JSON text (`str` or `bytes`), a list of messages, or `None` for a null."""
-    for start in range(0, len(chunk), NUM_AT_ONCE):
-        for row in chunk.slice(start, NUM_AT_ONCE).to_pylist():
-            yield _plain(row, chunk.type)
+def _rows(*chunks: pa.Array) -> Iterator[Any]:
+    """JSON text (`str` or `bytes`), a list, or `None` for a null."""
+    for chunk in chunks:
+        for start in range(0, len(chunk), NUM_AT_ONCE):
+            for row in chunk.slice(start, NUM_AT_ONCE).to_pylist():
+                yield _plain(row, chunk.type)
 
 
 def _plain(value: Any, type: pa.DataType) -> Any:
@@ -126,19 +155,27 @@ def _plain(value: Any, type: pa.DataType) -> Any:
 
 
 def _messages(row: Any) -> Any:
-    """The messages of a row. Raises `ValueError` if JSON text holds something else."""
+    """The messages of a row. Raises `ValueError` if there are none."""
+    messages = _listed(row, "the conversation", "a conversation must be a list of messages")
+    if not messages:
+        raise ValueError("there are no messages")
+    return messages
+
+
+def _listed(row: Any, name: str, expected: str) -> Any:
+    """A list, from JSON text if need be. Raises `ValueError` if that holds something else."""
     if not isinstance(row, (str, bytes)):
         return row
     try:
-        messages = json.loads(row)
+        value = json.loads(row)
     except RecursionError:
-        raise ValueError("the JSON of the conversation is nested too deeply") from None
+        raise ValueError(f"the JSON of {name} is nested too deeply") from None
     except ValueError as error:
-        raise ValueError(f"the conversation is not JSON: {error}") from None
-    if not isinstance(messages, list):
-        kind = {dict: "an object", str: "a string", bool: "a boolean"}.get(type(messages), "a number")
-        raise ValueError(f"a conversation must be a list of messages, not {'null' if messages is None else kind}")
-    return messages
+        raise ValueError(f"{name} is not JSON: {error}") from None
+    if not isinstance(value, list):
+        kind = {dict: "an object", str: "a string", bool: "a boolean", type(None): "null"}.get(type(value), "a number")
+        raise ValueError(f"{expected}, not {kind}")
+    return value
 
 
 def _json(row: Any) -> bytes:

@@ -44,6 +44,8 @@ class Shard:
     cut: int = 0
     dropped: int = 0
     """Documents longer than the greatest length."""
+    found: dict[str, list[Any]] = field(default_factory=dict)
+    """What models do not see of conversations, by its code: how many, and what is said of the first."""
     lengths: dict[int, int] = field(default_factory=dict)
     """Documents by length: under key k those with k significant bits, that is from 2**(k-1) to 2**k - 1 tokens."""
     sources: dict[int, list[int]] = field(default_factory=dict)
@@ -143,20 +145,20 @@ class Manifest:
                 return f"the input {name} was not there then"
         if list(before) != list(after):
             return "the inputs are in another order now"
-        settings = dict(_flat(head["settings"]))
-        for key, was in _flat(self.head["settings"]):
-            if (now := settings.get(key)) != was:
-                return f"the setting {key} has changed: it was {was!r}, and now it is {now!r}"
+        was, now = dict(_flat(self.head["settings"])), dict(_flat(head["settings"]))
+        for place in now:
+            if (then := was.get(place)) != now[place]:
+                return f"the setting {place[-1]} has changed: it was {then!r}, and now it is {now[place]!r}"
         return None
 
 
-def _flat(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Settings without their groups."""
+def _flat(settings: dict[str, Any], *groups: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Settings by their groups and names."""
     for key, value in settings.items():
         if isinstance(value, dict):
-            yield from _flat(value)
+            yield from _flat(value, *groups, key)
         else:
-            yield key, value
+            yield (*groups, key), value
 
 
 def _append(folder: Path, shards: list[Shard]) -> None:

@@ -232,7 +232,8 @@ def _head(job: Job, surveys: list[Survey | None]) -> dict[str, Any]:
         "bos_id": vocab.bos_id,
         "eos_id": vocab.eos_id,
     }
-    template = metadata.get(CHAT_TEMPLATE)
+    own = settings.encoding.template_text
+    template = metadata.get(CHAT_TEMPLATE) if own is None else own
     if settings.reading.is_chat and isinstance(template, str):
         tokenizer["chat_template_sha256"] = sha256(template.encode("utf-8", "surrogateescape")).hexdigest()
     inputs = [

@@ -16,6 +16,8 @@ Nulls = Literal["error", "skip", "empty"]
 
 TooLong = Literal["cut", "drop"]
 
+Masks = Literal["turn", "content"]
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -43,6 +45,14 @@ class Encoding:
     max_length: int | None = None
     """The most tokens of a document."""
     too_long: TooLong = "cut"
+    tools: str | None = None
+    """Of conversations: the column that holds their tools."""
+    template_text: str | None = None
+    """A template in place of the tokenizer's."""
+    variables: tuple[tuple[str, Any], ...] = ()
+    """Variables of the template, by name."""
+    mask: Masks = "turn"
+    """What the assistant mask covers."""
 
 
 @dataclass(frozen=True, slots=True)

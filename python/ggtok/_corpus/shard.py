@@ -164,6 +164,9 @@ def _count(shard: Shard, number: int, encoded: Encoded, field: str) -> tuple[int
     shard.documents += sums[0]
     shard.tokens += sums[1]
     shard.text_bytes += sums[2]
+    for code, row in encoded.found.items():
+        count, *said = shard.found.get(code, [0, *row[1:]])
+        shard.found[code] = [count + row[0], *said]
     shard.cut += encoded.num_cut
     shard.dropped += encoded.num_dropped
     # The exponent of a float is its number of significant bits.

@@ -11,20 +11,22 @@ from __future__ import annotations
 
 import difflib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import index as as_int
+from typing import get_args
 
 from .._tokenizer import Tokenizer
 from .._vocab import FLAGS_READ
 from ..errors import CorpusError
 from .blocks import IDS, MASK, ROW, BadRow, Block
-from .chats import encode_chats, is_conversation
+from .chats import Found, encode_chats, is_conversation, warn_of_found
 from .lists import ended, short
 from .packages import import_arrow
-from .settings import Encoding
+from .settings import Encoding, Masks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any, Literal
 
     import numpy as np
@@ -44,6 +46,8 @@ class Encoded:
     """How many documents were longer than `max_length` and were cut."""
     num_dropped: int
     """How many were longer and were dropped."""
+    found: Found = field(default_factory=dict)
+    """What the model does not see of conversations."""
 
 
 def encode_table(
@@ -52,6 +56,10 @@ def encode_table(
     field: str = "text",
     *,
     messages: str | None = None,
+    tools: str | None = None,
+    template_text: str | None = None,
+    variables: Mapping[str, Any] | None = None,
+    mask: Masks = "turn",
     threads: int | None = None,
     add_special: bool = True,
     parse_special: bool = False,
@@ -69,8 +77,12 @@ def encode_table(
         field: The column of the texts: string, large_string, string_view, binary, large_binary or binary_view,
             dictionary-encoded or not. A null has no tokens, and its ids are null.
         messages: Instead of `field`, the column with a conversation: a list of messages (structs), or its JSON text.
-            The file's chat template renders it as `Tokenizer.encode_chat` does, on one thread, and a column
+            The chat template renders it as `Tokenizer.encode_chat` does, on one thread, and a column
             `assistant_mask` (`list<int8>`) has a 1 for each token that the assistant wrote.
+        tools: With `messages`: the column with the tools of each conversation, in the same forms.
+        template_text: With `messages`: a chat template in place of the tokenizer's.
+        variables: With `messages`: variables of the template.
+        mask: With `messages`: what the mask covers, as in `Tokenizer.encode_chat`.
         threads: The number of threads. Default: `OMP_NUM_THREADS` if it is set, as engines do for a worker's share of
             the cores; otherwise all cores that this process may use, as `Tokenizer.encode_batch`.
         add_special: As in `Tokenizer.encode`.
@@ -99,9 +111,19 @@ def encode_table(
     >>> ggtok.corpus.encode_table(table, ggtok.Tokenizer.builtin("bpe"), max_length=4).to_pydict()["input_ids"]
     [[6053, 7301], [9713, 5981, 6266, 78]]
     """
-    is_chat = messages is not None
-    encoding = Encoding(messages or field, is_chat, add_special, parse_special, append_eos, max_length, too_long)
-    check_encoding(encoding)
+    encoding = encoding_of(
+        field,
+        messages,
+        add_special=add_special,
+        parse_special=parse_special,
+        append_eos=append_eos,
+        max_length=max_length,
+        too_long=too_long,
+        tools=tools,
+        template_text=template_text,
+        variables=variables,
+        mask=mask,
+    )
     return encode_rows(table_of(table), tokenizer, encoding, granted_threads(threads, None), ids)
 
 
@@ -125,6 +147,7 @@ def encode_rows(table: pa.Table, tokenizer: Tokenizer, encoding: Encoding, threa
     encoded = _encode(block, tokenizer, encoding, threads, ids)
     if encoded.bad:
         raise CorpusError(encoded.bad[0].reason, source=source, row=encoded.bad[0].row)
+    warn_of_found(encoded.found)
     return encoded.table
 
 
@@ -139,8 +162,12 @@ def _encode(block: Block, tokenizer: Tokenizer, encoding: Encoding, threads: int
         raise CorpusError(f"the table has a column {taken!r} already: rename it, or choose another name with ids=")
     eos_id = _eos_to_append(tokenizer, encoding)
 
+    found: Found = {}
     if encoding.is_chat:
-        chats = encode_chats(column, tokenizer, encoding, eos_id)
+        if encoding.tools is not None:
+            _named(table, encoding.tools)
+        chats = encode_chats(table, tokenizer, encoding, eos_id)
+        found = chats.found
         if chats.bad:
             is_good = np.ones(table.num_rows, bool)
             is_good[[row for row, _, _ in chats.bad]] = False
@@ -156,7 +183,7 @@ def _encode(block: Block, tokenizer: Tokenizer, encoding: Encoding, threads: int
         table = table.append_column(name, pa.chunked_array(chunks, pa.list_(kind)))
     table, num_long = _limited(table, new, encoding)
     counts = (num_long, 0) if encoding.too_long == "cut" else (0, num_long)
-    return Encoded(table, bad, *counts)
+    return Encoded(table, bad, *counts, found)
 
 
 def _rows(
@@ -215,14 +242,8 @@ def _column(table: pa.Table, encoding: Encoding) -> pa.ChunkedArray:
     """The column of the documents. Raises `CorpusError` unless there is exactly one of this name, of a sound type."""
     from pyarrow import types
 
-    field, names = encoding.field, table.column_names
-    if (count := names.count(field)) != 1:
-        near = difflib.get_close_matches(field, names) or sorted(names)
-        has = f"the nearest are {', '.join(map(repr, near))}" if near else "the table has no columns"
-        raise CorpusError(
-            f"there is no column {field!r}: {has}" if not count else f"{count} columns are called {field!r}"
-        )
-    column = table.column(field)
+    field = encoding.field
+    column = _named(table, field)
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
     if encoding.is_chat and is_conversation(kind):
         return column
@@ -230,6 +251,18 @@ def _column(table: pa.Table, encoding: Encoding) -> pa.ChunkedArray:
         wanted = "lists of messages or their JSON text" if encoding.is_chat else "strings or binary"
         raise CorpusError(f"column {field!r} must hold {wanted}, not {column.type}")
     return column
+
+
+def _named(table: pa.Table, field: str) -> pa.ChunkedArray:
+    """The column of this name. Raises `CorpusError` unless there is exactly one."""
+    names = table.column_names
+    if (count := names.count(field)) != 1:
+        near = difflib.get_close_matches(field, names) or sorted(names)
+        has = f"the nearest are {', '.join(map(repr, near))}" if near else "the table has no columns"
+        raise CorpusError(
+            f"there is no column {field!r}: {has}" if not count else f"{count} columns are called {field!r}"
+        )
+    return table.column(field)
 
 
 def is_text(type: pa.DataType) -> bool:
@@ -302,9 +335,20 @@ def granted_threads(threads: int | None = None, default: int | None = 1) -> int 
     return int(granted)
 
 
-def check_encoding(encoding: Encoding) -> None:
-    """Raises `CorpusError` if a setting is out of range."""
+def encoding_of(field: str, messages: str | None, *, variables: Mapping[str, Any] | None, **others: Any) -> Encoding:
+    """The settings that the arguments of a call are.
+
+    Raises `CorpusError` if one is out of range, or is for conversations and there are none.
+    """
+    named = tuple((variables or {}).items())
+    encoding, default = Encoding(messages or field, messages is not None, variables=named, **others), Encoding()
+    for name in ("tools", "template_text", "variables", "mask"):
+        if messages is None and getattr(encoding, name) != getattr(default, name):
+            raise CorpusError(f"{name} is for conversations: give messages too")
+    if encoding.mask not in get_args(Masks):
+        raise CorpusError(f'mask must be "turn" or "content", not {encoding.mask!r}')
     if encoding.max_length is not None and as_int(encoding.max_length) < 1:
         raise CorpusError(f"max_length must be at least 1, not {encoding.max_length}")
     if encoding.too_long not in ("cut", "drop"):
         raise CorpusError(f'too_long must be "cut" or "drop", not {encoding.too_long!r}')
+    return encoding

@@ -5,6 +5,7 @@
 3. The documents are read and encoded again, and go through the same stages as when they were written; what comes out is
    compared with what the package that the format belongs to would read. Their tokens are decoded and compared with the
    texts, too: a vocabulary that changes texts (lower case, spaces) does not give all of them back.
+4. Conversations are rendered again, with the template and the settings of the manifest. Their masks are compared too.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from .._numbers import at_least, num_threads
 from .._tokenizer import Tokenizer
 from ..errors import CorpusError
-from .blocks import BOUNDARIES, IDS
+from .blocks import BOUNDARIES, IDS, MASK
 from .build import Model, opened
 from .documents import Documents
 from .info import manifest_of
@@ -31,7 +32,7 @@ from .settings import Settings
 from .shard import Stages, selected
 from .sources import Input
 from .table import encode_block
-from .writing import read
+from .writing import read, read_masks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Verification:
     """Documents that were encoded again, with the same tokens."""
     decoded: int = 0
     """Those of them whose tokens decode to their text, byte for byte."""
+    masks: int = field(default=0, repr=False)
+    """Conversations among them that have the same assistant mask."""
     changed: str | None = None
     """The first text that does not come back, and what comes instead."""
 
@@ -155,6 +158,11 @@ def _check_documents(
     listed = manifest.head["inputs"]
     inputs = [Input(each["name"], each["name"], each["format"], each["compression"], each["size"]) for each in listed]
     gone = {number: reason for number, input in enumerate(inputs) if (reason := _gone(input)) is not None}
+    if settings.reading.is_chat:
+        own = "the corpus's own template" if settings.encoding.template_text is not None else "the tokenizer's template"
+        found.notes.append(
+            f"conversations were rendered again by {own}, and their texts have nothing to be compared with"
+        )
     found.notes += [
         f"{inputs[number].name} {reason}: its documents are not compared" for number, reason in gone.items()
     ]
@@ -206,17 +214,21 @@ def _compare(
     import numpy as np
 
     rows = read(settings.writing.format, folder / shard.name)
+    masks = read_masks(settings.writing.format, folder / shard.name) if settings.reading.is_chat else None
     row = 0
 
     def check(table: pa.Table) -> None:
         """Compares rows in the order in which they were written."""
         nonlocal row
-        for ids in _written(table, settings):
+        own = iter(()) if masks is None else _written(table, settings, MASK)
+        for ids in _written(table, settings, IDS):
             if row == limit:
                 raise _EnoughError
             written = next(rows, None)
             if written is None or not np.array_equal(written, ids):
                 raise CorpusError(f"row {row + 1} does not have the tokens of its documents")
+            if masks is not None and not np.array_equal(next(masks), next(own)):
+                raise CorpusError(f"row {row + 1} does not have the mask of its conversations")
             row += 1
 
     stages = Stages(settings, shard.name, check)
@@ -233,13 +245,15 @@ def _compare(
             raise CorpusError(f"it has rows after row {row}, which are of no document")
     except _EnoughError:
         pass
-    found.documents += compared if limit is None else min(compared, limit)
+    compared = compared if limit is None else min(compared, limit)
+    found.documents += compared
+    found.masks += compared if masks is not None else 0
 
 
-def _written(table: pa.Table, settings: Settings) -> Iterator[NDArray[np.int32]]:
-    """What a reader yields for rows: their tokens, or of packed ones, those of each document."""
+def _written(table: pa.Table, settings: Settings, name: str) -> Iterator[NDArray[np.int32]]:
+    """What a reader yields for rows of a column: their tokens or masks, or of packed ones, those of each document."""
     packed = settings.writing.pack is not None
-    for at, row in enumerate(table.column(IDS)):
+    for at, row in enumerate(table.column(name)):
         ids = row.values.to_numpy()
         if packed:
             bounds = table.column(BOUNDARIES)[at].values.to_numpy()

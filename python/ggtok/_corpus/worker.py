@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
 
 from .._base import BUILTIN
@@ -17,8 +17,8 @@ from ..errors import CorpusError
 from . import lists
 from .blocks import IDS
 from .packages import import_arrow
-from .settings import Encoding
-from .table import check_encoding, encode_rows, granted_threads, table_of
+from .settings import Encoding, Masks
+from .table import encode_rows, encoding_of, granted_threads, table_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,6 +95,10 @@ class TableEncoder:
         field: str = "text",
         *,
         messages: str | None = None,
+        tools: str | None = None,
+        template_text: str | None = None,
+        variables: Mapping[str, Any] | None = None,
+        mask: Masks = "turn",
         threads: int | None = None,
         add_special: bool = True,
         parse_special: bool = False,
@@ -108,10 +112,20 @@ class TableEncoder:
         self._model = os.fsdecode(model)
         if isinstance(model, os.PathLike) and self._model in BUILTIN:
             self._model = os.path.join(os.curdir, self._model)
-        is_chat = messages is not None
-        encoding = Encoding(messages or field, is_chat, add_special, parse_special, append_eos, max_length, too_long)
-        check_encoding(encoding)
-        self._encoding, self._threads, self._ids = encoding, threads, ids
+        self._encoding = encoding_of(
+            field,
+            messages,
+            add_special=add_special,
+            parse_special=parse_special,
+            append_eos=append_eos,
+            max_length=max_length,
+            too_long=too_long,
+            tools=tools,
+            template_text=template_text,
+            variables=variables,
+            mask=mask,
+        )
+        self._threads, self._ids = threads, ids
 
     @property
     def tokenizer(self) -> Tokenizer:

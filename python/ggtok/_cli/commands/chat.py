@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
-import warnings
 from typing import Any
 
 import click
 
 from ...errors import GgtokError
 from ..inputs import characters, kind, parse_json, sources
-from ..options import Model, as_json, name_and_value, takes_model
+from ..options import Model, as_json, setting, takes_model
 from ..output import lossless, print_json, print_text
-
-FIXED = ("self", "messages", "return_spans", "add_special")
-"""Arguments of `Tokenizer.encode_chat` that are not variables."""
 
 
 @click.command(short_help="Write a conversation as the model's chat template does.")
@@ -28,7 +23,8 @@ FIXED = ("self", "messages", "return_spans", "add_special")
 @click.option("--template", metavar="NAME", help="Which of the model's templates; default: its default one.")
 @click.option("--template-file", metavar="FILE", type=click.Path(), help="A Jinja template in place of the model's.")
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A variable of the template; repeatable.")
-@click.option("--raw", is_flag=True, help="Give the template the messages as they are, not as llama-server would.")
+@click.option("--raw", is_flag=True, help="Render the messages as they are with jinja2, as transformers does.")
+@click.option("--trust", is_flag=True, help="Read control tokens in all of the text, as llama-server does.")
 @click.option("--ids", is_flag=True, help="Write the ids.")
 @click.option("--count", is_flag=True, help="Write the number of ids.")
 @click.option("--view", is_flag=True, help="Show the tokens.")
@@ -45,6 +41,7 @@ def command(
     template_file: str | None,
     settings: tuple[str, ...],
     raw: bool,
+    trust: bool,
     ids: bool,
     count: bool,
     view: bool,
@@ -53,46 +50,46 @@ def command(
 ) -> None:
     """Write a conversation as the model's chat template does, or as ids.
 
-    The messages are JSON in FILE or standard input: a list of objects with "role" and "content", or an object with
-    "messages" and perhaps "tools". Ids are never control tokens that a message only quotes.
+    The messages are JSON in FILE or standard input: a list of objects with "role" and "content", or the body of a
+    request to /v1/chat/completions. Ids are never control tokens that a message only quotes, except with --trust.
     """
     if ids + count + view + as_json > 1:
         raise click.ClickException("--ids, --count, --view and --json: give one of them")
     if file is not None and text is not None:
         raise click.ClickException("a file and -p: give one of the two")
-    messages, listed = ([], None) if text is not None else _messages(file)
+    body = {"messages": []} if text is not None else _body(file)
+    messages = body["messages"]
     if text is not None:
         messages.append({"role": "user", "content": characters(os.fsencode(text), "-p")})
     if system is not None:
         messages.insert(0, {"role": "system", "content": characters(os.fsencode(system), "--system")})
     if tools is not None:
-        where, listed = _json(tools, "a JSON list of tools is expected")
-        if not isinstance(listed, list):
-            raise click.ClickException(f"{where}: expected a list of tools, found {kind(listed)}")
-    values = dict(map(_setting, settings))
+        where, body["tools"] = _json(tools, "a JSON list of tools is expected")
+        if not isinstance(body["tools"], list):
+            raise click.ClickException(f"{where}: expected a list of tools, found {kind(body['tools'])}")
+    if settings:
+        body["chat_template_kwargs"] = (body.get("chat_template_kwargs") or {}) | dict(map(setting, settings))
+    if no_generation_prompt or continues:
+        body["add_generation_prompt"] = False
+    if continues:
+        body["continue_final_message"] = True
+    arguments: dict[str, Any] = {"template": template, "raw": raw}
     if template_file is not None:
         [source] = sources([template_file], [], "a Jinja template is expected")
-        values["template_text"] = characters(source.read(), source.name)
+        arguments["template_text"] = characters(source.read(), source.name)
     tokenizer = model.open()
-    arguments: dict[str, Any] = values | {
-        "tools": listed,
-        "template": template,
-        "add_generation_prompt": not (no_generation_prompt or continues),
-        "continue_final_message": continues,
-        "raw": raw,
-    }
     try:
         if count:
-            number = tokenizer.count_messages(messages, **arguments)
+            number = tokenizer.count_messages(body, trust=trust, **arguments)
         elif ids or view or as_json:
-            encoded = tokenizer.encode_chat(messages, **arguments)
+            encoded = tokenizer.encode_chat(body, trust=trust, **arguments)
         if not (count or ids or view):
-            with warnings.catch_warnings():
-                if as_json:
-                    warnings.simplefilter("ignore")  # encode_chat has shown them
-                prompt = tokenizer.apply_chat_template(messages, **arguments)
+            # `encode_chat` has shown the warnings.
+            prompt = tokenizer.apply_chat_template(body, warnings=[] if as_json else None, **arguments)
     except GgtokError as error:
-        message = str(error).replace("pass template_text=", "give one with --template-file")
+        message = (
+            str(error).replace("template_text=", "--template-file").replace("template='chatml'", "--template chatml")
+        )
         raise click.ClickException(f"{model.name}: {message}") from None
     if as_json:
         pieces = [lossless(tokenizer.piece(id)) for id in encoded]
@@ -111,11 +108,11 @@ def command(
         print_text(prompt)
 
 
-def _messages(file: str | None) -> tuple[list[Any], Any]:
-    """The messages and tools of a file."""
+def _body(file: str | None) -> dict[str, Any]:
+    """The request in a file."""
     where, value = _json(file or "-", "a user's message itself is given with -p")
-    tools = value.get("tools") if isinstance(value, dict) else None
-    messages = value.get("messages") if isinstance(value, dict) else value
+    body = value if isinstance(value, dict) else {"messages": value}
+    messages = body.get("messages")
     if not isinstance(messages, list):
         raise click.ClickException(
             f'{where}: expected a list of messages, or an object with "messages", found {kind(value)}'
@@ -123,21 +120,10 @@ def _messages(file: str | None) -> tuple[list[Any], Any]:
     for number, message in enumerate(messages):
         if not isinstance(message, dict):
             raise click.ClickException(f"{where}: message {number} must be an object, not {kind(message)}")
-    return messages, tools
+    return body
 
 
 def _json(path: str, hint: str) -> tuple[str, Any]:
     """The name of a file, and its value."""
     [source] = sources([path], [], hint)
     return source.name, parse_json(source.read(), source.name)
-
-
-def _setting(written: str) -> tuple[str, Any]:
-    """A variable: JSON, or else a text."""
-    name, value = name_and_value("--set", written)
-    if name in FIXED:
-        raise click.ClickException(f"--set: {name!r} is not a variable of a template")
-    try:
-        return name, json.loads(value)
-    except (ValueError, RecursionError):
-        return name, value

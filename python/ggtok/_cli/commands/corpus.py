@@ -15,10 +15,12 @@ from ..._corpus.build import build
 from ..._corpus.info import Info, info
 from ..._corpus.page import SOURCE_HEAD, length_rows, source_rows, summary
 from ..._corpus.run import State
-from ..._corpus.settings import Compression, Format, InputFormat, Nulls, TooLong
+from ..._corpus.settings import Compression, Format, InputFormat, Masks, Nulls, TooLong
 from ..._corpus.verify import SAMPLE, verify
 from ..files import OUTPUT
-from ..options import Model, as_json, takes_model, takes_special
+from ..inputs import characters
+from ..inputs import sources as sources_of
+from ..options import Model, as_json, setting, takes_model, takes_special
 from ..output import print_json, to_stderr
 from ..progress import Bar, progress
 from ..table import print_pairs, print_table
@@ -59,6 +61,12 @@ def command() -> None:
 @click.option("--format", required=True, type=click.Choice(get_args(Format)), help="What the shards are.")
 @click.option("--field", default="text", show_default=True, metavar="NAME", help="The column or field with the text.")
 @click.option("--messages", metavar="NAME", help="Instead: the column or field with a conversation.")
+@click.option("--tools", metavar="NAME", help="The column or field with the tools of a conversation.")
+@click.option("--template-file", metavar="FILE", type=click.Path(), help="A Jinja template in place of the model's.")
+@click.option("--set", "variables", metavar="NAME=VALUE", multiple=True, help="A variable of the template; repeatable.")
+@click.option(
+    "--mask", type=click.Choice(get_args(Masks)), default="turn", show_default=True, help="What the mask is of."
+)
 @click.option("--input-format", type=click.Choice(get_args(InputFormat)), help="Default: by the endings of the files.")
 @click.option("--keep", metavar="NAME,...", help="Columns or fields to carry over (parquet, arrow).")
 @click.option("--id", "id_field", metavar="NAME", help="The column or field with the documents' names (flat).")
@@ -83,6 +91,8 @@ def build_command(
     model: Model,
     special: dict[str, Any],
     keep: str | None,
+    template_file: str | None,
+    variables: tuple[str, ...],
     as_json: bool,
     **others: Any,
 ) -> None:
@@ -95,6 +105,11 @@ def build_command(
     same, byte for byte. The folder's manifest.json says what it was made from, and how.
     """
     names = tuple(name for name in (keep or "").split(",") if name)
+    if template_file is not None:
+        [source] = sources_of([template_file], [], "a Jinja template is expected")
+        others["template_text"] = characters(source.read(), source.name)
+    if variables:
+        others["variables"] = dict(map(setting, variables))
     tokenizer = model.open()
     show = Watch()
     with terminated():
@@ -178,6 +193,7 @@ def verify_command(context: click.Context, folder: str, sample: int, is_all: boo
                 *(("note:", note) for note in found.notes),
                 ("files", f"{found.files:,} as they were written"),
                 ("documents", f"{found.documents:,} encoded again, with the same tokens"),
+                *((("masks", f"{found.masks:,} of them with the same assistant mask"),) if found.masks else ()),
                 ("decoded", f"{found.decoded:,} of them to their text, byte for byte"),
                 ("the first that is not", found.changed or ""),
             ]
