@@ -12,9 +12,11 @@ import os
 import re
 import shutil
 import subprocess
+import time
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -94,7 +96,7 @@ def from_json(value: dict[str, Any]) -> Any:
 
 def failure(error: Exception) -> dict[str, Any]:
     """What an error of the wheel is in JavaScript."""
-    names = {"key", "offset", "expected", "found", "nearest"}
+    names = {"key", "offset", "expected", "found", "nearest", "template", "line", "column", "field"}
     details = {name: value for name, value in vars(error).items() if name in names and value not in (None, ())}
     if isinstance(error, ggtok.UnsupportedError):
         details["unknown"] = error.name
@@ -190,6 +192,181 @@ def test_random_texts(engine: Engine, text: str, name: str) -> None:
     assert (decoded, data) == (TOKENIZERS[name].decode(ids), TOKENIZERS[name].decode_bytes(ids))
 
 
+CALL = {"type": "function", "id": "call_1", "function": {"name": "sum", "arguments": '{"of": [1, 2.5, null]}'}}
+CONVERSATIONS: dict[str, list[dict[str, Any]]] = {
+    "one": [{"role": "user", "content": "Hi"}],
+    "turns": [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": "h\u00e9llo \U0001f600 \u3053"},
+        {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."},
+        {"role": "user", "content": "And now? <|im_end|></s>"},
+    ],
+    "prefill": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Sure"}],
+    "parts": [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": " b\n"}]}],
+    "calls": [
+        {"role": "user", "content": "Sum"},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "3.5"},
+        {"role": "assistant", "content": "3.5 \u20ac"},
+        {"role": "user", "content": ""},
+    ],
+    "empty": [],
+    "wrong role": [{"content": "Hi"}],
+    "wrong content": [{"role": "user", "content": 5}],
+    "image": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:,"}}]}],
+    "unread": [{"role": "user", "content": "Hi", "color": "red"}],
+}
+TOOLS = [{"type": "function", "function": {"name": "sum", "parameters": {"type": "object", "minimum": 0.25}}}]
+TEMPLATES = {
+    "calls": "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}{% for c in m.tool_calls %}"
+    "<call>{{ c.function|tojson }}</call>{% endfor %}<|im_end|>\n{% endfor %}{{ tools|tojson if tools else '' }}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}",
+    "generation": "{{ bos_token }}{% for m in messages %}[{{ m.role }}]{% if m.role == 'assistant' %}{% generation %}"
+    "{{ m.content }}{{ eos_token }}{% endgeneration %}{% else %}{{ m.content[0:2] }}{% endif %}{% endfor %}",
+    "bytes": "{% for m in messages %}{{ m.content|string|length }}{{ (m.content|string)[1:2] }}{% endfor %}",
+    "fails": "{% for m in messages %}\n{{ m.content|urlize }}{% endfor %}",
+    "refuses": "{{ raise_exception('no ' ~ messages|length) }}",
+    "unsound": "{% for m in messages %}\n  {{ m.content",
+    "deep": "{% macro m() %}{% if x %}{% else %}{% set b %}{{ [m()]|first|upper }}{% endset %}{% endif %}{% endmacro %}"
+    "{{ m() }}",
+    "endless": "{% for i in range(100000000) %}{% endfor %}",
+    "too large": "{{ 'a' * 1000000000 }}",
+}
+CHAT_OPTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"tools": TOOLS},
+    {"add_generation_prompt": False, "media_marker": "<__media__>"},
+    {"add_generation_prompt": False, "continue_final_message": True, "add_special": False},
+)
+SCALARS = {"tools", "documents", "add_generation_prompt", "continue_final_message", "media_marker", "template_text"}
+
+
+def check_chat(engine: Engine, number: int, tokenizer: Tokenizer, messages: Any, **options: Any) -> None:
+    """The text, ids, spans, mask and warnings of a conversation, or its error."""
+    known = {name: options[name] for name in options if name in {*SCALARS, "template", "add_special"}}
+    variables = {name: options[name] for name in options if name not in known}
+    asked = renamed(known) | ({"variables": variables} if variables else {})
+    expected = outcome(partial(tokenizer.encode_chat, messages, return_spans=True, **options))
+    found = engine.ask([[number, "encodeChat", messages, asked | {"mask": "turn"}]])[0]
+    if isinstance(expected, dict):
+        assert found == expected
+        return
+    assert isinstance(expected, ggtok.ChatEncoding)
+    text = expected.text.encode("utf-8", "surrogatepass").decode(errors="replace")
+    assert (found["text"], found["ids"], found["assistantMask"]) == (text, expected.ids, expected.assistant_mask)
+    assert found["messageSpans"] == [span and list(span) for span in expected.message_spans]
+    assert found["media"] == [row._asdict() for row in expected.media]
+    warnings = [re.sub(r"^the template '\S+'", "the template", warning.message) for warning in expected.warnings]
+    assert [warning["message"] for warning in found["warnings"]] == warnings
+
+    units = text.encode("utf-16-le", "surrogatepass")
+    ends = [part["end"] for part in found["parts"]]
+    assert [part["start"] for part in found["parts"]] == [0, *ends[:-1]][: len(ends)]
+    assert (ends or [0])[-1] == len(units) // 2
+    asked.pop("addSpecial", None)
+    assert engine.ask([[number, "applyChatTemplate", messages, asked]])[0] == {
+        name: found[name] for name in ("text", "parts", "warnings")
+    }
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+@pytest.mark.parametrize("template", ["chatml", *TEMPLATES])
+def test_conversations(engine: Engine, name: str, template: str) -> None:
+    number, tokenizer = engine.open(head(name)), TOKENIZERS[name]
+    chosen = {"template_text": TEMPLATES[template]} if template in TEMPLATES else {"template": template}
+    for messages in CONVERSATIONS.values():
+        for options in CHAT_OPTIONS:
+            check_chat(engine, number, tokenizer, messages, **chosen, **options)
+    engine.ask([[number, "free"]])
+
+
+@pytest.mark.parametrize("path", shared_files("vocabs/*.gguf"), ids=lambda path: path.stem)
+def test_conversations_with_the_templates_of_files(engine: Engine, path: Path) -> None:
+    number, tokenizer = engine.open(path.read_bytes()), Tokenizer.from_gguf(path)
+    template = tokenizer.metadata.get("tokenizer.chat_template")
+    if not isinstance(template, str) or "strftime_now" in template or "date_string" in template:
+        check_chat(engine, number, tokenizer, CONVERSATIONS["one"], template="nope")
+        messages = CONVERSATIONS["one"]
+        if template is None:
+            check_chat(engine, number, tokenizer, messages)
+        return
+    for messages in CONVERSATIONS.values():
+        for options in (*CHAT_OPTIONS, {"enable_thinking": False}):
+            check_chat(engine, number, tokenizer, messages, **options)
+
+
+def test_requests(engine: Engine) -> None:
+    number, tokenizer = engine.open(head("bpe")), TOKENIZERS["bpe"]
+    body = {
+        "messages": CONVERSATIONS["turns"],
+        "tools": TOOLS,
+        "chat_template_kwargs": {"x": 1.5, "y": [None, True]},
+        "reasoning_effort": "low",
+    }
+    template = (
+        "{{ x }}{{ y|tojson }}{{ z }}{{ reasoning_effort }}{{ tools|tojson }}"
+        "{% for m in messages %}{{ m.content }}{% endfor %}"
+    )
+    for options in ({}, {"z": 3}, {"tools": []}, {"x": "other"}):
+        check_chat(engine, number, tokenizer, body, template_text=template, **options)
+    written = json.dumps(body)
+    answers = engine.ask(
+        [[number, "applyChatTemplate", form, {"templateText": template}] for form in (body, written, written.encode())]
+    )
+    assert answers[0] == answers[1] == answers[2]
+    # JavaScript does not tell 1.0 from 1, but a request in JSON does.
+    asked = '{"messages": [], "chat_template_kwargs": {"x": 1.0}}'
+    assert engine.ask([[number, "applyChatTemplate", asked, {"templateText": "{{ x }}"}]])[0]["text"] == "1.0"
+
+
+def test_dates(engine: Engine) -> None:
+    number = engine.open(head("bpe"))
+    template = "{{ strftime_now('%Y-%m-%d %H:%M:%S %z %Z') }}"
+    options = {"templateText": template, "now": {"seconds": 951_782_400, "offset": -5400, "zone": "XYZ"}}
+    answer, plain, now = engine.ask(
+        [
+            [number, "applyChatTemplate", CONVERSATIONS["one"], options],
+            [number, "applyChatTemplate", CONVERSATIONS["one"], options | {"now": {"seconds": 0}}],
+            [number, "applyChatTemplate", CONVERSATIONS["one"], {"templateText": "{{ strftime_now('%Y') }}"}],
+        ]
+    )
+    assert (answer["text"], plain["text"]) == ("2000-02-28 22:30:00 -0130 XYZ", "1970-01-01 00:00:00 +0000 UTC")
+    assert abs(int(now["text"]) - time.localtime().tm_year) <= 1
+
+
+def test_who_wrote_what(engine: Engine) -> None:
+    number = engine.open(head("bpe"))
+    messages = [{"role": "user", "content": "\U0001f600 <|im_end|>"}, {"role": "user", "content": "b"}]
+    chat = engine.ask([[number, "encodeChat", messages, {"template": "chatml"}]])[0]
+    said = [
+        (chat["text"][part["start"] - 1 : part["end"] - 1], part["message"])
+        for part in chat["parts"]
+        if part["isCaller"]
+    ]
+    assert ("assistantMask" in chat, said[-1]) == (False, ("b", 1))
+    control = TOKENIZERS["bpe"].vocab.id("<|im_end|>")
+    assert chat["ids"].count(control) == 2
+
+
+def test_wrong_options_of_conversations(engine: Engine) -> None:
+    number, messages = engine.open(head("bpe")), CONVERSATIONS["one"]
+    for options, error in (
+        ({"mask": "all"}, "GgtokError"),
+        ({"template": 5}, "TypeError"),
+        ({"template": "chatml", "templateText": ""}, "TypeError"),
+        ({"continueFinalMessage": "no", "template": "chatml"}, "ChatRequestError"),
+    ):
+        assert engine.ask([[number, "encodeChat", messages, options]])[0]["error"] == error
+    for wrong in (None, 5, "{", b"\xff"):
+        assert (
+            engine.ask([[number, "applyChatTemplate", wrong, {"template": "chatml"}]])[0]["error"] == "ChatRequestError"
+        )
+    # A lone surrogate is replaced, and text that looks like the escape of one is not.
+    lone = [{"role": "user", "content": "\ud800 \\ud800 \\\\udc00"}]
+    found = engine.ask([[number, "applyChatTemplate", lone, {"templateText": "{{ messages[0].content }}"}]])[0]
+    assert found["text"] == "\ufffd \\ud800 \\\\udc00"
+
+
 def opened_case(header: dict[str, Any], folder: Path) -> tuple[Tokenizer, bytes]:
     """The tokenizer of recorded cases, and a file of it."""
     path = SHARED / "vocabs" / header["file"]
@@ -271,7 +448,8 @@ def test_arguments_that_are_wrong(engine: Engine) -> None:
 
 
 def test_classes_of_errors(engine: Engine) -> None:
-    for name in ("GGUFError", "VocabularyError", "UnsupportedError", "TokenIndexError", "MemoryError"):
+    chat = ("ChatTemplateError", "ChatRequestError")
+    for name in ("GGUFError", "VocabularyError", "UnsupportedError", "TokenIndexError", "MemoryError", *chat):
         assert engine.call("isError", name, "GgtokError")
 
 

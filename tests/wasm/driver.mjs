@@ -66,7 +66,7 @@ function shown(value) {
   if (value instanceof Int32Array || value instanceof Uint32Array) return Array.from(value);
   if (value instanceof Uint8Array) return { base64: Buffer.from(value).toString("base64") };
   if (value instanceof ggtok.Trace) return keep(value);
-  if (value?.ids) return { ids: shown(value.ids), spans: shown(value.spans) };
+  if (value?.ids) return { ...value, ids: shown(value.ids), ...(value.spans && { spans: shown(value.spans) }) };
   return value === undefined ? null : value;
 }
 

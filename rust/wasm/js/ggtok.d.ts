@@ -93,6 +93,66 @@ export const TokenAttribute: {
   readonly SINGLE_WORD: 512;
 };
 
+/** A message as llama-server reads it: `role`, `content`, `tool_calls`, `reasoning_content`, ... */
+export interface Message {
+  role: string;
+  content?: string | readonly object[] | null;
+  [field: string]: unknown;
+}
+
+/** The body of a request to `/v1/chat/completions`. */
+export interface ChatRequest {
+  messages: readonly Message[];
+  tools?: readonly object[];
+  chat_template_kwargs?: Record<string, unknown>;
+  [field: string]: unknown;
+}
+
+/** How a conversation becomes text. What is passed here wins over what the body of a request says. */
+export interface ChatOptions {
+  /** JSON schemas of functions. */
+  tools?: readonly object[];
+  /** Objects with `title` and `text`. */
+  documents?: readonly object[];
+  /**
+   * End with the beginning of an assistant's message. By default it does, and a last message of the assistant's is
+   * continued instead. `false` closes that message.
+   */
+  addGenerationPrompt?: boolean;
+  /** End with the last character of the last message. Needs `addGenerationPrompt: false`. */
+  continueFinalMessage?: boolean | "content" | "reasoning_content";
+  /** The name of one of the file's templates, or `"chatml"`, which llama-server takes for files without one. */
+  template?: string;
+  /** A template to use instead of the file's. */
+  templateText?: string;
+  /** What to write for an image, a sound or a film. Without it they are refused. */
+  mediaMarker?: string;
+  /** Further variables of the template, such as `{ enable_thinking: false }`. */
+  variables?: Record<string, unknown>;
+  /** The time that templates write: by default now, in the zone of this machine. `offset` is in seconds. */
+  now?: Date | { seconds: number; offset?: number; zone?: string };
+}
+
+/** The text of a conversation. */
+export interface ChatText {
+  text: string;
+  /** Who wrote which part of the text, and for which message. Places are indexes of the string. */
+  parts: { start: number; end: number; isCaller: boolean; message: number | null }[];
+  /** What the model does not see. `index` is the message that it is about. */
+  warnings: { code: string; message: string; subject: string | null; index: number | null }[];
+}
+
+/** The ids of a conversation. */
+export interface ChatEncoding extends ChatText {
+  ids: Int32Array;
+  /** For each message its tokens, from the first to the one after the last; `null` if the template writes none. */
+  messageSpans: ([start: number, end: number] | null)[];
+  /** The tokens of the markers of images, sounds and films. */
+  media: { message: number; part: number; start: number; end: number }[];
+  /** For each token whether the assistant says it, if `mask` was asked for. */
+  assistantMask?: boolean[];
+}
+
 /** A vocabulary with its algorithm: text to tokens and back, exactly as llama.cpp does. */
 export class Tokenizer {
   private constructor();
@@ -142,6 +202,30 @@ export class Tokenizer {
 
   /** Every step from a text to its tokens. The text has at most 1 MiB. */
   explain(text: string | Uint8Array, options?: EncodeOptions): Trace;
+
+  /**
+   * The text of a conversation, as llama-server writes it with the file's chat template. Takes messages, the body of a
+   * request, or its JSON, in which numbers stay as they are written. U+FFFD stands for a lone surrogate.
+   *
+   * @throws {ChatTemplateError} There is no template, it is not sound, it fails or refuses these messages, or it
+   *   exceeds a limit.
+   * @throws {ChatRequestError} llama-server would not take the messages or what comes with them.
+   */
+  applyChatTemplate(
+    messages: readonly Message[] | ChatRequest | string | Uint8Array,
+    options?: ChatOptions,
+  ): ChatText;
+
+  /**
+   * The ids of a conversation. Control tokens are read in what the template wrote, and never in messages. `mask` asks
+   * for the tokens that the assistant says: whole turns, or its strings alone.
+   *
+   * @throws {VocabularyError} The vocabulary itself reads a control token in a message.
+   */
+  encodeChat(
+    messages: readonly Message[] | ChatRequest | string | Uint8Array,
+    options?: ChatOptions & { addSpecial?: boolean; mask?: "turn" | "content" },
+  ): ChatEncoding;
 
   /** The algorithm. */
   readonly kind: Kind;
@@ -206,6 +290,22 @@ export class UnsupportedError extends GgtokError {
 
 /** A token id is not in the vocabulary. */
 export class TokenIndexError extends GgtokError {}
+
+/** There is no chat template, it fails, or it refuses a conversation. */
+export class ChatTemplateError extends GgtokError {
+  /** Its name. */
+  readonly template?: string;
+  /** Where, from 1. */
+  readonly line?: number;
+  /** Where in the line, in bytes from 1. */
+  readonly column?: number;
+}
+
+/** A conversation, or what is passed with it, is not a request that llama-server takes. */
+export class ChatRequestError extends GgtokError {
+  /** What is at fault, such as `messages[2].content[1]`. */
+  readonly field?: string;
+}
 
 /** There is not enough memory for a file or a text. Tokenizers may have to be opened again: they say so. */
 export class MemoryError extends GgtokError {}

@@ -38,7 +38,24 @@ export class MemoryError extends GgtokError {
   static className = "MemoryError";
 }
 
-const ERRORS = { GgtokError, GGUFError, VocabularyError, UnsupportedError, TokenIndexError, MemoryError };
+export class ChatTemplateError extends GgtokError {
+  static className = "ChatTemplateError";
+}
+
+export class ChatRequestError extends GgtokError {
+  static className = "ChatRequestError";
+}
+
+const ERRORS = {
+  GgtokError,
+  GGUFError,
+  VocabularyError,
+  UnsupportedError,
+  TokenIndexError,
+  MemoryError,
+  ChatTemplateError,
+  ChatRequestError,
+};
 
 export const TokenAttribute = Object.freeze({
   UNKNOWN: 1,
@@ -164,6 +181,50 @@ function checkUnit(unit) {
   }
 }
 
+/** JSON as bytes. U+FFFD stands for a lone surrogate, which is the only character that is written as such an escape. */
+function jsonOf(value) {
+  const escapes = /\\(?:u[dD][89a-fA-F][0-9a-fA-F]{2}|.)/g;
+  const text = JSON.stringify(value) ?? "null";
+  return new TextEncoder().encode(text.replace(escapes, (escape) => (escape.length === 6 ? "\uFFFD" : escape)));
+}
+
+/** The body of a request, as bytes: from messages, from the whole body, or from its JSON. */
+function bodyOf(messages) {
+  if (messages instanceof Uint8Array) return messages;
+  if (typeof messages === "string") return new TextEncoder().encode(messages);
+  return jsonOf(Array.isArray(messages) ? { messages } : messages);
+}
+
+/** Names this machine's zone. Made on first use, which takes a while. */
+let zones;
+
+/** A moment as seconds, the seconds that its zone is ahead, and the zone's name. */
+function momentOf(now) {
+  if (!(now instanceof Date)) return [Math.floor(now.seconds), now.offset ?? 0, now.zone ?? "UTC"];
+  zones ??= new Intl.DateTimeFormat("en-US", { timeZoneName: "short" });
+  const zone = zones.formatToParts(now).find(({ type }) => type === "timeZoneName")?.value ?? "";
+  return [Math.floor(now.getTime() / 1000), -60 * now.getTimezoneOffset(), zone];
+}
+
+/** The options of a conversation, as bytes. */
+function chatOptionsOf({ now = new Date(), template, templateText, mediaMarker, variables, ...options }) {
+  for (const [name, value] of Object.entries({ template, templateText, mediaMarker })) {
+    if (value !== undefined && typeof value !== "string") {
+      throw new TypeError(`${name} must be a string, not ${typeof value}`);
+    }
+  }
+  if (template !== undefined && templateText !== undefined) {
+    throw new TypeError("pass template (a name) or templateText, not both");
+  }
+  const fields = {
+    tools: options.tools,
+    documents: options.documents,
+    add_generation_prompt: options.addGenerationPrompt,
+    continue_final_message: options.continueFinalMessage,
+  };
+  return jsonOf({ fields, variables, template, templateText, mediaMarker, now: momentOf(now) });
+}
+
 /** The metadata of a file of `size` bytes, as far as it has been read. */
 class Head extends Held {
   #size;
@@ -272,6 +333,37 @@ export class Tokenizer {
     const { raw } = this.#held;
     const bytes = bytesOf(text);
     return new Trace(making, call(() => raw.explain(bytes, addSpecial, parseSpecial)));
+  }
+
+  applyChatTemplate(messages, options = {}) {
+    return this.#chat(messages, options, () => ({}));
+  }
+
+  encodeChat(messages, { addSpecial = true, mask, ...options } = {}) {
+    if (![undefined, "turn", "content"].includes(mask)) {
+      throw new GgtokError(`mask must be 'turn' or 'content', not ${JSON.stringify(mask)}`);
+    }
+    return this.#chat(messages, options, (raw, chat) => {
+      const encoded = JSON.parse(call(() => raw.encode_chat(chat, addSpecial, mask ?? "")));
+      const ids = Int32Array.from(encoded.ids);
+      const isAssistant = encoded.mask && new Array(ids.length).fill(false);
+      for (const [start, end] of encoded.mask ?? []) isAssistant.fill(true, start, end);
+      const { messageSpans, media } = encoded;
+      return { ids, messageSpans, media, ...(isAssistant && { assistantMask: isAssistant }) };
+    });
+  }
+
+  /** Renders a conversation, and joins what it is with what `more` finds out about it. */
+  #chat(messages, options, more) {
+    const { raw } = this.#held;
+    const body = bodyOf(messages);
+    const bytes = chatOptionsOf(options);
+    const chat = new Held("conversation", call(() => raw.chat(body, bytes)));
+    try {
+      return { ...JSON.parse(call(() => chat.raw.text())), ...more(raw, chat.raw) };
+    } finally {
+      chat.free();
+    }
   }
 
   get kind() {

@@ -1,6 +1,7 @@
 //! Errors as JSON: the name of a class of `js/ggtok.js`, the message, and the details of the class. Names, messages and
 //! details are those of the Python package.
 
+use ggtok_chat::{Error as ChatError, Position};
 use ggtok_core::gguf::{GgufError, OpenError};
 use ggtok_core::{EncodeError, TokenIndexError, VocabularyError};
 use ggtok_explain::ExplainError;
@@ -14,7 +15,7 @@ use crate::head::HeadError;
 pub struct Failure {
     name: &'static str,
     message: String,
-    details: Details,
+    details: Box<Details>,
 }
 
 /// What some errors say besides their message. What is `None` is left out.
@@ -32,6 +33,14 @@ struct Details {
     unknown: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     nearest: Option<Vec<&'static str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    template: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
 }
 
 /// What a call throws.
@@ -43,13 +52,66 @@ pub fn failed(error: impl Into<Failure>) -> JsValue {
 
 impl Failure {
     fn new(name: &'static str, message: impl ToString) -> Self {
-        Self { name, message: message.to_string(), details: Details::default() }
+        Self { name, message: message.to_string(), details: Box::default() }
     }
 
     /// The characters of bytes that are not UTF-8 cannot be counted.
     pub fn no_characters(at: usize) -> Self {
         let problem = format!("bytes that are not UTF-8 (at byte {at}) have no characters to count");
         Self::new("GgtokError", problem + "; unit=\"byte\" works for any bytes")
+    }
+
+    /// A conversation was not rendered, with the template of a name.
+    pub fn of_chat(error: ChatError, template: Option<&str>) -> Self {
+        let whole = error.to_string();
+        match error {
+            ChatError::Syntax { problem, position } => {
+                Self::of_template(&format!("it is not a sound template: {problem}"), template, Some(position))
+            }
+            ChatError::Template { problem, position } => Self::of_template(&problem, template, Some(position)),
+            ChatError::Raised { problem, position } => {
+                Self::of_template(&format!("it refuses these messages: {problem}"), template, Some(position))
+            }
+            ChatError::Request { field, .. } => {
+                let details = Details { field: Some(field).filter(|field| !field.is_empty()), ..Details::default() };
+                Self { details: details.into(), ..Self::new("ChatRequestError", whole) }
+            }
+            ChatError::Encode(error) => error.into(),
+            ChatError::Control { .. } => Self::new("VocabularyError", whole),
+            _ => Self::of_template(&whole, template, None),
+        }
+    }
+
+    fn of_template(problem: &str, template: Option<&str>, position: Option<Position>) -> Self {
+        let (line, column) = (position.map(|position| position.line), position.map(|position| position.column));
+        let place = template.map(|name| format!("chat template {}", quoted(name))).into_iter();
+        let place = place.chain(line.map(|line| format!("line {line}")));
+        let place: Vec<String> = place.chain(column.map(|column| format!("column {column}"))).collect();
+        let message = if place.is_empty() { problem.to_owned() } else { format!("{}: {problem}", place.join(", ")) };
+        let template = template.map(str::to_owned);
+        let details = Details { template, line, column, ..Details::default() };
+        Self { details: details.into(), ..Self::new("ChatTemplateError", message) }
+    }
+
+    /// The file has no template of this name, or none at all. `names` are those that it has.
+    pub fn no_template(wanted: Option<&str>, names: &[String]) -> Self {
+        let all: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+        let problem = match wanted {
+            Some(name) if all.is_empty() => format!("the file has no chat template {}: it names none", quoted(name)),
+            Some(name) => format!("the file has no chat template {}: it has {}", quoted(name), all.join(", ")),
+            None => {
+                let named = match &all[..] {
+                    [] => String::new(),
+                    [name] => format!("template={name}, "),
+                    names => format!("template= one of {}, ", names.join(", ")),
+                };
+                format!(
+                    "the file has no chat template (tokenizer.chat_template): pass {named}template_text=, or \
+                     template='chatml' to do as llama-server, which takes ChatML"
+                )
+            }
+        };
+        Self::new("ChatTemplateError", problem)
     }
 }
 
@@ -84,7 +146,7 @@ impl From<GgufError> for Failure {
         message.extend(error.found().map(|found| format!(", found {found}")));
         let (expected, found) = (Some(error.expected()), error.found());
         let details = Details { key: error.key, offset: error.offset, expected, found, ..Details::default() };
-        Self { details, ..Self::new("GGUFError", message) }
+        Self { details: details.into(), ..Self::new("GGUFError", message) }
     }
 }
 
@@ -95,7 +157,7 @@ impl From<VocabularyError> for Failure {
             VocabularyError::UnknownModel { name, nearest }
             | VocabularyError::UnknownPreTokenizer { name, nearest } => {
                 let details = Details { unknown: Some(name), nearest: Some(nearest), ..Details::default() };
-                Self { details, ..Self::new("UnsupportedError", message) }
+                Self { details: details.into(), ..Self::new("UnsupportedError", message) }
             }
             _ => Self::new("VocabularyError", message),
         }

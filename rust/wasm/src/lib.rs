@@ -6,6 +6,7 @@
 //! WebAssembly has no unwinding, so a panic, or memory that runs out, leaves this instance unusable. A panic throws its
 //! message, and the JavaScript side then takes a new instance.
 
+mod chat;
 mod failure;
 mod head;
 mod info;
@@ -15,11 +16,13 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use ggtok_chat::Mask;
 use ggtok_core::gguf::{Metadata, Value};
 use ggtok_core::{Count, DecodeOptions, EncodeError, EncodeOptions, Kind, Scratch, Sink, Spans, Text, TokenId};
 use ggtok_explain::Explainer;
 use wasm_bindgen::prelude::*;
 
+use chat::{Chat, Templates};
 use failure::{Failure, failed};
 
 /// Has a panic throw its message.
@@ -58,6 +61,7 @@ pub struct RawTokenizer {
     scratch: RefCell<Scratch>,
     /// Made on first use, by a trace.
     explainer: OnceCell<Rc<Explainer>>,
+    templates: Templates,
 }
 
 #[wasm_bindgen]
@@ -66,7 +70,8 @@ impl RawTokenizer {
     pub fn open(head: RawHead) -> Result<Self, JsValue> {
         let metadata = head.0.into_metadata().map_err(failed)?;
         let core = Arc::new(metadata.tokenizer().map_err(failed)?);
-        Ok(Self { core, metadata, scratch: RefCell::default(), explainer: OnceCell::new() })
+        let (scratch, explainer, templates) = (RefCell::default(), OnceCell::new(), Templates::default());
+        Ok(Self { core, metadata, scratch, explainer, templates })
     }
 
     /// What the vocabulary is, as JSON.
@@ -151,6 +156,21 @@ impl RawTokenizer {
         Ok(RawTrace { explainer: Rc::clone(explainer), trace })
     }
 
+    /// Renders a conversation: the body of a request and options, both in JSON.
+    pub fn chat(&self, body: &[u8], options: &[u8]) -> Result<RawChat, JsValue> {
+        Chat::new(&self.core, &self.metadata, &self.templates, body, options).map(RawChat).map_err(failed)
+    }
+
+    /// The ids of a conversation and what belongs to which message, as JSON. `mask` is `turn`, `content` or nothing.
+    pub fn encode_chat(&self, chat: &RawChat, add_special: bool, mask: &str) -> Result<String, JsValue> {
+        let mask = match mask {
+            "turn" => Some(Mask::Turn),
+            "content" => Some(Mask::Content),
+            _ => None,
+        };
+        chat.0.encode(&mut self.scratch.borrow_mut(), add_special, mask).map_err(failed)
+    }
+
     fn encode_into(
         &self,
         text: &[u8],
@@ -165,6 +185,18 @@ impl RawTokenizer {
 
 fn options(add_special: bool, parse_special: bool) -> EncodeOptions {
     EncodeOptions { add_special, parse_special, ..EncodeOptions::default() }
+}
+
+/// A conversation that was rendered.
+#[wasm_bindgen]
+pub struct RawChat(Chat);
+
+#[wasm_bindgen]
+impl RawChat {
+    /// The text, who wrote what of it, and warnings, as JSON.
+    pub fn text(&self) -> Result<String, JsValue> {
+        self.0.text().map_err(failed)
+    }
 }
 
 /// A trace, with what it takes to say why.

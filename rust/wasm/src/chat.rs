@@ -1,0 +1,350 @@
+//! Conversations: from a request in JSON to text, ids, and who wrote what, as JSON.
+//!
+//! The template is the file's, chosen as in the Python package, or the caller's. The last ones stay compiled.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use ggtok_chat::{
+    CHATML, ChatTemplate, Conversation, Error, Json, Mask, Now, Object, Options, Origin, Rendered, Request, Strings,
+    Text, Warning,
+};
+use ggtok_core::gguf::{Metadata, Value};
+use ggtok_core::{Scratch, TokenId, Tokenizer, Vocabulary};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::utf16;
+
+/// How many templates stay compiled.
+const MOST_TEMPLATES: usize = 8;
+/// The key of a file's template. Others have a dot and their name after it.
+const KEY: &str = "tokenizer.chat_template";
+
+/// A template and its name for messages.
+struct Named {
+    name: String,
+    source: Vec<u8>,
+    template: ChatTemplate,
+}
+
+/// Compiled templates, the last one that was used at the end.
+#[derive(Default)]
+pub struct Templates(RefCell<Vec<Rc<Named>>>);
+
+impl Templates {
+    fn compiled(&self, name: String, source: &[u8]) -> Result<Rc<Named>, Failure> {
+        let mut known = self.0.borrow_mut();
+        let named = match known.iter().position(|known| known.name == name && known.source == source) {
+            Some(at) => known.remove(at),
+            None => {
+                let template = ChatTemplate::new(source).map_err(|error| Failure::of_chat(error, Some(&name)))?;
+                Rc::new(Named { name, source: source.to_vec(), template })
+            }
+        };
+        if known.len() == MOST_TEMPLATES {
+            known.remove(0);
+        }
+        known.push(Rc::clone(&named));
+        Ok(named)
+    }
+}
+
+/// What a caller asks for, besides the request.
+struct Asked {
+    /// The fields that win over those of the request, and variables of the template.
+    fields: Object,
+    variables: Object,
+    template: Option<String>,
+    template_text: Option<Vec<u8>>,
+    media_marker: Option<String>,
+    now: Now,
+}
+
+impl Asked {
+    /// Reads the options that `ggtok.js` passes. Their types are its business.
+    fn read(options: &Json) -> Self {
+        let object = |name: &str| options.get(name).and_then(Json::as_object).cloned().unwrap_or_default();
+        let text = |value: Option<&Json>| value.and_then(Json::as_text).map(|text| text.as_bytes().to_vec());
+        let string = |value: Option<&Json>| text(value).map(|text| String::from_utf8_lossy(&text).into_owned());
+        let now = options.get("now").and_then(Json::as_array).unwrap_or_default();
+        let number = |at: usize| match now.get(at) {
+            Some(Json::Int(number)) => *number,
+            _ => 0,
+        };
+        Self {
+            fields: object("fields"),
+            variables: object("variables"),
+            template: string(options.get("template")),
+            template_text: text(options.get("templateText")),
+            media_marker: string(options.get("mediaMarker")),
+            now: Now {
+                seconds: number(0),
+                offset: number(1).clamp(i32::MIN.into(), i32::MAX.into()) as i32,
+                zone: string(now.get(2)).unwrap_or_default(),
+            },
+        }
+    }
+}
+
+/// A conversation that was rendered.
+pub struct Chat {
+    core: Arc<Tokenizer>,
+    named: Rc<Named>,
+    request: Request,
+    options: Options,
+    now: Now,
+    rendered: Rendered,
+}
+
+impl Chat {
+    /// Renders the body of a request, with options.
+    pub fn new(
+        core: &Arc<Tokenizer>,
+        metadata: &Metadata<Vec<u8>>,
+        templates: &Templates,
+        body: &[u8],
+        options: &[u8],
+    ) -> Result<Self, Failure> {
+        let failed = |error| Failure::of_chat(error, None);
+        let mut strings = Strings::new();
+        let mut body = Json::parse(body, &mut strings).map_err(failed)?;
+        let asked = Asked::read(&Json::parse(options, &mut strings).map_err(failed)?);
+        if let Json::Object(body) = &mut body {
+            merge(body, asked.fields, asked.variables);
+        }
+        let has_tools = body.get("tools").and_then(Json::as_array).is_some_and(|tools| !tools.is_empty());
+        let request = Request::from_body(body, strings).map_err(failed)?;
+
+        let named = match &asked.template_text {
+            Some(source) => templates.compiled("template_text".to_owned(), source)?,
+            None => {
+                let (name, source) = chosen(metadata, asked.template.as_deref(), has_tools)?;
+                templates.compiled(name, source)?
+            }
+        };
+        let special = core.vocabulary().special();
+        let options = Options {
+            bos: text_of(core.vocabulary(), special.bos),
+            eos: text_of(core.vocabulary(), special.eos),
+            media_marker: asked.media_marker,
+            ..Options::default()
+        };
+        let rendered = named.template.apply(&request, &options, &asked.now);
+        let rendered = rendered.map_err(|error| Failure::of_chat(error, Some(&named.name)))?;
+        Ok(Self { core: Arc::clone(core), named, request, options, now: asked.now, rendered })
+    }
+
+    /// The text, who wrote which part of it, and what the model does not see.
+    pub fn text(&self) -> Result<String, Failure> {
+        let (text, parts) = self.parts();
+        let warnings = self.rendered.warnings.iter().map(warning).collect();
+        Ok(serde_json::to_string(&Written { text, parts, warnings })?)
+    }
+
+    /// The ids, the tokens of each message and of each marker, and those that a mask covers.
+    pub fn encode(&self, scratch: &mut Scratch, add_special: bool, mask: Option<Mask>) -> Result<String, Failure> {
+        let failed = |error| Failure::of_chat(error, Some(&self.named.name));
+        let text = &self.rendered.text;
+        let spans = ggtok_chat::encode(&self.core, scratch, text, add_special).map_err(failed)?;
+        let roles = self.request.roles();
+        let message = |string| self.request.strings().message(string);
+        let message_spans = ggtok_chat::message_spans(text, &spans.spans, roles.len(), message);
+        let mask = match mask {
+            Some(mask) => Some(ggtok_chat::mask_of(&spans.spans, &self.masked(mask, &roles).map_err(failed)?)),
+            None => None,
+        };
+        let mut media = Vec::new();
+        for (run, origin) in text.runs() {
+            if let Some(place) = self.rendered.media.iter().find(|place| Some(place.string) == origin.string()) {
+                let tokens = ggtok_chat::tokens_of(&spans.spans, &run);
+                media.push(Marker { message: place.message, part: place.part, start: tokens.start, end: tokens.end });
+            }
+        }
+        Ok(serde_json::to_string(&Encoded {
+            ids: &spans.ids,
+            message_spans: message_spans.into_iter().map(|span| span.map(|span| [span.start, span.end])).collect(),
+            media,
+            mask: mask.map(|mask| ranges(&mask)),
+        })?)
+    }
+
+    fn masked(&self, mask: Mask, roles: &[String]) -> Result<Vec<std::ops::Range<usize>>, Error> {
+        let (vocabulary, template) = (self.core.vocabulary(), &self.named.template);
+        let ends: Vec<&[u8]> = vocabulary.eog().iter().map(|&id| vocabulary.text(id)).collect();
+        Conversation {
+            text: &self.rendered.text,
+            roles,
+            message: &|string| self.request.strings().message(string),
+            render: &mut |count, adds| template.apply_first(&self.request, count, adds, &self.options, &self.now),
+            ends: &ends,
+            has_generation: template.template().has_generation(),
+        }
+        .masked(mask)
+    }
+
+    /// The text, and its parts in UTF-16 code units.
+    fn parts(&self) -> (String, Vec<Part>) {
+        let text: &Text = &self.rendered.text;
+        let mut parts: Vec<Part> = Vec::new();
+        let mut places = Vec::new();
+        for (run, origin) in text.runs() {
+            let part = Part { start: 0, end: 0, is_caller: origin.is_caller(), message: self.message_of(origin) };
+            match (parts.last(), places.last_mut()) {
+                (Some(last), Some(place)) if (last.is_caller, last.message) == (part.is_caller, part.message) => {
+                    let place: &mut std::ops::Range<usize> = place;
+                    place.end = run.end;
+                }
+                _ => {
+                    parts.push(part);
+                    places.push(run);
+                }
+            }
+        }
+        let string = utf16::convert(text.as_bytes(), &mut places);
+        for (part, place) in parts.iter_mut().zip(places) {
+            (part.start, part.end) = (place.start, place.end);
+        }
+        (string, parts)
+    }
+
+    /// The message that text of this origin belongs to.
+    fn message_of(&self, origin: Origin) -> Option<usize> {
+        origin.string().map_or_else(|| origin.message(), |string| self.request.strings().message(string))
+    }
+}
+
+/// Fields win over those of the body; variables join those that are there.
+fn merge(body: &mut Object, fields: Object, variables: Object) {
+    for (name, value) in fields {
+        body.set(name, value);
+    }
+    if variables.is_empty() {
+        return;
+    }
+    let mut joined = match body.remove("chat_template_kwargs") {
+        Some(Json::Object(before)) => before,
+        _ => Object::default(),
+    };
+    for (name, value) in variables {
+        joined.set(name, value);
+    }
+    body.set("chat_template_kwargs", joined);
+}
+
+/// The file's template of a name, or its default one: its name and text.
+fn chosen<'m>(
+    metadata: &'m Metadata<Vec<u8>>,
+    template: Option<&str>,
+    has_tools: bool,
+) -> Result<(String, &'m [u8]), Failure> {
+    const DEFAULT: &str = "chatml";
+    let chatml = || (DEFAULT.to_owned(), CHATML.as_bytes());
+    let is_default = matches!(template, None | Some("default" | ""));
+    let wanted = if template.is_none() && has_tools { Some("tool_use") } else { template };
+    let mut keys: Vec<String> = wanted.map(|name| format!("{KEY}.{name}")).into_iter().collect();
+    if is_default {
+        keys.extend([KEY.to_owned(), format!("{KEY}.tool_use")]);
+    }
+    for key in keys {
+        if let Some(Value::String(source)) = metadata.get(&key) {
+            return Ok(if source == DEFAULT.as_bytes() { chatml() } else { (key, source) });
+        }
+    }
+    match template {
+        Some(DEFAULT) => Ok(chatml()),
+        Some(name) => Err(Failure::no_template(Some(name), &names(metadata))),
+        None => Err(Failure::no_template(None, &names(metadata))),
+    }
+}
+
+/// The names of a file's templates, without the one that has none, in order.
+fn names(metadata: &Metadata<Vec<u8>>) -> Vec<String> {
+    let prefix = format!("{KEY}.");
+    let keys = metadata.entries().filter_map(|(key, _)| std::str::from_utf8(key).ok()?.strip_prefix(&prefix));
+    let mut names: Vec<String> = keys.map(str::to_owned).collect();
+    names.sort_unstable();
+    names
+}
+
+fn text_of(vocabulary: &Vocabulary, id: Option<TokenId>) -> String {
+    id.map(|id| String::from_utf8_lossy(vocabulary.text(id)).into_owned()).unwrap_or_default()
+}
+
+/// Where there is `true`, as ranges.
+fn ranges(mask: &[bool]) -> Vec<[usize; 2]> {
+    let mut ranges: Vec<[usize; 2]> = Vec::new();
+    for at in (0..mask.len()).filter(|&at| mask[at]) {
+        match ranges.last_mut() {
+            Some(last) if last[1] == at => last[1] = at + 1,
+            _ => ranges.push([at, at + 1]),
+        }
+    }
+    ranges
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Written {
+    text: String,
+    parts: Vec<Part>,
+    warnings: Vec<Seen>,
+}
+
+/// A part of the text, in UTF-16 code units.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Part {
+    start: usize,
+    end: usize,
+    is_caller: bool,
+    message: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Seen {
+    code: &'static str,
+    message: String,
+    subject: Option<String>,
+    index: Option<usize>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Encoded<'a> {
+    ids: &'a [TokenId],
+    message_spans: Vec<Option<[usize; 2]>>,
+    media: Vec<Marker>,
+    mask: Option<Vec<[usize; 2]>>,
+}
+
+#[derive(Serialize)]
+struct Marker {
+    message: usize,
+    part: usize,
+    start: usize,
+    end: usize,
+}
+
+fn warning(warning: &Warning) -> Seen {
+    let (subject, index) = match warning {
+        Warning::UnreadVariable { name } => (Some(name.clone()), None),
+        Warning::Unread { field } => (Some((*field).to_owned()), None),
+        Warning::UnreadField { message, name } => (Some(name.clone()), Some(*message)),
+        Warning::LeftOut { message, .. } | Warning::DroppedSystem { message } => (None, Some(*message)),
+        _ => (None, None),
+    };
+    Seen { code: warning.code(), message: warning.to_string(), subject, index }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ranges;
+
+    #[test]
+    fn a_mask_becomes_ranges() {
+        assert_eq!(ranges(&[]), [[0; 2]; 0]);
+        assert_eq!(ranges(&[true, true, false, true]), [[0, 2], [3, 4]]);
+    }
+}
