@@ -1,9 +1,13 @@
 //! The bodies of the fuzz targets. `tests/fuzz_seeds.rs` of the core runs them on the seeds with any compiler.
 //!
 //! Bytes become a small vocabulary and texts (`vocabulary`, `texts`). Then fast paths are compared with slow ones
-//! (`checks`): ids with those of a trace, a stream with the whole, chunks with their guarantees.
+//! (`checks`): ids with those of a trace, a stream with the whole, chunks with their guarantees. Or they become a chat
+//! template and a conversation (`templates`), whose text and cost are checked (`chats`).
 
+mod chats;
 mod checks;
+mod memory;
+mod templates;
 mod texts;
 mod vocabulary;
 
@@ -27,6 +31,8 @@ pub const TARGETS: &[Target] = &[
     ("chunks", checks::chunks),
     ("train", checks::train),
     ("charsmap", checks::charsmap),
+    ("template", chats::template),
+    ("chat", chats::request),
 ];
 
 /// Runs a target. Panics if something is wrong; bytes that do not make an input are fine.
