@@ -76,7 +76,7 @@ def block_end(tokens: Sequence[Token], opening: int) -> int:
 
 
 def definitions(tokens: Sequence[Token]) -> Iterator[tuple[str, Sequence[Token]]]:
-    """Every top-level definition with a body: its name and all its tokens."""
+    """Every definition with a body at the top or in a namespace: its name and all its tokens."""
     start = at = 0
     while at < len(tokens):
         text = "" if tokens[at].is_string else tokens[at].text
@@ -84,7 +84,10 @@ def definitions(tokens: Sequence[Token]) -> Iterator[tuple[str, Sequence[Token]]
             start = at + 1
         elif text == "{":
             end = block_end(tokens, at)
-            yield _name(tokens[start:at]), tokens[start : end + 1]
+            if [token.text for token in tokens[start : start + 1]] in (["namespace"], ["extern"]):
+                yield from definitions(tokens[at + 1 : end])
+            else:
+                yield _name(tokens[start:at]), tokens[start : end + 1]
             at = end
             start = at + 1
         at += 1

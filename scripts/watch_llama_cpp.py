@@ -1,11 +1,11 @@
-"""What llama.cpp's tokenizer has that ggtok's tables lack, and what changed since they were last brought up to date.
+"""What llama.cpp's tokenizer has that ggtok's tables lack, and what changed since ggtok was last brought up to date.
 
     python scripts/watch_llama_cpp.py PATH_TO_LLAMA_CPP
     python scripts/watch_llama_cpp.py llama_cpp_python-0.3.36.tar.gz
     python scripts/watch_llama_cpp.py --release 2026.10.11549
 
-Reads `src/llama-vocab.cpp`, `src/unicode.cpp` and `src/unicode-data.cpp` of a llama.cpp tree, or of the archive or tree
-of llama-cpp-python, which carries it. Compares with the installed ggtok, table by table:
+Reads `src/llama-vocab.cpp`, `src/unicode.cpp`, `src/unicode-data.cpp` and what renders chats (`CHATS`) in a llama.cpp
+tree, or in the archive or tree of llama-cpp-python, which carries it. Compares with the installed ggtok, per table:
 
 - the names of `tokenizer.ggml.pre` with their flags and families, the families' patterns,
 - the values of `tokenizer.ggml.model`,
@@ -30,13 +30,20 @@ import sys
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cpp_tokens import Token, block_end, definitions, tokenize
 
 FINGERPRINTS = Path(__file__).with_name("llama_cpp_fingerprints.json")
 FILES = ("llama-vocab.cpp", "unicode.cpp", "unicode-data.cpp")
+CHATS = (
+    *("common/jinja/*.cpp", "common/jinja/*.h", "common/chat.cpp", "common/chat-diff-analyzer.cpp"),
+    *("common/chat-auto-parser.h", "common/chat-auto-parser-generator.cpp", "common/chat-auto-parser-helpers.cpp"),
+    *("common/parsers/*.cpp", "common/json.cpp", "common/json-schema.cpp", "common/json-schema-to-grammar.cpp"),
+    *("tools/server/server-common.cpp", "tools/server/server-chat.cpp"),
+)
+"""The language of templates, and the rules for messages. A new file is found too."""
 NESTED = ("", "vendor/llama.cpp/")
 """Where llama.cpp's `src` may be: in its own tree, or in that of llama-cpp-python."""
 
@@ -44,6 +51,8 @@ LOADER = "llama_vocab::impl::load"
 PATTERNS = "llm_tokenizer_bpe"
 FAMILY_PREFIX = "LLAMA_VOCAB_PRE_TYPE_"
 KIND_PREFIX = "LLAMA_VOCAB_TYPE_"
+KINDS = {"wordpiece": "wpm", "unigram": "ugm"}
+"""llama.cpp's names of kinds of vocabularies, where ours are others."""
 
 TABLE_FILES = {
     "pre-tokenizer names": "PRE_TOKENIZERS in rust/core/src/vocabulary/families.rs",
@@ -63,21 +72,28 @@ class Tables:
 
 
 def read_source(path: Path) -> dict[str, str]:
-    """The text of each of `FILES`."""
+    """The text of each of `FILES`, by name, and of those that `CHATS` names, by path."""
     if path.is_dir():
         root = next((path / nested for nested in NESTED if (path / nested / "src" / FILES[0]).exists()), path)
-        return {name: (root / "src" / name).read_text("utf-8") for name in FILES}
-    endings = {f"{nested}src/{name}": name for nested in NESTED for name in FILES}
-    found: dict[str, str] = {}
+        chats = (file for pattern in CHATS for file in sorted(root.glob(pattern)))
+        found = {file.relative_to(root).as_posix(): file.read_text("utf-8") for file in chats}
+        return {name: (root / "src" / name).read_text("utf-8") for name in FILES} | found
+    found = {}
     with tarfile.open(path) as archive:
         for member in archive:
-            name = next((name for ending, name in endings.items() if member.name.endswith(f"/{ending}")), None)
-            content = archive.extractfile(member) if name else None
-            if name and content:
-                found[name] = content.read().decode("utf-8")
-            if len(found) == len(FILES):
-                return found
-    raise FileNotFoundError(f"{path} holds no {', '.join(set(FILES) - set(found))}")
+            place = member.name.partition("/")[2].removeprefix(NESTED[1])
+            content = archive.extractfile(member) if is_read(place) else None
+            if content:
+                found[place.removeprefix("src/")] = content.read().decode("utf-8")
+    if missing := set(FILES).difference(found):
+        raise FileNotFoundError(f"{path} holds no {', '.join(sorted(missing))}")
+    return found
+
+
+def is_read(place: str) -> bool:
+    """Whether the file at a path in llama.cpp's tree is one of those that the watch reads."""
+    patterns = [*(f"src/{name}" for name in FILES), *CHATS]
+    return any(PurePosixPath(place).match(each) and place.count("/") == each.count("/") for each in patterns)
 
 
 def extract(source: Mapping[str, str]) -> Tables:
@@ -235,7 +251,7 @@ def committed() -> Tables:
     tables: dict[str, Table] = {
         "pre-tokenizer names": dict(_ggtok.pretokenizers()),
         "pattern families": dict(_ggtok.families()),
-        "tokenizer models": {name: kind.lower() for name, kind in _ggtok.models().items()},
+        "tokenizer models": {name: KINDS.get(kind.lower(), kind.lower()) for name, kind in _ggtok.models().items()},
         "loader texts": texts,
     }
     return Tables(tables, json.loads(FINGERPRINTS.read_text("utf-8")) if FINGERPRINTS.exists() else {})
