@@ -27,7 +27,7 @@ notices: Any = importlib.import_module("generate_notices")
 release: Any = importlib.import_module("release_notes")
 WORKSPACE = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["workspace"]
 CARGO = WORKSPACE["package"]
-CRATES = ("core", "train", "explain", "python")
+CRATES = ("core", "chat", "train", "explain", "python")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 VERSION = release.version()
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))

@@ -212,21 +212,56 @@ def test_new_names_and_comments_leave_the_fingerprints_alone(theirs: Any) -> Non
     assert moved.fingerprints == theirs.fingerprints
 
 
-@pytest.mark.parametrize("nested", ["src", "vendor/llama.cpp/src"])
+@pytest.mark.parametrize("nested", ["", "vendor/llama.cpp/"])
 @pytest.mark.parametrize("packed", [False, True])
 def test_source_from_a_tree_or_an_archive(tmp_path: Path, nested: str, packed: bool) -> None:
     path = tmp_path / ("a.tar.gz" if packed else "tree")
+    files = {f"src/{name}": text for name, text in SOURCE.items()} | CHATS | {"common/other.cpp": "int f() {}"}
     if packed:
         with tarfile.open(path, "w:gz") as archive:
-            for name, text in SOURCE.items():
-                member = tarfile.TarInfo(f"package-1.0/{nested}/{name}")
+            for name, text in files.items():
+                member = tarfile.TarInfo(f"package-1.0/{nested}{name}")
                 member.size = len(text.encode())
                 archive.addfile(member, io.BytesIO(text.encode()))
     else:
-        (path / nested).mkdir(parents=True)
-        for name, text in SOURCE.items():
-            (path / nested / name).write_text(text, "utf-8")
-    assert watch.read_source(path) == SOURCE
+        for name, text in files.items():
+            file = path / nested / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, "utf-8")
+    assert watch.read_source(path) == SOURCE | CHATS
+
+
+CHATS = {
+    "common/jinja/value.cpp": "namespace jinja {\nstatic int slice(int a) { return a; }\nstruct value { int n; };\n}\n",
+    "common/parsers/gpt-oss.cpp": "namespace { int init(int a) { return 1; } }\n",
+    "tools/server/server-common.cpp": "int parse(int a) { return 2; }\n",
+}
+
+
+def test_functions_that_render_chats_are_watched(theirs: Any) -> None:
+    new, same = watch.extract(SOURCE | CHATS), theirs.fingerprints
+    functions = ["jinja/value.cpp slice", "jinja/value.cpp value", "parsers/gpt-oss.cpp init"]
+    named = {*(f"common/{name}" for name in functions), "tools/server/server-common.cpp parse"}
+    assert new.fingerprints.keys() - same.keys() == named
+    assert {name: new.fingerprints[name] for name in same} == same
+    file = "common/jinja/value.cpp"
+    changed = CHATS | {file: CHATS[file].replace("return a", "return a + 1"), "common/parsers/x.cpp": "int f() {}"}
+    lines, differs = watch.report(watch.extract(SOURCE | changed), new)
+    assert differs
+    assert [line for line in lines if line.startswith("  + ")] == ["  + common/parsers/x.cpp f"]
+    assert [line for line in lines if line.startswith("  ~ ")] == [f"  ~ {file} slice"]
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        *((name, True) for name in CHATS),
+        *(("src/unicode.cpp", True), ("common/jinja/value.h", True), ("common/unicode.cpp", False)),
+        *(("common/jinja/deep/value.cpp", False), ("tests/common/chat.cpp", False), ("common/jinja/README.md", False)),
+    ],
+)
+def test_which_files_are_read(place: str, expected: bool) -> None:
+    assert watch.is_read(place) is expected
 
 
 @pytest.mark.parametrize("content", [None, b"no archive"])
