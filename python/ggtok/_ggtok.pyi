@@ -1090,7 +1090,7 @@ class ChatTemplate:
 
     @property
     def variables(self) -> list[str]:
-        """The names of the variables that it reads or writes."""
+        """The names of the variables that it reads and does not set itself."""
 
     @property
     def has_generation(self) -> bool:

@@ -36,8 +36,10 @@ impl Program {
 #[derive(Debug)]
 pub(crate) struct Name {
     pub(crate) text: Vec<u8>,
-    /// Whether it is read or written as a variable.
-    pub(crate) is_variable: bool,
+    /// Whether it is read as a variable.
+    pub(crate) is_read: bool,
+    /// Whether it is set as one: by `set`, a loop, a macro or a parameter.
+    pub(crate) is_set: bool,
     /// The function that it names if no variable of that name is defined.
     pub(crate) global: Option<Native>,
     /// The test that it names.

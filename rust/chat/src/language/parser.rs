@@ -132,7 +132,8 @@ impl<'s> Parser<'s> {
         *self.ids.entry(text).or_insert_with(|| {
             names.push(Name {
                 text: text.to_vec(),
-                is_variable: false,
+                is_read: false,
+                is_set: false,
                 global: functions::global(text),
                 test: functions::test(text),
                 methods: value::Kind::ALL.map(|kind| methods::method(kind, text)),
@@ -141,8 +142,14 @@ impl<'s> Parser<'s> {
         })
     }
 
-    fn variable(&mut self, id: NameId) -> NameId {
-        self.program.names[id as usize].is_variable = true;
+    /// Notes that a variable is read.
+    fn read(&mut self, id: NameId) {
+        self.program.names[id as usize].is_read = true;
+    }
+
+    /// Notes that a variable is set.
+    fn set(&mut self, id: NameId) -> NameId {
+        self.program.names[id as usize].is_set = true;
         id
     }
 
@@ -251,7 +258,7 @@ impl<'s> Parser<'s> {
     fn for_block(&mut self, at: u32) -> Result<Statement, Error> {
         let variable = self.sequence(Self::primary)?;
         let variable = match variable.node {
-            Node::Name(id) => LoopVariable::Name(self.variable(id)),
+            Node::Name(id) => LoopVariable::Name(self.set(id)),
             Node::Tuple(items) => LoopVariable::Tuple(self.variables(&items)),
             _ => LoopVariable::Invalid,
         };
@@ -280,13 +287,13 @@ impl<'s> Parser<'s> {
     /// The variables that a tuple is unpacked to.
     fn variables(&mut self, items: &[Expression]) -> Vec<Option<NameId>> {
         let names = items.iter().map(|item| if let Node::Name(id) = item.node { Some(id) } else { None });
-        names.map(|id| id.map(|id| self.variable(id))).collect()
+        names.map(|id| id.map(|id| self.set(id))).collect()
     }
 
     fn set_block(&mut self, at: u32) -> Result<Statement, Error> {
         let target = self.sequence(Self::expression)?;
         let target = match target.node {
-            Node::Name(id) => Target::Name(self.variable(id)),
+            Node::Name(id) => Target::Name(self.set(id)),
             Node::Tuple(items) => Target::Tuple(self.variables(&items)),
             Node::Member(object, Property::Name(id)) => Target::Member(*object, id),
             Node::Member(_, Property::Computed(_) | Property::Slice(_)) => {
@@ -309,7 +316,7 @@ impl<'s> Parser<'s> {
 
     fn macro_block(&mut self, at: u32) -> Result<Statement, Error> {
         let name = match self.primary()?.node {
-            Node::Name(id) => Some(self.variable(id)),
+            Node::Name(id) => Some(self.set(id)),
             _ => None,
         };
         let parameters = self.parameters()?;
@@ -325,9 +332,9 @@ impl<'s> Parser<'s> {
         let Node::Name(callee) = self.primary()?.node else {
             return self.fail("expected the name of a macro");
         };
-        let callee = self.variable(callee);
+        self.read(callee);
         let caller = self.name(b"caller");
-        self.variable(caller);
+        self.set(caller);
         let arguments = self.arguments()?;
         self.close()?;
         let body = self.body(&["endcall"])?;
@@ -338,11 +345,11 @@ impl<'s> Parser<'s> {
 
     fn parameters(&mut self) -> Result<Vec<Parameter>, Error> {
         let parameters = self.arguments()?.into_iter().map(|parameter| match parameter.node {
-            Node::Name(id) => Parameter::Name(self.variable(id)),
+            Node::Name(id) => Parameter::Name(self.set(id)),
             Node::KeywordArgument(pair) => {
                 let [key, value] = *pair;
                 match key.node {
-                    Node::Name(id) => Parameter::Default(self.variable(id), value),
+                    Node::Name(id) => Parameter::Default(self.set(id), value),
                     _ => Parameter::Invalid("the key of a keyword argument must be a name"),
                 }
             }

@@ -53,14 +53,14 @@ impl Template {
         self.program.strings.iter().any(|string| string == text)
     }
 
-    /// Whether it reads or writes a variable of this name.
+    /// Whether it reads a variable of this name.
     pub fn reads(&self, variable: &str) -> bool {
-        self.program.id(variable.as_bytes()).is_some_and(|id| self.program.names[id as usize].is_variable)
+        self.program.id(variable.as_bytes()).is_some_and(|id| self.program.names[id as usize].is_read)
     }
 
-    /// The names of the variables that it reads or writes.
+    /// The names of the variables that it reads and does not set itself.
     pub fn variables(&self) -> impl Iterator<Item = &[u8]> {
-        self.program.names.iter().filter(|name| name.is_variable).map(|name| name.text.as_slice())
+        self.program.names.iter().filter(|name| name.is_read && !name.is_set).map(|name| name.text.as_slice())
     }
 
     /// Whether it has a `{% generation %}`.

@@ -201,7 +201,7 @@ impl Parser<'_> {
         if !self.is(Kind::Unary) {
             let primary = self.primary()?;
             if let Node::Name(id) = primary.node {
-                self.variable(id);
+                self.read(id);
             }
             return self.members(primary);
         }
