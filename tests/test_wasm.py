@@ -307,7 +307,8 @@ def test_requests(engine: Engine) -> None:
         "{{ x }}{{ y|tojson }}{{ z }}{{ reasoning_effort }}{{ tools|tojson }}"
         "{% for m in messages %}{{ m.content }}{% endfor %}"
     )
-    for options in ({}, {"z": 3}, {"tools": []}, {"x": "other"}):
+    several: list[dict[str, Any]] = [{}, {"z": 3}, {"tools": []}, {"x": "other"}]
+    for options in several:
         check_chat(engine, number, tokenizer, body, template_text=template, **options)
     written = json.dumps(body)
     answers = engine.ask(
