@@ -72,15 +72,19 @@ impl Conversation<'_> {
         }
     }
 
-    /// The region of each message in a text.
-    fn regions(&self, runs: &Runs) -> Vec<Option<Range<usize>>> {
+    /// The region of each message in a text. A role that stands alone is not template text of a loop: it has its message
+    /// wherever the template writes it.
+    fn regions(&self, text: &Text, runs: &Runs) -> Vec<Option<Range<usize>>> {
         let own = |origin: &Origin| origin.string().and_then(self.message);
         let mut written: Vec<Option<Range<usize>>> = vec![None; self.roles.len()];
         let mut said = written.clone();
         for (run, origin) in runs {
             let hulls = if origin.is_caller() { &mut said } else { &mut written };
             let message = own(origin).or_else(|| origin.message());
-            if let Some(hull) = message.and_then(|message| hulls.get_mut(message)) {
+            if let Some(at) =
+                message.filter(|&at| at < hulls.len() && (origin.is_caller() || !self.is_role(at, text, run)))
+            {
+                let hull = &mut hulls[at];
                 *hull = Some(hull.as_ref().map_or(run.start, |hull| hull.start)..run.end);
             }
         }
@@ -100,6 +104,11 @@ impl Conversation<'_> {
             }
         }
         written
+    }
+
+    /// Whether a run is the role of message number `at` and nothing else.
+    fn is_role(&self, at: usize, text: &Text, run: &Range<usize>) -> bool {
+        self.roles.get(at).is_some_and(|role| text.as_bytes()[run.clone()] == *role.as_bytes())
     }
 }
 
@@ -126,8 +135,10 @@ struct Turns<'c, 'a> {
 
 impl Turns<'_, '_> {
     fn find(mut self) -> Result<Vec<Range<usize>>, Error> {
-        let is_looped = self.runs.iter().any(|(_, origin)| origin.message().is_some());
-        let regions = self.conversation.regions(&self.runs);
+        let text = self.conversation.text;
+        let is_loop = |run, at| !self.conversation.is_role(at, text, run);
+        let is_looped = self.runs.iter().any(|(run, origin)| origin.message().is_some_and(|at| is_loop(run, at)));
+        let regions = self.conversation.regions(text, &self.runs);
         let roles = self.conversation.roles;
         let mut prompts: Vec<(Option<&str>, Vec<u8>)> = Vec::new();
         for at in (0..roles.len()).filter(|&at| is_assistant(&roles[at])) {
@@ -138,7 +149,8 @@ impl Turns<'_, '_> {
             }
             let before = at.checked_sub(1).map(|at| roles[at].as_str());
             if !prompts.iter().any(|prompt| prompt.0 == before) {
-                prompts.push((before, self.generation_prompt(at, region.start)));
+                let asked = self.generation_prompts(at, &region);
+                prompts.extend(asked.into_iter().map(|prompt| (before, prompt)));
             }
             // A template may write a header that it does not ask for after a tool's answer, so every prompt counts.
             let shared = prompts.iter().map(|prompt| self.shared(&region, &prompt.1)).max().unwrap_or(0);
@@ -177,17 +189,26 @@ impl Turns<'_, '_> {
         Ok(())
     }
 
-    /// What asking for an answer writes where the region of message number `at` starts, or, if the text before that has
-    /// changed, what it adds. Nothing if the template refuses to be asked.
-    fn generation_prompt(&mut self, at: usize, start: usize) -> Vec<u8> {
-        let Ok(with) = (self.conversation.render)(at, true) else { return Vec::new() };
-        let with = with.as_bytes();
-        if with.len() >= start && with[..start] == self.bytes()[..start] {
-            return with[start..].to_vec();
+    /// What asking for an answer writes where the region of message number `at` starts, and, if that is not how the region
+    /// starts, what it adds to the end. Nothing if the template refuses to be asked.
+    fn generation_prompts(&mut self, at: usize, region: &Range<usize>) -> Vec<Vec<u8>> {
+        let mut prompts = Vec::new();
+        if let Ok(with) = (self.conversation.render)(at, true) {
+            let with = with.as_bytes();
+            if with.len() >= region.start && with[..region.start] == self.bytes()[..region.start] {
+                prompts.push(with[region.start..].to_vec());
+            }
+            let is_start = prompts.iter().any(|prompt| self.shared(region, prompt) == prompt.len());
+            if let Some(Ok(without)) = (!is_start).then(|| (self.conversation.render)(at, false)) {
+                let shared = common(with, without.as_bytes());
+                let start = if shared == without.len() { shared } else { boundary(with, shared) };
+                prompts.push(with[start..].to_vec());
+            }
         }
-        let Ok(without) = (self.conversation.render)(at, false) else { return Vec::new() };
-        let shared = common(with, without.as_bytes());
-        with[if shared == without.len() { shared } else { boundary(with, shared) }..].to_vec()
+        if prompts.is_empty() {
+            prompts.push(Vec::new());
+        }
+        prompts
     }
 
     /// How many bytes of the template at the start of a region are those of the generation prompt.
@@ -218,12 +239,12 @@ impl Turns<'_, '_> {
 
         // Up to where the message alone is written differently, and from its next string on.
         let alone = (self.conversation.render)(at + 1, false)?;
-        let Some(own) = self.conversation.regions(&alone.runs().collect())[at].clone() else {
+        let Some(own) = self.conversation.regions(&alone, &alone.runs().collect())[at].clone() else {
             return Err(Error::Mask { message: at });
         };
         let own = (own.start + shared).min(alone.len());
-        let same = common(&self.bytes()[start..region.end], &alone.as_bytes()[own..]);
-        self.add(start..self.without_blanks(start..start + same));
+        let same = start + common(&self.bytes()[start..region.end], &alone.as_bytes()[own..]);
+        self.add(start..self.without_blanks(start..self.last_tag(same).max(start)));
         if let Some(next) = next {
             self.add(next..self.without_blanks(next..region.end));
         }
@@ -239,6 +260,17 @@ impl Turns<'_, '_> {
         }
         let after = &self.bytes()[turn.end..];
         ends.iter().filter(|text| after.starts_with(text)).map(|text| text.len()).max().unwrap_or(0)
+    }
+
+    /// The last place up to `at` where a word or a tag ends that the template writes.
+    fn last_tag(&self, at: usize) -> usize {
+        let run = self.runs.get(self.runs.partition_point(|(run, _)| run.end <= at));
+        match run {
+            Some((run, origin)) if !origin.is_caller() => {
+                run.start + boundary(&self.bytes()[run.start..], at - run.start)
+            }
+            _ => at,
+        }
     }
 
     /// The end of a range without white space that the template wrote there.
