@@ -14,7 +14,8 @@ use std::ops::Range;
 use ggtok_core::{EncodeError, EncodeOptions, Parts, Scratch, Spans, TokenId, Tokenizer, Vocabulary};
 
 use crate::error::Error;
-use crate::text::Text;
+use crate::rules::{MediaPlace, Rendered, Request};
+use crate::text::{Origin, Text};
 
 /// The ids of a text, and the bytes that each comes from.
 ///
@@ -103,28 +104,29 @@ fn drop_doubled(vocabulary: &Vocabulary, text: &Text, spans: &mut Spans) {
 }
 
 /// The tokens that share a byte with a range. Spans never decrease.
-pub fn tokens_of(spans: &[Range<usize>], range: &Range<usize>) -> Range<usize> {
+fn tokens_of(spans: &[Range<usize>], range: &Range<usize>) -> Range<usize> {
     let low = spans.partition_point(|span| span.end <= range.start);
     let high = spans.partition_point(|span| span.start < range.end);
     low..high.max(low)
 }
 
-/// For each of `count` messages, the tokens from the first to the last byte that the template writes for it; `message`
-/// says which message a string of the caller belongs to.
-pub fn message_spans(
-    text: &Text,
-    spans: &[Range<usize>],
-    count: usize,
-    message: impl Fn(usize) -> Option<usize>,
-) -> Vec<Option<Range<usize>>> {
-    let mut hulls: Vec<Option<Range<usize>>> = vec![None; count];
+/// For each message of a request, the tokens from the first to the last byte that the template writes for it.
+pub fn message_spans(text: &Text, spans: &[Range<usize>], request: &Request) -> Vec<Option<Range<usize>>> {
+    let mut hulls: Vec<Option<Range<usize>>> = vec![None; request.messages().len()];
     for (run, origin) in text.runs() {
-        let message = origin.string().map_or_else(|| origin.message(), &message);
+        let message = request.strings().message_of(origin);
         if let Some(hull) = message.and_then(|message| hulls.get_mut(message)) {
             *hull = Some(hull.as_ref().map_or(run.start, |hull| hull.start)..run.end);
         }
     }
     hulls.into_iter().map(|hull| hull.map(|hull| tokens_of(spans, &hull))).collect()
+}
+
+/// The tokens of each marker of an image, a sound or a film.
+pub fn markers(rendered: &Rendered, spans: &[Range<usize>]) -> Vec<(MediaPlace, Range<usize>)> {
+    let place = |origin: Origin| rendered.media.iter().find(|place| Some(place.string) == origin.string());
+    let marker = |(run, origin)| place(origin).map(|place| (*place, tokens_of(spans, &run)));
+    rendered.text.runs().filter_map(marker).collect()
 }
 
 /// Which tokens share a byte with one of these ranges.

@@ -4,7 +4,7 @@
 //! repairs it for the template, and renders it with the template language of llama.cpp (`language`). The [`Text`] that
 //! comes of it is cut into runs, each with its [`Origin`]: the template, or one of the caller's strings. From the origins
 //! follow the ids ([`encode`]: control tokens are read only in what the template wrote), the tokens of each message
-//! ([`message_spans`]) and what the model itself would write ([`Conversation`], [`Mask`]).
+//! ([`message_spans`]) and what the model itself would write ([`ChatTemplate::masked`]).
 //!
 //! Work and memory are charged to a [`Budget`] before they are spent, and the date is a value ([`Now`]): the same call
 //! gives the same answer on any machine, and no template can hang or fill one.
@@ -24,11 +24,11 @@ mod text;
 
 pub use budget::Budget;
 pub use clock::Now;
-pub use encoding::{encode, encode_stretch, mask_of, message_spans, tokens_of};
+pub use encoding::{encode, encode_stretch, markers, mask_of, message_spans};
 pub use error::{Error, Position};
 pub use json::{Json, Object};
 pub use language::Template;
-pub use mask::{ASSISTANT, Conversation, Mask};
+pub use mask::{ASSISTANT, Mask};
 pub use rules::{CHATML, Caps, ChatTemplate, Closing, MediaPlace, Options, Rendered, Request, Warning};
 pub use strings::Strings;
 pub use text::{Origin, Text};

@@ -38,7 +38,7 @@ pub enum Mask {
 pub const ASSISTANT: [&str; 3] = ["assistant", "model", "ai"];
 
 /// A conversation that was rendered, and how to render a part of it.
-pub struct Conversation<'a> {
+pub(crate) struct Conversation<'a> {
     /// The text.
     pub text: &'a Text,
     /// The role of each message.

@@ -27,6 +27,11 @@ impl Strings {
         self.messages.get(number).copied().flatten().map(|message| message as usize)
     }
 
+    /// The message that bytes of this origin belong to: a string of its, or what the template writes in its turn.
+    pub fn message_of(&self, origin: Origin) -> Option<usize> {
+        origin.string().map_or_else(|| origin.message(), |number| self.message(number))
+    }
+
     /// The number of strings.
     pub fn len(&self) -> usize {
         self.messages.len()

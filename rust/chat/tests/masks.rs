@@ -1,6 +1,6 @@
 //! Which bytes of a conversation the model itself would write, for templates of each shape.
 
-use ggtok_chat::{ChatTemplate, Closing, Conversation, Error, Mask, Now, Options, Request};
+use ggtok_chat::{ChatTemplate, Closing, Error, Mask, Now, Options, Request};
 
 /// The texts that a mask covers.
 fn masked(template: &str, messages: &str, mask: Mask) -> Result<Vec<String>, Error> {
@@ -9,15 +9,7 @@ fn masked(template: &str, messages: &str, mask: Mask) -> Result<Vec<String>, Err
     let options = Options { closing: Closing::Always, ..Options::default() };
     let now = Now::default();
     let text = chat.apply(&request, &options, &now)?.text;
-    let ranges = Conversation {
-        text: &text,
-        roles: &request.roles(),
-        message: &|string| request.strings().message(string),
-        render: &mut |count, adds_prompt| chat.apply_first(&request, count, adds_prompt, &options, &now),
-        ends: &[b"<end>"],
-        has_generation: chat.template().has_generation(),
-    }
-    .masked(mask)?;
+    let ranges = chat.masked(&request, &text, &options, &now, &[b"<end>"], mask)?;
     let bytes = text.as_bytes();
     Ok(ranges.into_iter().map(|range| String::from_utf8_lossy(&bytes[range]).into_owned()).collect())
 }

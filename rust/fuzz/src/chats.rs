@@ -2,8 +2,7 @@
 
 use arbitrary::{Result, Unstructured};
 use ggtok_chat::{
-    Budget, ChatTemplate, Closing, Conversation, Error, Json, Mask, Now, Object, Options, Origin, Request, Strings,
-    Template, Text,
+    Budget, ChatTemplate, Closing, Error, Json, Mask, Now, Object, Options, Origin, Request, Strings, Template, Text,
 };
 
 use super::{memory, templates};
@@ -104,16 +103,7 @@ pub fn request(u: &mut Unstructured<'_>) -> Result<()> {
         let Ok(text) = text else { return };
         // Markers have the numbers after those of the request's strings.
         check_origins(&text, request.strings().len() + 100, &source);
-        let roles = request.roles();
-        let ranges = Conversation {
-            text: &text,
-            roles: &roles,
-            message: &|string| request.strings().message(string),
-            render: &mut |count, adds| chat.apply_first(&request, count, adds, &options, &now),
-            ends: &[b"<|im_end|>"],
-            has_generation: chat.template().has_generation(),
-        }
-        .masked(mask);
+        let ranges = chat.masked(&request, &text, &options, &now, &[b"<|im_end|>"], mask);
         for range in ranges.unwrap_or_default() {
             assert!(range.start <= range.end && range.end <= text.len(), "{range:?} of {source}");
         }

@@ -6,7 +6,7 @@ mod values;
 
 use std::ops::Range;
 
-use ggtok_chat::{Closing, Conversation, Error, Mask, Now, Options, Origin, Rendered, Request, Warning, tokens_of};
+use ggtok_chat::{Closing, Error, Mask, Now, Options, Rendered, Request, Warning};
 use ggtok_core::{Spans, TokenId, Vocabulary};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
@@ -156,23 +156,14 @@ impl Rendering {
     #[doc = doc!(Rendering.runs)]
     fn runs(&self) -> Vec<(usize, bool, Option<usize>)> {
         let runs = self.rendered.text.runs();
-        runs.map(|(run, origin)| (run.len(), origin.is_caller(), self.message_of(origin))).collect()
+        runs.map(|(run, origin)| (run.len(), origin.is_caller(), self.request.strings().message_of(origin))).collect()
     }
 
     #[doc = doc!(Rendering.warnings)]
     #[getter]
     fn warnings(&self) -> Vec<WarningRow<'_>> {
         fn row(warning: &Warning) -> WarningRow<'_> {
-            let (subject, message) = match warning {
-                Warning::UnreadVariable { name } => (Some(name.as_str()), None),
-                Warning::Unread { field } => (Some(*field), None),
-                Warning::UnreadField { message, name } | Warning::DroppedField { message, name } => {
-                    (Some(name.as_str()), Some(*message))
-                }
-                Warning::LeftOut { message, .. } | Warning::DroppedSystem { message } => (None, Some(*message)),
-                _ => (None, None),
-            };
-            (warning.code(), subject, message, warning.to_string())
+            (warning.code(), warning.subject(), warning.message(), warning.to_string())
         }
         self.rendered.warnings.iter().map(row).collect()
     }
@@ -268,11 +259,6 @@ impl Rendering {
 }
 
 impl Rendering {
-    /// The message that a byte of this origin belongs to.
-    fn message_of(&self, origin: Origin) -> Option<usize> {
-        origin.string().map_or_else(|| origin.message(), |string| self.request.strings().message(string))
-    }
-
     fn encoded(
         &self,
         py: Python<'_>,
@@ -308,32 +294,12 @@ impl Rendering {
 
     fn tokens(&self, vocabulary: &Vocabulary, spans: &[Range<usize>], mask: Mask) -> Result<Masked, Error> {
         let (chat, text) = (&self.template.get().chat, &self.rendered.text);
-        let roles = self.request.roles();
         let ends: Vec<&[u8]> = vocabulary.eog().iter().map(|&id| vocabulary.text(id)).collect();
-        let message = |string| self.request.strings().message(string);
-        let ranges = Conversation {
-            text,
-            roles: &roles,
-            message: &message,
-            render: &mut |count, adds| chat.apply_first(&self.request, count, adds, &self.options, &self.now),
-            ends: &ends,
-            has_generation: chat.template().has_generation(),
-        }
-        .masked(mask)?;
-        let hulls = ggtok_chat::message_spans(text, spans, roles.len(), message);
+        let ranges = chat.masked(&self.request, text, &self.options, &self.now, &ends, mask)?;
+        let hulls = ggtok_chat::message_spans(text, spans, &self.request);
         let hulls = hulls.into_iter().map(|hull| hull.map(|hull| (hull.start, hull.end))).collect();
-        Ok((hulls, ggtok_chat::mask_of(spans, &ranges), self.media(spans)))
-    }
-
-    /// The markers in the text: message, part and tokens.
-    fn media(&self, spans: &[Range<usize>]) -> Vec<(usize, usize, usize, usize)> {
-        let mut found = Vec::new();
-        for (run, origin) in self.rendered.text.runs() {
-            if let Some(place) = self.rendered.media.iter().find(|place| Some(place.string) == origin.string()) {
-                let tokens = tokens_of(spans, &run);
-                found.push((place.message, place.part, tokens.start, tokens.end));
-            }
-        }
-        found
+        let markers = ggtok_chat::markers(&self.rendered, spans).into_iter();
+        let media = markers.map(|(place, tokens)| (place.message, place.part, tokens.start, tokens.end)).collect();
+        Ok((hulls, ggtok_chat::mask_of(spans, &ranges), media))
     }
 }

@@ -7,8 +7,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use ggtok_chat::{
-    CHATML, ChatTemplate, Conversation, Error, Json, Mask, Now, Object, Options, Origin, Rendered, Request, Strings,
-    Text, Warning,
+    CHATML, ChatTemplate, Error, Json, Mask, MediaPlace, Now, Object, Options, Rendered, Request, Strings, Text,
+    Warning,
 };
 use ggtok_core::gguf::{Metadata, Value};
 use ggtok_core::{Scratch, TokenId, Tokenizer, Vocabulary};
@@ -148,20 +148,18 @@ impl Chat {
         let failed = |error| Failure::of_chat(error, Some(&self.named.name));
         let text = &self.rendered.text;
         let spans = ggtok_chat::encode(&self.core, scratch, text, add_special).map_err(failed)?;
-        let roles = self.request.roles();
-        let message = |string| self.request.strings().message(string);
-        let message_spans = ggtok_chat::message_spans(text, &spans.spans, roles.len(), message);
+        let message_spans = ggtok_chat::message_spans(text, &spans.spans, &self.request);
         let mask = match mask {
-            Some(mask) => Some(ggtok_chat::mask_of(&spans.spans, &self.masked(mask, &roles).map_err(failed)?)),
+            Some(mask) => Some(ggtok_chat::mask_of(&spans.spans, &self.masked(mask).map_err(failed)?)),
             None => None,
         };
-        let mut media = Vec::new();
-        for (run, origin) in text.runs() {
-            if let Some(place) = self.rendered.media.iter().find(|place| Some(place.string) == origin.string()) {
-                let tokens = ggtok_chat::tokens_of(&spans.spans, &run);
-                media.push(Marker { message: place.message, part: place.part, start: tokens.start, end: tokens.end });
-            }
-        }
+        let marker = |(place, tokens): (MediaPlace, std::ops::Range<usize>)| Marker {
+            message: place.message,
+            part: place.part,
+            start: tokens.start,
+            end: tokens.end,
+        };
+        let media = ggtok_chat::markers(&self.rendered, &spans.spans).into_iter().map(marker).collect();
         Ok(serde_json::to_string(&Encoded {
             ids: &spans.ids,
             message_spans: message_spans.into_iter().map(|span| span.map(|span| [span.start, span.end])).collect(),
@@ -170,18 +168,11 @@ impl Chat {
         })?)
     }
 
-    fn masked(&self, mask: Mask, roles: &[String]) -> Result<Vec<std::ops::Range<usize>>, Error> {
-        let (vocabulary, template) = (self.core.vocabulary(), &self.named.template);
+    fn masked(&self, mask: Mask) -> Result<Vec<std::ops::Range<usize>>, Error> {
+        let vocabulary = self.core.vocabulary();
         let ends: Vec<&[u8]> = vocabulary.eog().iter().map(|&id| vocabulary.text(id)).collect();
-        Conversation {
-            text: &self.rendered.text,
-            roles,
-            message: &|string| self.request.strings().message(string),
-            render: &mut |count, adds| template.apply_first(&self.request, count, adds, &self.options, &self.now),
-            ends: &ends,
-            has_generation: template.template().has_generation(),
-        }
-        .masked(mask)
+        let template = &self.named.template;
+        template.masked(&self.request, &self.rendered.text, &self.options, &self.now, &ends, mask)
     }
 
     /// The text, and its parts in UTF-16 code units.
@@ -190,7 +181,12 @@ impl Chat {
         let mut parts: Vec<Part> = Vec::new();
         let mut places = Vec::new();
         for (run, origin) in text.runs() {
-            let part = Part { start: 0, end: 0, is_caller: origin.is_caller(), message: self.message_of(origin) };
+            let part = Part {
+                start: 0,
+                end: 0,
+                is_caller: origin.is_caller(),
+                message: self.request.strings().message_of(origin),
+            };
             match (parts.last(), places.last_mut()) {
                 (Some(last), Some(place)) if (last.is_caller, last.message) == (part.is_caller, part.message) => {
                     let place: &mut std::ops::Range<usize> = place;
@@ -207,11 +203,6 @@ impl Chat {
             (part.start, part.end) = (place.start, place.end);
         }
         (string, parts)
-    }
-
-    /// The message that text of this origin belongs to.
-    fn message_of(&self, origin: Origin) -> Option<usize> {
-        origin.string().map_or_else(|| origin.message(), |string| self.request.strings().message(string))
     }
 }
 
@@ -328,14 +319,8 @@ struct Marker {
 }
 
 fn warning(warning: &Warning) -> Seen {
-    let (subject, index) = match warning {
-        Warning::UnreadVariable { name } => (Some(name.clone()), None),
-        Warning::Unread { field } => (Some((*field).to_owned()), None),
-        Warning::UnreadField { message, name } => (Some(name.clone()), Some(*message)),
-        Warning::LeftOut { message, .. } | Warning::DroppedSystem { message } => (None, Some(*message)),
-        _ => (None, None),
-    };
-    Seen { code: warning.code(), message: warning.to_string(), subject, index }
+    let subject = warning.subject().map(str::to_owned);
+    Seen { code: warning.code(), message: warning.to_string(), subject, index: warning.message() }
 }
 
 #[cfg(test)]

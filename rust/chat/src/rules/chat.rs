@@ -11,6 +11,7 @@
 //! parser for the answer are made.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::analysis::{self, Analysis};
@@ -26,6 +27,7 @@ use crate::clock::Now;
 use crate::error::Error;
 use crate::json::Object;
 use crate::language::{Template, strftime};
+use crate::mask::{Conversation, Mask};
 use crate::text::Text;
 
 /// The template that llama-server takes for a file without one.
@@ -171,6 +173,33 @@ impl ChatTemplate {
         let messages = self.reader(request, options).first(request.messages(), count)?;
         let mut run = Run { chat: self, options, now, budget: Budget::new(request.num_bytes()) };
         run.text(messages, &settings, Continuation::None, adds_prompt, &mut Vec::new())
+    }
+
+    /// The bytes of a request's text that a mask covers, as ranges in order. `ends` are the texts of the vocabulary's
+    /// end-of-generation tokens.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Mask`] if they cannot be known; or as for [`Self::apply`], since parts of the conversation are rendered
+    /// again.
+    pub fn masked(
+        &self,
+        request: &Request,
+        text: &Text,
+        options: &Options,
+        now: &Now,
+        ends: &[&[u8]],
+        mask: Mask,
+    ) -> Result<Vec<Range<usize>>, Error> {
+        Conversation {
+            text,
+            roles: &request.roles(),
+            message: &|string| request.strings().message(string),
+            render: &mut |count, adds_prompt| self.apply_first(request, count, adds_prompt, options, now),
+            ends,
+            has_generation: self.template.has_generation(),
+        }
+        .masked(mask)
     }
 
     fn reader<'a>(&'a self, request: &Request, options: &'a Options) -> Reader<'a> {

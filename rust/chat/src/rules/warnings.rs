@@ -62,6 +62,28 @@ impl Warning {
             Self::DroppedSystem { .. } => "dropped-system",
         }
     }
+
+    /// The variable or field that it is about.
+    pub fn subject(&self) -> Option<&str> {
+        match self {
+            Self::UnreadVariable { name } | Self::UnreadField { name, .. } | Self::DroppedField { name, .. } => {
+                Some(name)
+            }
+            Self::Unread { field } => Some(field),
+            Self::LeftOut { .. } | Self::DroppedSystem { .. } => None,
+        }
+    }
+
+    /// The message that it is about.
+    pub fn message(&self) -> Option<usize> {
+        match self {
+            Self::UnreadField { message, .. }
+            | Self::DroppedField { message, .. }
+            | Self::LeftOut { message, .. }
+            | Self::DroppedSystem { message } => Some(*message),
+            Self::UnreadVariable { .. } | Self::Unread { .. } => None,
+        }
+    }
 }
 
 impl fmt::Display for Warning {

@@ -68,7 +68,7 @@ pub(super) fn places(request: &Request, text: &Text) -> Vec<Option<Place>> {
     let mut places: Vec<Option<Place>> = vec![None; messages.len()];
     for (run, origin) in text.runs() {
         let string = origin.string();
-        let message = string.map_or_else(|| origin.message(), |string| request.strings().message(string));
+        let message = request.strings().message_of(origin);
         let Some(place) = message.and_then(|message| places.get_mut(message)) else { continue };
         let place = place.get_or_insert((run.start, run.end, None));
         place.1 = run.end;
