@@ -2,9 +2,8 @@
 //!
 //! Read in this order: [`chat`], which says what happens when; `request`, `message`, `tools` and `content`, which read
 //! what a caller passes; `repairs` and `caps`, which fit it to the template; `params` and `render`; and then `handlers`
-//! and `analysis`, which know about single templates.
+//! and `thinking`, which know about single templates.
 
-mod analysis;
 mod caps;
 mod chat;
 mod content;
@@ -14,6 +13,7 @@ mod params;
 mod render;
 mod repairs;
 mod request;
+mod thinking;
 mod tools;
 mod warnings;
 

@@ -14,12 +14,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::analysis::{self, Analysis};
 use super::caps::Caps;
 use super::handlers::Handler;
 use super::message::{MediaPlace, Message, Reader};
-use super::params::{Continuation, Params, ReasoningFormat, Scene};
+use super::params::{Continuation, Params, Scene};
 use super::request::{Request, Settings};
+use super::thinking::Thinking;
 use super::warnings::{self, Warning};
 use super::{content, repairs};
 use crate::budget::Budget;
@@ -100,7 +100,7 @@ pub struct ChatTemplate {
     knows_developer: bool,
     caps: OnceLock<Caps>,
     /// With the BOS and EOS that it was made with.
-    analysis: OnceLock<(String, String, Analysis)>,
+    thinking: OnceLock<(String, String, Thinking)>,
     /// Whether llama-server finds that it supports thinking.
     thinks: OnceLock<bool>,
 }
@@ -120,7 +120,7 @@ impl ChatTemplate {
             knows_developer: has("<|channel|>"),
             template,
             caps: OnceLock::new(),
-            analysis: OnceLock::new(),
+            thinking: OnceLock::new(),
             thinks: OnceLock::new(),
         })
     }
@@ -352,8 +352,6 @@ impl Run<'_> {
         let mut params = Params {
             messages,
             tools: settings.tools.clone(),
-            tool_choice: settings.tool_choice,
-            reasoning_format: settings.reasoning_format.unwrap_or(ReasoningFormat::Deepseek),
             enable_thinking,
             add_generation_prompt: adds_prompt && continuation == Continuation::None,
             continuation: resolved(continuation, continued.as_ref()),
@@ -363,7 +361,7 @@ impl Run<'_> {
         };
         match chat.handler {
             Some(handler) => handler.prompt(&mut scene, &mut params),
-            None => with_analysis(chat, &mut scene, |scene, analysis| analysis::automatic(scene, &params, analysis)),
+            None => with_markers(chat, &mut scene, |scene, thinking| thinking.prompt(scene, &params)),
         }
     }
 }
@@ -402,7 +400,7 @@ fn thinks(chat: &ChatTemplate, scene: &mut Scene<'_>) -> Result<bool, Error> {
     }
     let thinks = match chat.handler {
         Some(handler) => handler.thinks(),
-        None => match with_analysis(chat, scene, |_, analysis| Ok(analysis.thinks())) {
+        None => match with_markers(chat, scene, |_, thinking| Ok(thinking.exists)) {
             Err(error @ Error::Limit { .. }) => return Err(error),
             thinks => thinks.unwrap_or(false),
         },
@@ -410,18 +408,18 @@ fn thinks(chat: &ChatTemplate, scene: &mut Scene<'_>) -> Result<bool, Error> {
     Ok(*chat.thinks.get_or_init(|| thinks))
 }
 
-/// Passes on what is found out about the template. It is kept for the first BOS and EOS.
-fn with_analysis<T>(
+/// Passes on how the template writes thinking. It is kept for the first BOS and EOS.
+fn with_markers<T>(
     chat: &ChatTemplate,
     scene: &mut Scene<'_>,
-    then: impl FnOnce(&mut Scene<'_>, &Analysis) -> Result<T, Error>,
+    then: impl FnOnce(&mut Scene<'_>, &Thinking) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    match chat.analysis.get() {
-        Some((bos, eos, analysis)) if bos == scene.bos && eos == scene.eos => then(scene, analysis),
+    match chat.thinking.get() {
+        Some((bos, eos, thinking)) if bos == scene.bos && eos == scene.eos => then(scene, thinking),
         _ => {
-            let analysis = Analysis::of(scene)?;
-            let result = then(scene, &analysis);
-            let _ = chat.analysis.set((scene.bos.to_owned(), scene.eos.to_owned(), analysis));
+            let thinking = Thinking::of(scene)?;
+            let result = then(scene, &thinking);
+            let _ = chat.thinking.set((scene.bos.to_owned(), scene.eos.to_owned(), thinking));
             result
         }
     }

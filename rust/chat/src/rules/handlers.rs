@@ -5,27 +5,24 @@
 //! 2. It may rewrite the messages ([`messages`]).
 //! 3. The template is rendered; if a message is continued, with and without a generation prompt.
 //! 4. If a message is continued, its thinking and its content are written after the text, with markers around them.
-//! 5. Schemas are checked ([`schema`]), because llama.cpp makes grammars from them.
 //!
 //! Source: `common_chat_try_specialized_template` in `common/chat.cpp` and the functions that it calls, in
-//! `common/parsers`, of llama.cpp. Deviations: 1. Only what makes the prompt or an error: neither parsers nor grammars.
-//! 2. The original always renders with and without a generation prompt, and fails if either does. 3. Whether the parser
-//! takes what a template writes to ask for an answer, or a continued answer without thinking that has a schema, is not
-//! found out for all handlers; it does for templates that are what they look like.
+//! `common/parsers`, of llama.cpp. Deviations: 1. Only what makes the prompt: neither parsers nor grammars. So a request
+//! is rendered even if llama-server then refuses it, because it cannot make a grammar from a schema, or because its parser
+//! cannot continue what a message begins with. 2. The original always renders with and without a generation prompt, and
+//! fails if either does.
 
 mod continued;
 mod messages;
-pub(crate) mod schema;
 mod table;
 
 use memchr::memmem;
 
 pub(crate) use self::continued::Continued;
-use self::schema::Conversion;
 use self::table::HANDLERS;
 use super::content;
 use super::message::Message;
-use super::params::{Continuation, Params, ReasoningFormat, Scene};
+use super::params::{Continuation, Params, Scene};
 use super::render::render;
 use crate::error::Error;
 use crate::json::{Json, Object};
@@ -39,14 +36,9 @@ pub(crate) struct Handler {
     /// None of these does.
     lacks: &'static [&'static str],
     rewriting: Rewriting,
-    /// What llama.cpp's parser wants an answer to begin with.
-    start: &'static str,
     /// What a continued message begins with.
     opening: &'static str,
     thinking: Thinking,
-    answer: Answer,
-    /// What is made of the schemas of tools that may be called.
-    tools: Conversion,
     /// Whether models of this kind think.
     thinks: bool,
 }
@@ -87,17 +79,6 @@ enum Thinking {
     Ignored,
 }
 
-/// Whether the schema of an answer is looked at.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Answer {
-    Ignored,
-    /// And then the tools' are not.
-    Instead,
-    /// Unless tools may be called.
-    WithoutTools,
-    Beside,
-}
-
 impl Handler {
     /// The handler of a template. O(bytes): worth keeping.
     pub(crate) fn of(source: &[u8]) -> Option<&'static Self> {
@@ -129,8 +110,8 @@ impl Handler {
             Rewriting::SortedAnswers => messages::with_sorted_answers(given),
             Rewriting::OldGemma => messages::with_tool_responses(given)?,
         };
-        let answer = params.json_schema.clone().filter(|schema| schema.as_object().is_some());
-        let additional = match (self.rewriting, &answer) {
+        let answer = params.json_schema.as_ref().filter(|schema| schema.as_object().is_some());
+        let additional = match (self.rewriting, answer) {
             (Rewriting::SortedAnswers, Some(schema)) => Some(Object::from_iter([("response_format", schema.clone())])),
             _ => None,
         };
@@ -143,25 +124,11 @@ impl Handler {
         } else if lacks_turn && params.add_generation_prompt {
             prompt.push(b"<|turn>model\n", Origin::TEMPLATE);
         }
-        if params.continuation != Continuation::None {
-            let message = params.continue_message.as_ref();
-            let is_taken = match message.filter(|_| params.has_continuation()) {
-                Some(message) => {
-                    let text = self.continued(scene, params, message, &asking, lacks_turn)?;
-                    scene.budget.bytes(text.len())?;
-                    prompt.append(&text);
-                    // This parser wants a fence before JSON at once.
-                    let wants_fence =
-                        self.rewriting == Rewriting::Blocks && params.reasoning_format == ReasoningFormat::None;
-                    !wants_fence || answer.is_none()
-                }
-                None => asking.as_bytes().iter().zip(self.start.as_bytes()).all(|(a, b)| a == b),
-            };
-            if !is_taken {
-                return Err(not_taken(message));
-            }
+        if let Some(message) = params.continued() {
+            let text = self.continued(scene, params, message, &asking, lacks_turn)?;
+            scene.budget.bytes(text.len())?;
+            prompt.append(&text);
         }
-        self.check_schemas(scene, params, answer.as_ref())?;
         Ok(prompt)
     }
 
@@ -178,7 +145,7 @@ impl Handler {
         let has_thinking = !message.reasoning_content.is_empty();
         match (self.rewriting, self.thinking) {
             (Rewriting::SortedAnswers, Thinking::Before(closing)) if !has_thinking => {
-                text.write(self.start.as_bytes());
+                text.write("<｜Assistant｜>".as_bytes());
                 text.write(closing.as_bytes());
             }
             (Rewriting::Horizon, _) => {
@@ -202,28 +169,6 @@ impl Handler {
         }
         text.write_content();
         Ok(text.text)
-    }
-
-    fn check_schemas(&self, scene: &mut Scene<'_>, params: &Params, answer: Option<&Json>) -> Result<(), Error> {
-        let (checks_answer, checks_tools) = match self.answer {
-            Answer::Ignored => (false, true),
-            Answer::Instead => (true, answer.is_none()),
-            Answer::WithoutTools => (!params.may_call_tools(), true),
-            Answer::Beside => (true, true),
-        };
-        if let Some(answer) = answer.filter(|_| checks_answer) {
-            schema::check_answer(answer, scene.budget)?;
-        }
-        let conversion = match self.rewriting {
-            Rewriting::Horizon if messages::horizon_writes_json(params)? => Conversion::Whole,
-            _ => self.tools,
-        };
-        match &params.tools {
-            Some(tools) if checks_tools && params.may_call_tools() => {
-                schema::check_tools(tools, conversion, scene.budget)
-            }
-            _ => Ok(()),
-        }
     }
 }
 
@@ -256,13 +201,6 @@ pub(crate) fn renderings(
     let shared = pairs.take_while(|(a, b)| a == b).count();
     let added = with.slice(shared..with.len());
     Ok((if params.add_generation_prompt { with } else { without }, added))
-}
-
-/// The error for a message that llama.cpp's parser for answers does not take as the beginning of one.
-pub(crate) fn not_taken(message: Option<&Message>) -> Error {
-    let number = message.and_then(|message| message.number);
-    let field = number.map_or(String::new(), |number| format!("messages[{number}].content"));
-    Error::request(field, "an answer that the request asks for cannot begin so")
 }
 
 fn replace_last(text: &mut Text, old: &[u8], new: &[u8]) {
@@ -414,21 +352,5 @@ mod tests {
         let moved = prompt("'<|tool_call>call:'", &format!("{CALLS}, {answers}"));
         let responses = r#"[{"name": "f", "response": [1]}, {"name": "g", "response": "[2"}]"#;
         assert_eq!(moved, format!(r#"[assistant|"C"||{responses}][user|"Q"||]GO"#));
-    }
-
-    #[test]
-    fn schemas_are_checked() {
-        let tools = r#"[{"type": "function", "function": {"name": "f", "parameters": {"type": "any"}}}]"#;
-        let body = format!(r#"{{"messages": [{{"role": "user", "content": "Q"}}], "tools": {tools}}}"#);
-        let refusal = Error::request("tools[0].function.parameters", "#: 'any' is not a type");
-        assert_eq!(rendered("<|channel|>", &body).unwrap_err(), refusal);
-        assert!(rendered("List of tools: [", &body).is_ok());
-    }
-
-    #[test]
-    fn what_asks_for_an_answer_must_be_what_the_parser_knows() {
-        let empty = r#"{"messages": [{"role": "user", "content": "Q"}, {"role": "assistant", "content": ""}]}"#;
-        assert!(rendered("<|channel|>", empty).is_err());
-        assert!(rendered("<|open|><|close|><|end_of_msg|>", empty).is_ok());
     }
 }

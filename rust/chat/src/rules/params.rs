@@ -10,24 +10,6 @@ use crate::clock::Now;
 use crate::json::{Json, Object};
 use crate::language::Template;
 
-/// Whether the model may, must or must not call tools.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) enum ToolChoice {
-    #[default]
-    Auto,
-    Required,
-    None,
-}
-
-/// What becomes of the model's thinking.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReasoningFormat {
-    None,
-    Auto,
-    Deepseek,
-    DeepseekLegacy,
-}
-
 /// Whether, and where, the last message is continued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) enum Continuation {
@@ -45,8 +27,6 @@ pub(crate) struct Params {
     pub(crate) messages: Vec<Json>,
     /// The tools. `None` is `null`, and never an empty array.
     pub(crate) tools: Option<Vec<Json>>,
-    pub(crate) tool_choice: ToolChoice,
-    pub(crate) reasoning_format: ReasoningFormat,
     pub(crate) enable_thinking: bool,
     pub(crate) add_generation_prompt: bool,
     /// `Auto` is resolved before handlers see it, unless there are no messages.
@@ -60,14 +40,9 @@ pub(crate) struct Params {
 }
 
 impl Params {
-    /// Whether a message is continued: `has_continuation`.
-    pub(crate) fn has_continuation(&self) -> bool {
-        self.continuation != Continuation::None && self.continue_message.as_ref().is_some_and(|last| !last.is_empty())
-    }
-
-    /// Whether there are tools, and the model may call them.
-    pub(crate) fn may_call_tools(&self) -> bool {
-        self.tools.is_some() && self.tool_choice != ToolChoice::None
+    /// The message that is continued, if there is something in it: `has_continuation`.
+    pub(crate) fn continued(&self) -> Option<&Message> {
+        self.continue_message.as_ref().filter(|last| self.continuation != Continuation::None && !last.is_empty())
     }
 }
 

@@ -6,7 +6,7 @@
 //! have no influence on the prompt are not read. 2. `documents` are given to the template; the server drops them.
 //! 3. Errors name the field.
 
-use super::params::{Continuation, ReasoningFormat, ToolChoice};
+use super::params::Continuation;
 use super::tools;
 use crate::error::Error;
 use crate::json::{Json, Object};
@@ -89,12 +89,10 @@ impl Request {
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) tools: Option<Vec<Json>>,
-    pub(crate) tool_choice: ToolChoice,
     pub(crate) json_schema: Option<Json>,
     pub(crate) add_generation_prompt: bool,
     /// What is asked for. The last message may be continued although it is not asked for.
     pub(crate) continuation: Continuation,
-    pub(crate) reasoning_format: Option<ReasoningFormat>,
     pub(crate) enable_thinking: Option<bool>,
     /// `chat_template_kwargs`, `reasoning_effort` and `documents`.
     pub(crate) variables: Object,
@@ -104,27 +102,15 @@ impl Settings {
     fn read(body: &Json) -> Result<Self, Error> {
         let json_schema = answer_format(body)?;
         let tools = tools::read(body.get("tools"))?;
-        let tool_choice = match text(body, "tool_choice").unwrap_or(b"auto") {
-            b"auto" => ToolChoice::Auto,
-            b"none" => ToolChoice::None,
-            b"required" => ToolChoice::Required,
-            _ => return Err(Error::request("tool_choice", "expected 'auto', 'none' or 'required'")),
-        };
-        if tools.is_some() && tool_choice != ToolChoice::None && body.get("grammar").is_some() {
+        let tool_choice = text(body, "tool_choice").unwrap_or(b"auto");
+        if !matches!(tool_choice, b"auto" | b"none" | b"required") {
+            return Err(Error::request("tool_choice", "expected 'auto', 'none' or 'required'"));
+        }
+        if tools.is_some() && tool_choice != b"none" && body.get("grammar").is_some() {
             return Err(Error::request("grammar", "a request with tools cannot have a grammar"));
         }
         check_log_probabilities(body)?;
 
-        let reasoning_format =
-            body.get("reasoning_format").map(|format| match format.as_text().map(|it| it.as_bytes()) {
-                Some(b"none") => Ok(ReasoningFormat::None),
-                Some(b"auto") => Ok(ReasoningFormat::Auto),
-                Some(b"deepseek") => Ok(ReasoningFormat::Deepseek),
-                Some(b"deepseek-legacy") => Ok(ReasoningFormat::DeepseekLegacy),
-                _ => {
-                    Err(Error::request("reasoning_format", "expected 'none', 'auto', 'deepseek' or 'deepseek-legacy'"))
-                }
-            });
         let mut variables = Object::default();
         for (name, value) in
             body.get("chat_template_kwargs").and_then(Json::as_object).into_iter().flat_map(Object::iter)
@@ -139,13 +125,17 @@ impl Settings {
             variables.set("documents", documents.round_trip()?);
         }
 
+        let reasoning_format = body.get("reasoning_format").map(|format| format.as_text().map(|it| it.as_bytes()));
+        if !matches!(reasoning_format, None | Some(Some(b"none" | b"auto" | b"deepseek" | b"deepseek-legacy"))) {
+            let problem = "expected 'none', 'auto', 'deepseek' or 'deepseek-legacy'";
+            return Err(Error::request("reasoning_format", problem));
+        }
+
         Ok(Self {
             tools,
-            tool_choice,
             json_schema,
             add_generation_prompt: boolean(body, "add_generation_prompt").unwrap_or(true),
             continuation: continuation(body.get("continue_final_message"))?,
-            reasoning_format: reasoning_format.transpose()?,
             enable_thinking,
             variables,
         })

@@ -3,18 +3,14 @@
 //! Source: `common_chat_try_specialized_template` in `common/chat.cpp`, and each handler's own file in
 //! `common/parsers`, of llama.cpp. Deviations: see [`super`].
 
-use super::schema::Conversion;
-use super::{Answer, Handler, Rewriting, Thinking};
+use super::{Handler, Rewriting, Thinking};
 
 const PLAIN: Handler = Handler {
     has: &[],
     lacks: &[],
     rewriting: Rewriting::None,
-    start: "",
     opening: "",
     thinking: Thinking::Before("</think>"),
-    answer: Answer::Instead,
-    tools: Conversion::Whole,
     thinks: true,
 };
 
@@ -37,25 +33,20 @@ pub(super) const HANDLERS: &[Handler] = &[
         has: &["<atem:function_calls>", "<|eom|>"],
         opening: "<|start|>assistant to=self<|message|>",
         thinking: Thinking::Before("<|eom|><|start|>assistant to=user<|message|>"),
-        tools: Conversion::Parameters,
         ..PLAIN
     },
     // Functionary v3.2.
     Handler {
         has: &[">>>all", ">>>${recipient}"],
-        start: "<|start_header_id|>assistant<|end_header_id|>\n\n>>>",
         opening: "<|start_header_id|>assistant<|end_header_id|>\n\n>>>all\n",
         thinking: Thinking::Ignored,
-        answer: Answer::Ignored,
         thinks: false,
         ..PLAIN
     },
     // Kimi K2.
     Handler {
         has: &["<|tool_calls_section_begin|>", "<|tool_call_begin|>"],
-        start: "<|im_assistant|>assistant<|im_middle|>",
         opening: "<|im_assistant|>assistant<|im_middle|><think>",
-        answer: Answer::Ignored,
         ..PLAIN
     },
     // Kimi K3.
@@ -63,33 +54,22 @@ pub(super) const HANDLERS: &[Handler] = &[
         has: &["<|open|>", "<|close|>", "<|end_of_msg|>"],
         opening: "<|open|>message role=\"assistant\"<|sep|><|open|>think<|sep|>",
         thinking: Thinking::Before("<|close|>think<|sep|><|open|>response<|sep|>"),
-        answer: Answer::Ignored,
-        tools: Conversion::None,
         ..PLAIN
     },
     // K2 Horizon.
     Handler {
         has: &["<|ifm|im_start|>", "<ifm|tool_calls>"],
         rewriting: Rewriting::Horizon,
-        start: "<|ifm|im_start|>assistant\n",
         opening: "<|ifm|im_start|>assistant\n",
-        tools: Conversion::StrictParameters,
         ..PLAIN
     },
     // Ling 3.0, Bailing V3.
-    Handler {
-        has: &["<role>ASSISTANT</role>", "<arg_key>"],
-        opening: "<role>ASSISTANT</role>\n<think>",
-        tools: Conversion::StrictParameters,
-        ..PLAIN
-    },
+    Handler { has: &["<role>ASSISTANT</role>", "<arg_key>"], opening: "<role>ASSISTANT</role>\n<think>", ..PLAIN },
     // Cohere2 MoE, North Code.
     Handler {
         has: &["<|START_TEXT|>", "<|START_ACTION|>"],
-        start: "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>",
         opening: "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|><|START_THINKING|>",
         thinking: Thinking::Before("<|END_THINKING|><|START_TEXT|>"),
-        answer: Answer::Beside,
         ..PLAIN
     },
     // LFM2.
@@ -100,10 +80,8 @@ pub(super) const HANDLERS: &[Handler] = &[
     Handler {
         has: &["<|role_sep|>", "<|message_sep|>"],
         lacks: &["<|function_call|>"],
-        start: "assistant<|role_sep|>\n",
         opening: "assistant<|role_sep|>\n",
         thinking: Thinking::Ignored,
-        answer: Answer::Ignored,
         thinks: false,
         ..PLAIN
     },
@@ -113,7 +91,6 @@ pub(super) const HANDLERS: &[Handler] = &[
         rewriting: Rewriting::Prompted,
         opening: "<mm:think>",
         thinking: Thinking::Before("</mm:think>"),
-        tools: Conversion::Values,
         ..PLAIN
     },
     // DeepSeek V3.2.
@@ -126,10 +103,8 @@ pub(super) const HANDLERS: &[Handler] = &[
     // MiniCPM5.
     Handler {
         has: &["Tool usage guidelines:", "<function name=\"", "<param name=\""],
-        start: "<|im_start|>assistant\n",
         opening: "<|im_start|>assistant\n<think>\n",
         thinking: Thinking::Before("\n</think>\n\n"),
-        tools: Conversion::Parameters,
         ..PLAIN
     },
     // TranslateGemma.
@@ -138,8 +113,6 @@ pub(super) const HANDLERS: &[Handler] = &[
         rewriting: Rewriting::Languages,
         opening: "<start_of_turn>model\n",
         thinking: Thinking::Ignored,
-        answer: Answer::Ignored,
-        tools: Conversion::None,
         thinks: false,
         ..PLAIN
     },
@@ -157,42 +130,21 @@ pub(super) const HANDLERS: &[Handler] = &[
 const GPT_OSS: Handler = Handler {
     has: &["<|channel|>"],
     rewriting: Rewriting::Harmony,
-    start: "<|start|>assistant",
     opening: "<|start|>assistant<|channel|>analysis<|message|>",
     thinking: Thinking::Before("<|end|><|start|>assistant<|channel|>final<|message|>"),
     ..PLAIN
 };
 
-const LFM2: Handler = Handler {
-    rewriting: Rewriting::Thinking,
-    start: "<|im_start|>assistant\n",
-    opening: "<|im_start|>assistant\n<think>",
-    answer: Answer::WithoutTools,
-    tools: Conversion::None,
-    ..PLAIN
-};
+const LFM2: Handler = Handler { rewriting: Rewriting::Thinking, opening: "<|im_start|>assistant\n<think>", ..PLAIN };
 
-const DEEPSEEK: Handler = Handler {
-    start: "<｜Assistant｜>",
-    opening: "<｜Assistant｜><think>",
-    answer: Answer::Beside,
-    tools: Conversion::Parameters,
-    ..PLAIN
-};
+const DEEPSEEK: Handler = Handler { opening: "<｜Assistant｜><think>", ..PLAIN };
 
-const GEMMA4: Handler = Handler {
-    opening: "<|channel>thought\n",
-    thinking: Thinking::Before("<channel|>"),
-    tools: Conversion::None,
-    ..PLAIN
-};
+const GEMMA4: Handler = Handler { opening: "<|channel>thought\n", thinking: Thinking::Before("<channel|>"), ..PLAIN };
 
 const QWEN3_CODER: Handler = Handler {
     lacks: &["'<tool_call><function=' ~ tool_call.name ~ '>'"],
-    start: "<|im_start|>assistant\n",
     opening: "<|im_start|>assistant\n",
     thinking: Thinking::Dropped,
-    tools: Conversion::StrictParameters,
     thinks: false,
     ..PLAIN
 };

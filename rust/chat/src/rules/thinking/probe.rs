@@ -5,18 +5,17 @@
 
 use crate::error::Error;
 use crate::json::{Json, Object};
-use crate::rules::params::{Continuation, Params, ReasoningFormat, Scene, ToolChoice};
+use crate::rules::params::{Continuation, Params, Scene};
 use crate::rules::render::render;
 
 /// What the model thinks.
 pub(super) const THINKING: &str = "THOUGHT_BEGINS a thought END_T";
 /// The name of the function that is called.
-pub(super) const FUNCTION: &str = "FIRST_FUNCTION_F";
+const FUNCTION: &str = "FIRST_FUNCTION_F";
 /// The name of its first argument.
-pub(super) const ARGUMENT: &str = "ARGUMENT_ONE_A";
-
+const ARGUMENT: &str = "ARGUMENT_ONE_A";
 /// What the model answers.
-pub(super) const ANSWER: &str = "ANSWER_BEGINS an answer END_A";
+const ANSWER: &str = "ANSWER_BEGINS an answer END_A";
 
 const QUESTION: &str = "QUESTION_BEGINS a question END_Q";
 
@@ -37,23 +36,18 @@ pub(super) fn assistant(thinks: bool) -> Json {
     message.into()
 }
 
-/// A message of the assistant that thinks and says nothing.
-pub(super) fn thinker() -> Json {
-    object([("role", "assistant".into()), ("content", "".into()), ("reasoning_content", THINKING.into())])
-}
-
-/// A message of the assistant that calls a tool, with what it thinks if it `thinks`.
-pub(super) fn caller(content: Json, thinks: bool) -> Json {
+/// A message of the assistant that thinks and calls a tool.
+pub(super) fn caller() -> Json {
     let arguments = object([(ARGUMENT, "XXXX".into()), ("ARGUMENT_TWO_B", "YYYY".into())]);
     let function = object([("name", FUNCTION.into()), ("arguments", arguments)]);
     // Mistral's templates take identifiers of nine characters only.
     let call = object([("id", "call00001".into()), ("type", "function".into()), ("function", function)]);
-    let mut message = Object::from_iter([("role", Json::from("assistant")), ("content", content)]);
-    if thinks {
-        message.set("reasoning_content", THINKING);
-    }
-    message.set("tool_calls", vec![call]);
-    message.into()
+    object([
+        ("role", "assistant".into()),
+        ("content", Json::Null),
+        ("reasoning_content", THINKING.into()),
+        ("tool_calls", vec![call].into()),
+    ])
 }
 
 fn tools() -> Vec<Json> {
@@ -81,8 +75,6 @@ impl<'s> Probe<'s> {
         let params = Params {
             messages: Vec::new(),
             tools: None,
-            tool_choice: ToolChoice::Auto,
-            reasoning_format: ReasoningFormat::Auto,
             enable_thinking: true,
             add_generation_prompt: false,
             continuation: Continuation::None,

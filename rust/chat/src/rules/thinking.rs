@@ -1,0 +1,266 @@
+//! Templates that llama.cpp does not know: the markers around their thinking are found by rendering probes and looking at
+//! where these differ ("differential analysis").
+//!
+//! 1. An answer is rendered with and without thinking: the markers stand around what the thinking says.
+//! 2. A question is rendered with thinking on and off: the generation prompt may open thinking, or open and close it.
+//! 3. A tool call is rendered with thinking: some templates show thinking only there.
+//! 4. Some templates are put right by what stands in their source.
+//! 5. [`Thinking::prompt`]: a continued message is written after the generation prompt, with the markers around its
+//!    thinking even if it has none.
+//!
+//! Source: `analyze_template` and `analyze_reasoning` in `common/chat-diff-analyzer.cpp`, and `generate_parser` in
+//! `common/chat-auto-parser-generator.cpp`, of llama.cpp. Deviations: 1. Only what makes the prompt, as in
+//! [`handlers`](super::handlers): how a template writes content and tool calls is not found out, and no template is
+//! refused because llama.cpp cannot find that out. 2. As in `handlers`, 2.
+
+mod difference;
+mod markers;
+mod probe;
+
+use memchr::memmem;
+
+use self::difference::{Piece, differing, pieces};
+use self::probe::{Probe, THINKING, assistant, caller, user};
+use super::handlers::{Continued, renderings};
+use super::message::Message;
+use super::params::{Params, Scene};
+use crate::error::Error;
+use crate::text::Text;
+
+/// How many bytes at the end of one rendering are looked for in the other one.
+const ANCHOR_BYTES: usize = 64;
+
+/// How a template writes thinking. The same for all conversations.
+#[derive(Debug, Default)]
+pub(crate) struct Thinking {
+    /// Whether it does.
+    pub(crate) exists: bool,
+    /// What stands before it: may be empty.
+    start: Vec<u8>,
+    /// What stands after it: may be empty.
+    end: Vec<u8>,
+}
+
+impl Thinking {
+    /// Renders the probes. What it costs is charged.
+    ///
+    /// # Errors
+    /// [`Error::Limit`]: there is not enough left of the budget, which may be different another time.
+    pub(crate) fn of(scene: &mut Scene<'_>) -> Result<Self, Error> {
+        let (source, calls_tools) = (scene.template.source(), scene.caps.supports_tool_calls);
+        let mut probe = Probe::new(scene);
+        let mut thinking = Self::default();
+        in_answers(&mut probe, &mut thinking)?;
+        in_questions(&mut probe, &mut thinking)?;
+        if calls_tools {
+            in_calls(&mut probe, &mut thinking)?;
+        }
+        thinking.put_right(source);
+        Ok(thinking)
+    }
+
+    fn put_right(&mut self, source: &[u8]) {
+        let has = |text: &str| memmem::find(source, text.as_bytes()).is_some();
+        let opens_with = |start: &str| Self { exists: true, start: start.into(), end: "</think>".into() };
+        // Qwen's and DeepSeek's first thinking models.
+        if !self.exists && has("content.split('</think>')") && !has("reasoning_content") && !has("<SPECIAL_12>") {
+            *self = opens_with("<think>");
+        }
+        // Granite 3.3.
+        if has(concat!(
+            "Write your thoughts between <think></think> and write your response between ",
+            "<response></response>"
+        )) {
+            *self = opens_with("<think>");
+        }
+        // Nemotron Nano v2.
+        if ["<SPECIAL_10>", "<SPECIAL_11>", "<SPECIAL_12>", "<TOOL_RESPONSE>"].iter().all(|text| has(text)) {
+            *self = opens_with("<think>\n");
+        }
+        // Laguna.
+        if has("laguna_glm_thinking") {
+            self.start = self.start.trim_ascii().to_vec();
+            self.end = self.end.trim_ascii().to_vec();
+        }
+    }
+
+    /// The prompt of a template with such markers.
+    pub(crate) fn prompt(&self, scene: &mut Scene<'_>, params: &Params) -> Result<Text, Error> {
+        let messages = super::content::adapted(&params.messages, scene.caps)?;
+        let (mut prompt, asking) = renderings(scene, params, &messages, None)?;
+        if let Some(message) = params.continued() {
+            let text = self.continued(params, message, &asking);
+            scene.budget.bytes(text.len())?;
+            prompt.append(&text);
+        }
+        Ok(prompt)
+    }
+
+    /// What is written for a message that is continued, after a text that is `asking` for an answer.
+    fn continued(&self, params: &Params, message: &Message, asking: &Text) -> Text {
+        let mut text = Continued::new(message, params.continuation);
+        text.text = asking.clone();
+        if !self.start.is_empty() {
+            if let Some(at) = memmem::find(asking.as_bytes(), &self.start) {
+                text.text.truncate(at);
+            }
+            text.write(&self.start);
+            text.write_thinking(&self.end);
+        }
+        text.write_content();
+        text.text
+    }
+}
+
+fn in_answers(probe: &mut Probe<'_>, thinking: &mut Thinking) -> Result<(), Error> {
+    let without = probe.messages([user(), assistant(false)])?;
+    let with = probe.messages([user(), assistant(true)])?;
+    let (Some(without), Some(with)) = (without, with) else { return Ok(()) };
+    let thought = THINKING.as_bytes();
+    if memmem::find(differing(&without, &with).1, thought).is_none() {
+        return Ok(());
+    }
+    if let Some(found) = markers::between(&with, thought, probe.scene.budget)? {
+        thinking.exists = true;
+        thinking.start = with[found.before].to_vec();
+        thinking.end = with[found.spaces..found.after.end].to_vec();
+    } else if let Some(after) = after_thought(&with) {
+        thinking.exists = true;
+        thinking.end = after;
+    }
+    Ok(())
+}
+
+/// The marker after the first place where the thought stands.
+fn after_thought(text: &[u8]) -> Option<Vec<u8>> {
+    let at = memmem::find(text, THINKING.as_bytes())?;
+    markers::following(text, at + THINKING.len()).map(|marker| text[marker].to_vec())
+}
+
+fn in_questions(probe: &mut Probe<'_>, thinking: &mut Thinking) -> Result<(), Error> {
+    let (Some(off), Some(on)) = (probe.question(false)?, probe.question(true)?) else { return Ok(()) };
+    let (only_off, only_on) = differing(&off, &on);
+    let (off_trimmed, on_trimmed) = (trim(only_off), trim(only_on));
+    match (off_trimmed.is_empty(), on_trimmed.is_empty()) {
+        (true, false) if on.ends_with(on_trimmed) && thinking.start.is_empty() => {
+            thinking.start = only_on.to_vec();
+            thinking.exists = true;
+        }
+        (false, true) if off.ends_with(off_trimmed) && thinking.end.is_empty() => {
+            if let [.., marker @ Piece { is_marker: true, .. }, last] = &visible_pieces(&off)[..]
+                && last.text == off_trimmed
+            {
+                thinking.start = marker.text.to_vec();
+            }
+            thinking.end = only_off.to_vec();
+            thinking.exists = true;
+        }
+        (false, false) => {
+            // The texts differ in more than their ends.
+            let found = added_markers(&on, &off).or_else(|| added_markers(&off, &on));
+            if let Some((start, end)) = found {
+                if thinking.start.is_empty() {
+                    thinking.start = start;
+                }
+                if thinking.end.is_empty() {
+                    thinking.end = end;
+                }
+                thinking.exists = true;
+            }
+        }
+        _ => {}
+    }
+    thinking.exists |= thinking.start.is_empty() && !thinking.end.is_empty();
+    Ok(())
+}
+
+/// The two markers that follow in one text on what the other one ends with, if there is nothing else.
+fn added_markers(base: &[u8], extended: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let anchor = &base[base.len().saturating_sub(ANCHOR_BYTES)..];
+    let at = memmem::rfind(extended, anchor)? + anchor.len();
+    match &visible_pieces(trim(&extended[at..]))[..] {
+        [start @ Piece { is_marker: true, .. }, end @ Piece { is_marker: true, .. }] => {
+            Some((start.text.to_vec(), end.text.to_vec()))
+        }
+        _ => None,
+    }
+}
+
+fn in_calls(probe: &mut Probe<'_>, thinking: &mut Thinking) -> Result<(), Error> {
+    let answer = probe.with_tools([user(), assistant(true)])?;
+    let call = probe.with_tools([user(), caller()])?;
+    let (Some(answer), Some(call)) = (answer, call) else { return Ok(()) };
+    let thought = THINKING.as_bytes();
+    if memmem::find(&answer, thought).is_some() || memmem::find(&call, thought).is_none() {
+        return Ok(());
+    }
+    thinking.exists = true;
+    match markers::between(&call, thought, probe.scene.budget)? {
+        Some(found) => {
+            thinking.start = call[found.before].to_vec();
+            thinking.end = call[found.after].to_vec();
+        }
+        None => thinking.end = after_thought(&call).unwrap_or_default(),
+    }
+    Ok(())
+}
+
+/// Without white space at both ends, as C sees it.
+fn trim(text: &[u8]) -> &[u8] {
+    let start = markers::spaces(text, 0);
+    let len = text[start..].iter().rposition(|&byte| !crate::text::is_space(byte)).map_or(0, |last| last + 1);
+    &text[start..start + len]
+}
+
+/// The pieces that are not white space alone.
+fn visible_pieces(text: &[u8]) -> Vec<Piece<'_>> {
+    pieces(text).into_iter().filter(|piece| !trim(piece.text).is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::clock::Now;
+    use crate::error::Error;
+    use crate::rules::{ChatTemplate, Options, Request};
+
+    fn prompt(template: &str, body: &str) -> Result<String, Error> {
+        let template = ChatTemplate::new(template.as_bytes())?;
+        let request = Request::parse(body.as_bytes())?;
+        let text = template.apply(&request, &Options::default(), &Now::default())?.text;
+        Ok(String::from_utf8(text.into_bytes()).unwrap())
+    }
+
+    const TURNS: &str = "{% for m in messages %}<{{ m.role }}>{% if m.reasoning_content %}\
+        <t>{{ m.reasoning_content }}</t>{% endif %}{{ m.content }}{% endfor %}\
+        {% if add_generation_prompt %}<assistant>{% endif %}";
+
+    #[test]
+    fn thinking_is_continued_with_the_markers_found() {
+        let question = r#"{"role": "user", "content": "Q"}"#;
+        for (answer, expected) in [
+            (r#""content": "C", "reasoning_content": "T""#, "<user>Q<assistant><t>T</t>C"),
+            (r#""content": "", "reasoning_content": "T""#, "<user>Q<assistant><t>T"),
+            (r#""content": "C""#, "<user>Q<assistant><t></t>C"),
+            (r#""content": """#, "<user>Q"),
+        ] {
+            let body = format!(r#"{{"messages": [{question}, {{"role": "assistant", {answer}}}]}}"#);
+            assert_eq!(prompt(TURNS, &body).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_generation_prompt_that_thinks_is_cut() {
+        let template = TURNS.replace("<assistant>{% endif %}", "<assistant><t>\n{% endif %}");
+        let body = r#"{"messages": [{"role": "assistant", "content": "C", "reasoning_content": "T"}]}"#;
+        assert_eq!(prompt(&template, body).unwrap(), "<assistant><t>T</t>C");
+    }
+
+    #[test]
+    fn markers_of_the_generation_prompt_are_found() {
+        let template = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}\
+            {% if add_generation_prompt %}<a><t>\
+            {% if not enable_thinking %}</t>{% endif %}{% endif %}";
+        let body = r#"{"messages": [{"role": "assistant", "content": "C", "reasoning_content": "T"}]}"#;
+        assert_eq!(prompt(template, body).unwrap(), "<a><t>T</t>C");
+    }
+}
