@@ -18,7 +18,6 @@ mod on_strings;
 mod operators;
 mod parser;
 mod show;
-mod sort;
 mod strftime;
 mod template;
 mod to_json;

@@ -75,7 +75,7 @@ pub use work::memory::OutOfMemory;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// What `ggtok-train` and `ggtok-explain` need besides the public names. They depend on exactly this version of the
+/// What `ggtok-chat`, `ggtok-train` and `ggtok-explain` need besides the public names. They depend on exactly this version of the
 /// crate, so anything in here may change in any version: do not use it.
 #[doc(hidden)]
 pub mod internals {
@@ -87,6 +87,7 @@ pub mod internals {
     pub use crate::error::nearest::nearest;
     pub use crate::lookup::hash::Seed;
     pub use crate::vocabulary::{DNA_MARKER, c_string};
+    pub use crate::work::introsort::{Inconsistent, introsort_by};
     pub use crate::work::threads::{Lead, share};
 
     /// Long loops that can be stopped.

@@ -8,10 +8,10 @@ mod declare;
 pub(crate) mod defaults;
 mod definition;
 pub(crate) mod families;
+mod hash_order;
 pub(crate) mod repairs;
 mod slots;
 pub(crate) mod spelling;
-mod stdlib_order;
 pub(crate) mod strings;
 mod texts;
 

@@ -1,6 +1,7 @@
 //! Running work: cancellation, running out of memory, threads.
 
 pub(crate) mod interrupt;
+pub(crate) mod introsort;
 pub(crate) mod memory;
 pub(crate) mod shared_vec;
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! What ends an evaluation early: errors, `break` and `continue`.
 
+use ggtok_core::internals::Inconsistent;
+
 /// What ends an evaluation early.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -13,6 +15,12 @@ pub(crate) enum Failure {
     Break,
     /// `{% continue %}`.
     Continue,
+}
+
+impl From<Inconsistent> for Box<Failure> {
+    fn from(_: Inconsistent) -> Self {
+        Self::new(Failure::Failed("these values have no consistent order".to_owned()))
+    }
 }
 
 /// What evaluating gives.

@@ -3,12 +3,13 @@
 //! Source: `value_array_t::get_builtins` in `common/jinja/value.cpp` of llama.cpp. Deviations: 1. Strings keep their
 //! origins when they are joined.
 
+use ggtok_core::internals::introsort_by;
+
 use super::failure::{Outcome, failed};
 use super::functions;
 use super::on_objects::string;
 use super::on_scalars::default;
 use super::operators::{self, Comparison, compare};
-use super::sort::introsort_by;
 use super::to_json::tojson;
 use super::value::Run;
 use super::value::{Args, Array, Native, Str, Value};

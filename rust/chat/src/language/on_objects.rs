@@ -2,9 +2,10 @@
 //!
 //! Source: `value_object_t::get_builtins` in `common/jinja/value.cpp` of llama.cpp. Deviations: none.
 
+use ggtok_core::internals::introsort_by;
+
 use super::failure::{Outcome, failed};
 use super::operators::{Comparison, compare};
-use super::sort::introsort_by;
 use super::to_json::tojson;
 use super::value::Run;
 use super::value::{Args, Array, Native, Value};

@@ -10,10 +10,11 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::stdlib_order::{first_in_iteration_order, introsort_by};
+use super::hash_order::first_in_iteration_order;
 use super::{Attributes, Definition, Kind, SLOTS, SpecialIds, Vocabulary};
 use crate::error::VocabularyError;
 use crate::token::{NULL_TOKEN, TokenId};
+use crate::work::introsort::{Inconsistent, introsort_by};
 
 /// A change to a vocabulary at load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -208,7 +209,9 @@ impl Vocabulary {
         let attributes = self.attributes.iter().enumerate();
         let mut order: Vec<TokenId> =
             attributes.filter(|(_, attributes)| cut_out(attributes)).map(|(id, _)| id as TokenId).collect();
-        introsort_by(&mut order, |&left, &right| self.text(left).len() > self.text(right).len());
+        let is_longer = |left, right| Ok::<_, Inconsistent>(self.text(left).len() > self.text(right).len());
+        // Lengths have an order.
+        let _ = introsort_by(&mut order, is_longer);
         self.special_order = order;
     }
 

@@ -1,21 +1,30 @@
-//! GNU's introsort with a comparison that can fail and need not be consistent.
+//! GNU's introsort, whose order of equal items shows in llama.cpp's results, with a comparison that can fail.
 //!
-//! Templates sort with comparisons that are not always an order: numbers and lists are neither less nor greater than
-//! each other, and so "equal" to everything. What comes out depends on which items are compared, so the comparisons are
-//! those of libstdc++, one by one.
+//! The C++ standard does not say where `std::sort` puts equal items, and llama.cpp's loader depends on it. Templates even
+//! sort with comparisons that are not an order: numbers and lists are neither less nor greater than each other, and so
+//! "equal" to everything. So the comparisons are those of libstdc++, one by one.
 //!
 //! Source: `std::sort` of libstdc++ (Musser's introsort, 1997). Deviations: 1. Where an inconsistent comparison makes
 //! libstdc++ leave the array, which is undefined behavior, this is an error.
 //!
 //! Time: O(n log n) comparisons, even in the worst case.
 
-use super::failure::{Outcome, failed};
-
 /// Ranges of up to this length are left to the insertion sort at the end.
 const INSERTION_LEN: usize = 16;
 
+/// The comparison is not a strict weak order.
+#[derive(Debug)]
+pub struct Inconsistent;
+
 /// Sorts items by whether the first of two is less.
-pub(crate) fn introsort_by<T: Copy>(items: &mut [T], mut less: impl FnMut(T, T) -> Outcome<bool>) -> Outcome<()> {
+///
+/// # Errors
+///
+/// A comparison fails, or comparisons contradict each other.
+pub fn introsort_by<T: Copy, E: From<Inconsistent>>(
+    items: &mut [T],
+    mut less: impl FnMut(T, T) -> Result<bool, E>,
+) -> Result<(), E> {
     let less = &mut less;
     if let Some(log) = items.len().checked_ilog2() {
         partition_all(items, 2 * log, less)?;
@@ -30,7 +39,7 @@ pub(crate) fn introsort_by<T: Copy>(items: &mut [T], mut less: impl FnMut(T, T) 
             while less(item, items[hole - 1])? {
                 hole -= 1;
                 if hole == 0 {
-                    return inconsistent();
+                    return Err(Inconsistent.into());
                 }
             }
         }
@@ -40,16 +49,12 @@ pub(crate) fn introsort_by<T: Copy>(items: &mut [T], mut less: impl FnMut(T, T) 
     Ok(())
 }
 
-fn inconsistent<T>() -> Outcome<T> {
-    failed("these values have no consistent order")
-}
-
 /// Partitions items into short ranges. A range that is still long after `max_depth` partitions is heap-sorted.
-fn partition_all<T: Copy>(
+fn partition_all<T: Copy, E: From<Inconsistent>>(
     mut items: &mut [T],
     mut max_depth: u32,
-    less: &mut impl FnMut(T, T) -> Outcome<bool>,
-) -> Outcome<()> {
+    less: &mut impl FnMut(T, T) -> Result<bool, E>,
+) -> Result<(), E> {
     while items.len() > INSERTION_LEN {
         if max_depth == 0 {
             return heap_sort(items, less);
@@ -65,7 +70,10 @@ fn partition_all<T: Copy>(
 
 /// Partitions items around the median of the second, the middle and the last one; the median moves to the front.
 /// Returns the start of the right side.
-fn partition<T: Copy>(items: &mut [T], less: &mut impl FnMut(T, T) -> Outcome<bool>) -> Outcome<usize> {
+fn partition<T: Copy, E: From<Inconsistent>>(
+    items: &mut [T],
+    less: &mut impl FnMut(T, T) -> Result<bool, E>,
+) -> Result<usize, E> {
     let (second, middle, last) = (1, items.len() / 2, items.len() - 1);
     let mut below = |left: usize, right: usize| less(items[left], items[right]);
     let median = if below(second, middle)? {
@@ -89,12 +97,12 @@ fn partition<T: Copy>(items: &mut [T], less: &mut impl FnMut(T, T) -> Outcome<bo
     let mut left = 1;
     let mut right = items.len();
     loop {
-        while less(*items.get(left).map_or_else(inconsistent, Ok)?, pivot)? {
+        while less(*items.get(left).ok_or(Inconsistent)?, pivot)? {
             left += 1;
         }
         right -= 1;
         while less(pivot, items[right])? {
-            right = right.checked_sub(1).map_or_else(inconsistent, Ok)?;
+            right = right.checked_sub(1).ok_or(Inconsistent)?;
         }
         if left >= right {
             return Ok(left);
@@ -104,7 +112,7 @@ fn partition<T: Copy>(items: &mut [T], less: &mut impl FnMut(T, T) -> Outcome<bo
     }
 }
 
-fn heap_sort<T: Copy>(items: &mut [T], less: &mut impl FnMut(T, T) -> Outcome<bool>) -> Outcome<()> {
+fn heap_sort<T: Copy, E>(items: &mut [T], less: &mut impl FnMut(T, T) -> Result<bool, E>) -> Result<(), E> {
     for root in (0..items.len() / 2).rev() {
         fill_hole(items, root, items[root], less)?;
     }
@@ -118,12 +126,12 @@ fn heap_sort<T: Copy>(items: &mut [T], less: &mut impl FnMut(T, T) -> Outcome<bo
 
 /// Puts `item` into the heap at or below the hole at `top`: the hole sinks to a leaf along the larger children, then
 /// `item` rises from there.
-fn fill_hole<T: Copy>(
+fn fill_hole<T: Copy, E>(
     heap: &mut [T],
     top: usize,
     item: T,
-    less: &mut impl FnMut(T, T) -> Outcome<bool>,
-) -> Outcome<()> {
+    less: &mut impl FnMut(T, T) -> Result<bool, E>,
+) -> Result<(), E> {
     let mut hole = top;
     while 2 * hole + 1 < heap.len() {
         let left = 2 * hole + 1;
@@ -150,7 +158,7 @@ mod tests {
 
     fn sorted(count: u32, less: impl Fn(u32, u32) -> bool) -> Option<Vec<u32>> {
         let mut items: Vec<u32> = (0..count).collect();
-        introsort_by(&mut items, |left, right| Ok(less(left, right))).ok()?;
+        introsort_by(&mut items, |left, right| Ok::<_, Inconsistent>(less(left, right))).ok()?;
         Some(items)
     }
 
@@ -162,6 +170,8 @@ mod tests {
     #[test]
     fn equal_items_end_where_std_sort_leaves_them() {
         let less = |left: u32, right: u32| left * left % 7 > right * right % 7;
+        let order = [16, 2, 5, 12, 9, 3, 4, 10, 11, 8, 15, 13, 6, 1, 0, 7, 14];
+        assert_eq!(sorted(17, less).unwrap(), order);
         let expected = [(0, 0), (1, 0), (16, 0xb56c5795ab7f786a), (40, 0xc52c0cb4ab836e06), (1000, 0x893bc0e4821ccc3e)];
         for (count, expected) in expected {
             assert_eq!(digest(sorted(count, less).unwrap()), expected, "{count} items");
@@ -192,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_failed_comparison_ends_the_sort() {
-        assert!(introsort_by(&mut [1, 2, 3], |_, _| failed("no")).is_err());
-        assert!(introsort_by(&mut [1], |_, _| failed("no")).is_ok());
+        assert!(introsort_by(&mut [1, 2, 3], |_, _| Err(Inconsistent)).is_err());
+        assert!(introsort_by(&mut [1], |_, _| Err(Inconsistent)).is_ok());
     }
 }

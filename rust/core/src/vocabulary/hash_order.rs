@@ -1,110 +1,18 @@
-//! GNU's introsort, and the iteration order of GNU's hash table: two orders that show in llama.cpp's results.
+//! The iteration order of GNU's hash table, which shows in llama.cpp's results.
 //!
-//! The C++ standard does not define where `std::sort` puts equal elements, nor the iteration order of a
-//! `std::unordered_map<std::string, T>`, and llama.cpp's loader depends on both. No hash table is built here: the order
-//! follows from the bucket of each key (see [`iteration_order`]).
+//! The C++ standard does not define the iteration order of a `std::unordered_map<std::string, T>`, and llama.cpp's loader
+//! depends on it. No hash table is built here: the order follows from the bucket of each key (see [`iteration_order`]).
 //!
-//! Source: libstdc++ on 64-bit machines, with which llama.cpp is commonly built. Its sort is Musser's introsort (1997),
-//! its string hash is Appleby's MurmurHash64A.
+//! Source: libstdc++ on 64-bit machines, with which llama.cpp is commonly built. Its string hash is Appleby's
+//! MurmurHash64A.
 //!
-//! Time: O(n log n) comparisons for the sort, even in the worst case. The iteration order needs the hash of every key,
-//! and then O(n) steps for a few of them. Space: O(n).
+//! Time: the hash of every key, and then O(n) steps for a few of them. Space: O(n).
 //!
-//! Deviations: none in the orders.
+//! Deviations: none in the order.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::token::TokenId;
-
-/// Ranges of up to this length are left to the insertion sort at the end.
-const INSERTION_LEN: usize = 16;
-
-/// Sorts as `std::sort` does, equal elements included. `less` must be a strict weak order.
-pub(crate) fn introsort_by<T: Copy>(items: &mut [T], less: impl Fn(&T, &T) -> bool) {
-    if let Some(log) = items.len().checked_ilog2() {
-        introsort_loop(items, 2 * log, &less);
-    }
-    for at in 1..items.len() {
-        let item = items[at];
-        let mut hole = at;
-        while hole > 0 && less(&item, &items[hole - 1]) {
-            items[hole] = items[hole - 1];
-            hole -= 1;
-        }
-        items[hole] = item;
-    }
-}
-
-/// Partitions items into short ranges. A range that is still long after `max_depth` partitions is heap-sorted.
-fn introsort_loop<T: Copy>(mut items: &mut [T], mut max_depth: u32, less: &impl Fn(&T, &T) -> bool) {
-    while items.len() > INSERTION_LEN {
-        if max_depth == 0 {
-            return heap_sort(items, less);
-        }
-        max_depth -= 1;
-        let middle = partition(items, less);
-        let (left, right) = items.split_at_mut(middle);
-        introsort_loop(right, max_depth, less);
-        items = left;
-    }
-}
-
-/// Partitions items around the median of the second, the middle and the last one; the median moves to the front.
-/// Returns the start of the right side.
-fn partition<T: Copy>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) -> usize {
-    let (second, middle, last) = (1, items.len() / 2, items.len() - 1);
-    let below = |left: usize, right: usize| less(&items[left], &items[right]);
-    let median = match (below(second, middle), below(middle, last), below(second, last)) {
-        (true, true, _) | (false, false, false) => middle,
-        (true, false, true) | (false, true, false) => last,
-        (true, false, false) | (false, _, true) => second,
-    };
-    items.swap(0, median);
-
-    let (mut left, mut right) = (1, items.len());
-    loop {
-        while less(&items[left], &items[0]) {
-            left += 1;
-        }
-        right -= 1;
-        while less(&items[0], &items[right]) {
-            right -= 1;
-        }
-        if left >= right {
-            return left;
-        }
-        items.swap(left, right);
-        left += 1;
-    }
-}
-
-fn heap_sort<T: Copy>(items: &mut [T], less: &impl Fn(&T, &T) -> bool) {
-    for root in (0..items.len() / 2).rev() {
-        fill_hole(items, root, items[root], less);
-    }
-    for last in (1..items.len()).rev() {
-        let item = items[last];
-        items[last] = items[0];
-        fill_hole(&mut items[..last], 0, item, less);
-    }
-}
-
-/// Puts `item` into the heap at or below the hole at `top`: the hole sinks to a leaf along the larger children, then
-/// `item` rises from there.
-fn fill_hole<T: Copy>(heap: &mut [T], top: usize, item: T, less: &impl Fn(&T, &T) -> bool) {
-    let mut hole = top;
-    while 2 * hole + 1 < heap.len() {
-        let (left, right) = (2 * hole + 1, 2 * hole + 2);
-        let larger = if right == heap.len() || less(&heap[right], &heap[left]) { left } else { right };
-        heap[hole] = heap[larger];
-        hole = larger;
-    }
-    while hole > top && less(&heap[(hole - 1) / 2], &item) {
-        heap[hole] = heap[(hole - 1) / 2];
-        hole = (hole - 1) / 2;
-    }
-    heap[hole] = item;
-}
 
 /// The bucket counts of a growing table. It grows when it would have more elements than buckets.
 const BUCKETS: [u64; 28] = [
@@ -210,33 +118,6 @@ mod tests {
     /// The digest of an order. The expected values below were printed by a C++ program compiled with GCC 12.
     fn digest(order: impl IntoIterator<Item = u32>) -> u64 {
         order.into_iter().fold(0, |digest: u64, number| digest.wrapping_mul(31).wrapping_add(number.into()))
-    }
-
-    fn sorted(count: u32, less: impl Fn(u32, u32) -> bool) -> Vec<u32> {
-        let mut items: Vec<u32> = (0..count).collect();
-        introsort_by(&mut items, |&left, &right| less(left, right));
-        items
-    }
-
-    #[test]
-    fn equal_elements_end_where_std_sort_leaves_them() {
-        let less = |left: u32, right: u32| left * left % 7 > right * right % 7;
-        assert_eq!(sorted(17, less), [16, 2, 5, 12, 9, 3, 4, 10, 11, 8, 15, 13, 6, 1, 0, 7, 14]);
-        let expected = [(0, 0), (1, 0), (16, 0xb56c5795ab7f786a), (40, 0xc52c0cb4ab836e06), (1000, 0x893bc0e4821ccc3e)];
-        for (count, expected) in expected {
-            assert_eq!(digest(sorted(count, less)), expected, "{count} items");
-        }
-    }
-
-    #[test]
-    fn bad_pivots_end_in_the_heap_sort() {
-        let half = 1000;
-        let key = |item: u32| match item {
-            _ if item >= half => 2 * (item - half) + 2,
-            _ if item.is_multiple_of(2) => item + 1,
-            _ => item + half,
-        };
-        assert_eq!(digest(sorted(2 * half, |left, right| key(left) / 4 < key(right) / 4)), 0x8c28c79cc25f771c);
     }
 
     #[test]
