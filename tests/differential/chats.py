@@ -89,6 +89,7 @@ def without_documents(case: Case, ours: Ours) -> bool:
 
 GRAMMAR = re.compile(
     r"JSON schema error|Unsatisfiable schema|At least one of min_value or max_value|does not match the expected peg-"
+    r"|Unable to generate parser"
 )
 
 
@@ -215,7 +216,7 @@ class Tally:
     unloaded: dict[str, str] = field(default_factory=dict)
     """Templates with which the server does not start, and why."""
     unloaded_here: set[str] = field(default_factory=set)
-    """Those of them that ours renders."""
+    """Those of them that ours renders, except where the server cannot make a parser."""
 
     def report(self, examples: int) -> str:
         """Kinds with an example each, templates, causes, totals."""
@@ -317,7 +318,10 @@ class Run:
         """Whether the server starts with the template. If not, ours is asked once."""
         if "started" in template.greeting:
             return True
-        self.tally.unloaded[template.name] = str(template.greeting.get("refused", template.greeting))
+        why = str(template.greeting.get("refused", template.greeting))
+        self.tally.unloaded[template.name] = why
+        if GRAMMAR.search(why):
+            return False
         if self.ours and "prompt" in self.ours.ask(template, {"messages": [{"role": "user", "content": "Hi"}]}, 0):
             self.tally.unloaded_here.add(template.name)
         return False
