@@ -2,7 +2,6 @@
 
     python scripts/watch_llama_cpp.py PATH_TO_LLAMA_CPP
     python scripts/watch_llama_cpp.py llama_cpp_python-0.3.36.tar.gz
-    python scripts/watch_llama_cpp.py --release 2026.10.11549
 
 Reads `src/llama-vocab.cpp`, `src/unicode.cpp`, `src/unicode-data.cpp` and what renders chats (`CHATS`) in a llama.cpp
 tree, or in the archive or tree of llama-cpp-python, which carries it. Compares with the installed ggtok, per table:
@@ -14,11 +13,7 @@ tree, or in the archive or tree of llama-cpp-python, which carries it. Compares 
 What is not a table is code, and for code there is a fingerprint per function and type in `llama_cpp_fingerprints.json`:
 where one changed, somebody must read the change. `--write-fingerprints` records that this has been done.
 
-`--release` runs a release instead of reading its source: a version of xllamacpp, which is fetched, or a library by its
-path. It says which vocabularies it opens newly, and which answers differ from those of the newest release that was
-measured and from ggtok's.
-
-Exit code 0: nothing new. 1: something is missing or changed. 2: the source could not be read, or the release not run.
+Exit code 0: nothing new. 1: something is missing or changed. 2: the source could not be read.
 """
 
 from __future__ import annotations
@@ -291,23 +286,6 @@ def changed_rows(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Iterator
             yield f"~ {name}: llama.cpp {_plain(theirs[name])}, ggtok {_plain(ours[name])}"
 
 
-def watch_release(release: str, only: str) -> int:
-    """Runs a release, and prints what is new in it."""
-    from ggtok.errors import GgtokError
-    from release_news import news
-
-    changes = 0
-    try:
-        for line in news(release, Path(__file__).parents[1] / "target" / "releases", only):
-            print(line, flush=True)
-            changes += 1
-    except (GgtokError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 2
-    print("Something has changed." if changes else "Nothing has changed.")
-    return 1 if changes else 0
-
-
 def _plain(value: Any) -> str:
     return json.dumps(value, ensure_ascii=True)
 
@@ -315,17 +293,9 @@ def _plain(value: Any) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Reads, compares, prints."""
     parser = argparse.ArgumentParser(description="What does llama.cpp have that ggtok lacks?")
-    parser.add_argument(
-        "source", type=Path, nargs="?", help="llama.cpp's tree, or llama-cpp-python's tree or source archive"
-    )
-    parser.add_argument("--release", metavar="VERSION", help="a version of xllamacpp or a library, to run")
-    parser.add_argument("--only", default="", metavar="PATTERN", help="with --release: vocabularies with such a name")
+    parser.add_argument("source", type=Path, help="llama.cpp's tree, or llama-cpp-python's tree or source archive")
     parser.add_argument("--write-fingerprints", action="store_true", help="record that the code has been read")
     options = parser.parse_args(arguments)
-    if (options.source is None) == (options.release is None):
-        parser.error("give either a source or --release")
-    if options.release is not None:
-        return watch_release(options.release, options.only)
     try:
         theirs = extract(read_source(options.source))
     except (OSError, KeyError, ValueError, tarfile.TarError) as error:

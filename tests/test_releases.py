@@ -1,4 +1,4 @@
-"""Which releases of llama.cpp open a vocabulary and answer as today: the data, `Tokenizer.releases`, and `check`.
+"""Which releases of llama.cpp open a file and answer as today: the data, `Tokenizer.releases`, and `check`.
 
 `GGTOK_LLAMA_CPP_RELEASES` names a folder with libraries of other releases (`*.so`, at any depth): then `verify` must
 agree with what the data says about each of them.
@@ -17,11 +17,11 @@ import pytest
 from conftest import TOKENIZERS, VOCABULARIES, shared_files
 from ggtok import Tokenizer, _ggtok
 from ggtok._cli import main
-from ggtok._releases import concerned, data, meets, opened, parse
+from ggtok._releases import builds, data, meets, parse
 from ggtok._verify.library import described
 from oracles.gguf_vocab import Vocab, write
 
-BUILDS = [row["build"] for row in data()["releases"]]
+BUILDS = builds()
 SOME = ("b6301", "b8352", "b9093", "b9538", "b9713", "b11549")
 LIBRARIES = {
     release: path
@@ -44,23 +44,25 @@ def of(name: str, **overrides: Any) -> Tokenizer:
 def codes(tokenizer: Tokenizer, release: str | int) -> list[tuple[str, str]]:
     """What `check` says about a release."""
     found = [(finding.severity, finding.code) for finding in tokenizer.check(llama_cpp=release)]
-    return [row for row in found if row[1].startswith("llama-cpp")]
+    return [row for row in found if row[1].startswith(("llama-cpp", "file-refused"))]
 
 
-def test_the_data_covers_all_that_ggtok_reads() -> None:
+def test_the_data_is_sound() -> None:
     assert sorted(BUILDS) == BUILDS
     assert len(BUILDS) >= 15
-    assert set(data()["pre"]) == set(_ggtok.pretokenizers())
-    assert set(data()["models"]) == set(_ggtok.models())
-    for old, new in [*data()["pre"].values(), *data()["models"].values()]:
-        assert new in BUILDS
-        assert old == (BUILDS[BUILDS.index(new) - 1] if new > BUILDS[0] else 0)
-    since = [row["new"] for row in data()["changes"]]
+    for table in ("tokenizer", "architecture", "pre-tokenizer", "tensor type"):
+        rows = {int(build): list(names) for build, names in data()[table].items()}
+        assert list(rows) == sorted(rows)
+        assert {*rows} <= {*BUILDS}
+        names = [name for row in rows.values() for name in row]
+        assert len(names) == len({*names})
+    assert {name for row in data()["pre-tokenizer"].values() for name in row} <= set(_ggtok.pretokenizers())
+    assert {name for row in data()["tokenizer"].values() for name in row} <= set(_ggtok.models())
+    since = [row["build"] for row in data()["changes"]]
     assert since == sorted(since, reverse=True)
+    assert {*since, data()["default_ids"]} <= {*BUILDS[1:]}
     for row in data()["changes"]:
-        assert BUILDS.index(row["new"]) == BUILDS.index(row["old"]) + 1
-        assert row["example"]["before"] != row["example"]["after"]
-        assert set(row["concerns"].get("pre", ())) <= set(data()["pre"])
+        assert set(row["concerns"].get("pre", ())) <= set(_ggtok.pretokenizers())
         assert set(row["concerns"].get("kind", ())) <= set(_ggtok.models().values())
 
 
@@ -69,8 +71,7 @@ EMBEDDED: dict[str, list[str]] = {"bpe": [], "spm": [], "unigram": [], "wordpiec
 
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_the_embedded_vocabularies(name: str) -> None:
-    vocab = TOKENIZERS[name].vocab
-    found = [row["code"] for row in concerned(vocab) if row["new"] > 9000]
+    found = [change.code for change in TOKENIZERS[name].releases.changes if parse(change.first_new) > 9000]
     assert found == EMBEDDED[name]
     assert TOKENIZERS[name].releases.opens_since == "b6301 or older"
 
@@ -79,20 +80,21 @@ def test_the_embedded_vocabularies(name: str) -> None:
     ("vocabulary", "concerns", "met"),
     [
         (of("wordpiece"), {"kind": ["wordpiece"]}, True),
-        (of("wordpiece"), {"kind": ["wordpiece"], "settings": {"lowercase": False}}, False),
-        (of("wordpiece", **{LOWERCASE: False}), {"kind": ["wordpiece"], "settings": {"lowercase": False}}, True),
+        (of("wordpiece"), {"kind": ["wordpiece"], "settings": [["lowercase", False]]}, False),
+        (of("wordpiece", **{LOWERCASE: False}), {"kind": ["wordpiece"], "settings": [["lowercase", False]]}, True),
         (of("wordpiece"), {"found": ["[nonesuch]", "[PAD]"]}, True),
         (of("wordpiece"), {"found": ["[CLS]"]}, False),
         (of("bpe"), {"pre": ["qwen2", "gpt-2"]}, True),
         (of("bpe"), {"pre": ["gpt-2"]}, False),
-        (of("spm"), {"model": ["gpt2"]}, False),
-        (of("spm"), {"adds": ["bos", "eos"]}, True),
-        (of("bpe"), {"adds": ["bos", "eos"]}, False),
+        (of("spm"), {"settings": [["add_bos", True], ["add_eos", True]]}, True),
+        (of("bpe"), {"settings": [["add_bos", True], ["add_eos", True]]}, False),
+        (of("spm"), {"scores": ["INT32"]}, False),
+        (of("spm"), {"scores": ["INT32", "FLOAT32"]}, True),
         (of("spm"), {}, True),
     ],
 )
 def test_predicates(vocabulary: Tokenizer, concerns: Mapping[str, Any], met: bool) -> None:
-    assert meets(vocabulary.vocab, concerns) is met
+    assert meets(vocabulary.vocab, vocabulary._metadata, concerns) is met
 
 
 @pytest.mark.parametrize(("release", "build"), [("b9538", 9538), ("9538", 9538), (9538, 9538), ("b1", 1)])
@@ -136,21 +138,22 @@ def test_check(tokenizer: Tokenizer, release: str | int, expected: list[tuple[st
 
 def test_what_check_says() -> None:
     before, between = (of("wordpiece").check(llama_cpp=release)[0] for release in ("b9538", "b9600"))
-    assert before.message.startswith("llama.cpp b9538 answers differently, because it is older than this change: acc")
+    assert before.message.startswith("llama.cpp b9538 answers differently: since b9713, and not in b9538, accents are")
     assert before.advice == (
         "use b9713 or newer, and recompute stored ids and embeddings; for example, "
         "encode('e\\u0301!', add_special=False) with "
         "the built-in vocabulary wordpiece gave [1, 5], and now gives [47, 5]"
     )
-    assert between.message.startswith("llama.cpp b9600 may answer differently, because this change came between b9538 ")
+    assert between.message.startswith("llama.cpp b9600 may answer differently: since b9713, and not in b9538, accents ")
 
 
 def test_releases_of_a_later_name() -> None:
     releases = of("bpe", **{PRE: "minicpm5"}).releases
-    assert (releases.opens_since, releases.same_since, releases.changes) == ("b9538", "b9538", ())
+    assert (releases.opens_since, releases.same_since) == ("b9538", "b9538")
+    assert [*map(str, releases.changes)] == ["since b9538, and not in b9294, it accepts the pre-tokenizer minicpm5"]
     releases = of("wordpiece", **{LOWERCASE: False}).releases
     assert [change.code for change in releases.changes][:2] == ["wordpiece-marks", "wordpiece-lowercase"]
-    assert "b9294 to b9538" in str(releases.changes[1])
+    assert str(releases.changes[1]).startswith("since b9538, and not in b9294, text is lowercased only if ")
     measured = f"(measured up to b{BUILDS[-1]})"
     assert str(releases) == f"opens it since b6301 or older, answers the same since b9713 {measured}"
     assert str(of("spm").releases) == f"opens it and answers the same since b6301 or older {measured}"
@@ -159,21 +162,36 @@ def test_releases_of_a_later_name() -> None:
 @pytest.mark.parametrize(
     ("given", "found"),
     [
-        (("bos", "unknown", "seperator", "mask"), ()),
-        (("bos", "unknown", "seperator"), ("the default mask id 103", "tokenizer.ggml.mask_token_id")),
-        (("bos", "seperator", "mask"), ("the default unk id 100", "tokenizer.ggml.unknown_token_id")),
+        (("bos", "unknown", "seperator", "mask"), None),
+        (("bos", "unknown", "seperator"), "the default mask id 103"),
+        (("bos", "seperator", "mask"), "the default unk id 100"),
     ],
 )
-def test_default_ids_outside_the_vocabulary(given: tuple[str, ...], found: tuple[str, ...]) -> None:
+def test_default_ids_outside_the_vocabulary(given: tuple[str, ...], found: str | None) -> None:
     few = Vocab("bert", [b"a", b"b"], [1, 1])
     ids = {f"tokenizer.ggml.{name}_token_id": 1 for name in given}
     tokenizer = Tokenizer.from_gguf(write(few.metadata() | ids))
     errors = [finding for finding in tokenizer.check(llama_cpp="b10229") if finding.code == "llama-cpp-too-old"]
-    assert [finding.key for finding in errors] == [*found[1:]]
     assert tokenizer.releases.opens_since == ("b10566" if found else "b6301 or older")
+    assert len(errors) == bool(found)
     for finding in errors:
-        reason = f"because it does not accept {found[0]}, which is outside the vocabulary"
-        assert finding.message == f"llama.cpp b10229 does not open this file, {reason}"
+        since = f"since b10566, and not in b10229, it accepts {found}, which is outside the vocabulary"
+        assert finding.message == f"llama.cpp b10229 does not open this file: {since}"
+
+
+@pytest.mark.parametrize(
+    ("architecture", "since"), [("llama", "b6301 or older"), ("qwen35", "b8156"), ("nonesuch", None)]
+)
+def test_architectures(architecture: str, since: str | None) -> None:
+    tokenizer = of("spm", **{"general.architecture": architecture})
+    assert tokenizer.releases.opens_since == since
+    assert (codes(tokenizer, "b8000") == []) == (architecture == "llama")
+    if since is None:
+        reason = f"no release up to b{BUILDS[-1]} accepts the architecture nonesuch"
+        assert tokenizer.releases.unclaimed == (reason,)
+        assert str(tokenizer.releases) == f"nothing is claimed: {reason}"
+        assert [row[0] for row in codes(tokenizer, BUILDS[-1])] == ["error"]
+        assert [row[0] for row in codes(tokenizer, BUILDS[-1] + 1)] == ["warning"]
 
 
 def test_the_commands(capfd: pytest.CaptureFixture[str]) -> None:
@@ -210,5 +228,4 @@ def test_verify_agrees(path: Path, release: str) -> None:
     assert result.agrees == (not codes(tokenizer, release)), str(result)
     assert result.num_unknown == 0, str(result)
     missing = {row.code for row in tokenizer.releases.changes if parse(release) < parse(row.first_new)}
-    expected = missing if parse(release) > opened(tokenizer.vocab)[0] else {"opens"}
-    assert {row.change.code for row in result.known} == expected
+    assert {row.change.code for row in result.known} <= missing

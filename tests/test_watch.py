@@ -13,27 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from differential import mutant
-from ggtok._verify import library
-from ggtok._verify.answerers import Reference
-from ggtok._verify.binding import Overrides
-from ggtok._verify.child import Child
-from ggtok.errors import GgtokError
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 cpp_tokens: Any = importlib.import_module("cpp_tokens")
 watch: Any = importlib.import_module("watch_llama_cpp")
-news: Any = importlib.import_module("release_news")
-
-
-class Refusing(Reference):
-    """A release that opens nothing."""
-
-    def open(self, path: str, overrides: Overrides) -> int:
-        """Refuses."""
-        raise GgtokError(f"llama.cpp refuses {path}")
-
 
 VOCAB = r"""
 #include "llama-vocab.h" // "not a literal"
@@ -293,45 +277,3 @@ def test_shared_table_is_what_the_source_says(shared: Path) -> None:
     for name, row in reference["pre"].items():
         ours = tables["pre-tokenizer names"][name]
         assert {key: value for key, value in row.items() if key in ours}.items() <= ours.items(), name
-
-
-@pytest.mark.usefixtures("llama_cpp", "shared")
-def test_a_release_beside_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    (path, *_) = library.installed()
-    assert watch.main(["--release", str(path), "--only", "^(builtin:spm|probe:gpt-2)$"]) == 0
-    assert capsys.readouterr().out == "Nothing has changed.\n"
-
-
-@pytest.mark.usefixtures("llama_cpp", "shared")
-def test_what_changed_in_a_release(tmp_path: Path) -> None:
-    """One that ends its process on a sign, one that loses ids, and one that opens nothing."""
-    (path, *_) = library.installed()
-    old, new, dying, refusing = (
-        Child(f"{answerer.__module__}:{answerer.__name__}", (str(path),))
-        for answerer in (Reference, mutant.WrongIds, mutant.Crashing, Refusing)
-    )
-    ours = Child("ggtok._verify.answerers:Ours")
-    target = next(target for target in news.targets(tmp_path) if target.name == "builtin:spm")
-    try:
-        (differs,) = news.changed(target, old, new, ours)
-        assert differs.startswith("differs from {} and ggtok in ")
-        assert " answers: decode([" in differs
-        (aborts,) = news.changed(target, old, dying, ours)
-        assert aborts.startswith("aborts in ")
-        assert [*news.changed(target, old, refusing, ours)] == ["does not open it, {} does"]
-        assert [*news.changed(target, refusing, old, ours)] == ["opens it, {} does not"]
-    finally:
-        for child in (old, new, dying, refusing, ours):
-            child.close()
-
-
-@pytest.mark.usefixtures("llama_cpp", "shared")
-def test_a_release_that_is_not_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert watch.main(["--release", __file__]) == 2
-    assert "cannot be loaded" in capsys.readouterr().err
-    for name in ("", "/nowhere/libllama.so", "b11549"):
-        assert watch.main(["--release", name]) == 2
-        assert f"{name!r} is neither a version of xllamacpp nor the file of a library" in capsys.readouterr().err
-    for arguments in ([], ["tree", "--release", "2026.10.11549"]):
-        with pytest.raises(SystemExit):
-            watch.main(arguments)

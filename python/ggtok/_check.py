@@ -7,7 +7,7 @@ all tokens. Two go through all merges, which takes seconds in Python for a large
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple, TypeAlias
 
 from . import _ggtok
@@ -25,13 +25,9 @@ NOT_IN_UTF8 = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))
 NUM_SHOWN = 3
 
 
-def check(vocab: Vocab, metadata: Metadata, llama_cpp: str | int | None) -> list[Finding]:
-    """All findings, the most severe first, also about a release of llama.cpp if there is one."""
-    found: list[Finding] = []
-    if llama_cpp is not None:
-        from ._releases import findings
-
-        found += findings(vocab, llama_cpp)
+def check(vocab: Vocab, metadata: Metadata, of_llama_cpp: Iterable[Finding] = ()) -> list[Finding]:
+    """All findings, the most severe first, with those about llama.cpp."""
+    found = [*of_llama_cpp]
     found += [finding for check in (*AT_LOAD, *THOROUGH) for finding in check(vocab, metadata)]
     return sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity))
 

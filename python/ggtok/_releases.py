@@ -1,27 +1,34 @@
-"""Which releases of llama.cpp open a vocabulary, and since when they answer as today.
+"""Which releases of llama.cpp open a file, and since when they answer as today.
 
-`llama_cpp_releases.json` has what was measured; `scripts/llama_cpp_releases.py` makes it. Between two releases that
-were measured one after the other, nothing is known: llama.cpp has several releases a day.
+`llama_cpp_releases.json` has what was measured; `scripts/add_release.py` adds a release. Nothing is known about a
+release between two that were measured one after the other, nor about a name that none of them opens.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import unicodedata
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import _ggtok
+from ._convert.tensors import Tensors
 from ._findings import Finding
-from ._keys import GGML, PRE, SPECIAL
+from ._ggtok import Array, Metadata
+from ._keys import GGML, Type
+from ._refusals import refused, tensors_of
 from ._vocab import Vocab
 from .errors import GgtokError
 
-DATA = Path(__file__).with_name("llama_cpp_releases.json")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._base import BaseTokenizer
+
+OPENS = "opens"
+"""The code of the change by which llama.cpp opens a file."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +49,13 @@ class ReleaseChange:
     """A call with the answers before and after, as a clause."""
 
     def __str__(self) -> str:
-        return f"{self.last_old} to {self.first_new}: {self._cited()}, for example {self.example}"
-
-    def _cited(self) -> str:
-        """What changed, with its pull requests."""
         numbers = ", ".join(f"#{number}" for number in self.pull_requests)
-        return self.what + (f" (llama.cpp {numbers})" if numbers else "")
+        return f"since {self.first_new}, and not in {self.last_old}, {self.what}{f' ({numbers})' if numbers else ''}"
 
 
 @dataclass(frozen=True)
 class Releases:
-    """Which releases of llama.cpp open a vocabulary, and which ones answer as ggtok does, by measurement.
+    """Which releases of llama.cpp open a file, and which ones answer as ggtok does, by measurement.
 
     >>> import ggtok
     >>> releases = ggtok.Tokenizer.builtin("wordpiece").releases
@@ -62,102 +65,104 @@ class Releases:
     [('wordpiece-marks', 'b9538', 'b9713'), ('special-texts-b7964', 'b7827', 'b7964')]
     """
 
-    opens_since: str
+    opens_since: str | None
     """The oldest release that was measured and opens it: `"b9294"`, or `"b6301 or older"` if that is the oldest of all
-    that were measured."""
-    same_since: str
-    """The oldest release from which on nothing differs."""
+    that were measured. `None` if something about the file is in `unclaimed`."""
+    same_since: str | None
+    """The oldest release from which on nothing differs. `None` likewise."""
     changes: tuple[ReleaseChange, ...] = ()
-    """What has changed for it since `opens_since`, the latest first."""
+    """What has changed for it, the latest first. The last one is that it opens, if a release that was measured refuses
+    it: `code` is `"opens"`."""
     measured: tuple[str, ...] = field(default=(), repr=False)
     """The releases that were measured, the oldest first. Nothing is known about newer ones."""
+    unclaimed: tuple[str, ...] = ()
+    """Why nothing is claimed: facts of the file that llama.cpp refuses, or reads differently."""
 
     def __str__(self) -> str:
+        if self.unclaimed:
+            return f"nothing is claimed: {'; '.join(self.unclaimed)}"
         answers = f"answers the same since {self.same_since} (measured up to {self.measured[-1]})"
         if self.opens_since == self.same_since:
             return f"opens it and {answers}"
         return f"opens it since {self.opens_since}, {answers}"
 
 
-class Opening(NamedTuple):
-    """Since when llama.cpp opens a vocabulary."""
-
-    last: int
-    """The last release that refuses it, 0 if none that was measured does."""
-    first: int
-    """The first release that opens it."""
-    what: str
-    """What releases before the first do not accept."""
-    key: str
-    """Its key in the metadata."""
-
-
 @cache
 def data() -> Any:
     """What was measured."""
-    return json.loads(DATA.read_text(encoding="utf-8"))
+    return json.loads(Path(__file__).with_name("llama_cpp_releases.json").read_text(encoding="utf-8"))
 
 
-def of(vocab: Vocab) -> Releases:
-    """What is known about a vocabulary."""
-    builds = [row["build"] for row in data()["releases"]]
-    opens = opened(vocab).first
-    rows = [row for row in concerned(vocab) if row["new"] > opens]
-    changes = tuple(map(_change, rows))
-    same = max([opens, *(row["new"] for row in rows)])
-    return Releases(_since(opens, builds), _since(same, builds), changes, tuple(f"b{build}" for build in builds))
+@cache
+def builds() -> list[int]:
+    """The releases that were measured, the oldest first."""
+    return [row["build"] for row in data()["releases"]]
 
 
-def opened(vocab: Vocab) -> Opening:
-    """Since when llama.cpp opens a vocabulary: by what a release learnt last."""
-    found = [(data()["models"][vocab.model], f"the tokenizer {vocab.model}", GGML + "model")]
-    if vocab.kind == "bpe" and vocab.pre is not None:
-        found.append((data()["pre"][vocab.pre], f"the pre-tokenizer {vocab.pre}", PRE))
-    for repair, name, id in _ggtok.repaired_ids(vocab._core):
-        if repair == "default" and name and getattr(vocab, f"{name}_id") is None:
-            what = f"the default {name} id {id}, which is outside the vocabulary"
-            found.append((data()["default_ids"], what, GGML + SPECIAL[name]))
-    (last, first), what, key = max(found, key=lambda row: row[0][1])
-    return Opening(last, first, what, key)
+def of(tokenizer: BaseTokenizer) -> Releases:
+    """What is known about a file."""
+    reasons, changes = history(tokenizer)
+    measured = tuple(f"b{build}" for build in builds())
+    if reasons:
+        return Releases(None, None, (), measured, tuple(reasons))
+    since = [change.first_new for change in changes]
+    oldest = f"{measured[0]} or older"
+    opens = since[-1] if changes and changes[-1].code == OPENS else oldest
+    return Releases(opens, since[0] if since else oldest, tuple(changes), measured)
 
 
-def concerned(vocab: Vocab) -> Iterator[Any]:
-    """The changes that concern a vocabulary, as the data has them: the latest first."""
-    for row in data()["changes"]:
-        if meets(vocab, row["concerns"]):
-            yield row
+def history(tokenizer: BaseTokenizer) -> tuple[list[str], list[ReleaseChange]]:
+    """Why nothing is claimed about a file, and what has changed for it, the latest first."""
+    vocab, metadata = tokenizer.vocab, tokenizer._metadata
+    tensors = tensors_of(metadata, tokenizer._source)
+    architecture = str(tokenizer.metadata.get("general.architecture", "")).partition("\0")[0]
+    names = [("tokenizer", vocab.model), ("architecture", architecture)]
+    names += [("pre-tokenizer", vocab.pre)] if vocab.kind == "bpe" and vocab.pre is not None else []
+    names += [("tensor type", str(kind)) for *_, kind, _ in tensors.rows] if isinstance(tensors, Tensors) else []
+    opening = [(_first(noun, name), f"the {noun} {name}") for noun, name in dict.fromkeys(names)]
+    for repair, slot, id in _ggtok.repaired_ids(vocab._core):
+        if repair == "default" and slot and getattr(vocab, f"{slot}_id") is None:
+            opening.append((data()["default_ids"], f"the default {slot} id {id}, which is outside the vocabulary"))
+    first, what = max(opening, key=lambda row: row[0])
+    oldest, newest = builds()[0], builds()[-1]
+    blocks = {int(kind): block for row in data()["tensor type"].values() for kind, block in row.items()}
+    reasons = [*refused(metadata, tensors, blocks)]
+    reasons += [f"no release up to b{newest} accepts {what}"] if first > newest else []
+    rows = [row for row in data()["changes"] if row["build"] > first and meets(vocab, metadata, row["concerns"])]
+    rows += [{"code": OPENS, "build": first, "what": f"it accepts {what}"}] if oldest < first <= newest else []
+    return reasons, [*map(_change, rows)]
 
 
-def meets(vocab: Vocab, concerns: Mapping[str, Any]) -> bool:
-    """Whether a vocabulary meets all conditions of a change."""
-    return all(_meets(vocab, name, wanted) for name, wanted in concerns.items())
+def _first(noun: str, name: str) -> int:
+    """The first release that has a name; one after the newest if none has."""
+    return next((int(build) for build, row in data()[noun].items() if name in row), builds()[-1] + 1)
 
 
-def _meets(vocab: Vocab, name: str, wanted: Any) -> bool:
-    """Whether a vocabulary meets one condition: a list has alternatives, and a mapping has flags with their values."""
+def _change(row: Any) -> ReleaseChange:
+    last = max(build for build in builds() if build < row["build"])
+    pull_requests, example = tuple(row.get("pull_requests", ())), row.get("example", "")
+    return ReleaseChange(row["code"], row["what"], f"b{last}", f"b{row['build']}", pull_requests, example)
+
+
+def meets(vocab: Vocab, metadata: Metadata, concerns: Mapping[str, Any]) -> bool:
+    """Whether a file meets all conditions of a change. Each has alternatives."""
+    return all(_meets(vocab, metadata, name, wanted) for name, wanted in concerns.items())
+
+
+def _meets(vocab: Vocab, metadata: Metadata, name: str, wanted: Any) -> bool:
     match name:
-        case "kind" | "model" | "pre":
+        case "kind" | "pre":
             return getattr(vocab, name) in wanted
         case "settings":
-            return all(vocab.settings[flag] == value for flag, value in wanted.items())
-        case "adds":
-            return any(vocab.settings[f"add_{token}"] for token in wanted)
-        case "found":
-            return not _found(vocab).isdisjoint(map(vocab.id, wanted))
-        case "marked":
-            return not _repaired(vocab, "marked").isdisjoint(map(vocab.id, wanted))
-    raise AssertionError(name)
-
-
-def _found(vocab: Vocab) -> Set[int]:
-    """The tokens that have a role, or end generation, by their text and not because the file says so."""
-    ends = vocab.eog_ids.difference((vocab.eos_id, vocab.eot_id, vocab.eom_id))
-    return ends | _repaired(vocab, "role", "marked", "not end")
-
-
-def _repaired(vocab: Vocab, *repairs: str) -> Set[int]:
-    """The tokens that had one of these repairs at load."""
-    return {id for repair, _, id in _ggtok.repaired_ids(vocab._core) if repair in repairs}
+            return any(vocab.settings[flag] is value for flag, value in wanted)
+        case "scores":
+            array = metadata.get(GGML + "scores")
+            return isinstance(array, Array) and Type(array.kind).name in wanted
+    # Tokens that end generation, have a role or are control tokens by their text, and not because the file says so.
+    repairs = {"found": ("role", "marked", "not end"), "marked": ("marked",)}[name]
+    ends = vocab.eog_ids - {vocab.eos_id, vocab.eot_id, vocab.eom_id} if name == "found" else set()
+    ids = ends | {id for repair, _, id in _ggtok.repaired_ids(vocab._core) if repair in repairs}
+    return not ids.isdisjoint(map(vocab.id, wanted))
 
 
 def parse(release: str | int) -> int:
@@ -175,50 +180,30 @@ def parse(release: str | int) -> int:
     return int(match[1])
 
 
-def findings(vocab: Vocab, release: str | int) -> Iterator[Finding]:
-    """What a release of llama.cpp does differently with a vocabulary. Raises as `parse`."""
-    build = parse(release)
-    oldest, newest = (data()["releases"][at]["build"] for at in (0, -1))
+def findings(tokenizer: BaseTokenizer, release: str | int | None) -> Iterator[Finding]:
+    """Why llama.cpp refuses a file, and what a release does differently with it, if one is given. Raises as `parse`."""
+    build = None if release is None else parse(release)
+    reasons, changes = history(tokenizer)
+    oldest, newest = builds()[0], builds()[-1]
+    for reason in reasons:
+        message = f"llama.cpp refuses this file, or reads it differently: {reason}"
+        is_meant = build is not None and build <= newest
+        yield Finding("file-refused", "error" if is_meant else "warning", message, "get or convert the model again")
+    if build is None or reasons:
+        return
     if not oldest <= build <= newest:
-        side, end = ("newer than the newest", newest) if build > newest else ("older than the oldest", oldest)
-        message = f"llama.cpp b{build} is {side} release that was measured, b{end}"
+        message = f"llama.cpp b{build} was not measured, only releases from b{oldest} to b{newest} were"
         advice = "compare with that release itself: ggtok verify --libllama PATH"
         yield Finding("llama-cpp-unmeasured", "note", message, advice)
-    last, first, what, key = opened(vocab)
-    if build <= last:
-        message = f"llama.cpp b{build} does not open this file, because it does not accept {what}"
-        yield Finding("llama-cpp-too-old", "error", message, f"use b{first} or newer", key)
-        return
-    if build < first and last:
-        message = f"llama.cpp b{build} may not open this file: b{last} does not accept {what}, and b{first} does"
-        yield Finding("llama-cpp-too-old", "warning", message, f"use b{first} or newer", key)
-    for change in of(vocab).changes:
-        if build >= parse(change.first_new):
-            continue
-        if build <= parse(change.last_old):
-            message = f"llama.cpp b{build} answers differently, because it is older than this change: {change.what}"
+    for change in reversed([each for each in changes if build < parse(each.first_new)]):
+        is_certain = build <= parse(change.last_old)
+        advice = f"use {change.first_new} or newer"
+        if change.code == OPENS:
+            message = f"llama.cpp b{build} {'does' if is_certain else 'may'} not open this file: {change}"
+            yield Finding("llama-cpp-too-old", "error" if is_certain else "warning", message, advice)
+            if is_certain:
+                return
         else:
-            between = f"between {change.last_old} and {change.first_new}"
-            message = f"llama.cpp b{build} may answer differently, because this change came {between}: {change.what}"
-        again = ", and recompute stored ids and embeddings" if change.example.startswith("encode(") else ""
-        advice = f"use {change.first_new} or newer{again}; for example, {change.example}"
-        yield Finding("llama-cpp-differs", "warning", message, advice)
-
-
-def _since(build: int, builds: list[int]) -> str:
-    return f"b{build} or older" if build <= builds[0] else f"b{build}"
-
-
-def _change(row: Any) -> ReleaseChange:
-    releases = (f"b{row['old']}", f"b{row['new']}")
-    return ReleaseChange(row["code"], row["what"], *releases, tuple(row["pull_requests"]), _example(row["example"]))
-
-
-def _example(example: Any) -> str:
-    """A call with both answers: with ids, and with pieces if there are other ones."""
-    vocabulary, before, after = (example[name] for name in ("vocabulary", "before", "after"))
-    if "token" in example:
-        return f"the token {example['token']} of {vocabulary} was {before}, and is now {after}"
-    call = "".join(ascii(sign)[1:-1] if unicodedata.combining(sign) else sign for sign in example["call"])
-    settings = "".join(f" and {setting}" for setting in example["settings"])
-    return f"{call} with {vocabulary}{settings} gave {before}, and now gives {after}"
+            message = f"llama.cpp b{build} {'answers' if is_certain else 'may answer'} differently: {change}"
+            again = ", and recompute stored ids and embeddings" if change.example.startswith("encode(") else ""
+            yield Finding("llama-cpp-differs", "warning", message, f"{advice}{again}; for example, {change.example}")

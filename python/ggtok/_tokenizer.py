@@ -82,7 +82,7 @@ class Tokenizer(ChatTokenizer):
         Takes up to a second for a large vocabulary.
 
         Args:
-            llama_cpp: A release of llama.cpp, `"b9538"`: also lists what it does differently with this vocabulary, as
+            llama_cpp: A release of llama.cpp, `"b9538"`: also lists what it does differently with this file, as
                 `Tokenizer.releases` has it for all releases.
 
         Raises:
@@ -96,13 +96,17 @@ class Tokenizer(ChatTokenizer):
         >>> [finding.code for finding in ggtok.Tokenizer.builtin("wordpiece").check(llama_cpp="b9538")]
         ['llama-cpp-differs']
         """
-        return _check.check(self.vocab, self._metadata, llama_cpp)
+        from ._releases import findings
+
+        return _check.check(self.vocab, self._metadata, findings(self, llama_cpp))
 
     @property
     def releases(self) -> Releases:
-        """Which releases of llama.cpp open this vocabulary, and since which one they answer as ggtok does.
+        """Which releases of llama.cpp open this file, and since which one they answer as ggtok does.
 
-        Measured beside llama.cpp's releases, not derived from its source; docs/releases.md has them all.
+        Measured beside llama.cpp's releases, not derived from its source; docs/releases.md has them all. If the file
+        is one that llama.cpp refuses or reads differently, nothing is claimed, and `unclaimed` says why. The tensors
+        of a file that was not opened by its path are not looked at, nor are the other parts of a split file.
 
         >>> import ggtok
         >>> print(ggtok.Tokenizer.builtin("wordpiece").releases.same_since)
@@ -110,7 +114,7 @@ class Tokenizer(ChatTokenizer):
         """
         from ._releases import of
 
-        return of(self.vocab)
+        return of(self)
 
     def explain(
         self, text: Text, *, add_special: bool = True, parse_special: bool = False, continues: bool = False

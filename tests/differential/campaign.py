@@ -16,11 +16,11 @@ from pathlib import Path
 from random import Random
 
 from ggtok import GgtokError, Tokenizer, TokenizerWarning
-from ggtok._releases import data
+from ggtok._releases import builds
 from ggtok._verify.aborts import Abort
 from ggtok._verify.child import Child
 from ggtok._verify.comparing import Comparing
-from ggtok._verify.known import Known, builds
+from ggtok._verify.known import Known, oldest
 from ggtok._verify.library import Library
 from ggtok._verify.report import Difference
 from ggtok._verify.serve import Query
@@ -69,7 +69,7 @@ class Campaign:
         self.sides = sides
         self.directory, self.tell, self.verbose = directory, tell, verbose
         self.library = library
-        self.is_newest = builds(library)[0] >= data()["releases"][-1]["build"]
+        self.is_newest = oldest(library) >= builds()[-1]
         self.num_texts, self.shrink_seconds = num_texts, shrink_seconds
         self.tally = Tally()
 
@@ -124,5 +124,5 @@ class Campaign:
         if not self.is_newest:
             with suppress(GgtokError), warnings.catch_warnings(action="ignore", category=TokenizerWarning):
                 opened = Tokenizer.from_gguf(target.path(self.directory), overrides=target.all_overrides())
-                comparing.known = Known(self.library, opened.vocab)
+                comparing.known = Known(self.library, opened)
         return comparing

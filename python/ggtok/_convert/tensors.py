@@ -37,6 +37,9 @@ class Tensors(NamedTuple):
     start: int
     """The place of the data in the file."""
     end: int
+    rows: list[tuple[bytes, tuple[int, ...], int, int]]
+    """The list: the name of each tensor, up to a NUL, its shape, the number of its type, and where its data is after
+    `start`."""
 
     @classmethod
     def of(cls, file: BinaryIO, metadata: Metadata) -> Tensors:
@@ -44,7 +47,7 @@ class Tensors(NamedTuple):
         end = os.fstat(file.fileno()).st_size
         file.seek(metadata.size)
         order = ">" if metadata.big_endian else "<"
-        infos, last = bytearray(), 0
+        infos, last, rows = bytearray(), 0, list[tuple[bytes, tuple[int, ...], int, int]]()
 
         def take(code: str) -> tuple[Any, ...]:
             size = struct.calcsize(order + code)
@@ -61,18 +64,19 @@ class Tensors(NamedTuple):
             (size,) = take("Q")
             if size > MAX_NAME:
                 raise GGUFError("the name of a tensor is too long", offset=offset, found=f"{size} bytes")
-            take(f"{size}s")
+            (name,) = take(f"{size}s")
             (dimensions,) = take("I")
             if dimensions > MAX_DIMENSIONS:
                 found = f"{dimensions} dimensions"
                 raise GGUFError("a tensor has too many dimensions", offset=offset, found=found)
-            *_, place = take(f"{dimensions}QIQ")
-            last = max(last, place)
+            *shape, kind, place = take(f"{dimensions}QIQ")
+            rows.append((name.partition(b"\0")[0], tuple(shape), kind, place))
+            last = max(last, place + (0 not in shape))
         start = aligned(metadata.size + len(infos), metadata)
-        if metadata.tensor_count and start + last >= end:
+        if metadata.tensor_count and start + last > end:
             expected = f"data up to byte {start + last} at least"
             raise GGUFError("the file ends before the data of its tensors", offset=end, expected=expected)
-        return cls(bytes(infos), min(start, end), end)
+        return cls(bytes(infos), min(start, end), end, rows)
 
 
 def aligned(size: int, metadata: Metadata) -> int:

@@ -201,14 +201,8 @@ class Comparing:
 
     def _explained(self, differences: list[Difference]) -> list[Difference]:
         """The differences with the changes that explain them."""
-        if self.known is None or not differences:
-            return differences
-        found = self.known.explain(differences, self._still_differ)
-        return [replace(difference, changes=codes) for difference, codes in zip(differences, found, strict=True)]
-
-    def _still_differ(self, queries: list[Query]) -> list[bool]:
-        answers = zip(queries, *self._ask(queries), strict=True)
-        return [theirs[0] != "ok" or self._differs(query, theirs, mine) for query, theirs, mine in answers]
+        known = self.known
+        return [replace(each, changes=known.explain(each)) for each in differences] if known else differences
 
     def _abort(self, query: Query, answer: Answer) -> Abort:
         _, how, message = answer

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
 
+from .._releases import data
 from ..errors import DependencyError, LibraryError
 
 PACKAGES = {
@@ -16,13 +17,6 @@ PACKAGES = {
     "llama-cpp-python": ("llama_cpp", ("lib/libllama.so", "lib/libllama.dylib", "lib/llama.dll", "lib/libllama.dll")),
 }
 """For each package the module that it installs, and where in its folder the library may be."""
-
-BUILDS = {
-    **{"0.2.0": 6301, "0.2.1": 6451, "0.2.2": 6628, "0.2.3": 6751, "0.2.4": 6900, "0.2.5": 7079, "0.2.6": 7079},
-    **{"0.2.7": 7376, "0.2.8": 7551, "0.2.9": 7710, "0.2.10": 7827, "0.2.11": 7964, "0.2.12": 8156, "0.2.13": 8352},
-    "0.2.14": 8352,
-}
-"""llama.cpp's builds in the versions of xllamacpp that do not end in it, from the history of its repository."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +87,8 @@ def described(path: str) -> Library:
 
 
 def release_of(package: str, version: str) -> str | None:
-    """llama.cpp's release by the version of a package: that of xllamacpp ends in it since 2026 (`2026.4.8672.1`)."""
-    if package != "xllamacpp":
-        return None
-    named = re.match(r"20\d\d\.\d+\.(\d{4,})", version)
-    build = named[1] if named else BUILDS.get(version)
-    return f"b{build}" if build else None
+    """llama.cpp's release by the version of a package: that of xllamacpp ends in it since 2026 (`2026.4.8672.1`). Older
+    ones are known if they were measured."""
+    if package == "xllamacpp" and (named := re.match(r"20\d\d\.\d+\.(\d{4,})", version)):
+        return f"b{named[1]}"
+    return next((f"b{row['build']}" for row in data()["releases"] if row["from"] == f"{package} {version}"), None)

@@ -46,7 +46,7 @@ class Comparison:
     differences: list[Difference] = field(default_factory=list)
     """The first of those that nobody knows, and an example of the others, each with the smallest text that shows it."""
     known: list[KnownChange] = field(default_factory=list)
-    """The changes of llama.cpp that explain differences, with how many. A difference that takes two counts for both."""
+    """The changes of llama.cpp that explain differences, with how many. If two are about a call, it counts for both."""
     num_unknown: int = 0
     """How many differences no change explains that is known."""
 
@@ -81,17 +81,12 @@ class Comparison:
         yield from (f"    {change}" for change in self.known)
 
     def _outcome(self) -> str:
-        """How many answers differ, and how many of them nobody knows."""
+        """How many answers differ, and how many of them no known change explains."""
         if self.agrees:
             return "0"
-        many = f"{self.num_differences:,} of {sum(self.calls.values()):,} answers"
-        changes = "known changes" if len(self.known) > 1 else "a known change"
-        if not self.num_unknown:
-            return f"{many}, all by {changes} of llama.cpp"
-        if not self.known:
-            return f"{many}, by no known change of llama.cpp"
-        num_known = self.num_differences - self.num_unknown
-        return f"{many}: {num_known:,} by {changes} of llama.cpp, {self.num_unknown:,} by none"
+        explained = self.num_differences - self.num_unknown
+        parts = f"{explained:,} by known changes of llama.cpp, {self.num_unknown:,} by none"
+        return f"{self.num_differences:,} of {sum(self.calls.values()):,} answers: {parts}"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

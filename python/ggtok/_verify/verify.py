@@ -20,7 +20,7 @@ from ..errors import GgtokError, LibraryError
 from .binding import STRING, Overrides
 from .child import Child
 from .comparing import Comparing
-from .known import Known, bounded
+from .known import Known, KnownChange, bounded
 from .library import Library, find_library
 from .report import Difference, unpack
 from .result import Comparison
@@ -141,7 +141,8 @@ def _result(
 ) -> Comparison:
     model, overrides = _file_of(tokenizer)
     outcome = (dict(comparing.calls), dict(comparing.aborts.most_common()), comparing.num_differences, differences)
-    known = comparing.known.listed(comparing.by_change) if comparing.known else []
+    changes = comparing.known.changes if comparing.known else {}
+    known = [KnownChange(changes[code], number) for code, number in comparing.by_change.items()]
     unknown = comparing.num_differences - comparing.num_known
     return Comparison(library, model, overrides, seed, seconds, dict(counts), *outcome, known, unknown)
 
@@ -164,7 +165,7 @@ def _opened(tokenizer: Tokenizer, path: str | os.PathLike[str] | None) -> Iterat
                 model = os.path.join(folder, "vocabulary.gguf")
                 tokenizer.to_gguf(model)
             comparing = Comparing(reference, ours, shrink_seconds=SHRINK_SECONDS)
-            comparing.known = Known(library, tokenizer.vocab)
+            comparing.known = Known(library, tokenizer)
             comparing.origin = "the file"
             comparing.open(model, overrides)
             yield library, comparing

@@ -60,7 +60,7 @@ def facts(tokenizer: Tokenizer) -> dict[str, Any]:
         **{name: getattr(vocab, name) for name in FLAGS},
         "settings": dict(vocab.settings),
         "chat_templates": _templates(tokenizer),
-        "llama_cpp": {"opens_since": releases.opens_since, "same_since": releases.same_since},
+        "llama_cpp": {name: getattr(releases, name) for name in ("opens_since", "same_since", "unclaimed")},
         "repairs": list(tokenizer.repairs),
         "findings": [finding._asdict() for finding in tokenizer.check()],
     }
