@@ -8,8 +8,9 @@ Releases are added in their order. What an earlier one opens is known, so that o
 1. architectures and pre-tokenizers, as overrides of an embedded vocabulary,
 2. types of tensors, in a file with a single tensor, each with the elements and the bytes of its blocks.
 
-The table `tokenizer` and the list `changes` are written by hand. A change is what `python -m tests.differential --libllama`
-finds beside an older release and not beside a newer one. Its example is what a reader sees: a call, or a token.
+The table `tokenizer` and the list `changes` are written by hand. A change is what `python -m tests.differential` finds
+beside an older release (`--libllama`) and not beside a newer one. `signs` is a pattern of bytes: only texts in which it
+is found are answered differently.
 """
 
 from __future__ import annotations

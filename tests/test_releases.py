@@ -212,7 +212,7 @@ def test_check_and_releases_agree(path: Path, release: str) -> None:
     """And `verify` with them, if there is a library."""
     tokenizer = Tokenizer.from_gguf(path)
     found, releases, build = codes(tokenizer, release), tokenizer.releases, parse(release)
-    first, same = (int(text.split()[0][1:]) for text in (releases.opens_since, releases.same_since))
+    first, same = (int(str(text).split()[0][1:]) for text in (releases.opens_since, releases.same_since))
     assert (("error", "llama-cpp-too-old") in found) == (build < first)
     assert bool(found) == (build < same)
 
