@@ -228,4 +228,4 @@ def test_verify_agrees(path: Path, release: str) -> None:
     assert result.agrees == (not codes(tokenizer, release)), str(result)
     assert result.num_unknown == 0, str(result)
     missing = {row.code for row in tokenizer.releases.changes if parse(release) < parse(row.first_new)}
-    assert {row.change.code for row in result.known} <= missing
+    assert {change.code for change in result.known} <= missing

@@ -36,10 +36,13 @@ def tensors_of(metadata: Metadata, path: str | None) -> Tensors | str | None:
     try:
         with open(path, "rb") as file:
             return Tensors.of(file, metadata) if file.read(metadata.size) == metadata.data else None
-    except GGUFError as error:
-        return str(error)
-    except OSError:
-        return None
+    except (GGUFError, OSError) as error:
+        return str(error) if isinstance(error, GGUFError) else None
+
+
+def architecture_of(metadata: Metadata) -> str:
+    """The name of the model's architecture, which is empty if there is none."""
+    return str(scalars(metadata).get("general.architecture", "")).partition("\0")[0]
 
 
 def refused(metadata: Metadata, tensors: Tensors | str | None, blocks: Mapping[int, Sequence[int]]) -> Iterator[str]:
@@ -53,7 +56,7 @@ def refused(metadata: Metadata, tensors: Tensors | str | None, blocks: Mapping[i
     values, tokens = scalars(metadata), metadata.get(GGML + "tokens")
     facts = {
         "its numbers have their highest byte first": metadata.big_endian,
-        "it has no general.architecture": not values.get("general.architecture"),
+        "it has no general.architecture": not architecture_of(metadata),
         "it is not the first part of a split file": "split.count" in values and values.get("split.no"),
         "its list of tokens is empty": isinstance(tokens, Array) and not len(tokens),
     }

@@ -19,7 +19,7 @@ from ._convert.tensors import Tensors
 from ._findings import Finding
 from ._ggtok import Array, Metadata
 from ._keys import GGML, Type
-from ._refusals import refused, tensors_of
+from ._refusals import architecture_of, refused, tensors_of
 from ._vocab import Vocab
 from .errors import GgtokError
 
@@ -115,21 +115,19 @@ def history(tokenizer: BaseTokenizer) -> tuple[list[str], list[ReleaseChange]]:
     """Why nothing is claimed about a file, and what has changed for it, the latest first."""
     vocab, metadata = tokenizer.vocab, tokenizer._metadata
     tensors = tensors_of(metadata, tokenizer._source)
-    architecture = str(tokenizer.metadata.get("general.architecture", "")).partition("\0")[0]
-    names = [("tokenizer", vocab.model), ("architecture", architecture)]
+    names = [("tokenizer", vocab.model), ("architecture", architecture_of(metadata))]
     names += [("pre-tokenizer", vocab.pre)] if vocab.kind == "bpe" and vocab.pre is not None else []
     names += [("tensor type", str(kind)) for *_, kind, _ in tensors.rows] if isinstance(tensors, Tensors) else []
-    opening = [(_first(noun, name), f"the {noun} {name}") for noun, name in dict.fromkeys(names)]
+    opening = [(_first(noun, name), f"the {noun} {name}") for noun, name in dict.fromkeys(names) if name]
     for repair, slot, id in _ggtok.repaired_ids(vocab._core):
         if repair == "default" and slot and getattr(vocab, f"{slot}_id") is None:
             opening.append((data()["default_ids"], f"the default {slot} id {id}, which is outside the vocabulary"))
     first, what = max(opening, key=lambda row: row[0])
-    oldest, newest = builds()[0], builds()[-1]
     blocks = {int(kind): block for row in data()["tensor type"].values() for kind, block in row.items()}
     reasons = [*refused(metadata, tensors, blocks)]
-    reasons += [f"no release up to b{newest} accepts {what}"] if first > newest else []
+    reasons += [f"no release up to b{builds()[-1]} accepts {what}"] if first not in builds() else []
     rows = [row for row in data()["changes"] if row["build"] > first and meets(vocab, metadata, row["concerns"])]
-    rows += [{"code": OPENS, "build": first, "what": f"it accepts {what}"}] if oldest < first <= newest else []
+    rows += [{"code": OPENS, "build": first, "what": f"it accepts {what}"}] if first in builds()[1:] else []
     return reasons, [*map(_change, rows)]
 
 

@@ -8,9 +8,9 @@ newer library shows.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from .._releases import OPENS, ReleaseChange, data, history, parse
+from .._releases import OPENS, data, history, parse
 from .._tokenizer import Tokenizer
 from .._vocab import Vocab
 from .library import Library
@@ -18,31 +18,13 @@ from .report import Difference
 from .serve import Query
 
 
-@dataclass(frozen=True)
-class KnownChange:
-    """A change of llama.cpp that explains differences of a comparison."""
-
-    change: ReleaseChange
-    """What changed, and between which releases."""
-    count: int
-    """How many answers differ in calls that it is about."""
-
-    def __str__(self) -> str:
-        return f"{self.count:,} by {self.change.code}: {self.change}"
-
-    def to_dict(self) -> dict[str, object]:
-        """For JSON."""
-        names = ("code", "what", "last_old", "first_new", "pull_requests")
-        return {**{name: getattr(self.change, name) for name in names}, "count": self.count}
-
-
 class Known:
     """The changes that may explain what one library answers about one vocabulary."""
 
     def __init__(self, library: Library, tokenizer: Tokenizer) -> None:
         self._vocab = tokenizer.vocab
-        _, changes = history(tokenizer)
-        self.changes = {change.code: change for change in changes if oldest(library) < parse(change.first_new)}
+        lacking = (change for change in history(tokenizer)[1] if oldest(library) < parse(change.first_new))
+        self.changes = {change.code: change for change in lacking}
 
     def explain(self, difference: Difference) -> tuple[str, ...]:
         """The codes of the changes that explain a difference, none if nothing does."""

@@ -6,11 +6,11 @@ import csv
 import io
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
+from .._releases import ReleaseChange
 from .aborts import Abort
 from .binding import Overrides
-from .known import KnownChange
 from .library import Library
 from .report import Difference
 
@@ -45,7 +45,7 @@ class Comparison:
     """How many answers differ, and how many times llama.cpp ended for a reason that is not listed."""
     differences: list[Difference] = field(default_factory=list)
     """The first of those that nobody knows, and an example of the others, each with the smallest text that shows it."""
-    known: list[KnownChange] = field(default_factory=list)
+    known: Mapping[ReleaseChange, int] = field(default_factory=dict)
     """The changes of llama.cpp that explain differences, with how many. If two are about a call, it counts for both."""
     num_unknown: int = 0
     """How many differences no change explains that is known."""
@@ -78,14 +78,15 @@ class Comparison:
             yield from (f"    {line}" for line in difference.lines())
             yield f"    repeat     {self.command(difference) or 'the text is too long for a command'}"
         yield f"differences  {self._outcome()}"
-        yield from (f"    {change}" for change in self.known)
+        yield from (f"    {count:,} by {change.code}: {change}" for change, count in self.known.items())
 
     def _outcome(self) -> str:
         """How many answers differ, and how many of them no known change explains."""
         if self.agrees:
             return "0"
-        explained = self.num_differences - self.num_unknown
-        parts = f"{explained:,} by known changes of llama.cpp, {self.num_unknown:,} by none"
+        parts = (
+            f"{self.num_differences - self.num_unknown:,} by known changes of llama.cpp, {self.num_unknown:,} by none"
+        )
         return f"{self.num_differences:,} of {sum(self.calls.values()):,} answers: {parts}"
 
     def __str__(self) -> str:
@@ -101,7 +102,10 @@ class Comparison:
             **{"library": library, "model": self.model, "overrides": dict(self.overrides), "seed": self.seed},
             **{"seconds": round(self.seconds, 3), "texts": dict(self.texts), "calls": dict(self.calls)},
             **{"aborts": aborts, "num_differences": self.num_differences, "num_unknown": self.num_unknown},
-            **{"known": [change.to_dict() for change in self.known], "differences": differences},
+            **{
+                "known": [{**asdict(change), "count": count} for change, count in self.known.items()],
+                "differences": differences,
+            },
         }
 
 

@@ -20,7 +20,7 @@ from ..errors import GgtokError, LibraryError
 from .binding import STRING, Overrides
 from .child import Child
 from .comparing import Comparing
-from .known import Known, KnownChange, bounded
+from .known import Known, bounded
 from .library import Library, find_library
 from .report import Difference, unpack
 from .result import Comparison
@@ -142,7 +142,7 @@ def _result(
     model, overrides = _file_of(tokenizer)
     outcome = (dict(comparing.calls), dict(comparing.aborts.most_common()), comparing.num_differences, differences)
     changes = comparing.known.changes if comparing.known else {}
-    known = [KnownChange(changes[code], number) for code, number in comparing.by_change.items()]
+    known = {changes[code]: count for code, count in comparing.by_change.items()}
     unknown = comparing.num_differences - comparing.num_known
     return Comparison(library, model, overrides, seed, seconds, dict(counts), *outcome, known, unknown)
 
