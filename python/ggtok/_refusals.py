@@ -3,6 +3,8 @@
 Source: llama.cpp's `ggml/src/gguf.cpp` (`gguf_init_from_reader`, `gguf_find_key`), and what its
 `src/llama-model-loader.cpp` and `src/llama-vocab.cpp` read besides the keys that ggtok reads. Complexity: one step per
 key and tensor.
+
+Deviations: (1) These files open, because their tokenizers are sound. (2) A key may contain a NUL.
 """
 
 from __future__ import annotations
