@@ -20,6 +20,7 @@ import ctypes
 import json
 import re
 import struct
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ def add(data: dict[str, Any], library: str, source: Path) -> None:
     tables = {"architecture": ("general.architecture", names), "pre-tokenizer": (PRE, _ggtok.pretokenizers())}
     child = Child(REFERENCE, (found.path,), timeout=60)
     says = child.ask([("library",)])[0][1]
-    build = (found.release or says["release"]).removeprefix("b")
+    build = (found.release or says["release"] or sys.exit(f"{library} does not say which release it is"))[1:]
     for table, (key, tried) in tables.items():
         known = {name for row in data[table].values() for name in row}
         new = [name for name in tried if name not in known]

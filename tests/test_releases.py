@@ -6,6 +6,7 @@ agree with what the data says about each of them.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from conftest import TOKENIZERS, VOCABULARIES, shared_files
 from ggtok import Tokenizer, _ggtok
 from ggtok._cli import main
 from ggtok._releases import builds, data, meets, parse
-from ggtok._verify.library import described
+from ggtok._verify.library import described, installed
 from oracles.gguf_vocab import Vocab, write
 
 BUILDS = builds()
@@ -229,3 +230,21 @@ def test_verify_agrees(path: Path, release: str) -> None:
     assert result.num_unknown == 0, str(result)
     missing = {row.code for row in tokenizer.releases.changes if parse(release) < parse(row.first_new)}
     assert {change.code for change in result.known} <= missing
+
+
+@pytest.mark.usefixtures("llama_cpp")
+def test_a_release_is_added_with_the_names_that_are_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "scripts"))
+    script: Any = importlib.import_module("add_release")
+    (tmp_path / "src").mkdir()
+    names = '{ LLM_ARCH_LLAMA, "llama" },\n{ LLM_ARCH_GEMMA4, "gemma4" }, { LLM_ARCH_CLIP, "clip" },'
+    (tmp_path / "src" / "llama-arch.cpp").write_text(names)
+    before = {"releases": [], "architecture": {"1": ["llama"]}, "pre-tokenizer": {"1": ["qwen2"]}, "tensor type": {}}
+    data: dict[str, Any] = json.loads(json.dumps(before))
+    (path, *_) = installed()
+    script.add(data, str(path), tmp_path)
+    build = str(data["releases"][0]["build"])
+    assert data["architecture"] == {"1": ["llama"], build: ["gemma4"]}
+    assert set(data["pre-tokenizer"][build]) == set(_ggtok.pretokenizers()) - {"qwen2"}
+    assert data["tensor type"][build]["2"] == [32, 18]
+    assert json.loads(script.written(data)) == data
