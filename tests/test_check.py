@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import re
 import time
@@ -14,10 +15,11 @@ from typing import Any, NamedTuple
 import ggtok
 import pytest
 from conftest import BUILTIN, shared_files
-from ggtok import Finding, Tokenizer, TokenizerWarning, _check, _ggtok, _releases
+from ggtok import Finding, Tokenizer, TokenizerWarning, _check, _diagnosis, _ggtok, _releases
 from oracles import gguf_vocab
 from oracles.gguf_vocab import TokenType, Vocab
 from oracles.spelling import BYTE_TOKENS, BYTES
+from stock_templates import TEMPLATES
 
 PAGE = (Path(__file__).parents[1] / "docs/check.md").read_text(encoding="utf-8")
 NORMAL, CONTROL = int(TokenType.NORMAL), int(TokenType.CONTROL)
@@ -91,6 +93,7 @@ TWO = Vocab("gpt2", [b"a", b"b"], [1, 1], pre="gpt-2", merges=[b"a b"])
 TWO_AND_EOS = Vocab("gpt2", [b"a", b"b"], [1, 1], pre="gpt-2", merges=[b"a b"], add_eos=True)
 NO_UNKNOWN = Vocab("bert", [b"[CLS]", b"[SEP]", b"a"], [3, 3, 1], bos=0, sep=1)
 ROLE = byte_level(texts=[*BYTES, b"he", b"<|role|>", b"</s>"], merges=[b"h e"])
+ANYONE = byte_level(texts=ROLE.texts, types=[NORMAL] * 257 + [TokenType.USER_DEFINED, CONTROL], merges=[b"h e"])
 
 CASES = [
     Case("pre-missing", "error", 'Llama 3: open it with overrides={"tokenizer.ggml.pre": "llama-bpe"}', llama3()),
@@ -114,7 +117,11 @@ CASES = [
     Case("end-missing", "warning", "no token ends generation", TWO),
     Case("special-outside", "warning", "range", byte_level(), {"tokenizer.ggml.padding_token_id": OUTSIDE}),
     Case("special-normal", "warning", "marked as normal", byte_level(eos=5)),
-    Case("special-looking", "warning", "<|role|>", ROLE),
+    Case("template-normal", "error", "1 token ('<|role|>')", ROLE, {TEMPLATE: "{{ '<|role|>' }}"}),
+    Case("template-user-defined", "warning", "refuse_user_defined", ANYONE, {TEMPLATE: "<|role|>{# <b> #}"}),
+    Case("template-bom", "error", "byte order mark", spm(), {TEMPLATE: "\ufeff{{ x }}"}),
+    Case("template-newlines", "error", r"spelled \n", spm(), {TEMPLATE: r"{{ x }}\n{{ '\n' }}"}),
+    Case("template-unknown", "error", "nofilter", spm(), {TEMPLATE: "{{ x | nofilter }}"}),
     Case("bytes-missing", "error", "1 of the bytes of UTF-8", byte_level(texts=[b"qq", *byte_level().texts[1:]])),
     Case("bytes-missing", "note", "1 bytes that UTF-8 never has", byte_level(texts=FF)),
     Case("bytes-missing", "warning", "1 of the 256 bytes", spm(texts=NO_BYTE_TOKEN, types=NO_BYTE_TYPE)),
@@ -131,8 +138,8 @@ CASES = [
     ),
     Case("template-bos", "note", "encode_chat", spm(add_bos=True), {TEMPLATE: "{{ bos_token }}"}),
     Case("template-bos", "note", "encode_chat", spm(add_bos=True), {TEMPLATE: "<s>{{ x }}"}),
-    Case("template-unsound", "warning", "line 1, column", spm(), {TEMPLATE: "{% if %}"}),
-    Case("template-unknown", "warning", "nofilter", spm(), {f"{TEMPLATE}.rag": "{{ x | nofilter }}"}),
+    Case("template-unsound", "error", "line 1, column", spm(), {TEMPLATE: "{% if %}"}),
+    Case("template-unknown", "warning", "nofilter", spm(), {f"{TEMPLATE}.rag": "{{ (x | nofilter) if x }}"}),
     Case("template-tokens", "warning", "<|im_start|>", spm(), {TEMPLATE: "<|im_start|>"}),
     Case("unknown-missing", "warning", "the id -1", NO_UNKNOWN, {"tokenizer.ggml.unknown_token_id": OUTSIDE}),
 ]
@@ -148,15 +155,17 @@ def test_every_code(case: Case) -> None:
 
 def test_a_finding_about_many_tokens_fits_a_screen() -> None:
     few, many = (Finding("code", "note", "a", "b", tokens=tuple(range(n))) for n in (3, 10**5))
-    assert repr(few) == "Finding(code='code', severity='note', message='a', advice='b', key=None, tokens=(0, 1, 2))"
+    begin = "Finding(code='code', severity='note', message='a', advice='b', key=None, tokens="
+    assert repr(few) == f"{begin}(0, 1, 2), repair=None)"
     assert repr(many) == repr(few).replace("(0, 1, 2)", "(0, 1, 2, 3, 4, 5, ...)")
 
 
 def test_the_page_lists_every_code() -> None:
     source = Path(_check.__file__).read_text(encoding="utf-8")
     made = set(re.findall(r'Finding\("([a-z-]+)"', source))
+    of_files = set(re.findall(r'(?:Finding\(|code, known = [A-Z]+, )"([a-z-]+)"', inspect.getsource(_diagnosis)))
     of_releases = set(re.findall(r'Finding\("([a-z-]+)"', Path(_releases.__file__).read_text(encoding="utf-8")))
-    assert made | of_releases == set(re.findall(r"^\| `([a-z-]+)` \|", PAGE, re.MULTILINE))
+    assert made | of_releases | of_files == set(re.findall(r"^\| `([a-z-]+)` \|", PAGE, re.MULTILINE))
     assert made == {case.code for case in CASES}
 
 
@@ -173,7 +182,7 @@ def test_builtin_vocabularies_have_no_findings(name: str) -> None:
 KNOWN = {
     "baichuan": {"tokens-unreachable"},  # <SEP>, <CLS> and 348 others, normal tokens that no two tokens make
     "deepseek-llm": {"bytes-missing"},  # 13 bytes, of which UTF-8 has none
-    "gemma-4": {"tokens-unreachable", "template-bos"},  # <unused0> and so on
+    "gemma-4": {"tokens-unreachable", "template-bos", "template-user-defined"},  # <unused0> and so on; <|tool_call>
     "mpt": {"bytes-missing"},
     "phi-3": {"template-bos"},
 }
@@ -183,7 +192,19 @@ KNOWN = {
 def test_no_false_alarm_on_real_files(path: Path) -> None:
     findings = Tokenizer.from_gguf(path).check()
     assert {finding.code for finding in findings} == KNOWN.get(path.stem, set())
-    assert {finding.severity for finding in findings} <= {"note"}
+    loud = {(finding.code, finding.severity, finding.tokens) for finding in findings if finding.severity != "note"}
+    told = {("template-user-defined", "warning", (48, 49, 51, 52, 100, 101))}
+    assert loud == (told if path.stem == "gemma-4" else set())
+
+
+@pytest.mark.parametrize("path", shared_files("vocabs/*.gguf"))
+def test_no_false_alarm_of_templates(path: Path) -> None:
+    """Templates of other models: what they write are no tokens here, or control tokens, or made by merges."""
+    vocab = Tokenizer.from_gguf(path).vocab
+    for template in TEMPLATES.glob("*.jinja"):
+        compiled = _ggtok.ChatTemplate(template.read_text(encoding="utf-8"), template.stem)
+        codes = {finding.code for finding in _check._written(vocab, compiled, "key") if finding.severity == "error"}
+        assert not codes, template
 
 
 @pytest.mark.parametrize("name", ["llama-bpe", "qwen2", "deepseek-llm"])

@@ -150,10 +150,11 @@ def test_check_continues_after_a_file_that_does_not_open(capsys: pytest.CaptureF
     broken.write_bytes((VOCABULARIES / "bpe.gguf").read_bytes()[:1000])
     assert main(["check", "absent.gguf", str(broken), path_of("bpe")]) == 2
     out, error = capsys.readouterr()
-    assert out == f"{path_of('bpe')}: nothing suspicious\n3 files, 2 not read\n"
-    first, second = error.splitlines()
-    assert first == "ggtok: error: absent.gguf: No such file or directory"
-    assert second.startswith(f"ggtok: error: {broken}: ")
+    finding, *rest = out.splitlines()
+    assert finding.startswith(f"{broken}: error: the file ends inside ")
+    assert finding.endswith("[file-damaged]")
+    assert rest == [f"{path_of('bpe')}: nothing suspicious", "3 files, 1 with errors, 1 not read"]
+    assert error.splitlines() == ["ggtok: error: absent.gguf: No such file or directory"]
     assert main(["check", "absent.gguf", "--json"]) == 2
     found = json.loads(capsys.readouterr().out)
     assert found == {"file": "absent.gguf", "error": "absent.gguf: No such file or directory"}

@@ -223,12 +223,12 @@ def test_the_command(model: Path) -> None:
     assert shown.exit_code == 0, shown.output
     assert shown.output.splitlines() == [
         'tokenizer.ggml.tokens[3]: "[PAD0]" -> "<note>"',
-        "tokenizer.ggml.scores[3]: 0.0 -> -1000.0",
+        "tokenizer.ggml.scores[3]: -3.0 -> -1000.0",
         "tokenizer.ggml.token_type[3]: 5 -> 4",
-        "tokenizer.ggml.eot_token_id: none -> 2",
-        f'tokenizer.chat_template: none -> "{TEMPLATE[:59]}… ({len(TEMPLATE)} characters)',
         "tokenizer.ggml.add_bos_token: none -> False",
         "general.quick: none -> 7",
+        "tokenizer.ggml.eot_token_id: none -> 2",
+        f'tokenizer.chat_template: none -> "{TEMPLATE[:59]}… ({len(TEMPLATE)} characters)',
         'llama.more: "array of 2 float32" -> none',
     ]
     assert not os.path.exists(target)
@@ -245,7 +245,14 @@ def test_the_command(model: Path) -> None:
         (["--dry-run"], "nothing to change"),
         (["--dry-run", "--set", "llama.context_length=x"], "expected an int"),
         (["--dry-run", "--set", "general.new=x"], "a new one is set with a type, KEY=TYPE:VALUE"),
-        (["--dry-run", "--set", "llama.more=1"], "llama.more is an array"),
+        (["--dry-run", "--set", "llama.more=1"], "llama.more is an array: its value is a JSON list"),
+        (["--dry-run", "--set", "llama.more=[a]"], "llama.more"),
+        (["--dry-run", "--rename", "7"], "is not NAME=VALUE"),
+        (["--dry-run", "--rename", "x=y"], "expected an int"),
+        (["--dry-run", "--rename", "3=a", "--rename", "3=b"], "the text of token 3 is given twice"),
+        (["--dry-run", "--score", "3=high"], "expected a float"),
+        (["--dry-run", "--retype", "3=contrl"], "the nearest are control"),
+        (["--dry-run", "--special", "eos=9999"], "tokenizer.ggml.eos_token_id is 9999: there are 264 tokens"),
         (["--dry-run", "--set", "general.name"], "is not NAME=VALUE"),
         (["--dry-run", "--set", "general.name=a", "--remove", "general.name"], "general.name is given twice"),
     ],

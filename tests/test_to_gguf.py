@@ -10,7 +10,7 @@ from typing import Any
 import gguf
 import pytest
 from conftest import BUILTIN, elements, shared_files
-from ggtok import GgtokError, GGUFError, TokenIndexError, Tokenizer, VocabularyError
+from ggtok import ChatTemplateError, GgtokError, GGUFError, TokenIndexError, Tokenizer, VocabularyError
 from ggtok._convert.gguf import Packed, Typed, gguf_bytes
 from ggtok._ggtok import Array
 from ggtok._keys import Type
@@ -208,11 +208,11 @@ def test_a_deprecated_name_is_replaced() -> None:
         ({"add_tokens": [""]}, VocabularyError, "empty or has a NUL"),
         ({"add_tokens": ["a\0b"]}, VocabularyError, "empty or has a NUL"),
         ({"add_tokens": "ab"}, TypeError, "not one str"),
-        ({"add_tokens": [b"ab"]}, TypeError, "must hold str, not bytes"),
+        ({"add_tokens": [b"ab"]}, TypeError, "must be str, not bytes"),
         ({"special": {"boss": 1}}, GgtokError, "no special token 'boss': the nearest are bos"),
         ({"special": {"prefix": 1}}, GgtokError, "no special token 'prefix'"),
-        ({"special": {"bos": 13000}}, TokenIndexError, "bos is 13000: there are 13000 tokens"),
-        ({"special": {"bos": -1}}, TokenIndexError, "bos is -1"),
+        ({"special": {"bos": 13000}}, TokenIndexError, "bos_token_id is 13000: there are 13000 tokens"),
+        ({"special": {"bos": -1}}, TokenIndexError, "bos_token_id is -1"),
         ({"special": {"bos": True}}, TypeError, "not bool"),
         ({"special": {"bos": "nonesuch"}}, VocabularyError, "'nonesuch', and the vocabulary has no such token"),
         ({"flags": {"add_boss": True}}, GgtokError, "no flag 'add_boss': the nearest are add_bos"),
@@ -222,7 +222,12 @@ def test_a_deprecated_name_is_replaced() -> None:
         ({"metadata": {"tokenizer.ggml.bos_token_id": "a"}}, GgtokError, "bos_token_id is uint32: 'a' does not fit"),
         ({"metadata": {"tokenizer.ggml.bos_token_id": -1}}, GgtokError, "bos_token_id is uint32: -1 does not fit"),
         ({"metadata": {"general.name": "a"}, "name": "b"}, GgtokError, "general.name is given twice"),
-        ({"metadata": {"general.x": [1]}}, TypeError, "must be str, int, float, bool or None, not list"),
+        ({"metadata": {"general.x": {1}}}, TypeError, "must be str, int, float, bool, a list or None, not set"),
+        ({"metadata": {"general.x": []}}, TypeError, "a list of them that is not empty"),
+        ({"metadata": {"tokenizer.ggml.scores": ["a"]}}, GgtokError, "scores is an array of float32"),
+        ({"metadata": {"tokenizer.ggml.bos_token_id": [1]}}, GgtokError, "is uint32, not an array"),
+        ({"chat_template": "{% if %}"}, ChatTemplateError, "line 1, column"),
+        ({"metadata": {"tokenizer.chat_template.tool_use": "{{ x"}}, ChatTemplateError, "line 1, column"),
         ({"metadata": {"general.x": 1 << 70}}, GgtokError, "does not fit"),
         ({"metadata": {"tokenizer.ggml.model": None}}, GGUFError, "names no tokenizer"),
     ],
@@ -237,7 +242,7 @@ def test_conflicts(edits: dict[str, Any], error: type[Exception], message: str, 
 def test_no_vocabulary_takes_no_tokens() -> None:
     none = Tokenizer.from_gguf(gguf_bytes({"tokenizer.ggml.model": "none"}))
     assert none.to_gguf(io.BytesIO()) == none
-    with pytest.raises(VocabularyError, match="of kind 'none'"):
+    with pytest.raises(VocabularyError, match="a file without a list of tokens"):
         none.to_gguf(io.BytesIO(), add_tokens=["a"])
 
 

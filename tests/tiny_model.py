@@ -44,7 +44,7 @@ def write_model(
     writer.add_array("llama.more", [1.5, 2.5])
     writer.add_tokenizer_model("llama")
     writer.add_token_list(TOKENS)
-    writer.add_token_scores([0.0] * len(TOKENS))
+    writer.add_token_scores([-float(id) for id in range(len(TOKENS))])
     writer.add_token_types(TYPES)
     writer.add_eos_token_id(2)
     if add_bos is not None:

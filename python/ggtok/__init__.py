@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ._chat import ChatMedia as ChatMedia
     from ._chat import Turn as Turn
     from ._chunks import Chunk as Chunk
+    from ._diagnosis import check_file as check_file
     from ._diff import Diff as Diff
     from ._diff import diff as diff
     from ._edit import edit as edit
@@ -57,6 +58,7 @@ _NAMES = {
     "_batch": ("Batch",),
     "_chat": ("Chat", "ChatEncoding", "ChatMedia", "Turn"),
     "_chunks": ("Chunk",),
+    "_diagnosis": ("check_file",),
     "_diff": ("Diff", "diff"),
     "_edit": ("edit",),
     "_evaluate": ("Evaluation", "Score", "evaluate"),

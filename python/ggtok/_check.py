@@ -14,7 +14,7 @@ from . import _ggtok
 from ._findings import Finding, warn_of
 from ._ggtok import Array, Metadata
 from ._keys import CHAT_TEMPLATE, GGML, PRE, SPECIAL, read_types
-from ._metadata import scalars
+from ._metadata import BOM, scalars
 from ._vocab import TokenAttribute, Vocab, attributes, scores
 
 Check: TypeAlias = Callable[[Vocab, Metadata], Iterator[Finding]]
@@ -24,11 +24,18 @@ NOT_IN_UTF8 = frozenset((0xC0, 0xC1, *range(0xF5, 0x100)))
 
 NUM_SHOWN = 3
 
+CONVERT = "converting the model again would help"
+
+PUNCTUATION = b"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+"""That of ASCII."""
+
 
 def check(vocab: Vocab, metadata: Metadata, of_llama_cpp: Iterable[Finding] = ()) -> list[Finding]:
     """All findings, the most severe first, with those about llama.cpp."""
     found = [*of_llama_cpp]
     found += [finding for check in (*AT_LOAD, *THOROUGH) for finding in check(vocab, metadata)]
+    # An override is not mended in the file.
+    found = [each._replace(repair=None) if each.key in metadata.overrides else each for each in found]
     return sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity))
 
 
@@ -67,9 +74,9 @@ ORIGINS = (
 )
 
 
-def _origin(vocab: Vocab) -> Origin | None:
-    """The well-known vocabulary that this one is, or extends."""
-    return next((origin for origin in ORIGINS if all(vocab.id(text) == id for text, id in origin.tokens)), None)
+def origin_of(id_of: Callable[[str], int | None]) -> Origin | None:
+    """The well-known vocabulary that one with these ids is, or extends."""
+    return next((origin for origin in ORIGINS if all(id_of(text) == id for text, id in origin.tokens)), None)
 
 
 def _shown(vocab: Vocab, ids: list[int]) -> str:
@@ -81,20 +88,21 @@ def _shown(vocab: Vocab, ids: list[int]) -> str:
 def _pre(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     if vocab.model not in ("gpt2", "hybriddna", "whitespace"):
         return
-    given, origin = metadata.overrides.get(PRE), _origin(vocab)
+    given, origin = metadata.overrides.get(PRE), origin_of(vocab.id)
     if not isinstance(given, str):
         given = str(metadata.get(PRE) or "")
+    repair = origin and {"metadata": {PRE: origin.pre}}
     right = origin and f'its tokens are those of {origin.name}: open it with overrides={{"{PRE}": "{origin.pre}"}}'
     if not given.partition("\0")[0]:
         message = "the file names no pre-tokenizer: the default is used, and the ids may differ from the model's"
-        yield Finding("pre-missing", "error", message, right or "converting the model again would help", PRE)
+        yield Finding("pre-missing", "error", message, right or CONVERT, PRE, (), repair)
     elif vocab.pre == "default":
         message = "the file names the pre-tokenizer default, which was not made for any model: the ids may differ"
         advice = right or f'if the model has another, open it with overrides={{"{PRE}": ...}}'
-        yield Finding("pre-default", "error" if origin else "warning", message, advice, PRE)
+        yield Finding("pre-default", "error" if origin else "warning", message, advice, PRE, (), repair)
     elif right and origin and origin.is_certain and not _cuts_alike(vocab.pre, origin.pre):
         message = f"the file names the pre-tokenizer {vocab.pre}, which cuts texts differently from {origin.pre}"
-        yield Finding("pre-differs", "warning", message, right, PRE)
+        yield Finding("pre-differs", "warning", message, right, PRE, (), repair)
 
 
 def _cuts_alike(name: str | None, other: str) -> bool:
@@ -115,9 +123,12 @@ def _added(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
             key = f"{GGML}{key}_token_id"
             message = f"{name} is added to every text and the vocabulary has none, so encoding fails"
             advice = f'name it with overrides={{"{key}": ...}}'
+            repair = None
             if vocab.kind != "wordpiece":
-                advice += f' or leave it out with overrides={{"{GGML}add_{name.lower()}_token": False}}'
-            yield Finding("added-missing", "error", message, advice, key)
+                flag = f"{GGML}add_{name.lower()}_token"
+                advice += f' or leave it out with overrides={{"{flag}": False}}'
+                repair = {"metadata": {flag: False}}
+            yield Finding("added-missing", "error", message, advice, key, (), repair)
 
 
 def _overrides(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
@@ -162,7 +173,8 @@ def _out_of_range(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
         if type(id) is int and id & 0xFFFFFFFF >= len(vocab):
             message = f"the {slot} id {id & 0xFFFFFFFF} is out of range: ignored"
             advice = "the file is damaged, or was made from another model's vocabulary: convert the model again"
-            yield Finding("special-outside", "warning", message, advice, GGML + key)
+            repair = {"metadata": {GGML + key: None}}
+            yield Finding("special-outside", "warning", message, advice, GGML + key, (), repair)
 
 
 def _specials(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
@@ -171,22 +183,23 @@ def _specials(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
         return
     normal = {id for id, bits in enumerate(attributes(vocab)) if bits & int(TokenAttribute.NORMAL)}
     names = ("bos", "eos", "eot", "eom", "sep", "pad", "mask", "fim_pre", "fim_suf", "fim_mid")
+    raw = _ggtok.texts(vocab._core)
     ids = sorted({id for name in names if (id := getattr(vocab, f"{name}_id")) in normal})
     advice = "do not trust such tokens in text from users; converting the model again would help"
     key = f"{GGML}token_type"
     if ids:
         message = f"{_shown(vocab, ids)} with a special role marked as normal: any text can spell them"
-        yield Finding("special-normal", "warning", message, advice, key, tuple(ids))
-    import re
+        repair = _retyped(ids) if all(_is_tag(raw[id]) for id in ids) else None
+        yield Finding("special-normal", "warning", message, advice, key, tuple(ids), repair)
 
-    looks_special = re.compile(
-        rb"<\|[^|<>\s]+\|>|<\xef\xbd\x9c.+\xef\xbd\x9c>|\[(?:CLS|SEP|PAD|UNK|MASK|/?INST)\]"
-    ).fullmatch
-    raw = _ggtok.texts(vocab._core)
-    ids = [id for id in sorted(normal.difference(ids)) if looks_special(raw[id])]
-    if ids:
-        message = f"{_shown(vocab, ids)} that look like special tokens are marked as normal: any text can spell them"
-        yield Finding("special-looking", "warning", message, advice, key, tuple(ids))
+
+def _is_tag(text: bytes) -> bool:
+    """Whether a text looks like markup: `<|x>`, `<x|>`, `[X]`, `]~x]`. It begins and ends with punctuation."""
+    return text[0] in PUNCTUATION and text[-1] in PUNCTUATION and len(set(text)) > 1
+
+
+def _retyped(ids: list[int]) -> dict[str, list[dict[str, object]]]:
+    return {"tokens": [{"id": id, "type": "control"} for id in ids]}
 
 
 def _bytes(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
@@ -195,7 +208,7 @@ def _bytes(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
         in_text = [byte for byte in missing if byte not in NOT_IN_UTF8]
         if in_text:
             message = f"{len(in_text)} of the bytes of UTF-8 have no token: characters with them are lost"
-            yield Finding("bytes-missing", "error", message, "converting the model again would help")
+            yield Finding("bytes-missing", "error", message, CONVERT)
         elif missing:
             lost = "in texts that are not UTF-8 they are lost"
             message = f"{len(missing)} bytes that UTF-8 never has have no token: {lost}"
@@ -243,44 +256,92 @@ def _size(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     size = scalars(metadata).get(key)
     if size is not None and size != len(vocab):
         message = f"{key} is {size} and there are {len(vocab)} tokens"
-        yield Finding("size-differs", "warning", message, "do not take it for the number of tokens", key)
+        repair = {"metadata": {key: len(vocab)}}
+        yield Finding("size-differs", "warning", message, "do not take it for the number of tokens", key, (), repair)
 
 
 def _template(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
     import re
 
-    key = CHAT_TEMPLATE
-    template = scalars(metadata).get(key)
-    if not isinstance(template, str):
-        return
+    from .errors import ChatTemplateError
+
+    for key, text in scalars(metadata).items():
+        if not f"{key}.".startswith(f"{CHAT_TEMPLATE}.") or not isinstance(text, str):
+            continue
+        if text.startswith(BOM):
+            message = "the chat template begins with a byte order mark, which every prompt then begins with"
+            repair = {"metadata": {key: text.removeprefix(BOM)}}
+            yield Finding("template-bom", "error", message, "take it out of the file", key, (), repair)
+        try:
+            template = _ggtok.ChatTemplate(text, key)
+        except ChatTemplateError as error:
+            yield Finding("template-unsound", "error", str(error), "pass another one with template_text=", key)
+            continue
+        yield from _unknown_names(template, key)
+        if "\n" not in text and any(rb"\n" in literal for literal, is_constant in template.literals if not is_constant):
+            message = r"the line ends of the chat template are spelled \n, which prompts then contain"
+            repair = {"metadata": {key: text.replace(r"\n", "\n")}}
+            yield Finding("template-newlines", "error", message, "write real line ends", key, (), repair)
+        yield from _written(vocab, template, key)
     bos = vocab[vocab.bos_id].text if vocab.bos_id is not None else None
-    if vocab.add_bos and bos and (re.search(r"\bbos_token\b", template) or bos in template):
+    main = scalars(metadata).get(CHAT_TEMPLATE)
+    if isinstance(main, str) and vocab.add_bos and bos and (re.search(r"\bbos_token\b", main) or bos in main):
         message = "the chat template writes BOS, which encode adds too: a prompt rendered elsewhere would have it twice"
-        yield Finding("template-bos", "note", message, "use encode_chat, which adds it once", key)
-    written = dict.fromkeys(re.findall(r"<\|[A-Za-z0-9_]+\|>|<(?:start|end)_of_turn>", template))
-    absent = [text for text in written if text not in vocab]
+        yield Finding("template-bos", "note", message, "use encode_chat, which adds it once", CHAT_TEMPLATE)
+
+
+def _unknown_names(template: _ggtok.ChatTemplate, key: str) -> Iterator[Finding]:
+    """Filters and tests that llama.cpp lacks: an error if a plain conversation needs them."""
+    from .errors import ChatTemplateError
+
+    if not template.unknown:
+        return
+    failure = ""
+    try:
+        template.render({"messages": [{"role": "user", "content": "Hi"}]})
+    except ChatTemplateError as error:
+        failure = str(error)
+    for line, column, problem in template.unknown:
+        is_needed = problem.removeprefix("llama.cpp has ") in failure
+        severity: Literal["error", "warning"] = "error" if is_needed else "warning"
+        message = f"chat template {key!r}, line {line}, column {column}: {problem}"
+        yield Finding("template-unknown", severity, message, "it fails there, as in llama.cpp", key)
+
+
+def _written(vocab: Vocab, template: _ggtok.ChatTemplate, key: str) -> Iterator[Finding]:
+    """Tokens that the template writes and that are not control tokens, and texts that should be tokens."""
+    import re
+
+    if vocab.kind in ("none", "test"):
+        return
+    text = b"\0".join(literal for literal, _ in template.literals)
+    bits = attributes(vocab)
+    ids = [id for id, token in enumerate(_ggtok.texts(vocab._core)) if _is_tag(token) and token in text]
+    never = [id for id in ids if bits[id] & TokenAttribute.NORMAL and not _is_reached(vocab, id)]
+    if never:
+        message = f"the chat template writes {_shown(vocab, never)} marked as normal: no prompt contains them as tokens"
+        advice = "mark them as control tokens"
+        yield Finding("template-normal", "error", message, advice, key, tuple(never), _retyped(never))
+    spelled = TokenAttribute.USER_DEFINED | TokenAttribute.CONTROL
+    anyone = [id for id in ids if bits[id] & spelled == TokenAttribute.USER_DEFINED]
+    if anyone:
+        message = f"the chat template writes {_shown(vocab, anyone)} marked as user-defined: any text can spell them"
+        advice = "encode_chat(..., refuse_user_defined=True) refuses messages that do"
+        yield Finding("template-user-defined", "warning", message, advice, key, tuple(anyone))
+    written = dict.fromkeys(re.findall(rb"<\|[A-Za-z0-9_]+\|>|<(?:start|end)_of_turn>", text))
+    absent = [each.decode() for each in written if each not in vocab]
     if absent:
         message = f"the chat template writes {', '.join(absent)}, and the vocabulary has no such tokens"
         yield Finding("template-tokens", "warning", message, "check that the template belongs to the model", key)
 
 
-def _templates(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
-    from .errors import ChatTemplateError
-
-    for key, text in scalars(metadata).items():
-        if not (key == CHAT_TEMPLATE or key.startswith(f"{CHAT_TEMPLATE}.")) or not isinstance(text, str):
-            continue
-        try:
-            template = _ggtok.ChatTemplate(text, key)
-        except ChatTemplateError as error:
-            yield Finding("template-unsound", "warning", str(error), "pass another one with template_text=", key)
-            continue
-        for line, column, problem in template.unknown:
-            message = f"chat template {key!r}, line {line}, column {column}: {problem}"
-            yield Finding("template-unknown", "warning", message, "it fails there, as in llama.cpp", key)
+def _is_reached(vocab: Vocab, id: int) -> bool:
+    """Whether the text of a token is encoded to it."""
+    text, *_ = _ggtok.token(vocab._core, id)
+    return vocab._core.encode(text, add_special=False, parse_special=True, continues=True) == [id]
 
 
 AT_LOAD: tuple[Check, ...] = (_pre, _added, _overrides)
 THOROUGH: tuple[Check, ...] = (
-    *(_ends, _unknown, _out_of_range, _specials, _bytes, _merges, _scores, _size, _template, _templates),
+    *(_ends, _unknown, _out_of_range, _specials, _bytes, _merges, _scores, _size, _template),
 )

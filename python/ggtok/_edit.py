@@ -12,14 +12,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import zip_longest
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
-from ._convert.edits import Edits, entries
+from ._convert.edits import Edits, Value, entries
 from ._convert.gguf import Packed, Typed, header, packed
 from ._convert.tensors import Tensors, aligned, copy
+from ._diagnosis import MODEL, check_file, opens
 from ._files import check_target, replacing
+from ._findings import Finding, warn_of
 from ._ggtok import Metadata
-from ._metadata import MAX_BYTES, Scalar
+from ._metadata import MAX_BYTES, Source, read_metadata
 from ._tokenizer import Tokenizer
 from .errors import GgtokError
 
@@ -48,14 +50,20 @@ def edit(
     flags: Mapping[str, bool | None] | None = None,
     chat_template: str | None = None,
     name: str | None = None,
-    metadata: Mapping[str, Scalar | None] | None = None,
+    metadata: Mapping[str, Value | None] | None = None,
+    tokens: Iterable[Mapping[str, Any]] = (),
+    merges_from: Source | None = None,
     overwrite: bool = False,
     progress: Callable[[int], object] | None = None,
-) -> Tokenizer:
+) -> Tokenizer | None:
     """Writes a GGUF file that is another one with its tokenizer edited: the same tensors, byte for byte.
 
-    The file appears under its name when it is complete and its tokenizer opens. If anything fails, or Ctrl-C is
-    pressed, nothing is left, and a file that was there stays as it was.
+    The source need not open: its metadata is read and nothing else, so a broken file can be mended. The result is
+    opened and checked. Each error that is left is a `TokenizerWarning`, and so is what stops the result from being
+    opened, if the source did not open either; the file is written all the same.
+
+    The file appears under its name when it is complete. If anything fails, or Ctrl-C is pressed, nothing is left, and a
+    file that was there stays as it was.
 
     Args:
         source: The path of a GGUF file, with tensors or without. Of a split file, the first part: the others are copied
@@ -68,20 +76,27 @@ def edit(
         flags: As in `Tokenizer.to_gguf`.
         chat_template: As in `Tokenizer.to_gguf`.
         name: As in `Tokenizer.to_gguf`.
-        metadata: Further values by key, of any part of the metadata. They keep the type that the key has in the file;
-            otherwise an `int` is `uint32`. `None` takes a key out of the file. Keys that say where the tensors are
-            (`general.alignment`, `general.architecture`, `split.*`) cannot be changed.
+        metadata: Further values by key, of any part of the metadata; a list for an array. They have the type that
+            llama.cpp reads, or else the one that the key has in the file, or else an `int` is `uint32`. `None` takes a
+            key out of the file. Keys that say where the tensors are (`general.alignment`, `general.architecture`,
+            `split.*`) cannot be changed.
+        tokens: Changes of tokens by their ids: `{"id": 7, "text": "<begin>", "type": "control", "score": 0}`, each
+            field but the id optional. Types are `normal`, `unknown`, `control`, `user_defined`, `unused` and `byte`.
+        merges_from: Another GGUF file of the same vocabulary, whose merges are taken.
         overwrite: Whether a GGUF file with tensors at `target` may be replaced. It may never be the source.
         progress: Called with the number of bytes that were copied, every 16 MiB or sooner.
 
     Returns:
-        The tokenizer of the new file.
+        The tokenizer of the new file; `None` if it has none, such as a projector, or does not open yet.
 
     Raises:
         GGUFError: The file is damaged.
-        VocabularyError, TokenIndexError: As `Tokenizer.to_gguf`; or there are too few unused tokens.
-        GgtokError: As `Tokenizer.to_gguf`; a key to remove is not there; `target` is the source or needs `overwrite`;
-            or a part of a split file is missing or has another name.
+        VocabularyError, TokenIndexError: As `Tokenizer.to_gguf`; there are too few unused tokens; or two tokens would
+            have the same text.
+        ChatTemplateError: llama.cpp does not read the new chat template.
+        GgtokError: As `Tokenizer.to_gguf`; a key to remove is not there; a change of a token is not one, or is of a
+            token that is changed twice; the source opens, and the new file would not; `target` is the source or needs
+            `overwrite`; or a part of a split file is missing or has another name.
         OSError: A file cannot be read or written.
         TypeError: An argument has the wrong type.
 
@@ -93,12 +108,19 @@ def edit(
     >>> new.vocab.pre
     'llama-bpe'
     """
-    changes = Edits(add_tokens, add_control_tokens, special, flags, chat_template, name, metadata)
-    return Edited(source, changes).write(target, overwrite=overwrite, progress=progress)
+    changes = Edits(add_tokens, add_control_tokens, special, flags, chat_template, name, metadata, tokens, merges_from)
+    edited = Edited(source, changes)
+    tokenizer = edited.write(target, overwrite=overwrite, progress=progress)
+    for finding in edited.findings:
+        warn_of(finding)
+    return tokenizer
 
 
 class Edited:
     """A file with edits, before it is written."""
+
+    findings: list[Finding]
+    """The errors of what was written. That a file without a tokenizer has none is not one."""
 
     def __init__(self, source: str | os.PathLike[str], edits: Edits) -> None:
         if not isinstance(source, (str, os.PathLike)):
@@ -107,14 +129,13 @@ class Edited:
         part = re.search(r"-(\d{5})-of-\d{5}\.gguf\Z", self.path)
         if part is not None and int(part[1]) != 1:
             raise GgtokError(f"{self.path} is part {int(part[1])} of a split file: the metadata is in part 1")
-        tokenizer = Tokenizer._opened(self.path)
-        self.old = tokenizer._metadata
+        self.old = _read(self.path)
         self.parts = _parts(self.path, self.old)
         for key, value in (edits.metadata or {}).items():
             _check_key(self.old, key, value)
-        self.before = entries(tokenizer, Edits(), every_key=True)
+        self.before = entries(self.old, Edits(), every_key=True)
         has_weights = self.old.tensor_count > 0 or len(self.parts) > 1
-        self.after = entries(tokenizer, edits, every_key=True, has_weights=has_weights)
+        self.after = entries(self.old, edits, every_key=True, has_weights=has_weights)
 
     @property
     def size(self) -> int:
@@ -141,7 +162,7 @@ class Edited:
         *,
         overwrite: bool = False,
         progress: Callable[[int], object] | None = None,
-    ) -> Tokenizer:
+    ) -> Tokenizer | None:
         """Writes the file, as `edit` says."""
         if not isinstance(target, (str, os.PathLike)):
             raise TypeError(f"the target must be a path, not {type(target).__name__}")
@@ -158,7 +179,7 @@ class Edited:
                         copy(part, file, 0, os.path.getsize(path), advance)
                 with open(self.path, "rb") as part:
                     self._write_first(part, new[0], advance)
-                tokenizer = Tokenizer._opened(new[0].name, made_from=targets[0])
+                tokenizer = self._judged(new[0].name, targets[0])
         except GgtokError as error:
             error.path = self.path
             raise
@@ -166,6 +187,21 @@ class Edited:
             if error.filename is None or os.fsdecode(error.filename).endswith(".part"):
                 error.filename = targets[0]
             raise
+        return tokenizer
+
+    def _judged(self, written: str, target: str) -> Tokenizer | None:
+        """The tokenizer of the new file, if it opens. It must, if that of the source does."""
+        self.findings = []
+        if MODEL not in self.old and MODEL not in self.after:
+            return None
+        try:
+            tokenizer = Tokenizer._opened(written, made_from=target)
+        except GgtokError:
+            if opens(self.path):
+                raise
+            tokenizer = None
+        found = check_file(written) if tokenizer is None else tokenizer.check()
+        self.findings = [finding for finding in found if finding.severity == "error"]
         return tokenizer
 
     def _write_first(self, source: BinaryIO, target: BinaryIO, advance: Callable[[int], object]) -> None:
@@ -186,9 +222,17 @@ class Edited:
         target.flush()
 
 
+def _read(path: str) -> Metadata:
+    try:
+        return read_metadata(path, flawed=True)
+    except GgtokError as error:
+        error.path = path
+        raise
+
+
 def _check_key(old: Metadata, key: str, value: object) -> None:
     """Refuses keys that belong to the tensors, and the removal of one that is not there."""
-    if isinstance(key, str) and DESCRIBE_TENSORS.fullmatch(key):
+    if isinstance(key, str) and DESCRIBE_TENSORS.fullmatch(key) and value != old.get(key):
         raise GgtokError(f"{key} cannot be changed: it says where the tensors are or how they are read")
     if value is None and key not in old:
         import difflib

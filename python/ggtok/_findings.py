@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import reprlib
 import sys
-from typing import Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 
 class Finding(NamedTuple):
@@ -28,13 +29,16 @@ class Finding(NamedTuple):
     """The metadata key concerned."""
     tokens: tuple[int, ...] = ()
     """The ids of the tokens concerned."""
+    repair: Mapping[str, Any] | None = None
+    """What mends it: arguments of `ggtok.edit`. `None` if the file does not say what would be right."""
 
     def __str__(self) -> str:
         return f"{self.severity}: {self.message}; {self.advice} [{self.code}]"
 
     def __repr__(self) -> str:
         """All fields, with the first of the tokens: there can be thousands."""
-        fields = {name: repr(value) for name, value in self._asdict().items()} | {"tokens": reprlib.repr(self.tokens)}
+        fields = {name: repr(value) for name, value in self._asdict().items()}
+        fields |= {"tokens": reprlib.repr(self.tokens), "repair": reprlib.repr(self.repair)}
         return f"Finding({', '.join(f'{name}={value}' for name, value in fields.items())})"
 
 

@@ -649,13 +649,16 @@ class Metadata:
     """The keys and values of a GGUF file, with overrides."""
 
     @staticmethod
-    def read(data: bytes, total: int | None, overrides: dict[str, str | int | float | bool]) -> Metadata | int:
+    def read(
+        data: bytes, total: int | None, overrides: dict[str, str | int | float | bool], flawed: bool = False
+    ) -> Metadata | int:
         """Reads the metadata at the start of a file.
 
         Args:
             data: The file's first bytes.
             total: The length of the file; `None` if it is not known yet.
             overrides: Values that replace those of the file: `str`, `int`, `float` or `bool`.
+            flawed: Whether a key may be empty or occur several times; its last value is taken then.
 
         Returns:
             The metadata, or the least number of bytes of the file that are needed.
@@ -1099,6 +1102,10 @@ class ChatTemplate:
     @property
     def unknown(self) -> list[tuple[int, int, str]]:
         """Filters and tests that llama.cpp does not have: line, column, problem. They fail where they are reached."""
+
+    @property
+    def literals(self) -> list[tuple[bytes, bool]]:
+        """Its text outside of blocks and its string constants, in order, and whether each is a constant."""
 
     def capabilities(self) -> dict[str, bool]:
         """What the template can do, by llama.cpp's names. Raises `ChatTemplateError` if finding out takes too long."""

@@ -30,6 +30,13 @@ FORMATS = dict(zip(Type, "BbHhIif?saQqd", strict=True))
 """Their codes in the module `struct`. Strings and arrays also have a length."""
 
 
+ARRAYS = {
+    **{GGML + "tokens": Type.STRING, GGML + "merges": Type.STRING, GGML + "scores": Type.FLOAT32},
+    **{GGML + "token_type": Type.INT32, GGML + "precompiled_charsmap": Type.UINT8},
+}
+"""The keys of arrays that a tokenizer is made from, and the types of their elements."""
+
+
 def read_types(architecture: object) -> dict[str, str]:
     """The Python type of every key that a tokenizer is made from, unless it is an array."""
     texts = (GGML + "model", PRE, "general.name", "general.architecture")

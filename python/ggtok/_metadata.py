@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 Scalar: TypeAlias = str | int | float | bool
 Source: TypeAlias = "str | os.PathLike[str] | ReadableBuffer | Readable"
 
+BOM = "\ufeff"
+"""A byte order mark, which some editors put at the start of a file."""
+
 FIRST_READ = 1 << 24
 """Larger than nearly all metadata, and read in a few milliseconds."""
 
@@ -44,16 +47,17 @@ def name_of(source: object) -> str | None:
     return os.fsdecode(source) if isinstance(source, (str, os.PathLike)) else None
 
 
-def read_metadata(source: Source, overrides: Mapping[str, Scalar] | None = None) -> Metadata:
+def read_metadata(source: Source, overrides: Mapping[str, Scalar] | None = None, *, flawed: bool = False) -> Metadata:
     """Reads a path, the bytes of a file, or a readable binary file from its current position.
 
+    With `flawed`, keys may be empty or occur several times.
     Raises `GGUFError` if it is not sound GGUF, `OSError` if it cannot be read, and `TypeError` for an argument of
     another type.
     """
     checked = {} if overrides is None else _checked_overrides(overrides)
     with Prefix.open(source) as prefix:
         while True:
-            found = Metadata.read(prefix.data, prefix.total, checked)
+            found = Metadata.read(prefix.data, prefix.total, checked, flawed)
             if isinstance(found, Metadata):
                 return found
             prefix.reaches(found)

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, TypeVar
 
 import click
 
+from .._metadata import BOM
 from ..errors import GgtokError
 from .output import lossless, printable, to_stderr
 from .progress import progress
@@ -239,6 +240,12 @@ def characters(text: Text, where: str) -> str:
     except UnicodeDecodeError as error:
         hint = "convert it first, for example with iconv"
         raise click.ClickException(f"{where}: not UTF-8 at byte {error.start}; {hint}") from None
+
+
+def template_text(path: str) -> str:
+    """The text of a file with a chat template, without a byte order mark."""
+    [source] = sources([path], [], "a Jinja template is expected")
+    return characters(source.read(), source.name).removeprefix(BOM)
 
 
 def kind(value: object) -> str:

@@ -53,6 +53,11 @@ class Model:
         return self.path is not None or self.builtin is not None
 
     @property
+    def values(self) -> dict[str, str | int | float | bool]:
+        """The overrides by key."""
+        return dict(_override(item) for row in self.overrides for item in next(csv.reader([row]), []))
+
+    @property
     def name(self) -> str:
         """As people read it."""
         return printable(self.path) if self.path is not None else self.builtin or "bpe"
@@ -69,7 +74,7 @@ class Model:
 
     def open(self) -> Tokenizer:
         """The tokenizer of the model, or an embedded one: `bpe` if nothing was given, and standard error says so."""
-        overrides = dict(_override(item) for row in self.overrides for item in next(csv.reader([row]), []))
+        overrides = self.values
         if self.path is not None:
             origin = " (GGTOK_MODEL)" * (self.path == os.environ.get("GGTOK_MODEL") and not is_typed("model"))
             try:

@@ -1,16 +1,21 @@
-"""The metadata that a tokenizer is written with, after edits: tokens added, special tokens and flags changed."""
+"""The metadata that a tokenizer is written with, after edits: keys set, tokens changed and added, special tokens named.
+
+Only metadata is read, so that a file whose tokenizer does not open can be mended.
+"""
 
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from operator import index as as_int
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from .. import _ggtok
-from .._base import BaseTokenizer
 from .._ggtok import Array, Metadata
 from .._keys import (
+    ARRAYS,
+    BYTE,
     CHAT_TEMPLATE,
     CONTROL,
     FLAGS,
@@ -18,16 +23,20 @@ from .._keys import (
     NORMAL,
     SPECIAL,
     TOKEN_TYPE_COUNT,
+    UNKNOWN,
+    UNUSED,
     USER_DEFINED,
     Type,
     read_types,
 )
-from .._metadata import Scalar, to_bytes
-from .._vocab import TokenAttribute
+from .._metadata import BOM, Scalar, Source, read_metadata, scalars, to_bytes
 from ..errors import GgtokError, TokenIndexError, VocabularyError
-from .gguf import Packed, Typed
+from .gguf import Packed, Typed, as_typed
 
 Entries = dict[str, Typed | Packed]
+Value: TypeAlias = "Scalar | Sequence[str] | Sequence[int] | Sequence[float]"
+
+TOKENS, MERGES = GGML + "tokens", GGML + "merges"
 
 KEPT = ("general.", "tokenizer.")
 """What of a file's metadata belongs to its tokenizer. The rest describes tensors."""
@@ -35,8 +44,17 @@ KEPT = ("general.", "tokenizer.")
 ALIASES = {"fim_pre": "prefix", "fim_suf": "suffix", "fim_mid": "middle"}
 """Special tokens that a file can name in a second, deprecated way, which wins."""
 
-ADDED_SCORE = -1000.0
+ADDED_SCORE = -1000
 """What llama.cpp's converters give an added token: it is found by its text, not by its score."""
+
+TOKEN_TYPES = {
+    **{"normal": NORMAL, "unknown": UNKNOWN, "control": CONTROL},
+    **{"user_defined": USER_DEFINED, "unused": UNUSED, "byte": BYTE},
+}
+"""The types of tokens by name."""
+
+FIELDS = ("id", "text", "type", "score")
+"""What a change of a token has."""
 
 _TYPES = {"str": Type.STRING, "int": Type.UINT32, "bool": Type.BOOL, "float": Type.FLOAT32}
 _PYTHON_TYPES = {Type.STRING: str, Type.BOOL: bool, Type.FLOAT32: float, Type.FLOAT64: float}
@@ -51,30 +69,34 @@ class Edits(NamedTuple):
     flags: Mapping[str, bool | None] | None = None
     chat_template: str | None = None
     name: str | None = None
-    metadata: Mapping[str, Scalar | None] | None = None
+    metadata: Mapping[str, Value | None] | None = None
+    tokens: Iterable[Mapping[str, Any]] = ()
+    merges_from: Source | None = None
 
 
-def entries(tokenizer: BaseTokenizer, edits: Edits, *, every_key: bool = False, has_weights: bool = False) -> Entries:
+def entries(metadata: Metadata, edits: Edits, *, every_key: bool = False, has_weights: bool = False) -> Entries:
     """Everything that `Tokenizer.to_gguf` writes, by key, or with `every_key` all keys of the file.
 
     Tokens that are added come last. Weights have a row for each token: with them, new tokens fill unused places.
     """
-    types = key_types(tokenizer)
-    result = source(tokenizer._metadata, types, every_key)
-    added = _added(tokenizer, edits.add_tokens, edits.add_control_tokens)
-    size = len(tokenizer.vocab)
-    places: dict[bytes, int] = {}
+    types = key_types(metadata)
+    result = source(metadata, types, every_key)
+    given = edits.metadata or {}
+    for key, value in given.items():
+        _set(result, types, key, value)
+    if edits.merges_from is not None:
+        result[MERGES] = _merges(edits.merges_from)
+    _change(result, edits.tokens)
+    added = _added(result, edits.add_tokens, edits.add_control_tokens)
     if added and has_weights:
-        places = dict(zip(added, _unused(tokenizer, len(added)), strict=True))
-        _fill(result, places, added)
+        _fill(result, added)
     elif added:
-        places = dict(zip(added, range(size, size + len(added)), strict=True))
-        _append(tokenizer, result, added)
+        _append(result, added)
 
-    values: dict[str, Scalar | None] = {}
+    values: dict[str, Value | None] = {}
     for slot, token in (edits.special or {}).items():
         _known(slot, set(SPECIAL) - set(ALIASES.values()), "special token")
-        values[GGML + SPECIAL[slot]] = None if token is None else _id(tokenizer, places, slot, token)
+        values[GGML + SPECIAL[slot]] = None if token is None else _id(result, slot, token)
         if slot in ALIASES:
             values[GGML + SPECIAL[ALIASES[slot]]] = None
     for flag, is_set in (edits.flags or {}).items():
@@ -84,18 +106,17 @@ def entries(tokenizer: BaseTokenizer, edits: Edits, *, every_key: bool = False, 
         values[GGML + FLAGS[flag]] = is_set
     texts = {CHAT_TEMPLATE: edits.chat_template, "general.name": edits.name}
     values |= {key: text for key, text in texts.items() if text is not None}
-    metadata = edits.metadata or {}
-    twice = values.keys() & metadata.keys()
+    twice = values.keys() & given.keys()
     if twice:
         raise GgtokError(f"{min(twice)} is given twice: in metadata and by its own argument")
-    for key, value in (values | dict(metadata)).items():
+    for key, value in values.items():
         _set(result, types, key, value)
     return result
 
 
-def key_types(tokenizer: BaseTokenizer) -> dict[str, Type]:
+def key_types(metadata: Metadata) -> dict[str, Type]:
     """The types of all keys that are single values and known."""
-    read = read_types(tokenizer.metadata.get("general.architecture", ""))
+    read = read_types(scalars(metadata).get("general.architecture", ""))
     types = {key: _TYPES[kind] for key, kind in read.items()}
     return types | {CHAT_TEMPLATE: Type.STRING}
 
@@ -107,8 +128,8 @@ def source(metadata: Metadata, types: Mapping[str, Type], every_key: bool = Fals
         if every_key or key.startswith(KEPT) or key in types:
             result[key] = Packed.read(metadata, key, value) if isinstance(value, Array) else Typed(Type(kind), value)
     for key, override in metadata.overrides.items():
-        typed = _typed(result, types, key, override)
-        # An override of another type than is expected changes nothing, as when the file was read.
+        # An override of an array or of another type than is expected changes nothing, as when the file was read.
+        typed = None if isinstance(result.get(key), Packed) else _typed(result, types, key, override)
         if typed is not None and (key.startswith(KEPT) or key in types):
             result[key] = typed
     return result
@@ -117,8 +138,6 @@ def source(metadata: Metadata, types: Mapping[str, Type], every_key: bool = Fals
 def _typed(result: Entries, types: Mapping[str, Type], key: str, value: Scalar) -> Typed | None:
     """A value in the type that its key has, or `None` if it has the wrong type."""
     old = result.get(key)
-    if isinstance(old, Packed):
-        return None
     by_value = _TYPES[type(value).__name__]
     if by_value is Type.UINT32 and not 0 <= value < 1 << 32:  # type: ignore[operator]
         by_value = Type.INT64
@@ -128,23 +147,42 @@ def _typed(result: Entries, types: Mapping[str, Type], key: str, value: Scalar) 
     return Typed(kind, int(value) & 0xFFFFFFFF if kind is Type.UINT32 else value)
 
 
-def _set(result: Entries, types: Mapping[str, Type], key: str, value: Scalar | None) -> None:
+def _set(result: Entries, types: Mapping[str, Type], key: str, value: Value | None) -> None:
     if not isinstance(key, str):
         raise TypeError(f"the key of metadata must be str, not {type(key).__name__}")
     if key.startswith(GGML) and key not in result:
-        _known(key, {*types, TOKEN_TYPE_COUNT}, "key")
+        _known(key, {*types, *ARRAYS, TOKEN_TYPE_COUNT}, "key")
     if value is None:
         result.pop(key, None)
         return
-    if isinstance(result.get(key), Packed):
-        raise GgtokError(f"{key} is an array: only single values can be replaced")
+    old = result.get(key)
+    if isinstance(value, (list, tuple)):
+        result[key] = _array(old, types, key, value)
+        return
     if type(value) not in (str, int, float, bool):
-        raise TypeError(f"the value of {key} must be str, int, float, bool or None, not {type(value).__name__}")
-    typed = _typed(result, types, key, value)
+        raise TypeError(f"the value of {key} must be str, int, float, bool, a list or None, not {type(value).__name__}")
+    if key in ARRAYS or (isinstance(old, Packed) and key not in types):
+        raise GgtokError(f"{key} is an array: its value is a list, not {value!r}")
+    if isinstance(value, str) and f"{key}.".startswith(f"{CHAT_TEMPLATE}."):
+        value = value.removeprefix(BOM)
+        _ggtok.ChatTemplate(value, key)
+    typed = _typed(result, types, key, value)  # type: ignore[arg-type]
     if typed is None or typed.value != value:
         kind = types.get(key) or result[key].type
         raise GgtokError(f"{key} is {kind.name.lower()}: {value!r} does not fit")
     result[key] = typed
+
+
+def _array(old: Typed | Packed | None, types: Mapping[str, Type], key: str, value: Sequence[Any]) -> Packed:
+    """An array with elements of the type that it has in the file, or that is known."""
+    if key in types or isinstance(old, Typed):
+        raise GgtokError(f"{key} is {(types.get(key) or old.type).name.lower()}, not an array")  # type: ignore[union-attr]
+    kind = ARRAYS.get(key) or (old.type if old is not None else None)
+    if kind is None:
+        return as_typed(key, list(value))  # type: ignore[return-value]
+    if any(isinstance(each, str) != (kind is Type.STRING) for each in value):
+        raise GgtokError(f"{key} is an array of {kind.name.lower()}: some elements of the list do not fit")
+    return Packed.of(kind, value)
 
 
 def _known(name: str, names: Iterable[str], what: str) -> None:
@@ -154,88 +192,151 @@ def _known(name: str, names: Iterable[str], what: str) -> None:
         raise GgtokError(f"there is no {what} {name!r}: the nearest are {', '.join(near)}")
 
 
-def _id(tokenizer: BaseTokenizer, added: Mapping[bytes, int], slot: str, token: int | str) -> int:
+def _merges(source: Source) -> Packed:
+    """The merges of another file."""
+    other = read_metadata(source)
+    merges = other.get(MERGES)
+    if not isinstance(merges, Array) or merges.kind != Type.STRING:
+        raise GgtokError(f"the file that merges are taken from has no list {MERGES}")
+    return Packed.read(other, MERGES, merges)
+
+
+def _list(result: Entries, key: str) -> list[Any]:
+    """The elements of an array; none if there is no such array."""
+    found = result.get(GGML + key)
+    return found.elements() if isinstance(found, Packed) else []
+
+
+def _size(result: Entries) -> int:
+    """The number of tokens."""
+    tokens = result.get(TOKENS)
+    if isinstance(tokens, Packed):
+        return tokens.size
+    sizes = [value.value for key, value in result.items() if key.endswith(".vocab_size") and isinstance(value, Typed)]
+    return sizes[0] if sizes and isinstance(sizes[0], int) else 0
+
+
+def _in_range(result: Entries, what: str, id: object) -> int:
+    if isinstance(id, bool):
+        raise TypeError(f"{what} must be an id, not bool")
+    number, size = as_int(id), _size(result)  # type: ignore[arg-type]
+    if not 0 <= number < size:
+        raise TokenIndexError(f"{what} is {number}: there are {size} tokens")
+    return number
+
+
+def _id(result: Entries, slot: str, token: int | str) -> int:
     """The id of a special token, given by id or by text, which may be one of those that are added."""
-    size = max(len(tokenizer.vocab), *(id + 1 for id in added.values()), 0)
-    if isinstance(token, str):
-        text = to_bytes(token)
-        id = added.get(text, _ggtok.id_of_text(tokenizer, text))
-        if id is None:
-            raise VocabularyError(f"the special token {slot} is {token!r}, and the vocabulary has no such token")
-        return id
-    if isinstance(token, bool):
-        raise TypeError(f"the special token {slot} must be an id or a text, not bool")
-    id = as_int(token)
-    if not 0 <= id < size:
-        raise TokenIndexError(f"the special token {slot} is {id}: there are {size} tokens")
-    return id
+    key = GGML + SPECIAL[slot]
+    if not isinstance(token, str):
+        return _in_range(result, key, token)
+    texts, text = _list(result, "tokens"), to_bytes(token)
+    if text not in texts:
+        raise VocabularyError(f"{key} is {token!r}, and the vocabulary has no such token")
+    return texts.index(text)
 
 
-def _added(tokenizer: BaseTokenizer, plain: Iterable[str], control: Iterable[str]) -> dict[bytes, int]:
+def _text(text: object, what: str) -> bytes:
+    if not isinstance(text, str):
+        raise TypeError(f"{what} must be str, not {type(text).__name__}")
+    raw = to_bytes(text)
+    if not raw or b"\0" in raw:
+        raise VocabularyError(f"the text {text!r} cannot be that of a token: it is empty or has a NUL in it")
+    return raw
+
+
+def _change(result: Entries, changes: Iterable[Mapping[str, Any]]) -> None:
+    """Renames tokens, retypes them and sets their scores."""
+    new: dict[str, dict[int, Any]] = {"tokens": {}, "token_type": {}, "scores": {}}
+    ids: set[int] = set()
+    for change in changes:
+        if not isinstance(change, Mapping) or "id" not in change:
+            raise GgtokError(f"a change of a token must be an object with an id, not {change!r}")
+        id = _in_range(result, "the id of a token", change["id"])
+        for field in change:
+            _known(field, FIELDS, f"field of a token (token {id})")
+        if id in ids:
+            raise GgtokError(f"token {id} is given twice")
+        ids.add(id)
+        if "text" in change:
+            new["tokens"][id] = _text(change["text"], f"the text of token {id}")
+        if "type" in change:
+            _known(change["type"], TOKEN_TYPES, f"type of a token (token {id})")
+            new["token_type"][id] = TOKEN_TYPES[change["type"]]
+        if "score" in change:
+            if type(change["score"]) not in (int, float):
+                raise TypeError(f"the score of token {id} must be a number, not {type(change['score']).__name__}")
+            new["scores"][id] = change["score"]
+    for key, values in new.items():
+        if not values:
+            continue
+        default = {"token_type": NORMAL, "scores": 0}.get(key)
+        if default is not None:
+            result.setdefault(GGML + key, Packed.of(ARRAYS[GGML + key], [default] * _size(result)))
+        old = result.get(GGML + key)
+        if not isinstance(old, Packed) or old.size <= max(values):
+            raise VocabularyError(f"{GGML}{key} has no element for token {max(values)}")
+        result[GGML + key] = old.replaced(values)
+    if new["tokens"]:
+        texts = _list(result, "tokens")
+        times = Counter(texts)
+        for id, text in new["tokens"].items():
+            if times[text] > 1:
+                other = next(at for at, each in enumerate(texts) if each == text and at != id)
+                raise VocabularyError(f"token {id} cannot have the text {text.decode()!r}: token {other} has it")
+
+
+def _added(result: Entries, plain: Iterable[str], control: Iterable[str]) -> dict[bytes, int]:
     """The texts of new tokens with their types, in the order of their ids."""
     added: dict[bytes, int] = {}
-    for argument, texts, kind in (("add_tokens", plain, USER_DEFINED), ("add_control_tokens", control, CONTROL)):
-        if isinstance(texts, str):
+    ids: dict[bytes, int] | None = None
+    for argument, given, kind in (("add_tokens", plain, USER_DEFINED), ("add_control_tokens", control, CONTROL)):
+        if isinstance(given, str):
             raise TypeError(f"{argument} must be an iterable of str, not one str")
-        for text in texts:
-            if not isinstance(text, str):
-                raise TypeError(f"{argument} must hold str, not {type(text).__name__}")
-            raw = to_bytes(text)
-            id = _ggtok.id_of_text(tokenizer, raw)
-            if not raw or b"\0" in raw:
-                raise VocabularyError(f"the token {text!r} cannot be added: it is empty or has a NUL in it")
-            if id is not None:
-                raise VocabularyError(f"the token {text!r} cannot be added: token {id} has this text")
+        for text in given:
+            raw = _text(text, f"a token of {argument}")
+            if ids is None:
+                ids = {other: id for id, other in enumerate(_list(result, "tokens"))}
+            if raw in ids:
+                raise VocabularyError(f"the token {text!r} cannot be added: token {ids[raw]} has this text")
             if raw in added:
                 raise VocabularyError(f"the token {text!r} cannot be added twice")
             added[raw] = kind
-    if added and tokenizer.vocab.kind in ("none", "test"):
-        raise VocabularyError(f"tokens cannot be added to a vocabulary of kind {tokenizer.vocab.kind!r}")
+    if added and not ids:
+        raise VocabularyError("tokens cannot be added to a file without a list of tokens")
     return added
 
 
-def _unused(tokenizer: BaseTokenizer, count: int) -> list[int]:
-    """The first places of a vocabulary that are unused."""
-    ids = [id for id in range(len(tokenizer.vocab)) if TokenAttribute.UNUSED in tokenizer.vocab[id].attributes]
-    if len(ids) < count:
+def _fill(result: Entries, added: Mapping[bytes, int]) -> None:
+    """Puts new tokens into unused places, the first ones first."""
+    unused = [id for id, kind in enumerate(_list(result, "token_type")) if kind == UNUSED]
+    if len(unused) < len(added):
         raise VocabularyError(
-            f"{count} tokens cannot be added: the weights have a row for each of the {len(tokenizer.vocab)} tokens, of "
-            f"which {len(ids)} are unused"
+            f"{len(added)} tokens cannot be added: the weights have a row for each of the {_size(result)} tokens, of "
+            f"which {len(unused)} are unused"
         )
-    return ids[:count]
-
-
-def _fill(result: Entries, places: Mapping[bytes, int], added: Mapping[bytes, int]) -> None:
-    """Puts new tokens into unused places."""
-    new: dict[str, Sequence[bytes | float]] = {
-        "tokens": list(added),
-        "token_type": list(added.values()),
-        "scores": [ADDED_SCORE] * len(added),
-    }
-    for key, values in new.items():
+    for key, values in _elements(added).items():
         old = result.get(GGML + key)
         if isinstance(old, Packed):
-            result[GGML + key] = old.replaced(dict(zip(places.values(), values, strict=True)))
+            result[GGML + key] = old.replaced(dict(zip(unused, values, strict=False)))
 
 
-def _append(tokenizer: BaseTokenizer, result: Entries, added: dict[bytes, int]) -> None:
+def _append(result: Entries, added: Mapping[bytes, int]) -> None:
     """Extends the arrays that have an element per token. Unread elements after the last token are cut off."""
-    size = len(tokenizer.vocab)
-    new: dict[str, Packed] = {
-        "tokens": Packed.strings(added),
-        "token_type": Packed.of(Type.INT32, list(added.values())),
-    }
+    size = _size(result)
     result.setdefault(GGML + "token_type", Packed.of(Type.INT32, [NORMAL] * size))
-    scores = result.get(GGML + "scores")
-    if scores is not None:
-        as_read = float if scores.type is Type.FLOAT32 else int
-        new["scores"] = Packed.of(scores.type, [as_read(ADDED_SCORE)] * len(added))
-    for key, more in new.items():
-        old = result[GGML + key]
-        assert isinstance(old, Packed)
-        if key != "tokens":
-            old = Packed(old.type, size, old.data[: 4 * size])
-        result[GGML + key] = old + more
+    for key, more in _elements(added).items():
+        old = result.get(GGML + key)
+        if isinstance(old, Packed):
+            elements = old.elements()[:size]
+            if len(elements) < size:
+                raise VocabularyError(f"{GGML}{key} has {len(elements)} elements for {size} tokens")
+            result[GGML + key] = Packed.of(old.type, elements + more)
     for key in result:
         if key.endswith(".vocab_size") and not key.startswith(KEPT):
             result[key] = Typed(Type.UINT32, size + len(added))
+
+
+def _elements(added: Mapping[bytes, int]) -> dict[str, list[Any]]:
+    """What the arrays that have an element per token have for new ones."""
+    return {"tokens": list(added), "token_type": list(added.values()), "scores": [ADDED_SCORE] * len(added)}

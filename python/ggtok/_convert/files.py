@@ -18,7 +18,7 @@ T = TypeVar("T", bound=BaseTokenizer)
 def to_gguf(tokenizer: T, target: Target, changes: edits.Edits, overwrite: bool) -> T:
     inputs = () if overwrite else (tokenizer._source,)
     check_target(target, inputs, overwrite=overwrite)
-    data = gguf_bytes(edits.entries(tokenizer, changes))
+    data = gguf_bytes(edits.entries(tokenizer._metadata, changes))
     new = type(tokenizer)._opened(data)
     write(target, data, inputs, overwrite=overwrite)
     return new

@@ -90,7 +90,7 @@ def gguf_bytes(entries: Mapping[str, Value]) -> bytes:
         GgtokError: A number does not fit its type.
         TypeError: A value is of another type, or an empty list, which does not say what it is a list of.
     """
-    return header(len(entries)) + b"".join(packed(key, _typed(key, value)) for key, value in entries.items())
+    return header(len(entries)) + b"".join(packed(key, as_typed(key, value)) for key, value in entries.items())
 
 
 def header(num_keys: int, version: int = VERSION, num_tensors: int = 0, big_endian: bool = False) -> bytes:
@@ -122,7 +122,8 @@ def _joined(kind: Type, elements: Sequence[Any], order: str) -> bytes:
         raise GgtokError(f"a number does not fit the type {kind.name.lower()}: {error}") from None
 
 
-def _typed(key: str, value: Any) -> Typed | Packed:
+def as_typed(key: str, value: Any) -> Typed | Packed:
+    """A value with the type that `gguf_bytes` gives it."""
     match value:
         case Typed() | Packed():
             return value

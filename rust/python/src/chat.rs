@@ -82,6 +82,13 @@ impl ChatTemplate {
         unknown.map(|(position, problem)| (position.line, position.column, problem.to_owned())).collect()
     }
 
+    #[doc = doc!(ChatTemplate.literals)]
+    #[getter]
+    fn literals<'py>(&self, py: Python<'py>) -> Vec<(Bound<'py, PyBytes>, bool)> {
+        let literals = self.chat.template().literals();
+        literals.map(|(text, is_constant)| (PyBytes::new(py, &text), is_constant)).collect()
+    }
+
     #[doc = doc!(ChatTemplate.capabilities)]
     fn capabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let caps = run(py, usize::MAX, || self.chat.caps(&Now::default()).cloned().map_err(self.named()))?;

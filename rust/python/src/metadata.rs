@@ -45,14 +45,17 @@ impl Metadata {
 impl Metadata {
     #[doc = doc!(Metadata.read)]
     #[staticmethod]
+    #[pyo3(signature = (data, total, overrides, flawed = false))]
     fn read<'py>(
         py: Python<'py>,
         data: PyBackedBytes,
         total: Option<usize>,
         overrides: Bound<'py, PyDict>,
+        flawed: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let total = total.unwrap_or(usize::MAX);
-        let layout = match run_long(py, || Ok::<_, Infallible>(Layout::find(&data, total)))? {
+        let find = if flawed { Layout::find_flawed } else { Layout::find };
+        let layout = match run_long(py, || Ok::<_, Infallible>(find(&data, total)))? {
             Ok(layout) => layout,
             Err(GgufError { needed: Some(size), .. }) => return size.into_bound_py_any(py),
             Err(error) => return Err(error.raise()),

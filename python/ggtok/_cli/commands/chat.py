@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ...errors import GgtokError
-from ..inputs import characters, kind, parse_json, sources
+from ..inputs import characters, kind, parse_json, sources, template_text
 from ..options import Model, as_json, setting, takes_model
 from ..output import lossless, print_json, print_text
 
@@ -75,8 +75,7 @@ def command(
         body["continue_final_message"] = True
     arguments: dict[str, Any] = {"template": template, "raw": raw}
     if template_file is not None:
-        [source] = sources([template_file], [], "a Jinja template is expected")
-        arguments["template_text"] = characters(source.read(), source.name)
+        arguments["template_text"] = template_text(template_file)
     tokenizer = model.open()
     try:
         if count:

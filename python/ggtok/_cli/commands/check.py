@@ -2,50 +2,82 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
-from ..._findings import TokenizerWarning
+from ..._convert.edits import Edits
+from ..._diagnosis import check_file, merged
+from ..._edit import Edited
+from ..._findings import Finding, TokenizerWarning
 from ..._releases import parse
+from ..._stores.find import is_url, located
 from ..._tokenizer import Tokenizer
 from ...errors import GgtokError
-from ..files import takes_models
+from ..files import OUTPUT, takes_models
 from ..options import Model, as_json
 from ..output import lossless, print_json, printable, to_stderr
 from ..table import print_listed, print_pairs
+from .edit import write
 
 SEVERITIES = ("error", "warning", "note")
 """The worst first."""
+
+LONGEST = 2000
+"""Characters of a command that is printed."""
 
 
 @click.command(short_help="Find what is suspicious about files.")
 @click.option(
     "--llama-cpp", metavar="RELEASE", help="Also what a release of llama.cpp, such as b9538, does differently."
 )
+@click.option("--fix", type=OUTPUT, metavar="PATH", help="Write the file to PATH with all that can be mended.")
+@click.option("--dry-run", is_flag=True, help="With --fix: show what would change, and write nothing.")
+@click.option("--force", is_flag=True, help="With --fix: replace PATH even if it is a GGUF file with tensors.")
 @takes_models
 @as_json
 @click.pass_context
-def command(context: click.Context, models: list[Model], as_json: bool, llama_cpp: str | None) -> None:
+def command(
+    context: click.Context,
+    models: list[Model],
+    as_json: bool,
+    llama_cpp: str | None,
+    fix: str | None,
+    dry_run: bool,
+    force: bool,
+) -> None:
     """Find what is suspicious about the tokenizers of GGUF files: each finding with its severity, what to do, and its
-    code.
+    code. What stops a file from being opened is its first finding. The ggtok edit command that mends what can be mended
+    comes last; --fix does the same.
 
     The exit code is 1 if there is an error among the findings: ids are wrong or calls fail. It is 0 with warnings
-    (they probably are or do) and notes (it can surprise you) alone, and 2 if a file does not open; the others are
-    checked all the same. The last line counts several files by the worst finding of each.
+    (they probably are or do) and notes (it can surprise you) alone, and 2 if a file cannot be read; the others are
+    checked all the same. With --fix, it is about the errors that are left. The last line counts several files by the
+    worst finding of each.
     """
     if llama_cpp is not None:
         parse(llama_cpp)  # also if no file opens
+    if fix is not None:
+        [model, *others] = models
+        if others or model.path is None or model.overrides:
+            raise click.ClickException("--fix takes one file, without --override-kv")
+        path = located(model.path)
+        edited = Edited(path, Edits(**merged(check_file(path))))
+        context.exit(int(bool(write(edited, None if dry_run else fix, force, as_json))))
     code = 0
     worst: Counter[str] = Counter()
     for model in models:
         name = model.path or model.builtin or "bpe"
         file = lossless(os.fsencode(name))
         try:
-            findings = opened(model).check(llama_cpp=llama_cpp)
+            findings = _findings(model, llama_cpp)
         except (GgtokError, OSError) as error:
             message = str(error) if isinstance(error, GgtokError) else f"{name}: {error.strerror}"
             to_stderr(f"error: {message}")
@@ -62,6 +94,8 @@ def command(context: click.Context, models: list[Model], as_json: bool, llama_cp
         severities = {finding.severity for finding in findings}
         worst.update([next(severity for severity in SEVERITIES if severity in severities)] if findings else [])
         lines = [*map(str, findings)] or ["nothing suspicious"]
+        if repair := merged(findings):
+            lines.append(f"mend it with: {_command(name, repair)}")
         if not sys.stdout.isatty():
             print("\n".join(f"{printable(name)}: {printable(line)}" for line in lines))
         elif findings:
@@ -73,6 +107,32 @@ def command(context: click.Context, models: list[Model], as_json: bool, llama_cp
         parts += [f"{worst['unread']} not read"] if worst["unread"] else []
         print(", ".join([f"{len(models)} files", *(parts or ["nothing suspicious"])]))
     context.exit(code)
+
+
+def _findings(model: Model, llama_cpp: str | None) -> list[Finding]:
+    """What is found in a file, also in one that does not open."""
+    try:
+        return opened(model).check(llama_cpp=llama_cpp)
+    except GgtokError as error:
+        if isinstance(error, OSError) or model.path is None or is_url(model.path):
+            raise
+        return check_file(located(model.path), overrides=model.values, llama_cpp=llama_cpp)
+
+
+def _command(name: str, repair: Mapping[str, Any]) -> str:
+    """The command that mends a file, unless it is too long to be read."""
+    arguments: list[str] = []
+    for key, value in repair.get("metadata", {}).items():
+        written = value if isinstance(value, str) else json.dumps(value)
+        arguments += ["--remove", key] if value is None else ["--set", f"{key}={written}"]
+    by_type: dict[str, list[str]] = {}
+    for change in repair.get("tokens", ()):
+        by_type.setdefault(change["type"], []).append(str(change["id"]))
+        arguments += ["--rename", f"{change['id']}={change['text']}"] if "text" in change else []
+    for kind, ids in by_type.items():
+        arguments += ["--retype", f"{','.join(ids)}={kind}"]
+    command = shlex.join(["ggtok", "edit", name, "-o", "PATH", *arguments])
+    return command if len(command) <= LONGEST else shlex.join(["ggtok", "check", name, "--fix", "PATH"])
 
 
 def opened(model: Model) -> Tokenizer:

@@ -18,8 +18,7 @@ from ..._corpus.run import State
 from ..._corpus.settings import Compression, Format, InputFormat, Masks, Nulls, TooLong
 from ..._corpus.verify import SAMPLE, verify
 from ..files import OUTPUT
-from ..inputs import characters
-from ..inputs import sources as sources_of
+from ..inputs import template_text
 from ..options import Model, as_json, setting, takes_model, takes_special
 from ..output import print_json, to_stderr
 from ..progress import Bar, progress
@@ -106,8 +105,7 @@ def build_command(
     """
     names = tuple(name for name in (keep or "").split(",") if name)
     if template_file is not None:
-        [source] = sources_of([template_file], [], "a Jinja template is expected")
-        others["template_text"] = characters(source.read(), source.name)
+        others["template_text"] = template_text(template_file)
     if variables:
         others["variables"] = dict(map(setting, variables))
     tokenizer = model.open()

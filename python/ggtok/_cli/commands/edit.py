@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..._convert.edits import Edits, key_types
-from ..._edit import Edited
-from ..._keys import Type
+from ..._convert.edits import TOKEN_TYPES, Edits, key_types
+from ..._edit import Change, Edited
+from ..._findings import Finding
+from ..._ggtok import Array, Metadata
+from ..._keys import ARRAYS, GGML, Type
+from ..._metadata import read_metadata, to_bytes
 from ..._stores.find import located
-from ..._tokenizer import Tokenizer
-from ...errors import GgtokError
 from ..completion import MODEL
 from ..files import OUTPUT
+from ..inputs import parse_json, template_text
 from ..options import KINDS, as_json, name_and_value, typed_value
 from ..output import finite, print_json, printable
 from ..progress import progress
@@ -32,7 +35,7 @@ SHOWN = 60
     "assignments",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Set a key. One that is new and that ggtok does not know takes KEY=TYPE:VALUE; repeatable.",
+    help="Set a key; an array to a JSON list. A new one that ggtok does not know takes KEY=TYPE:VALUE; repeatable.",
 )
 @click.option("--set-template", type=click.Path(), metavar="FILE", help="Set the chat template to a file's text.")
 @click.option("--remove", multiple=True, metavar="KEY", help="Remove a key; repeatable.")
@@ -40,7 +43,27 @@ SHOWN = 60
 @click.option(
     "--add-control-token", multiple=True, metavar="TEXT", help="Add a token read with --parse-special; repeatable."
 )
-@click.option("--special", multiple=True, metavar="NAME=TOKEN", help="Set a special token: eos='<|end|>'; repeatable.")
+@click.option(
+    "--special",
+    multiple=True,
+    metavar="NAME=TOKEN",
+    help="Set a special token by its text or id: eos='<|end|>', eos=#2. eos=str:2 is the text 2; repeatable.",
+)
+@click.option("--rename", multiple=True, metavar="ID=TEXT", help="Rename a token: give it another text; repeatable.")
+@click.option(
+    "--retype",
+    multiple=True,
+    metavar="ID,...=TYPE",
+    help=f"Retype tokens: {', '.join(TOKEN_TYPES)}; repeatable.",
+)
+@click.option("--score", multiple=True, metavar="ID=NUMBER", help="Set a token's score; repeatable.")
+@click.option(
+    "--tokens",
+    metavar="FILE",
+    type=click.Path(),
+    help='Rename, retype and score tokens from a JSON list of {"id": 7, "text": "<x>", "type": "control", "score": 0}.',
+)
+@click.option("--merges-from", metavar="MODEL", type=MODEL, help="Take the merges of another file.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
 @click.option("--force", is_flag=True, help="Replace PATH even if it is a GGUF file with tensors.")
 @as_json
@@ -53,43 +76,102 @@ def command(
     add_token: tuple[str, ...],
     add_control_token: tuple[str, ...],
     special: tuple[str, ...],
+    rename: tuple[str, ...],
+    retype: tuple[str, ...],
+    score: tuple[str, ...],
+    tokens: str | None,
+    merges_from: str | None,
     dry_run: bool,
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write a GGUF file that is FILE with other metadata: its tensors are copied as they are. PATH appears when it is
-    complete and its tokenizer opens; FILE is never changed."""
+    """Write a GGUF file that is FILE with other metadata: its tensors are copied as they are. FILE may be broken, and
+    is never changed. PATH appears when it is complete.
+
+    Errors that are left in PATH are listed, and the exit code is then 1.
+    """
     if output is None and not dry_run:
         raise click.ClickException("-o names the file to write; --dry-run writes none")
     file = located(file)
+    metadata = read_metadata(file, flawed=True)
     edits = Edits(
         add_tokens=add_token,
         add_control_tokens=add_control_token,
-        special=dict(name_and_value("--special", each) for each in special),
-        chat_template=None if set_template is None else _text(set_template),
-        metadata=_metadata(file, assignments, remove),
+        special=_special(metadata, special),
+        chat_template=None if set_template is None else template_text(set_template),
+        metadata=_metadata(metadata, assignments, remove),
+        tokens=_tokens(tokens, {"text": rename, "type": retype, "score": score}),
+        merges_from=None if merges_from is None else located(merges_from),
     )
-    edited = Edited(file, edits)
-    changes = list(edited.changes())
-    for change in changes:
+    if not any(edits):
+        raise click.ClickException(f"{file}: nothing to change: give --set, --remove or another edit")
+    left = write(Edited(file, edits), None if dry_run else output, force, as_json)
+    click.get_current_context().exit(int(bool(left)))
+
+
+def write(edited: Edited, output: str | None, force: bool, as_json: bool) -> list[Finding]:
+    """Prints the changes, and writes the file if it has a name. Returns the errors that are left, which it prints."""
+    for change in edited.changes():
         if as_json:
             print_json(**finite(change._asdict()))
         else:
-            print(f"{printable(change.key)}: {_shown(change.old)} -> {_shown(change.new)}")
-    if not changes:
-        raise click.ClickException(f"{file}: nothing to change: give --set, --remove or another edit")
-    if dry_run or output is None:
-        return
+            print(_line(change))
+    if output is None:
+        return []
     with progress(edited.size, "copying") as bar:
         tokenizer = edited.write(output, overwrite=force, progress=bar)
-    if not as_json:
-        print(f"{printable(output)}: {len(tokenizer.vocab)} tokens")
+    if as_json:
+        print_json(file=output, findings=[finding._asdict() for finding in edited.findings])
+    else:
+        state = "it does not open yet" if edited.findings else "it has no tokenizer"
+        print(f"{printable(output)}: {state if tokenizer is None else f'{len(tokenizer.vocab)} tokens'}")
+        for finding in edited.findings:
+            print(f"{printable(output)}: {printable(str(finding))}")
+    return edited.findings
 
 
-def _metadata(file: str, assignments: tuple[str, ...], removed: tuple[str, ...]) -> dict[str, Any]:
+def _line(change: Change) -> str:
+    return f"{printable(change.key)}: {_shown(change.old)} -> {_shown(change.new)}"
+
+
+def _special(metadata: Metadata, written: tuple[str, ...]) -> dict[str, int | str]:
+    """Special tokens by their ids or texts."""
+    found = metadata.get(f"{GGML}tokens") if written else None
+    texts = (found.strings() or []) if isinstance(found, Array) else []
+    special: dict[str, int | str] = {}
+    for name, token in (name_and_value("--special", each) for each in written):
+        number = token.removeprefix("#")
+        if not (number.isascii() and number.isdigit()):
+            special[name] = token.removeprefix("str:")
+        elif number == token and to_bytes(token) in texts:
+            raise click.ClickException(
+                f"--special: {name}={token} can be the token with the id {token} or the one with this text: "
+                f"write {name}=#{token} or {name}=str:{token}"
+            )
+        else:
+            special[name] = int(number)
+    return special
+
+
+def _tokens(path: str | None, given: Mapping[str, tuple[str, ...]]) -> list[dict[str, Any]]:
+    """Changes of tokens: those of a file, and those of `--rename`, `--retype` and `--score`, together for each id."""
+    rows = [] if path is None else parse_json(Path(path).read_bytes(), path)
+    if not isinstance(rows, list):
+        raise click.ClickException(f"{path}: expected a list of tokens")
+    changes: dict[int, dict[str, Any]] = {}
+    for field, assignments in given.items():
+        for ids, value in (name_and_value("a change of a token", each) for each in assignments):
+            for id in (int(typed_value("a change of a token", each, "int", each)) for each in ids.split(",")):
+                if field in changes.setdefault(id, {"id": id}):
+                    raise click.ClickException(f"the {field} of token {id} is given twice")
+                changes[id][field] = typed_value("--score", ids, "float", value) if field == "score" else value
+    return [*rows, *changes.values()]
+
+
+def _metadata(metadata: Metadata, assignments: tuple[str, ...], removed: tuple[str, ...]) -> dict[str, Any]:
     """The values of `--set` in the types of their keys, and `None` for each key of `--remove`."""
-    tokenizer = Tokenizer._opened(file)
-    types = {key: Type(kind) for key, (kind, _) in tokenizer._metadata.entries().items()} | key_types(tokenizer)
+    types = {key: Type(kind) for key, (kind, _) in metadata.entries().items()} | key_types(metadata)
+    types |= dict.fromkeys(ARRAYS, Type.ARRAY)
     values: dict[str, Any] = {}
     for key, text in [*(name_and_value("--set", each) for each in assignments), *((key, None) for key in removed)]:
         if key in values:
@@ -115,15 +197,11 @@ def _value(key: str, text: str, kind: Type | None) -> Any:
         case Type.FLOAT32 | Type.FLOAT64:
             return typed_value("--set", key, "float", text)
         case Type.ARRAY:
-            raise click.ClickException(f"--set: {key} is an array: only single values can be set")
+            value = parse_json(text.encode(), f"--set {key}")
+            if not isinstance(value, list):
+                raise click.ClickException(f"--set: {key} is an array: its value is a JSON list")
+            return value
     return typed_value("--set", key, "int", text)
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise GgtokError(f"{path} is not UTF-8: byte {error.start}") from None
 
 
 def _shown(value: object) -> str:

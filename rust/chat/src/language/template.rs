@@ -1,6 +1,7 @@
 //! A compiled template: what is known of it without running it, and running it.
 
 use super::ast::{Program, Statement};
+use super::lexer::Kind;
 use super::machine::Machine;
 use super::value::{Changed, Run, Value};
 use super::{lexer, parser};
@@ -51,6 +52,13 @@ impl Template {
     /// Whether a text is one of its string constants.
     pub fn has_constant(&self, text: &[u8]) -> bool {
         self.program.strings.iter().any(|string| string == text)
+    }
+
+    /// Its text outside of blocks and its string constants, in the order of the source, and whether each is a constant.
+    pub fn literals(&self) -> impl Iterator<Item = (Vec<u8>, bool)> {
+        let tokens = lexer::tokens(&self.source).unwrap_or_default().into_iter();
+        let literals = tokens.filter(|token| matches!(token.kind, Kind::Text | Kind::String));
+        literals.map(|token| (token.value, token.kind == Kind::String))
     }
 
     /// Whether it reads a variable of this name.

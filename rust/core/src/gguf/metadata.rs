@@ -37,6 +37,8 @@ pub struct Layout {
     entries: Vec<Entry>,
     /// The index of each key's entry.
     places: HashMap<Box<[u8]>, usize>,
+    /// The first key that is empty or occurs twice.
+    flaw: Option<GgufError>,
 }
 
 impl Layout {
@@ -46,6 +48,16 @@ impl Layout {
     /// [`GgufError`] if the bytes are not GGUF of version 2 or 3, end too early, or contradict themselves. If more bytes
     /// may help, it says how many are [`needed`](GgufError::needed).
     pub fn find(bytes: &[u8], total: usize) -> Result<Self, GgufError> {
+        let mut layout = Self::find_flawed(bytes, total)?;
+        layout.flaw.take().map_or(Ok(layout), Err)
+    }
+
+    /// As [`Layout::find`], for a file that is to be mended: a key may be empty, and of a key that occurs several times
+    /// the last value is taken.
+    ///
+    /// # Errors
+    /// As [`Layout::find`], except for such keys.
+    pub fn find_flawed(bytes: &[u8], total: usize) -> Result<Self, GgufError> {
         let mut walk = Walk::new(bytes, total.max(bytes.len()));
         let magic = walk.number::<4>(Field::Magic)?;
         if magic != *b"GGUF" {
@@ -70,7 +82,7 @@ impl Layout {
         }
         let is_big_endian = walk.is_big_endian;
         let (entries, places) = (Vec::new(), HashMap::new());
-        let mut layout = Self { is_big_endian, version, num_tensors, size: 0, entries, places };
+        let mut layout = Self { is_big_endian, version, num_tensors, size: 0, entries, places, flaw: None };
         for _ in 0..count {
             interrupt::check();
             layout.add_entry(&mut walk)?;
@@ -86,13 +98,14 @@ impl Layout {
         let name = &walk.data[key.clone()];
         walk.key = Some(name);
         if name.is_empty() {
-            return Err(walk.error(Problem::EmptyKey, start));
+            self.flaw.get_or_insert(walk.error(Problem::EmptyKey, start));
         }
         let kind = walk.kind(Field::ValueType)?;
         let offset = walk.at;
         let value = walk.value(kind)?;
         if let Some(first) = self.places.insert(name.into(), self.entries.len()) {
-            return Err(walk.error(Problem::KeyTwice { first: self.entries[first].offset }, start));
+            let problem = Problem::KeyTwice { first: self.entries[first].offset };
+            self.flaw.get_or_insert(walk.error(problem, start));
         }
         if name == b"general.alignment" {
             let problem = match &value {
