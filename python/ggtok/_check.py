@@ -8,6 +8,7 @@ all tokens. Two go through all merges, which takes seconds in Python for a large
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 from . import _ggtok
@@ -316,14 +317,15 @@ def _written(vocab: Vocab, template: _ggtok.ChatTemplate, key: str) -> Iterator[
         return
     text = b"\0".join(literal for literal, _ in template.literals)
     bits = attributes(vocab)
-    ids = [id for id, token in enumerate(_ggtok.texts(vocab._core)) if _is_tag(token) and token in text]
-    never = [id for id in ids if bits[id] & TokenAttribute.NORMAL and not _is_reached(vocab, id)]
+    tokens = {id: token for id, token in enumerate(_ggtok.texts(vocab._core)) if _is_tag(token) and token in text}
+    encode = partial(vocab._core.encode, add_special=False, parse_special=True, continues=True)
+    never = [id for id in tokens if bits[id] & TokenAttribute.NORMAL and encode(tokens[id]) != [id]]
     if never:
         message = f"the chat template writes {_shown(vocab, never)} marked as normal: no prompt contains them as tokens"
         advice = "mark them as control tokens"
         yield Finding("template-normal", "error", message, advice, key, tuple(never), _retyped(never))
     spelled = TokenAttribute.USER_DEFINED | TokenAttribute.CONTROL
-    anyone = [id for id in ids if bits[id] & spelled == TokenAttribute.USER_DEFINED]
+    anyone = [id for id in tokens if bits[id] & spelled == TokenAttribute.USER_DEFINED]
     if anyone:
         message = f"the chat template writes {_shown(vocab, anyone)} marked as user-defined: any text can spell them"
         advice = "encode_chat(..., refuse_user_defined=True) refuses messages that do"
@@ -333,12 +335,6 @@ def _written(vocab: Vocab, template: _ggtok.ChatTemplate, key: str) -> Iterator[
     if absent:
         message = f"the chat template writes {', '.join(absent)}, and the vocabulary has no such tokens"
         yield Finding("template-tokens", "warning", message, "check that the template belongs to the model", key)
-
-
-def _is_reached(vocab: Vocab, id: int) -> bool:
-    """Whether the text of a token is encoded to it."""
-    text, *_ = _ggtok.token(vocab._core, id)
-    return vocab._core.encode(text, add_special=False, parse_special=True, continues=True) == [id]
 
 
 AT_LOAD: tuple[Check, ...] = (_pre, _added, _overrides)

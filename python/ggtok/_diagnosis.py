@@ -6,7 +6,6 @@ that can be mended. So one check finds all repairs that a file needs.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -22,6 +21,9 @@ from ._tokenizer import Tokenizer
 from .errors import GgtokError, GGUFError, UnsupportedError, VocabularyError
 
 MODEL = GGML + "model"
+
+PYTHON_TYPES = {Type.BOOL: bool, Type.UINT32: int, Type.INT32: int, Type.FLOAT32: float}
+"""What numbers become that have another type than is expected."""
 
 
 def check_file(
@@ -59,41 +61,27 @@ def check_file(
             tokenizer = Tokenizer._opened(data, overrides)
         except GgtokError as error:
             finding = _what_stops(read_metadata(data, flawed=True), error)
+            if finding in found:
+                return found
             if finding.key in (overrides or {}):
                 finding = finding._replace(repair=None)
-            is_new = finding.code not in [each.code for each in found if each.key == finding.key]
-            found += [finding] * is_new
-            if finding.repair is None or not is_new:
+            found.append(finding)
+            if finding.repair is None:
                 return found
-            data = _mended(data, finding.repair)
+            mended = entries(read_metadata(data, flawed=True), Edits(**finding.repair), every_key=True)
+            data = gguf_bytes(mended)
         else:
             return found + tokenizer.check(llama_cpp=llama_cpp)
 
 
-def opens(path: str) -> bool:
-    """Whether a file opens as a tokenizer."""
-    try:
-        Tokenizer._opened(path)
-    except GgtokError:
-        return False
-    return True
-
-
-def merged(findings: Iterable[Finding]) -> dict[str, Any]:
+def repair_of(findings: Iterable[Finding]) -> Edits:
     """The repairs of all findings as one."""
     metadata: dict[str, Any] = {}
-    tokens: dict[int, dict[str, Any]] = {}
-    for finding in findings:
-        repair = finding.repair or {}
+    tokens: list[Mapping[str, Any]] = []
+    for repair in (finding.repair or {} for finding in findings):
         metadata |= repair.get("metadata", {})
-        for change in repair.get("tokens", ()):
-            tokens[change["id"]] = tokens.get(change["id"], {}) | change
-    parts = {"metadata": metadata, "tokens": [tokens[id] for id in sorted(tokens)]}
-    return {name: part for name, part in parts.items() if part}
-
-
-def _mended(data: bytes, repair: Mapping[str, Any]) -> bytes:
-    return gguf_bytes(entries(read_metadata(data, flawed=True), Edits(**repair), every_key=True))
+        tokens += [change for change in repair.get("tokens", ()) if change not in tokens]
+    return Edits(metadata=metadata, tokens=tokens)
 
 
 def _what_stops(metadata: Metadata, error: GgtokError) -> Finding:
@@ -137,16 +125,15 @@ def _value(value: Typed | Packed) -> Any:
 
 
 def _retyped(key: str, value: Any, kind: Type | None) -> dict[str, Any] | None:
-    """The repair of a value that can be said in the type that is expected."""
-    if isinstance(value, list):
-        to_type = {Type.FLOAT32: float, Type.INT32: int, Type.UINT8: int}.get(ARRAYS.get(key, Type.ARRAY))
-        is_lossless = to_type and all(isinstance(each, (int, float)) and each == to_type(each) for each in value)
-        return {"metadata": {key: [to_type(each) for each in value]}} if to_type and is_lossless else None
-    if kind is Type.BOOL and value in (0, 1, "true", "false"):
-        return {"metadata": {key: value in (1, "true")}}
-    if kind is Type.UINT32 and isinstance(value, (int, float)) and math.isfinite(value) and value == int(value):
-        return {"metadata": {key: int(value) if 0 <= value < 1 << 32 else None}}
-    return None
+    """The repair of a value that can be said in the type that is expected. A negative id is none."""
+    to_type = PYTHON_TYPES.get(kind or ARRAYS.get(key))  # type: ignore[arg-type]
+    values = value if isinstance(value, list) else [value]
+    if to_type is None or isinstance(value, list) != (key in ARRAYS):
+        return None
+    if not all(isinstance(each, (int, float)) and abs(each) < 1 << 31 and to_type(each) == each for each in values):
+        return None
+    new = [to_type(each) for each in values]
+    return {"metadata": {key: new if isinstance(value, list) else new[0] if new[0] >= 0 else None}}
 
 
 def _of_name(file: Entries, error: UnsupportedError) -> Finding:
@@ -174,20 +161,15 @@ def _of_vocabulary(file: Entries, error: VocabularyError) -> Finding:
         # Of tokens with one text, one with a special role stays as it is, or else the first.
         roles = [_value(file[GGML + key]) for key in SPECIAL.values() if GGML + key in file]
         spare = [id for same in ids.values() for id in sorted(same, key=lambda id: (id not in roles, id))[1:]]
-        changes = [{"id": id, "text": _unused_name(id, ids), "type": "unused"} for id in sorted(spare)]
+        changes = [{"id": id, "text": f"[PAD{id}]", "type": "unused"} for id in sorted(spare)]
+        is_free = ids.keys().isdisjoint(b"[PAD%d]" % id for id in spare)
+        repair = {"tokens": changes} if is_free else None
         advice = "make all but one of them unused, or convert the model again"
-        return Finding("tokens-twice", "error", str(error), advice, TOKENS, tuple(sorted(spare)), {"tokens": changes})
+        return Finding("tokens-twice", "error", str(error), advice, TOKENS, tuple(sorted(spare)), repair)
     if MERGES not in file:
         advice = "take it from another file of the model: ggtok.edit(..., merges_from=...)"
         return Finding("merges-missing", "error", str(error), advice, MERGES)
     return Finding("vocabulary-unsound", "error", str(error), CONVERT)
-
-
-def _unused_name(id: int, taken: Mapping[bytes, object]) -> str:
-    name = f"[PAD{id}]"
-    while name.encode() in taken:
-        name = f"[{name}]"
-    return name
 
 
 def _texts(file: Entries) -> list[bytes]:

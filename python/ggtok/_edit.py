@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 from ._convert.edits import Edits, Value, entries
 from ._convert.gguf import Packed, Typed, header, packed
 from ._convert.tensors import Tensors, aligned, copy
-from ._diagnosis import MODEL, check_file, opens
+from ._diagnosis import MODEL, check_file
 from ._files import check_target, replacing
 from ._findings import Finding, warn_of
 from ._ggtok import Metadata
@@ -197,9 +197,12 @@ class Edited:
         try:
             tokenizer = Tokenizer._opened(written, made_from=target)
         except GgtokError:
-            if opens(self.path):
+            try:
+                Tokenizer._opened(self.path)
+            except GgtokError:
+                tokenizer = None
+            else:
                 raise
-            tokenizer = None
         found = check_file(written) if tokenizer is None else tokenizer.check()
         self.findings = [finding for finding in found if finding.severity == "error"]
         return tokenizer

@@ -6,7 +6,6 @@ Only metadata is read, so that a file whose tokenizer does not open can be mende
 from __future__ import annotations
 
 import difflib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from operator import index as as_int
 from typing import Any, NamedTuple, TypeAlias
@@ -53,8 +52,11 @@ TOKEN_TYPES = {
 }
 """The types of tokens by name."""
 
-FIELDS = ("id", "text", "type", "score")
-"""What a change of a token has."""
+FIELDS = {"text": TOKENS, "type": GGML + "token_type", "score": GGML + "scores"}
+"""What a change of a token has apart from its id, and the key of each."""
+
+DEFAULTS = {GGML + "token_type": NORMAL, GGML + "scores": 0}
+"""What a file without one of these lists has for each token."""
 
 _TYPES = {"str": Type.STRING, "int": Type.UINT32, "bool": Type.BOOL, "float": Type.FLOAT32}
 _PYTHON_TYPES = {Type.STRING: str, Type.BOOL: bool, Type.FLOAT32: float, Type.FLOAT64: float}
@@ -210,10 +212,7 @@ def _list(result: Entries, key: str) -> list[Any]:
 def _size(result: Entries) -> int:
     """The number of tokens."""
     tokens = result.get(TOKENS)
-    if isinstance(tokens, Packed):
-        return tokens.size
-    sizes = [value.value for key, value in result.items() if key.endswith(".vocab_size") and isinstance(value, Typed)]
-    return sizes[0] if sizes and isinstance(sizes[0], int) else 0
+    return tokens.size if isinstance(tokens, Packed) else 0
 
 
 def _in_range(result: Entries, what: str, id: object) -> int:
@@ -247,43 +246,43 @@ def _text(text: object, what: str) -> bytes:
 
 def _change(result: Entries, changes: Iterable[Mapping[str, Any]]) -> None:
     """Renames tokens, retypes them and sets their scores."""
-    new: dict[str, dict[int, Any]] = {"tokens": {}, "token_type": {}, "scores": {}}
+    new: dict[str, dict[int, Any]] = {}
     ids: set[int] = set()
     for change in changes:
         if not isinstance(change, Mapping) or "id" not in change:
             raise GgtokError(f"a change of a token must be an object with an id, not {change!r}")
         id = _in_range(result, "the id of a token", change["id"])
-        for field in change:
-            _known(field, FIELDS, f"field of a token (token {id})")
         if id in ids:
             raise GgtokError(f"token {id} is given twice")
         ids.add(id)
-        if "text" in change:
-            new["tokens"][id] = _text(change["text"], f"the text of token {id}")
-        if "type" in change:
-            _known(change["type"], TOKEN_TYPES, f"type of a token (token {id})")
-            new["token_type"][id] = TOKEN_TYPES[change["type"]]
-        if "score" in change:
-            if type(change["score"]) not in (int, float):
-                raise TypeError(f"the score of token {id} must be a number, not {type(change['score']).__name__}")
-            new["scores"][id] = change["score"]
+        for field in change.keys() - {"id"}:
+            _known(field, FIELDS, f"field of a token (token {id})")
+            new.setdefault(FIELDS[field], {})[id] = _changed(field, change[field], id)
     for key, values in new.items():
-        if not values:
-            continue
-        default = {"token_type": NORMAL, "scores": 0}.get(key)
-        if default is not None:
-            result.setdefault(GGML + key, Packed.of(ARRAYS[GGML + key], [default] * _size(result)))
-        old = result.get(GGML + key)
+        if key in DEFAULTS:
+            result.setdefault(key, Packed.of(ARRAYS[key], [DEFAULTS[key]] * _size(result)))
+        old = result[key]
         if not isinstance(old, Packed) or old.size <= max(values):
-            raise VocabularyError(f"{GGML}{key} has no element for token {max(values)}")
-        result[GGML + key] = old.replaced(values)
-    if new["tokens"]:
-        texts = _list(result, "tokens")
-        times = Counter(texts)
-        for id, text in new["tokens"].items():
-            if times[text] > 1:
-                other = next(at for at, each in enumerate(texts) if each == text and at != id)
-                raise VocabularyError(f"token {id} cannot have the text {text.decode()!r}: token {other} has it")
+            raise VocabularyError(f"{key} has no element for token {max(values)}")
+        result[key] = old.replaced(values)
+    renamed = new.get(TOKENS, {})
+    first: dict[bytes, int] = {}
+    for id, text in enumerate(_list(result, "tokens") if renamed else ()):
+        other = first.setdefault(text, id)
+        if other != id and renamed.keys() & {id, other}:
+            raise VocabularyError(f"tokens {other} and {id} would both have the text {text.decode(errors='replace')!r}")
+
+
+def _changed(field: str, value: Any, id: int) -> bytes | int | float:
+    """What a field becomes in the file."""
+    if field == "text":
+        return _text(value, f"the text of token {id}")
+    if field == "type":
+        _known(value, TOKEN_TYPES, f"type of a token (token {id})")
+        return TOKEN_TYPES[value]
+    if type(value) not in (int, float):
+        raise TypeError(f"the score of token {id} must be a number, not {type(value).__name__}")
+    return value  # type: ignore[no-any-return]
 
 
 def _added(result: Entries, plain: Iterable[str], control: Iterable[str]) -> dict[bytes, int]:

@@ -239,6 +239,20 @@ fn damaged_files_are_refused() {
 }
 
 #[test]
+fn a_file_to_be_mended_may_have_flawed_keys() {
+    let file = |key: &[u8]| {
+        let entries = [(&b""[..], 1), (key, 2), (key, 3)];
+        let entries = entries.map(|(key, value)| [LITTLE.string(key), LITTLE.word(4), LITTLE.word(value)].concat());
+        [&b"GGUF"[..], &LITTLE.word(3), &LITTLE.long(0), &LITTLE.long(3), &entries.concat()].concat()
+    };
+    let data = file(b"k");
+    assert_eq!(Metadata::read(&data).unwrap_err().problem, Problem::EmptyKey);
+    let metadata = Layout::find_flawed(&data, data.len()).unwrap().over(&data);
+    assert_eq!((metadata.get(""), metadata.get("k")), (Some(Value::Uint32(1)), Some(Value::Uint32(3))));
+    assert!(Layout::find_flawed(&data[..data.len() - 1], data.len()).is_err());
+}
+
+#[test]
 fn a_file_cut_anywhere_says_where() {
     for order in [LITTLE, BIG] {
         let file = order.spm();

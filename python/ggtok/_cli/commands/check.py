@@ -8,13 +8,11 @@ import shlex
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
 
 import click
 
 from ..._convert.edits import Edits
-from ..._diagnosis import check_file, merged
+from ..._diagnosis import check_file, repair_of
 from ..._edit import Edited
 from ..._findings import Finding, TokenizerWarning
 from ..._releases import parse
@@ -40,7 +38,6 @@ LONGEST = 2000
 )
 @click.option("--fix", type=OUTPUT, metavar="PATH", help="Write the file to PATH with all that can be mended.")
 @click.option("--dry-run", is_flag=True, help="With --fix: show what would change, and write nothing.")
-@click.option("--force", is_flag=True, help="With --fix: replace PATH even if it is a GGUF file with tensors.")
 @takes_models
 @as_json
 @click.pass_context
@@ -51,7 +48,6 @@ def command(
     llama_cpp: str | None,
     fix: str | None,
     dry_run: bool,
-    force: bool,
 ) -> None:
     """Find what is suspicious about the tokenizers of GGUF files: each finding with its severity, what to do, and its
     code. What stops a file from being opened is its first finding. The ggtok edit command that mends what can be mended
@@ -69,8 +65,7 @@ def command(
         if others or model.path is None or model.overrides:
             raise click.ClickException("--fix takes one file, without --override-kv")
         path = located(model.path)
-        edited = Edited(path, Edits(**merged(check_file(path))))
-        context.exit(int(bool(write(edited, None if dry_run else fix, force, as_json))))
+        context.exit(write(Edited(path, repair_of(check_file(path))), None if dry_run else fix, as_json))
     code = 0
     worst: Counter[str] = Counter()
     for model in models:
@@ -94,7 +89,7 @@ def command(
         severities = {finding.severity for finding in findings}
         worst.update([next(severity for severity in SEVERITIES if severity in severities)] if findings else [])
         lines = [*map(str, findings)] or ["nothing suspicious"]
-        if repair := merged(findings):
+        if any(repair := repair_of(findings)):
             lines.append(f"mend it with: {_command(name, repair)}")
         if not sys.stdout.isatty():
             print("\n".join(f"{printable(name)}: {printable(line)}" for line in lines))
@@ -119,18 +114,15 @@ def _findings(model: Model, llama_cpp: str | None) -> list[Finding]:
         return check_file(located(model.path), overrides=model.values, llama_cpp=llama_cpp)
 
 
-def _command(name: str, repair: Mapping[str, Any]) -> str:
+def _command(name: str, repair: Edits) -> str:
     """The command that mends a file, unless it is too long to be read."""
     arguments: list[str] = []
-    for key, value in repair.get("metadata", {}).items():
+    for key, value in (repair.metadata or {}).items():
         written = value if isinstance(value, str) else json.dumps(value)
         arguments += ["--remove", key] if value is None else ["--set", f"{key}={written}"]
-    by_type: dict[str, list[str]] = {}
-    for change in repair.get("tokens", ()):
-        by_type.setdefault(change["type"], []).append(str(change["id"]))
-        arguments += ["--rename", f"{change['id']}={change['text']}"] if "text" in change else []
-    for kind, ids in by_type.items():
-        arguments += ["--retype", f"{','.join(ids)}={kind}"]
+    for change in repair.tokens:
+        for option, field in (("--rename", "text"), ("--retype", "type")):
+            arguments += [option, f"{change['id']}={change[field]}"] if field in change else []
     command = shlex.join(["ggtok", "edit", name, "-o", "PATH", *arguments])
     return command if len(command) <= LONGEST else shlex.join(["ggtok", "check", name, "--fix", "PATH"])
 

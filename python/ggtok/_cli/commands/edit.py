@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from ..._convert.edits import TOKEN_TYPES, Edits, key_types
-from ..._edit import Change, Edited
-from ..._findings import Finding
+from ..._convert.edits import Edits, key_types
+from ..._edit import Edited
 from ..._ggtok import Array, Metadata
 from ..._keys import ARRAYS, GGML, Type
 from ..._metadata import read_metadata, to_bytes
@@ -43,26 +42,11 @@ SHOWN = 60
 @click.option(
     "--add-control-token", multiple=True, metavar="TEXT", help="Add a token read with --parse-special; repeatable."
 )
-@click.option(
-    "--special",
-    multiple=True,
-    metavar="NAME=TOKEN",
-    help="Set a special token by its text or id: eos='<|end|>', eos=#2. eos=str:2 is the text 2; repeatable.",
-)
+@click.option("--special", multiple=True, metavar="NAME=TOKEN", help="Set a special token: eos='<|end|>', or eos=#7.")
 @click.option("--rename", multiple=True, metavar="ID=TEXT", help="Rename a token: give it another text; repeatable.")
-@click.option(
-    "--retype",
-    multiple=True,
-    metavar="ID,...=TYPE",
-    help=f"Retype tokens: {', '.join(TOKEN_TYPES)}; repeatable.",
-)
+@click.option("--retype", multiple=True, metavar="ID=TYPE", help="Retype a token: 7=control; repeatable.")
 @click.option("--score", multiple=True, metavar="ID=NUMBER", help="Set a token's score; repeatable.")
-@click.option(
-    "--tokens",
-    metavar="FILE",
-    type=click.Path(),
-    help='Rename, retype and score tokens from a JSON list of {"id": 7, "text": "<x>", "type": "control", "score": 0}.',
-)
+@click.option("--tokens", metavar="FILE", type=click.Path(), help="Rename, retype and score the tokens of a JSON list.")
 @click.option("--merges-from", metavar="MODEL", type=MODEL, help="Take the merges of another file.")
 @click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
 @click.option("--force", is_flag=True, help="Replace PATH even if it is a GGUF file with tensors.")
@@ -88,6 +72,10 @@ def command(
     """Write a GGUF file that is FILE with other metadata: its tensors are copied as they are. FILE may be broken, and
     is never changed. PATH appears when it is complete.
 
+    A token is an id, such as #7, or a text; str:7 is the text 7. --tokens takes a list of objects such as {"id": 7,
+    "text": "<begin>", "type": "control", "score": 0}, in which all but the id can be left out. Types are normal,
+    unknown, control, user_defined, unused and byte.
+
     Errors that are left in PATH are listed, and the exit code is then 1.
     """
     if output is None and not dry_run:
@@ -105,19 +93,18 @@ def command(
     )
     if not any(edits):
         raise click.ClickException(f"{file}: nothing to change: give --set, --remove or another edit")
-    left = write(Edited(file, edits), None if dry_run else output, force, as_json)
-    click.get_current_context().exit(int(bool(left)))
+    click.get_current_context().exit(write(Edited(file, edits), None if dry_run else output, as_json, force))
 
 
-def write(edited: Edited, output: str | None, force: bool, as_json: bool) -> list[Finding]:
-    """Prints the changes, and writes the file if it has a name. Returns the errors that are left, which it prints."""
+def write(edited: Edited, output: str | None, as_json: bool, force: bool = False) -> int:
+    """Prints the changes, writes the file if it has a name, and prints what errors are left. Returns the exit code."""
     for change in edited.changes():
         if as_json:
             print_json(**finite(change._asdict()))
         else:
-            print(_line(change))
+            print(f"{printable(change.key)}: {_shown(change.old)} -> {_shown(change.new)}")
     if output is None:
-        return []
+        return 0
     with progress(edited.size, "copying") as bar:
         tokenizer = edited.write(output, overwrite=force, progress=bar)
     if as_json:
@@ -127,11 +114,7 @@ def write(edited: Edited, output: str | None, force: bool, as_json: bool) -> lis
         print(f"{printable(output)}: {state if tokenizer is None else f'{len(tokenizer.vocab)} tokens'}")
         for finding in edited.findings:
             print(f"{printable(output)}: {printable(str(finding))}")
-    return edited.findings
-
-
-def _line(change: Change) -> str:
-    return f"{printable(change.key)}: {_shown(change.old)} -> {_shown(change.new)}"
+    return int(bool(edited.findings))
 
 
 def _special(metadata: Metadata, written: tuple[str, ...]) -> dict[str, int | str]:
@@ -141,15 +124,13 @@ def _special(metadata: Metadata, written: tuple[str, ...]) -> dict[str, int | st
     special: dict[str, int | str] = {}
     for name, token in (name_and_value("--special", each) for each in written):
         number = token.removeprefix("#")
-        if not (number.isascii() and number.isdigit()):
-            special[name] = token.removeprefix("str:")
-        elif number == token and to_bytes(token) in texts:
+        is_number = number.isascii() and number.isdigit()
+        if is_number and number == token and to_bytes(token) in texts:
             raise click.ClickException(
                 f"--special: {name}={token} can be the token with the id {token} or the one with this text: "
                 f"write {name}=#{token} or {name}=str:{token}"
             )
-        else:
-            special[name] = int(number)
+        special[name] = int(number) if is_number else token.removeprefix("str:")
     return special
 
 
@@ -160,11 +141,11 @@ def _tokens(path: str | None, given: Mapping[str, tuple[str, ...]]) -> list[dict
         raise click.ClickException(f"{path}: expected a list of tokens")
     changes: dict[int, dict[str, Any]] = {}
     for field, assignments in given.items():
-        for ids, value in (name_and_value("a change of a token", each) for each in assignments):
-            for id in (int(typed_value("a change of a token", each, "int", each)) for each in ids.split(",")):
-                if field in changes.setdefault(id, {"id": id}):
-                    raise click.ClickException(f"the {field} of token {id} is given twice")
-                changes[id][field] = typed_value("--score", ids, "float", value) if field == "score" else value
+        for name, value in (name_and_value("a change of a token", each) for each in assignments):
+            id = int(typed_value("a change of a token", name, "int", name))
+            if field in changes.setdefault(id, {"id": id}):
+                raise click.ClickException(f"the {field} of token {id} is given twice")
+            changes[id][field] = typed_value("--score", name, "float", value) if field == "score" else value
     return [*rows, *changes.values()]
 
 

@@ -55,6 +55,14 @@ impl Template {
     }
 
     /// Its text outside of blocks and its string constants, in the order of the source, and whether each is a constant.
+    ///
+    /// # Examples
+    /// ```
+    /// let template = ggtok_chat::Template::new(b"<|a|>{# <|b|> #}{{ '<|c|>' ~ x }}")?;
+    /// let literals: Vec<_> = template.literals().collect();
+    /// assert_eq!(literals, [(b"<|a|>".to_vec(), false), (b"<|c|>".to_vec(), true)]);
+    /// # Ok::<(), ggtok_chat::Error>(())
+    /// ```
     pub fn literals(&self) -> impl Iterator<Item = (Vec<u8>, bool)> {
         let tokens = lexer::tokens(&self.source).unwrap_or_default().into_iter();
         let literals = tokens.filter(|token| matches!(token.kind, Kind::Text | Kind::String));
