@@ -15,10 +15,12 @@ import pytest
 from click.testing import CliRunner
 from ggtok import Finding, GgtokError, TokenIndexError, Tokenizer, TokenizerWarning, VocabularyError
 from ggtok._cli import group
-from ggtok._convert.gguf import Packed, Typed, gguf_bytes, header, packed
+from ggtok._convert.gguf import Packed, Typed, as_typed, gguf_bytes, header, packed
 from ggtok._convert.tensors import Tensors
 from ggtok._keys import Type
 from ggtok._metadata import read_metadata
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from oracles.gguf_vocab import Vocab
 from test_check import CASES, CONTROL, NORMAL, PRE, byte_level, llama3, spm
 from test_edit import digests
@@ -128,6 +130,39 @@ def test_each_repair_takes_its_finding_away(case: Any, tmp_path: Path) -> None:
         if finding.repair is not None:
             assert finding.key not in case.overrides
             assert finding.code not in mended(source, target, finding)
+
+
+KEYS = [
+    *("", "general.name", "general.architecture", "llama.vocab_size", TEMPLATE),
+    *(GGML + key for key in ("model", "pre", "tokens", "scores", "token_type", "merges", "bos_token_id")),
+    *(GGML + key for key in ("eos_token_id", "add_bos_token", "precompiled_charsmap", "normalizer.lowercase")),
+]
+NUMBERS = st.sampled_from([0, 1, 3, 258, 1 << 40])
+TEXTS = st.sampled_from(["gpt2", "GPT-2", "", "\ufeff{{ x }}", r"a\nb", "{% if %}", "<s>"])
+VALUES = st.one_of(
+    TEXTS.map(lambda text: Typed(Type.STRING, text)),
+    NUMBERS.map(lambda number: Typed(Type.INT64, -number)),
+    NUMBERS.map(lambda number: Typed(Type.UINT64, number)),
+    st.sampled_from([1.0, 0.5, float("nan"), float("inf")]).map(lambda number: Typed(Type.FLOAT32, number)),
+    st.booleans().map(lambda value: Typed(Type.BOOL, value)),
+    st.lists(TEXTS, max_size=3).map(Packed.strings),
+    st.tuples(NUMBERS, st.sampled_from([0, 1, 259])).map(lambda row: Packed.of(Type.INT64, [row[0]] * row[1])),
+)
+
+
+@given(changes=st.lists(st.tuples(st.sampled_from(KEYS), VALUES, st.booleans()), min_size=1, max_size=3))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")
+def test_random_damage_is_told_and_each_repair_is_right(changes: list[Any], tmp_path: Path) -> None:
+    rows = [(key, as_typed(key, value)) for key, value in ALL.items()]
+    for key, value, is_extra in changes:
+        rows = [row for row in rows if is_extra or row[0] != key] + [(key, value)]
+    source, target = tmp_path / "broken.gguf", tmp_path / "mended.gguf"
+    source.write_bytes(header(len(rows)) + b"".join(packed(key, value) for key, value in rows))
+    for finding in ggtok.check_file(source)[:1]:
+        if finding.repair is not None:
+            ggtok.edit(source, target, **finding.repair)
+            assert (finding.code, finding.key) not in [(left.code, left.key) for left in ggtok.check_file(target)]
 
 
 def test_one_check_finds_all_repairs_and_one_command_makes_them(tmp_path: Path) -> None:

@@ -60,16 +60,15 @@ def check_file(
         try:
             tokenizer = Tokenizer._opened(data, overrides)
         except GgtokError as error:
-            finding = _what_stops(read_metadata(data, flawed=True), error)
-            if finding in found:
-                return found
-            if finding.key in (overrides or {}):
-                finding = finding._replace(repair=None)
+            metadata = read_metadata(data, flawed=True)
+            finding = _what_stops(metadata, error)
+            if finding.repair is None or finding in found or finding.key in (overrides or {}):
+                return [*found, finding._replace(repair=None)]
+            try:
+                data = gguf_bytes(entries(metadata, Edits(**finding.repair), every_key=True))
+            except GgtokError:  # such as a key that occurs twice and last has a value of a wrong type
+                return [*found, finding._replace(repair=None)]
             found.append(finding)
-            if finding.repair is None:
-                return found
-            mended = entries(read_metadata(data, flawed=True), Edits(**finding.repair), every_key=True)
-            data = gguf_bytes(mended)
         else:
             return found + tokenizer.check(llama_cpp=llama_cpp)
 
