@@ -180,6 +180,23 @@ def test_control_tokens_in_texts() -> None:
     assert safe.decode_batch([ids, []], skip_special_tokens=False) == [text, ""]
 
 
+@every_kind
+def test_a_user_defined_token_that_ends_a_text(kind: str) -> None:
+    """llama.cpp makes it a control token, so it is special, and stays text where control tokens do."""
+    tok = ggtok.Tokenizer.builtin(kind).to_gguf(io.BytesIO(), add_tokens=["<end_of_turn>"])
+    id, text = tok.vocab.id("<end_of_turn>"), "a<end_of_turn>b"
+    file = io.BytesIO()
+    tok.to_tokenizers_json(file)
+    both: list[Any] = [Tokenizer(tok), tokenizers.Tokenizer.from_str(file.getvalue().decode())]
+    for tokenizer in both:
+        assert tokenizer.get_added_tokens_decoder()[id].special
+        assert tokenizer.decode([id]) == ""
+        assert tokenizer.encode(text).ids == tok.encode(text, parse_special=True)
+        tokenizer.encode_special_tokens = True
+        assert tokenizer.encode(text).ids == tok.encode(text)
+    assert id in ggtok.adapters.vllm.Tokenizer(tok).all_special_ids
+
+
 def test_added_tokens() -> None:
     adapter, theirs = Tokenizer(ggtok.Tokenizer.builtin("bpe")), original("bpe")
     added = ["<a>", tokenizers.AddedToken("<b>", special=True), "<c>", "<a>", "", "the"]

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 
 from .. import _ggtok
-from .vocabulary import NORMAL, SPACE, UNUSED, Vocabulary
+from .vocabulary import NORMAL, SPACE, UNUSED, USER_DEFINED, Vocabulary
 
 LEAF, WIDE = 1 << 8, 1 << 9
 LABEL = 1 << 31 | 0xFF
@@ -32,7 +32,7 @@ def charsmap_of(vocabulary: Vocabulary) -> bytes:
     nodes = struct.unpack_from(f"<{int.from_bytes(found[:4], 'little') // 4}I", found, 4) if found else ()
     for token in vocabulary.special:
         start = token.text[:-1]
-        if not token.is_control and (
+        if vocabulary.attributes[token.id] & USER_DEFINED and (
             " " in start or SPACE in start or any(_is_mapped(nodes, start[at:].encode()) for at in range(len(start)))
         ):
             vocabulary.refuse(

@@ -95,12 +95,12 @@ class Vocabulary:
 
     @cached_property
     def special(self) -> list[Special]:
-        """Control, unknown and user-defined tokens."""
-        found = (CONTROL | UNKNOWN | USER_DEFINED).value
+        """Control, unknown and user-defined tokens. One that is user-defined and ends generation is control."""
+        control = (CONTROL | UNKNOWN).value
         return [
-            Special(id, self.texts[id], not bits & USER_DEFINED, bool(bits & LSTRIP), bool(bits & RSTRIP))
+            Special(id, self.texts[id], bool(bits & control), bool(bits & LSTRIP), bool(bits & RSTRIP))
             for id, bits in enumerate(self.attributes)
-            if bits & found
+            if bits & (control | USER_DEFINED)
         ]
 
     @property

@@ -21,9 +21,6 @@ class Names:
         self.added = {id for id, bits in enumerate(self.attributes) if bits & added}
         """The ids that are not part of the model: control, user-defined and unknown tokens."""
 
-    def is_user_defined(self, id: int) -> bool:
-        return bool(self.attributes[id] & int(TokenAttribute.USER_DEFINED))
-
     @cached_property
     def texts(self) -> list[str]:
         """The text of each token."""

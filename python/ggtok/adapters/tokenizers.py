@@ -13,6 +13,7 @@ from .._vocab import TokenAttribute
 from ..errors import GgtokError
 from ._arguments import STRATEGIES, Padding, Truncation, checked, kept_lengths, sequences
 from ._encoding import Direction, Encoding, Run, Runs, Source, check_direction, num_tokens, parts
+from ._generation import special_ids
 from ._names import Names
 from ._packages import load
 
@@ -389,13 +390,12 @@ class Tokenizer:
 
         Raises `DependencyError` if tokenizers is not installed.
         """
-        added_token = load("tokenizers", "tokenizers").AddedToken
+        added_token, special = load("tokenizers", "tokenizers").AddedToken, {*special_ids(self._tok)}
 
         def added(id: int) -> Any:
             bits = TokenAttribute(self._names.attributes[id])
             strips = {"lstrip": TokenAttribute.LSTRIP in bits, "rstrip": TokenAttribute.RSTRIP in bits}
-            is_special = TokenAttribute.USER_DEFINED not in bits
-            return added_token(self._names.texts[id], **strips, normalized=False, special=is_special)
+            return added_token(self._names.texts[id], **strips, normalized=False, special=id in special)
 
         return {id: added(id) for id in sorted(self._names.added)}
 

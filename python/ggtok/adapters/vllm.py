@@ -7,6 +7,7 @@ from functools import cached_property
 
 from .. import _tokenizer
 from ..errors import DependencyError
+from ._generation import special_ids
 from ._names import Names
 from ._packages import load
 
@@ -93,7 +94,7 @@ class Tokenizer:
 
     @cached_property
     def _special(self) -> frozenset[int]:
-        return frozenset(id for id in self._names.added if not self._names.is_user_defined(id))
+        return frozenset(special_ids(self._tok))
 
     @property
     def all_special_tokens(self) -> list[str]:
