@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
@@ -60,6 +61,36 @@ def test_texts_and_special_tokens(kind: str) -> None:
     ends = tok.vocab.eog_ids - ({0} if kind == "wordpiece" else set())
     assert all(made.is_special_token(id) for id in ends)
     assert not made.is_special_token(tok.vocab_size // 2)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "spm"])
+def test_markers_are_special(kind: str) -> None:
+    """A user-defined token written `<...>`, as a control token: no text has it, and a grammar names it."""
+    tok = Tokenizer.builtin(kind).to_gguf(io.BytesIO(), add_tokens=["<think>", "</think>", "<open"])
+    made, new = tokenizer(tok), llguidance.LLMatcher
+    ids: list[Any] = [tok.vocab.id(text) for text in ("<think>", "</think>", "<open")]
+    assert [made.is_special_token(id) for id in ids] == [True, True, False]
+
+    def allowed(grammar: str) -> list[bool]:
+        mask = new(made, grammar).compute_bitmask()
+        return [bool(mask[id // 8] >> id % 8 & 1) for id in ids]
+
+    assert allowed(new.grammar_from_regex(r"(.|\n)*")) == [False, False, True]
+    assert allowed(new.grammar_from_lark(r"start: <think> /(.|\n)*/ </think>")) == [True, False, False]
+    written = new(made, new.grammar_from_regex("a<think>b"))
+    assert written.try_consume_tokens(made.tokenize_str("a<think>b")) > 2
+    assert written.is_accepting()
+
+
+@pytest.mark.parametrize("kind", ["bpe", "spm"])
+def test_the_ids_of_a_text_spell_it(kind: str) -> None:
+    """SPM puts a space after a user-defined token, and an id with one would not fit a text that a grammar forces."""
+    tok = Tokenizer.builtin(kind).to_gguf(io.BytesIO(), add_tokens=["<open", "<think>", "<open>", "[op"])
+    made = tokenizer(tok)
+    for text in ("<open]", "a<think>b<open c>", "<open>[op open", "<<open>"):
+        ids = made.tokenize_str(text)
+        assert made.decode_str(ids) == text
+        assert not any(map(made.is_special_token, ids))
 
 
 def test_settings() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 
@@ -17,7 +18,7 @@ ANSWER = '{"name": "Ada, naïve \U0001f600"}'
 
 @pytest.mark.parametrize("kind", ["bpe", "spm"])
 def test_a_schema(kind: str) -> None:
-    """Each token of an answer is in the mask, and no control token ever is, except at the end those that end it."""
+    """Each token of an answer is in the mask. Tokens that end it are there at the end only."""
     tok = Tokenizer.builtin(kind)
     info = tokenizer_info(tok)
     assert info.vocab_size == tok.vocab_size
@@ -30,15 +31,25 @@ def test_a_schema(kind: str) -> None:
         words = mask[0].tolist()
         return {id for id in range(tok.vocab_size) if words[id // 32] >> id % 32 & 1}
 
-    special = {token.id for token in tok.vocab if token.attributes & (8 | 1)}
     for id in tok.encode(ANSWER, add_special=False, continues=True):
         now = allowed()
         assert id in now
-        assert not now & special
+        assert not now & tok.vocab.eog_ids
         assert matcher.accept_token(id)
-    assert allowed() & special == tok.vocab.eog_ids
+    assert allowed() == tok.vocab.eog_ids
     assert matcher.accept_token(tok.vocab.eos_id)
     assert matcher.is_terminated()
+
+
+def test_every_other_token_is_text() -> None:
+    """As for xgrammar itself, whose structural tags rely on it: `<|mark|>` may be one control token."""
+    tok = Tokenizer.builtin("bpe").to_gguf(io.BytesIO(), add_tokens=["<think>"], add_control_tokens=["<|mark|>"])
+    info = tokenizer_info(tok)
+    assert info.special_token_ids == []
+    for text in ("<think>", "<|mark|>"):
+        matcher = xgrammar.GrammarMatcher(xgrammar.GrammarCompiler(info).compile_grammar(f'root ::= "{text}"'))
+        assert matcher.accept_token(tok.vocab.id(text))
+        assert matcher.is_completed()
 
 
 def test_other_stops() -> None:

@@ -1,4 +1,7 @@
-"""Ids that libraries cut into slices: the texts of the slices, joined, are the text."""
+"""Ids that libraries cut into slices: the texts of the slices, joined, are the text.
+
+llama.cpp itself changes some texts: it normalizes them, or puts a space after a user-defined token (SPM).
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,9 @@ class Tokenizer:
         return encode_slices(self._tok, text)
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of ids. The texts of the slices of a text's ids, joined, are the text."""
+        """The text of ids. The texts of the slices of a text's ids, joined, are the text, unless llama.cpp changes it:
+        WordPiece and Unigram normalize texts, and SPM puts a space after a user-defined token.
+        """
         return decode_slice(self._tok, tokens)
 
     def tokenize(self, text: str) -> list[str]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+from .._vocab import TokenAttribute, attributes
 from ._generation import end_ids, special_ids
 from ._packages import load
 
@@ -14,16 +17,32 @@ if TYPE_CHECKING:
 
 
 class _Wrapped:
-    """What llguidance's `TokenizerWrapper` takes. Texts continue others, so SPM puts no space before them."""
+    """What llguidance's `TokenizerWrapper` takes.
+
+    It asks for the ids of texts that a grammar forces, so their pieces have to be the text and none may be special.
+    Texts therefore continue others, without the space that SPM puts before a text and after a user-defined token.
+    """
 
     def __init__(self, tok: Tokenizer, eos_id: int) -> None:
         self.eos_token_id, self.bos_token_id = eos_id, tok.vocab.bos_id
         self.tokens: list[bytes] = tok.vocab.pieces
-        self.special_token_ids = special_ids(tok)
+        bit = int(TokenAttribute.USER_DEFINED)
+        user_defined = {id for id, bits in enumerate(attributes(tok.vocab)) if bits & bit}
+        markers = {id for id in user_defined if re.fullmatch(b"<.*>", self.tokens[id], re.DOTALL)}
+        self.special_token_ids = [*special_ids(tok), *markers]
+        rests = _any_of([self.tokens[id][1:] for id in markers])
+        others = _any_of([self.tokens[id] for id in user_defined - markers])
+        self._cuts = re.compile(b"(?<=<)(?=" + rests + b")|(" + others + b")")
         self._tok = tok
 
-    def __call__(self, text: bytes | str) -> list[int]:
-        return self._tok.encode(text, add_special=False, continues=True)
+    def __call__(self, text: bytes) -> list[int]:
+        parts = filter(None, self._cuts.split(text))
+        return [id for part in parts for id in self._tok.encode(part, add_special=False, continues=True)]
+
+
+def _any_of(texts: list[bytes]) -> bytes:
+    """A pattern that prefers the longest text."""
+    return b"|".join([re.escape(text) for text in sorted(filter(None, texts), key=len, reverse=True)]) or b"(?!)"
 
 
 def tokenizer(
@@ -33,6 +52,9 @@ def tokenizer(
     slices: Sequence[str] | None = None,
 ) -> Any:
     """The `llguidance.LLTokenizer` of a tokenizer.
+
+    Special tokens are not text there: a grammar has to name them. As with llguidance's own readers they are control
+    tokens, the unknown token, and user-defined tokens written `<...>`, such as `<think>`.
 
     Args:
         tok: The tokenizer.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ._generation import end_ids, special_ids, text_pieces
+from ._generation import end_ids, special_ids
 from ._packages import load
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def vocabulary(tok: Tokenizer) -> Any:
     """The `outlines_core.Vocabulary` of a tokenizer: the bytes of each token, so that characters may be cut.
 
-    Control tokens are no text there, so no pattern allows them.
+    Each token is its text there, also a control token. Those that end generation are left out, so EOS ends an answer.
 
     Raises:
         DependencyError: outlines-core is not installed.
@@ -28,11 +28,11 @@ def vocabulary(tok: Tokenizer) -> Any:
     >>> ggtok.adapters.outlines.vocabulary(ggtok.Tokenizer.builtin("bpe")).get(b" is")
     [5981]
     """
-    ids: dict[bytes, list[int]] = {}
-    for id, piece in enumerate(text_pieces(tok)):
-        if piece:
+    ends, ids = end_ids(tok), dict[bytes, list[int]]()
+    for id, piece in enumerate(tok.vocab.pieces):
+        if piece and id not in ends:
             ids.setdefault(piece, []).append(id)
-    return load("outlines_core", "outlines-core").Vocabulary(end_ids(tok)[0], ids)
+    return load("outlines_core", "outlines-core").Vocabulary(ends[0], ids)
 
 
 def tokenizer(tok: Tokenizer) -> OutlinesTokenizer:
@@ -60,8 +60,8 @@ class OutlinesTokenizer:
 
     @cached_property
     def vocabulary(self) -> dict[str, int]:
-        """The ids by the texts of the tokens, without those that stand for no text, except EOS."""
-        left_out = {*special_ids(self._tok)} - {self.eos_token_id}
+        """The ids by the texts of the tokens. Of those that end generation only EOS is there."""
+        left_out = {*end_ids(self._tok)} - {self.eos_token_id}
         return {token.text: token.id for token in self._tok.vocab if token.id not in left_out}
 
     def get_vocab(self) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._generation import end_ids, text_pieces
+from ._generation import end_ids
 from ._packages import load
 
 TYPE_CHECKING = False
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def tokenizer_info(tok: Tokenizer, *, stop_token_ids: int | Sequence[int] | None = None) -> Any:
-    """The `xgrammar.TokenizerInfo` of a tokenizer. Control tokens are no text there, so no grammar allows them.
+    """The `xgrammar.TokenizerInfo` of a tokenizer. Each token is its text there, also a control token.
+
+    So a string of a JSON schema may hold control tokens, except those that end generation.
 
     Args:
         tok: The tokenizer.
@@ -27,7 +29,7 @@ def tokenizer_info(tok: Tokenizer, *, stop_token_ids: int | Sequence[int] | None
     xgrammar = load("xgrammar", "xgrammar")
     stops = end_ids(tok) if stop_token_ids is None else stop_token_ids
     return xgrammar.TokenizerInfo(
-        text_pieces(tok),
+        tok.vocab.pieces,
         xgrammar.VocabType.RAW,
         vocab_size=tok.vocab_size,
         stop_token_ids=[stops] if isinstance(stops, int) else list(stops),
