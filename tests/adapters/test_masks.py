@@ -208,7 +208,7 @@ def test_masks(library: Any, source: str | Path, tmp_path: Path) -> None:
     added = {token.id: token.attributes for token in tok.vocab if token.attributes & ADDED}
     replaced = [id for id, bits in added.items() if bits & TokenAttribute.USER_DEFINED and not tok.piece(id).isascii()]
 
-    @settings(max_examples=10) if isinstance(source, Path) else settings()
+    @settings(max_examples=5) if isinstance(source, Path) else settings()
     @given(grammar=grammars, seed=st.integers(0, 2**32))
     def follow(grammar: tuple[str, Any], seed: int) -> None:
         random, matchers = Random(seed), [both.matcher(reader, *grammar) for reader in (both.ours, both.theirs)]
