@@ -6,6 +6,7 @@ import base64
 import contextlib
 import io
 import json
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -371,10 +372,102 @@ def test_from_sentencepiece(settings: dict[str, Any], tmp_path: Path) -> None:
     assert tokenizer.vocab[639].attributes == TokenAttribute.UNUSED
 
 
+def message(*pairs: tuple[int, Any]) -> bytes:
+    return b"".join(protobuf.field(number, value) for number, value in pairs)
+
+
+KEPT = {"normalization_rule_name": "identity", "remove_extra_whitespaces": False, "add_dummy_prefix": False}
+OF_TRAINING: list[dict[str, Any]] = [
+    {"split_by_unicode_script": False, "split_by_number": False, "shuffle_input_sentence": False},
+    {"split_by_whitespace": False, "train_extremely_large_corpus": True},
+    {"split_digits": True, "allow_whitespace_only_pieces": True},
+    {"pretokenization_delimiter": "e", "max_sentencepiece_length": 5, "character_coverage": 0.98},
+    {
+        "required_chars": "\u4e2d",
+        "control_symbols": ["<x>"],
+        "unk_surface": "?",
+        "unk_piece": "<U>",
+        "bos_piece": "<B>",
+    },
+    {"unk_id": 3, "bos_id": 0, "eos_id": 1, "pad_id": 2},
+    {"bos_id": -1, "eos_id": -1, "treat_whitespace_as_suffix": True},
+]
+"""What only says how pieces are found, or what ids special ones have."""
+
+OPTIONS: list[tuple[str, dict[str, Any], str | None]] = [
+    *(("bpe", AS_LLAMA | KEPT | options, None) for options in OF_TRAINING),
+    *(("unigram", KEPT | options, None) for options in OF_TRAINING),
+    ("bpe", {**AS_LLAMA, "bos_piece": "B"}, "that a text never spells a control piece"),
+    ("bpe", {**AS_LLAMA, "control_symbols": ["ing"]}, "that a text never spells a control piece"),
+    ("bpe", {**AS_LLAMA, "normalization_rule_name": "nfkc"}, "its character map"),
+    ("bpe", {**AS_LLAMA, "remove_extra_whitespaces": True}, "that it removes extra spaces"),
+    ("bpe", {**AS_LLAMA, "byte_fallback": False}, "that unknown characters side by side become one token"),
+    ("bpe", {**AS_LLAMA, "user_defined_symbols": ["<x>", "e"]}, "its user-defined pieces, which become normal tokens"),
+    ("bpe", {**AS_LLAMA, "treat_whitespace_as_suffix": True}, "that spaces follow words"),
+    ("unigram", {}, None),
+    ("unigram", {"normalization_rule_name": "nmt_nfkc_cf"}, None),
+    ("unigram", {"byte_fallback": True}, "that unknown characters become bytes"),
+    ("unigram", {"add_dummy_prefix": False}, "that no space comes before the text"),
+    ("unigram", {"remove_extra_whitespaces": False}, "that a text of spaces gets one more"),
+    ("unigram", {"normalization_rule_name": "identity"}, "that it removes \u2581 at the end of a text"),
+    ("unigram", {**KEPT, "user_defined_symbols": ["<x>", "e"]}, "its user-defined pieces, which become normal tokens"),
+    ("unigram", {"treat_whitespace_as_suffix": True}, "that spaces follow words"),
+]
+
+
+@pytest.mark.parametrize(("kind", "options", "lost"), OPTIONS, ids=str)
+def test_every_option_of_sentencepiece(
+    kind: str, options: dict[str, Any], lost: str | None, recwarn: pytest.WarningsRecorder
+) -> None:
+    """The ids are equal, or a warning says what is lost."""
+    data = trained(model_type=kind, hard_vocab_limit=False, **options)
+    warnings.simplefilter("always")
+    tokenizer, model = Tokenizer.from_sentencepiece(data), sentencepiece.SentencePieceProcessor(model_proto=data)
+    assert [str(each.message).split(": ")[1].split(";")[0] for each in recwarn] == ([lost] if lost else [])
+    texts = [*TEXTS, *SPACED, *repository()[:9]]
+    if kind == "unigram":
+        texts = without_ties(tokenizer, model.encode, texts, add_special=False)
+    if lost is None:
+        same(model.encode, lambda text: tokenizer.encode(text, add_special=False), texts)
+
+
+SPACED = [" ", "\u2581", "a\u2581", "<x> e<x>", "".join(map(chr, range(32, 127))), "\u4e2d\u4e2d \u4e2d"]
+
+
+def changed(data: bytes, number: int, settings: bytes) -> bytes:
+    """A model with more settings: of a repeated field of protocol buffers the last one wins."""
+    return data + protobuf.field(number, settings)
+
+
+@pytest.mark.parametrize(
+    ("number", "settings", "lost"),
+    [
+        (3, message((5, False)), "that spaces are not written as \u2581"),
+        (5, message((2, b"\x04\0\0\0abcdef")), "how it changes decoded text"),
+        (1, message((1, "unusedd"), (2, -1.0), (3, 5)), "that some pieces are unused"),
+        (2, message((24, False)), None),
+    ],
+)
+def test_what_sentencepiece_does_not_train_is_said_too(
+    number: int, settings: bytes, lost: str | None, recwarn: pytest.WarningsRecorder
+) -> None:
+    data = changed(trained(model_type="bpe", **AS_LLAMA), number, settings)
+    warnings.simplefilter("always")
+    Tokenizer.from_sentencepiece(data)
+    assert [str(each.message).split(": ")[1].split(";")[0] for each in recwarn] == ([lost] if lost else [])
+
+
 def test_from_sentencepiece_says_what_is_lost() -> None:
-    with pytest.warns(TokenizerWarning, match="its character map and that it removes extra spaces") as caught:
+    lost = "its character map and that it removes extra spaces and that unknown characters side by side"
+    with pytest.warns(TokenizerWarning, match=lost) as caught:
         Tokenizer.from_sentencepiece(trained(model_type="bpe"))
     assert caught[0].filename == __file__
+
+
+def test_to_sentencepiece_says_that_bos_is_not_in_it() -> None:
+    tokenizer = Tokenizer.builtin("unigram").to_gguf(io.BytesIO(), flags={"add_bos": True})
+    with pytest.warns(TokenizerWarning, match="does not say that BOS is added and EOS is added"):
+        tokenizer.to_sentencepiece(io.BytesIO())
 
 
 def test_from_sentencepiece_takes_user_defined_pieces_for_normal_ones() -> None:
@@ -382,10 +475,6 @@ def test_from_sentencepiece_takes_user_defined_pieces_for_normal_ones() -> None:
     id = tokenizer.vocab.id("<x>")
     assert id is not None
     assert tokenizer.vocab[id].attributes == TokenAttribute.NORMAL
-
-
-def message(*pairs: tuple[int, Any]) -> bytes:
-    return b"".join(protobuf.field(number, value) for number, value in pairs)
 
 
 PIECE = message((1, message((1, "a"), (2, -1.0), (3, 1))))

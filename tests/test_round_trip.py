@@ -1,15 +1,22 @@
-"""A text comes back as it was: encoded and decoded, it is the same bytes, in every vocabulary that keeps them."""
+"""A text comes back as it was: encoded and decoded, it is the same bytes, in every vocabulary that keeps them.
+
+A vocabulary comes back as it was too: written in another format and read again, it gives the same ids.
+"""
 
 from __future__ import annotations
 
+import gzip
+import json
 import subprocess
 import sys
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
 from conftest import SHARED, shared_files
-from ggtok import Tokenizer
+from ggtok import ConversionError, Tokenizer
 
 CODE = "find . -name '*.py' ; if x != y\n"
 TEXTS = [
@@ -58,6 +65,65 @@ def test_decoding_is_the_inverse_of_encoding(path: Path) -> None:
     assert bool(lost) == (path.stem in CHANGES_TEXTS), lost[:3]
     lost = [text for text in texts if tokenizer.decode(tokenizer.encode(text, add_special=False)) != text]
     assert bool(lost) == (path.stem in CHANGES_TEXTS), lost[:3]
+
+
+def through_tokenizers(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
+    tokenizer.to_tokenizers_json(folder / "tokenizer.json")
+    return Tokenizer.from_tokenizers_json(folder / "tokenizer.json")
+
+
+def through_transformers(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
+    tokenizer.to_transformers(folder)
+    return Tokenizer.from_tokenizers_json(folder / "tokenizer.json")
+
+
+def through_sentencepiece(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
+    tokenizer.to_sentencepiece(folder / "tokenizer.model")
+    return Tokenizer.from_sentencepiece(folder / "tokenizer.model")
+
+
+def through_gguf(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
+    return tokenizer.to_gguf(folder / "tokenizer.gguf")
+
+
+BYTE_LEVEL = {"deepseek-llm", "gpt-2", "llama-bpe", "mpt", "qwen2"}
+EXACT: dict[Callable[[Tokenizer, Path], Tokenizer], set[str]] = {
+    through_tokenizers: {"bert-bge", "bert-bge-l1-s0", "gemma-4", "nomic-bert-moe", *BYTE_LEVEL},
+    through_transformers: {"bert-bge", "bert-bge-l1-s0", "gemma-4", "nomic-bert-moe", *BYTE_LEVEL},
+    through_sentencepiece: {"baichuan", "llama-spm"},
+}
+"""The vocabularies that come back with all ids. Of others, an error or a warning says what cannot be expressed."""
+
+
+@pytest.mark.parametrize("through", [*EXACT, through_gguf])
+@pytest.mark.parametrize("path", shared_files("vocabs/*.gguf"))
+def test_other_formats_give_the_ids_back(
+    path: Path, through: Callable[[Tokenizer, Path], Tokenizer], tmp_path: Path, shared: Path
+) -> None:
+    tokenizer = Tokenizer.from_gguf(path)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            again = through(tokenizer, tmp_path)
+    except ConversionError:
+        is_exact = False
+    else:
+        is_exact = not caught
+    assert is_exact == (path.stem in EXACT.get(through, {path.stem}))
+    assert {str(each.message).rpartition(" ")[2] for each in caught} <= {"[conversion-differs]"}
+    if not is_exact:
+        return
+    with gzip.open(shared / "conformance" / f"{path.stem}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        cases = [case for case in map(json.loads, lines) if "text" in case]
+    assert len(cases) > 500
+    flags = [{name: case[name] for name in ("add_special", "parse_special")} for case in cases]
+    pairs = list(zip(cases, flags, strict=True))
+    assert all(again.encode(case["text"], **some) == case["ids"] for case, some in pairs)
+    if through is not through_sentencepiece:
+        assert [token.text for token in again.vocab] == [token.text for token in tokenizer.vocab]
+    if path.stem == "gemma-4":
+        assert again.vocab.model == "gemma4"
+        assert again.encode("Hello", add_special=False) == [9259]
 
 
 @pytest.mark.parametrize("path", shared_files("vocabs/*.gguf"))

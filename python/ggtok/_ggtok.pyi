@@ -66,6 +66,7 @@ __all__ = [
     "models",
     "pieces",
     "pretokenizers",
+    "regex_matches",
     "repaired_ids",
     "scores",
     "set_cache_limit",
@@ -1044,6 +1045,9 @@ class RawTrie:
 
 def explain_trie(words: Iterable[str | ReadableBuffer], queries: Iterable[str | ReadableBuffer]) -> RawTrie:
     """Builds the double array of a few words, and looks the queries up in it."""
+
+def regex_matches(regex: str, text: str) -> list[tuple[int, int]] | None:
+    """The byte ranges of a regex's matches in a short text, or `None` if it is not valid or takes too long."""
 
 @final
 class Trainer:

@@ -265,6 +265,7 @@ class Tokenizer(ChatTokenizer):
         config: Source | Mapping[str, Any] | None = None,
         pre: str | None = None,
         vocab_size: int | None = None,
+        architecture: str | None = None,
     ) -> Self:
         """The tokenizer that llama.cpp's converter would make of a `tokenizer.json` of huggingface/tokenizers.
 
@@ -272,11 +273,13 @@ class Tokenizer(ChatTokenizer):
             source: A path, the bytes of a file, or a readable binary file.
             config: The model's `tokenizer_config.json`, as a file or as what is in it: the names of special tokens,
                 flags and the chat template. Default: the file of this name beside the path, if there is one, with the
-                chat template of `chat_template.jinja` beside it. Without it llama.cpp's defaults apply to special
-                tokens, such as the id 11 for the BOS of a byte-level BPE.
-            pre: The name of the pre-tokenizer (`tokenizer.ggml.pre`) of a byte-level BPE. Default: the one that the
-                converter finds by the digest of the ids of its test text, which it has for well-known models only.
-            vocab_size: As in `from_sentencepiece`.
+                chat templates that have files there. Without it llama.cpp's defaults apply to special tokens, such as
+                the id 11 for the BOS of a byte-level BPE.
+            pre: The name of the pre-tokenizer (`tokenizer.ggml.pre`) of a BPE. Default: the one that the converter
+                finds by the digest of the ids of its test text, which it has for well-known models only.
+            vocab_size: As in `from_sentencepiece`. Default: that of the `config.json` beside the path.
+            architecture: The model's architecture, such as `"Gemma4ForCausalLM"`. Default: that of the `config.json`
+                beside the path, or what the tokens say.
 
         Raises:
             ConversionError: The file is damaged, llama.cpp has no such model, or the digest is unknown; the message
@@ -286,7 +289,7 @@ class Tokenizer(ChatTokenizer):
             OSError: A file cannot be read.
             TypeError: An argument has the wrong type.
 
-        Warns (`TokenizerWarning`) about what the converter gets wrong. `to_gguf` writes the result.
+        Warns (`TokenizerWarning`) if the ids are not those of the file's own library. `to_gguf` writes the result.
 
         >>> import ggtok, io
         >>> file = io.BytesIO()
@@ -298,7 +301,7 @@ class Tokenizer(ChatTokenizer):
         """
         from ._convert import files
 
-        return files.from_tokenizers_json(cls, source, config, pre, vocab_size)
+        return files.from_tokenizers_json(cls, source, config, pre, vocab_size, architecture)
 
     def to_sentencepiece(self, target: Target) -> None:
         """Writes a `.model` file of sentencepiece: of type BPE for SPM, of type Unigram for Unigram.
@@ -314,7 +317,8 @@ class Tokenizer(ChatTokenizer):
             TypeError: `target` has the wrong type.
 
         `sentencepiece.SentencePieceProcessor(model_file=path).encode(text)` gives the ids of
-        `encode(text, add_special=False)`. docs/convert.md says what differs.
+        `encode(text, add_special=False)`. docs/convert.md says what differs. Warns (`TokenizerWarning`) if BOS and EOS
+        are not added as llama.cpp does by default, which the format cannot say.
 
         >>> import ggtok, io
         >>> file = io.BytesIO()

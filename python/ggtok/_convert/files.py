@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from .._base import BaseTokenizer
 from .._files import Target, check_target, read, write
 from .._metadata import Source
-from . import edits, from_tokenizers, sentencepiece, tiktoken, transformers
+from . import architectures, edits, from_tokenizers, sentencepiece, tiktoken, transformers
 from .gguf import gguf_bytes
 
 T = TypeVar("T", bound=BaseTokenizer)
@@ -61,7 +61,17 @@ def from_sentencepiece(cls: type[T], source: Source, vocab_size: int | None) -> 
 
 
 def from_tokenizers_json(
-    cls: type[T], source: Source, config: Source | Mapping[str, Any] | None, pre: str | None, vocab_size: int | None
+    cls: type[T],
+    source: Source,
+    config: Source | Mapping[str, Any] | None,
+    pre: str | None,
+    vocab_size: int | None,
+    architecture: str | None,
 ) -> T:
-    data = from_tokenizers.imported(read(source), from_tokenizers.read_config(source, config), pre, vocab_size)
-    return cls._opened(data, made_from=source)
+    meant = architectures.of(from_tokenizers.beside(source, "config.json"), architecture)
+    settings = from_tokenizers.read_config(source, config, meant.rules)
+    data, library = from_tokenizers.imported(read(source), settings, meant, pre, vocab_size)
+    tokenizer = cls._opened(data, made_from=source)
+    if library is not None:
+        from_tokenizers.warn_of_differences(tokenizer, library)
+    return tokenizer

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import _ggtok
 from .._base import BaseTokenizer
 from .._findings import Finding, warn_of
 from .._keys import GGML, SPECIAL
@@ -23,7 +24,7 @@ from .vocabulary import BYTE, BYTE_TOKENS, CONTROL, SPACE, UNKNOWN, UNUSED, USER
 
 FORMAT = "sentencepiece"
 
-PIECES, TRAINER, NORMALIZER = 1, 2, 3
+PIECES, TRAINER, NORMALIZER, DENORMALIZER = 1, 2, 3, 5
 """Fields of a model."""
 PIECE, SCORE, TYPE = 1, 2, 3
 """Fields of a piece."""
@@ -31,8 +32,11 @@ MODEL_TYPE, VOCAB_SIZE, AS_SUFFIX, BYTE_FALLBACK = 3, 4, 24, 35
 SPECIAL_IDS = {"unk": 40, "bos": 41, "eos": 42, "pad": 43}
 SPECIAL_PIECES = {"unk": 45, "bos": 46, "eos": 47, "pad": 48}
 """Fields of the trainer's settings."""
-NAME, CHARSMAP, ADD_PREFIX, REMOVE_SPACES = 1, 2, 3, 4
-"""Fields of the normalizer's settings."""
+NAME, CHARSMAP, ADD_PREFIX, REMOVE_SPACES, ESCAPE_SPACES = 1, 2, 3, 4, 5
+"""Fields of the settings of both normalizers."""
+
+LONGEST = 256
+"""Of a control piece that a text might spell."""
 
 UNIGRAM, BPE = 1, 2
 MODEL_TYPES = {"spm": BPE, "unigram": UNIGRAM}
@@ -47,6 +51,9 @@ def exported(tokenizer: BaseTokenizer) -> bytes:
     vocabulary.need_kind("spm", "unigram")
     vocab, is_spm = tokenizer.vocab, tokenizer.vocab.kind == "spm"
     settings = vocab.settings
+    if (vocab.add_bos, vocab.add_eos) != (is_spm, not is_spm):
+        message = f"the format does not say that BOS is {_added(vocab.add_bos)} and EOS is {_added(vocab.add_eos)}"
+        warn_of(Finding("conversion-differs", "warning", message, "add them in the code that uses the model"))
     types = [_type(bits) for bits in vocabulary.attributes]
     if types.count(UNKNOWN_PIECE) != 1:
         vocabulary.refuse(f"there must be one unknown token, and there are {types.count(UNKNOWN_PIECE)}")
@@ -84,6 +91,10 @@ def exported(tokenizer: BaseTokenizer) -> bytes:
     return b"".join([*pieces, field(TRAINER, b"".join(trainer)), field(NORMALIZER, b"".join(normalizer))])
 
 
+def _added(flag: bool) -> str:
+    return "added" if flag else "not added"
+
+
 def _type(bits: int) -> int:
     return next((kind for attribute, kind in PIECE_TYPES.items() if bits & attribute), NORMAL_PIECE)
 
@@ -91,16 +102,19 @@ def _type(bits: int) -> int:
 def imported(data: bytes, vocab_size: int | None) -> bytes:
     """The GGUF file that llama.cpp's converter would make of a model, without tensors."""
     try:
-        pieces, trainer, normalizer = _parsed(data)
+        pieces, settings = _parsed(data)
     except MessageError as error:
         raise ConversionError(FORMAT, str(error)) from None
     if not pieces:
         raise ConversionError(FORMAT, "the model has no pieces")
+    trainer, normalizer = settings[TRAINER], settings[NORMALIZER]
     model_type = trainer.get(MODEL_TYPE, UNIGRAM)
     if model_type not in (UNIGRAM, BPE):
         raise ConversionError(FORMAT, f"llama.cpp has models of type 1 (Unigram) and 2 (BPE), not {model_type}")
     is_spm = model_type == BPE
-    _warn(trainer, normalizer, is_spm)
+    _warn(pieces, settings, is_spm)
+    # The converter does not ask for user-defined pieces.
+    pieces = [(text, score, NORMAL_PIECE if kind == USER_DEFINED_PIECE else kind) for text, score, kind in pieces]
     texts, scores, types = padded(FORMAT, pieces, vocab_size)
     entries: dict[str, Any] = {
         "general.architecture": "llama" if is_spm else "t5",
@@ -122,12 +136,12 @@ def imported(data: bytes, vocab_size: int | None) -> bytes:
     return gguf_bytes(entries)
 
 
-def _parsed(data: bytes) -> tuple[list[tuple[bytes, float, int]], dict[int, Any], dict[int, Any]]:
-    """The pieces, and the fields of both settings by number."""
+def _parsed(data: bytes) -> tuple[list[tuple[bytes, float, int]], dict[int, dict[int, Any]]]:
+    """The pieces, and the fields of each kind of settings by number."""
     pieces: list[tuple[bytes, float, int]] = []
-    settings: dict[int, dict[int, Any]] = {TRAINER: {}, NORMALIZER: {}}
+    settings: dict[int, dict[int, Any]] = {TRAINER: {}, NORMALIZER: {}, DENORMALIZER: {}}
     for number, value, at in fields(data):
-        if number not in (PIECES, TRAINER, NORMALIZER):
+        if number != PIECES and number not in settings:
             continue
         if not isinstance(value, bytes):
             raise MessageError(f"byte {at}: field {number} is not a message")
@@ -137,7 +151,7 @@ def _parsed(data: bytes) -> tuple[list[tuple[bytes, float, int]], dict[int, Any]
         else:
             _check_settings(number, inner, at)
             settings[number] |= inner
-    return pieces, settings[TRAINER], settings[NORMALIZER]
+    return pieces, settings
 
 
 def _piece(inner: dict[int, Value], at: int, id: int) -> tuple[bytes, float, int]:
@@ -146,14 +160,13 @@ def _piece(inner: dict[int, Value], at: int, id: int) -> tuple[bytes, float, int
         raise MessageError(f"byte {at}: piece {id} has a field of a wrong type")
     if not text or not NORMAL_PIECE <= kind <= BYTE_PIECE:
         raise MessageError(f"byte {at}: piece {id} has the text {text!r} and the type {kind}")
-    # The converter does not ask for this type.
-    return text, score, NORMAL_PIECE if kind == USER_DEFINED_PIECE else kind
+    return text, score, kind
 
 
 def _check_settings(number: int, inner: dict[int, Value], at: int) -> None:
-    numbers = {TRAINER: [MODEL_TYPE, AS_SUFFIX, *SPECIAL_IDS.values()], NORMALIZER: [ADD_PREFIX, REMOVE_SPACES]}
-    texts = {TRAINER: [], NORMALIZER: [CHARSMAP]}
-    kinds = dict.fromkeys(numbers[number], int) | dict.fromkeys(texts[number], bytes)
+    kinds: dict[int, type] = dict.fromkeys((ADD_PREFIX, REMOVE_SPACES, ESCAPE_SPACES), int) | {CHARSMAP: bytes}
+    if number == TRAINER:
+        kinds = dict.fromkeys((MODEL_TYPE, AS_SUFFIX, BYTE_FALLBACK, *SPECIAL_IDS.values()), int)
     for key, value in inner.items():
         if not isinstance(value, kinds.get(key, object)):
             raise MessageError(f"byte {at}: field {key} of field {number} has a wrong type")
@@ -165,16 +178,36 @@ def _signed(value: int) -> int:
     return value - (1 << 32) if value >= 1 << 31 else value
 
 
-def _warn(trainer: dict[int, Any], normalizer: dict[int, Any], is_spm: bool) -> None:
-    """Warns of what the converter leaves out silently."""
-    lost = []
-    if is_spm and normalizer.get(CHARSMAP):
-        lost.append("its character map")
-    if is_spm and normalizer.get(REMOVE_SPACES, 1):
-        lost.append("that it removes extra spaces")
-    if trainer.get(AS_SUFFIX):
-        lost.append("that spaces follow words")
+def _warn(pieces: list[tuple[bytes, float, int]], settings: dict[int, dict[int, Any]], is_spm: bool) -> None:
+    """Warns of what the converter leaves out silently, mostly because llama.cpp cannot express it."""
+    trainer, normalizer, kinds = settings[TRAINER], settings[NORMALIZER], {kind for _, _, kind in pieces}
+    texts = {text.decode("utf-8", "surrogateescape"): kind for text, _, kind in pieces}
+    hidden = [text for text, kind in texts.items() if kind in (UNKNOWN_PIECE, CONTROL_PIECE) and len(text) <= LONGEST]
+    spelled = [text for text in hidden for at in range(1, len(text)) if {text[:at], text[at:]} <= texts.keys()]
+    charsmap, is_prefixed = normalizer.get(CHARSMAP, b""), normalizer.get(ADD_PREFIX, 1)
+    removes, falls_back = normalizer.get(REMOVE_SPACES, 1), trainer.get(BYTE_FALLBACK)
+    cases = {
+        "its character map": is_spm and charsmap,
+        "that it removes extra spaces": is_spm and removes,
+        "that a text never spells a control piece": is_spm and (spelled or any(len(text) == 1 for text in hidden)),
+        "that unknown characters side by side become one token": is_spm and not falls_back,
+        "that unknown characters become bytes": not is_spm and falls_back,
+        "that no space comes before the text": not is_spm and removes and not is_prefixed,
+        "that a text of spaces gets one more": not is_spm and is_prefixed and not removes,
+        f"that it removes {SPACE} at the end of a text": not is_spm and removes and _keeps_space(charsmap),
+        "that spaces follow words": trainer.get(AS_SUFFIX) and is_prefixed,
+        f"that spaces are not written as {SPACE}": not normalizer.get(ESCAPE_SPACES, 1),
+        "its user-defined pieces, which become normal tokens": USER_DEFINED_PIECE in kinds,
+        "that some pieces are unused": UNUSED_PIECE in kinds,
+        "how it changes decoded text": settings[DENORMALIZER].get(CHARSMAP),
+    }
+    lost = [part for part, is_lost in cases.items() if is_lost]
     if lost:
-        message = f"llama.cpp has no place for a part of the model: {' and '.join(lost)}"
+        message = f"llama.cpp and its converter have no place for a part of the model: {' and '.join(lost)}"
         advice = "compare ids for texts in which it matters"
         warn_of(Finding("conversion-differs", "warning", message, advice))
+
+
+def _keeps_space(charsmap: bytes) -> bool:
+    """Whether a character map leaves the stand-in for a space as it is."""
+    return not charsmap or _ggtok.apply_charsmap(charsmap, SPACE) == SPACE

@@ -11,7 +11,7 @@ from typing import Any
 
 from .._base import BaseTokenizer
 from .._keys import CHAT_TEMPLATE
-from .._vocab import special_texts
+from .._vocab import TokenAttribute, special_texts
 from . import tokenizers_json
 
 UNLIMITED = 10**30
@@ -27,6 +27,7 @@ def files(tokenizer: BaseTokenizer) -> dict[str, bytes]:
         "add_eos_token": tokenizer.vocab.add_eos,
         "clean_up_tokenization_spaces": False,
         "model_max_length": _context_length(tokenizer),
+        "additional_special_tokens": _others(tokenizer, special),
         **special,
     }
     return {
@@ -42,6 +43,12 @@ def _special(tokenizer: BaseTokenizer) -> dict[str, str]:
     if tokenizer.vocab.kind == "wordpiece" and "bos_token" in found:
         found["cls_token"] = found["bos_token"]
     return found
+
+
+def _others(tokenizer: BaseTokenizer, special: dict[str, str]) -> list[str]:
+    """The control tokens that have no name."""
+    found = (token for token in tokenizer.vocab if TokenAttribute.CONTROL in token.attributes)
+    return [token.text for token in found if token.text not in special.values()]
 
 
 def _context_length(tokenizer: BaseTokenizer) -> int:

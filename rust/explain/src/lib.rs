@@ -29,6 +29,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use patterns::regex_matches;
+
 use bytes::Bytes;
 use limit::Limit;
 use special::Item;

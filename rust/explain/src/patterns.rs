@@ -203,6 +203,13 @@ fn compile(pattern: &str) -> Option<Regex> {
     RegexBuilder::new(pattern).backtrack_limit(MAX_STEPS_BACK).build().ok()
 }
 
+/// The byte ranges of a regex's matches in a short text, or `None` if it is not valid or takes too long.
+#[must_use]
+pub fn regex_matches(regex: &str, text: &str) -> Option<Vec<(usize, usize)>> {
+    let regex = RegexBuilder::new(regex).backtrack_limit(MAX_STEPS_BACK / 200).build().ok()?;
+    regex.find_iter(text).map(|found| found.ok().map(|found| (found.start(), found.end()))).collect()
+}
+
 /// The parts of a pattern between the bars outside brackets and parentheses.
 fn alternatives(pattern: &str) -> Vec<&str> {
     let (mut parts, mut start, mut depth, mut in_class, mut is_escaped) = (Vec::new(), 0, 0, false, false);

@@ -94,6 +94,12 @@ impl RawTrie {
     }
 }
 
+#[doc = doc!(regex_matches)]
+#[pyfunction]
+pub fn regex_matches(py: Python<'_>, regex: &str, text: &str) -> PyResult<Option<Vec<(usize, usize)>>> {
+    run_long(py, || Ok::<_, ExplainError>(ggtok_explain::regex_matches(regex, text)))
+}
+
 /// The conversion to JSON failed, which only a bug can cause.
 struct NoJson(serde_json::Error);
 

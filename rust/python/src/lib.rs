@@ -64,7 +64,7 @@ mod _ggtok {
     #[pymodule_export]
     use super::encoding::{_encoding, Encoding};
     #[pymodule_export]
-    use super::explain::{RawTrace, RawTrie, explain, explain_trie};
+    use super::explain::{RawTrace, RawTrie, explain, explain_trie, regex_matches};
     #[pymodule_export]
     use super::json::json_items;
     #[pymodule_export]
