@@ -166,7 +166,7 @@ class Edited:
         """Writes the file, as `edit` says."""
         if not isinstance(target, (str, os.PathLike)):
             raise TypeError(f"the target must be a path, not {type(target).__name__}")
-        targets = _targets(os.fsdecode(target), len(self.parts))
+        targets = list(_targets(os.fsdecode(target), len(self.parts)))
         for path in targets:
             check_target(path, self.parts, overwrite=overwrite)
         advance = progress or (lambda _: None)
@@ -251,21 +251,22 @@ def _parts(path: str, metadata: Metadata) -> list[str]:
     count = metadata.get("split.count")
     if not isinstance(count, int) or count < 2:
         return [path]
-    parts = _targets(path, count)
-    for part in parts:
+    parts = []
+    for part in _targets(path, count):
         if not os.path.isfile(part):
             raise GgtokError(f"a part of the split file {path} is missing: {part}")
+        parts.append(part)
     return parts
 
 
-def _targets(path: str, count: int) -> list[str]:
+def _targets(path: str, count: int) -> Iterable[str]:
     """The paths of `count` parts, of which the first is given, as llama.cpp looks for them."""
     if count == 1:
         return [path]
     ending = f"-00001-of-{count:05}.gguf"
     if not path.endswith(ending):
         raise GgtokError(f"{path} must end in {ending}: it is the first of {count} parts of a split file")
-    return [f"{path.removesuffix(ending)}-{number:05}-of-{count:05}.gguf" for number in range(1, count + 1)]
+    return (f"{path.removesuffix(ending)}-{number:05}-of-{count:05}.gguf" for number in range(1, count + 1))
 
 
 def _elements(key: str, old: Packed, new: Packed) -> Iterator[Change]:

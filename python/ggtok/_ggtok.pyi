@@ -911,6 +911,11 @@ def truncate(
 def vocab_size(tokenizer: Tokenizer) -> int:
     """The number of tokens."""
 
+def list_size(tokenizer: Tokenizer) -> int:
+    """The number of tokens, for a list of them all; a `VocabularyError` if they are too many for a list and without
+    texts.
+    """
+
 def kind(tokenizer: Tokenizer) -> tuple[str, str, str | None]:
     """The names of the kind, the model and the pre-tokenizer."""
 

@@ -160,12 +160,15 @@ class Vocab(Sequence[Token]):
         Raises `TokenIndexError`, an `IndexError`, for an id that is not in the vocabulary.
         """
         if isinstance(index, slice):
-            return [self[id] for id in range(*index.indices(len(self)))]
+            ids = range(*index.indices(len(self)))
+            if len(ids) > 1 << 20:
+                _ggtok.list_size(self._core)  # an error if the file has no texts for them
+            return [self[id] for id in ids]
         text, score, bits = _ggtok.token(self._core, index)
         return Token(int(index), text.decode("utf-8", "surrogateescape"), score, TokenAttribute(bits))
 
     def __iter__(self) -> Iterator[Token]:
-        return (self[id] for id in range(len(self)))
+        return (self[id] for id in range(_ggtok.list_size(self._core)))
 
     def __contains__(self, item: object) -> bool:
         if isinstance(item, (str, bytes)):

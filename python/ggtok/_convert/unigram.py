@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .. import _ggtok
 from .vocabulary import NORMAL, SPACE, UNUSED, USER_DEFINED, Vocabulary
@@ -33,7 +33,7 @@ def charsmap_of(vocabulary: Vocabulary) -> bytes:
     for token in vocabulary.special:
         start = token.text[:-1]
         if vocabulary.attributes[token.id] & USER_DEFINED and (
-            " " in start or SPACE in start or any(_is_mapped(nodes, start[at:].encode()) for at in range(len(start)))
+            " " in start or SPACE in start or any(_is_mapped(nodes, rest) for rest in _suffixes(start))
         ):
             vocabulary.refuse(
                 f"llama.cpp does not normalize what begins like the user-defined token {token.text!r}, which it would"
@@ -41,17 +41,25 @@ def charsmap_of(vocabulary: Vocabulary) -> bytes:
     return found
 
 
-def _is_mapped(nodes: Sequence[int], text: bytes) -> bool:
+def _suffixes(text: str) -> Iterator[memoryview]:
+    """What is left of a text from each of its characters on, without copies."""
+    data = memoryview(text.encode())
+    return (data[at:] for at, byte in enumerate(data) if byte & 0xC0 != 0x80)
+
+
+def _is_mapped(nodes: Sequence[int], text: memoryview) -> bool:
     """Whether the character map replaces some start of a text. The array is XCDA's: sentencepiece `normalizer.cc`."""
-    at = 0
-    for byte in (None, *text):
-        if byte is not None:
-            at ^= byte
-            if at >= len(nodes) or nodes[at] & LABEL != byte:
-                return False
-            if nodes[at] & LEAF:
-                return True
-        elif not nodes:
+    at = _base(nodes[0]) if nodes else 0
+    for byte in text:
+        at ^= byte
+        if at >= len(nodes) or nodes[at] & LABEL != byte:
             return False
-        at ^= nodes[at] >> 10 << (8 if nodes[at] & WIDE else 0)
+        if nodes[at] & LEAF:
+            return True
+        at ^= _base(nodes[at])
     return False
+
+
+def _base(node: int) -> int:
+    """The place of a node's children, relative to its own."""
+    return node >> 10 << (8 if node & WIDE else 0)

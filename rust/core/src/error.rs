@@ -38,6 +38,8 @@ pub enum VocabularyError {
     MissingNewline,
     /// The precompiled character map is damaged at this byte.
     Charsmap { offset: usize, damage: CharsmapDamage },
+    /// A vocabulary without texts declares too many tokens to list: more than 1,048,576.
+    Unlisted { count: usize },
     /// A structure is too large for its 32-bit offsets.
     TooLarge { what: &'static str },
 }
@@ -70,6 +72,9 @@ impl fmt::Display for VocabularyError {
             Self::MissingToken { text } => write!(f, "there is no token with the text {text:?}"),
             Self::MissingNewline => f.write_str("the vocabulary has no token for a newline"),
             Self::Charsmap { offset, damage } => write!(f, "the character map is damaged at byte {offset}: {damage}"),
+            Self::Unlisted { count } => {
+                write!(f, "the file declares {count} tokens and has no texts for them: they cannot be listed")
+            }
             Self::TooLarge { what } => write!(f, "too large: {what}"),
         }
     }

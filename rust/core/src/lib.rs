@@ -52,7 +52,7 @@ pub use many::batch::{
     Batch, BatchText, DecodeBatchError, DecodedRows, Feed, Padded, Padding, PaddingError, Rows, Side,
 };
 pub use many::chunks::boundaries::Boundary;
-pub use many::chunks::truncate::Truncation;
+pub use many::chunks::truncate::{Ends, Truncation};
 pub use many::chunks::{BudgetError, Chunk, Segmentable, SplitOptions};
 pub use many::parts::Parts;
 pub use many::stream::decoder::{PrimeError, StreamDecodeOptions, StreamDecoder};

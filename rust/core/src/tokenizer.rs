@@ -316,6 +316,7 @@ impl Tokenizer {
 
     /// The lowest id whose piece is exactly `piece`, special tokens included. O(n log n) for n tokens the first time,
     /// then O(log n) comparisons.
+    /// `None` too if [`Vocabulary::list_len`] is an error.
     pub fn id_of_piece(&self, piece: &[u8]) -> Option<TokenId> {
         self.piece_order().find(self.pieces(), piece)
     }
@@ -327,7 +328,7 @@ impl Tokenizer {
     }
 
     fn piece_order(&self) -> &PieceOrder {
-        once(&self.piece_order, || PieceOrder::new(self.pieces(), self.vocabulary.len()))
+        once(&self.piece_order, || PieceOrder::new(self.pieces(), self.vocabulary.list_len().unwrap_or_default()))
     }
 
     /// Checks that the vocabulary has a token with this id.

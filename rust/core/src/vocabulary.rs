@@ -25,6 +25,7 @@ pub(crate) use texts::Texts;
 
 use std::collections::HashMap;
 
+use crate::error::VocabularyError;
 use crate::lookup::hash::Seed;
 use crate::lookup::index::Index;
 use crate::lookup::key::Key;
@@ -68,6 +69,9 @@ impl Kind {
         }
     }
 }
+
+/// The most tokens that are listed of a vocabulary without texts. Any number takes a few bytes in a file.
+const MAX_LISTED: usize = 1 << 20;
 
 /// Flags that steer encoding and decoding, by llama.cpp's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -123,6 +127,16 @@ impl Vocabulary {
     /// The number of tokens.
     pub fn len(&self) -> usize {
         self.size
+    }
+
+    /// The number of tokens, for a list of them all.
+    ///
+    /// # Errors
+    /// [`VocabularyError::Unlisted`]: the vocabulary has no texts, and more than 1,048,576 tokens.
+    pub fn list_len(&self) -> Result<usize, VocabularyError> {
+        let count = self.size;
+        let is_listed = count <= MAX_LISTED.max(self.texts.len());
+        is_listed.then_some(count).ok_or(VocabularyError::Unlisted { count })
     }
 
     /// Whether there are no tokens.

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use ggtok_core::{Boundary, BudgetError, EncodeOptions, Segmentable, Spans, SplitOptions, Truncation};
+use ggtok_core::{Boundary, BudgetError, EncodeOptions, Ends, Segmentable, Spans, SplitOptions, Truncation};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyString};
+use pyo3::types::{PyList, PySlice, PyString};
 
 use crate::arguments::{TextArgument, text};
 use crate::errors::{Raise, invalid};
@@ -46,19 +46,32 @@ pub fn truncate(
     add_special: bool,
     parse_special: bool,
 ) -> PyResult<(usize, usize)> {
-    let text = Cuttable::new(text)?;
     let side = named(
         "side must be",
         side,
         &[("right", Truncation::Right), ("left", Truncation::Left), ("middle", Truncation::Middle)],
     )?;
     let options = EncodeOptions { add_special, parse_special, ..EncodeOptions::default() };
-    let removed = tokenizer.work(py, text.len(), |scratch| match text.text() {
-        Some(text) => tokenizer.core.truncate(&text, max_tokens, side, options, scratch),
-        None => Ok(0..0),
-    })?;
-    let removed = text.characters([removed].into_iter());
-    Ok(removed.first().map_or((0, 0), |range| (range.start, range.end)))
+    // A `str` that is not ASCII is copied as UTF-8, so only its ends are converted.
+    let len = string(text)?.len()?;
+    for read in Ends::lens(len, max_tokens) {
+        let slice = |start: usize, end: usize| text.get_item(PySlice::new(py, start as isize, end as isize, 1));
+        let (head, tail) = (slice(0, read)?, slice(len - read, len)?);
+        let (head, tail) = (Cuttable::new(&head)?, Cuttable::new(&tail)?);
+        let kept = tokenizer.work(py, head.len() + tail.len(), |scratch| match (head.text(), tail.text()) {
+            (Some(head), Some(tail)) => {
+                let ends = Ends { head, tail, is_whole: read == len };
+                tokenizer.core.truncate_ends(&ends, max_tokens, side, options, scratch)
+            }
+            _ => Ok(Some((0, 0))),
+        })?;
+        if let Some((start, end)) = kept {
+            let num =
+                |text: &Cuttable<'_>, range| text.characters([range].into_iter()).pop().map_or(0, |range| range.len());
+            return Ok((num(&head, 0..start), len - num(&tail, end..tail.len())));
+        }
+    }
+    Ok((len, len))
 }
 
 /// A `str` argument that is cut.
@@ -70,11 +83,7 @@ struct Cuttable<'a> {
 
 impl<'a> Cuttable<'a> {
     fn new(object: &'a Bound<'_, PyAny>) -> PyResult<Self> {
-        if !object.is_instance_of::<PyString>() {
-            let found = object.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("text must be str, not {found}")));
-        }
-        let text = text(object)?;
+        let text = text(string(object)?)?;
         let segmented = match &text {
             TextArgument::Surrogates(bytes) => Some(without_surrogates(bytes)),
             _ => None,
@@ -100,6 +109,14 @@ impl<'a> Cuttable<'a> {
         spans.count_characters(self.text.text().as_bytes());
         spans.spans
     }
+}
+
+/// Checks that an argument is a `str`.
+fn string<'a, 'py>(object: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyAny>> {
+    if object.is_instance_of::<PyString>() {
+        return Ok(object);
+    }
+    Err(PyTypeError::new_err(format!("text must be str, not {}", object.get_type().name()?)))
 }
 
 /// A text with U+FFFD in place of each surrogate. Both have three bytes.

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict, PyList};
 
 use crate::arguments::token_id;
+use crate::errors::Raise;
 use crate::run::{check_signals, quick, run, run_long};
 use crate::tokenizer::Tokenizer;
 
@@ -12,6 +13,12 @@ use crate::tokenizer::Tokenizer;
 #[pyfunction]
 pub fn vocab_size(tokenizer: &Tokenizer) -> usize {
     tokenizer.core.vocabulary().len()
+}
+
+#[doc = doc!(list_size)]
+#[pyfunction]
+pub fn list_size(tokenizer: &Tokenizer) -> PyResult<usize> {
+    tokenizer.core.vocabulary().list_len().map_err(Raise::raise)
 }
 
 #[doc = doc!(kind)]
@@ -112,7 +119,7 @@ fn each<'py, 'a>(
     bytes: impl Fn(TokenId) -> &'a [u8],
 ) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
-    for id in 0..tokenizer.core.vocabulary().len() {
+    for id in 0..list_size(tokenizer)? {
         check_signals(py, id)?;
         list.append(PyBytes::new(py, bytes(id as TokenId)))?;
     }
@@ -121,19 +128,20 @@ fn each<'py, 'a>(
 
 #[doc = doc!(scores)]
 #[pyfunction]
-pub fn scores<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> Bound<'py, PyBytes> {
+pub fn scores<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyBytes>> {
     let vocabulary = tokenizer.core.vocabulary();
-    let bytes: Vec<u8> = (0..vocabulary.len()).flat_map(|id| vocabulary.score(id as TokenId).to_ne_bytes()).collect();
-    PyBytes::new(py, &bytes)
+    let ids = 0..list_size(tokenizer)?;
+    let bytes: Vec<u8> = ids.flat_map(|id| vocabulary.score(id as TokenId).to_ne_bytes()).collect();
+    Ok(PyBytes::new(py, &bytes))
 }
 
 #[doc = doc!(attributes)]
 #[pyfunction]
-pub fn attributes<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> Bound<'py, PyBytes> {
+pub fn attributes<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> PyResult<Bound<'py, PyBytes>> {
     let vocabulary = tokenizer.core.vocabulary();
-    let bytes: Vec<u8> =
-        (0..vocabulary.len()).flat_map(|id| vocabulary.attributes(id as TokenId).bits().to_ne_bytes()).collect();
-    PyBytes::new(py, &bytes)
+    let ids = 0..list_size(tokenizer)?;
+    let bytes: Vec<u8> = ids.flat_map(|id| vocabulary.attributes(id as TokenId).bits().to_ne_bytes()).collect();
+    Ok(PyBytes::new(py, &bytes))
 }
 
 #[doc = doc!(charsmap)]
@@ -145,12 +153,14 @@ pub fn charsmap<'py>(py: Python<'py>, tokenizer: &Tokenizer) -> Bound<'py, PyByt
 #[doc = doc!(id_of_piece)]
 #[pyfunction]
 pub fn id_of_piece(tokenizer: &Tokenizer, piece: &[u8]) -> PyResult<Option<TokenId>> {
+    list_size(tokenizer)?;
     quick(|| tokenizer.core.id_of_piece(piece))
 }
 
 #[doc = doc!(ids_with_prefix)]
 #[pyfunction]
 pub fn ids_with_prefix(tokenizer: &Tokenizer, prefix: &[u8]) -> PyResult<Vec<TokenId>> {
+    list_size(tokenizer)?;
     quick(|| tokenizer.core.ids_with_prefix(prefix).to_vec())
 }
 

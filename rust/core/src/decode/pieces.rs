@@ -37,8 +37,10 @@ const MAX_BYTES: usize = 1 << 28;
 pub struct TokenPieces {
     /// The pieces end to end, then [`BLOCK`] bytes of padding.
     bytes: Vec<u8>,
-    /// By id.
+    /// By id; none in a vocabulary without texts, whose pieces are empty.
     places: Vec<Place>,
+    /// How many tokens there are.
+    size: usize,
 }
 
 /// Where a piece is in [`TokenPieces::bytes`], and whether it is shown only if asked for.
@@ -65,9 +67,10 @@ impl TokenPieces {
     /// - [`VocabularyError::BeyondUnicode`]: a byte-level text has a character beyond U+10FFFF.
     /// - [`VocabularyError::TooLarge`]: the pieces exceed 256 MiB in total.
     pub fn new(vocabulary: &Vocabulary) -> Result<Self, VocabularyError> {
-        let mut bytes = Vec::with_capacity(vocabulary.len() * 8 + BLOCK);
-        let mut places = Vec::with_capacity(vocabulary.len());
-        for id in 0..vocabulary.len() as TokenId {
+        let num_texts = vocabulary.texts().len();
+        let mut bytes = Vec::with_capacity(num_texts * 8 + BLOCK);
+        let mut places = Vec::with_capacity(num_texts);
+        for id in 0..num_texts as TokenId {
             let start = bytes.len();
             append_piece(vocabulary, id, &mut bytes)?;
             check_size(&bytes)?;
@@ -78,7 +81,7 @@ impl TokenPieces {
             places.push(Place { start: start as u32, len_and_special });
         }
         bytes.extend([0; BLOCK]);
-        Ok(Self { bytes, places })
+        Ok(Self { bytes, places, size: vocabulary.len() })
     }
 
     /// Whether [`TokenPieces::new`] is sure to succeed, judged by the lengths and bytes of the texts. If this is false,
@@ -115,8 +118,11 @@ impl TokenPieces {
 
     #[inline]
     fn place(&self, id: TokenId) -> Result<Place, TokenIndexError> {
-        let place = self.places.get(id as usize).filter(|_| id >= 0);
-        place.copied().ok_or(TokenIndexError { id: id.into(), size: self.places.len() })
+        match self.places.get(id as usize) {
+            Some(&place) if id >= 0 => Ok(place),
+            _ if id >= 0 && (id as usize) < self.size => Ok(Place { start: 0, len_and_special: 0 }),
+            _ => Err(TokenIndexError { id: id.into(), size: self.size }),
+        }
     }
 
     /// The pieces of `ids` end to end.

@@ -23,10 +23,14 @@ use memchr::memmem;
 
 use crate::error::VocabularyError;
 use crate::lookup::trie::DoubleArray;
+use crate::lookup::trie::backward::{Backward, ROOT, SHORT};
 use crate::token::TokenId;
 use crate::vocabulary::{Attributes, Vocabulary};
-use crate::work::interrupt::Ticker;
+use crate::work::interrupt::{self, Ticker};
 use crate::work::memory::push;
+
+/// How many bytes are searched between two checks for an interrupt.
+const BYTES_AT_ONCE: usize = 1 << 20;
 
 /// An item of a partitioned text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +71,8 @@ pub(crate) struct Specials {
     order: Vec<Special>,
     /// The place of each special text in `order`.
     trie: DoubleArray,
+    /// The same if some are long.
+    long: Option<Backward>,
     /// Whether a special text starts with this byte.
     is_first: Box<[bool; 256]>,
     /// The bytes that special texts start with, if there are three or fewer.
@@ -118,7 +124,8 @@ impl Specials {
         }
         let keys = order.iter().enumerate().rev().map(|(place, special)| (special.finder.needle(), place as u32));
         Ok(Self {
-            trie: DoubleArray::build(keys).map_err(|_| VocabularyError::TooLarge { what: "special tokens" })?,
+            long: Backward::of_long(keys.clone())?,
+            trie: DoubleArray::build(keys)?,
             few_first: (first_bytes.len() <= 3).then_some(first_bytes),
             is_first,
             twins,
@@ -150,6 +157,7 @@ impl Specials {
             }
         }
         for (special, _) in self.order.iter().zip(present.iter()).filter(|(_, is_present)| **is_present) {
+            interrupt::check();
             std::mem::swap(items, searched);
             items.clear();
             let mut ticker = Ticker::default();
@@ -171,24 +179,49 @@ impl Specials {
     /// Marks the special texts that occur in `text`; leaves `present` empty if none does.
     fn find_present(&self, text: &[u8], present: &mut Vec<bool>) {
         present.clear();
-        let mut look_up = |at: usize| {
-            #[cfg(test)]
-            crate::work::steps::count(1 + self.trie.longest_walk(&text[at..]));
-            for (_, place) in self.trie.common_prefix_matches(&text[at..]) {
-                present.resize(self.order.len(), false);
-                present[place as usize] = true;
-            }
-        };
-        match self.few_first.as_deref() {
-            Some([]) => {}
-            Some(&[first]) => memchr::memchr_iter(first, text).for_each(&mut look_up),
-            Some(&[first, second]) => memchr::memchr2_iter(first, second, text).for_each(&mut look_up),
-            Some(&[first, second, third]) => memchr::memchr3_iter(first, second, third, text).for_each(&mut look_up),
-            _ => {
-                for (at, &byte) in text.iter().enumerate() {
-                    if self.is_first[usize::from(byte)] {
-                        look_up(at);
+        if let Some(long) = self.long.as_ref().filter(|_| text.len() > SHORT) {
+            return self.find_present_of_long(long, text, present);
+        }
+        for start in (0..text.len()).step_by(BYTES_AT_ONCE) {
+            interrupt::check();
+            let block = &text[start..text.len().min(start + BYTES_AT_ONCE)];
+            let mut look_up = |at: usize| {
+                let rest = &text[start + at..];
+                #[cfg(test)]
+                crate::work::steps::count(1 + self.trie.longest_walk(rest));
+                for (_, place) in self.trie.common_prefix_matches(rest) {
+                    present.resize(self.order.len(), false);
+                    present[place as usize] = true;
+                }
+            };
+            match self.few_first.as_deref() {
+                Some([]) => {}
+                Some(&[first]) => memchr::memchr_iter(first, block).for_each(&mut look_up),
+                Some(&[first, second]) => memchr::memchr2_iter(first, second, block).for_each(&mut look_up),
+                Some(&[first, second, third]) => {
+                    memchr::memchr3_iter(first, second, third, block).for_each(&mut look_up);
+                }
+                _ => {
+                    for (at, &byte) in block.iter().enumerate() {
+                        if self.is_first[usize::from(byte)] {
+                            look_up(at);
+                        }
                     }
+                }
+            }
+        }
+    }
+
+    fn find_present_of_long(&self, long: &Backward, text: &[u8], present: &mut Vec<bool>) {
+        let (mut state, mut ticker) = (ROOT, Ticker::default());
+        for &byte in text.iter().rev() {
+            ticker.tick();
+            state = long.step(state, byte);
+            for (_, place) in long.keys(state) {
+                present.resize(self.order.len(), false);
+                // The shorter ones have been found together with this one.
+                if std::mem::replace(&mut present[place as usize], true) {
+                    break;
                 }
             }
         }
@@ -197,6 +230,7 @@ impl Specials {
     pub(crate) fn heap_bytes(&self) -> usize {
         self.order.iter().map(|special| size_of::<Special>() + special.finder.needle().len()).sum::<usize>()
             + self.trie.heap_bytes()
+            + self.long.as_ref().map_or(0, Backward::heap_bytes)
             + size_of::<[bool; 256]>()
     }
 }

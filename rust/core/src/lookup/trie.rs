@@ -11,6 +11,7 @@
 //! Complexity: a look-up is linear in the length of the key. Building sorts n keys in O(n log n) and is then linear in
 //! the number of nodes (see `builder`). Space: 8 bytes per slot, of which a natural vocabulary uses 97 %.
 
+pub(crate) mod backward;
 mod builder;
 mod sorted;
 

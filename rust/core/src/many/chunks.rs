@@ -4,7 +4,7 @@
 //! best boundary before that. Its tokens are then counted by encoding the chunk alone, because the ids of a slice are
 //! not always a slice of the ids. If the count is over the budget, an earlier boundary is tried; if there is room, the
 //! next one. A coarse boundary is used only if it fills half of the budget. A user-perceived character is split between
-//! its code points only if it exceeds the budget by itself.
+//! its code points only if it exceeds the budget by itself, and then each chunk takes as much of it as fits.
 //!
 //! O(n) for a text of n bytes; each byte is encoded about three times.
 
@@ -238,7 +238,7 @@ impl<'a, 's> Measure<'a, 's> {
     fn outside_special(&self, at: usize) -> usize {
         let number = self.tokens_before(at);
         match (self.spans.get(number), self.ids.get(number)) {
-            (Some(span), Some(&id)) if span.start < at && self.is_special(id) => span.start,
+            (Some(span), Some(&id)) if span.start < at && self.is_special(id) => self.floor(span.start),
             _ => at,
         }
     }
@@ -304,23 +304,39 @@ impl<'a, 's> Measure<'a, 's> {
     /// The chunk if no boundary fits: up to the next user-perceived character, or if that exceeds the budget, as many
     /// of its code points as fit.
     fn shortest(&mut self, start: usize, after: usize) -> Result<Chunk, BudgetError> {
-        let text = self.text.segmented;
-        let one = after + text[after..].chars().next().map_or(0, char::len_utf8);
-        let character = Boundary::Character.first(text, after, self.len()).unwrap_or(one);
-        let full = self.token_end(self.tokens_before(start) + self.max_tokens - self.num_added).max(one);
-        let full = if self.outside_special(full) == full { full } else { one };
+        let room = self.max_tokens - self.num_added;
+        let one = self.next(after);
         let mut count = 0;
         // From `after` on there is no overlap.
-        for (from, end) in [(start, character), (after, character), (start, full), (start, one), (after, one)] {
-            count = self.count(from..end)?;
-            if count <= self.max_tokens {
-                return Ok(Chunk { start: from, end, count });
+        for from in [start, after] {
+            let number = self.tokens_before(from) + room;
+            let limit = self.token_end(number + 2).max(one);
+            if let Some(end) = Boundary::Character.first(self.text.segmented, after, limit) {
+                count = self.count(from..end)?;
+                if count <= self.max_tokens {
+                    return Ok(Chunk { start: from, end, count });
+                }
+            }
+            let mut end = self.token_end(number);
+            for tries in 0.. {
+                end = self.outside_special(end).max(one);
+                count = self.count(from..end)?;
+                if count <= self.max_tokens {
+                    return Ok(Chunk { start: from, end, count });
+                }
+                if end == one {
+                    break;
+                }
+                // Back by the tokens that are too many, or one code point, and further with each try.
+                let number = self.tokens_before(end).saturating_sub(count - self.max_tokens << tries);
+                end = self.token_end(number).min(self.previous(end));
             }
         }
         Err(BudgetError::Character { at: after, count, max_tokens: self.max_tokens })
     }
 
-    /// Where the next chunk starts, so that it repeats at most `overlap` tokens.
+    /// Where the next chunk starts, so that it repeats at most `overlap` tokens: at one of the boundaries, or where the
+    /// chunk ends.
     fn overlap_start(&mut self, chunk: &Chunk, split: &SplitOptions) -> Result<usize, EncodeError> {
         let number = self.tokens_before(chunk.end);
         // A boundary may be exactly where the overlap is full.
@@ -329,17 +345,31 @@ impl<'a, 's> Measure<'a, 's> {
         let half = self.token_end(number.saturating_sub(split.overlap / 2)).max(chunk.start);
         let text = self.text.segmented;
         let plain = EncodeOptions { add_special: false, ..self.options };
-        for (kind, high) in split.kinds(half, chunk.end) {
-            let Some(start) = kind.first(text, low, high).filter(|&at| at < chunk.end) else { continue };
-            let start = self.outside_special(start);
-            if start <= chunk.start {
-                continue;
-            }
-            if self.count_text(self.text.text(start..chunk.end), plain)? <= split.overlap {
-                return Ok(start);
+        let finest = split.boundaries.last().copied().unwrap_or(Boundary::Character);
+        let kinds = split.boundaries.iter().map(|&kind| (kind, half)).chain([(finest, chunk.end)]);
+        for (kind, high) in kinds {
+            let mut from = low;
+            for _ in 0..TRIES {
+                let Some(start) = kind.first(text, from, high).filter(|&at| at < chunk.end) else { break };
+                if start > chunk.start
+                    && self.outside_special(start) == start
+                    && self.count_text(self.text.text(start..chunk.end), plain)? <= split.overlap
+                {
+                    return Ok(start);
+                }
+                from = start;
             }
         }
         Ok(chunk.end)
+    }
+
+    /// Where the code point at `at` ends, and where the one before it starts.
+    fn next(&self, at: usize) -> usize {
+        at + self.text.segmented[at..].chars().next().map_or(0, char::len_utf8)
+    }
+
+    fn previous(&self, at: usize) -> usize {
+        self.floor(at.saturating_sub(1))
     }
 }
 

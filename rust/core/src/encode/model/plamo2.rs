@@ -6,10 +6,9 @@
 //!    place, so the text after it adds the same cost whatever tokens are taken before it. Each segment is encoded by
 //!    itself, and its ids are cached.
 //!
-//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_plamo2` and its session. Time: O(n · m) for n bytes of text
-//! and a longest token of m bytes, and O(m²) at a place next to a stopper; the worst case is a run of one character,
-//! with a vocabulary that has a token for every length of such a run. Space: 4 bytes per byte of text and 8 per byte of
-//! the longest token.
+//! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_plamo2` and its session. Time: O(n + matches) for n bytes of
+//! text and all tokens that match at its characters; the worst case is a run of one character, with a vocabulary that
+//! has a token for every length of such a run. Space: 4 bytes per byte of text and 8 per byte of the longest token.
 //!
 //! Deviations:
 //! 1. Token texts that are not UTF-8, or have overlong forms, never match. In llama.cpp they do not match either, but
@@ -28,6 +27,7 @@ use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::lookup::trie::DoubleArray;
+use crate::lookup::trie::backward::{Backward, SHORT, Starts};
 use crate::text::unicode::utf8::{self, sure_stretches};
 use crate::token::TokenId;
 use crate::vocabulary::spelling::{beyond_unicode, byte_of};
@@ -53,9 +53,9 @@ pub(crate) struct Plamo2 {
     costs: Vec<i32>,
     /// The token of each byte.
     byte_tokens: Box<[TokenId; 256]>,
-    /// The reversed texts of all tokens except byte tokens, if there are stoppers; otherwise empty. A text is a state
-    /// of llama.cpp's automaton if its reverse starts a key.
-    states: DoubleArray,
+    /// llama.cpp's automaton over all tokens except byte tokens, if there are stoppers or long tokens.
+    automaton: Option<Backward>,
+    has_stoppers: bool,
     /// A power of two, greater than the length of the longest token in bytes.
     window: usize,
     /// Where texts are cut into segments. Built on first use. With stoppers, only streamed texts are cut.
@@ -94,21 +94,13 @@ impl Model for Plamo2 {
         let costs: Vec<i32> = ids.map(|id| cost(vocabulary.score(id))).collect();
         let cost = |id: TokenId| costs[id as usize];
 
-        let trie = |keys: &mut dyn Iterator<Item = (&[u8], u32)>| {
-            DoubleArray::build(keys).map_err(|_| VocabularyError::TooLarge { what: "trie of tokens" })
-        };
-        let usable = others.iter().filter(|&&id| cost(id) < LOWEST_UNUSED_COST);
-        let tokens = trie(&mut usable.map(|&id| (vocabulary.text(id), id as u32)))?;
-        let states = if others.iter().any(|&id| cost(id) == UNKNOWN_COST) {
-            let reversed = others.iter().map(|&id| vocabulary.text(id).iter().rev().copied().collect());
-            let reversed: Vec<Vec<u8>> = reversed.collect();
-            trie(&mut reversed.iter().map(|text| (&text[..], 0)))?
-        } else {
-            DoubleArray::default()
-        };
+        let texts = others.iter().map(|&id| (vocabulary.text(id), id as u32));
+        let tokens = DoubleArray::build(texts.clone().filter(|&(_, id)| cost(id as TokenId) < LOWEST_UNUSED_COST))?;
+        let has_stoppers = others.iter().any(|&id| cost(id) == UNKNOWN_COST);
+        let automaton = if has_stoppers { Some(Backward::new(texts)?) } else { Backward::of_long(texts)? };
         let window = (vocabulary.max_token_len() + 1).next_power_of_two();
         let byte_tokens = byte_tokens(vocabulary, &bytes)?;
-        Ok(Self { tokens, costs, byte_tokens, states, window, segmenter: OnceLock::new() })
+        Ok(Self { tokens, costs, byte_tokens, automaton, has_stoppers, window, segmenter: OnceLock::new() })
     }
 
     fn encode<S: Sink>(
@@ -122,7 +114,7 @@ impl Model for Plamo2 {
         let text = &rewritten.text[..];
         let start = self.start(fragment, text);
         let Plamo2Scratch { choices, cache, queue } = scratch;
-        if S::SPANS || !self.states.is_empty() {
+        if S::SPANS || self.has_stoppers {
             return self.push_cheapest(vocabulary, text, start, choices, &mut Traced { sink, text: &rewritten });
         }
 
@@ -144,16 +136,19 @@ impl Model for Plamo2 {
     /// The last place that no token crosses, and where neither a stopper nor a byte order mark may start: a stopper
     /// affects the text before it, and a byte order mark would be skipped if the text were cut there.
     fn settled(&self, vocabulary: &Vocabulary, Fragment { text, is_utf8, .. }: Fragment<'_>) -> usize {
-        let accept = |at: usize| !text[at..].starts_with(BYTE_ORDER_MARK) && !self.may_start_stopper(&text[at..]);
+        let mut automaton = self.automaton.as_ref().filter(|_| self.has_stoppers).map(|keys| keys.starts(text));
+        let mut may_start_stopper = |at| automaton.as_mut().is_some_and(|keys| self.may_start_stopper(keys, text, at));
+        let mut accept = |at: usize| !text[at..].starts_with(BYTE_ORDER_MARK) && !may_start_stopper(at);
         let segmenter = self.segmenter(vocabulary);
         let mut stretches = sure_stretches(text, is_utf8).into_iter().rev();
-        stretches.find_map(|range| segmenter.last_cut(text, range, accept)).unwrap_or(0)
+        stretches.find_map(|range| segmenter.last_cut(text, range, &mut accept)).unwrap_or(0)
     }
 
     fn heap_bytes(&self) -> usize {
         let segmenter = self.segmenter.get().map_or(0, Segmenter::heap_bytes);
+        let automaton = self.automaton.as_ref().map_or(0, Backward::heap_bytes);
         let costs = self.costs.capacity() * size_of::<i32>();
-        self.tokens.heap_bytes() + self.states.heap_bytes() + costs + segmenter + size_of_val(&*self.byte_tokens)
+        self.tokens.heap_bytes() + automaton + costs + segmenter + size_of_val(&*self.byte_tokens)
     }
 }
 
@@ -171,11 +166,14 @@ impl Plamo2 {
         })
     }
 
-    /// Whether a text that may continue starts with a stopper, or could start with one once it continues.
-    fn may_start_stopper(&self, text: &[u8]) -> bool {
-        let is_stopper = |(_, id): (usize, u32)| self.costs[id as usize] == UNKNOWN_COST;
-        !self.states.is_empty()
-            && (self.tokens.longest_walk(text) == text.len() || self.tokens.common_prefix_matches(text).any(is_stopper))
+    /// Whether a text that may continue has a stopper at `at`, or could have one there once it continues.
+    fn may_start_stopper(&self, keys: &mut Starts<'_>, text: &[u8], at: usize) -> bool {
+        let rest = &text[at..];
+        let may_continue = match rest.len() <= SHORT {
+            true => self.tokens.longest_walk(rest) == rest.len(),
+            false => keys.may_continue(at),
+        };
+        may_continue || keys.keys(at).any(|(_, id)| self.costs[id as usize] == UNKNOWN_COST)
     }
 
     /// Pushes the tokens of a canonical text starting at `start`.

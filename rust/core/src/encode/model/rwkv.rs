@@ -5,8 +5,8 @@
 //! they may contain any bytes; the trie holds the bytes.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_unescape_rwkv_token`, `llm_tokenizer_rwkv` and
-//! `llm_tokenizer_rwkv_session`. Time: O(n · m) for n bytes of text and a longest token of m bytes; the worst case is a
-//! text in which a long token starts at every place and is never completed. Space: the tables, nothing per call.
+//! `llm_tokenizer_rwkv_session`. Time: O(n) for n bytes of text, however often a long token starts and is never completed
+//! ([`Backward`]). Space: the tables, and nothing per call with short tokens.
 //!
 //! Deviations:
 //! 1. If a byte starts tokens but the text completes none of them, the byte is unknown, like one that starts no token.
@@ -18,6 +18,7 @@ use crate::encode::model::{Fragment, Model, Progress};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
 use crate::lookup::trie::DoubleArray;
+use crate::lookup::trie::backward::{Backward, SHORT, Starts};
 use crate::token::{NULL_TOKEN, TokenId};
 use crate::vocabulary::spelling::unescape_rwkv;
 use crate::vocabulary::{Definition, Vocabulary};
@@ -29,6 +30,8 @@ use starts::WalkStarts;
 pub(crate) struct Rwkv {
     /// Ids by unescaped text; if two tokens have the same text, the last one wins.
     tokens: DoubleArray,
+    /// The same if some are long.
+    long: Option<Backward>,
     starts: WalkStarts,
 }
 
@@ -46,13 +49,13 @@ impl Model for Rwkv {
         let starts = [0].into_iter().chain(ends.iter().copied());
         let keys = starts.zip(&ends).map(|(start, &end)| &texts[start..end]).zip(0..);
         // A token that is a lone backslash has an empty text, and never matches.
-        let tokens = DoubleArray::build(keys.filter(|(text, _)| !text.is_empty()))
-            .map_err(|_| VocabularyError::TooLarge { what: "trie of tokens" })?;
-        Ok(Self { starts: WalkStarts::new(&tokens), tokens })
+        let keys = keys.filter(|(text, _)| !text.is_empty());
+        let (long, tokens) = (Backward::of_long(keys.clone())?, DoubleArray::build(keys)?);
+        Ok(Self { starts: WalkStarts::new(&tokens), tokens, long })
     }
 
     fn encode<S: Sink>(&self, vocabulary: &Vocabulary, fragment: Fragment<'_>, (): &mut (), sink: &mut S) {
-        self.push_longest(vocabulary, fragment, true, sink);
+        self.encode_part(vocabulary, fragment, true, &mut Progress::default(), &mut (), sink);
     }
 
     /// Up to the first token that later text may make longer.
@@ -65,11 +68,15 @@ impl Model for Rwkv {
         (): &mut (),
         sink: &mut S,
     ) -> usize {
-        self.push_longest(vocabulary, fragment, is_end, sink)
+        match self.long.as_ref().filter(|_| fragment.text.len() > SHORT) {
+            None => self.push_longest(vocabulary, fragment, is_end, sink),
+            Some(long) => push_longest_of(&mut long.starts(fragment.text), vocabulary, fragment, is_end, sink),
+        }
     }
 
     fn heap_bytes(&self) -> usize {
-        self.tokens.heap_bytes() + self.starts.heap_bytes()
+        let long = self.long.as_ref().map_or(0, Backward::heap_bytes);
+        self.tokens.heap_bytes() + self.starts.heap_bytes() + long
     }
 }
 
@@ -119,6 +126,25 @@ impl Rwkv {
         }
         at
     }
+}
+
+/// As [`Rwkv::push_longest`], with long tokens.
+fn push_longest_of<S: Sink>(
+    starts: &mut Starts<'_>,
+    vocabulary: &Vocabulary,
+    Fragment { text, start, .. }: Fragment<'_>,
+    is_end: bool,
+    sink: &mut S,
+) -> usize {
+    let unknown = vocabulary.special().unk.unwrap_or(NULL_TOKEN);
+    let (mut at, mut ticker) = (0, Ticker::default());
+    while at < text.len() && (is_end || !starts.may_continue(at)) {
+        ticker.tick();
+        let (len, id) = starts.longest(at).map_or((1, unknown), |(len, id)| (len, id as TokenId));
+        sink.push(id, start + at..start + at + len);
+        at += len;
+    }
+    at
 }
 
 #[cfg(test)]

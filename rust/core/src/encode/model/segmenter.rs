@@ -131,7 +131,12 @@ impl Segmenter {
 
     /// The last place strictly inside `text[range]`, which is UTF-8, that no symbol crosses and that `accept` accepts.
     /// Looks at no more of the text than twice the distance from that place to the end.
-    pub(crate) fn last_cut(&self, text: &[u8], range: Range<usize>, accept: impl Fn(usize) -> bool) -> Option<usize> {
+    pub(crate) fn last_cut(
+        &self,
+        text: &[u8],
+        range: Range<usize>,
+        mut accept: impl FnMut(usize) -> bool,
+    ) -> Option<usize> {
         if range.is_empty() {
             return None;
         }

@@ -14,8 +14,8 @@
 //!
 //! Deviations: none beyond those of the normalizer.
 //!
-//! Time: O(n L) for n bytes and tokens of at most L bytes. Space: 4 bytes per byte of the longest text searched at
-//! once.
+//! Time: O(n + matches) for n bytes and all tokens that match in them. Space: 4 bytes per byte of the longest text
+//! searched at once.
 
 pub(super) mod advance;
 mod cuts;
@@ -31,7 +31,8 @@ use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::normalizer::unigram::UnigramNormalizer;
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
-use crate::lookup::trie::DoubleArray;
+use crate::lookup::trie::backward::Backward;
+use crate::lookup::trie::{DoubleArray, TrieError};
 use crate::text::unicode::utf8;
 use crate::token::{NULL_TOKEN, TokenId};
 use crate::vocabulary::spelling::ESCAPED_SPACE;
@@ -92,11 +93,12 @@ impl Model for Unigram {
         }
         let unknown_score = lowest - UNKNOWN_PENALTY;
 
-        let build_trie = || DoubleArray::build(ids.iter().map(|&id| (vocabulary.text(id), id as u32)));
-        let (tokens, without_trie) = join(build_trie, || WithoutTrie::new(vocabulary, &ids, unknown_score));
+        let keys = ids.iter().map(|&id| (vocabulary.text(id), id as u32));
+        let build_trie = || Ok((DoubleArray::build(keys.clone())?, Backward::of_long(keys.clone())?));
+        let (tries, without_trie) = join(build_trie, || WithoutTrie::new(vocabulary, &ids, unknown_score));
         let WithoutTrie { normalizer, splits_words, cuts } = without_trie?;
-        let (scores, unknown) = (Vec::new(), NULL_TOKEN);
-        let candidates = Candidates { tokens: tokens?, scores, unknown, unknown_score };
+        let (tokens, long) = tries.map_err(|error: TrieError| error)?;
+        let candidates = Candidates { tokens, long, scores: Vec::new(), unknown: NULL_TOKEN, unknown_score };
         let mut model = Self { normalizer, candidates, splits_words, cuts, is_finite: false };
         model.apply_repairs(vocabulary);
         Ok(model)
@@ -165,9 +167,10 @@ impl Model for Unigram {
     }
 
     fn heap_bytes(&self) -> usize {
-        let Candidates { tokens, scores, .. } = &self.candidates;
+        let Candidates { tokens, long, scores, .. } = &self.candidates;
+        let long = long.as_ref().map_or(0, Backward::heap_bytes);
         let cuts = self.cuts.as_ref().map_or(0, Cuts::heap_bytes);
-        self.normalizer.heap_bytes() + tokens.heap_bytes() + size_of_val(&scores[..]) + cuts
+        self.normalizer.heap_bytes() + tokens.heap_bytes() + long + size_of_val(&scores[..]) + cuts
     }
 }
 

@@ -9,8 +9,7 @@
 //! 5. The tokens of an ASCII word tile it, so their lengths tell their spans ([`WordSpans`]).
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llm_tokenizer_wpm_session` (`preprocess`, `is_chinese_char`, `tokenize`).
-//! Time: O(n · m) for n bytes of text and a longest token of m bytes; the worst case is a word in which every token is
-//! the start of a much longer one that the text does not complete. Space: O(longest word), and the cache.
+//! Time: O(n) for n bytes of text. Space: O(longest word), and the cache.
 //!
 //! Deviations:
 //! 1. A character that decodes beyond U+10FFFF is treated as U+FFFD and dropped; llama.cpp aborts there.
@@ -67,8 +66,7 @@ impl Model for WordPiece {
     fn new(vocabulary: &Vocabulary, _definition: &Definition<'_>) -> Result<Self, VocabularyError> {
         let ids = 0..vocabulary.len() as TokenId;
         let tokens = ids.map(|id| (vocabulary.text(id), id as u32));
-        Self::from_tokens(tokens, vocabulary.settings())
-            .map_err(|_| VocabularyError::TooLarge { what: "trie of tokens" })
+        Ok(Self::from_tokens(tokens, vocabulary.settings())?)
     }
 
     fn apply_repairs(&mut self, vocabulary: &Vocabulary) {
@@ -96,12 +94,12 @@ impl Model for WordPiece {
 
 impl WordPiece {
     fn from_tokens<'a>(
-        tokens: impl IntoIterator<Item = (&'a [u8], u32)>,
+        tokens: impl Iterator<Item = (&'a [u8], u32)> + Clone,
         settings: &Settings,
     ) -> Result<Self, TrieError> {
-        let mut lengths = Vec::new();
-        let length = |text: &[u8]| text.len().min(usize::from(u8::MAX)) as u8;
-        let matcher = Matcher::new(tokens.into_iter().inspect(|(text, _)| lengths.push(length(text))))?;
+        let length = |(text, _): (&[u8], u32)| text.len().min(usize::from(u8::MAX)) as u8;
+        let lengths = tokens.clone().map(length).collect();
+        let matcher = Matcher::new(tokens)?;
         Ok(Self { matcher, normalizer: WordPieceNormalizer::new(settings), unknown: NULL_TOKEN, lengths })
     }
 

@@ -8,10 +8,11 @@
 //! An occurrence is no longer than the longest special text, so only the end of the text is searched, twice as much each
 //! time until there is such a place.
 //!
-//! Complexity: O(n) steps, and one walk through the trie for each byte that starts a special text, for n bytes from the
-//! last such place to the end.
+//! Complexity: O(n) for n bytes from the last such place to the end. With long special texts, which are not walked to
+//! their ends, a place within the longest one's length of the end counts as incomplete.
 
 use super::{Specials, is_space};
+use crate::lookup::trie::backward::SHORT;
 use crate::work::interrupt::Ticker;
 
 impl Specials {
@@ -44,18 +45,22 @@ impl Specials {
         // No occurrence found so far, or before `start`, extends beyond `reach`.
         let mut reach = if start > 0 { start + self.max_len - 1 } else { 0 };
         let (mut settled, mut ticker) = (0, Ticker::default());
+        let mut starts = self.long.as_ref().filter(|_| text.len() > SHORT).map(|long| long.starts(text));
         for (at, &byte) in text.iter().enumerate().skip(start) {
             if !self.is_first[usize::from(byte)] {
                 continue;
             }
             ticker.tick();
             settled = if reach <= at { last_place(reach, at).unwrap_or(settled) } else { settled };
-            if self.trie.longest_walk(&text[at..]) == text.len() - at {
+            let rest = &text[at..];
+            let (may_continue, longest) = match &mut starts {
+                None => (self.trie.longest_walk(rest) == rest.len(), self.trie.longest_match(rest)),
+                Some(starts) => (starts.may_continue(at), starts.longest(at)),
+            };
+            if may_continue {
                 return settled;
             }
-            if let Some((len, _)) = self.trie.longest_match(&text[at..]) {
-                reach = reach.max(at + len);
-            }
+            reach = reach.max(at + longest.map_or(0, |(len, _)| len));
         }
         last_place(reach, text.len()).unwrap_or(settled)
     }

@@ -23,9 +23,9 @@ pub enum Boundary {
     Character,
 }
 
-/// How far text beyond a window can affect its boundaries, in bytes.
-const AHEAD: usize = 256;
-/// The longest stretch to search for a word or a character, in bytes.
+/// How far text around a window can affect its boundaries, in bytes.
+const AROUND: usize = 256;
+/// The longest stretch to search for a word, and the first one for a character, in bytes.
 const LOCAL: usize = 1024;
 
 impl Boundary {
@@ -43,9 +43,15 @@ impl Boundary {
         if self <= Self::Line {
             return newlines(text, low, high).rev().find(|&at| self == Self::Line || is_paragraph(text, at));
         }
-        let low =
-            if self == Self::Sentence { low } else { floor(text.as_bytes(), high.saturating_sub(LOCAL)).max(low) };
-        self.starts(text, low, high).take_while(|&at| at <= high).last()
+        let mut len = if self == Self::Sentence { high - low } else { LOCAL };
+        loop {
+            let from = floor(text.as_bytes(), high.saturating_sub(len)).max(low);
+            let last = self.starts(text, from, high).take_while(|&at| at <= high).last();
+            if last.is_some() || self != Self::Character || from == low {
+                return last;
+            }
+            len *= 2;
+        }
     }
 
     /// The first boundary after `low` and not after `high`.
@@ -53,26 +59,29 @@ impl Boundary {
         if self <= Self::Line {
             return newlines(text, low, high).find(|&at| self == Self::Line || is_paragraph(text, at));
         }
-        let high = if self == Self::Sentence { high } else { floor(text.as_bytes(), low + LOCAL).min(high) };
+        let high = if self == Self::Word { floor(text.as_bytes(), low + LOCAL).min(high) } else { high };
         self.starts(text, low, high).find(|&at| at <= high)
     }
 
     /// The starts of sentences, words or characters after `low` and not far beyond `high`.
     fn starts(self, text: &str, low: usize, high: usize) -> Box<dyn Iterator<Item = usize> + '_> {
-        let window = &text[low..floor(text.as_bytes(), high + AHEAD)];
+        // A line starts a unit of every kind.
+        let before = floor(text.as_bytes(), low.saturating_sub(AROUND));
+        let start = memchr::memrchr(b'\n', &text.as_bytes()[before..low]).map_or(before, |at| before + at + 1);
+        let window = &text[start..floor(text.as_bytes(), high + AROUND)];
         let units: Box<dyn Iterator<Item = (usize, &str)>> = match self {
             Self::Sentence => Box::new(window.split_sentence_bound_indices()),
             Self::Word => Box::new(window.split_word_bound_indices()),
             _ => Box::new(window.grapheme_indices(true)),
         };
         let is_start = move |&(at, unit): &(usize, &str)| match self {
-            _ if at == 0 => false,
+            _ if start + at <= low => false,
             Self::Character => true,
             // Punctuation belongs to the word before it.
             Self::Word if !window[..at].ends_with(char::is_whitespace) => unit.starts_with(char::is_alphanumeric),
             _ => !unit.starts_with(char::is_whitespace),
         };
-        Box::new(units.filter(is_start).map(move |(at, _)| low + at))
+        Box::new(units.filter(is_start).map(move |(at, _)| start + at))
     }
 }
 

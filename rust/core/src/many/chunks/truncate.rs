@@ -4,12 +4,19 @@
 //! search starts a little beyond where the budget ends in the whole text, moves back one code point at a time, and
 //! encodes what is kept each time. If that takes too long, it becomes a binary search.
 //!
-//! O(n) for n kept bytes, times the characters of about two tokens.
+//! Only the ends of a long text are read: at the start as far as a stream is certain of the tokens, and at the end as
+//! far as the tokens that count are the same when half as much is read. The whole text is read if neither happens.
+//!
+//! O(n) for n kept bytes, times the characters of about two tokens, if a text has a settled place every so often.
 
 use std::ops::Range;
 
 use super::{BudgetError, Measure, Segmentable};
 use crate::encode::scratch::Scratch;
+use crate::encode::sink::{Count, Spans};
+use crate::error::EncodeError;
+use crate::many::stream::encoder::StreamEncoder;
+use crate::text::unicode::utf8;
 use crate::tokenizer::{EncodeOptions, Text, Tokenizer};
 use crate::work::interrupt;
 
@@ -18,6 +25,10 @@ const TOKENS_BEYOND: usize = 2;
 const CODE_POINTS_BEYOND: usize = 64;
 /// How many single steps precede the binary search.
 const SINGLE_STEPS: usize = 2 * CODE_POINTS_BEYOND;
+
+/// How much of each end of a text is read at first, in bytes (or characters) per token of the budget, and at least.
+const BYTES_PER_TOKEN: usize = 8;
+const LEAST_READ: usize = 1 << 12;
 
 /// Which side of a text is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,26 +55,116 @@ impl Tokenizer {
         options: EncodeOptions,
         scratch: &mut Scratch,
     ) -> Result<Range<usize>, BudgetError> {
-        let mut measure = Measure::new(self, text, max_tokens, 0, options, scratch)?;
-        let len = measure.len();
-        if measure.num_added + measure.spans.len() <= max_tokens {
-            return Ok(len..len);
-        }
-
-        let room = max_tokens - measure.num_added;
-        match side {
-            Truncation::Right => Ok(measure.longest_start(room)?..len),
-            Truncation::Left => Ok(0..measure.longest_end(0, room)?),
-            Truncation::Middle => {
-                let share = room.div_ceil(2);
-                let start = measure.longest_start(share)?;
-                Ok(start..measure.longest_end(start, room - share)?.max(start))
+        let len = text.bytes.len();
+        for read in Ends::lens(len, max_tokens) {
+            let ends = Ends { head: text.slice(0, read), tail: text.slice(len - read, len), is_whole: read == len };
+            if let Some((start, end)) = self.truncate_ends(&ends, max_tokens, side, options, scratch)? {
+                return Ok(start..len - (ends.tail.bytes.len() - end));
             }
         }
+        Ok(len..len)
+    }
+
+    /// As [`Tokenizer::truncate`], given only the ends of a text: how much of the head is kept, and where the rest
+    /// starts in the tail. `None` if that cannot be known without more of the text.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::truncate`].
+    pub fn truncate_ends(
+        &self,
+        ends: &Ends<'_>,
+        max_tokens: usize,
+        side: Truncation,
+        options: EncodeOptions,
+        scratch: &mut Scratch,
+    ) -> Result<Option<(usize, usize)>, BudgetError> {
+        let Ends { head, tail, is_whole } = ends;
+        let (mut start, end) = (0, tail.bytes.len());
+        let mut room = 0;
+        if side != Truncation::Left {
+            let mut measure = Measure::new(self, head, max_tokens, 0, options, scratch)?;
+            room = max_tokens - measure.num_added;
+            if *is_whole && measure.spans.len() <= room {
+                return Ok(Some((end, end)));
+            }
+            if !is_whole && measure.num_certain()? <= room + TOKENS_BEYOND {
+                return Ok(None);
+            }
+            let share = if side == Truncation::Middle { room.div_ceil(2) } else { room };
+            start = measure.longest_start(share)?;
+            room -= share;
+        }
+        if side == Truncation::Right {
+            return Ok(Some((start, end)));
+        }
+        let mut measure = Measure::new(self, tail, max_tokens, 0, options, scratch)?;
+        if side == Truncation::Left {
+            room = max_tokens - measure.num_added;
+            if *is_whole && measure.spans.len() <= room {
+                return Ok(Some((end, end)));
+            }
+        }
+        if !is_whole && !measure.ends_alike(max_tokens + TOKENS_BEYOND + 1)? {
+            return Ok(None);
+        }
+        let low = if *is_whole { start } else { 0 };
+        Ok(Some((start, measure.longest_end(&head.slice(0, start), low, room)?)))
+    }
+}
+
+/// The ends of a text that is cut.
+#[derive(Debug, Clone, Copy)]
+pub struct Ends<'a> {
+    /// How the text starts.
+    pub head: Segmentable<'a>,
+    /// How it ends.
+    pub tail: Segmentable<'a>,
+    /// Whether both are the whole text. If not, they do not overlap.
+    pub is_whole: bool,
+}
+
+impl Ends<'_> {
+    /// How much of both ends of a text to read: a few times what `max_tokens` tokens take, then more each time, and at
+    /// last all `len` of it.
+    pub fn lens(len: usize, max_tokens: usize) -> impl Iterator<Item = usize> {
+        let first = max_tokens.saturating_mul(BYTES_PER_TOKEN).saturating_add(LEAST_READ);
+        let lens = std::iter::successors(Some(first), |read| read.checked_mul(4));
+        lens.take_while(move |&read| read < len / 4).chain([len])
+    }
+}
+
+impl<'a> Segmentable<'a> {
+    /// The text from one place to another, or from the starts of the code points there.
+    fn slice(&self, start: usize, end: usize) -> Self {
+        let [start, end] = [start, end].map(|at| utf8::floor(self.bytes, at));
+        Self { bytes: &self.bytes[start..end], segmented: &self.segmented[start..end], ..*self }
     }
 }
 
 impl Measure<'_, '_> {
+    /// How many tokens at the start stay the same, whatever text follows. The last one that a stream returns may still
+    /// grow.
+    fn num_certain(&mut self) -> Result<usize, EncodeError> {
+        let plain = EncodeOptions { add_special: false, ..self.options };
+        let (mut stream, mut count) = (StreamEncoder::new(self.tokenizer, plain)?, Count::default());
+        // A stream does not continue another text.
+        if !self.options.continues {
+            stream.push(self.text.bytes, self.scratch, &mut count)?;
+        }
+        Ok(count.0.saturating_sub(1))
+    }
+
+    /// Whether the last `number` tokens are the same if only half of the text is read, so that what comes before makes
+    /// no difference.
+    fn ends_alike(&mut self, number: usize) -> Result<bool, EncodeError> {
+        let mut half = Spans::default();
+        let middle = self.floor(self.len() / 2);
+        let plain = EncodeOptions { add_special: false, ..self.options };
+        self.tokenizer.encode_into(self.text.text(middle..self.len()), plain, self.scratch, &mut half)?;
+        let mut ends = self.spans.iter().rev().zip(half.spans.iter().rev()).take(number);
+        Ok(ends.len() == number && ends.all(|(in_all, in_half)| in_all.end == middle + in_half.end))
+    }
+
     /// The end of the longest start of the text with this many tokens.
     fn longest_start(&mut self, num_tokens: usize) -> Result<usize, BudgetError> {
         let budget = self.num_added + num_tokens;
@@ -76,15 +177,16 @@ impl Measure<'_, '_> {
         self.search(from, 0, |measure, at| Ok(measure.count(0..at)? <= budget))
     }
 
-    /// The start of the longest end of the text that fits after `text[..start]`, about `num_tokens` long.
-    fn longest_end(&mut self, start: usize, num_tokens: usize) -> Result<usize, BudgetError> {
+    /// The start of the longest end of the text that fits after `before` and starts at `low` or later, about
+    /// `num_tokens` long.
+    fn longest_end(&mut self, before: &Segmentable<'_>, low: usize, num_tokens: usize) -> Result<usize, BudgetError> {
         let (len, max_tokens, num) = (self.len(), self.max_tokens, self.spans.len());
-        let mut from = self.token_end(num - num_tokens).max(start);
-        let beyond = self.token_end(num.saturating_sub(num_tokens + TOKENS_BEYOND)).max(start);
+        let mut from = self.token_end(num - num_tokens).max(low);
+        let beyond = self.token_end(num.saturating_sub(num_tokens + TOKENS_BEYOND)).max(low);
         for _ in 0..CODE_POINTS_BEYOND {
             from = if from > beyond { self.previous(from) } else { from };
         }
-        self.search(from, len, |measure, at| Ok(measure.count_joined(start, at)? <= max_tokens))
+        self.search(from, len, |measure, at| Ok(measure.count_joined(before, at)? <= max_tokens))
     }
 
     /// The first place from `from` to `to` that fits; `to` always fits.
@@ -113,24 +215,16 @@ impl Measure<'_, '_> {
         }
     }
 
-    /// The number of tokens of `text[..start]` and `text[end..]` joined.
-    fn count_joined(&mut self, start: usize, end: usize) -> Result<usize, BudgetError> {
-        if start == 0 || end == self.len() {
-            return Ok(self.count(if start == 0 { end..self.len() } else { 0..start })?);
+    /// The number of tokens of `before` and `text[at..]` joined.
+    fn count_joined(&mut self, before: &Segmentable<'_>, at: usize) -> Result<usize, EncodeError> {
+        if before.bytes.is_empty() {
+            return self.count(at..self.len());
         }
-        let joined = [&self.text.bytes[..start], &self.text.bytes[end..]].concat();
+        let joined = [before.bytes, &self.text.bytes[at..]].concat();
         let text = match std::str::from_utf8(&joined) {
-            Ok(text) if self.text.is_utf8 => Text::Str(text),
+            Ok(text) if self.text.is_utf8 && before.is_utf8 => Text::Str(text),
             _ => Text::Bytes(&joined),
         };
-        Ok(self.count_text(text, self.options)?)
-    }
-
-    fn next(&self, at: usize) -> usize {
-        at + self.text.segmented[at..].chars().next().map_or(0, char::len_utf8)
-    }
-
-    fn previous(&self, at: usize) -> usize {
-        self.floor(at.saturating_sub(1))
+        self.count_text(text, self.options)
     }
 }

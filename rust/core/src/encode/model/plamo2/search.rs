@@ -5,14 +5,14 @@
 //!    is cheapest together with the rest of the text is taken; among equals, the longest.
 //! 2. llama.cpp finds the tokens with an Aho-Corasick automaton over reversed texts. Its states are the token texts and
 //!    all their suffixes, and it is in the longest state that matches. A walk through a trie of the tokens finds the
-//!    same tokens, shortest first, and needs neither the suffixes nor the links between them.
+//!    same tokens, shortest first, and is faster as long as tokens are short ([`Backward`] otherwise).
 //! 3. One effect of the automaton has to be reproduced. Its rows for unknown characters mark the end of a search by
 //!    their cost, and a token may have exactly that cost: conversion scripts give it to padding tokens. Such a token is
 //!    called a stopper here. The automaton does not look past a stopper: shorter tokens at the same place do not count,
-//!    and at the place before it, only states that extend over the stopper count. A vocabulary with stoppers has a trie
-//!    of reversed texts, whose nodes are the states, and [`Bound`] is what the automaton sees.
+//!    and at the place before it, only states that extend over the stopper count.
 
-use super::{Plamo2, UNKNOWN_COST};
+use super::{LOWEST_UNUSED_COST, Plamo2, UNKNOWN_COST};
+use crate::lookup::trie::backward::{Backward, ROOT};
 use crate::token::TokenId;
 use crate::work::interrupt::Ticker;
 use crate::work::memory::fill;
@@ -29,20 +29,6 @@ pub(super) struct Choices {
     costs: Vec<i64>,
 }
 
-/// How much of the text at a place llama.cpp's automaton sees, in bytes.
-#[derive(Debug, Clone, Copy)]
-struct Bound {
-    /// The length of its state; `usize::MAX` for the longest state that matches the text.
-    state: usize,
-    /// The length of the longest stopper in its state, or 0.
-    stopper: usize,
-}
-
-impl Bound {
-    /// Nothing is hidden.
-    const OPEN: Self = Self { state: usize::MAX, stopper: 0 };
-}
-
 impl Plamo2 {
     /// Finds the token to take at each character of a canonical text starting at `start`.
     pub(super) fn choose(&self, text: &[u8], start: usize, choices: &mut Choices) {
@@ -53,65 +39,78 @@ impl Plamo2 {
         let mask = window - 1;
         costs[text.len() & mask] = 0;
 
-        let (mut bound, mut ticker) = (Bound::OPEN, Ticker::default());
-        let mut end = text.len();
+        let (mut end, mut ticker) = (text.len(), Ticker::default());
+        let mut seen = Seen::default();
         while end > start {
             ticker.tick();
             let mut at = end - 1;
             while at > start && is_continuation(text[at]) {
                 at -= 1;
             }
-            let visible = match self.states.is_empty() {
-                true => &text[at..],
-                false => {
-                    bound = self.advance(text, at, end, bound);
-                    &text[at..text.len().min(at.saturating_add(bound.state))]
-                }
+            let unknown = (costs[end & mask] + i64::from(UNKNOWN_COST), UNKNOWN);
+            let cost_from = |place: usize| costs[place & mask];
+            let (cost, id) = match &self.automaton {
+                None => self.cheapest(&text[at..], unknown, |len| cost_from(at + len)),
+                Some(keys) => self.cheapest_seen(keys, &text[at..end], &mut seen, unknown, |len| cost_from(at + len)),
             };
-
-            let mut best = costs[end & mask] + i64::from(UNKNOWN_COST);
-            let mut best_id = UNKNOWN;
-            let mut node = self.tokens.root();
-            for (&byte, after) in visible.iter().zip(at + 1..) {
-                let Some(child) = self.tokens.step(node, byte) else { break };
-                node = child;
-                let Some(id) = self.tokens.value(node) else { continue };
-                let token_cost = self.costs[id as usize];
-                let total = costs[after & mask] + i64::from(token_cost);
-                let is_stopper = token_cost == UNKNOWN_COST;
-                if total <= best || is_stopper {
-                    (best, best_id) = (total, id as TokenId);
-                }
-                if is_stopper {
-                    bound.stopper = after - at;
-                }
-            }
-
-            costs[at & mask] = best;
-            ids[at] = best_id;
+            costs[at & mask] = cost;
+            ids[at] = id;
             end = at;
         }
     }
 
-    /// What the automaton sees at `at`, given what it sees at `next`, where the character at `at` ends. The caller
-    /// finds the stopper, if there is one.
-    fn advance(&self, text: &[u8], at: usize, next: usize, bound: Bound) -> Bound {
-        if bound.state == usize::MAX && bound.stopper == 0 {
-            return Bound::OPEN;
+    /// The cheapest choice at the start of `rest`, and its cost together with the text after it, which `cost_after`
+    /// gives by the length of the choice.
+    #[inline(always)]
+    fn cheapest(&self, rest: &[u8], unknown: (i64, TokenId), cost_after: impl Fn(usize) -> i64) -> (i64, TokenId) {
+        let (mut best, mut node) = (unknown, self.tokens.root());
+        for (&byte, len) in rest.iter().zip(1..) {
+            let Some(child) = self.tokens.step(node, byte) else { break };
+            node = child;
+            let Some(id) = self.tokens.value(node) else { continue };
+            let total = cost_after(len) + i64::from(self.costs[id as usize]);
+            if total <= best.0 {
+                best = (total, id as TokenId);
+            }
         }
-
-        let states = &self.states;
-        let is_state = |len: &usize| {
-            let mut backwards = text[at..at + len].iter().rev();
-            backwards.try_fold(states.root(), |node, &byte| states.step(node, byte)).is_some()
-        };
-        let longest_state = |limit: usize| (1..=limit).rev().find(is_state).unwrap_or(0);
-
-        let longest = longest_state((text.len() - at).min(self.window - 1));
-        let seen = longest_state(longest.min(bound.state.saturating_add(next - at)));
-        let state = if seen < next - at + bound.stopper { 0 } else { seen };
-        Bound { state: if state == longest { usize::MAX } else { state }, stopper: 0 }
+        best
     }
+
+    /// The same for the text before what has been seen, which starts with `character`, by llama.cpp's automaton.
+    fn cheapest_seen(
+        &self,
+        keys: &Backward,
+        character: &[u8],
+        seen: &mut Seen,
+        unknown: (i64, TokenId),
+        cost_after: impl Fn(usize) -> i64,
+    ) -> (i64, TokenId) {
+        let state = character.iter().rev().fold(seen.state, |state, &byte| keys.step(state, byte));
+        let hides_all = seen.stopper > 0 && keys.len(state) < character.len() + seen.stopper;
+        *seen = Seen { state: if hides_all { ROOT } else { state }, stopper: 0 };
+
+        let mut best = (i64::MAX, UNKNOWN);
+        for (len, id) in keys.keys(seen.state) {
+            let cost = self.costs[id as usize];
+            let total = cost_after(len) + i64::from(cost);
+            if cost < LOWEST_UNUSED_COST && total < best.0 {
+                best = (total, id as TokenId);
+            }
+            if cost == UNKNOWN_COST {
+                seen.stopper = len;
+                return best;
+            }
+        }
+        if best.0 <= unknown.0 { best } else { unknown }
+    }
+}
+
+/// What llama.cpp's automaton sees at a place.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    state: u32,
+    /// The length of the longest stopper in its state, or 0.
+    stopper: usize,
 }
 
 fn is_continuation(byte: u8) -> bool {

@@ -34,6 +34,7 @@ use crate::encode::model::Fragment;
 use crate::encode::normalizer::rewritten::Rewritten;
 use crate::encode::normalizer::unigram::{NormalizerProgress, UnigramNormalizer};
 use crate::encode::sink::Sink;
+use crate::lookup::trie::backward::SHORT;
 use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::vocabulary::Vocabulary;
@@ -243,6 +244,8 @@ impl Unigram {
     /// The last place of a normalized text that every path passes through, whatever follows.
     fn last_passed(&self, text: &[u8]) -> usize {
         let (mut at, mut reach, mut passed, mut ticker) = (0, 0, 0, Ticker::default());
+        let Candidates { tokens, long, .. } = &self.candidates;
+        let mut starts = long.as_ref().filter(|_| text.len() > SHORT).map(|long| long.starts(text));
         while at < text.len() && self.is_finite {
             ticker.tick();
             if reach <= at {
@@ -250,11 +253,14 @@ impl Unigram {
             }
             let rest = &text[at..];
             let len = utf8::sequence_len(rest[0]);
-            if len > rest.len() || self.candidates.tokens.longest_walk(rest) == rest.len() {
+            let (may_continue, longest) = match &mut starts {
+                None => (tokens.longest_walk(rest) == rest.len(), tokens.longest_match(rest)),
+                Some(starts) => (starts.may_continue(at), starts.longest(at)),
+            };
+            if len > rest.len() || may_continue {
                 break;
             }
-            let longest = self.candidates.tokens.longest_match(rest).map_or(0, |(len, _)| len);
-            reach = reach.max(at + longest.max(len));
+            reach = reach.max(at + longest.map_or(len, |(longest, _)| longest.max(len)));
             at += len;
         }
         passed

@@ -14,14 +14,15 @@
 //!
 //! Source: llama.cpp's `llm_tokenizer_ugm_session::tokenize` (llama-vocab.cpp); SentencePiece does the same.
 //!
-//! Time: O(n L) for n bytes and tokens of at most L bytes; a run of one letter takes that long if every shorter run is
-//! a token. Space: 4 bytes per byte of the longest text.
+//! Time: O(n + matches) for n bytes and all tokens that match in them: with tokens of at most L bytes at most O(n L),
+//! for a run of one letter if every shorter run is a token. Space: 4 bytes per byte of the longest text.
 //!
 //! Deviations: none.
 
 use std::mem::replace;
 
 use crate::lookup::trie::DoubleArray;
+use crate::lookup::trie::backward::{Backward, SHORT, Starts};
 use crate::text::unicode::utf8;
 use crate::token::TokenId;
 use crate::vocabulary::Vocabulary;
@@ -36,6 +37,8 @@ const WINDOW: usize = if cfg!(test) { 24 } else { 1 << 14 };
 pub(super) struct Candidates {
     /// Ids by text.
     pub(super) tokens: DoubleArray,
+    /// The same if some are long.
+    pub(super) long: Option<Backward>,
     /// Indexed by id.
     pub(super) scores: Vec<f32>,
     pub(super) unknown: TokenId,
@@ -98,14 +101,14 @@ impl Candidates {
         lattice: &mut Lattice,
         mut push: impl FnMut(TokenId, usize),
     ) -> f64 {
-        if text.len() > WINDOW {
+        if text.len() > if self.long.is_some() { WINDOW.min(SHORT) } else { WINDOW } {
             return self.best_path_of_long(vocabulary, text, score, bounds, lattice, &mut push);
         }
         let Lattice { nodes, path, .. } = lattice;
         nodes.clear();
         self.add_nodes(nodes, text.len() + 1);
         nodes[0].score = score;
-        self.search(text, bounds, nodes);
+        self.search(text, WINDOW, bounds, nodes, None);
 
         path.clear();
         let mut end = text.len();
@@ -132,6 +135,9 @@ impl Candidates {
     ) -> f64 {
         let Lattice { nodes, steps, .. } = lattice;
         let ahead = vocabulary.max_token_len().max(utf8::MAX_LEN);
+        // The nodes ahead are moved with each window, so a window is not shorter.
+        let window = WINDOW.max(ahead);
+        let mut starts = self.long.as_ref().map(|long| long.starts(text));
         nodes.clear();
         self.add_nodes(nodes, 1);
         nodes[0].score = score;
@@ -140,8 +146,9 @@ impl Candidates {
         let step = |node: Node| if node.token == self.unknown { !(node.len as TokenId) } else { node.token };
         let mut rest = text;
         while !rest.is_empty() {
-            self.add_nodes(nodes, rest.len().min(WINDOW + ahead) + 1);
-            let passed = self.search(rest, bounds, nodes);
+            self.add_nodes(nodes, rest.len().min(window + ahead) + 1);
+            let starts = starts.as_mut().map(|starts| (starts, text.len() - rest.len()));
+            let passed = self.search(rest, window, bounds, nodes, starts);
             steps.extend(nodes.drain(..passed).map(step));
             rest = &rest[passed..];
         }
@@ -156,12 +163,20 @@ impl Candidates {
         nodes.resize(num_nodes, Node { score: f64::MIN, token: self.unknown, len: Node::UNREACHED });
     }
 
-    /// Finds the tokens that start in the window at the start of `text`, whose nodes are given. Returns where the
-    /// window ends.
+    /// Finds the tokens that start in the first `window` bytes of `text`, whose nodes are given. With long tokens,
+    /// `starts` has those of the whole text, in which `text` starts at the place beside it. Returns where the window
+    /// ends.
     #[inline(always)]
-    pub(super) fn search(&self, text: &[u8], bounds: Option<&Bounds>, nodes: &mut [Node]) -> usize {
+    fn search(
+        &self,
+        text: &[u8],
+        window: usize,
+        bounds: Option<&Bounds>,
+        nodes: &mut [Node],
+        mut starts: Option<(&mut Starts<'_>, usize)>,
+    ) -> usize {
         let (mut start, mut ticker) = (0, Ticker::default());
-        while start < text.len().min(WINDOW) {
+        while start < text.len().min(window) {
             ticker.tick();
             let rest = &text[start..];
             let score = nodes[start].score;
@@ -173,15 +188,23 @@ impl Candidates {
             }
 
             let mut is_char_token = false;
-            let mut trie_node = self.tokens.root();
-            for (len, &byte) in (1..).zip(rest) {
-                let Some(child) = self.tokens.step(trie_node, byte) else { break };
-                trie_node = child;
-                if let Some(token) = self.tokens.value(trie_node) {
-                    is_char_token |= len == char_len;
-                    let token_score = self.scores[token as usize];
-                    nodes[start + len].relax(score + f64::from(token_score), token as TokenId, len);
+            let mut relax = |len: usize, token: u32| {
+                is_char_token |= len == char_len;
+                let token_score = self.scores[token as usize];
+                nodes[start + len].relax(score + f64::from(token_score), token as TokenId, len);
+            };
+            match &mut starts {
+                None => {
+                    let mut trie_node = self.tokens.root();
+                    for (len, &byte) in (1..).zip(rest) {
+                        let Some(child) = self.tokens.step(trie_node, byte) else { break };
+                        trie_node = child;
+                        if let Some(token) = self.tokens.value(trie_node) {
+                            relax(len, token);
+                        }
+                    }
                 }
+                Some((starts, before)) => starts.keys(*before + start).for_each(|(len, token)| relax(len, token)),
             }
             if !is_char_token {
                 let score = score + f64::from(self.unknown_score);

@@ -8,6 +8,7 @@
 use std::ops::Range;
 
 use crate::encode::normalizer::rewritten::Rewritten;
+use crate::lookup::trie::backward::{Backward, SHORT};
 use crate::lookup::trie::{DoubleArray, Node, TrieError};
 use crate::token::TokenId;
 use crate::vocabulary::spelling::ESCAPED_SPACE;
@@ -22,6 +23,8 @@ pub(super) const PHANTOM_LEN: usize = ESCAPED_SPACE.len();
 pub(super) struct Matcher {
     /// Ids by token text.
     tokens: DoubleArray,
+    /// The same if some are long, for long words.
+    long: Option<Backward>,
     /// For each byte of the phantom, the state after the phantom of a match that starts at that byte. The last one is
     /// for a match that starts in the word.
     phantom_matches: [PhantomMatch; PHANTOM_LEN + 1],
@@ -46,7 +49,8 @@ pub(super) struct NormalizedWord {
 }
 
 impl Matcher {
-    pub(super) fn new<'a>(tokens: impl IntoIterator<Item = (&'a [u8], u32)>) -> Result<Self, TrieError> {
+    pub(super) fn new<'a>(tokens: impl Iterator<Item = (&'a [u8], u32)> + Clone) -> Result<Self, TrieError> {
+        let long = Backward::of_long(tokens.clone())?;
         let tokens = DoubleArray::build(tokens)?;
         let phantom_matches = std::array::from_fn(|start| {
             let mut state = PhantomMatch { node: Some(tokens.root()), longest: None };
@@ -57,36 +61,31 @@ impl Matcher {
             }
             state
         });
-        Ok(Self { tokens, phantom_matches })
+        Ok(Self { tokens, long, phantom_matches })
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        self.tokens.heap_bytes()
+        self.tokens.heap_bytes() + self.long.as_ref().map_or(0, Backward::heap_bytes)
     }
 
     /// Finds the tokens of a word from byte `from` of the phantom on. An empty word has none, and a word that tokens do
     /// not cover to its end is `unknown`.
     pub(super) fn find_tokens(&self, word: &mut NormalizedWord, from: usize, unknown: TokenId) {
-        word.ids.clear();
-        word.ends.clear();
-        if word.text.text.is_empty() {
+        let NormalizedWord { text, ids, ends } = word;
+        let text = &text.text[..];
+        ids.clear();
+        ends.clear();
+        if text.is_empty() {
             return;
         }
-
-        let len = PHANTOM_LEN + word.text.text.len();
-        let (mut start, mut ticker) = (from, Ticker::default());
-        while start < len {
-            ticker.tick();
-            let Some((id, token_len)) = self.longest_match(&word.text.text, start) else {
-                word.ids.clear();
-                word.ends.clear();
-                word.ids.push(unknown);
-                word.ends.push(len);
-                return;
-            };
-            start += token_len;
-            push(&mut word.ids, id);
-            push(&mut word.ends, start);
+        match self.long.as_ref().filter(|_| text.len() > SHORT) {
+            None => tile(text.len(), ids, ends, from, unknown, |start| self.longest_match(text, start)),
+            Some(long) => {
+                let with_phantom = [ESCAPED_SPACE, text].concat();
+                let mut starts = long.starts(&with_phantom);
+                let longest = |start| starts.longest(start).map(|(len, id)| (id as TokenId, len));
+                tile(text.len(), ids, ends, from, unknown, longest);
+            }
         }
     }
 
@@ -105,6 +104,33 @@ impl Matcher {
             }
         }
         longest
+    }
+}
+
+/// Appends the longest token at `from`, the longest one after it, and so on to the end of a word of `len` bytes; or
+/// `unknown` if there is a place without one.
+#[inline(always)]
+fn tile(
+    len: usize,
+    ids: &mut Vec<TokenId>,
+    ends: &mut Vec<usize>,
+    from: usize,
+    unknown: TokenId,
+    mut longest: impl FnMut(usize) -> Option<(TokenId, usize)>,
+) {
+    let (mut start, mut ticker) = (from, Ticker::default());
+    while start < PHANTOM_LEN + len {
+        ticker.tick();
+        let Some((id, token_len)) = longest(start) else {
+            ids.clear();
+            ends.clear();
+            ids.push(unknown);
+            ends.push(PHANTOM_LEN + len);
+            return;
+        };
+        start += token_len;
+        push(ids, id);
+        push(ends, start);
     }
 }
 
