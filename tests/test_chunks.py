@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -249,3 +250,27 @@ def test_split_batch(threads: int) -> None:
         "end": rows[1][0].end,
         "count": rows[1][0].count,
     }
+
+
+@pytest.mark.parametrize("name", ["bpe", "spm"])
+@pytest.mark.parametrize(
+    "cluster",
+    ["a" + "\u0301" * 20_000, "\U0001f468\u200d" * 8_000, "\u1100" * 20_000, "\U0001f44d" + "\U0001f3fb" * 8_000],
+)
+def test_a_long_cluster_is_cut_into_few_chunks(name: str, cluster: str) -> None:
+    tok = TOKENIZERS[name]
+    for max_tokens in (60, 3_000):
+        chunks = tok.split(cluster, max_tokens, add_special=False)
+        check(tok, cluster, chunks, max_tokens, add_special=False)
+        # A chunk may begin with a space, and have no room for three tokens of the four of a code point.
+        assert len(chunks) <= tok.count(cluster, add_special=False) / (max_tokens - 4) + 1
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+@pytest.mark.parametrize("side", ["right", "left", "middle"])
+def test_only_the_ends_of_a_long_text_are_read(name: str, side: str) -> None:
+    tok, text = TOKENIZERS[name], "naïve café 中文 text. " * 200_000
+    size = sys.getsizeof(text)
+    assert tok.count(tok.truncate(text, 1_000, side=side)) in range(990, 1_001)
+    # A text that is read as a whole keeps its UTF-8.
+    assert sys.getsizeof(text) == size

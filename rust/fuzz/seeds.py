@@ -50,6 +50,10 @@ def write(path: Path, values: dict[str, Any], endianess: gguf.GGUFEndian = gguf.
 
 def main() -> None:
     SEEDS.mkdir(parents=True, exist_ok=True)
+    none = {"general.architecture": (gguf.GGUFValueType.STRING, "llama")}
+    none |= {"tokenizer.ggml.model": (gguf.GGUFValueType.STRING, "none")}
+    none |= {"llama.vocab_size": (gguf.GGUFValueType.UINT32, 2**31 - 1)}
+    write(SEEDS / "none.gguf", none)
     for name in ("bpe", "spm", "unigram", "wordpiece"):
         values = cut(name)
         write(SEEDS / f"{name}.gguf", values)

@@ -4,7 +4,8 @@
 use std::sync::LazyLock;
 
 use ggtok_core::{
-    Count, DecodeBatchError, DecodeOptions, EncodeOptions, Rows, Scratch, ScratchPool, Sink, Spans, Text, Tokenizer,
+    Count, DecodeBatchError, DecodeOptions, EncodeOptions, Ends, Rows, Scratch, ScratchPool, Segmentable, Sink, Spans,
+    Text, Tokenizer, Truncation,
 };
 use proptest::prelude::*;
 
@@ -158,5 +159,30 @@ fn memory_is_counted() {
         assert!(vocabulary.heap_bytes() >= texts, "{name}");
         assert!(tokenizer.heap_bytes() > vocabulary.heap_bytes(), "{name}");
         assert!(tokenizer.heap_bytes() < 512 * vocabulary.len(), "{name}: {}", tokenizer.heap_bytes());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 12 } else { 200 }))]
+    #[test]
+    fn the_ends_of_a_text_are_truncated_as_all_of_it(
+        bytes in any_bytes(),
+        more in any_bytes(),
+        max_tokens in 2..200_usize,
+        parse_special: bool,
+    ) {
+        let (text, more) = (String::from_utf8_lossy(&bytes), String::from_utf8_lossy(&more));
+        let text = [text.repeat(1 + 20_000 / (1 + text.len())), more.repeat(1 + 20_000 / (1 + more.len()))].concat();
+        let (text, mut scratch) = (Segmentable::new(&text), Scratch::default());
+        let options = EncodeOptions { parse_special, ..EncodeOptions::default() };
+        for tokenizer in &*TOKENIZERS {
+            for side in [Truncation::Right, Truncation::Left, Truncation::Middle] {
+                let whole = Ends { head: text, tail: text, is_whole: true };
+                let expected = tokenizer.truncate_ends(&whole, max_tokens, side, options, &mut scratch);
+                let expected = expected.expect("a large budget").expect("a whole text");
+                let found = tokenizer.truncate(&text, max_tokens, side, options, &mut scratch).expect("a large budget");
+                prop_assert_eq!((found.start, found.end), expected);
+            }
+        }
     }
 }

@@ -14,6 +14,7 @@ use ggtok_train::{
     UnigramTrainer, WordPieceSettings, WordPieceTrainer, normalizer,
 };
 
+use super::memory::measured;
 use super::texts;
 use super::vocabulary::{self, Declared, spelled};
 
@@ -71,6 +72,9 @@ pub fn gguf(u: &mut Unstructured<'_>) -> Result<()> {
     let (whole, from_header) = (gguf::open(data), gguf::open(&header));
     assert_eq!(whole.as_ref().err(), from_header.as_ref().err());
     let Ok(tokenizer) = whole else { return Ok(()) };
+    // What a file only counts takes no memory.
+    let (_, needed, _) = measured(|| (tokenizer.piece(0, true).is_ok(), tokenizer.ids_with_prefix(b"a").len()));
+    assert!(needed as usize <= 100 * data.len() + (1 << 26), "{needed} bytes for {}", data.len());
     let text = "What is LoRA? <s> a\u{301}\n\u{FFFD}ab";
     if let Ok(ids) = tokenizer.encode(text, EncodeOptions::default()) {
         let known: Vec<TokenId> = ids.into_iter().filter(|&id| tokenizer.check_id(id).is_ok()).collect();

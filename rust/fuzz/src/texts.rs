@@ -23,8 +23,8 @@ pub fn bytes(u: &mut Unstructured<'_>, most: usize) -> Result<Vec<u8>> {
             2 => text.extend_from_slice(u.arbitrary::<char>()?.to_string().as_bytes()),
             3..=6 => text.extend_from_slice(u.choose(&MEANING)?.as_bytes()),
             7 => {
-                let part = u.choose(&LETTERS)?;
-                text.extend_from_slice(part.repeat(u.int_in_range(1..=70)?).as_bytes());
+                let most = *u.choose(&[70, 70, 70, 700])?;
+                text.extend_from_slice(letter(u)?.repeat(u.int_in_range(1..=most)?).as_bytes());
             }
             _ => text.extend_from_slice(u.choose(&LETTERS)?.as_bytes()),
         }
@@ -35,6 +35,10 @@ pub fn bytes(u: &mut Unstructured<'_>, most: usize) -> Result<Vec<u8>> {
 /// A text of at most `most` parts, with U+FFFD for invalid bytes.
 pub fn utf8(u: &mut Unstructured<'_>, most: usize) -> Result<String> {
     bytes(u, most).map(|text| String::from_utf8_lossy(&text).into_owned())
+}
+
+pub fn letter(u: &mut Unstructured<'_>) -> Result<&'static str> {
+    u.choose(&LETTERS).copied()
 }
 
 /// The text of a token: short, never empty.

@@ -44,6 +44,17 @@ impl Declared {
             let kind = *u.choose(&[NORMAL, NORMAL, NORMAL, NORMAL, USER_DEFINED, CONTROL, UNUSED])?;
             self.push(texts::token(u)?, score, kind);
         }
+        self.push_long(u)
+    }
+
+    /// Tokens made against a run of one letter: one starts at every place of it, and is not completed.
+    fn push_long(&mut self, u: &mut Unstructured<'_>) -> Result<()> {
+        if u.ratio(1, 3)? {
+            let run = texts::letter(u)?.repeat(u.int_in_range(100..=300)?);
+            let kind = *u.choose(&[NORMAL, USER_DEFINED, CONTROL])?;
+            self.push(format!("{run}b"), -2.0, kind);
+            self.push(format!("b{run}"), -1.5, NORMAL);
+        }
         Ok(())
     }
 
@@ -82,7 +93,7 @@ impl Declared {
 
 /// A vocabulary of any kind.
 pub fn any(u: &mut Unstructured<'_>) -> Result<Declared> {
-    u.choose(&[spm, bpe, wordpiece, unigram, rwkv, plamo2])?(u)
+    u.choose(&[spm, bpe, wordpiece, unigram, rwkv, plamo2, test])?(u)
 }
 
 pub fn spm(u: &mut Unstructured<'_>) -> Result<Declared> {
@@ -147,6 +158,7 @@ pub fn wordpiece(u: &mut Unstructured<'_>) -> Result<Declared> {
         let word = texts::token(u)?;
         declared.push([if begins { "\u{2581}" } else { "" }.as_bytes(), &word].concat(), 0.0, NORMAL);
     }
+    declared.push_long(u)?;
     Ok(declared)
 }
 
@@ -189,6 +201,13 @@ pub fn plamo2(u: &mut Unstructured<'_>) -> Result<Declared> {
     for byte in 0..=255_u8 {
         declared.push(format!("<0x{byte:02X}>"), 0.0, BYTE);
     }
+    declared.push_any(u, 24)?;
+    Ok(declared)
+}
+
+pub fn test(u: &mut Unstructured<'_>) -> Result<Declared> {
+    let mut declared = Declared { model: "test", ..Declared::default() };
+    declared.push("\n", 0.0, NORMAL);
     declared.push_any(u, 24)?;
     Ok(declared)
 }

@@ -29,9 +29,6 @@ use crate::vocabulary::{Attributes, Vocabulary};
 use crate::work::interrupt::{self, Ticker};
 use crate::work::memory::push;
 
-/// How many bytes are searched between two checks for an interrupt.
-const BYTES_AT_ONCE: usize = 1 << 20;
-
 /// An item of a partitioned text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Item {
@@ -182,36 +179,32 @@ impl Specials {
         if let Some(long) = self.long.as_ref().filter(|_| text.len() > SHORT) {
             return self.find_present_of_long(long, text, present);
         }
-        for start in (0..text.len()).step_by(BYTES_AT_ONCE) {
-            interrupt::check();
-            let block = &text[start..text.len().min(start + BYTES_AT_ONCE)];
-            let mut look_up = |at: usize| {
-                let rest = &text[start + at..];
-                #[cfg(test)]
-                crate::work::steps::count(1 + self.trie.longest_walk(rest));
-                for (_, place) in self.trie.common_prefix_matches(rest) {
-                    present.resize(self.order.len(), false);
-                    present[place as usize] = true;
-                }
-            };
-            match self.few_first.as_deref() {
-                Some([]) => {}
-                Some(&[first]) => memchr::memchr_iter(first, block).for_each(&mut look_up),
-                Some(&[first, second]) => memchr::memchr2_iter(first, second, block).for_each(&mut look_up),
-                Some(&[first, second, third]) => {
-                    memchr::memchr3_iter(first, second, third, block).for_each(&mut look_up);
-                }
-                _ => {
-                    for (at, &byte) in block.iter().enumerate() {
-                        if self.is_first[usize::from(byte)] {
-                            look_up(at);
-                        }
+        let mut ticker = Ticker::default();
+        let mut look_up = |at: usize| {
+            ticker.tick();
+            #[cfg(test)]
+            crate::work::steps::count(1 + self.trie.longest_walk(&text[at..]));
+            for (_, place) in self.trie.common_prefix_matches(&text[at..]) {
+                present.resize(self.order.len(), false);
+                present[place as usize] = true;
+            }
+        };
+        match self.few_first.as_deref() {
+            Some([]) => {}
+            Some(&[first]) => memchr::memchr_iter(first, text).for_each(&mut look_up),
+            Some(&[first, second]) => memchr::memchr2_iter(first, second, text).for_each(&mut look_up),
+            Some(&[first, second, third]) => memchr::memchr3_iter(first, second, third, text).for_each(&mut look_up),
+            _ => {
+                for (at, &byte) in text.iter().enumerate() {
+                    if self.is_first[usize::from(byte)] {
+                        look_up(at);
                     }
                 }
             }
         }
     }
 
+    /// The same by one pass that does not search again from each place.
     fn find_present_of_long(&self, long: &Backward, text: &[u8], present: &mut Vec<bool>) {
         let (mut state, mut ticker) = (ROOT, Ticker::default());
         for &byte in text.iter().rev() {

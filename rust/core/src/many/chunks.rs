@@ -375,9 +375,65 @@ impl<'a, 's> Measure<'a, 's> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::vocabulary::Definition;
     use crate::vocabulary::strings::StringIndex;
+
+    /// A vocabulary of characters, every one of them a token.
+    fn of_characters(model: &str) -> Tokenizer {
+        let texts: Vec<String> = "\n ab.1\u{301}中\u{1F1E9}\u{2581}".chars().map(String::from).collect();
+        let texts = ["<unk>", "<b\nb>"].into_iter().chain(texts.iter().map(String::as_str)).collect::<Vec<_>>();
+        let (data, index) = StringIndex::concatenate(&texts).expect("few tokens");
+        let types: Vec<i32> = (0..texts.len()).map(|id| [2, 4].get(id).copied().unwrap_or(1)).collect();
+        let (tokens, token_types) = (Some(index.view(&data)), Some(&types[..]));
+        Tokenizer::new(&Definition { model, tokens, token_types, ..Definition::default() }).expect("a vocabulary")
+    }
+
+    proptest! {
+        #[test]
+        fn an_overlap_begins_at_a_boundary_that_was_allowed_or_not_at_all(
+            text in "([ab]{1,9}[ .1\n]{0,3}|1\\.1|a\u{301}{1,4}|中|\u{1F1E9}{1,5}|\n\n|<b\nb>){0,40}",
+            model in prop::sample::select(vec!["llama", "rwkv", "test"]),
+            max_tokens in 7..40_usize,
+            overlap in 1..6_usize,
+            kinds in prop::collection::vec(any::<bool>(), 5),
+        ) {
+            let named = Boundary::ALL.iter().zip(&kinds).filter(|(_, is_chosen)| **is_chosen);
+            let boundaries: Vec<Boundary> = named.map(|((_, kind), _)| *kind).collect();
+            let allowed = if boundaries.is_empty() { &[Boundary::Character] } else { &boundaries[..] };
+            let places: Vec<usize> = allowed.iter().flat_map(|kind| kind.all(&text)).collect();
+            let split = SplitOptions { max_tokens, overlap, boundaries };
+            let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
+            let chunks = of_characters(model).split(&Segmentable::new(&text), &split, options, &mut Scratch::default());
+            let chunks = chunks.expect("a character has few tokens");
+            let mut end = 0;
+            for chunk in &chunks {
+                prop_assert!(chunk.start == end || places.contains(&chunk.start), "{:?} of {:?}", chunk, chunks);
+                prop_assert!(chunk.start <= end && chunk.end > end && chunk.count <= max_tokens);
+                end = chunk.end;
+            }
+            prop_assert_eq!(end, text.len());
+        }
+    }
+
+    #[test]
+    fn each_chunk_takes_as_much_of_a_long_cluster_as_fits() {
+        let tokenizer = of_characters("rwkv");
+        let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
+        for (text, max_tokens, num_chunks) in [
+            (format!("a{}", "\u{301}".repeat(5000)), 1000, 6),
+            (format!("a{}", "\u{301}".repeat(2000)), 3000, 1),
+            (format!("ab. a{}b", "\u{301}".repeat(2000)), 2003, 2),
+        ] {
+            let boundaries = Boundary::ALL.map(|(_, kind)| kind).to_vec();
+            let split = SplitOptions { max_tokens, overlap: 0, boundaries };
+            let chunks = tokenizer.split(&Segmentable::new(&text), &split, options, &mut Scratch::default());
+            let chunks = chunks.expect("a character has few tokens");
+            assert_eq!(chunks.len(), num_chunks, "{:?}", &chunks[..chunks.len().min(9)]);
+        }
+    }
 
     #[test]
     fn a_chunk_repeats_the_end_of_the_one_before_it() -> Result<(), Box<dyn std::error::Error>> {

@@ -26,8 +26,7 @@ use super::{Fragment, Model, ModelScratch};
 use crate::encode::normalizer::rewritten::{Rewritten, Traced};
 use crate::encode::sink::Sink;
 use crate::error::VocabularyError;
-use crate::lookup::trie::DoubleArray;
-use crate::lookup::trie::backward::{Backward, SHORT, Starts};
+use crate::lookup::trie::backward::Backward;
 use crate::text::unicode::utf8::{self, sure_stretches};
 use crate::token::TokenId;
 use crate::vocabulary::spelling::{beyond_unicode, byte_of};
@@ -47,14 +46,13 @@ const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 /// The algorithm's tables.
 #[derive(Debug)]
 pub(crate) struct Plamo2 {
-    /// Ids by text, for the tokens that can be used.
-    tokens: DoubleArray,
     /// Indexed by id.
     costs: Vec<i32>,
     /// The token of each byte.
     byte_tokens: Box<[TokenId; 256]>,
-    /// llama.cpp's automaton over all tokens except byte tokens, if there are stoppers or long tokens.
-    automaton: Option<Backward>,
+    /// Ids by text, for all tokens except byte tokens.
+    automaton: Backward,
+    /// Whether a token stops llama.cpp's automaton: see [`search`].
     has_stoppers: bool,
     /// A power of two, greater than the length of the longest token in bytes.
     window: usize,
@@ -92,15 +90,12 @@ impl Model for Plamo2 {
         })?;
         others.retain(|&id| is_canonical(vocabulary.text(id)));
         let costs: Vec<i32> = ids.map(|id| cost(vocabulary.score(id))).collect();
-        let cost = |id: TokenId| costs[id as usize];
 
-        let texts = others.iter().map(|&id| (vocabulary.text(id), id as u32));
-        let tokens = DoubleArray::build(texts.clone().filter(|&(_, id)| cost(id as TokenId) < LOWEST_UNUSED_COST))?;
-        let has_stoppers = others.iter().any(|&id| cost(id) == UNKNOWN_COST);
-        let automaton = if has_stoppers { Some(Backward::new(texts)?) } else { Backward::of_long(texts)? };
+        let automaton = Backward::new(others.iter().map(|&id| (vocabulary.text(id), id as u32)))?;
+        let has_stoppers = others.iter().any(|&id| costs[id as usize] == UNKNOWN_COST);
         let window = (vocabulary.max_token_len() + 1).next_power_of_two();
         let byte_tokens = byte_tokens(vocabulary, &bytes)?;
-        Ok(Self { tokens, costs, byte_tokens, automaton, has_stoppers, window, segmenter: OnceLock::new() })
+        Ok(Self { costs, byte_tokens, automaton, has_stoppers, window, segmenter: OnceLock::new() })
     }
 
     fn encode<S: Sink>(
@@ -136,9 +131,11 @@ impl Model for Plamo2 {
     /// The last place that no token crosses, and where neither a stopper nor a byte order mark may start: a stopper
     /// affects the text before it, and a byte order mark would be skipped if the text were cut there.
     fn settled(&self, vocabulary: &Vocabulary, Fragment { text, is_utf8, .. }: Fragment<'_>) -> usize {
-        let mut automaton = self.automaton.as_ref().filter(|_| self.has_stoppers).map(|keys| keys.starts(text));
-        let mut may_start_stopper = |at| automaton.as_mut().is_some_and(|keys| self.may_start_stopper(keys, text, at));
-        let mut accept = |at: usize| !text[at..].starts_with(BYTE_ORDER_MARK) && !may_start_stopper(at);
+        let mut starts = self.automaton.starts(text);
+        let is_stopper = |(_, id): (usize, u32)| self.costs[id as usize] == UNKNOWN_COST;
+        let mut may_start_stopper = |at| starts.may_continue(at) || starts.keys(at).any(is_stopper);
+        let mut accept =
+            |at: usize| !text[at..].starts_with(BYTE_ORDER_MARK) && !(self.has_stoppers && may_start_stopper(at));
         let segmenter = self.segmenter(vocabulary);
         let mut stretches = sure_stretches(text, is_utf8).into_iter().rev();
         stretches.find_map(|range| segmenter.last_cut(text, range, &mut accept)).unwrap_or(0)
@@ -146,9 +143,8 @@ impl Model for Plamo2 {
 
     fn heap_bytes(&self) -> usize {
         let segmenter = self.segmenter.get().map_or(0, Segmenter::heap_bytes);
-        let automaton = self.automaton.as_ref().map_or(0, Backward::heap_bytes);
         let costs = self.costs.capacity() * size_of::<i32>();
-        self.tokens.heap_bytes() + automaton + costs + segmenter + size_of_val(&*self.byte_tokens)
+        self.automaton.heap_bytes() + costs + segmenter + size_of_val(&*self.byte_tokens)
     }
 }
 
@@ -164,16 +160,6 @@ impl Plamo2 {
             vocabulary.keys().iter().for_each(|text| segmenter.add_characters(text));
             segmenter.finish()
         })
-    }
-
-    /// Whether a text that may continue has a stopper at `at`, or could have one there once it continues.
-    fn may_start_stopper(&self, keys: &mut Starts<'_>, text: &[u8], at: usize) -> bool {
-        let rest = &text[at..];
-        let may_continue = match rest.len() <= SHORT {
-            true => self.tokens.longest_walk(rest) == rest.len(),
-            false => keys.may_continue(at),
-        };
-        may_continue || keys.keys(at).any(|(_, id)| self.costs[id as usize] == UNKNOWN_COST)
     }
 
     /// Pushes the tokens of a canonical text starting at `start`.

@@ -6,8 +6,8 @@
 //! ends a key, and its links lead to the keys that start there, longest first. [`Starts`] gives the states in the order
 //! of the text, for as many bytes at once as the longest key has.
 //!
-//! It takes more memory than a trie and is slower with keys as short as those of natural vocabularies. So it is made
-//! only if a key is longer than [`SHORT`], and used only for texts that are; until then a walk is short anyway.
+//! It takes more memory than a trie. Where only the longest key matters, a walk is faster as long as keys are short: then
+//! it is made only if a key is longer than [`SHORT`], and used only for texts that are.
 //!
 //! Source: Aho and Corasick 1975. Time: O(total length of the keys) to build; O(n + matches) for n bytes of text, and
 //! O(n) if only the longest key at each place is asked for. Space: 20 bytes per byte of the keys, and 4 per byte of the

@@ -63,6 +63,15 @@ impl Boundary {
         self.starts(text, low, high).find(|&at| at <= high)
     }
 
+    /// All boundaries of a text.
+    #[cfg(test)]
+    pub(super) fn all(self, text: &str) -> Vec<usize> {
+        match self <= Self::Line {
+            true => newlines(text, 0, text.len()).filter(|&at| self == Self::Line || is_paragraph(text, at)).collect(),
+            false => self.starts(text, 0, text.len()).collect(),
+        }
+    }
+
     /// The starts of sentences, words or characters after `low` and not far beyond `high`.
     fn starts(self, text: &str, low: usize, high: usize) -> Box<dyn Iterator<Item = usize> + '_> {
         // A line starts a unit of every kind.

@@ -3,16 +3,15 @@
 //!
 //! 1. The candidates at a character are all tokens that match there, and the character itself as unknown. The one that
 //!    is cheapest together with the rest of the text is taken; among equals, the longest.
-//! 2. llama.cpp finds the tokens with an Aho-Corasick automaton over reversed texts. Its states are the token texts and
-//!    all their suffixes, and it is in the longest state that matches. A walk through a trie of the tokens finds the
-//!    same tokens, shortest first, and is faster as long as tokens are short ([`Backward`] otherwise).
-//! 3. One effect of the automaton has to be reproduced. Its rows for unknown characters mark the end of a search by
+//! 2. An Aho-Corasick automaton over reversed texts finds the tokens, longest first, as in llama.cpp. Its states are the
+//!    token texts and all their suffixes, and it is in the longest state that matches.
+//! 3. One effect of llama.cpp's automaton has to be reproduced. Its rows for unknown characters mark the end of a search by
 //!    their cost, and a token may have exactly that cost: conversion scripts give it to padding tokens. Such a token is
 //!    called a stopper here. The automaton does not look past a stopper: shorter tokens at the same place do not count,
 //!    and at the place before it, only states that extend over the stopper count.
 
 use super::{LOWEST_UNUSED_COST, Plamo2, UNKNOWN_COST};
-use crate::lookup::trie::backward::{Backward, ROOT};
+use crate::lookup::trie::backward::ROOT;
 use crate::token::TokenId;
 use crate::work::interrupt::Ticker;
 use crate::work::memory::fill;
@@ -39,78 +38,44 @@ impl Plamo2 {
         let mask = window - 1;
         costs[text.len() & mask] = 0;
 
+        let keys = &self.automaton;
+        // The automaton's state at `end`, and the length of the longest stopper in it, or 0.
+        let (mut state, mut stopper) = (ROOT, 0);
         let (mut end, mut ticker) = (text.len(), Ticker::default());
-        let mut seen = Seen::default();
         while end > start {
             ticker.tick();
             let mut at = end - 1;
             while at > start && is_continuation(text[at]) {
                 at -= 1;
             }
-            let unknown = (costs[end & mask] + i64::from(UNKNOWN_COST), UNKNOWN);
-            let cost_from = |place: usize| costs[place & mask];
-            let (cost, id) = match &self.automaton {
-                None => self.cheapest(&text[at..], unknown, |len| cost_from(at + len)),
-                Some(keys) => self.cheapest_seen(keys, &text[at..end], &mut seen, unknown, |len| cost_from(at + len)),
-            };
-            costs[at & mask] = cost;
-            ids[at] = id;
+            state = text[at..end].iter().rev().fold(state, |state, &byte| keys.step(state, byte));
+            if stopper > 0 && keys.len(state) < end - at + stopper {
+                state = ROOT;
+            }
+
+            let (mut best, mut best_id) = (i64::MAX, UNKNOWN);
+            stopper = 0;
+            for (len, id) in keys.keys(state) {
+                let token_cost = self.costs[id as usize];
+                let total = costs[at + len & mask] + i64::from(token_cost);
+                if total < best && token_cost < LOWEST_UNUSED_COST {
+                    (best, best_id) = (total, id as TokenId);
+                }
+                if token_cost == UNKNOWN_COST {
+                    stopper = len;
+                    break;
+                }
+            }
+            let unknown = costs[end & mask] + i64::from(UNKNOWN_COST);
+            if stopper == 0 && unknown < best {
+                (best, best_id) = (unknown, UNKNOWN);
+            }
+
+            costs[at & mask] = best;
+            ids[at] = best_id;
             end = at;
         }
     }
-
-    /// The cheapest choice at the start of `rest`, and its cost together with the text after it, which `cost_after`
-    /// gives by the length of the choice.
-    #[inline(always)]
-    fn cheapest(&self, rest: &[u8], unknown: (i64, TokenId), cost_after: impl Fn(usize) -> i64) -> (i64, TokenId) {
-        let (mut best, mut node) = (unknown, self.tokens.root());
-        for (&byte, len) in rest.iter().zip(1..) {
-            let Some(child) = self.tokens.step(node, byte) else { break };
-            node = child;
-            let Some(id) = self.tokens.value(node) else { continue };
-            let total = cost_after(len) + i64::from(self.costs[id as usize]);
-            if total <= best.0 {
-                best = (total, id as TokenId);
-            }
-        }
-        best
-    }
-
-    /// The same for the text before what has been seen, which starts with `character`, by llama.cpp's automaton.
-    fn cheapest_seen(
-        &self,
-        keys: &Backward,
-        character: &[u8],
-        seen: &mut Seen,
-        unknown: (i64, TokenId),
-        cost_after: impl Fn(usize) -> i64,
-    ) -> (i64, TokenId) {
-        let state = character.iter().rev().fold(seen.state, |state, &byte| keys.step(state, byte));
-        let hides_all = seen.stopper > 0 && keys.len(state) < character.len() + seen.stopper;
-        *seen = Seen { state: if hides_all { ROOT } else { state }, stopper: 0 };
-
-        let mut best = (i64::MAX, UNKNOWN);
-        for (len, id) in keys.keys(seen.state) {
-            let cost = self.costs[id as usize];
-            let total = cost_after(len) + i64::from(cost);
-            if cost < LOWEST_UNUSED_COST && total < best.0 {
-                best = (total, id as TokenId);
-            }
-            if cost == UNKNOWN_COST {
-                seen.stopper = len;
-                return best;
-            }
-        }
-        if best.0 <= unknown.0 { best } else { unknown }
-    }
-}
-
-/// What llama.cpp's automaton sees at a place.
-#[derive(Debug, Clone, Copy, Default)]
-struct Seen {
-    state: u32,
-    /// The length of the longest stopper in its state, or 0.
-    stopper: usize,
 }
 
 fn is_continuation(byte: u8) -> bool {
