@@ -1,15 +1,28 @@
-"""Memory that is not enough is a `MemoryError`: the process lives, and the tokenizer stays usable."""
+"""Memory: what a dropped tokenizer and a lowered limit give back, and what happens if there is too little.
+
+Too little memory is a `MemoryError`: the process lives, and the tokenizer stays usable.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import gc
+import pickle
 import re
 import subprocess
 import sys
+import weakref
+from collections.abc import Callable
 from pathlib import Path
 
+import ggtok
 import pytest
+from ggtok import Tokenizer
 
 PROSE = "It is a truth, universally acknowledged, that 7 brown foxes naïvely jump. "
+
+NEEDS_STATM = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's account of memory")
 
 CODE = """
 import resource, sys
@@ -49,7 +62,7 @@ print(*sorted(failed))
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's account of memory")
+@NEEDS_STATM
 @pytest.mark.parametrize("text", [PROSE, "ab"], ids=["prose", "word"])
 @pytest.mark.parametrize("kind", ["bpe", "spm", "wordpiece", "unigram"])
 def test_too_little_memory(kind: str, text: str) -> None:
@@ -64,7 +77,7 @@ def test_too_little_memory(kind: str, text: str) -> None:
     assert {"encode_with_offsets", "split"} <= set(done.stdout.split())
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's account of memory")
+@NEEDS_STATM
 def test_one_long_word_takes_little_memory() -> None:
     """The lattice of a Unigram vocabulary has four bytes for each byte of a word, beside two copies of the text."""
     code = """
@@ -80,3 +93,167 @@ print(tok.count(word))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-1000:]
     assert int(done.stdout) > 0
+
+
+MESSAGES = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+ARROW = object()
+
+
+def stream(tok: Tokenizer) -> object:
+    encoder, decoder = tok.encoder(), tok.decoder(stop=["x"])
+    return encoder.push("a text"), encoder, decoder.push(tok.encode("a text")), decoder, decoder.copy()
+
+
+def chat(tok: Tokenizer) -> object:
+    chat = tok.chat()
+    chat.append(MESSAGES[0])
+    return chat.ids, chat.fork(), chat.encoding
+
+
+KEEPING: dict[str, Callable[[Tokenizer], object]] = {
+    "nothing": lambda tok: None,
+    "encode": lambda tok: (tok.encode("a"), tok.encode_with_offsets("a"), tok.encode_parts([("a", True)])),
+    "batch": lambda tok: (tok.encode_batch(["a", "b"]), tok.encode_batch(["a", "b c"]).pad(), tok.count_batch(["a"])),
+    "split": lambda tok: (tok.split("a b", 2, strip=True), tok.split_batch(["a b", "c"], 2), tok.truncate("a b c", 2)),
+    "stream": stream,
+    "chat": chat,
+    "conversation": lambda tok: (tok.encode_chat(MESSAGES, mask="turn"), tok.trim_messages(MESSAGES, 60)),
+    "vocab": lambda tok: (tok.vocab[3], hash(tok.vocab), tok.vocab.search("th"), tok.vocab.merges, tok.metadata),
+    "equal": lambda tok: (tok == Tokenizer.builtin("spm"), hash(tok), repr(tok), tok.releases, tok.heap_bytes),
+    "copies": lambda tok: (copy.deepcopy(tok), copy.copy(tok.vocab), pickle.loads(pickle.dumps((tok, tok.vocab)))),
+    "explain": lambda tok: (tok.explain("What").why(0, 2), tok.explain("a").to_json(), tok.check()),
+    "compare": lambda tok: (ggtok.diff(tok, Tokenizer.builtin("spm"), "a"), ggtok.evaluate([tok], ["a b"])),
+    "raw": lambda tok: tok.apply_chat_template(MESSAGES, raw=True),
+}
+
+FAILING: dict[str, Callable[[Tokenizer], object]] = {
+    "decode": lambda tok: tok.decode([10**6]),
+    "decode_batch": lambda tok: tok.decode_batch([[1], [10**6]]),
+    "encode": lambda tok: tok.encode(7),  # type: ignore[arg-type]
+    "encode_batch": lambda tok: tok.encode_batch(["a", 7]),  # type: ignore[list-item]
+    "an iterable": lambda tok: tok.encode_batch("a" for _ in [1, 1 / 0]),
+    "split": lambda tok: tok.split("abc", 0),
+    "split_batch": lambda tok: tok.split_batch(["abc", 7], 10, threads=2),  # type: ignore[list-item]
+    "vocab": lambda tok: tok.vocab[10**6],
+    "search": lambda tok: tok.vocab.search(7),  # type: ignore[arg-type]
+    "explain": lambda tok: tok.explain("a" * (2 << 20)),
+    "messages": lambda tok: tok.encode_chat([{"role": 1}]),
+    "template": lambda tok: tok.apply_chat_template(MESSAGES, template_text="{{ raise_exception('x') }}"),
+    "syntax": lambda tok: tok.apply_chat_template(MESSAGES, template_text="{% if %}"),
+    "raw": lambda tok: tok.apply_chat_template(MESSAGES, template_text="{{ raise_exception('x') }}", raw=True),
+    "raw syntax": lambda tok: tok.apply_chat_template(MESSAGES, template_text="{% if %}", raw=True),
+    "trim": lambda tok: tok.trim_messages(MESSAGES, 1),
+    "stream": lambda tok: tok.encoder().push(7),  # type: ignore[arg-type]
+    "stop": lambda tok: tok.decoder(stop=[7]),  # type: ignore[list-item]
+    "edit": lambda tok: setattr(tok, "vocab", None),
+    "corpus": lambda tok: ggtok.corpus.build([__file__], "/nonesuch/out", tokenizer=tok, format="bin"),  # type: ignore[arg-type]
+}
+
+
+def is_freed(call: Callable[[Tokenizer], object]) -> bool:
+    """Whether a tokenizer is freed at once when the result of a call is gone."""
+    gc.disable()
+    try:
+        tokenizer = Tokenizer.builtin("bpe")
+        reference = weakref.ref(tokenizer)
+        call(tokenizer)
+        del tokenizer
+        return reference() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_a_tokenizer_is_freed_without_the_cycle_collector(name: str) -> None:
+    assert is_freed(KEEPING[name])
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_an_error_does_not_keep_its_tokenizer(name: str) -> None:
+    def call(tokenizer: Tokenizer) -> None:
+        with contextlib.suppress(Exception):
+            FAILING[name](tokenizer)
+            pytest.fail("no error")
+
+    assert is_freed(call)
+
+
+def test_a_vocabulary_outlives_its_tokenizer() -> None:
+    vocab = Tokenizer.builtin("bpe").vocab
+    assert vocab.pieces[5981] == b" is"
+    assert vocab == Tokenizer.builtin("bpe").vocab != Tokenizer.builtin("spm").vocab
+    assert pickle.loads(pickle.dumps(vocab)) == vocab
+    assert copy.copy(vocab) is copy.deepcopy(vocab) is vocab
+
+
+def run(code: str, *arguments: str) -> list[int]:
+    """The numbers that a program prints. It has `rss()`, in bytes, and `ggtok`; the cycle collector is off."""
+    start = """
+import gc, random, resource, sys, threading
+from pathlib import Path
+import ggtok
+gc.disable()
+def rss():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+"""
+    command = [sys.executable, "-c", start + code, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-1000:]
+    return [int(word) for word in done.stdout.split()]
+
+
+@NEEDS_STATM
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_a_hundred_dropped_tokenizers_take_the_memory_of_one(kind: str) -> None:
+    code = """
+for _ in range(101):
+    tok = ggtok.Tokenizer.builtin(sys.argv[1])
+    tok.decode(tok.encode("What is LoRA?"))
+    held = tok.heap_bytes + tok.cache_bytes
+    del tok
+    before = before if _ else rss()
+print(held, rss() - before)
+"""
+    held, growth = run(code, kind)
+    assert growth < 10 * held < 100 * held
+
+
+@NEEDS_STATM
+def test_heap_bytes_is_what_the_process_grows_by(shared: Path) -> None:
+    code = """
+tok = ggtok.Tokenizer.builtin("bpe")
+before = rss()
+tok = ggtok.Tokenizer.from_gguf(sys.argv[1])
+tok.vocab.id_of_piece(b"a")
+print(tok.heap_bytes, rss() - before)
+"""
+    for name in ("llama-bpe", "gemma-4", "nomic-bert-moe"):
+        counted, grown = run(code, str(shared / f"vocabs/{name}.gguf"))
+        assert 0.75 * grown < counted < 1.1 * grown, name
+
+
+CACHES = """
+tok, barrier = ggtok.Tokenizer.builtin("bpe"), threading.Barrier(17)
+def work(number):
+    text = "".join(random.Random(number).choices("etaoinshrdlu    ", k=600_000))
+    barrier.wait()
+    tok.count(text)
+    del text
+    barrier.wait()
+    barrier.wait()  # for ever: the thread is idle
+for number in range(16):
+    threading.Thread(target=work, args=(number,), daemon=True).start()
+barrier.wait()
+barrier.wait()
+print(rss(), tok.cache_bytes)
+"""
+
+
+@NEEDS_STATM
+@pytest.mark.parametrize("how", ["ggtok.set_cache_limit(1 << 20)", "tok.clear_cache()", "del tok"])
+def test_idle_threads_give_the_caches_back(how: str) -> None:
+    end = f"{how}\nprint(rss(), tok.cache_bytes if 'tok' in globals() else 0)"
+    full, cached, left, cached_left = run(CACHES + end)
+    assert 32 << 20 < cached <= ggtok.cache_limit()
+    assert cached_left <= 1 << 20
+    assert full - left > 0.9 * (cached - cached_left)

@@ -6,6 +6,7 @@ turns every tenth of a millisecond, because the switch interval is made short.
 
 from __future__ import annotations
 
+import os
 import sys
 import sysconfig
 import threading
@@ -115,8 +116,72 @@ def test_caches_of_threads_that_use_several_tokenizers() -> None:
     assert results == [None, *[expected] * (NUM_THREADS - 1)]
 
 
+def test_each_tokenizer_keeps_its_cache() -> None:
+    tokenizers = [ggtok.Tokenizer.builtin(BUILTIN[number % 4]) for number in range(8)]
+    for tokenizer in tokenizers:
+        tokenizer.encode(TEXTS[1])
+    assert all(tokenizer.cache_bytes > 0 for tokenizer in tokenizers)
+
+
+def test_caches_are_cleared_and_limited_while_threads_encode() -> None:
+    tokenizer = ggtok.Tokenizer.builtin("bpe")
+    text = " ".join(TEXTS) * 4
+    expected, limit = tokenizer.encode(text), ggtok.cache_limit()
+
+    def change() -> None:
+        for number in range(100):
+            ggtok.set_cache_limit((number % 3) << 20)
+            tokenizer.clear_cache()
+            assert tokenizer.cache_bytes <= (number % 3) << 20
+
+    try:
+        results = together(change, *[lambda: [tokenizer.encode(text) for _ in range(30)]] * (NUM_THREADS - 1))
+        assert results == [None, *[[expected] * 30] * (NUM_THREADS - 1)]
+        ggtok.set_cache_limit(limit)
+        assert tokenizer.encode(text) == expected
+        assert tokenizer.cache_bytes > 0
+        ggtok.set_cache_limit(0)
+        assert tokenizer.cache_bytes == 0
+    finally:
+        ggtok.set_cache_limit(limit)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_goes_on_while_a_call_was_running() -> None:
+    tokenizer = ggtok.Tokenizer.builtin("bpe")
+    text = "the quick brown fox " * 50_000
+    expected, stop = tokenizer.encode(TEXTS[1]), threading.Event()
+
+    def encode() -> None:
+        while not stop.is_set():
+            tokenizer.count(text)
+
+    def fork() -> list[int]:
+        codes = []
+        try:
+            for _ in range(5):
+                if child := os.fork():
+                    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+                    continue
+                code = 1
+                try:
+                    rows = [tokenizer.encode(TEXTS[1]), *tokenizer.encode_batch([TEXTS[1]], threads=1).tolist()]
+                    ggtok.set_cache_limit(0)
+                    tokenizer.clear_cache()
+                    code = int(rows != [expected, expected] or tokenizer.cache_bytes > 0)
+                finally:
+                    os._exit(code)
+        finally:
+            stop.set()
+        return codes
+
+    tokenizer.count(text)
+    assert together(encode, fork) == [None, [0] * 5]
+
+
 def test_threads_come_and_go() -> None:
-    """A thread's caches end with it, whether before or after the tokenizer that they belong to."""
+    """Threads end before and after the tokenizer that they use."""
     expected = ggtok.Tokenizer.builtin("spm").encode(TEXTS[1])
     for _ in range(ROUNDS * 4):
         shared = [ggtok.Tokenizer.builtin("spm")]

@@ -49,9 +49,8 @@ READ_SIZE = 1 << 20
 class BaseTokenizer(_ggtok.Tokenizer):
     """Opens, compares and pickles; batches, chunks and files. See `ggtok.Tokenizer`."""
 
-    __slots__ = ("__weakref__", "_digest", "_metadata", "_served", "_source", "vocab")
+    __slots__ = ("__weakref__", "_metadata", "_served", "_source", "vocab")
 
-    _digest: bytes | None
     _metadata: _ggtok.Metadata
     _served: tuple[Finding, ...]
     """What a caller of a chat template should know about the program that the model was found in."""
@@ -120,7 +119,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
             raise
         path = name_of(source if made_from is None else made_from)
         path = None if path is None else os.path.abspath(path)
-        values = {"_metadata": metadata, "_digest": None, "_served": (), "_source": path, "vocab": Vocab(self)}
+        values = {"_metadata": metadata, "_served": (), "_source": path, "vocab": Vocab(self, metadata)}
         for name, value in values.items():
             object.__setattr__(self, name, value)
         return self
@@ -416,26 +415,11 @@ class BaseTokenizer(_ggtok.Tokenizer):
             count += encoder.push_count(part)
         return count + encoder.flush_count()
 
-    def _identity(self) -> bytes:
-        """A digest of everything that this tokenizer is made of: vocabulary, settings and merges."""
-        if self._digest is None:
-            from array import array
-            from hashlib import blake2b
-
-            digest = blake2b(_ggtok.canonical_bytes(self), digest_size=16)
-            merges = _ggtok.merges(self)
-            digest.update(array("Q", map(len, merges)))
-            digest.update(b"".join(merges))
-            object.__setattr__(self, "_digest", digest.digest())
-        return self._digest  # type: ignore[return-value]
-
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, BaseTokenizer):
-            return NotImplemented
-        return self is other or self._identity() == other._identity()
+        return self.vocab == other.vocab if isinstance(other, BaseTokenizer) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self._identity())
+        return hash(self.vocab)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _unpickled, (type(self), self._metadata.data, self._metadata.overrides, self._served)

@@ -63,9 +63,4 @@ def split_all(texts: Iterable[str], split: Callable[[str], list[Chunk]], threads
     if threads == 1:
         return list(map(numbered, enumerate(texts)))
     with ThreadPoolExecutor(threads) as executor:
-        futures = [executor.submit(numbered, item) for item in enumerate(texts)]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            executor.shutdown(wait=False, cancel_futures=True)
-            raise
+        return list(executor.map(numbered, enumerate(texts)))

@@ -45,6 +45,7 @@ __all__ = [
     "canonical_bytes",
     "charsmap",
     "compile_charsmap",
+    "core_of",
     "count_batch",
     "count_words",
     "decode_batch",
@@ -413,11 +414,33 @@ class Tokenizer:
 
     @property
     def heap_bytes(self) -> int:
-        """The memory that the tokenizer holds, in bytes, without its scratch spaces and caches.
+        """The memory that the tokenizer holds, in bytes: its tables and the file's metadata, without its caches.
 
         >>> import ggtok
         >>> ggtok.Tokenizer.builtin("spm").heap_bytes > 100_000
         True
+        """
+
+    @property
+    def cache_bytes(self) -> int:
+        """The memory that the caches of all threads together take, in bytes, except those in use by a running call.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("spm")
+        >>> tok.count("What is LoRA?"), tok.cache_bytes > 0
+        (6, True)
+        """
+
+    def clear_cache(self) -> None:
+        """Frees the caches and buffers of all threads. Calls that are running free theirs when they end.
+
+        The next calls fill them again. `set_cache_limit` bounds them instead.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("spm")
+        >>> tok.clear_cache()
+        >>> tok.cache_bytes
+        0
         """
 
 @final
@@ -814,20 +837,22 @@ class _Family(TypedDict):
 
 def _encoding(ids: bytes, offsets: bytes) -> Encoding: ...
 def cache_limit() -> int:
-    """How much memory the caches of each thread take at most, in bytes: 64 MiB unless `set_cache_limit` changed it.
+    """How much memory the caches of a tokenizer take at most, in bytes: 256 MiB unless `set_cache_limit` changed it.
 
     >>> import ggtok
     >>> ggtok.cache_limit()
-    67108864
+    268435456
     """
 
 def set_cache_limit(num_bytes: int) -> None:
-    """Changes how much memory the caches of each thread take at most, in bytes.
+    """Changes how much memory the caches of each tokenizer take at most, over all threads together, in bytes.
 
-    Words and their ids are cached, so a repeated word costs one look-up. A thread that uses several tokenizers divides
-    the limit among them. It applies to each thread that encodes, including those of `encode_batch`, from its next call
-    on; a cache that is larger is emptied. The memory is released when the thread ends, that of `encode_batch` when the
-    tokenizer is dropped. The ids are the same with any limit; less than 16 KiB means no cache, which is slow.
+    Words and their ids are cached, so a repeated word costs one look-up. There are as many caches as calls have run at
+    the same time. They share the limit evenly, and none gets more than a quarter of it. It applies to all tokenizers at
+    once, open ones and later ones; a cache that is larger is emptied, and its memory freed, even if its thread never
+    calls again. Only a call that is running empties its cache when it ends. Memory is also freed by
+    `Tokenizer.clear_cache`, and when the tokenizer is dropped. The ids are the same with any limit; less than 64 KiB
+    means no cache, which is slow.
 
     Raises:
         ValueError: `num_bytes` is negative.
@@ -837,7 +862,7 @@ def set_cache_limit(num_bytes: int) -> None:
     >>> ggtok.set_cache_limit(16 << 20)
     >>> ggtok.cache_limit()
     16777216
-    >>> ggtok.set_cache_limit(64 << 20)
+    >>> ggtok.set_cache_limit(256 << 20)
     """
 
 def pretokenizers() -> dict[str, _PreTokenizer]:
@@ -907,6 +932,9 @@ def truncate(
     tokenizer: Tokenizer, text: str, max_tokens: int, side: str, add_special: bool, parse_special: bool
 ) -> tuple[int, int]:
     """The start and end, in characters, of what has to be removed from a text to leave `max_tokens` tokens."""
+
+def core_of(tokenizer: Tokenizer) -> Tokenizer:
+    """The same tokenizer as another object, which does not keep the first one alive. Nothing is copied."""
 
 def vocab_size(tokenizer: Tokenizer) -> int:
     """The number of tokens."""

@@ -8,13 +8,14 @@ from types import MappingProxyType
 from typing import NamedTuple, overload
 
 from . import _ggtok
-from ._ggtok import Tokenizer
+from ._ggtok import Metadata, Tokenizer
+from ._metadata import read_metadata
 from .errors import GgtokError, TokenIndexError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from typing import Any, Literal
+    from typing import Any, Literal, Self
 
 
 KINDS_OF_LLAMA_CPP = {"ugm": "unigram", "wpm": "wordpiece"}
@@ -84,8 +85,12 @@ class Vocab(Sequence[Token]):
     """
 
     _core: Tokenizer
+    """The tokenizer, as an object that does not refer to this one: a circle would only be freed by the collector."""
+    _digest: bytes | None
+    _metadata: Metadata
     __slots__ = (
-        *("_core", "add_bos", "add_eos", "add_sep", "clean_spaces", "eog_ids", "kind", "model", "pre", "settings"),
+        *("_core", "_digest", "_metadata", "kind", "model", "pre", "settings"),
+        *("add_bos", "add_eos", "add_sep", "clean_spaces", "eog_ids"),
         *("bos_id", "eom_id", "eos_id", "eot_id", "mask_id", "nl_id", "pad_id", "sep_id", "unk_id"),
         *("fim_mid_id", "fim_pad_id", "fim_pre_id", "fim_rep_id", "fim_sep_id", "fim_suf_id"),
     )
@@ -124,10 +129,12 @@ class Vocab(Sequence[Token]):
     fim_rep_id: int | None
     fim_sep_id: int | None
 
-    def __init__(self, core: Tokenizer) -> None:
+    def __init__(self, tokenizer: Tokenizer, metadata: Metadata) -> None:
+        core = _ggtok.core_of(tokenizer)
         kind, model, pre = _ggtok.kind(core)
         settings = _ggtok.settings(core)
-        values = {"_core": core, "kind": kind, "model": model, "pre": pre, "eog_ids": frozenset(_ggtok.eog_ids(core))}
+        values: dict[str, object] = {"_core": core, "_metadata": metadata, "_digest": None}
+        values |= {"kind": kind, "model": model, "pre": pre, "eog_ids": frozenset(_ggtok.eog_ids(core))}
         values |= {f"{name}_id": id for name, id in _ggtok.special_ids(core).items()}
         values |= {name: settings[name] for name in ("add_bos", "add_eos", "add_sep", "clean_spaces")}
         for name, value in (values | {"settings": MappingProxyType(settings)}).items():
@@ -139,13 +146,34 @@ class Vocab(Sequence[Token]):
     __delattr__ = __setattr__  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[object, ...]:
-        return getattr, (self._core, "vocab")
+        return _unpickled, (self._metadata.data, self._metadata.overrides)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def _identity(self) -> bytes:
+        """A digest of everything that the tokenizer is made of: vocabulary, settings and merges."""
+        if self._digest is None:
+            from array import array
+            from hashlib import blake2b
+
+            digest = blake2b(_ggtok.canonical_bytes(self._core), digest_size=16)
+            merges = _ggtok.merges(self._core)
+            digest.update(array("Q", map(len, merges)))
+            digest.update(b"".join(merges))
+            object.__setattr__(self, "_digest", digest.digest())
+        return self._digest  # type: ignore[return-value]
 
     def __eq__(self, other: object) -> bool:
-        return self._core == other._core if isinstance(other, Vocab) else NotImplemented
+        if not isinstance(other, Vocab):
+            return NotImplemented
+        return self is other or self._identity() == other._identity()
 
     def __hash__(self) -> int:
-        return hash(self._core)
+        return hash(self._identity())
 
     def __len__(self) -> int:
         return _ggtok.vocab_size(self._core)
@@ -297,6 +325,11 @@ class Vocab(Sequence[Token]):
 
     def __repr__(self) -> str:
         return f"<ggtok.Vocab of {len(self)} {self.kind} tokens>"
+
+
+def _unpickled(data: bytes, overrides: dict[str, Any]) -> Vocab:
+    metadata = read_metadata(data, overrides)
+    return Vocab(Tokenizer(metadata), metadata)
 
 
 def special_texts(vocab: Vocab) -> dict[str, str]:

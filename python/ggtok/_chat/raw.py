@@ -37,6 +37,11 @@ def _compiled(text: str) -> Any:
             body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
             return jinja2.nodes.Scope(body, lineno=line)
 
+    class Environment(ImmutableSandboxedEnvironment):
+        def handle_exception(self, source: str | None = None) -> Any:
+            # jinja2 rewrites the traceback into a circle, which would keep the tokenizer until the collector runs.
+            raise
+
     def refuse(message: str) -> None:
         raise jinja2.TemplateError(message)
 
@@ -45,9 +50,7 @@ def _compiled(text: str) -> Any:
     ) -> str:
         return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols]
-    )
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols])
     environment.filters["tojson"] = tojson
     environment.globals["raise_exception"] = refuse
     environment.globals["strftime_now"] = lambda format: datetime.now().strftime(format)

@@ -211,18 +211,22 @@ def _on_threads(
             while receive(0):
                 pass
     progress(state)
-    failures = [error for future in futures if not future.cancelled() and (error := future.exception()) is not None]
-    for error in failures:
-        if not isinstance(error, _Stopped):
-            raise error
-    return [future.result() for future in futures]
+    errors = (future.exception() for future in futures if not future.cancelled())
+    failure = next((error for error in errors if error is not None and not isinstance(error, _Stopped)), None)
+    try:
+        if failure is not None:
+            raise failure
+        return [future.result() for future in futures]
+    finally:
+        # An error whose traceback leads back to it would keep the tokenizer alive until the cycle collector runs.
+        del errors, failure, futures
 
 
 def _head(job: Job, surveys: list[Survey | None]) -> dict[str, Any]:
     """What the manifest says before any shard is made."""
     vocab, metadata, settings = job.tokenizer.vocab, job.tokenizer.metadata, job.settings
     tokenizer = {
-        "digest": job.tokenizer._identity().hex(),
+        "digest": job.tokenizer.vocab._identity().hex(),
         "name": metadata.get("general.name"),
         "kind": vocab.kind,
         "pre": vocab.pre,

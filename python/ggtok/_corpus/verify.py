@@ -114,7 +114,7 @@ def verify(
     if not manifest.is_complete:
         found.problems.append("it is not complete: the command that began it continues")
     _check_files(path, manifest, found, num_threads(threads), progress)
-    if (was := manifest.head["tokenizer"]["digest"]) != (now := model._identity().hex()):
+    if (was := manifest.head["tokenizer"]["digest"]) != (now := model.vocab._identity().hex()):
         found.problems.append(f"it was made with another tokenizer: its digest is {was}, and this one's is {now}")
     elif limit != 0:
         _check_documents(path, manifest, model, limit, found)

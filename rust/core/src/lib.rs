@@ -42,7 +42,7 @@ mod vocabulary;
 mod work;
 
 pub use decode::DecodeOptions;
-pub use encode::scratch::{Scratch, ScratchPool};
+pub use encode::scratch::Scratch;
 pub use encode::sink::{Count, Sink, Spans};
 pub use error::{EncodeError, TokenIndexError, VocabularyError};
 pub use inspect::check::{unreachable_tokens, unused_merges};

@@ -1,7 +1,7 @@
 //! A vocabulary with its algorithm: text to tokens and back.
 //!
 //! Encoding cuts the special tokens out of the text, has the model encode each fragment between them, and adds BOS, EOS
-//! and SEP. Calls write to a [`Scratch`]; the tokenizer never changes.
+//! and SEP. Calls write to a [`Scratch`]; nothing else of the tokenizer changes.
 //!
 //! Source: llama.cpp `src/llama-vocab.cpp`, `llama_vocab::impl::tokenize`. Deviations: (1) if a token must be added and
 //! the vocabulary has none, llama.cpp aborts; here it is [`EncodeError::MissingSpecial`].
@@ -15,6 +15,7 @@ use crate::encode::model::Fragment;
 use crate::encode::model::any::{AnyModel, AnyScratch};
 use crate::encode::model::lengths::Lengths;
 use crate::encode::scratch::Scratch;
+use crate::encode::scratch::pool::ScratchPool;
 use crate::encode::sink::{Count, Sink, Spans};
 use crate::encode::special::{Item, Specials};
 use crate::error::{EncodeError, TokenIndexError, VocabularyError};
@@ -81,7 +82,7 @@ impl<'a> From<&'a [u8]> for Text<'a> {
     }
 }
 
-/// A vocabulary with its algorithm. Immutable: threads share it, and each has its own [`Scratch`].
+/// A vocabulary with its algorithm. Immutable, except that it keeps the caches of its calls: threads share it.
 #[derive(Debug)]
 pub struct Tokenizer {
     /// Its number among all tokenizers of the process.
@@ -96,9 +97,13 @@ pub struct Tokenizer {
     lengths: OnceLock<Option<Lengths>>,
     /// Built on the first look-up by piece.
     piece_order: OnceLock<PieceOrder>,
+    scratch: ScratchPool,
 }
 
 impl Tokenizer {
+    /// The default limit for the memory of a tokenizer's caches, in bytes: 256 MiB. One call uses at most a quarter.
+    pub const DEFAULT_CACHE_LIMIT: usize = ScratchPool::DEFAULT_LIMIT;
+
     /// Builds a tokenizer from what a file declares.
     ///
     /// # Errors
@@ -123,7 +128,8 @@ impl Tokenizer {
             pieces.get_or_init(|| made);
         }
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { number, vocabulary, model, specials, pieces, lengths: OnceLock::new(), piece_order: OnceLock::new() })
+        let (lengths, piece_order, scratch) = (OnceLock::new(), OnceLock::new(), ScratchPool::default());
+        Ok(Self { number, vocabulary, model, specials, pieces, lengths, piece_order, scratch })
     }
 
     /// A number that no other tokenizer of this process has.
@@ -344,7 +350,30 @@ impl Tokenizer {
         }
     }
 
-    /// Memory held outside the value itself, in bytes.
+    /// Calls `work` with one of the tokenizer's scratch spaces, whose caches are warm from earlier calls. No other call
+    /// uses it meanwhile; unwinding drops it.
+    #[inline]
+    pub fn with_scratch<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
+        self.scratch.with(work)
+    }
+
+    /// Sets how much memory the caches of all threads together may take, in bytes. They share it evenly, and those that
+    /// are larger are emptied: at once, or after the call that uses them.
+    pub fn set_cache_limit(&self, bytes: usize) {
+        self.scratch.set_limit(bytes);
+    }
+
+    /// Frees all scratch spaces: at once, or after the call that uses them.
+    pub fn clear_cache(&self) {
+        self.scratch.clear();
+    }
+
+    /// The memory of the caches that no call is using, in bytes.
+    pub fn cache_bytes(&self) -> usize {
+        self.scratch.cache_bytes()
+    }
+
+    /// Memory held outside the value itself, in bytes, without scratch spaces.
     pub fn heap_bytes(&self) -> usize {
         self.vocabulary.heap_bytes()
             + self.model.heap_bytes()

@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 
 use ggtok_core::{
-    Count, DecodeBatchError, DecodeOptions, EncodeOptions, Ends, Rows, Scratch, ScratchPool, Segmentable, Sink, Spans,
-    Text, Tokenizer, Truncation,
+    Count, DecodeBatchError, DecodeOptions, EncodeOptions, Ends, Rows, Scratch, Segmentable, Sink, Spans, Text,
+    Tokenizer, Truncation,
 };
 use proptest::prelude::*;
 
@@ -85,21 +85,20 @@ fn many_texts_are_as_one_by_one() {
     let lens = [0, 5, 1 << 16, 0, 0, (1 << 16) - 1, 1, 130_000, 17, 40_000, 40_000, 40_000, 0];
     let texts: Vec<&str> = lens.iter().map(|&len| &words[..len]).collect();
     for (name, tokenizer) in EMBEDDED.iter().zip(TOKENIZERS.iter()) {
-        let pool = ScratchPool::default();
         for options in [PLAIN, EncodeOptions::default()] {
             let single: Vec<Vec<i32>> =
                 texts.iter().map(|&text| tokenizer.encode(text, options).expect("ids")).collect();
             let handed: Vec<Text<'_>> = texts.iter().map(|&text| text.into()).collect();
             for threads in [0, 1, 2, 3, 16] {
-                let batch = tokenizer.encode_batch(&handed, options, threads, &pool).expect("ids");
+                let batch = tokenizer.encode_batch(&handed, options, threads).expect("ids");
                 assert_eq!(batch.ids, single.concat(), "{name}, {threads} threads");
                 assert_eq!(batch.offsets.len(), texts.len() + 1);
                 let lens: Vec<usize> = batch.offsets.windows(2).map(|pair| (pair[1] - pair[0]) as usize).collect();
                 assert_eq!(lens, single.iter().map(Vec::len).collect::<Vec<_>>());
-                assert_eq!(tokenizer.count_batch(&handed, options, threads, &pool).expect("counts"), lens);
+                assert_eq!(tokenizer.count_batch(&handed, options, threads).expect("counts"), lens);
             }
         }
-        let nothing = tokenizer.encode_batch(&[], PLAIN, 4, &pool).expect("nothing");
+        let nothing = tokenizer.encode_batch(&[], PLAIN, 4).expect("nothing");
         assert_eq!((nothing.ids.len(), &nothing.offsets[..]), (0, &[0][..]));
     }
 }

@@ -139,13 +139,13 @@ pub fn stream(u: &mut Unstructured<'_>) -> Result<()> {
             return Ok(());
         }
     };
-    let (mut ids, mut scratch, mut rest) = (Vec::new(), Scratch::default(), &text[..]);
+    let (mut ids, mut rest) = (Vec::new(), &text[..]);
     while !rest.is_empty() {
         let (part, after) = rest.split_at(u.int_in_range(1..=rest.len())?);
-        encoder.push(part, &mut scratch, &mut ids).expect("a short text");
+        encoder.push(part, &mut ids).expect("a short text");
         rest = after;
     }
-    encoder.finish(&mut scratch, &mut ids).expect("a short text");
+    encoder.finish(&mut ids).expect("a short text");
     assert_eq!(Ok(ids), expected);
     Ok(())
 }

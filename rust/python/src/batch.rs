@@ -244,8 +244,8 @@ pub fn encode_batch(
     let options = EncodeOptions { add_special, parse_special, continues };
     let (source, mut nulls) = (Source::of(texts)?, Vec::new());
     let batch = quick(|| {
-        let (core, pool) = (&tokenizer.core, tokenizer.pool());
-        core.encode_batch_from(options, threads, pool, |feed| source.feed(py, feed, &mut nulls))
+        let core = &tokenizer.core;
+        core.encode_batch_from(options, threads, |feed| source.feed(py, feed, &mut nulls))
     })??;
     Ok(FlatBatch::new(batch.map_err(Raise::raise)?, Some(nulls)))
 }
@@ -264,8 +264,8 @@ pub fn count_batch(
     let options = EncodeOptions { add_special, parse_special, continues };
     let (source, mut nulls) = (Source::of(texts)?, Vec::new());
     let counts = quick(|| {
-        let (core, pool) = (&tokenizer.core, tokenizer.pool());
-        core.count_batch_from(options, threads, pool, |feed| source.feed(py, feed, &mut nulls))
+        let core = &tokenizer.core;
+        core.count_batch_from(options, threads, |feed| source.feed(py, feed, &mut nulls))
     })??;
     counts.map_err(Raise::raise)
 }

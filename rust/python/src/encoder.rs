@@ -11,39 +11,34 @@ use crate::arguments::text;
 use crate::errors::Raise;
 use crate::ints::with_lists;
 use crate::run::run;
-use crate::scratch::{Owner, with_scratch};
 
 #[doc = doc!(StreamEncoder)]
 #[pyclass(module = "ggtok._ggtok")]
 pub struct StreamEncoder {
     /// `None` after the end, and during a call.
     encoder: Option<CoreEncoder<Arc<Tokenizer>>>,
-    /// The tokenizer, for its scratch space.
-    owner: Arc<Owner>,
 }
 
 impl StreamEncoder {
-    pub(crate) fn new(core: Arc<Tokenizer>, owner: Arc<Owner>, options: EncodeOptions) -> PyResult<Self> {
+    pub(crate) fn new(core: Arc<Tokenizer>, options: EncodeOptions) -> PyResult<Self> {
         let encoder = CoreEncoder::new(core, options).map_err(Raise::raise)?;
-        Ok(Self { encoder: Some(encoder), owner })
+        Ok(Self { encoder: Some(encoder) })
     }
 
     fn push_into<S: Sink + Send>(&mut self, object: &Bound<'_, PyAny>, sink: &mut S) -> PyResult<()> {
         let argument = text(object)?;
-        let (bytes, owner) = (argument.text().as_bytes(), Arc::clone(&self.owner));
+        let bytes = argument.text().as_bytes();
         let ended = "the stream has ended: flush() was called, or an earlier call failed";
         let mut encoder = self.encoder.take().ok_or_else(|| PyValueError::new_err(ended))?;
-        let encoder = run(object.py(), bytes.len() + encoder.num_waiting(), || {
-            with_scratch(&owner, |scratch| encoder.push(bytes, scratch, sink).map(|()| encoder))
-        })?;
+        let encoder =
+            run(object.py(), bytes.len() + encoder.num_waiting(), || encoder.push(bytes, sink).map(|()| encoder))?;
         self.encoder = Some(encoder);
         Ok(())
     }
 
     fn flush_into<S: Sink + Send>(&mut self, py: Python<'_>, sink: &mut S) -> PyResult<()> {
-        let owner = Arc::clone(&self.owner);
         let Some(encoder) = self.encoder.take() else { return Ok(()) };
-        run(py, encoder.num_waiting(), || with_scratch(&owner, |scratch| encoder.finish(scratch, sink)))
+        run(py, encoder.num_waiting(), || encoder.finish(sink))
     }
 }
 

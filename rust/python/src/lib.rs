@@ -85,7 +85,8 @@ mod _ggtok {
     use super::train::{Trainer, apply_charsmap, compile_charsmap};
     #[pymodule_export]
     use super::vocabulary::{
-        attributes, canonical_bytes, charsmap, eog_ids, id_of_piece, id_of_text, ids_with_prefix, kind, list_size,
+        attributes, canonical_bytes, charsmap, core_of, eog_ids, id_of_piece, id_of_text, ids_with_prefix, kind,
+        list_size,
         merges, pieces, repaired_ids, scores, settings, special_ids, texts, token, unreachable_tokens, unused_merges,
         vocab_size,
     };

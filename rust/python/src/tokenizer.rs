@@ -2,9 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ggtok_core::{
-    Count, DecodeOptions, EncodeError, EncodeOptions, Scratch, ScratchPool, Sink, Spans, Strings, TokenId,
-};
+use ggtok_core::{Count, DecodeOptions, EncodeError, EncodeOptions, Scratch, Sink, Spans, Strings, TokenId};
 use ggtok_explain::Explainer;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -21,7 +19,7 @@ use crate::ints::with_lists;
 use crate::metadata::Metadata;
 use crate::parts::{self, not_utf8};
 use crate::run::{quick, run, run_long};
-use crate::scratch::{Owner, cache_limit, with_scratch};
+use crate::scratch;
 
 /// The capacity that an array of ids starts with: enough for a short text.
 const ROOM: usize = 64;
@@ -32,18 +30,14 @@ pub struct Tokenizer {
     /// Shared with its streams.
     pub(crate) core: Arc<ggtok_core::Tokenizer>,
     metadata: Py<Metadata>,
-    owner: Arc<Owner>,
-    /// Scratch spaces for the threads of batches.
-    pool: ScratchPool,
     /// Made on first use, by a trace.
     pub(crate) explainer: OnceLock<Arc<Explainer>>,
 }
 
 impl Tokenizer {
-    /// The scratch spaces for a batch.
-    pub(crate) fn pool(&self) -> &ScratchPool {
-        self.pool.set_cache_limit(cache_limit());
-        &self.pool
+    /// The same tokenizer again. Nothing is copied.
+    pub(crate) fn share(&self, py: Python<'_>) -> Self {
+        Self { core: Arc::clone(&self.core), metadata: self.metadata.clone_ref(py), explainer: OnceLock::new() }
     }
 
     /// The merges of a byte-pair vocabulary.
@@ -51,7 +45,7 @@ impl Tokenizer {
         self.metadata.get().merges(self.core.vocabulary().kind())
     }
 
-    /// Runs work of the core on `size` bytes with this thread's scratch space.
+    /// Runs work of the core on `size` bytes with a scratch space.
     #[inline]
     pub(crate) fn work<T: Send, E: Raise + Send>(
         &self,
@@ -59,7 +53,7 @@ impl Tokenizer {
         size: usize,
         work: impl FnOnce(&mut Scratch) -> Result<T, E> + Send,
     ) -> PyResult<T> {
-        run(py, size, || with_scratch(&self.owner, work))
+        run(py, size, || self.core.with_scratch(work))
     }
 
     /// Encodes one text into a sink.
@@ -97,14 +91,9 @@ impl Tokenizer {
     #[new]
     fn new(py: Python<'_>, metadata: Py<Metadata>) -> PyResult<Self> {
         let file = metadata.get();
-        let core = run_long(py, || file.core.tokenizer())?;
-        Ok(Self {
-            core: Arc::new(core),
-            metadata,
-            owner: Arc::default(),
-            pool: ScratchPool::default(),
-            explainer: OnceLock::new(),
-        })
+        let core = Arc::new(run_long(py, || file.core.tokenizer())?);
+        scratch::register(&core);
+        Ok(Self { core, metadata, explainer: OnceLock::new() })
     }
 
     #[doc = doc!(Tokenizer.encode)]
@@ -237,7 +226,7 @@ impl Tokenizer {
     #[pyo3(signature = (*, add_special = true, parse_special = false))]
     fn encoder(&self, add_special: bool, parse_special: bool) -> PyResult<StreamEncoder> {
         let options = EncodeOptions { add_special, parse_special, ..EncodeOptions::default() };
-        StreamEncoder::new(Arc::clone(&self.core), Arc::clone(&self.owner), options)
+        StreamEncoder::new(Arc::clone(&self.core), options)
     }
 
     #[doc = doc!(Tokenizer.decode)]
@@ -305,6 +294,17 @@ impl Tokenizer {
     #[doc = doc!(Tokenizer.heap_bytes)]
     #[getter]
     fn heap_bytes(&self) -> PyResult<usize> {
-        quick(|| self.core.heap_bytes())
+        quick(|| self.core.heap_bytes() + self.metadata.get().core.heap_bytes())
+    }
+
+    #[doc = doc!(Tokenizer.cache_bytes)]
+    #[getter]
+    fn cache_bytes(&self) -> usize {
+        self.core.cache_bytes()
+    }
+
+    #[doc = doc!(Tokenizer.clear_cache)]
+    fn clear_cache(&self) {
+        self.core.clear_cache();
     }
 }

@@ -9,6 +9,12 @@ use crate::errors::Raise;
 use crate::run::{check_signals, quick, run, run_long};
 use crate::tokenizer::Tokenizer;
 
+#[doc = doc!(core_of)]
+#[pyfunction]
+pub fn core_of(py: Python<'_>, tokenizer: &Tokenizer) -> Tokenizer {
+    tokenizer.share(py)
+}
+
 #[doc = doc!(vocab_size)]
 #[pyfunction]
 pub fn vocab_size(tokenizer: &Tokenizer) -> usize {

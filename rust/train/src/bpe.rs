@@ -24,7 +24,7 @@ use std::collections::{BTreeSet, HashMap};
 use ggtok_core::internals::interrupt::Ticker;
 use ggtok_core::internals::spelling::byte_level::{spell, unspell};
 use ggtok_core::internals::{Splitter, nearest};
-use ggtok_core::{Definition, EncodeOptions, PRE_TOKENIZERS, ScratchPool, StringIndex, Text, Tokenizer};
+use ggtok_core::{Definition, EncodeOptions, PRE_TOKENIZERS, StringIndex, Text, Tokenizer};
 
 use super::merges::{Cells, Merger, Rules};
 use super::split::{Kind, Split};
@@ -313,7 +313,7 @@ fn encoder(symbols: &Symbols, merges: &[(Symbol, Symbol)], pre: &str) -> Result<
 fn encode(encoder: &Tokenizer, texts: &[&[u8]], threads: usize) -> Result<Vec<Vec<Symbol>>> {
     let texts: Vec<Text<'_>> = texts.iter().map(|text| Text::Bytes(text)).collect();
     let options = EncodeOptions { add_special: false, ..EncodeOptions::default() };
-    let batch = encoder.encode_batch(&texts, options, threads, &ScratchPool::default());
+    let batch = encoder.encode_batch(&texts, options, threads);
     let batch = batch.map_err(|(text, _)| TrainError::TooLarge { symbols: texts[text].as_bytes().len() })?;
     let rows = batch.offsets.windows(2).map(|ends| &batch.ids[ends[0] as usize..ends[1] as usize]);
     Ok(rows.map(|ids| ids.iter().map(|&id| id as Symbol).collect()).collect())

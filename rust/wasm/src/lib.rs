@@ -12,13 +12,13 @@ mod head;
 mod info;
 mod utf16;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use ggtok_chat::Mask;
 use ggtok_core::gguf::{Metadata, Value};
-use ggtok_core::{Count, DecodeOptions, EncodeError, EncodeOptions, Kind, Scratch, Sink, Spans, Text, TokenId};
+use ggtok_core::{Count, DecodeOptions, EncodeError, EncodeOptions, Kind, Sink, Spans, Text, TokenId};
 use ggtok_explain::Explainer;
 use wasm_bindgen::prelude::*;
 
@@ -58,7 +58,6 @@ impl RawHead {
 pub struct RawTokenizer {
     core: Arc<ggtok_core::Tokenizer>,
     metadata: Metadata<Vec<u8>>,
-    scratch: RefCell<Scratch>,
     /// Made on first use, by a trace.
     explainer: OnceCell<Rc<Explainer>>,
     templates: Templates,
@@ -70,8 +69,8 @@ impl RawTokenizer {
     pub fn open(head: RawHead) -> Result<Self, JsValue> {
         let metadata = head.0.into_metadata().map_err(failed)?;
         let core = Arc::new(metadata.tokenizer().map_err(failed)?);
-        let (scratch, explainer, templates) = (RefCell::default(), OnceCell::new(), Templates::default());
-        Ok(Self { core, metadata, scratch, explainer, templates })
+        let (explainer, templates) = (OnceCell::new(), Templates::default());
+        Ok(Self { core, metadata, explainer, templates })
     }
 
     /// What the vocabulary is, as JSON.
@@ -168,7 +167,7 @@ impl RawTokenizer {
             "content" => Some(Mask::Content),
             _ => None,
         };
-        chat.0.encode(&mut self.scratch.borrow_mut(), add_special, mask).map_err(failed)
+        self.core.with_scratch(|scratch| chat.0.encode(scratch, add_special, mask)).map_err(failed)
     }
 
     fn encode_into(
@@ -179,7 +178,8 @@ impl RawTokenizer {
         sink: &mut impl Sink,
     ) -> Result<(), EncodeError> {
         let text = std::str::from_utf8(text).map_or(Text::Bytes(text), Text::Str);
-        self.core.encode_into(text, options(add_special, parse_special), &mut self.scratch.borrow_mut(), sink)
+        let options = options(add_special, parse_special);
+        self.core.with_scratch(|scratch| self.core.encode_into(text, options, scratch, sink))
     }
 }
 

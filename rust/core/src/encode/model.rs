@@ -21,7 +21,7 @@ use cache::WordCache;
 use lengths::Lengths;
 use unigram::advance::UnigramProgress;
 
-/// Buffers and caches that calls reuse: one value per thread.
+/// Buffers and caches that calls reuse: one value per running call.
 pub(crate) trait ModelScratch: Default + Send {
     /// The cache of words, if the algorithm has one.
     fn cache(&mut self) -> Option<&mut WordCache>;

@@ -1,13 +1,12 @@
 //! Scratch spaces: the memory that calls write to and reuse, including caches.
 //!
-//! A call needs a scratch space to itself, so each thread has its own and no call waits for another. The caches take
-//! most of the memory, so they have a limit. A [`ScratchPool`] keeps spaces for threads that come and go.
+//! A call needs a scratch space to itself. A tokenizer keeps those of its calls in a [`pool`]. The caches take most of
+//! the memory, so they have a limit.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+pub(crate) mod pool;
 
 use crate::encode::model::any::{AnyModel, AnyScratch};
-use crate::encode::model::cache::DEFAULT_LIMIT;
+use crate::encode::model::cache::{DEFAULT_LIMIT, WordCache};
 use crate::encode::special::SpecialScratch;
 use crate::token::TokenId;
 
@@ -43,10 +42,19 @@ impl Scratch {
     /// Sets the limit for the memory of the caches, in bytes. A cache above the limit is emptied.
     pub fn set_cache_limit(&mut self, bytes: usize) {
         if std::mem::replace(&mut self.cache_limit, bytes) != bytes
-            && let Some((_, model)) = &mut self.model
+            && let Some(cache) = self.cache()
         {
-            model.set_cache_limit(bytes);
+            cache.set_limit(bytes);
         }
+    }
+
+    /// The memory that the cache has written to, in bytes.
+    pub(crate) fn cache_bytes(&mut self) -> usize {
+        self.cache().map_or(0, |cache| cache.heap_bytes())
+    }
+
+    fn cache(&mut self) -> Option<&mut WordCache> {
+        self.model.as_mut().and_then(|(_, model)| model.cache())
     }
 
     /// Frees all memory except the caches.
@@ -70,54 +78,18 @@ impl Scratch {
         }
         let (_, scratch) = latest.get_or_insert_with(|| {
             let mut scratch = model.scratch();
-            scratch.set_cache_limit(*cache_limit);
+            if let Some(cache) = scratch.cache() {
+                cache.set_limit(*cache_limit);
+            }
             (number, scratch)
         });
         (special, ids, scratch)
     }
 }
 
-/// Scratch spaces for threads that come and go, such as those of a batch. It grows to the number of spaces in use at
-/// the same time.
-#[derive(Debug)]
-pub struct ScratchPool {
-    spaces: Mutex<Vec<Scratch>>,
-    cache_limit: AtomicUsize,
-}
-
-impl Default for ScratchPool {
-    fn default() -> Self {
-        Self { spaces: Mutex::default(), cache_limit: AtomicUsize::new(Scratch::DEFAULT_CACHE_LIMIT) }
-    }
-}
-
-impl ScratchPool {
-    /// Sets the limit for the caches of each space, in bytes, from its next use.
-    pub fn set_cache_limit(&self, bytes: usize) {
-        self.cache_limit.store(bytes, Ordering::Relaxed);
-    }
-
-    /// Takes a space, or makes one if there is none.
-    pub(crate) fn take(&self) -> Scratch {
-        let mut scratch = self.lock().pop().unwrap_or_default();
-        scratch.set_cache_limit(self.cache_limit.load(Ordering::Relaxed));
-        scratch
-    }
-
-    /// Returns a space.
-    pub(crate) fn put(&self, scratch: Scratch) {
-        self.lock().push(scratch);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Scratch>> {
-        // The lock is held only for a push or a pop, so a panic elsewhere leaves the list intact.
-        self.spaces.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Scratch, ScratchPool};
+    use super::Scratch;
     use crate::{Definition, EncodeOptions, StringIndex, Text, TokenId, Tokenizer};
 
     fn tokenizer() -> Tokenizer {
@@ -149,12 +121,6 @@ mod tests {
                 assert_eq!(encode(&one, "a b", &mut scratch), [1, 3, 1, 2]);
                 scratch.release_buffers();
             }
-        }
-        let pool = ScratchPool::default();
-        pool.set_cache_limit(0);
-        for _ in 0..2 {
-            let batch = one.encode_batch(&[Text::Str("a"); 3], EncodeOptions::default(), 2, &pool).expect("ids");
-            assert_eq!(batch.ids, [1, 3, 1, 3, 1, 3]);
         }
     }
 }

@@ -203,6 +203,15 @@ impl<D: AsRef<[u8]>> Metadata<D> {
         &self.data
     }
 
+    /// Memory held outside the value itself, in bytes: the file's, and the positions of its strings.
+    pub fn heap_bytes(&self) -> usize {
+        let positions = |entry: &Entry| match &entry.value {
+            Place::Array { strings: Some(index), .. } => index.heap_bytes(),
+            _ => 0,
+        };
+        self.data.as_ref().len() + self.layout.entries.iter().map(positions).sum::<usize>()
+    }
+
     /// All keys and values, in the order of the file.
     pub fn entries(&self) -> impl Iterator<Item = (&[u8], Value<'_>)> {
         let data = self.data.as_ref();

@@ -15,7 +15,7 @@ pub use rows::{Padded, Padding, PaddingError, Rows, Side};
 use std::convert::Infallible;
 use std::sync::{Mutex, PoisonError};
 
-use crate::encode::scratch::{Scratch, ScratchPool};
+use crate::encode::scratch::Scratch;
 use crate::encode::sink::Count;
 use crate::error::EncodeError;
 use crate::many::batch::join::{Join, Memory, Run};
@@ -116,7 +116,7 @@ impl<T: BatchText> Feed<'_, T> {
 }
 
 impl Tokenizer {
-    /// Encodes texts on at most `threads` threads, with scratch spaces taken from `pool`.
+    /// Encodes texts on at most `threads` threads.
     ///
     /// # Errors
     /// As [`Tokenizer::encode`], with the index of the first text that fails.
@@ -125,9 +125,8 @@ impl Tokenizer {
         texts: &[Text<'_>],
         options: EncodeOptions,
         threads: usize,
-        pool: &ScratchPool,
     ) -> Result<Batch, (usize, EncodeError)> {
-        let Ok(batch) = self.encode_batch_from(options, threads, pool, all(texts));
+        let Ok(batch) = self.encode_batch_from(options, threads, all(texts));
         batch
     }
 
@@ -140,9 +139,8 @@ impl Tokenizer {
         texts: &[Text<'_>],
         options: EncodeOptions,
         threads: usize,
-        pool: &ScratchPool,
     ) -> Result<Vec<usize>, (usize, EncodeError)> {
-        let Ok(counts) = self.count_batch_from(options, threads, pool, all(texts));
+        let Ok(counts) = self.count_batch_from(options, threads, all(texts));
         counts
     }
 
@@ -154,7 +152,6 @@ impl Tokenizer {
         &self,
         options: EncodeOptions,
         threads: usize,
-        pool: &ScratchPool,
         read: impl FnOnce(&mut Feed<'_, T>) -> Result<(), E>,
     ) -> Result<Result<Batch, (usize, EncodeError)>, E> {
         let mut memory = Memory::new();
@@ -176,7 +173,7 @@ impl Tokenizer {
                 join.reserve(memory, num_bytes / BYTES_PER_ID + IDS_PER_TEXT * num_texts, num_texts);
             }
         };
-        if let Err(error) = share_texts(threads, pool, step, &mut reserve, read)? {
+        if let Err(error) = share_texts(self, threads, step, &mut reserve, read)? {
             return Ok(Err(error));
         }
         let others = join.into_waiting();
@@ -191,7 +188,6 @@ impl Tokenizer {
         &self,
         options: EncodeOptions,
         threads: usize,
-        pool: &ScratchPool,
         read: impl FnOnce(&mut Feed<'_, T>) -> Result<(), E>,
     ) -> Result<Result<Vec<usize>, (usize, EncodeError)>, E> {
         let runs = Mutex::new(Vec::new());
@@ -207,7 +203,7 @@ impl Tokenizer {
             runs.lock().unwrap_or_else(PoisonError::into_inner).push((number, counts));
             Ok(())
         };
-        if let Err(error) = share_texts(threads, pool, step, &mut |_, _| (), read)? {
+        if let Err(error) = share_texts(self, threads, step, &mut |_, _| (), read)? {
             return Ok(Err(error));
         }
         let mut runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -226,15 +222,15 @@ fn all<'t>(texts: &[Text<'t>]) -> impl FnOnce(&mut Feed<'_, Text<'t>>) -> Result
 
 /// Calls `step` with every run of the texts that `read` passes on, and returns the first error.
 fn share_texts<T: BatchText, S: Default + Send, E>(
+    tokenizer: &Tokenizer,
     threads: usize,
-    pool: &ScratchPool,
     step: impl Fn(&mut Scratch, &mut S, Texts<T>) -> Result<(), (usize, EncodeError)> + Sync,
     reserve: &mut (dyn FnMut(usize, usize) + Send),
     read: impl FnOnce(&mut Feed<'_, T>) -> Result<(), E>,
 ) -> Result<Result<(), (usize, EncodeError)>, E> {
-    let state = || (pool.take(), S::default(), Vec::new());
-    let step = |(scratch, state, errors): &mut (Scratch, S, Vec<(usize, EncodeError)>), run: Texts<T>| {
-        errors.extend(step(scratch, state, run).err());
+    let state = || (S::default(), Vec::new());
+    let step = |(state, errors): &mut (S, Vec<(usize, EncodeError)>), run: Texts<T>| {
+        errors.extend(tokenizer.with_scratch(|scratch| step(scratch, state, run)).err());
     };
     let lead = |lead: Lead<'_, Texts<T>>| {
         let next = Texts { number: 0, first: 0, texts: Vec::new() };
@@ -247,8 +243,7 @@ fn share_texts<T: BatchText, S: Default + Send, E>(
     };
     let (result, states) = share(threads.saturating_sub(1), state, step, lead);
     let mut first = None;
-    for (scratch, _, errors) in states {
-        pool.put(scratch);
+    for (_, errors) in states {
         first = first.into_iter().chain(errors).min_by_key(|&(index, _)| index);
     }
     result.map(|()| first.map_or(Ok(()), Err))

@@ -53,7 +53,7 @@ impl std::error::Error for Interrupted {}
 /// use std::sync::Arc;
 ///
 /// use ggtok_core::{
-///     Definition, EncodeOptions, Interrupted, ScratchPool, StringIndex, Text, Tokenizer, interruptible,
+///     Definition, EncodeOptions, Interrupted, StringIndex, Text, Tokenizer, interruptible,
 /// };
 ///
 /// let (data, index) = StringIndex::concatenate(&["<unk>", "<s>", "</s>", "▁", "a", "▁a"])?;
@@ -63,7 +63,7 @@ impl std::error::Error for Interrupted {}
 /// let stop = Arc::new(AtomicBool::new(true));
 /// let stopped = Arc::clone(&stop);
 /// let texts = [Text::Str("a a"); 1000];
-/// let work = || tokenizer.encode_batch(&texts, EncodeOptions::default(), 1, &ScratchPool::default());
+/// let work = || tokenizer.encode_batch(&texts, EncodeOptions::default(), 1);
 /// assert_eq!(interruptible(move || stopped.load(Relaxed), work), Err(Interrupted));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -3,6 +3,7 @@
 //! A [`Model`] is generic over its [`Sink`], so it cannot be a trait object. [`AnyModel`] is an enum instead: a
 //! fragment costs one `match`, and everything inside an algorithm is compiled for the given sink.
 
+use super::cache::WordCache;
 use super::lengths::Lengths;
 use super::{Fragment, Model, ModelScratch, Progress, bpe, hashed, plamo2, rwkv, spm, unigram, wordpiece};
 use crate::encode::sink::Sink;
@@ -30,14 +31,11 @@ macro_rules! models {
         }
 
         impl AnyScratch {
-            /// As [`WordCache::set_limit`](super::cache::WordCache::set_limit).
-            pub(crate) fn set_cache_limit(&mut self, bytes: usize) {
-                let cache = match self {
+            /// As [`ModelScratch::cache`].
+            pub(crate) fn cache(&mut self) -> Option<&mut WordCache> {
+                match self {
                     Self::None => None,
                     $(Self::$name(scratch) => scratch.cache(),)+
-                };
-                if let Some(cache) = cache {
-                    cache.set_limit(bytes);
                 }
             }
 

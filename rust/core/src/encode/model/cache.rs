@@ -39,6 +39,10 @@ const WINDOW: usize = 4;
 const ID_LEN: usize = size_of::<TokenId>();
 /// Bytes of a line.
 const LINE_LEN: usize = size_of::<Line>();
+/// The table and the ring each reserve at least this much address space, which costs no memory until it is written to.
+/// glibc's allocator maps a block of more than 32 MiB by itself, so the system has the memory back once it is freed. A
+/// smaller block might stay in the heap of a thread that never calls again.
+const RESERVED: usize = if cfg!(target_pointer_width = "64") { (1 << 25) + LINE_LEN } else { 0 };
 
 /// A word and its ids. A free slot has the default key, which no word has.
 #[derive(Debug, Clone, Copy, Default)]
@@ -101,8 +105,12 @@ impl WordCache {
         if self.lines.len() > max_lines || self.records.end > room.min(self.records.room) as u64 {
             (self.lines, self.num_words, self.records) = (Vec::new(), 0, Records::default());
         }
-        self.lines.shrink_to(max_lines);
         (self.max_lines, self.records.room) = (max_lines, room);
+    }
+
+    /// The memory that has been written to, in bytes.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.lines.len() * LINE_LEN + self.records.ring.len()
     }
 
     /// Starts the look-ups of contiguous words in `text`, the first one at byte `start`. Not inlined, so that all its
@@ -288,8 +296,8 @@ impl WordCache {
     #[cold]
     fn grow(&mut self) {
         let num_old = self.lines.len();
-        if num_old == 0 {
-            // Memory costs nothing until it is written to. If there is not enough, the table stays smaller.
+        if num_old == 0 && self.lines.try_reserve_exact(self.max_lines.max(RESERVED / LINE_LEN)).is_err() {
+            // If there is not enough, the table stays smaller.
             while self.max_lines > MIN_LINES && self.lines.try_reserve_exact(self.max_lines).is_err() {
                 self.max_lines /= 2;
             }
@@ -356,6 +364,10 @@ impl Records {
             start = 0;
         }
         if self.ring.len() < start + len {
+            if self.ring.is_empty() {
+                // If this fails, the ring moves when it grows.
+                let _ = self.ring.try_reserve_exact(self.room.max(RESERVED));
+            }
             let grown = (2 * self.ring.len()).clamp(start + len, self.room);
             memory::fill(&mut self.ring, grown, 0);
         }
@@ -382,7 +394,7 @@ impl Records {
 
 #[cfg(test)]
 mod tests {
-    use super::{DEFAULT_LIMIT, LINE_LEN, MAX_WORD, MIN_LIMIT, Probe, WordCache};
+    use super::{DEFAULT_LIMIT, MAX_WORD, MIN_LIMIT, Probe, WordCache};
     use crate::token::TokenId;
 
     fn probe(cache: &WordCache, word: &[u8]) -> Probe {
@@ -400,18 +412,13 @@ mod tests {
         cache.insert_word(probe(cache, word), word, ids);
     }
 
-    /// The memory that a cache takes.
-    fn heap_bytes(cache: &WordCache) -> usize {
-        cache.lines.capacity() * LINE_LEN + cache.records.ring.capacity()
-    }
-
     #[test]
     fn the_limit_bounds_the_memory_and_no_word_is_mixed_up() {
         let mut cache = WordCache::default();
         for (round, limit) in [1 << 20, 1 << 22, 3 << 20, MIN_LIMIT, MIN_LIMIT - 1, 0, 1 << 24].into_iter().enumerate()
         {
             cache.set_limit(limit);
-            assert!(heap_bytes(&cache) <= limit);
+            assert!(cache.heap_bytes() <= limit);
             let mut num_found = 0;
             for number in 0..60_000 {
                 let word = [&b"a long word with the number "[..], number.to_string().as_bytes()].concat();
@@ -424,7 +431,7 @@ mod tests {
                     num_found += 1;
                 }
             }
-            assert!(heap_bytes(&cache) <= limit);
+            assert!(cache.heap_bytes() <= limit);
             assert_eq!(num_found > 0, limit >= MIN_LIMIT);
             assert!(num_found > 59_000 || limit < 1 << 24);
         }
@@ -470,7 +477,7 @@ mod tests {
             assert!(found[0].len() % 2 == 0 && found[1].len() % 5 == 0);
             num_found += found.iter().filter(|ids| !ids.is_empty()).count();
         }
-        assert_eq!(heap_bytes(&cache), DEFAULT_LIMIT);
+        assert_eq!(cache.heap_bytes(), DEFAULT_LIMIT);
         assert!(num_found > NUM_WORDS as usize / 2 && cache.num_evicted > 0);
         // Most of the latest words are still there.
         let latest = (NUM_WORDS - 1000..NUM_WORDS).filter(|&number| get(&cache, &word(number).0).is_some());

@@ -20,7 +20,6 @@ use std::borrow::Borrow;
 
 use crate::encode::model::any::AnyScratch;
 use crate::encode::model::{Fragment, Progress};
-use crate::encode::scratch::Scratch;
 use crate::encode::sink::Sink;
 use crate::encode::special::Item;
 use crate::error::EncodeError;
@@ -57,7 +56,7 @@ impl Waiting {
 ///
 /// # Examples
 /// ```
-/// use ggtok_core::{Definition, EncodeOptions, Scratch, StreamEncoder, StringIndex, Tokenizer};
+/// use ggtok_core::{Definition, EncodeOptions, StreamEncoder, StringIndex, Tokenizer};
 ///
 /// let (data, index) = StringIndex::concatenate(&["<unk>", "<s>", "</s>", "▁", "a", "▁a", "b"])?;
 /// let scores = [0.0, 0.0, 0.0, -1.0, -2.0, -0.5, -2.0];
@@ -69,11 +68,11 @@ impl Waiting {
 /// };
 /// let tokenizer = Tokenizer::new(&definition)?;
 ///
-/// let (mut scratch, mut ids) = (Scratch::default(), Vec::new());
+/// let mut ids = Vec::new();
 /// let mut encoder = StreamEncoder::new(&tokenizer, EncodeOptions::default())?;
-/// encoder.push(b"a", &mut scratch, &mut ids)?;
-/// encoder.push(b"b a", &mut scratch, &mut ids)?;
-/// encoder.finish(&mut scratch, &mut ids)?;
+/// encoder.push(b"a", &mut ids)?;
+/// encoder.push(b"b a", &mut ids)?;
+/// encoder.finish(&mut ids)?;
 /// assert_eq!(ids, tokenizer.encode("ab a", EncodeOptions::default())?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -104,12 +103,11 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
         Ok(Self { tokenizer, parse_special, bos, eos, input, fragment, progress: None })
     }
 
-    /// Takes more of the text, cut anywhere, even inside a character, and pushes the settled tokens without spans. Any
-    /// scratch space will do, also one that other encoders use.
+    /// Takes more of the text, cut anywhere, even inside a character, and pushes the settled tokens without spans.
     ///
     /// # Errors
     /// [`EncodeError::TextTooLong`]: more than 2 GiB are unsettled.
-    pub fn push<S: Sink>(&mut self, text: &[u8], scratch: &mut Scratch, sink: &mut S) -> Result<(), EncodeError> {
+    pub fn push<S: Sink>(&mut self, text: &[u8], sink: &mut S) -> Result<(), EncodeError> {
         const { assert!(!S::SPANS, "a stream has no spans") };
         if let Some(bos) = self.bos.take() {
             sink.push(bos, 0..0);
@@ -122,7 +120,7 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
                 return Err(EncodeError::TextTooLong { len: waiting });
             }
             if self.input.is_due() {
-                self.partition(false, scratch, sink);
+                self.partition(false, sink);
             }
         }
         Ok(())
@@ -132,13 +130,15 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
     ///
     /// # Errors
     /// As [`StreamEncoder::push`].
-    pub fn finish<S: Sink>(mut self, scratch: &mut Scratch, sink: &mut S) -> Result<(), EncodeError> {
-        self.push(&[], scratch, sink)?;
-        self.partition(true, scratch, sink);
+    pub fn finish<S: Sink>(mut self, sink: &mut S) -> Result<(), EncodeError> {
+        self.push(&[], sink)?;
+        self.partition(true, sink);
         let tokenizer = self.tokenizer.borrow();
         if let Some(progress) = self.progress {
-            let (_, _, model) = scratch.of(tokenizer.number(), tokenizer.model());
-            end_fragment(tokenizer, &mut self.fragment, progress, model, sink);
+            tokenizer.with_scratch(|scratch| {
+                let (_, _, model) = scratch.of(tokenizer.number(), tokenizer.model());
+                end_fragment(tokenizer, &mut self.fragment, progress, model, sink);
+            });
         }
         if let Some(eos) = self.eos {
             sink.push(eos, 0..0);
@@ -152,30 +152,32 @@ impl<T: Borrow<Tokenizer>> StreamEncoder<T> {
     }
 
     /// Cuts the settled special tokens out of the input and passes on the text between them.
-    fn partition<S: Sink>(&mut self, is_end: bool, scratch: &mut Scratch, sink: &mut S) {
-        let Self { input, fragment, progress, .. } = self;
-        let tokenizer = self.tokenizer.borrow();
+    fn partition<S: Sink>(&mut self, is_end: bool, sink: &mut S) {
+        let Self { tokenizer, input, fragment, progress, .. } = self;
+        let tokenizer: &Tokenizer = (*tokenizer).borrow();
         let specials = tokenizer.specials(self.parse_special);
         let settled = if is_end { input.text.len() } else { specials.settled(&input.text) };
-        let (special, _, model) = scratch.of(tokenizer.number(), tokenizer.model());
-        for item in specials.partition(&input.text[..settled], None, special) {
-            match *item {
-                Item::Text(start, end) => {
-                    append(&mut fragment.text, &input.text[start..end]);
-                    let progress = progress.get_or_insert_default();
-                    if fragment.is_due() {
-                        let done = encode_part(tokenizer, &fragment.text, false, progress, model, sink);
-                        fragment.drop_start(done);
+        tokenizer.with_scratch(|scratch| {
+            let (special, _, model) = scratch.of(tokenizer.number(), tokenizer.model());
+            for item in specials.partition(&input.text[..settled], None, special) {
+                match *item {
+                    Item::Text(start, end) => {
+                        append(&mut fragment.text, &input.text[start..end]);
+                        let progress = progress.get_or_insert_default();
+                        if fragment.is_due() {
+                            let done = encode_part(tokenizer, &fragment.text, false, progress, model, sink);
+                            fragment.drop_start(done);
+                        }
                     }
-                }
-                Item::Token(id, ..) => {
-                    if let Some(progress) = progress.take() {
-                        end_fragment(tokenizer, fragment, progress, model, sink);
+                    Item::Token(id, ..) => {
+                        if let Some(progress) = progress.take() {
+                            end_fragment(tokenizer, fragment, progress, model, sink);
+                        }
+                        sink.push(id, 0..0);
                     }
-                    sink.push(id, 0..0);
                 }
             }
-        }
+        });
         input.drop_start(settled);
     }
 }
