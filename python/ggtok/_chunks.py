@@ -63,4 +63,4 @@ def split_all(texts: Iterable[str], split: Callable[[str], list[Chunk]], threads
     if threads == 1:
         return list(map(numbered, enumerate(texts)))
     with ThreadPoolExecutor(threads) as executor:
-        return list(executor.map(numbered, enumerate(texts)))
+        return list(executor.map(numbered, list(enumerate(texts))))
