@@ -46,12 +46,12 @@ fn tokenizer(model: &'static str, kind: i32, run: usize) -> Tokenizer {
 }
 
 fn streamed(tokenizer: &Tokenizer, text: &str, part: usize) -> Vec<TokenId> {
-    let (mut ids, mut scratch) = (Vec::new(), Scratch::default());
+    let mut ids = Vec::new();
     let mut encoder = StreamEncoder::new(tokenizer, PLAIN).expect("a vocabulary");
     for part in text.as_bytes().chunks(part) {
-        encoder.push(part, &mut scratch, &mut ids).expect("a text");
+        encoder.push(part, &mut ids).expect("a text");
     }
-    encoder.finish(&mut scratch, &mut ids).expect("a text");
+    encoder.finish(&mut ids).expect("a text");
     ids
 }
 

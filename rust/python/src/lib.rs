@@ -86,9 +86,8 @@ mod _ggtok {
     #[pymodule_export]
     use super::vocabulary::{
         attributes, canonical_bytes, charsmap, core_of, eog_ids, id_of_piece, id_of_text, ids_with_prefix, kind,
-        list_size,
-        merges, pieces, repaired_ids, scores, settings, special_ids, texts, token, unreachable_tokens, unused_merges,
-        vocab_size,
+        list_size, merges, pieces, repaired_ids, scores, settings, special_ids, texts, token, unreachable_tokens,
+        unused_merges, vocab_size,
     };
     #[pymodule_export]
     use super::words::count_words;

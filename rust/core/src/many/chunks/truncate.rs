@@ -149,7 +149,7 @@ impl Measure<'_, '_> {
         let (mut stream, mut count) = (StreamEncoder::new(self.tokenizer, plain)?, Count::default());
         // A stream does not continue another text.
         if !self.options.continues {
-            stream.push(self.text.bytes, self.scratch, &mut count)?;
+            stream.push(self.text.bytes, &mut count)?;
         }
         Ok(count.0.saturating_sub(1))
     }
