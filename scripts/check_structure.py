@@ -33,7 +33,19 @@ CORE = (
     *("tokenizer", "gguf", "inspect", "many"),
 )
 PYTHON = (
-    *("_ggtok", "_findings", "errors", "_keys", "_numbers", "_chart", "_notebook", "_texts", "_cuts"),
+    *(
+        "_ggtok",
+        "_findings",
+        "errors",
+        "_arguments",
+        "_contents",
+        "_keys",
+        "_numbers",
+        "_chart",
+        "_notebook",
+        "_texts",
+        "_cuts",
+    ),
     *("_batch", "_chunks", "_vocab", "_metadata", "_files", "_releases", "_check", "_base", "_stores"),
     *("trace", "_explain", "_convert", "_chat", "_chats", "_tokenizer"),
     *("_corpus", "corpus", "adapters", "_diff", "_edit", "_evaluate", "_train", "_verify"),

@@ -10,13 +10,14 @@ import os
 from functools import partial
 from typing import TypeAlias
 
-from . import _check, _ggtok
+from . import _check, _contents, _ggtok
+from ._arguments import file_name, items_of, one_of
 from ._batch import Batch
 from ._chunks import Chunk, split_all, stripped
 from ._metadata import Scalar, Source, name_of, read_metadata, scalars
 from ._numbers import at_least, num_threads
 from ._vocab import Vocab
-from .errors import GgtokError
+from .errors import GgtokError, GGUFError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,8 +104,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         >>> ggtok.Tokenizer.builtin("wordpiece").encode("What is LoRA?")
         [2, 4933, 4651, 4762, 4931, 35, 3]
         """
-        if name not in BUILTIN:
-            raise GgtokError(f"there is no builtin vocabulary {name!r}: expected one of {', '.join(BUILTIN)}")
+        one_of("name", name, BUILTIN)
         return cls.from_gguf(os.path.join(os.path.dirname(__file__), "vocabularies", f"{name}.gguf"))
 
     @classmethod
@@ -116,8 +116,10 @@ class BaseTokenizer(_ggtok.Tokenizer):
             metadata = read_metadata(source, overrides)
             self = super().__new__(cls, metadata)
         except GgtokError as error:
+            if isinstance(error, GGUFError) and error.key == _contents.MODEL:
+                error = _contents.not_model(scalars(metadata), name_of(source)) or error
             error.path = name_of(source)
-            raise
+            raise error from None
         path = name_of(source if made_from is None else made_from)
         path = None if path is None else os.path.abspath(path)
         values = {"_metadata": metadata, "_digest": None, "_served": (), "_source": path, "vocab": Vocab(self)}
@@ -299,9 +301,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         ['Title\n\nOne sentence. ', 'And another, longer one.']
         """
         sizes = at_least(1, max_tokens, "max_tokens"), at_least(0, overlap, "overlap")
-        if isinstance(boundaries, str):
-            raise TypeError("boundaries must be an iterable of names, not one str")
-        names = list(set(boundaries))
+        names = list(dict.fromkeys(items_of("boundaries", boundaries, "names")))
 
         def split(text: str, overlap: int = 0) -> list[Chunk]:
             spans = _ggtok.split(self, text, sizes[0], overlap, names, add_special, parse_special)
@@ -345,11 +345,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         >>> [[chunk.text for chunk in chunks] for chunks in rows]
         [['One. ', 'Two.'], ['Three.']]
         """
-        if isinstance(texts, (str, bytes)):
-            raise TypeError(f"texts must be an iterable of str, not one {type(texts).__name__}")
-        if isinstance(boundaries, str):
-            raise TypeError("boundaries must be an iterable of names, not one str")
-        names = [name for name in boundaries]  # noqa: C416 (list() would believe a wrong length hint)
+        texts, names = items_of("texts", texts, "str"), [*items_of("boundaries", boundaries, "names")]
         settings: Any = {"overlap": overlap, "boundaries": names, "strip": strip}
         special: Any = {"add_special": add_special, "parse_special": parse_special}
         split = partial(self.split, max_tokens=max_tokens, **settings, **special)
@@ -408,7 +404,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         """
         if not hasattr(file, "read"):
             # Not a number: that would be a file descriptor, which is closed afterwards.
-            with open(os.fspath(file), "rb") as opened:
+            with open(file_name(file), "rb") as opened:
                 return self.count_file(opened, add_special=add_special, parse_special=parse_special)
         encoder = self.encoder(add_special=add_special, parse_special=parse_special)
         count = 0

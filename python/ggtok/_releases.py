@@ -19,7 +19,7 @@ from . import _ggtok
 from ._findings import Finding
 from ._keys import GGML, PRE, SPECIAL
 from ._vocab import Vocab
-from .errors import GgtokError
+from .errors import ArgumentTypeError, GgtokError
 
 DATA = Path(__file__).with_name("llama_cpp_releases.json")
 
@@ -168,7 +168,7 @@ def parse(release: str | int) -> int:
         TypeError: It is neither a string nor an integer.
     """
     if not isinstance(release, str | int) or isinstance(release, bool):
-        raise TypeError(f"llama_cpp must be a release such as 'b9538', not {type(release).__name__}")
+        raise ArgumentTypeError(f"llama_cpp must be a release such as 'b9538', not {type(release).__name__}")
     match = re.fullmatch(r"b?([1-9][0-9]{0,8})", str(release), re.ASCII)
     if match is None:
         raise GgtokError(f"{str(release)[:40]!r} is not a release of llama.cpp: expected a build number such as b9538")
@@ -182,7 +182,7 @@ def findings(vocab: Vocab, release: str | int) -> Iterator[Finding]:
     if not oldest <= build <= newest:
         side, end = ("newer than the newest", newest) if build > newest else ("older than the oldest", oldest)
         message = f"llama.cpp b{build} is {side} release that was measured, b{end}"
-        advice = "compare with that release itself: ggtok verify --libllama PATH"
+        advice = "compare with that release itself: ggtok.verify with library=PATH"
         yield Finding("llama-cpp-unmeasured", "note", message, advice)
     last, first, what, key = opened(vocab)
     if build <= last:

@@ -8,6 +8,7 @@ from operator import index as as_int
 from typing import NamedTuple
 
 from .. import _ggtok
+from .._arguments import items_of, mapping
 from .._base import BaseTokenizer
 from .._ggtok import Array, Metadata
 from .._keys import (
@@ -24,7 +25,7 @@ from .._keys import (
 )
 from .._metadata import Scalar, to_bytes
 from .._vocab import TokenAttribute
-from ..errors import GgtokError, TokenIndexError, VocabularyError
+from ..errors import ArgumentTypeError, GgtokError, TokenIndexError, VocabularyError
 from .gguf import Packed, Typed
 
 Entries = dict[str, Typed | Packed]
@@ -72,23 +73,23 @@ def entries(tokenizer: BaseTokenizer, edits: Edits, *, every_key: bool = False, 
         _append(tokenizer, result, added)
 
     values: dict[str, Scalar | None] = {}
-    for slot, token in (edits.special or {}).items():
+    for slot, token in mapping("special", edits.special or {}).items():
         _known(slot, set(SPECIAL) - set(ALIASES.values()), "special token")
         values[GGML + SPECIAL[slot]] = None if token is None else _id(tokenizer, places, slot, token)
         if slot in ALIASES:
             values[GGML + SPECIAL[ALIASES[slot]]] = None
-    for flag, is_set in (edits.flags or {}).items():
+    for flag, is_set in mapping("flags", edits.flags or {}).items():
         _known(flag, FLAGS, "flag")
         if is_set is not None and not isinstance(is_set, bool):
-            raise TypeError(f"the flag {flag} must be True, False or None, not {type(is_set).__name__}")
+            raise ArgumentTypeError(f"the flag {flag} must be True, False or None, not {type(is_set).__name__}")
         values[GGML + FLAGS[flag]] = is_set
     texts = {CHAT_TEMPLATE: edits.chat_template, "general.name": edits.name}
     values |= {key: text for key, text in texts.items() if text is not None}
-    metadata = edits.metadata or {}
+    metadata = mapping("metadata", edits.metadata or {})
     twice = values.keys() & metadata.keys()
     if twice:
         raise GgtokError(f"{min(twice)} is given twice: in metadata and by its own argument")
-    for key, value in (values | dict(metadata)).items():
+    for key, value in (values | metadata).items():
         _set(result, types, key, value)
     return result
 
@@ -130,7 +131,7 @@ def _typed(result: Entries, types: Mapping[str, Type], key: str, value: Scalar) 
 
 def _set(result: Entries, types: Mapping[str, Type], key: str, value: Scalar | None) -> None:
     if not isinstance(key, str):
-        raise TypeError(f"the key of metadata must be str, not {type(key).__name__}")
+        raise ArgumentTypeError(f"the key of metadata must be str, not {type(key).__name__}")
     if key.startswith(GGML) and key not in result:
         _known(key, {*types, TOKEN_TYPE_COUNT}, "key")
     if value is None:
@@ -139,7 +140,7 @@ def _set(result: Entries, types: Mapping[str, Type], key: str, value: Scalar | N
     if isinstance(result.get(key), Packed):
         raise GgtokError(f"{key} is an array: only single values can be replaced")
     if type(value) not in (str, int, float, bool):
-        raise TypeError(f"the value of {key} must be str, int, float, bool or None, not {type(value).__name__}")
+        raise ArgumentTypeError(f"the value of {key} must be str, int, float, bool or None, not {type(value).__name__}")
     typed = _typed(result, types, key, value)
     if typed is None or typed.value != value:
         kind = types.get(key) or result[key].type
@@ -164,7 +165,7 @@ def _id(tokenizer: BaseTokenizer, added: Mapping[bytes, int], slot: str, token: 
             raise VocabularyError(f"the special token {slot} is {token!r}, and the vocabulary has no such token")
         return id
     if isinstance(token, bool):
-        raise TypeError(f"the special token {slot} must be an id or a text, not bool")
+        raise ArgumentTypeError(f"the special token {slot} must be an id or a text, not bool")
     id = as_int(token)
     if not 0 <= id < size:
         raise TokenIndexError(f"the special token {slot} is {id}: there are {size} tokens")
@@ -175,11 +176,9 @@ def _added(tokenizer: BaseTokenizer, plain: Iterable[str], control: Iterable[str
     """The texts of new tokens with their types, in the order of their ids."""
     added: dict[bytes, int] = {}
     for argument, texts, kind in (("add_tokens", plain, USER_DEFINED), ("add_control_tokens", control, CONTROL)):
-        if isinstance(texts, str):
-            raise TypeError(f"{argument} must be an iterable of str, not one str")
-        for text in texts:
+        for text in items_of(argument, texts, "str"):
             if not isinstance(text, str):
-                raise TypeError(f"{argument} must hold str, not {type(text).__name__}")
+                raise ArgumentTypeError(f"{argument} must hold str, not {type(text).__name__}")
             raw = to_bytes(text)
             id = _ggtok.id_of_text(tokenizer, raw)
             if not raw or b"\0" in raw:

@@ -3,12 +3,11 @@
 use std::ops::Range;
 
 use ggtok_core::{Boundary, BudgetError, EncodeOptions, Segmentable, Spans, SplitOptions, Truncation};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
-use crate::arguments::{TextArgument, text};
-use crate::errors::{Raise, invalid};
+use crate::arguments::{TextArgument, one_of, text};
+use crate::errors::{Raise, invalid, type_error};
 use crate::tokenizer::Tokenizer;
 
 #[doc = doc!(split)]
@@ -42,12 +41,12 @@ pub fn truncate(
     tokenizer: &Tokenizer,
     text: &Bound<'_, PyAny>,
     max_tokens: usize,
-    side: &str,
+    side: &Bound<'_, PyAny>,
     add_special: bool,
     parse_special: bool,
 ) -> PyResult<(usize, usize)> {
     let text = Cuttable::new(text)?;
-    let side = named(
+    let side = one_of(
         "side must be",
         side,
         &[("right", Truncation::Right), ("left", Truncation::Left), ("middle", Truncation::Middle)],
@@ -72,7 +71,7 @@ impl<'a> Cuttable<'a> {
     fn new(object: &'a Bound<'_, PyAny>) -> PyResult<Self> {
         if !object.is_instance_of::<PyString>() {
             let found = object.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("text must be str, not {found}")));
+            return Err(type_error(format!("text must be str, not {found}")));
         }
         let text = text(object)?;
         let segmented = match &text {
@@ -117,19 +116,11 @@ fn without_surrogates(bytes: &[u8]) -> String {
 fn split_options(max_tokens: usize, overlap: usize, names: &Bound<'_, PyList>) -> PyResult<SplitOptions> {
     let mut boundaries = Vec::new();
     for name in names {
-        boundaries.push(named("boundaries must be of", name.cast::<PyString>()?.to_str()?, &Boundary::ALL)?);
+        boundaries.push(one_of("boundaries must be of", &name, &Boundary::ALL)?);
     }
     boundaries.sort_unstable();
     boundaries.dedup();
     Ok(SplitOptions { max_tokens, overlap, boundaries })
-}
-
-fn named<T: Copy>(what: &str, name: &str, known: &[(&str, T)]) -> PyResult<T> {
-    known.iter().find(|(known, _)| *known == name).map(|&(_, value)| value).ok_or_else(|| {
-        let names: Vec<String> = known.iter().map(|(name, _)| format!("'{name}'")).collect();
-        let (last, others) = names.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
-        invalid(format!("{what} {} or {last}, not {name:?}", others.join(", ")))
-    })
 }
 
 impl Raise for BudgetError {

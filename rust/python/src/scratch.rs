@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use ggtok_core::Scratch;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
+
+use crate::errors::invalid;
 
 /// How many tokenizers a thread keeps scratch spaces for.
 const NUM_KEPT: usize = 4;
@@ -45,9 +47,11 @@ pub fn cache_limit() -> usize {
 
 #[doc = doc!(set_cache_limit)]
 #[pyfunction]
-pub fn set_cache_limit(num_bytes: i64) -> PyResult<()> {
-    let limit = usize::try_from(num_bytes)
-        .map_err(|_| PyValueError::new_err(format!("num_bytes must be at least 0, not {num_bytes}")))?;
+pub fn set_cache_limit(num_bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+    let limit = num_bytes.extract().map_err(|error: PyErr| {
+        let is_beyond = error.is_instance_of::<PyOverflowError>(num_bytes.py());
+        if is_beyond { invalid("num_bytes must be at least 0 and fit into 64 bits".to_owned()) } else { error }
+    })?;
     CACHE_LIMIT.store(limit, Ordering::Relaxed);
     Ok(())
 }
