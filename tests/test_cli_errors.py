@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
+import ggtok
 import pytest
 from conftest import VOCABULARIES
+from ggtok._cli import group
+from ggtok._cli.output import OPTIONS
 from test_cli import call
 
 FILES = {
@@ -109,6 +116,38 @@ ERRORS: list[tuple[str | list[str], str]] = [
     ("evaluate fox.txt --reference x --builtin bpe", "reference must be one of"),
     (["bench", "-p", ""], "there is no text to measure"),
 ]
+
+
+def messages(path: Path) -> Iterator[str]:
+    """The texts in a Python file, except docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+            yield node.value
+
+
+def options(command: click.Command) -> Iterator[str]:
+    """The options of a command and its subcommands."""
+    for parameter in command.params:
+        yield from (option for option in [*parameter.opts, *parameter.secondary_opts] if option.startswith("--"))
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            yield from options(command.get_command(click.Context(command), name) or click.Command(None))
+
+
+def test_the_library_names_no_options_of_the_command() -> None:
+    """Its messages name arguments, which `to_stderr` translates."""
+    package = Path(ggtok.__file__).parent
+    known = set(options(group))
+    assert {"--input-format", "--libllama", "--online", "--set-template", "--seconds"} <= known
+    for path in package.rglob("*.py"):
+        place = path.relative_to(package)
+        if place.parts[0] != "_cli" and place != Path("_verify/result.py"):  # which tells the command to repeat a call
+            found = {word for text in messages(path) for word in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
+            assert not found & known, path
+    for argument, option in OPTIONS.items():
+        assert option.split()[0].rstrip("=") in known, argument
 
 
 @pytest.mark.parametrize(("arguments", "message"), ERRORS, ids=[ascii(each[0])[:60] for each in ERRORS])

@@ -13,7 +13,8 @@ from .errors import ArgumentTypeError, GgtokError
 def one_of(name: str, value: object, words: Any, error: type[GgtokError] = GgtokError) -> None:
     """Raises an error that lists the known words, unless a value is one of them: of a `Literal` or a list."""
     known = tuple(words) if isinstance(words, (list, tuple, dict)) else get_args(words)
-    expected = f"{name} must be one of {', '.join(repr(word) for word in known if word is not None)}"
+    *others, last = [repr(word) for word in known if word is not None]
+    expected = f"{name} must be {', '.join(others)} or {last}"
     if value is not None and not isinstance(value, str):
         raise ArgumentTypeError(f"{expected}, not {type(value).__name__}")
     if value not in known:

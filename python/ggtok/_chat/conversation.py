@@ -164,7 +164,7 @@ def body_of(messages: Messages, options: Options, variables: Mapping[str, Any]) 
     }
     body |= {name: listed(value) for name, value in given.items() if value is not None}
     if isinstance(options.continue_final_message, str):
-        one_of("continue_final_message", options.continue_final_message, ("content", "reasoning_content"))
+        one_of("continue_final_message", options.continue_final_message, (True, False, "content", "reasoning_content"))
     if body.get("tools"):
         from . import schema
 

@@ -29,7 +29,7 @@ STORES = {
 
 URLS = ("https://", "http://")
 
-HUB = re.compile(r"[\w.-]+/[\w.-]+(?<!\.gguf)(:[\w.-]+)?", re.ASCII)
+HUB = re.compile(r"\w[\w.-]*/[\w.-]+(?<!\.gguf)(:[\w.-]+)?", re.ASCII)
 """A path that may be meant as the name of a repository on Hugging Face's Hub, with a quantization."""
 
 NUM_NEAREST = 3
