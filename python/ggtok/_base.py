@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from . import _check, _contents, _ggtok
 from ._arguments import file_name, items_of, one_of
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 
 Text: TypeAlias = "str | ReadableBuffer"
 Texts: TypeAlias = "Iterable[Text] | ArrowArray | ArrowStream"
+
+Boundary = Literal["paragraph", "line", "sentence", "word", "character"]
+Side = Literal["right", "left", "middle"]
 
 BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
 
@@ -265,7 +268,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         max_tokens: int,
         *,
         overlap: int = 0,
-        boundaries: Iterable[str] = ("paragraph", "line", "sentence", "word"),
+        boundaries: Iterable[Boundary] = ("paragraph", "line", "sentence", "word"),
         strip: bool = False,
         add_special: bool = True,
         parse_special: bool = False,
@@ -319,7 +322,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         max_tokens: int,
         *,
         overlap: int = 0,
-        boundaries: Iterable[str] = ("paragraph", "line", "sentence", "word"),
+        boundaries: Iterable[Boundary] = ("paragraph", "line", "sentence", "word"),
         strip: bool = False,
         threads: int | None = None,
         add_special: bool = True,
@@ -352,7 +355,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         return split_all(texts, split, num_threads(threads))
 
     def truncate(
-        self, text: str, max_tokens: int, *, side: str = "right", add_special: bool = True, parse_special: bool = False
+        self, text: str, max_tokens: int, *, side: Side = "right", add_special: bool = True, parse_special: bool = False
     ) -> str:
         """Returns the longest part of a text that fits a budget of tokens, cut between two code points.
 
