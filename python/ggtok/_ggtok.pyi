@@ -373,7 +373,7 @@ class Tokenizer:
 
         Raises:
             TypeError: A stop string has the wrong type.
-            ValueError: A stop string is empty.
+            GgtokError: A stop string is empty.
 
         >>> import ggtok
         >>> tok = ggtok.Tokenizer.builtin("bpe")
@@ -496,7 +496,7 @@ class StreamDecoder(Generic[AnyStr]):
         Raises:
             TypeError: An id is not an integer.
             TokenIndexError: An id is not in the vocabulary. None of the ids was taken.
-            ValueError: `flush` was called before.
+            GgtokError: `flush` was called before.
 
         >>> import ggtok
         >>> tok = ggtok.Tokenizer.builtin("bpe")
@@ -532,7 +532,7 @@ class StreamDecoder(Generic[AnyStr]):
         Raises:
             TypeError: An id is not an integer.
             TokenIndexError: An id is not in the vocabulary. None of the ids was taken.
-            ValueError: Ids have been pushed before, or `flush` was called.
+            GgtokError: Ids have been pushed before, or `flush` was called.
 
         >>> import ggtok
         >>> tok = ggtok.Tokenizer.builtin("spm")
@@ -593,7 +593,7 @@ class StreamEncoder:
 
         Raises:
             TypeError: `text` has the wrong type.
-            ValueError: `flush` was called before.
+            GgtokError: `flush` was called before.
             GgtokError: 2 GiB in a row are undecided.
 
         >>> import ggtok
@@ -826,8 +826,7 @@ def set_cache_limit(num_bytes: int) -> None:
     tokenizer is dropped. The ids are the same with any limit; less than 16 KiB means no cache, which is slow.
 
     Raises:
-        ValueError: `num_bytes` is negative.
-        OverflowError: `num_bytes` is 2**63 or greater.
+        GgtokError: `num_bytes` is negative, or does not fit into 64 bits.
 
     >>> import ggtok
     >>> ggtok.set_cache_limit(16 << 20)
