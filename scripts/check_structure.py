@@ -33,8 +33,8 @@ CORE = (
     *("tokenizer", "gguf", "inspect", "many"),
 )
 PYTHON = (
-    *("_ggtok", "_findings", "errors", "_keys", "_numbers", "_chart", "_notebook", "_texts", "_cuts"),
-    *("_batch", "_chunks", "_metadata", "_vocab", "_files", "_check", "_base", "_stores"),
+    *("_ggtok", "_findings", "errors", "_arguments", "_contents", "_keys", "_numbers", "_chart", "_notebook", "_texts"),
+    *("_cuts", "_batch", "_chunks", "_metadata", "_vocab", "_files", "_check", "_base", "_stores"),
     *("trace", "_explain", "_convert", "_refusals", "_releases", "_chat", "_chats", "_tokenizer"),
     *("_corpus", "corpus", "adapters", "_diff", "_diagnosis", "_edit", "_evaluate", "_train", "_verify"),
     *("__init__", "_cli", "__main__"),

@@ -18,7 +18,17 @@ import ggtok
 import numpy as np
 import pytest
 from conftest import BUILTIN
-from ggtok import GgtokError, GGUFError, TokenAttribute, Tokenizer, UnsupportedError, VocabularyError, _ggtok
+from ggtok import (
+    ArgumentTypeError,
+    GgtokError,
+    GGUFError,
+    TokenAttribute,
+    Tokenizer,
+    UnsupportedError,
+    VocabularyError,
+    _ggtok,
+)
+from ggtok.adapters import tokenizers
 from oracles import spelling
 from oracles.gguf_vocab import TokenType, Vocab, write
 
@@ -297,6 +307,44 @@ def test_decode_errors(small: Tokenizer) -> None:
         small.decode(half, errors="no such handler")
 
 
+ROWS = "decode() takes one row of ids, and decode_batch() several"
+
+
+@pytest.mark.parametrize(
+    ("ids", "message"),
+    [
+        (np.array(1), f"ids must be an array of one dimension, not of none: {ROWS}"),
+        *((rows, f"a token id must be an integer, not list: {ROWS}") for rows in (np.array([[1]]), [[1]], ([1],))),
+        ([1.5], "a token id must be an integer, not float"),
+        ({"ids": [1]}, "ids must be an iterable of integers, not dict"),
+    ],
+)
+def test_what_is_not_a_row_of_ids(small: Tokenizer, ids: Any, message: str) -> None:
+    for call in (small.decode, small.decode_bytes, small.decoder().prime):
+        with pytest.raises(ArgumentTypeError) as caught:
+            call(ids)
+        assert str(caught.value) == message
+
+
+def test_a_mapping_is_not_a_list(small: Tokenizer) -> None:
+    texts: Any = {"text": "hello"}
+    hf = tokenizers.Tokenizer(small)
+    for call in (
+        *(small.encode_batch, small.count_batch, small.decode_batch, small.encode_parts, hf.encode_batch),
+        *(lambda texts: small.split_batch(texts, 9), lambda texts: small.decoder(stop=texts)),
+        lambda texts: ggtok.train(texts, kind="bpe", vocab_size=300),
+        lambda texts: ggtok.train(files=texts, kind="bpe", vocab_size=300),
+        lambda texts: ggtok.corpus.build(texts, "out", tokenizer=small, format="flat"),
+    ):
+        with pytest.raises(ArgumentTypeError, match=r"must be an iterable of .*, not (one )?dict"):
+            call(texts)
+
+
+def test_a_batch_names_the_text_of_another_type(small: Tokenizer) -> None:
+    with pytest.raises(ArgumentTypeError, match=r"^text 1: a text must be str or bytes-like, not NoneType$"):
+        small.encode_batch(["a", None])  # type: ignore[list-item]
+
+
 def test_piece(small: Tokenizer) -> None:
     assert (small.piece(HELLO), small.piece(260), small.piece(260, special=False)) == (b"hello", b"<s>", b"")
 
@@ -491,10 +539,9 @@ def test_ids_are_the_same_with_any_cache_limit(builtin: Tokenizer, limit: int) -
 
 
 def test_cache_limit_refuses_other_values() -> None:
-    with pytest.raises(ValueError, match="num_bytes must be at least 0, not -1"):
-        ggtok.set_cache_limit(-1)
-    with pytest.raises(OverflowError):
-        ggtok.set_cache_limit(2**63)
+    for number in (-1, 2**64, -(10**30)):
+        with pytest.raises(GgtokError, match="num_bytes must be at least 0"):
+            ggtok.set_cache_limit(number)
     with pytest.raises(TypeError):
         ggtok.set_cache_limit("1 MiB")  # type: ignore[arg-type]
 
@@ -523,3 +570,9 @@ def test_everything_public_is_there() -> None:
     for name in ggtok.__all__:
         assert getattr(ggtok, name) is not None
     assert issubclass(GgtokError, ValueError)
+    errors = {name for name, value in vars(ggtok.errors).items() if isinstance(value, type)}
+    assert {name for name in errors if getattr(ggtok, name) is getattr(ggtok.errors, name)} == errors
+
+
+def test_errors_are_there_after_the_import() -> None:
+    subprocess.run([sys.executable, "-c", "import ggtok; ggtok.errors.GgtokError; ggtok.CorpusError"], check=True)

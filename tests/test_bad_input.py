@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import bz2
 import contextlib
+import gzip
+import io
+import json
+import lzma
 import os
+import pickle
 import struct
 import warnings
+import zipfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import BUILTIN, every_kind
-from ggtok import GgtokError, GGUFError, Tokenizer, TokenizerWarning, UnsupportedError, VocabularyError
+from ggtok import (
+    GgtokError,
+    GGUFError,
+    ModelNotFoundError,
+    Tokenizer,
+    TokenizerWarning,
+    UnsupportedError,
+    VocabularyError,
+)
 from hypothesis import strategies as st
 from oracles import charsmap as maps
 from oracles import strategies
@@ -104,7 +120,7 @@ def changed(key: str, value: object) -> bytes:
         (
             write({key: value for key, value in bpe_vocab([]).metadata().items() if "merges" not in key}),
             VocabularyError,
-            "merges",
+            "tokenizer.ggml.merges",
         ),
         (changed("bos_token_id", "one"), GGUFError, "bos_token_id"),
         (changed("add_bos_token", 1), GGUFError, "add_bos_token"),
@@ -113,6 +129,91 @@ def changed(key: str, value: object) -> bytes:
 def test_damaged_vocabularies(data: bytes, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         Tokenizer.from_gguf(data)
+
+
+def exported(name: str, call: str) -> bytes:
+    target = io.BytesIO()
+    getattr(Tokenizer.builtin(name), call)(target)
+    return target.getvalue()
+
+
+def zipped(name: str) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as file:
+        file.writestr(name, "x")
+    return target.getvalue()
+
+
+def safetensors() -> bytes:
+    head = json.dumps({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    return struct.pack("<Q", len(head)) + head + bytes(4)
+
+
+def no_tokenizer(**metadata: Any) -> bytes:
+    return write({key.replace("_", ".", 1): value for key, value in metadata.items()})
+
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+OTHERS = {
+    "a Git LFS pointer: `git lfs pull`": POINTER,
+    "a web page": b"<!DOCTYPE html><html><head><title>Sign in",
+    "safetensors": safetensors(),
+    "a tokenizer.json: Tokenizer.from_tokenizers_json": exported("bpe", "to_tokenizers_json"),
+    "JSON": b'[\n  {"role": "user"}]',
+    "a model of sentencepiece: Tokenizer.from_sentencepiece": exported("spm", "to_sentencepiece"),
+    "compressed with gzip": gzip.compress(spm_vocab().gguf()),
+    "compressed:": bz2.compress(b"a"),
+    "compressed: unpack": lzma.compress(b"a"),
+    "a zip archive": zipped("model.gguf"),
+    "a pickle of PyTorch": zipped("archive/data.pkl"),
+    "pickle": pickle.dumps({"weight": [1.0]}),
+    "GGML, the format before GGUF": b"tjgg\3\0\0\0",
+    "an importance matrix": struct.pack("<ii", 1, 18) + b"blk.0.attn_q.weight",
+    "zeros": bytes(1000),
+    "an adapter (LoRA), which has no tokenizer": no_tokenizer(general_architecture="llama", general_type="adapter"),
+    "a projector (mmproj), which has no tokenizer": no_tokenizer(general_architecture="clip"),
+    "an importance matrix, which has no tokenizer": no_tokenizer(general_type="imatrix"),
+    "a control vector, which has no tokenizer": no_tokenizer(general_architecture="controlvector"),
+    "part 3 of 4 of a split file, and the tokenizer is in part 1": no_tokenizer(split_no=2, split_count=4),
+}
+
+
+@pytest.mark.parametrize("said", OTHERS)
+def test_what_is_not_a_model_is_called_what_it_is(said: str, tmp_path: Path) -> None:
+    """Whatever the name, and however it is opened."""
+    path = tmp_path / "model.gguf"
+    path.write_bytes(OTHERS[said])
+    for source in (OTHERS[said], io.BytesIO(OTHERS[said]), path):
+        with pytest.raises(GGUFError) as caught:
+            Tokenizer.from_gguf(source)
+        assert said in str(caught.value)
+    with pytest.raises(GGUFError) as caught:
+        Tokenizer.from_model(path)
+    assert said in str(caught.value)
+    assert caught.value.path == str(path)
+
+
+def test_a_later_part_names_the_first(tmp_path: Path) -> None:
+    path = tmp_path / "Model-Q4-00002-of-00004.gguf"
+    path.write_bytes(no_tokenizer(split_no=1, split_count=4))
+    with pytest.raises(GGUFError, match=r"part 2 of 4 .* in part 1, Model-Q4-00001-of-00004.gguf"):
+        Tokenizer.from_gguf(path)
+
+
+def test_texts_that_end_at_a_nul() -> None:
+    vocab = bpe_vocab([])
+    vocab.texts[-1] = b"ab\0c"
+    with pytest.raises(VocabularyError, match=r'share the text "ab": llama.cpp ends a token\'s text at its first NUL'):
+        Tokenizer.from_gguf(vocab.gguf())
+
+
+def test_the_name_of_a_repository_is_not_a_path() -> None:
+    with pytest.raises(ModelNotFoundError, match=r"No such file .* named hf:Qwen/Qwen2.5-7B$") as caught:
+        Tokenizer.from_model("Qwen/Qwen2.5-7B")
+    assert isinstance(caught.value, FileNotFoundError)
+    for path in ("./nope", "/a/b", "a/b/c", "a/b.gguf"):
+        with pytest.raises(ModelNotFoundError, match=r"No such file or directory$"):
+            Tokenizer.from_model(path)
 
 
 def test_unknown_pre_tokenizer() -> None:

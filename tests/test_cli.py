@@ -115,7 +115,7 @@ def test_a_model(tmp_path: Path) -> None:
 
 
 def test_without_a_model_the_embedded_one_says_so_once(tmp_path: Path) -> None:
-    done = call("count", "-p", "a", "-p", "b")
+    done = call("encode", "-p", "a", "-p", "b")
     assert done.code == 0
     assert done.err == 'ggtok: no model given (-m MODEL or GGTOK_MODEL): using the embedded vocabulary "bpe"\n'
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
+import ggtok
 import pytest
 from conftest import VOCABULARIES
+from ggtok._cli import group
+from ggtok._cli.output import OPTIONS
 from test_cli import call
 
 FILES = {
@@ -62,7 +69,7 @@ ERRORS: list[tuple[str | list[str], str]] = [
     (["chat", "-p", "x", "--template-file", "latin.txt"], "latin.txt: not UTF-8 at byte 3"),
     (["chat", "-p", "x", "--set", "x"], "--set: 'x' is not NAME=VALUE"),
     (["chat", "-p", "x", "--set", "messages=1"], "--set: 'messages' is not a variable of a template"),
-    (["chat", "-p", "x", "--template", "nope"], "bpe: "),
+    (["chat", "-p", "x", "--template", "nope"], "bpe.gguf: "),
     (["encode", "--override-kv", "a=int:1", "-p", "x"], "--override-kv needs -m MODEL"),
     ([*OVERRIDE, "a=1"], "'a=1' is not KEY=TYPE:VALUE"),
     ([*OVERRIDE, "a=i8:1"], "has the type 'i8': expected int, float, bool or str"),
@@ -111,6 +118,38 @@ ERRORS: list[tuple[str | list[str], str]] = [
 ]
 
 
+def messages(path: Path) -> Iterator[str]:
+    """The texts in a Python file, except docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documented = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+            yield node.value
+
+
+def options(command: click.Command) -> Iterator[str]:
+    """The options of a command and its subcommands."""
+    for parameter in command.params:
+        yield from (option for option in [*parameter.opts, *parameter.secondary_opts] if option.startswith("--"))
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            yield from options(command.get_command(click.Context(command), name) or click.Command(None))
+
+
+def test_the_library_names_no_options_of_the_command() -> None:
+    """Its messages name arguments, which `to_stderr` translates."""
+    package = Path(ggtok.__file__).parent
+    known = set(options(group))
+    assert {"--input-format", "--libllama", "--online", "--set-template", "--seconds"} <= known
+    for path in package.rglob("*.py"):
+        place = path.relative_to(package)
+        if place.parts[0] != "_cli" and place != Path("_verify/result.py"):  # which tells the command to repeat a call
+            found = {word for text in messages(path) for word in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
+            assert not found & known, path
+    for argument, option in OPTIONS.items():
+        assert option.split()[0].rstrip("=") in known, argument
+
+
 @pytest.mark.parametrize(("arguments", "message"), ERRORS, ids=[ascii(each[0])[:60] for each in ERRORS])
 def test_errors_are_one_line(
     arguments: str | list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -119,7 +158,10 @@ def test_errors_are_one_line(
         (tmp_path / name).write_bytes(data)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GGTOK_MODEL", raising=False)
-    done = call(*(arguments.split() if isinstance(arguments, str) else arguments))
+    words = arguments.split() if isinstance(arguments, str) else arguments
+    if words[0] in ("count", "split", "chat", "bench"):
+        monkeypatch.setenv("GGTOK_MODEL", "bpe.gguf")
+    done = call(*words)
     *notices, error = done.err.splitlines()
     assert done.code == 2
     assert error.startswith("ggtok: error: ")

@@ -105,10 +105,8 @@ def test_evaluate_with_the_model_of_the_environment(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, corpus: Path
 ) -> None:
     monkeypatch.delenv("GGTOK_MODEL", raising=False)
-    assert main(["evaluate", str(corpus)]) == 0
-    out, error = capsys.readouterr()
-    assert " bpe " in out
-    assert 'using the embedded vocabulary "bpe"' in error
+    assert main(["evaluate", str(corpus)]) == 2
+    assert "no model given" in capsys.readouterr().err
     path = str(VOCABULARIES / "unigram.gguf")
     monkeypatch.setenv("GGTOK_MODEL", path)
     assert " unigram " in shown(capsys, "evaluate", str(corpus))

@@ -429,7 +429,7 @@ def test_verify_says_that_a_vocabulary_changes_texts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"format": "csv"}, "format must be one of 'parquet'"),
+        ({"format": "csv"}, "format must be 'parquet'"),
         ({"format": "megatron", "keep": ["id"]}, "keep is for the formats parquet and arrow"),
         ({"format": "flat", "pack": 10}, "pack is for the formats"),
         ({"format": "parquet", "pack": 10, "keep": ["id"]}, "keep cannot carry columns over"),
@@ -439,7 +439,7 @@ def test_verify_says_that_a_vocabulary_changes_texts(tmp_path: Path) -> None:
         ({"format": "parquet", "threads": 0}, "threads must be at least 1"),
         ({"format": "parquet", "pack": 10, "pad_id": 10**6}, "1000000 is outside the vocabulary"),
         ({"format": "parquet", "field": "input_ids"}, "input_ids"),
-        ({"format": "parquet", "nulls": "keep"}, "nulls must be one of"),
+        ({"format": "parquet", "nulls": "keep"}, "nulls must be 'error'"),
     ],
 )
 def test_settings_that_contradict_each_other(tmp_path: Path, options: dict[str, Any], message: str) -> None:

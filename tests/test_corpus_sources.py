@@ -102,7 +102,7 @@ def test_a_file_that_comes_twice(folder: Path, also: str) -> None:
         (
             ["notes.xyz"],
             {},
-            "the ending '.xyz' is not known: choose --input-format text, lines, jsonl, parquet or arrow",
+            "the ending '.xyz' is not known: choose input_format text, lines, jsonl, parquet or arrow",
         ),
         (["README"], {}, "a name without an ending"),
         (["data.json"], {}, "JSON Lines is read, an object per line"),
@@ -110,7 +110,7 @@ def test_a_file_that_comes_twice(folder: Path, also: str) -> None:
         (["data.parquet.gz"], {}, "a parquet file cannot be read inside gzip"),
         (["empty"], {}, "empty: this folder has no files to read: looked for .txt, .text, .md"),
         (["mixed"], {}, "mixed: this folder has texts, such as mixed/a.md, and tables, such as mixed/b.jsonl"),
-        (["-"], {}, "--input-format"),
+        (["-"], {}, "input_format"),
         (["-"], {"format": "parquet"}, "cannot be read from standard input"),
         (["b.jsonl"], {"format": "csv"}, "must be one of 'text', 'lines'"),
         (["out/0.jsonl"], {"without": Path("out")}, "this file is in the output folder"),

@@ -85,9 +85,10 @@ def test_a_path_wins(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_paths_that_do_not_exist(home: Home) -> None:
     for path in ("no/such/file", "model.gguf", home.folder / "x.gguf"):
-        with pytest.raises(FileNotFoundError) as caught:
+        with pytest.raises(ModelNotFoundError) as caught:
             ggtok.find(path)
-        assert caught.value.filename == str(path)
+        assert isinstance(caught.value, FileNotFoundError)
+        assert caught.value.name == str(path)
     with pytest.raises(IsADirectoryError):
         Tokenizer.from_model(home.folder)
     for other in (None, 3, b"bytes"):

@@ -4,6 +4,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import adapters as adapters
     from . import corpus as corpus
+    from . import errors as errors
     from ._batch import Batch as Batch
     from ._chat import Chat as Chat
     from ._chat import ChatEncoding as ChatEncoding
@@ -38,10 +39,12 @@ if TYPE_CHECKING:
     from ._vocab import Token as Token
     from ._vocab import TokenAttribute as TokenAttribute
     from ._vocab import Vocab as Vocab
+    from .errors import ArgumentTypeError as ArgumentTypeError
     from .errors import ChatRequestError as ChatRequestError
     from .errors import ChatTemplateError as ChatTemplateError
     from .errors import ChatTypeError as ChatTypeError
     from .errors import ConversionError as ConversionError
+    from .errors import CorpusError as CorpusError
     from .errors import DependencyError as DependencyError
     from .errors import DownloadError as DownloadError
     from .errors import GgtokError as GgtokError
@@ -72,10 +75,12 @@ _NAMES = {
     "_verify.verify": ("verify",),
     "_vocab": ("Token", "TokenAttribute", "Vocab"),
     "errors": (
+        "ArgumentTypeError",
         "ChatRequestError",
         "ChatTemplateError",
         "ChatTypeError",
         "ConversionError",
+        "CorpusError",
         "DependencyError",
         "DownloadError",
         "GgtokError",
@@ -95,7 +100,7 @@ _NAMES = {
 
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
-_SUBMODULES = ("adapters", "corpus")
+_SUBMODULES = ("adapters", "corpus", "errors")
 """Public modules that are imported when they are used."""
 
 __all__ = sorted(_MODULES)  # type checkers take the names imported above, each as itself

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from . import _check, _ggtok
+from . import _check, _contents, _ggtok
+from ._arguments import file_name, items_of, one_of
 from ._batch import Batch
 from ._chunks import Chunk, split_all, stripped
 from ._metadata import Scalar, Source, name_of, read_metadata, scalars
 from ._numbers import at_least, num_threads
 from ._vocab import Vocab
-from .errors import GgtokError
+from .errors import GgtokError, GGUFError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 Text: TypeAlias = "str | ReadableBuffer"
 Texts: TypeAlias = "Iterable[Text] | ArrowArray | ArrowStream"
+
+Boundary = Literal["paragraph", "line", "sentence", "word", "character"]
+Side = Literal["right", "left", "middle"]
 
 BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
 
@@ -102,8 +106,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         >>> ggtok.Tokenizer.builtin("wordpiece").encode("What is LoRA?")
         [2, 4933, 4651, 4762, 4931, 35, 3]
         """
-        if name not in BUILTIN:
-            raise GgtokError(f"there is no builtin vocabulary {name!r}: expected one of {', '.join(BUILTIN)}")
+        one_of("name", name, BUILTIN)
         return cls.from_gguf(os.path.join(os.path.dirname(__file__), "vocabularies", f"{name}.gguf"))
 
     @classmethod
@@ -115,8 +118,10 @@ class BaseTokenizer(_ggtok.Tokenizer):
             metadata = read_metadata(source, overrides)
             self = super().__new__(cls, metadata)
         except GgtokError as error:
+            if isinstance(error, GGUFError) and error.key == _contents.MODEL:
+                error = _contents.not_model(scalars(metadata), name_of(source)) or error
             error.path = name_of(source)
-            raise
+            raise error from None
         path = name_of(source if made_from is None else made_from)
         path = None if path is None else os.path.abspath(path)
         values = {"_metadata": metadata, "_served": (), "_source": path, "vocab": Vocab(self, metadata)}
@@ -262,7 +267,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         max_tokens: int,
         *,
         overlap: int = 0,
-        boundaries: Iterable[str] = ("paragraph", "line", "sentence", "word"),
+        boundaries: Iterable[Boundary] = ("paragraph", "line", "sentence", "word"),
         strip: bool = False,
         add_special: bool = True,
         parse_special: bool = False,
@@ -298,9 +303,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         ['Title\n\nOne sentence. ', 'And another, longer one.']
         """
         sizes = at_least(1, max_tokens, "max_tokens"), at_least(0, overlap, "overlap")
-        if isinstance(boundaries, str):
-            raise TypeError("boundaries must be an iterable of names, not one str")
-        names = list(set(boundaries))
+        names = list(dict.fromkeys(items_of("boundaries", boundaries, "names")))
 
         def split(text: str, overlap: int = 0) -> list[Chunk]:
             spans = _ggtok.split(self, text, sizes[0], overlap, names, add_special, parse_special)
@@ -318,7 +321,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         max_tokens: int,
         *,
         overlap: int = 0,
-        boundaries: Iterable[str] = ("paragraph", "line", "sentence", "word"),
+        boundaries: Iterable[Boundary] = ("paragraph", "line", "sentence", "word"),
         strip: bool = False,
         threads: int | None = None,
         add_special: bool = True,
@@ -344,18 +347,14 @@ class BaseTokenizer(_ggtok.Tokenizer):
         >>> [[chunk.text for chunk in chunks] for chunks in rows]
         [['One. ', 'Two.'], ['Three.']]
         """
-        if isinstance(texts, (str, bytes)):
-            raise TypeError(f"texts must be an iterable of str, not one {type(texts).__name__}")
-        if isinstance(boundaries, str):
-            raise TypeError("boundaries must be an iterable of names, not one str")
-        names = [name for name in boundaries]  # noqa: C416 (list() would believe a wrong length hint)
+        texts, names = items_of("texts", texts, "str"), [*items_of("boundaries", boundaries, "names")]
         settings: Any = {"overlap": overlap, "boundaries": names, "strip": strip}
         special: Any = {"add_special": add_special, "parse_special": parse_special}
         split = partial(self.split, max_tokens=max_tokens, **settings, **special)
         return split_all(texts, split, num_threads(threads))
 
     def truncate(
-        self, text: str, max_tokens: int, *, side: str = "right", add_special: bool = True, parse_special: bool = False
+        self, text: str, max_tokens: int, *, side: Side = "right", add_special: bool = True, parse_special: bool = False
     ) -> str:
         """Returns the longest part of a text that fits a budget of tokens, cut between two code points.
 
@@ -407,7 +406,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         """
         if not hasattr(file, "read"):
             # Not a number: that would be a file descriptor, which is closed afterwards.
-            with open(os.fspath(file), "rb") as opened:
+            with open(file_name(file), "rb") as opened:
                 return self.count_file(opened, add_special=add_special, parse_special=parse_special)
         encoder = self.encoder(add_special=add_special, parse_special=parse_special)
         count = 0

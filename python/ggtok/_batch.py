@@ -7,7 +7,7 @@ from operator import index as as_int
 
 from . import _ggtok
 from ._numbers import at_least
-from .errors import DependencyError, GgtokError
+from .errors import ArgumentTypeError, DependencyError, GgtokError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Batch:
             text = as_int(index)
         except TypeError:
             found = type(index).__name__
-            raise TypeError(f"the index of a batch must be an integer or a slice, not {found}") from None
+            raise ArgumentTypeError(f"the index of a batch must be an integer or a slice, not {found}") from None
         num_texts = len(self)
         if not -num_texts <= text < num_texts:
             raise IndexError(f"text {text} of a batch of {num_texts}")

@@ -11,7 +11,7 @@ from ._base import Text
 from ._cuts import Cuts, Pair, character, compare
 from ._tokenizer import Tokenizer
 from ._vocab import Token, TokenAttribute, attributes
-from .errors import GgtokError
+from .errors import ArgumentTypeError, GgtokError
 
 NUM_SHOWN = 5
 """Entries of a list that the printed form shows."""
@@ -209,7 +209,7 @@ def diff(
     """
     for tokenizer in (a, b):
         if not isinstance(tokenizer, Tokenizer):
-            raise TypeError(f"diff compares two tokenizers, not {type(tokenizer).__name__}")
+            raise ArgumentTypeError(f"diff compares two tokenizers, not {type(tokenizer).__name__}")
     found = Diff()
     found.settings, found.special = _settings(a, b), _special(a, b)
     _tokens(found, a, b)

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from . import _ggtok
 from ._base import READ_SIZE
-from ._texts import is_file_name, one_of, paths, refuse_lone, warn_of_name, watched
+from ._texts import either, is_file_name, paths, refuse_lone, warn_of_name, watched
 from ._tokenizer import Tokenizer
 from ._vocab import TokenAttribute, attributes
-from .errors import GgtokError
+from .errors import ArgumentTypeError, GgtokError
 
 TextSource: TypeAlias = str | os.PathLike[str] | Iterable[str]
 
@@ -225,10 +225,12 @@ def _sources(
     files: Iterable[str | os.PathLike[str]] | Mapping[str, str | os.PathLike[str]] | None,
 ) -> dict[str, TextSource]:
     """The texts by name."""
-    one_of(texts, files, "evaluate")
+    either(texts, files, "evaluate")
+    if isinstance(texts, Mapping):
+        return dict(texts)
     refuse_lone(texts)
     if texts is not None:
-        return dict(texts) if isinstance(texts, Mapping) else {"text": texts}
+        return {"text": texts}
     if isinstance(files, Mapping):
         return dict(zip(files, paths(list(files.values())), strict=True))
     sources: dict[str, TextSource] = {}
@@ -247,7 +249,7 @@ def _named_tokenizers(tokenizers: Tokenizer | Iterable[Tokenizer] | Mapping[str,
     named: dict[str, Tokenizer] = {}
     for number, (given, tokenizer) in enumerate(pairs, 1):
         if not isinstance(tokenizer, Tokenizer):
-            raise TypeError(f"tokenizers must be ggtok.Tokenizer, not {type(tokenizer).__name__}")
+            raise ArgumentTypeError(f"tokenizers must be ggtok.Tokenizer, not {type(tokenizer).__name__}")
         name = given or str(tokenizer.metadata.get("general.name") or f"tokenizer {number}")
         if name in named:
             raise GgtokError(f"two tokenizers are named {name!r}: pass a dict of tokenizers by name")
@@ -290,7 +292,7 @@ def _read(
         for text in several:
             if not isinstance(text, str):
                 found = type(text).__name__
-                raise TypeError(f"the text {name!r} must be str, a path or an iterable of str, not of {found}")
+                raise ArgumentTypeError(f"the text {name!r} must be str, a path or an iterable of str, not of {found}")
             measure(text.encode("utf-8", "surrogatepass"))
         for which, tokenizer in tokenizers.items():
             batch = tokenizer.encode_batch(several, threads=threads, add_special=False)

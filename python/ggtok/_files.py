@@ -7,6 +7,7 @@ import stat
 from contextlib import contextmanager
 from typing import TypeAlias
 
+from ._arguments import file_name
 from ._metadata import MAX_BYTES, Prefix, Source
 from .errors import GgtokError
 
@@ -118,4 +119,4 @@ def _path(target: object) -> str:
     """A path as `str`. Not a number: that would be a file descriptor."""
     if not isinstance(target, (str, os.PathLike)):
         raise TypeError(f"the target must be a path or a binary file, not {type(target).__name__}")
-    return os.fsdecode(target)
+    return os.fsdecode(file_name(target))

@@ -375,7 +375,7 @@ class Tokenizer:
 
         Raises:
             TypeError: A stop string has the wrong type.
-            ValueError: A stop string is empty.
+            GgtokError: A stop string is empty.
 
         >>> import ggtok
         >>> tok = ggtok.Tokenizer.builtin("bpe")
@@ -520,7 +520,7 @@ class StreamDecoder(Generic[AnyStr]):
         Raises:
             TypeError: An id is not an integer.
             TokenIndexError: An id is not in the vocabulary. None of the ids was taken.
-            ValueError: `flush` was called before.
+            GgtokError: `flush` was called before.
 
         >>> import ggtok
         >>> tok = ggtok.Tokenizer.builtin("bpe")
@@ -556,7 +556,7 @@ class StreamDecoder(Generic[AnyStr]):
         Raises:
             TypeError: An id is not an integer.
             TokenIndexError: An id is not in the vocabulary. None of the ids was taken.
-            ValueError: Ids have been pushed before, or `flush` was called.
+            GgtokError: Ids have been pushed before, or `flush` was called.
 
         >>> import ggtok
         >>> tok = ggtok.Tokenizer.builtin("spm")
@@ -617,7 +617,7 @@ class StreamEncoder:
 
         Raises:
             TypeError: `text` has the wrong type.
-            ValueError: `flush` was called before.
+            GgtokError: `flush` was called before.
             GgtokError: 2 GiB in a row are undecided.
 
         >>> import ggtok
@@ -855,8 +855,7 @@ def set_cache_limit(num_bytes: int) -> None:
     means no cache, which is slow.
 
     Raises:
-        ValueError: `num_bytes` is negative.
-        OverflowError: `num_bytes` is 2**63 or greater.
+        GgtokError: `num_bytes` is negative, or does not fit into 64 bits.
 
     >>> import ggtok
     >>> ggtok.set_cache_limit(16 << 20)

@@ -12,7 +12,10 @@ import stat
 from types import MappingProxyType
 from typing import TypeAlias
 
+from . import _contents
+from ._arguments import file_name, mapping
 from ._ggtok import Array, Metadata
+from .errors import ArgumentTypeError, GGUFError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +60,10 @@ def read_metadata(source: Source, overrides: Mapping[str, Scalar] | None = None,
     checked = {} if overrides is None else _checked_overrides(overrides)
     with Prefix.open(source) as prefix:
         while True:
-            found = Metadata.read(prefix.data, prefix.total, checked, flawed)
+            try:
+                found = Metadata.read(prefix.data, prefix.total, checked, flawed)
+            except GGUFError as error:
+                raise (_contents.not_gguf(prefix.data) if error.offset == 0 else None) or error from None
             if isinstance(found, Metadata):
                 return found
             prefix.reaches(found)
@@ -71,14 +77,11 @@ def scalars(metadata: Metadata) -> Mapping[str, Scalar]:
 
 
 def _checked_overrides(overrides: object) -> dict[str, Scalar]:
-    from collections.abc import Mapping
-
-    if not isinstance(overrides, Mapping):
-        raise TypeError(f"overrides must be a mapping of keys to values, not {type(overrides).__name__}")
-    for key in overrides:
+    given = mapping("overrides", overrides)
+    for key in given:
         if not isinstance(key, str):
-            raise TypeError(f"the key of an override must be str, not {type(key).__name__}")
-    return {str(key): _checked_override(key, value) for key, value in overrides.items()}
+            raise ArgumentTypeError(f"the key of an override must be str, not {type(key).__name__}")
+    return {str(key): _checked_override(key, value) for key, value in given.items()}
 
 
 def _checked_override(key: str, value: object) -> Scalar:
@@ -86,7 +89,7 @@ def _checked_override(key: str, value: object) -> Scalar:
     for python_type in (bool, int, float, str):
         if isinstance(value, python_type):
             return python_type(value)
-    raise TypeError(f"the override of {key} must be str, int, float or bool, not {type(value).__name__}")
+    raise ArgumentTypeError(f"the override of {key} must be str, int, float or bool, not {type(value).__name__}")
 
 
 def to_bytes(text: str) -> bytes:
@@ -111,7 +114,7 @@ class Prefix:
     def open(cls, source: Source) -> Prefix:
         """The prefix of a file by its path, of a bytes-like object, or of a readable binary file."""
         if isinstance(source, (str, os.PathLike)):
-            file = io.FileIO(source)
+            file = io.FileIO(file_name(source))
             prefix = cls._of_file(file)
             prefix._file = file
             return prefix
@@ -123,7 +126,9 @@ class Prefix:
             view = memoryview(source)
         except TypeError:
             found = type(source).__name__
-            raise TypeError(f"the source must be a path, bytes-like, or a readable binary file, not {found}") from None
+            raise ArgumentTypeError(
+                f"the source must be a path, bytes-like, or a readable binary file, not {found}"
+            ) from None
         is_bytes = view.c_contiguous and view.format in ("B", "b", "c")
         view = view.cast("B") if is_bytes else memoryview(view.tobytes())
         position = 0
@@ -140,7 +145,7 @@ class Prefix:
         def read(size: int) -> bytes:
             chunk: object = file.read(size)
             if not isinstance(chunk, (bytes, bytearray, memoryview)):
-                raise TypeError(
+                raise ArgumentTypeError(
                     f"the source must be a binary file whose read() returns bytes, not {type(chunk).__name__}"
                 )
             return bytes(chunk)

@@ -21,7 +21,7 @@ from ._ggtok import Array, Metadata
 from ._keys import GGML, Type
 from ._refusals import architecture_of, refused, tensors_of
 from ._vocab import Vocab
-from .errors import GgtokError
+from .errors import ArgumentTypeError, GgtokError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def parse(release: str | int) -> int:
         TypeError: It is neither a string nor an integer.
     """
     if not isinstance(release, str | int) or isinstance(release, bool):
-        raise TypeError(f"llama_cpp must be a release such as 'b9538', not {type(release).__name__}")
+        raise ArgumentTypeError(f"llama_cpp must be a release such as 'b9538', not {type(release).__name__}")
     match = re.fullmatch(r"b?([1-9][0-9]{0,8})", str(release), re.ASCII)
     if match is None:
         raise GgtokError(f"{str(release)[:40]!r} is not a release of llama.cpp: expected a build number such as b9538")
@@ -191,7 +191,7 @@ def findings(tokenizer: BaseTokenizer, release: str | int | None) -> Iterator[Fi
         return
     if not oldest <= build <= newest:
         message = f"llama.cpp b{build} was not measured, only releases from b{oldest} to b{newest} were"
-        advice = "compare with that release itself: ggtok verify --libllama PATH"
+        advice = "compare with that release itself: ggtok.verify with library=PATH"
         yield Finding("llama-cpp-unmeasured", "note", message, advice)
     for change in reversed([each for each in changes if build < parse(each.first_new)]):
         is_certain = build <= parse(change.last_old)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
+
+from ._arguments import file_name, items_of
+from .errors import ArgumentTypeError
 
 Text = TypeVar("Text")
 Path = str | os.PathLike[str]
@@ -21,21 +24,25 @@ def paths(files: Iterable[Path]) -> list[os.PathLike[str]]:
     from pathlib import Path
 
     if isinstance(files, (str, bytes, os.PathLike)):
-        raise TypeError(f"files must be a list of paths, not a single one: files=[{str(files)!r}]")
-    return [Path(os.fspath(file)) for file in files]
+        raise ArgumentTypeError(f"files must be a list of paths, not a single one: files=[{str(files)!r}]")
+    return [Path(os.fsdecode(file_name(file))) for file in items_of("files", files, "paths")]
 
 
 def refuse_lone(texts: object) -> None:
-    """Raises `TypeError` for a `str` that could be a text or the name of a file."""
+    """Raises `TypeError` for a `str` that could be a text or the name of a file, and for a mapping."""
+    if isinstance(texts, Mapping):
+        raise ArgumentTypeError(f"texts must be an iterable of texts, not {type(texts).__name__}")
     if isinstance(texts, (str, bytes)):
         shown = repr(texts if len(texts) <= 20 else texts[:20])
-        raise TypeError(f"texts is a single {type(texts).__name__}: [{shown}] is a text, files=[{shown}] a file")
+        raise ArgumentTypeError(
+            f"texts is a single {type(texts).__name__}: [{shown}] is a text, files=[{shown}] a file"
+        )
 
 
-def one_of(texts: Text | None, files: object, name: str) -> None:
+def either(texts: Text | None, files: object, name: str) -> None:
     """Raises `TypeError` unless exactly one of the two was given."""
     if (texts is None) is (files is None):
-        raise TypeError(f"{name}() takes texts or files, {'one of them' if files is None else 'not both'}")
+        raise ArgumentTypeError(f"{name}() takes texts or files, {'one of them' if files is None else 'not both'}")
 
 
 def watched(texts: Iterable[Text]) -> Iterator[Text]:

@@ -15,15 +15,16 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias
 
 from . import _ggtok
+from ._arguments import items_of, mapping, one_of, without_surrogates
 from ._base import Texts
 from ._convert.gguf import Packed, gguf_bytes
 from ._findings import Finding, warn_of
 from ._keys import CHAT_TEMPLATE, CONTROL, FLAGS, GGML, PRE, SPECIAL, TOKEN_TYPE_COUNT, UNKNOWN, UNUSED, USER_DEFINED
 from ._numbers import at_least, num_threads
-from ._texts import one_of, paths, refuse_lone, watched
+from ._texts import either, paths, refuse_lone, watched
 from ._tokenizer import Tokenizer
 from ._vocab import KINDS_OF_LLAMA_CPP
-from .errors import TrainingError
+from .errors import ArgumentTypeError, TrainingError
 
 Corpus: TypeAlias = "os.PathLike[str] | Texts | Iterable[os.PathLike[str]]"
 
@@ -48,6 +49,8 @@ _KEYS: dict[str, dict[str, Any]] = {
     "wordpiece": {"general.architecture": "bert", f"{GGML}model": "bert", TOKEN_TYPE_COUNT: 2},
 }
 """What llama.cpp needs to know a file by."""
+
+Normalization = Literal["identity", "nfkc", "nfkc_cf", "nmt_nfkc", "nmt_nfkc_cf"]
 
 DEFAULTS: dict[str, dict[str, Any]] = {
     "bpe": {
@@ -201,18 +204,17 @@ def train(
     >>> [tok.piece(id) for id in tok.encode("a lower flow")]
     [b'a', b' low', b'e', b'r', b' ', b'f', b'low']
     """
-    one_of(texts, files, "train")
+    either(texts, files, "train")
     refuse_lone(texts)
     corpus: Any = texts if files is None else paths(files)
     kind = KINDS_OF_LLAMA_CPP.get(kind, kind)  # type: ignore[assignment]
-    if kind not in DEFAULTS:
-        raise TrainingError(f"kind must be one of {', '.join(map(repr, DEFAULTS))}, not {kind!r}")
+    one_of("kind", kind, DEFAULTS, TrainingError)
     for setting in settings:
         if setting not in DEFAULTS[kind]:
             known = ", ".join(sorted(DEFAULTS[kind]))
-            raise TypeError(f"{setting!r} is not a setting of kind {kind!r}, which has {known}")
+            raise ArgumentTypeError(f"{setting!r} is not a setting of kind {kind!r}, which has {known}")
     chosen: dict[str, Any] = DEFAULTS[kind] | settings
-    roles = dict(_ROLES[kind] if special is None else special)
+    roles = _ROLES[kind] if special is None else mapping("special", special)
     for role in roles:
         if role not in SPECIAL:
             raise TrainingError(f"special: there is no role {role!r}, only {', '.join(sorted(SPECIAL))}")
@@ -222,9 +224,10 @@ def train(
     special_tokens = list(tokens.items())
     further = ((control_tokens, CONTROL), (user_defined_tokens, USER_DEFINED), (unused_tokens, UNUSED))
     for tokens_of, token_type in further:
-        if isinstance(tokens_of, str):
-            raise TypeError("control_tokens, user_defined_tokens and unused_tokens are iterables of str, not str")
-        special_tokens += [(text, token_type) for text in tokens_of]
+        special_tokens += [(text, token_type) for text in items_of("the tokens of each kind", tokens_of, "str")]
+
+    for text, _ in special_tokens:
+        without_surrogates("a special token", text)
 
     core_settings = _core_settings(kind, chosen) | {
         "vocab_size": at_least(1, vocab_size, "vocab_size"),
@@ -286,8 +289,7 @@ def _core_settings(kind: str, chosen: dict[str, Any]) -> dict[str, Any]:
     settings.pop("normalize_corpus_only", None)
     if kind == "wordpiece":
         by = settings.pop("by")
-        if by not in ("frequency", "likelihood"):
-            raise TrainingError(f"by must be 'frequency' or 'likelihood', not {by!r}")
+        one_of("by", by, ("frequency", "likelihood"), TrainingError)
         strip = chosen["lowercase"] if chosen["strip_accents"] is None else chosen["strip_accents"]
         settings |= {"by_likelihood": by == "likelihood", "strip_accents": bool(strip)}
     return settings
@@ -301,13 +303,14 @@ def _named_charsmap(name: str) -> bytes:
 def _charsmap(normalization: str | os.PathLike[str] | Mapping[str, str]) -> bytes:
     """The character map of a name, of the path of a file of rules, or of rules."""
     if isinstance(normalization, str):
+        one_of("normalization", normalization, Normalization, TrainingError)
         return _named_charsmap(normalization)
     if isinstance(normalization, os.PathLike):
         with open(normalization, encoding="utf-8-sig") as file:
             return _ggtok.compile_charsmap(tsv=file.read())
     rules = (
         "\t".join(" ".join(f"{ord(character):X}" for character in text) for text in rule)
-        for rule in normalization.items()
+        for rule in mapping("normalization", normalization).items()
     )
     return _ggtok.compile_charsmap(tsv="\n".join(rules))
 

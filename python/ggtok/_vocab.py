@@ -10,7 +10,7 @@ from typing import NamedTuple, overload
 from . import _ggtok
 from ._ggtok import Metadata, Tokenizer
 from ._metadata import read_metadata
-from .errors import GgtokError, TokenIndexError
+from .errors import ArgumentTypeError, GgtokError, TokenIndexError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class Vocab(Sequence[Token]):
             except UnicodeEncodeError:  # the text of no token has other surrogates
                 return None
         if not isinstance(text, bytes):
-            raise TypeError(f"the text of a token must be str or bytes, not {type(text).__name__}")
+            raise ArgumentTypeError(f"the text of a token must be str or bytes, not {type(text).__name__}")
         return _ggtok.id_of_text(self._core, text)
 
     @property
@@ -299,7 +299,7 @@ class Vocab(Sequence[Token]):
             return [id for id, piece in enumerate(self.pieces) if part in piece]
         pattern: Any = query
         if not hasattr(pattern, "search") or not hasattr(pattern, "pattern"):
-            raise TypeError(f"a query must be str, bytes or a compiled pattern, not {type(query).__name__}")
+            raise ArgumentTypeError(f"a query must be str, bytes or a compiled pattern, not {type(query).__name__}")
         if match == "prefix":
             raise GgtokError("match='prefix' is not for patterns: let the pattern begin with ^")
         if isinstance(pattern.pattern, bytes):
@@ -358,5 +358,5 @@ def _bytes(text: object, what: str) -> bytes:
     if isinstance(text, str):
         return text.encode("utf-8", "surrogatepass")
     if not isinstance(text, bytes):
-        raise TypeError(f"{what} must be str or bytes, not {type(text).__name__}")
+        raise ArgumentTypeError(f"{what} must be str or bytes, not {type(text).__name__}")
     return text

@@ -23,6 +23,16 @@ class GgtokError(ValueError):
         return message if self.path is None else f"{self.path}: {message}"
 
 
+class ArgumentTypeError(GgtokError, TypeError):
+    """An argument, or an item of it, has the wrong type.
+
+    >>> import ggtok
+    >>> ggtok.Tokenizer.builtin("bpe").encode_batch({"text": "What is LoRA?"})
+    Traceback (most recent call last):
+    ggtok.errors.ArgumentTypeError: texts must be an iterable of texts, not dict
+    """
+
+
 class GGUFError(GgtokError):
     """A file is not GGUF or is damaged, or a metadata key has the wrong type.
 
@@ -104,7 +114,7 @@ class DownloadError(GgtokError, OSError):
     ...     ggtok.Tokenizer.from_model("https://huggingface.co/owner/repo", offline=True)
     ... except ggtok.DownloadError as error:
     ...     print(error)
-    https://huggingface.co/owner/repo: offline mode (--offline, offline=True) forbids the network
+    https://huggingface.co/owner/repo: offline=True forbids the network
     """
 
     def __init__(self, problem: str, *, url: str | None = None, status: int | None = None) -> None:
@@ -213,7 +223,7 @@ class ChatRequestError(GgtokError):
         super().__init__(f"{field}: {problem}" if field else problem)
 
 
-class ChatTypeError(ChatRequestError, TypeError):
+class ChatTypeError(ChatRequestError, ArgumentTypeError):
     """A value of a conversation is of a type that JSON does not have. `field` says where."""
 
 

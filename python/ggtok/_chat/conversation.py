@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from .._arguments import one_of, without_surrogates
 from .._base import BaseTokenizer
 from .._findings import Finding
 from .._ggtok import Rendering
-from ..errors import GgtokError
+from ..errors import ArgumentTypeError, GgtokError
 from . import known, templates, unread
 from .encoding import MASKS, ChatEncoding, ChatMedia
 from .plain import listed
@@ -54,6 +55,9 @@ class Conversation:
         closes: bool | None = None,
     ) -> None:
         self.tokenizer, self.options, self._closes = tokenizer, options, closes
+        without_surrogates("media_marker", options.media_marker)
+        if not isinstance(options.warnings, list | None):
+            raise ArgumentTypeError(f"warnings must be a list, not {type(options.warnings).__name__}")
         self.body = body_of(messages, options, variables)
         self._known = known.of(tokenizer)
         has_tools = bool(self.body.get("tools"))
@@ -169,9 +173,3 @@ def body_of(messages: Messages, options: Options, variables: Mapping[str, Any]) 
         before = body.get("chat_template_kwargs")
         body["chat_template_kwargs"] = {**before, **variables} if isinstance(before, Mapping) else variables
     return body
-
-
-def one_of(name: str, value: object, known: tuple[object, ...]) -> None:
-    """Raises `GgtokError` if an argument is not one of those that are known."""
-    if value not in known:
-        raise GgtokError(f"{name} must be {', '.join(map(repr, known[:-1]))} or {known[-1]!r}, not {value!r}")

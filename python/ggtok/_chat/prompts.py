@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from operator import index as as_int
 from typing import Any, SupportsIndex, TypeAlias
 
+from .._arguments import items_of, mapping
 from .._base import BaseTokenizer
 from .._keys import CHAT_TEMPLATE
 from .._numbers import at_least
@@ -96,7 +97,8 @@ def _named(files: Files) -> Iterable[tuple[str, Any]]:
     """The name and the text of each file."""
     if isinstance(files, Mapping):
         return files.items()
-    return ((file.get("filename", UNNAMED_FILE), file.get("text")) for file in files)
+    each = (mapping("a file of extra_files", file) for file in items_of("extra_files", files, "mappings"))
+    return ((file.get("filename", UNNAMED_FILE), file.get("text")) for file in each)
 
 
 def _slot_length(tokenizer: BaseTokenizer, n_ctx: SupportsIndex | None) -> int | None:

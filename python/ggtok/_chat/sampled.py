@@ -19,9 +19,9 @@ from collections.abc import Iterable
 from operator import index
 from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
+from .._arguments import one_of
 from .._base import BaseTokenizer
 from .._ggtok import Rendering
-from .conversation import one_of
 
 TRUST = ("text", "ids")
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from .._ggtok import CHATML, ChatTemplate
 from .._keys import CHAT_TEMPLATE
-from ..errors import ChatTemplateError
+from ..errors import ArgumentTypeError, ChatTemplateError
 
 DEFAULT = "chatml"
 """The name of llama.cpp's own template, which a file may use for one of its own."""
@@ -40,10 +40,10 @@ def chosen(metadata: Mapping[str, Any], template: str | None, text: str | None, 
     """The template to use. Raises `ChatTemplateError` if there is none."""
     for name, value in (("template", template), ("template_text", text)):
         if value is not None and not isinstance(value, str):
-            raise TypeError(f"{name} must be str, not {type(value).__name__}")
+            raise ArgumentTypeError(f"{name} must be str, not {type(value).__name__}")
     if text is not None:
         if template is not None:
-            raise TypeError("pass template (a name) or template_text, not both")
+            raise ArgumentTypeError("pass template (a name) or template_text, not both")
         return Source(text, "template_text")
     wanted = "tool_use" if template is None and tools else template
     keys = [] if wanted is None else [f"{CHAT_TEMPLATE}.{wanted}"]

@@ -2,8 +2,8 @@
 
 One file per command in `commands/`, imported when the command runs. Arguments are files, as in `wc`; a text itself is
 `-p TEXT`. Results go to standard output, all else to standard error.
-Exit codes: 0, 1 if the reader of the output has closed it, 2 for errors in arguments, files or texts (one line on
-standard error), 130 after Ctrl-C.
+Exit codes: 0, 1 if the reader of the output has closed it or as the help of a command says, 2 for errors in arguments,
+files or texts (one line on standard error), 130 after Ctrl-C.
 """
 
 from __future__ import annotations

@@ -254,14 +254,18 @@ def kind(value: object) -> str:
     return names.get(type(value), "a number")
 
 
-def takes_texts(function: Command) -> Command:
-    """Gives a command files as arguments and `-p`, and passes it `sources: list[Source]`, at least one."""
+def takes_texts(function: Command, *, skips_missing: bool = False) -> Command:
+    """Gives a command files as arguments and `-p`, and passes it `sources: list[Source]`, at least one.
+
+    `skips_missing` is for a command that names a file that is missing among several, and goes on.
+    """
 
     @click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE]...")
     @click.option("-p", "--text", multiple=True, metavar="TEXT", help="A text itself; repeatable.")
     @functools.wraps(function)
     def command(*args: Any, files: tuple[str, ...], text: tuple[str, ...], **others: Any) -> Any:
-        return function(*args, sources=sources(files, text, "a text itself is given with -p"), **others)
+        exist = not (skips_missing and len(files) + len(text) > 1)
+        return function(*args, sources=sources(files, text, "a text itself is given with -p", exist), **others)
 
     return command  # type: ignore[return-value]
 
@@ -280,9 +284,10 @@ def takes_rows(function: Command) -> Command:
     return command  # type: ignore[return-value]
 
 
-def sources(files: Sequence[str], texts: Sequence[str], hint: str) -> list[Source]:
-    """The inputs that a command was given; standard input if none. `hint` says what else a missing file may be."""
-    for path in files:
+def sources(files: Sequence[str], texts: Sequence[str], hint: str, exist: bool = True) -> list[Source]:
+    """The inputs that a command was given; standard input if none. If all have to exist, `hint` says what else a
+    missing file may be."""
+    for path in files if exist else ():
         if path != "-" and not os.path.exists(path):
             raise click.ClickException(f"{printable(path)}: no such file ({hint})")
     return [Source(None, os.fsencode(text)) for text in texts] + [Source(path) for path in files] or [Source("-")]

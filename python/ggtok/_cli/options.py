@@ -21,10 +21,16 @@ from .output import printable, to_stderr
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-UNASKED = "embedded vocabulary bpe"
-"""What is used if no model was given."""
-
 BUILTIN = ("bpe", "spm", "wordpiece", "unigram")
+
+DEFAULT = "bpe"
+"""What `encode`, `decode` and `explain` use if no model was given. Numbers that people rely on need one."""
+
+UNASKED = f"embedded vocabulary {DEFAULT}"
+"""The same in output, so that it is not taken for another model's."""
+
+NUM_NAMED = 5
+"""How many models are named where one is missing."""
 
 KINDS: dict[str, Callable[[str], str | int | float | bool]] = {
     "int": int,
@@ -60,11 +66,11 @@ class Model:
     @property
     def name(self) -> str:
         """As people read it."""
-        return printable(self.path) if self.path is not None else self.builtin or "bpe"
+        return printable(self.path) if self.path is not None else str(self.builtin)
 
     @property
     def mark(self) -> str:
-        """Follows a number or ids on a line if no model was given, so that they are not taken for another model's."""
+        """Follows ids on a line if no model was given."""
         return "" if self.is_given else f"  # {UNASKED}"
 
     @property
@@ -72,8 +78,9 @@ class Model:
         """The same in an object of JSON."""
         return {} if self.is_given else {"model": UNASKED}
 
-    def open(self) -> Tokenizer:
-        """The tokenizer of the model, or an embedded one: `bpe` if nothing was given, and standard error says so."""
+    def open(self, default: str | None = None) -> Tokenizer:
+        """The tokenizer of the model, or an embedded one. If nothing was given, the default is used if there is one,
+        and standard error says so."""
         overrides = self.values
         if self.path is not None:
             origin = " (GGTOK_MODEL)" * (self.path == os.environ.get("GGTOK_MODEL") and not is_typed("model"))
@@ -88,9 +95,24 @@ class Model:
                 raise OSError(error.errno, error.strerror, self.path + origin) from None
         if overrides:
             raise click.ClickException("--override-kv needs -m MODEL")
+        name = self.builtin or default
+        if name is None:
+            raise click.ClickException(
+                f"no model given: -m MODEL (or GGTOK_MODEL) names one{_models()}, and --builtin "
+                f"an embedded vocabulary ({', '.join(BUILTIN)})"
+            )
         if self.builtin is None:
-            to_stderr('no model given (-m MODEL or GGTOK_MODEL): using the embedded vocabulary "bpe"')
-        return Tokenizer.builtin(self.builtin or "bpe")
+            to_stderr(f'no model given (-m MODEL or GGTOK_MODEL): using the embedded vocabulary "{name}"')
+        return Tokenizer.builtin(name)
+
+
+def _models() -> str:
+    """The first models on this machine."""
+    from .._stores.find import names_from
+
+    names = names_from("")
+    more = f" and {len(names) - NUM_NAMED} more (see ggtok models)" if len(names) > NUM_NAMED else ""
+    return f" (here: {', '.join(names[:NUM_NAMED])}{more})" if names else ""
 
 
 def takes_model(function: Command) -> Command:
@@ -104,7 +126,7 @@ def takes_model(function: Command) -> Command:
         show_envvar=True,
         help="A GGUF file, or a model by name, such as ollama:llama3.2 (see ggtok models).",
     )
-    @click.option("--builtin", type=click.Choice(BUILTIN), help="An embedded vocabulary. Default, without a file: bpe.")
+    @click.option("--builtin", type=click.Choice(BUILTIN), help="An embedded vocabulary, in place of a model.")
     @click.option(
         "--override-kv",
         metavar="KEY=TYPE:VALUE",

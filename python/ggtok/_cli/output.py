@@ -22,12 +22,25 @@ import click
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Characters that a terminal obeys, except newline and tab."""
 
+OPTIONS = {
+    "input_format": "--input-format",
+    "library=": "--libllama ",
+    "offline=True": "--offline",
+    "offline=False": "--online",
+    "template='chatml'": "--template chatml",
+    "template_text=": "--template-file",
+    "tools='tools'": "--tools tools",
+}
+"""What arguments that the library's messages name are called on the command line."""
+
 SLICE = 4096
 """How many items of a list become JSON at once."""
 
 
 def to_stderr(message: str) -> None:
-    """One line on standard error."""
+    """One line on standard error, with options for the arguments that it names."""
+    for argument, option in OPTIONS.items():
+        message = message.replace(argument, option)
     print(f"ggtok: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)
 
 

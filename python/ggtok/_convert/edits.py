@@ -11,6 +11,7 @@ from operator import index as as_int
 from typing import Any, NamedTuple, TypeAlias
 
 from .. import _ggtok
+from .._arguments import items_of, mapping
 from .._ggtok import Array, Metadata
 from .._keys import (
     ARRAYS,
@@ -29,7 +30,7 @@ from .._keys import (
     read_types,
 )
 from .._metadata import BOM, Scalar, Source, read_metadata, scalars, to_bytes
-from ..errors import GgtokError, TokenIndexError, VocabularyError
+from ..errors import ArgumentTypeError, GgtokError, TokenIndexError, VocabularyError
 from .gguf import Packed, Typed, as_typed
 
 Entries = dict[str, Typed | Packed]
@@ -83,7 +84,7 @@ def entries(metadata: Metadata, edits: Edits, *, every_key: bool = False, has_we
     """
     types = key_types(metadata)
     result = source(metadata, types, every_key)
-    given = edits.metadata or {}
+    given = mapping("metadata", edits.metadata or {})
     for key, value in given.items():
         _set(result, types, key, value)
     if edits.merges_from is not None:
@@ -96,15 +97,15 @@ def entries(metadata: Metadata, edits: Edits, *, every_key: bool = False, has_we
         _append(result, added)
 
     values: dict[str, Value | None] = {}
-    for slot, token in (edits.special or {}).items():
+    for slot, token in mapping("special", edits.special or {}).items():
         _known(slot, set(SPECIAL) - set(ALIASES.values()), "special token")
         values[GGML + SPECIAL[slot]] = None if token is None else _id(result, slot, token)
         if slot in ALIASES:
             values[GGML + SPECIAL[ALIASES[slot]]] = None
-    for flag, is_set in (edits.flags or {}).items():
+    for flag, is_set in mapping("flags", edits.flags or {}).items():
         _known(flag, FLAGS, "flag")
         if is_set is not None and not isinstance(is_set, bool):
-            raise TypeError(f"the flag {flag} must be True, False or None, not {type(is_set).__name__}")
+            raise ArgumentTypeError(f"the flag {flag} must be True, False or None, not {type(is_set).__name__}")
         values[GGML + FLAGS[flag]] = is_set
     texts = {CHAT_TEMPLATE: edits.chat_template, "general.name": edits.name}
     values |= {key: text for key, text in texts.items() if text is not None}
@@ -151,7 +152,7 @@ def _typed(result: Entries, types: Mapping[str, Type], key: str, value: Scalar) 
 
 def _set(result: Entries, types: Mapping[str, Type], key: str, value: Value | None) -> None:
     if not isinstance(key, str):
-        raise TypeError(f"the key of metadata must be str, not {type(key).__name__}")
+        raise ArgumentTypeError(f"the key of metadata must be str, not {type(key).__name__}")
     if key.startswith(GGML) and key not in result:
         _known(key, {*types, *ARRAYS, TOKEN_TYPE_COUNT}, "key")
     if value is None:
@@ -162,7 +163,8 @@ def _set(result: Entries, types: Mapping[str, Type], key: str, value: Value | No
         result[key] = _array(old, types, key, value)
         return
     if type(value) not in (str, int, float, bool):
-        raise TypeError(f"the value of {key} must be str, int, float, bool, a list or None, not {type(value).__name__}")
+        kinds = "str, int, float, bool, a list or None"
+        raise ArgumentTypeError(f"the value of {key} must be {kinds}, not {type(value).__name__}")
     if key in ARRAYS or (isinstance(old, Packed) and key not in types):
         raise GgtokError(f"{key} is an array: its value is a list, not {value!r}")
     if isinstance(value, str) and f"{key}.".startswith(f"{CHAT_TEMPLATE}."):
@@ -217,7 +219,7 @@ def _size(result: Entries) -> int:
 
 def _in_range(result: Entries, what: str, id: object) -> int:
     if isinstance(id, bool):
-        raise TypeError(f"{what} must be an id, not bool")
+        raise ArgumentTypeError(f"{what} must be an id, not bool")
     number, size = as_int(id), _size(result)  # type: ignore[arg-type]
     if not 0 <= number < size:
         raise TokenIndexError(f"{what} is {number}: there are {size} tokens")
@@ -237,7 +239,7 @@ def _id(result: Entries, slot: str, token: int | str) -> int:
 
 def _text(text: object, what: str) -> bytes:
     if not isinstance(text, str):
-        raise TypeError(f"{what} must be str, not {type(text).__name__}")
+        raise ArgumentTypeError(f"{what} must be str, not {type(text).__name__}")
     raw = to_bytes(text)
     if not raw or b"\0" in raw:
         raise VocabularyError(f"the text {text!r} cannot be that of a token: it is empty or has a NUL in it")
@@ -248,7 +250,7 @@ def _change(result: Entries, changes: Iterable[Mapping[str, Any]]) -> None:
     """Renames tokens, retypes them and sets their scores."""
     new: dict[str, dict[int, Any]] = {}
     ids: set[int] = set()
-    for change in changes:
+    for change in items_of("tokens", changes, "mappings"):
         if not isinstance(change, Mapping) or "id" not in change:
             raise GgtokError(f"a change of a token must be an object with an id, not {change!r}")
         id = _in_range(result, "the id of a token", change["id"])
@@ -281,7 +283,7 @@ def _changed(field: str, value: Any, id: int) -> bytes | int | float:
         _known(value, TOKEN_TYPES, f"type of a token (token {id})")
         return TOKEN_TYPES[value]
     if type(value) not in (int, float):
-        raise TypeError(f"the score of token {id} must be a number, not {type(value).__name__}")
+        raise ArgumentTypeError(f"the score of token {id} must be a number, not {type(value).__name__}")
     return value  # type: ignore[no-any-return]
 
 
@@ -290,9 +292,7 @@ def _added(result: Entries, plain: Iterable[str], control: Iterable[str]) -> dic
     added: dict[bytes, int] = {}
     ids: dict[bytes, int] | None = None
     for argument, given, kind in (("add_tokens", plain, USER_DEFINED), ("add_control_tokens", control, CONTROL)):
-        if isinstance(given, str):
-            raise TypeError(f"{argument} must be an iterable of str, not one str")
-        for text in given:
+        for text in items_of(argument, given, "str"):
             raw = _text(text, f"a token of {argument}")
             if ids is None:
                 ids = {other: id for id, other in enumerate(_list(result, "tokens"))}

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from .._base import BaseTokenizer
 from .._files import Target, check_target, read, write
 from .._metadata import Source
+from ..errors import ArgumentTypeError
 from . import architectures, edits, from_tokenizers, sentencepiece, tiktoken, transformers
 from .gguf import gguf_bytes
 
@@ -32,7 +33,7 @@ def export(tokenizer: BaseTokenizer, target: Target, exported: Callable[[BaseTok
 
 def to_transformers(tokenizer: BaseTokenizer, folder: str | os.PathLike[str]) -> None:
     if not isinstance(folder, (str, os.PathLike)):
-        raise TypeError(f"the folder must be a path, not {type(folder).__name__}")
+        raise ArgumentTypeError(f"the folder must be a path, not {type(folder).__name__}")
     inputs = (tokenizer._source,)
     found = transformers.files(tokenizer).items()
     data = {os.path.join(os.fsdecode(folder), name): content for name, content in found}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from .._ggtok import Array, Metadata
 from .._keys import FORMATS, Type
 from .._metadata import Scalar, to_bytes
-from ..errors import GgtokError, GGUFError
+from ..errors import ArgumentTypeError, GgtokError, GGUFError
 
 Value: TypeAlias = "Typed | Packed | Scalar | bytes | Sequence[str | bytes] | Sequence[int] | Sequence[float]"
 
@@ -143,4 +143,6 @@ def as_typed(key: str, value: Any) -> Typed | Packed:
             return Packed.of(Type.INT32, value)
         case [float(), *_]:
             return Packed.of(Type.FLOAT32, value)
-    raise TypeError(f"the value of {key} must be str, int, float, bool, bytes or a list of them that is not empty")
+    raise ArgumentTypeError(
+        f"the value of {key} must be str, int, float, bool, bytes or a list of them that is not empty"
+    )

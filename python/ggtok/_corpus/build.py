@@ -9,6 +9,7 @@ from operator import index as as_int
 from pathlib import Path
 from typing import Any, get_args
 
+from .._arguments import file_name, items_of, one_of
 from .._base import BUILTIN
 from .._findings import Finding, warn_of
 from .._numbers import at_least, num_threads
@@ -131,23 +132,18 @@ def build(
     (2, 8)
     """
     for name, value, known in (
-        ("format", format, get_args(Format)),
+        ("format", format, Format),
         ("input_format", input_format, (None, *get_args(InputFormat))),
-        ("nulls", nulls, get_args(Nulls)),
-        ("too_long", too_long, get_args(TooLong)),
-        ("mask", mask, get_args(Masks)),
+        ("nulls", nulls, Nulls),
+        ("too_long", too_long, TooLong),
+        ("mask", mask, Masks),
         ("compression", compression, (None, *get_args(Compression))),
     ):
-        if value not in known:
-            names = ", ".join(repr(each) for each in known if each is not None)
-            raise CorpusError(f"{name} must be one of {names}, not {value!r}")
-    if isinstance(sources, (str, bytes, os.PathLike)):
-        raise TypeError(f"sources must be a list of files, not a single one: [{str(sources)!r}]")
-    if isinstance(keep, str):
-        raise TypeError(f"keep must be a list of names, not a single one: [{keep!r}]")
+        one_of(name, value, known, CorpusError)
+    sources = [os.fsdecode(file_name(source)) for source in items_of("sources", sources, "files")]
     import_arrow()
     tokenizer = opened(tokenizer)
-    kept = tuple(dict.fromkeys(keep))
+    kept = tuple(dict.fromkeys(items_of("keep", keep, "names")))
     is_table = format in ("parquet", "arrow")
     for name, is_given in (
         ("keep", bool(kept)),
@@ -183,7 +179,7 @@ def build(
         variables=variables,
         mask=mask,
     )
-    folder = Path(output)
+    folder = Path(os.fsdecode(file_name(output)))
     if folder.exists() and not folder.is_dir():
         raise CorpusError("the output is a folder, and this is a file", source=str(folder))
     found = inputs(sources, format=input_format, without=folder)
@@ -234,7 +230,7 @@ def _warn_of_absent(found: list[Input], reading: Reading) -> None:
         return
     if looked != reading and block.table.column("tools").null_count < block.table.num_rows:
         message = f"documents of {input.name} have a field 'tools', and it is left out"
-        warn_of(Finding("tools-absent", "warning", message, "tools='tools' (--tools tools) gives it to the template"))
+        warn_of(Finding("tools-absent", "warning", message, "tools='tools' gives it to the template"))
     for name in reading.columns:
         if 0 < block.table.num_rows == block.table.column(name).null_count:
             message = f"none of the first {block.table.num_rows:,} documents of {input.name} has a field {name!r}"

@@ -120,7 +120,7 @@ def _of_source(source: str, format: InputFormat | None, output: str | None) -> I
 
     if source == STANDARD_INPUT:
         if format is None:
-            raise CorpusError('standard input ("-") has no name that tells its format: choose it with --input-format')
+            raise CorpusError('standard input ("-") has no name that tells its format: choose it with input_format')
         if format in ("parquet", "arrow"):
             raise CorpusError(f"{format} cannot be read from standard input: name the file")
         yield Input(STANDARD_INPUT, None, format, None, None)
@@ -173,7 +173,7 @@ def _of_folder(folder: str, format: InputFormat | None, output: str | None) -> l
         text = next(each.name for each in found if each.format == "text")
         other = next(each.name for each in found if each.format != "text")
         raise CorpusError(
-            f"this folder has texts, such as {text}, and tables, such as {other}: choose which with --input-format",
+            f"this folder has texts, such as {text}, and tables, such as {other}: choose which with input_format",
             source=_name(folder),
         )
     return sorted(found, key=lambda each: each.name)
@@ -208,11 +208,11 @@ def _of_file(path: str, format: InputFormat | None) -> Input:
     chosen = format or _FORMAT_OF.get(ending)
     if chosen is None and ending == ".json":
         raise CorpusError(
-            "JSON Lines is read, an object per line: if this file has that, choose --input-format jsonl", source=name
+            "JSON Lines is read, an object per line: if this file has that, choose input_format 'jsonl'", source=name
         )
     if chosen is None:
         of = f"the ending {ending!r} is not known" if ending else "a name without an ending does not tell the format"
-        raise CorpusError(f"{of}: choose --input-format {', '.join(FORMATS[:-1])} or {FORMATS[-1]}", source=name)
+        raise CorpusError(f"{of}: choose input_format {', '.join(FORMATS[:-1])} or {FORMATS[-1]}", source=name)
     if compression and chosen in ("parquet", "arrow"):
         raise CorpusError(f"a {chosen} file cannot be read inside {compression}: unpack it first", source=name)
     return Input(name, path, chosen, compression, status.st_size)

@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import difflib
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import index as as_int
-from typing import get_args
 
+from .._arguments import mapping, one_of, without_surrogates
 from .._tokenizer import Tokenizer
 from .._vocab import FLAGS_READ
-from ..errors import CorpusError
+from ..errors import ArgumentTypeError, CorpusError
 from .blocks import IDS, MASK, ROW, BadRow, Block
 from .chats import Found, encode_chats, is_conversation, warn_of_found
 from .lists import ended, short
 from .packages import import_arrow
-from .settings import Encoding, Masks
+from .settings import Encoding, Masks, TooLong
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -316,8 +317,9 @@ def table_of(table: Any) -> pa.Table:
     if isinstance(table, pa.RecordBatch):
         return pa.Table.from_batches([table])
     if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__"):
-        return pa.table(table)
-    raise TypeError(f"an Arrow table or record batch is expected, not {type(table).__name__}")
+        with suppress(pa.ArrowInvalid):  # a column
+            return pa.table(table)
+    raise ArgumentTypeError(f"an Arrow table or record batch is expected, not {type(table).__name__}")
 
 
 def granted_threads(threads: int | None = None, default: int | None = 1) -> int | None:
@@ -340,15 +342,14 @@ def encoding_of(field: str, messages: str | None, *, variables: Mapping[str, Any
 
     Raises `CorpusError` if one is out of range, or is for conversations and there are none.
     """
-    named = tuple((variables or {}).items())
+    without_surrogates("template_text", others.get("template_text"))
+    named = tuple(mapping("variables", variables or {}).items())
     encoding, default = Encoding(messages or field, messages is not None, variables=named, **others), Encoding()
     for name in ("tools", "template_text", "variables", "mask"):
         if messages is None and getattr(encoding, name) != getattr(default, name):
             raise CorpusError(f"{name} is for conversations: give messages too")
-    if encoding.mask not in get_args(Masks):
-        raise CorpusError(f'mask must be "turn" or "content", not {encoding.mask!r}')
+    one_of("mask", encoding.mask, Masks, CorpusError)
     if encoding.max_length is not None and as_int(encoding.max_length) < 1:
         raise CorpusError(f"max_length must be at least 1, not {encoding.max_length}")
-    if encoding.too_long not in ("cut", "drop"):
-        raise CorpusError(f'too_long must be "cut" or "drop", not {encoding.too_long!r}')
+    one_of("too_long", encoding.too_long, TooLong, CorpusError)
     return encoding

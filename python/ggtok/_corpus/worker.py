@@ -13,7 +13,7 @@ from threading import Lock
 
 from .._base import BUILTIN
 from .._tokenizer import Tokenizer
-from ..errors import CorpusError
+from ..errors import ArgumentTypeError, CorpusError
 from . import lists
 from .blocks import IDS
 from .packages import import_arrow
@@ -108,7 +108,7 @@ class TableEncoder:
         ids: str = IDS,
     ) -> None:
         if not isinstance(model, (str, os.PathLike)):
-            raise TypeError(f"model must be a path or the name of a vocabulary, not {type(model).__name__}")
+            raise ArgumentTypeError(f"model must be a path or the name of a vocabulary, not {type(model).__name__}")
         self._model = os.fsdecode(model)
         if isinstance(model, os.PathLike) and self._model in BUILTIN:
             self._model = os.path.join(os.curdir, self._model)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from .. import _ggtok
 from .. import trace as steps
-from ..errors import GgtokError
+from ..errors import ArgumentTypeError, GgtokError
 from ..trace import CodePoint, Fragment, Reason, SpecialMatch, Text, Token
 from .texts import to_bytes, to_text
 
@@ -182,7 +182,7 @@ class Trace:
         from . import brief, text
 
         if isinstance(tables, str) and tables != "all":
-            raise TypeError('tables must be "all" or an iterable of names, not one str')
+            raise ArgumentTypeError('tables must be "all" or an iterable of names, not one str')
         width, max_rows = text.checked(width, max_rows)
         if tables is None:
             return brief.render(self, width, bool(colors))

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from ..errors import ModelNotFoundError
+from ..errors import ArgumentTypeError, ModelNotFoundError
 from .model import Model, first_part
 
 STORES = {
@@ -27,6 +28,9 @@ STORES = {
 """The module of each prefix."""
 
 URLS = ("https://", "http://")
+
+HUB = re.compile(r"\w[\w.-]*/[\w.-]+(?<!\.gguf)(:[\w.-]+)?", re.ASCII)
+"""A path that may be meant as the name of a repository on Hugging Face's Hub, with a quantization."""
 
 NUM_NEAREST = 3
 
@@ -59,8 +63,8 @@ def find(name: str | os.PathLike[str]) -> Path:
             the forms of names and the folders that are searched.
 
     Raises:
-        ModelNotFoundError: There is no such model, or it has no GGUF file; `nearest` and `places` say more.
-        FileNotFoundError: There is no file at the path.
+        ModelNotFoundError: There is no such model, or it has no GGUF file, or there is no file at the path; `nearest`
+            and `places` say more.
         TypeError: `name` is neither a str nor a path.
 
     >>> import ggtok, os
@@ -83,7 +87,7 @@ def located(name: str | os.PathLike[str]) -> str:
 def located_model(name: str | os.PathLike[str]) -> Model:
     """As `find`, with what else the store says. A path is a model without a name."""
     if not isinstance(name, (str, os.PathLike)):
-        raise TypeError(f"the name of a model must be str or a path, not {type(name).__name__}")
+        raise ArgumentTypeError(f"the name of a model must be str or a path, not {type(name).__name__}")
     path = os.fsdecode(name)
     if os.path.exists(path):
         return Model("", first_part(path))
@@ -99,7 +103,8 @@ def located_model(name: str | os.PathLike[str]) -> Model:
             raise ModelNotFoundError(f"{path!r} cannot be opened: {model.problem}", name=path)
         return model._replace(path=first_part(model.path))
     if any(separator in path for separator in (os.sep, os.altsep or os.sep)) or path.lower().endswith(".gguf"):
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        hint = f"; a repository on Hugging Face is named hf:{path}" if HUB.fullmatch(path) else ""
+        raise ModelNotFoundError(f"{path}: {os.strerror(errno.ENOENT)}{hint}", name=path)
     raise unknown(path, STORES)
 
 

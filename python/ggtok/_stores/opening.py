@@ -7,8 +7,7 @@ from typing import TypeVar
 
 from .._base import BaseTokenizer
 from .._findings import Finding
-from .._metadata import read_metadata, scalars
-from ..errors import DownloadError, GgtokError, GGUFError, ModelNotFoundError
+from ..errors import DownloadError, GgtokError, ModelNotFoundError
 from .find import is_url, located_model
 from .model import Prompts
 
@@ -19,12 +18,6 @@ if TYPE_CHECKING:
     from .._metadata import Scalar
 
 Opened = TypeVar("Opened", bound=BaseTokenizer)
-
-KINDS = {"adapter": "an adapter (LoRA)", "mmproj": "a projector (mmproj)", "imatrix": "an importance matrix"}
-"""What a file is by its `general.type`, if it is not a model."""
-
-ARCHITECTURES = {"clip": KINDS["mmproj"], "controlvector": "a control vector"}
-"""The same by its `general.architecture`, for files without a type."""
 
 
 def opened(
@@ -40,10 +33,7 @@ def opened(
         if text.lower().startswith("hf:"):
             return _on_hub(cls, text[3:], overrides, offline, error)
         raise
-    try:
-        tokenizer = cls.from_gguf(model.path, overrides=overrides)
-    except GgtokError as error:
-        raise explained(error, model.path, model.path) from None
+    tokenizer = cls.from_gguf(model.path, overrides=overrides)
     object.__setattr__(tokenizer, "_served", tuple(findings(model.prompts)))
     return tokenizer
 
@@ -73,7 +63,7 @@ def _on_hub(
     from . import hub, web
 
     if offline is not False:
-        hint = "" if offline else "; --online (offline=False) reads it from the Hub"
+        hint = "" if offline else "; offline=False reads it from the Hub"
         raise ModelNotFoundError(f"{error}{hint}", name=error.name, nearest=error.nearest, places=error.places)
     check_online(f"hf:{name}", offline)
     if web.is_set("HF_HUB_OFFLINE"):
@@ -90,10 +80,10 @@ def _at_url(cls: type[Opened], url: str, overrides: Mapping[str, Scalar] | None,
     with remote.Head(url) as head:
         try:
             return cls.from_gguf(head, overrides=overrides)
-        except DownloadError:
-            raise
         except GgtokError as error:
-            raise explained(error, bytes(head.seen), head.url) from None
+            if not isinstance(error, DownloadError):
+                error.path = head.url
+            raise
 
 
 def check_online(name: str, offline: bool | None) -> None:
@@ -101,27 +91,5 @@ def check_online(name: str, offline: bool | None) -> None:
     from . import web
 
     if offline or web.is_set("GGTOK_OFFLINE"):
-        by = "offline mode (--offline, offline=True)" if offline else "GGTOK_OFFLINE"
+        by = "offline=True" if offline else "GGTOK_OFFLINE"
         raise DownloadError(f"{by} forbids the network", url=name)
-
-
-def explained(error: GgtokError, source: str | bytes, path: str) -> GgtokError:
-    """What is wrong with a file that did not open: the error itself, unless the file is no model."""
-    error.path = path
-    try:
-        metadata = scalars(read_metadata(source))
-    except (GgtokError, OSError):
-        return error
-    if "tokenizer.ggml.model" in metadata:
-        return error
-    kind = KINDS.get(str(metadata.get("general.type"))) or ARCHITECTURES.get(str(metadata.get("general.architecture")))
-    number, count = metadata.get("split.no"), metadata.get("split.count")
-    if kind is not None:
-        problem = f"this is {kind}, which has no tokenizer: give the model itself"
-    elif type(number) is int and number > 0:
-        problem = f"this is part {number + 1} of {count} of a split file, and the tokenizer is in part 1"
-    else:
-        return error
-    better = GGUFError(problem, key="tokenizer.ggml.model")
-    better.path = path
-    return better

@@ -63,7 +63,7 @@ def find_library(path: str | os.PathLike[str] | None = None) -> Library:
         return described(str(file))
     names = " or ".join(PACKAGES)
     raise DependencyError(
-        f"there is no llama.cpp to compare with: pip install {names}, or name a shared library (--libllama, library=)"
+        f"there is no llama.cpp to compare with: pip install {names}, or name a shared library with library=PATH"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypedDict
 
-from ..errors import GgtokError
+from ..errors import ArgumentTypeError, GgtokError
 
 STRATEGIES = ("longest_first", "only_first", "only_second")
 
@@ -34,11 +34,13 @@ def checked(text: Any, is_pretokenized: bool) -> Any:
     """A text, or the list of its words. Raises `TypeError`, in the words of tokenizers, for anything else."""
     if not is_pretokenized:
         if not isinstance(text, str):
-            raise TypeError(f"TextInputSequence must be str, not {type(text).__name__}")
+            raise ArgumentTypeError(f"TextInputSequence must be str, not {type(text).__name__}")
         return text
     words = None if isinstance(text, str) or not isinstance(text, Iterable) else list(text)
     if words is None or not all(isinstance(word, str) for word in words):
-        raise TypeError(f"PreTokenizedInputSequence must be Union[List[str], Tuple[str]], not {type(text).__name__}")
+        raise ArgumentTypeError(
+            f"PreTokenizedInputSequence must be Union[List[str], Tuple[str]], not {type(text).__name__}"
+        )
     return words
 
 
@@ -51,7 +53,7 @@ def sequences(item: Any, is_pretokenized: bool) -> list[Any]:
             raise
     pair = list(item)
     if len(pair) != 2:
-        raise TypeError(f"an item of a batch is a text or a pair of texts, not {len(pair)} of them")
+        raise ArgumentTypeError(f"an item of a batch is a text or a pair of texts, not {len(pair)} of them")
     return [checked(text, is_pretokenized) for text in pair]
 
 

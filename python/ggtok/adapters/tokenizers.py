@@ -9,6 +9,7 @@ from itertools import groupby, islice, product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .. import _tokenizer
+from .._arguments import items_of, one_of
 from .._vocab import TokenAttribute
 from ..errors import GgtokError
 from ._arguments import STRATEGIES, Padding, Truncation, checked, kept_lengths, sequences
@@ -124,9 +125,7 @@ class Tokenizer:
 
         Raises what `encode` does.
         """
-        if isinstance(input, str):
-            raise TypeError("encode_batch takes a list of texts, not one str")
-        items = [sequences(item, is_pretokenized) for item in input]
+        items = [sequences(item, is_pretokenized) for item in items_of("input", input, "texts and pairs of texts")]
         flat = [text for item in items for words in item for text in (words if is_pretokenized else [words])]
         reads = not self.encode_special_tokens
         rows = self._tok.encode_batch(flat, threads=self._threads, add_special=False, parse_special=reads)
@@ -247,8 +246,7 @@ class Tokenizer:
 
         Raises `GgtokError`, a `ValueError`, if an argument has another value.
         """
-        if strategy not in STRATEGIES:
-            raise GgtokError(f"strategy must be one of {', '.join(STRATEGIES)}, not {strategy!r}")
+        one_of("strategy", strategy, STRATEGIES)
         if max_length < 0 or stride < 0:
             raise GgtokError("max_length and stride must not be negative")
         side = check_direction(direction)

@@ -6,7 +6,7 @@ import logging
 from functools import cached_property
 
 from .. import _tokenizer
-from ..errors import DependencyError
+from ..errors import DependencyError, GgtokError
 from ._generation import special_ids
 from ._names import Names
 from ._packages import load
@@ -172,7 +172,7 @@ class Tokenizer:
         Raises `DependencyError` if transformers is not installed, and `ValueError` for a pair of texts.
         """
         if text_pair is not None:
-            raise ValueError("this tokenizer takes no pairs of texts")
+            raise GgtokError("this tokenizer takes no pairs of texts")
         length = max_length if truncation else None
         rows = [
             self.encode(one, max_length=length, add_special_tokens=add_special_tokens)
@@ -241,7 +241,8 @@ class Tokenizer:
         """The text of ids; that of a single one with the space that it may start with."""
         several = [ids] if isinstance(ids, int) else ids
         if len(several) == 1:
-            return self._tok.piece(several[0], special=not skip_special_tokens).decode("utf-8", "replace")
+            [single] = several
+            return self._tok.piece(single, special=not skip_special_tokens).decode("utf-8", "replace")
         return self._tok.decode(several, unparse_special=not skip_special_tokens)
 
     def __len__(self) -> int:

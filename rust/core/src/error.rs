@@ -22,8 +22,8 @@ pub enum VocabularyError {
     MissingMerges,
     /// There are more tokens than ids, which are positive 32-bit integers.
     TooManyTokens { count: usize },
-    /// Two ids share one text.
-    DuplicateToken { text: Vec<u8>, first: TokenId, second: TokenId },
+    /// Two ids share one text; `is_cut` says that one has more after a NUL byte, where llama.cpp ends it.
+    DuplicateToken { text: Vec<u8>, first: TokenId, second: TokenId, is_cut: bool },
     /// A list with one entry per token (`"scores"` or `"token types"`) is shorter than the list of tokens.
     TooShort { what: &'static str, len: usize, tokens: usize },
     /// A byte token's text is not of the form `<0xXX>`.
@@ -53,11 +53,14 @@ impl fmt::Display for VocabularyError {
             Self::UnknownPreTokenizer { name, nearest } => {
                 write!(f, "unknown pre-tokenizer {}; the nearest known are {}", quoted(name), nearest.join(", "))
             }
-            Self::MissingTokens => f.write_str("the vocabulary has no list of tokens"),
-            Self::MissingMerges => f.write_str("a byte-pair vocabulary needs a list of merges and has none"),
+            Self::MissingTokens => f.write_str("the vocabulary has no list of tokens, tokenizer.ggml.tokens"),
+            Self::MissingMerges => f.write_str(
+                "a byte-pair vocabulary needs a list of merges, tokenizer.ggml.merges, and the file has none",
+            ),
             Self::TooManyTokens { count } => write!(f, "{count} tokens are more than 32-bit ids can number"),
-            Self::DuplicateToken { text, first, second } => {
-                write!(f, "tokens {first} and {second} share the text {:?}", String::from_utf8_lossy(text))
+            Self::DuplicateToken { text, first, second, is_cut } => {
+                let cut = if *is_cut { ": llama.cpp ends a token's text at its first NUL byte" } else { "" };
+                write!(f, "tokens {first} and {second} share the text {:?}{cut}", String::from_utf8_lossy(text))
             }
             Self::TooShort { what, len, tokens } => {
                 write!(f, "the list of {what} has {len} entries for {tokens} tokens")

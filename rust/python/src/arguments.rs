@@ -4,11 +4,11 @@ use ggtok_core::{Text, TokenId, TokenIndexError};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyIterator, PyList, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{PyByteArray, PyBytes, PyIterator, PyList, PyMapping, PyMemoryView, PyString, PyTuple};
 
 use crate::arrays;
 use crate::bytes::{try_reserve, with_capacity};
-use crate::errors::{Raise, huge_index_error};
+use crate::errors::{Raise, huge_index_error, invalid, is_type_error, type_error};
 use crate::run::check_signals;
 
 /// A text argument: `str`, or anything that is bytes.
@@ -70,7 +70,7 @@ fn buffer<'a>(object: &Bound<'_, PyAny>) -> PyResult<TextArgument<'a>> {
         let found = object.get_type().name();
         match found {
             Ok(found) if error.is_instance_of::<PyTypeError>(py) => {
-                PyTypeError::new_err(format!("a text must be str or bytes-like, not {found}"))
+                type_error(format!("a text must be str or bytes-like, not {found}"))
             }
             _ => error,
         }
@@ -79,7 +79,7 @@ fn buffer<'a>(object: &Bound<'_, PyAny>) -> PyResult<TextArgument<'a>> {
     let num_dimensions: usize = view.getattr(intern!(py, "ndim"))?.extract()?;
     if num_dimensions != 1 || !matches!(format.trim_start_matches(['@', '=', '<', '>', '!']), "B" | "b" | "c") {
         let found = object.get_type().name()?;
-        return Err(PyTypeError::new_err(format!(
+        return Err(type_error(format!(
             "a text must be str or bytes-like, not {found} with items of format {format:?} in {num_dimensions} \
              dimensions: token ids are decoded with decode(), and the memory of an array is a text as tobytes()"
         )));
@@ -96,32 +96,46 @@ pub(crate) fn is_text(object: &Bound<'_, PyAny>) -> bool {
         || object.is_instance_of::<PyMemoryView>()
 }
 
-/// Iterates over an object. If it is not iterable, the error says what was `expected`.
+/// Iterates over the items of an object. If it has none, or is a mapping, whose keys are not what was meant, the error
+/// says what was `expected`.
 pub(crate) fn iterate<'py>(object: &Bound<'py, PyAny>, expected: &str) -> PyResult<Bound<'py, PyIterator>> {
-    let py = object.py();
-    match object.try_iter() {
-        Err(error) if error.is_instance_of::<PyTypeError>(py) && !object.hasattr(intern!(py, "__iter__"))? => {
-            Err(PyTypeError::new_err(format!("{expected}, not {}", object.get_type().name()?)))
-        }
-        iterator => iterator,
+    let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
+    if !is_list && (object.cast::<PyMapping>().is_ok() || !object.hasattr(intern!(object.py(), "__iter__"))?) {
+        return Err(type_error(format!("{expected}, not {}", object.get_type().name()?)));
+    }
+    object.try_iter()
+}
+
+/// Puts the name of an item in front of a `TypeError` of ours or of Python; other errors stay as they are.
+pub(crate) fn with_name(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
+    let is_own = error.get_type(py).is(py.get_type::<PyTypeError>()) || is_type_error(py, &error);
+    match error.value(py).str() {
+        Ok(message) if is_own => type_error(format!("{name}: {message}")),
+        _ => error,
     }
 }
 
-/// Puts the name of an item in front of a `TypeError`; other errors stay as they are.
-pub(crate) fn with_name(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
-    match error.value(py).str() {
-        Ok(message) if error.get_type(py).is(py.get_type::<PyTypeError>()) => {
-            PyTypeError::new_err(format!("{name}: {message}"))
-        }
-        _ => error,
+/// The value of one of a few words.
+pub(crate) fn one_of<T: Copy>(what: &str, word: &Bound<'_, PyAny>, known: &[(&str, T)]) -> PyResult<T> {
+    let is_text = word.is_instance_of::<PyString>();
+    if let Some((_, value)) = known.iter().find(|(name, _)| is_text && word.eq(name).unwrap_or_default()) {
+        return Ok(*value);
     }
+    let names: Vec<String> = known.iter().map(|(name, _)| format!("'{name}'")).collect();
+    let (last, others) = names.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
+    let expected = format!("{what} {} or {last}", others.join(", "));
+    Err(if is_text {
+        invalid(format!("{expected}, not {}", word.repr()?))
+    } else {
+        type_error(format!("{expected}, not {}", word.get_type().name()?))
+    })
 }
 
 /// All texts of a batch. What the iterable raises passes through.
 pub(crate) fn objects<'py>(texts: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     let expected = "texts must be an iterable of texts";
     if is_text(texts) {
-        return Err(PyTypeError::new_err(format!("{expected}, not one text")));
+        return Err(type_error(format!("{expected}, not one text")));
     }
     let mut objects = Vec::new();
     for (index, text) in iterate(texts, expected)?.enumerate() {
@@ -152,9 +166,17 @@ pub(crate) fn token_id(object: &Bound<'_, PyAny>, size: usize) -> PyResult<Token
             let shown = int.str().map_or_else(|_| "of thousands of digits".to_owned(), |int| int.to_string());
             Err(huge_index_error(&shown, size))
         }
+        Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => {
+            let found = object.get_type().name()?;
+            let rows = if object.hasattr(intern!(object.py(), "__iter__"))? { ROWS } else { "" };
+            Err(type_error(format!("a token id must be an integer, not {found}{rows}")))
+        }
         Err(error) => Err(error),
     }
 }
+
+/// What to do with rows of ids where one row is expected.
+const ROWS: &str = ": decode() takes one row of ids, and decode_batch() several";
 
 /// Token ids: a sequence or iterable of integers, or an integer array.
 pub(crate) fn token_ids(object: &Bound<'_, PyAny>, size: usize) -> PyResult<Vec<TokenId>> {
@@ -170,10 +192,12 @@ pub(crate) fn token_ids(object: &Bound<'_, PyAny>, size: usize) -> PyResult<Vec<
             return Ok(ids);
         }
         let list = object.call_method0(intern!(object.py(), "tolist"))?;
-        let list = list.cast::<PyList>()?;
+        let Ok(list) = list.cast::<PyList>() else {
+            return Err(type_error(format!("ids must be an array of one dimension, not of none{ROWS}")));
+        };
         return all_ids(list.iter().map(Ok), list.len(), size);
     }
-    all_ids(object.try_iter()?, 0, size)
+    all_ids(iterate(object, "ids must be an iterable of integers")?, 0, size)
 }
 
 fn all_ids<'py>(

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use ggtok_core::{
     BatchText, DecodeOptions, DecodedRows, EncodeOptions, Feed, Padded, Padding, Rows, Side, Text, TokenId,
 };
-use pyo3::exceptions::{PyIndexError, PyTypeError, PyUnicodeDecodeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyUnicodeDecodeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyString};
 
-use crate::arguments::{self, TextArgument, token_ids};
+use crate::arguments::{self, TextArgument, iterate, token_ids};
 use crate::arrays::Arrays;
 use crate::arrow::{self, Column};
 use crate::bytes::{little_endian, str_of, try_reserve};
-use crate::errors::Raise;
+use crate::errors::{Raise, invalid, type_error};
 use crate::ints::with_lists;
 use crate::memory::{Buffer, Memory};
 use crate::run::{check_signals, quick, run};
@@ -53,7 +53,7 @@ impl FlatBatch {
     }
 
     fn rows(&self) -> PyResult<Rows<'_>> {
-        Rows::new(self.all_ids(), &self.offsets).ok_or_else(|| PyValueError::new_err("the offsets do not fit the ids"))
+        Rows::new(self.all_ids(), &self.offsets).ok_or_else(|| invalid("the offsets do not fit the ids".to_owned()))
     }
 }
 
@@ -69,7 +69,7 @@ impl FlatBatch {
         let is_sound = Rows::new(&batch.ids, &batch.offsets)
             .is_some_and(|rows| nulls.as_ref().is_none_or(|nulls| nulls.len() == rows.len()));
         if !is_sound {
-            return Err(PyValueError::new_err("the offsets or nulls do not fit the ids"));
+            return Err(invalid("the offsets or nulls do not fit the ids".to_owned()));
         }
         Ok(Self::new(batch, nulls))
     }
@@ -319,12 +319,12 @@ fn num_ids(rows: Rows<'_>) -> usize {
 fn flat_rows(py: Python<'_>, tokenizer: &Tokenizer, rows: &Bound<'_, PyAny>) -> PyResult<ggtok_core::Batch> {
     let size = tokenizer.core.vocabulary().len();
     let mut batch = ggtok_core::Batch { ids: Vec::new(), offsets: vec![0] };
-    for (row, ids) in rows.try_iter()?.enumerate() {
+    for (row, ids) in iterate(rows, "a batch must be an iterable of rows of ids")?.enumerate() {
         check_signals(py, row)?;
         let ids = ids?;
         if ids.is_instance_of::<PyString>() || ids.is_instance_of::<PyBytes>() {
             let found = ids.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("row {row}: a row must be an iterable of ids, not {found}")));
+            return Err(type_error(format!("row {row}: a row must be an iterable of ids, not {found}")));
         }
         let ids = token_ids(&ids, size).map_err(|error| with_row(py, error, row))?;
         try_reserve(&mut batch.ids, ids.len())?;

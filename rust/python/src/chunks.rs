@@ -3,12 +3,11 @@
 use std::ops::Range;
 
 use ggtok_core::{Boundary, BudgetError, EncodeOptions, Ends, Segmentable, Spans, SplitOptions, Truncation};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PySlice, PyString};
 
-use crate::arguments::{TextArgument, text};
-use crate::errors::{Raise, invalid};
+use crate::arguments::{TextArgument, one_of, text};
+use crate::errors::{Raise, invalid, type_error};
 use crate::tokenizer::Tokenizer;
 
 #[doc = doc!(split)]
@@ -42,11 +41,11 @@ pub fn truncate(
     tokenizer: &Tokenizer,
     text: &Bound<'_, PyAny>,
     max_tokens: usize,
-    side: &str,
+    side: &Bound<'_, PyAny>,
     add_special: bool,
     parse_special: bool,
 ) -> PyResult<(usize, usize)> {
-    let side = named(
+    let side = one_of(
         "side must be",
         side,
         &[("right", Truncation::Right), ("left", Truncation::Left), ("middle", Truncation::Middle)],
@@ -116,7 +115,7 @@ fn string<'a, 'py>(object: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyA
     if object.is_instance_of::<PyString>() {
         return Ok(object);
     }
-    Err(PyTypeError::new_err(format!("text must be str, not {}", object.get_type().name()?)))
+    Err(type_error(format!("text must be str, not {}", object.get_type().name()?)))
 }
 
 /// A text with U+FFFD in place of each surrogate. Both have three bytes.
@@ -134,19 +133,11 @@ fn without_surrogates(bytes: &[u8]) -> String {
 fn split_options(max_tokens: usize, overlap: usize, names: &Bound<'_, PyList>) -> PyResult<SplitOptions> {
     let mut boundaries = Vec::new();
     for name in names {
-        boundaries.push(named("boundaries must be of", name.cast::<PyString>()?.to_str()?, &Boundary::ALL)?);
+        boundaries.push(one_of("boundaries must be of", &name, &Boundary::ALL)?);
     }
     boundaries.sort_unstable();
     boundaries.dedup();
     Ok(SplitOptions { max_tokens, overlap, boundaries })
-}
-
-fn named<T: Copy>(what: &str, name: &str, known: &[(&str, T)]) -> PyResult<T> {
-    known.iter().find(|(known, _)| *known == name).map(|&(_, value)| value).ok_or_else(|| {
-        let names: Vec<String> = known.iter().map(|(name, _)| format!("'{name}'")).collect();
-        let (last, others) = names.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
-        invalid(format!("{what} {} or {last}, not {name:?}", others.join(", ")))
-    })
 }
 
 impl Raise for BudgetError {

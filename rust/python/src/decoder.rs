@@ -6,14 +6,13 @@ use ggtok_core::{
     DecodeOptions, EmptyStopString, PrimeError, StopStrings, StreamDecodeOptions, StreamDecoder as CoreDecoder,
     TokenId, Tokenizer,
 };
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyInt, PyList, PyString, PyTuple, PyType};
 
-use crate::arguments::{text, token_id, token_ids};
+use crate::arguments::{iterate, text, token_id, token_ids};
 use crate::bytes::bytes_of;
-use crate::errors::Raise;
+use crate::errors::{Raise, invalid, type_error};
 use crate::run::{check_signals, quick, run};
 
 #[doc = doc!(StreamDecoder)]
@@ -53,7 +52,7 @@ impl StreamDecoder {
     }
 
     fn decoder(&mut self) -> PyResult<&mut CoreDecoder<Arc<Tokenizer>>> {
-        self.decoder.as_mut().ok_or_else(|| PyValueError::new_err("the stream has ended: flush() was called"))
+        self.decoder.as_mut().ok_or_else(|| invalid("the stream has ended: flush() was called".to_owned()))
     }
 
     /// A result of the kind that this decoder returns.
@@ -155,7 +154,7 @@ fn stop_strings<'py>(
     if is_string(stop) {
         strings.append(stop)?;
     } else {
-        for (index, string) in stop.try_iter()?.enumerate() {
+        for (index, string) in iterate(stop, "stop must be an iterable of strings")?.enumerate() {
             check_signals(py, index)?;
             strings.append(string?)?;
         }
@@ -164,7 +163,7 @@ fn stop_strings<'py>(
         check_signals(py, index)?;
         if !string.is_instance_of::<PyString>() && (is_text || !is_string(&string)) {
             let (expected, found) = (if is_text { "str" } else { "str or bytes" }, string.get_type().name()?);
-            return Err(PyTypeError::new_err(format!("stop string {index} must be {expected}, not {found}")));
+            return Err(type_error(format!("stop string {index} must be {expected}, not {found}")));
         }
     }
     Ok(strings.to_tuple())
@@ -172,7 +171,7 @@ fn stop_strings<'py>(
 
 impl Raise for EmptyStopString {
     fn raise(self) -> PyErr {
-        PyValueError::new_err(self.to_string())
+        invalid(self.to_string())
     }
 }
 
@@ -180,7 +179,7 @@ impl Raise for PrimeError {
     fn raise(self) -> PyErr {
         match self {
             Self::TokenIndex(error) => error.raise(),
-            late @ Self::Late => PyValueError::new_err(late.to_string()),
+            late @ Self::Late => invalid(late.to_string()),
         }
     }
 }

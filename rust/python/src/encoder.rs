@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use ggtok_core::{Count, EncodeOptions, Sink, StreamEncoder as CoreEncoder, Tokenizer};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::arguments::text;
-use crate::errors::Raise;
+use crate::errors::{Raise, invalid};
 use crate::ints::with_lists;
 use crate::run::run;
 
@@ -29,7 +28,7 @@ impl StreamEncoder {
         let argument = text(object)?;
         let bytes = argument.text().as_bytes();
         let ended = "the stream has ended: flush() was called, or an earlier call failed";
-        let mut encoder = self.encoder.take().ok_or_else(|| PyValueError::new_err(ended))?;
+        let mut encoder = self.encoder.take().ok_or_else(|| invalid(ended.to_owned()))?;
         let encoder =
             run(object.py(), bytes.len() + encoder.num_waiting(), || encoder.push(bytes, sink).map(|()| encoder))?;
         self.encoder = Some(encoder);

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use ggtok_core::{Spans, Text, TokenId};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::types::{PyBytes, PyList};
 
+use crate::arguments::one_of;
 use crate::bytes::little_endian;
 use crate::errors::invalid;
 use crate::ints::with_lists;
@@ -43,12 +44,7 @@ impl<'py> FromPyObject<'_, 'py> for Unit {
     type Error = PyErr;
 
     fn extract(name: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let known = [("char", Self::Char), ("byte", Self::Byte)];
-        let is_name = |text| name.cast::<PyString>().is_ok_and(|name| name.to_str().is_ok_and(|name| name == text));
-        match known.into_iter().find(|&(text, _)| is_name(text)) {
-            Some((_, unit)) => Ok(unit),
-            None => Err(invalid(format!("unit must be 'char' or 'byte', not {}", name.repr()?.to_string_lossy()))),
-        }
+        one_of("unit must be", &name, &[("char", Self::Char), ("byte", Self::Byte)])
     }
 }
 

@@ -12,6 +12,7 @@ use pyo3::types::PyDict;
 /// The exceptions themselves are defined in Python.
 mod python {
     #![allow(missing_docs)]
+    pyo3::import_exception!(ggtok.errors, ArgumentTypeError);
     pyo3::import_exception!(ggtok.errors, ChatRequestError);
     pyo3::import_exception!(ggtok.errors, ChatTemplateError);
     pyo3::import_exception!(ggtok.errors, ChatTypeError);
@@ -166,6 +167,16 @@ impl Raise for OpenError {
             _ => invalid(self.to_string()),
         }
     }
+}
+
+/// An argument, or an item of it, has a type that is not allowed.
+pub(crate) fn type_error(message: String) -> PyErr {
+    python::ArgumentTypeError::new_err(message)
+}
+
+/// Whether an error is one that [`type_error`] made.
+pub(crate) fn is_type_error(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<python::ArgumentTypeError>(py)
 }
 
 /// An argument has a value that is not allowed.

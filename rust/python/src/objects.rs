@@ -10,11 +10,11 @@ use std::fmt::{self, Display};
 use std::rc::Rc;
 
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use serde::ser::{Error, Impossible, Serialize, SerializeSeq, SerializeStruct, Serializer};
 
+use crate::errors::type_error;
 use crate::run::check_signals;
 
 /// The tag of enumerations. It is a class variable in Python.
@@ -73,7 +73,7 @@ impl std::error::Error for Failed {}
 
 impl Error for Failed {
     fn custom<T: Display>(message: T) -> Self {
-        Self(PyTypeError::new_err(message.to_string()))
+        Self(type_error(message.to_string()))
     }
 }
 

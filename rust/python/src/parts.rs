@@ -1,13 +1,12 @@
 //! Texts in parts: pairs of a text and whether control tokens are parsed in it.
 
 use ggtok_core::Parts;
-use pyo3::exceptions::PyTypeError;
-use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PySequence;
 
 use crate::arguments::{TextArgument, is_text, iterate, text, with_name};
 use crate::encoding::Unit;
-use crate::errors::invalid;
+use crate::errors::{invalid, type_error};
 use crate::run::{check_signals, quick};
 
 /// Reads an iterable of parts to its end and joins them. What the iterable raises passes through; an error of a part
@@ -16,7 +15,7 @@ pub(crate) fn parts(object: &Bound<'_, PyAny>, unit: Unit) -> PyResult<Parts> {
     let py = object.py();
     let expected = "parts must be an iterable of pairs of a text and a bool";
     if is_text(object) {
-        return Err(PyTypeError::new_err(format!("{expected}, not {}", object.get_type().name()?)));
+        return Err(type_error(format!("{expected}, not {}", object.get_type().name()?)));
     }
     let (mut parts, mut unfinished) = (Parts::default(), Unfinished::default());
     for (index, part) in iterate(object, expected)?.enumerate() {
@@ -36,8 +35,8 @@ pub(crate) fn parts(object: &Bound<'_, PyAny>, unit: Unit) -> PyResult<Parts> {
 
 /// The two items of a part.
 fn pair<'py>(part: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, bool)> {
-    let wrong = |found: &str| PyTypeError::new_err(format!("expected a pair of a text and a bool, not {found}"));
-    if is_text(part) || !part.hasattr(intern!(part.py(), "__getitem__"))? {
+    let wrong = |found: &str| type_error(format!("expected a pair of a text and a bool, not {found}"));
+    if is_text(part) || part.cast::<PySequence>().is_err() {
         return Err(wrong(&part.get_type().name()?.to_string()));
     }
     let len = part.len()?;
@@ -46,7 +45,7 @@ fn pair<'py>(part: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, bool)> {
     }
     let flag = part.get_item(1)?;
     let parse_special = flag.extract::<bool>().map_err(|error| match flag.get_type().name() {
-        Ok(found) => PyTypeError::new_err(format!("parse_special must be a bool, not {found}")),
+        Ok(found) => type_error(format!("parse_special must be a bool, not {found}")),
         Err(_) => error,
     })?;
     Ok((part.get_item(0)?, parse_special))

@@ -3,8 +3,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use ggtok_core::Tokenizer;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
+
+use crate::errors::invalid;
 
 /// The limit of each tokenizer, and the tokenizers. Locked only with the GIL, so that no other thread has it locked
 /// while the process forks.
@@ -30,10 +32,13 @@ pub fn cache_limit() -> usize {
 
 #[doc = doc!(set_cache_limit)]
 #[pyfunction]
-pub fn set_cache_limit(num_bytes: i64) -> PyResult<()> {
+pub fn set_cache_limit(num_bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+    let new_limit = num_bytes.extract().map_err(|error: PyErr| {
+        let is_beyond = error.is_instance_of::<PyOverflowError>(num_bytes.py());
+        if is_beyond { invalid("num_bytes must be at least 0 and fit into 64 bits".to_owned()) } else { error }
+    })?;
     let (limit, tokenizers) = &mut *limited();
-    *limit = usize::try_from(num_bytes)
-        .map_err(|_| PyValueError::new_err(format!("num_bytes must be at least 0, not {num_bytes}")))?;
+    *limit = new_limit;
     tokenizers.iter().filter_map(Weak::upgrade).for_each(|tokenizer| tokenizer.set_cache_limit(*limit));
     Ok(())
 }

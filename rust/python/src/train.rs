@@ -20,7 +20,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::arguments::{self, TextArgument, with_name};
 use crate::arrow::Column;
-use crate::errors::{Raise, invalid, training_error, unsupported};
+use crate::errors::{Raise, invalid, is_type_error, training_error, unsupported};
 use crate::run::{check_signals, run_long};
 
 /// The shortest time between two calls of a progress callback.
@@ -51,7 +51,11 @@ struct Settings<'a, 'py>(&'a Bound<'py, PyDict>);
 impl<'py> Settings<'_, 'py> {
     fn get<T: FromPyObjectOwned<'py>>(&self, name: &str) -> PyResult<T> {
         let value = self.0.get_item(name)?.ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
-        value.extract().map_err(|error: T::Error| with_name(value.py(), name, error.into()))
+        // Anything else than a wrong type is a number that does not fit, or a text with surrogates.
+        value.extract().map_err(|error: T::Error| match with_name(value.py(), name, error.into()) {
+            error if is_type_error(value.py(), &error) => error,
+            error => training_error(format!("{name}: {}", error.value(value.py()))),
+        })
     }
 
     /// Texts and token types, in a list, because the length of another sequence may be wrong.

@@ -207,7 +207,8 @@ impl From<std::io::Error> for TrainError {
 fn check_special(special: &[SpecialToken]) -> Result<()> {
     let mut ids = HashMap::new();
     for (second, SpecialToken { text, .. }) in special.iter().enumerate() {
-        check(!text.is_empty(), "special_tokens", &"\"\"", "texts that are not empty")?;
+        let is_sound = !text.is_empty() && !text.contains('\0');
+        check(is_sound, "special_tokens", &format!("{text:?}"), "texts that are not empty and have no NUL byte")?;
         if let Some(first) = ids.insert(text, second) {
             return Err(TrainError::DuplicateToken { text: text.clone(), first, second });
         }

@@ -337,7 +337,7 @@ fn settings_are_checked() {
     assert_eq!(refused(|s| s.max_piece_length = 0), "max_piece_length must be at least 1, not 0");
     assert_eq!(
         refused(|s| s.special_tokens[1].text.clear()),
-        "special_tokens must be texts that are not empty, not \"\""
+        "special_tokens must be texts that are not empty and have no NUL byte, not \"\""
     );
     assert_eq!(refused(|s| s.special_tokens[1].text = "<unk>".into()), "tokens 0 and 1 would share the text \"<unk>\"");
     let error = BpeTrainer::new(BpeSettings { max_token_length: 0, ..BpeSettings::default() }).unwrap_err();

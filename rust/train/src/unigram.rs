@@ -176,7 +176,7 @@ fn finish(pieces: &Pieces<'_>, alphabet: &[char], wanted: usize) -> Vec<(Vec<u8>
 
     let lowest = pieces.lowest_score();
     let mut missing = (0..).map(|number| lowest + MISSING_STEP * f64::from(number));
-    let mut learned = Vec::with_capacity(wanted);
+    let mut learned = Vec::with_capacity(alphabet.len() + scores.len());
     for character in alphabet {
         let text = character.to_string().into_bytes();
         let score = scores.remove(text.as_slice()).or_else(|| missing.next()).unwrap_or(lowest);

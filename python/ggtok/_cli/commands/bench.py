@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable
-from dataclasses import replace
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -49,16 +48,14 @@ def command(sources: list[Source], seconds: float, model: Model, special: dict[s
     (second pass). A first round to warm up is not counted. The output is the median, slowest and fastest round.
     encode makes a list of ids and decode takes one; open reads the file, which the system has cached by then.
     """
+    tokenizer = model.open()
     texts = [source.read() for source in sources]
     num_bytes = sum(map(len, texts))
     if num_bytes == 0:
         raise click.ClickException(f"{sources[0].name}: there is no text to measure")
-    tokenizer = model.open()
     ids = [tokenizer.encode(text, **special) for text in texts]
     num_tokens = sum(map(len, ids))
     kind = ", ".join(filter(None, (tokenizer.vocab.kind, tokenizer.vocab.pre, f"{len(tokenizer.vocab)} tokens")))
-    if not model.is_given:
-        model = replace(model, builtin="bpe")
     times = _measure(model, texts, ids, special, seconds)
 
     opening, num_rounds = times.pop(("open", "")), len(next(iter(times.values())))

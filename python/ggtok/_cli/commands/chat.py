@@ -57,6 +57,7 @@ def command(
         raise click.ClickException("--ids, --count, --view and --json: give one of them")
     if file is not None and text is not None:
         raise click.ClickException("a file and -p: give one of the two")
+    tokenizer = model.open()
     body = {"messages": []} if text is not None else _body(file)
     messages = body["messages"]
     if text is not None:
@@ -76,7 +77,6 @@ def command(
     arguments: dict[str, Any] = {"template": template, "raw": raw}
     if template_file is not None:
         arguments["template_text"] = template_text(template_file)
-    tokenizer = model.open()
     try:
         if count:
             number = tokenizer.count_messages(body, trust=trust, **arguments)
@@ -86,23 +86,20 @@ def command(
             # `encode_chat` has shown the warnings.
             prompt = tokenizer.apply_chat_template(body, warnings=[] if as_json else None, **arguments)
     except GgtokError as error:
-        message = (
-            str(error).replace("template_text=", "--template-file").replace("template='chatml'", "--template chatml")
-        )
-        raise click.ClickException(f"{model.name}: {message}") from None
+        raise click.ClickException(f"{model.name}: {error}") from None
     if as_json:
         pieces = [lossless(tokenizer.piece(id)) for id in encoded]
-        print_json(prompt=prompt, ids=encoded, pieces=pieces, **model.json)
+        print_json(prompt=prompt, ids=encoded, pieces=pieces)
     elif ids:
-        print(" ".join(map(str, encoded)) + model.mark)
+        print(" ".join(map(str, encoded)))
     elif count:
-        print(f"{number}{model.mark}")
+        print(number)
     elif view:
         from ..view import View, console
 
         tokens = View(tokenizer, console())
         tokens.add(encoded)
-        tokens.end(total=True, mark=model.mark)
+        tokens.end(total=True)
     else:
         print_text(prompt)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -13,7 +14,7 @@ from ..output import explained, is_of_output, print_json, to_stderr
 
 
 @click.command(short_help="Count the tokens of texts.")
-@takes_texts
+@partial(takes_texts, skips_missing=True)
 @takes_rows
 @takes_model
 @takes_special
@@ -40,7 +41,7 @@ def command(
     for source in sources:
         try:
             if rows is not None:
-                _count_rows(tokenizer, source, rows, model, special, as_json)
+                _count_rows(tokenizer, source, rows, special, as_json)
                 continue
             encoder = tokenizer.encoder(**special)
             count = sum(map(encoder.push_count, source.parts(bar=True))) + encoder.flush_count()
@@ -52,23 +53,21 @@ def command(
             continue
         total += count
         if as_json:
-            print_json(**source.json(), count=count, **model.json)
+            print_json(**source.json(), count=count)
         elif len(sources) == 1:
-            print(f"{count}{model.mark}")
+            print(count)
         else:
             print(f"{count:>{width}} {source.name}")
     if len(sources) > 1 and rows is None and not as_json:
-        print(f"{total:>{width}} total{model.mark}")
+        print(f"{total:>{width}} total")
     context.exit(int(failures > 0))
 
 
-def _count_rows(
-    tokenizer: Tokenizer, source: Source, rows: Rows, model: Model, special: dict[str, Any], as_json: bool
-) -> None:
+def _count_rows(tokenizer: Tokenizer, source: Source, rows: Rows, special: dict[str, Any], as_json: bool) -> None:
     for texts in rows.texts(source):
         counts = tokenizer.count_batch([text for _, text in texts], **special)
         for (number, _), count in zip(texts, counts, strict=True):
             if as_json:
-                print_json(**source.json(number), count=count, **model.json)
+                print_json(**source.json(number), count=count)
             else:
-                print(f"{count}{model.mark}")
+                print(count)

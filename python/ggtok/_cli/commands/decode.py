@@ -11,7 +11,7 @@ import click
 
 from ... import StreamDecoder
 from ..inputs import PART, Source, kind, naming, parse_json, parse_json_values, sources
-from ..options import Model, as_json, takes_model
+from ..options import DEFAULT, Model, as_json, takes_model
 from ..output import Writer, lossless, print_json
 
 BETWEEN = bytes.maketrans(b"[],", b"   ")
@@ -51,7 +51,7 @@ def command(
     Ids are numbers between white space, commas or brackets, or the objects that ggtok encode --json writes.
     """
     inputs = sources(files, ids, "ids themselves are given with -p")
-    tokenizer = model.open()
+    tokenizer = model.open(DEFAULT)
     options: Any = {"remove_special": remove_special, "unparse_special": unparse_special, "clean_spaces": clean_spaces}
     writer = Writer()
     for source in inputs:

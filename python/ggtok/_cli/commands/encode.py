@@ -10,7 +10,7 @@ import click
 
 from ... import Encoding, Tokenizer, _ggtok
 from ..inputs import Rows, Source, Text, takes_rows, takes_texts
-from ..options import Model, as_json, shows_view, takes_model, takes_special
+from ..options import DEFAULT, Model, as_json, shows_view, takes_model, takes_special
 from ..output import SLICE, Items, print_json
 
 
@@ -30,7 +30,7 @@ def command(
     each text with its ids, their pieces, and their offsets, in bytes of the text; ggtok decode reads it. Files of any
     size are encoded in little memory; with --json they take some ten times their size.
     """
-    tokenizer = model.open()
+    tokenizer = model.open(DEFAULT)
     if as_json:
         for source in sources:
             for line, text in source.texts(rows):

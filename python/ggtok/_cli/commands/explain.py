@@ -25,7 +25,7 @@ from ..completion import MODEL
 from ..files import OUTPUT, check_output
 from ..inputs import Source
 from ..inputs import sources as sources_of
-from ..options import Model, as_json, is_typed, takes_model, takes_special
+from ..options import DEFAULT, Model, as_json, is_typed, takes_model, takes_special
 from ..output import print_json, wants_colors
 from ..pair import MOST_LINES, print_pair, print_verdict
 from ..table import print_line
@@ -100,7 +100,7 @@ def command(
 
 
 def _traces(request: Request, sources: list[Source], step: bool, span: tuple[int, int] | None) -> None:
-    tokenizer = request.model.open()
+    tokenizer = request.model.open(DEFAULT)
     for number, source in enumerate(sources):
         trace = request.trace(tokenizer, source)
         if number and not request.as_json:

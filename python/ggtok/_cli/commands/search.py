@@ -47,7 +47,6 @@ def command(context: click.Context, query: str, prefix: bool, regex: bool, model
                 text=text,
                 score=finite(token.score),
                 attributes=_names(token.attributes),
-                **model.json,
             )
     elif tokens:
         print_table(
@@ -58,8 +57,6 @@ def command(context: click.Context, query: str, prefix: bool, regex: bool, model
             ],
             right=(0, 2),
         )
-        if model.mark:
-            print(model.mark.strip())
     context.exit(int(not tokens))
 
 

@@ -67,11 +67,11 @@ def command(
                 chunks = tokenizer.split(characters(text, source.at(line)), max_tokens, **settings)
             for chunk in chunks:
                 if as_json:
-                    print_json(**source.json(line), **chunk._asdict(), **model.json)
+                    print_json(**source.json(line), **chunk._asdict())
                 elif null:
                     sys.stdout.flush()
                     sys.stdout.buffer.write(chunk.text.encode() + b"\0")
                 else:
                     of = f"{source.at(line)}: " if len(sources) > 1 or rows else ""
-                    print(f"--- {of}{chunk.count} tokens, characters {chunk.start} to {chunk.end}{model.mark}")
+                    print(f"--- {of}{chunk.count} tokens, characters {chunk.start} to {chunk.end}")
                     print_text(chunk.text, "" if chunk.text.endswith("\n") else "\n")

@@ -124,8 +124,9 @@ impl Vocabulary {
                 let text = self.texts.get(id);
                 self.max_token_len = self.max_token_len.max(text.len());
                 if let Some(first) = self.index.find_or_insert(hash, id, |other| self.texts.get(other) == text) {
+                    let is_cut = tokens.get(first) != tokens.get(id);
                     let (first, second) = (first as TokenId, id as TokenId);
-                    return Err(VocabularyError::DuplicateToken { text: text.to_vec(), first, second });
+                    return Err(VocabularyError::DuplicateToken { text: text.to_vec(), first, second, is_cut });
                 }
             }
         }

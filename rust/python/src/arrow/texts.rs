@@ -6,13 +6,13 @@
 //!
 //! Time: O(rows).
 
-use pyo3::exceptions::{PyImportError, PyMemoryError, PyTypeError};
+use pyo3::exceptions::{PyImportError, PyMemoryError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use super::ffi::{Array, Schema, Stream, Struct};
-use crate::errors::invalid;
+use crate::errors::{invalid, type_error};
 use crate::run::check_signals;
 
 /// The longest text inside a view itself.
@@ -313,7 +313,5 @@ fn wrong_type(format: &[u8]) -> PyErr {
         _ => "values",
     };
     let format = String::from_utf8_lossy(format);
-    PyTypeError::new_err(format!(
-        "an Arrow column of texts must hold strings or binary, not {name} (format {format:?})"
-    ))
+    type_error(format!("an Arrow column of texts must hold strings or binary, not {name} (format {format:?})"))
 }
