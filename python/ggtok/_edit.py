@@ -23,7 +23,7 @@ from ._findings import Finding, warn_of
 from ._ggtok import Metadata
 from ._metadata import MAX_BYTES, Source, read_metadata
 from ._tokenizer import Tokenizer
-from .errors import GgtokError
+from .errors import ArgumentTypeError, GgtokError
 
 DESCRIBE_TENSORS = re.compile(r"general\.(alignment|architecture)|split\..*")
 """Keys that say where tensors are and how they are read."""
@@ -124,7 +124,7 @@ class Edited:
 
     def __init__(self, source: str | os.PathLike[str], edits: Edits) -> None:
         if not isinstance(source, (str, os.PathLike)):
-            raise TypeError(f"the source must be a path, not {type(source).__name__}")
+            raise ArgumentTypeError(f"the source must be a path, not {type(source).__name__}")
         self.path = os.fsdecode(source)
         part = re.search(r"-(\d{5})-of-\d{5}\.gguf\Z", self.path)
         if part is not None and int(part[1]) != 1:
@@ -165,7 +165,7 @@ class Edited:
     ) -> Tokenizer | None:
         """Writes the file, as `edit` says."""
         if not isinstance(target, (str, os.PathLike)):
-            raise TypeError(f"the target must be a path, not {type(target).__name__}")
+            raise ArgumentTypeError(f"the target must be a path, not {type(target).__name__}")
         targets = list(_targets(os.fsdecode(target), len(self.parts)))
         for path in targets:
             check_target(path, self.parts, overwrite=overwrite)

@@ -69,7 +69,7 @@ def command(
     code = 0
     worst: Counter[str] = Counter()
     for model in models:
-        name = model.path or model.builtin or "bpe"
+        name = str(model.path or model.builtin)
         file = lossless(os.fsencode(name))
         try:
             findings = _findings(model, llama_cpp)
