@@ -89,6 +89,7 @@ FF = [b"qq" if id == 255 else text for id, text in enumerate(byte_level().texts)
 NO_BOS = Vocab("t5", [b"<pad>", b"</s>", b"<unk>", b"a"], [3, 3, 2, 1], eos=1, unk=2, add_bos=True)
 TWO = Vocab("gpt2", [b"a", b"b"], [1, 1], pre="gpt-2", merges=[b"a b"])
 TWO_AND_EOS = Vocab("gpt2", [b"a", b"b"], [1, 1], pre="gpt-2", merges=[b"a b"], add_eos=True)
+RWKV = Vocab("rwkv", [b"<s>", b"</s>", b"a"], [3, 3, 1], eos=1)
 NO_UNKNOWN = Vocab("bert", [b"[CLS]", b"[SEP]", b"a"], [3, 3, 1], bos=0, sep=1)
 ROLE = byte_level(texts=[*BYTES, b"he", b"<|role|>", b"</s>"], merges=[b"h e"])
 
@@ -115,6 +116,7 @@ CASES = [
     Case("special-outside", "warning", "range", byte_level(), {"tokenizer.ggml.padding_token_id": OUTSIDE}),
     Case("special-normal", "warning", "marked as normal", byte_level(eos=5)),
     Case("special-looking", "warning", "<|role|>", ROLE),
+    Case("control-in-text", "note", "'<s>', '</s>'", RWKV),
     Case("bytes-missing", "error", "1 of the bytes of UTF-8", byte_level(texts=[b"qq", *byte_level().texts[1:]])),
     Case("bytes-missing", "note", "1 bytes that UTF-8 never has", byte_level(texts=FF)),
     Case("bytes-missing", "warning", "1 of the 256 bytes", spm(texts=NO_BYTE_TOKEN, types=NO_BYTE_TYPE)),
@@ -176,6 +178,8 @@ KNOWN = {
     "gemma-4": {"tokens-unreachable", "template-bos"},  # <unused0> and so on
     "mpt": {"bytes-missing"},
     "phi-3": {"template-bos"},
+    "plamo2-small": {"control-in-text"},
+    "rwkv-world": {"control-in-text"},
 }
 
 

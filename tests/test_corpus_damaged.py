@@ -3,47 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import json
+import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import ggtok
 import pytest
+from damage import GONE, cases, damaged
 from ggtok import GgtokError
 from ggtok.errors import CorpusError
-
-DAMAGE: tuple[Any, ...] = (
-    *(None, True, -1, 3, 1 << 40, 1 << 70, 10**4000, 1e400, 1.5, "", "x", "../x", "/dev/zero", "\ud800"),
-    *([], [[]], {}, {"x": 1}),
-)
-GONE = object()
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The paths of all values in JSON."""
-    yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in items:
-        yield from places(each, (*path, key))
-
-
-def damaged(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    """A value with another one at a place, or without it."""
-    if not path:
-        return None if new is GONE else new
-    value = copy.deepcopy(value)
-    *outer, last = path
-    inner = value
-    for key in outer:
-        inner = inner[key]
-    if new is GONE:
-        del inner[last]
-    else:
-        inner[last] = new
-    return value
 
 
 @pytest.fixture(scope="module")
@@ -70,10 +40,6 @@ def use(folder: Path, out: Path, arguments: dict[str, Any]) -> None:
             ggtok.corpus.verify(out, tokenizer="bpe", threads=1)
     with contextlib.suppress(GgtokError):
         ggtok.corpus.build(output=out, threads=1, **arguments)
-
-
-def cases(document: Any) -> list[tuple[tuple[Any, ...], Any]]:
-    return [(path, new) for path in places(document) for new in (*DAMAGE, GONE) if path or new is not GONE]
 
 
 def test_damaged_manifests(built: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
@@ -144,3 +110,19 @@ def test_damaged_journals(built: tuple[Path, dict[str, Any]], tmp_path: Path) ->
                     ggtok.corpus.info(out).to_dict()
         except BaseException as error:
             raise AssertionError(path, new) from error
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such pipes")
+@pytest.mark.parametrize("name", ["manifest.json", "journal.jsonl"])
+def test_what_is_not_a_file_is_not_waited_for(built: tuple[Path, dict[str, Any]], tmp_path: Path, name: str) -> None:
+    """A folder from a stranger may hold pipes, and links to devices that never end."""
+    folder, arguments = built
+    shutil.copytree(folder / "out", out := tmp_path / "out")
+    if name != "manifest.json":
+        document = json.loads((out / "manifest.json").read_text())
+        (out / "manifest.json").write_text(json.dumps({**document, "complete": False}))
+    for make in (os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir):
+        path = out / name
+        path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+        make(path)
+        use(folder, out, arguments)

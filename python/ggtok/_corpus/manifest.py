@@ -137,10 +137,10 @@ class Manifest:
         Raises `CorpusError` if it is damaged, or written by a later version.
         """
         path = folder / MANIFEST
+        if not path.is_file():  # nor a pipe, which would be waited for
+            return None
         try:
             head = json.loads(path.read_bytes())
-        except FileNotFoundError:
-            return None
         except (ValueError, RecursionError) as error:
             raise CorpusError(f"this is not the manifest of a corpus: {error}", source=str(path)) from error
         if not isinstance(head, dict):
@@ -233,10 +233,9 @@ def _append(folder: Path, shards: list[Shard]) -> None:
 
 def _journal(path: Path, head: _Head, is_locked: bool) -> list[Shard]:
     """The shards of a journal."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
+    if not path.is_file():
         return []
+    data = path.read_bytes()
     whole = data[: data.rfind(b"\n") + 1]
     if is_locked and len(whole) < len(data):
         with explained(JOURNAL), open(path, "r+b", opener=no_follow) as file:

@@ -84,7 +84,9 @@ def read_json(path: Path) -> Any:
 
 
 def read_text(path: Path) -> str | None:
-    """A small file of UTF-8; `None` if it cannot be read."""
+    """A small file of UTF-8; `None` if it cannot be read, or is not a regular file, as a pipe is."""
+    if not os.path.isfile(path):
+        return None
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_JSON + 1)
