@@ -64,7 +64,7 @@ def test_damaged_manifests(built: tuple[Path, dict[str, Any]], tmp_path: Path) -
 @pytest.mark.parametrize(
     ("path", "new", "says"),
     [
-        ((), [], "it is not an object"),
+        ((), [], "the manifest is [], not dict"),
         (("settings",), GONE, "missing 1 required positional argument: 'settings'"),
         (("settings", "writing", "format"), "zip", "settings.writing.format is 'zip'"),
         (("tokenizer", "digest"), 7, "tokenizer.digest is 7, not str"),
@@ -90,7 +90,7 @@ def test_the_error_names_the_place(
 def test_numbers_of_any_length(tmp_path: Path) -> None:
     for data in (b'{"manifest": %s}' % (b"9" * 5000), b"[" * 100_000, b"\xff"):
         (tmp_path / "manifest.json").write_bytes(data)
-        with pytest.raises(CorpusError, match="this is not the manifest of a corpus"):
+        with pytest.raises(CorpusError, match="this cannot be read as the manifest of a corpus"):
             ggtok.corpus.info(tmp_path)
 
 

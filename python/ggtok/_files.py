@@ -12,7 +12,7 @@ import io
 import os
 import re
 import stat
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TypeAlias
 
 from ._metadata import MAX_BYTES, Prefix, Source
@@ -187,19 +187,13 @@ def discard(part: io.FileIO) -> None:
 
 def remove_parts(folder: str) -> None:
     """Deletes the parts in a folder that no writer has locked."""
-    try:
-        names = [name for name in os.listdir(folder) if PART.fullmatch(name)]
-    except PermissionError:
-        return
-    for name in names:
-        path = os.path.join(folder, name)
-        with suppress(OSError):  # it is in use, or another user's
-            if os.name == "nt":
+    with suppress(PermissionError):
+        for name in filter(PART.fullmatch, os.listdir(folder)):
+            path = os.path.join(folder, name)
+            with suppress(OSError), ExitStack() as stack:  # OSError: it is in use, or another user's
+                if os.name != "nt":
+                    lock(stack.enter_context(open(path, "r+b", opener=no_follow)))
                 os.unlink(path)
-            else:
-                with open(path, "r+b", opener=no_follow) as part:
-                    lock(part)
-                    os.unlink(path)
 
 
 def no_follow(path: str, flags: int) -> int:

@@ -140,23 +140,17 @@ class Manifest:
         if not path.is_file():  # nor a pipe, which would be waited for
             return None
         try:
-            head = json.loads(path.read_bytes())
-        except (ValueError, RecursionError) as error:
-            raise CorpusError(f"this is not the manifest of a corpus: {error}", source=str(path)) from error
-        if not isinstance(head, dict):
-            raise CorpusError("this is not the manifest of a corpus: it is not an object", source=str(path))
-        version = head.get("manifest")
-        if type(version) is int and version > VERSION:
-            raise CorpusError("it was written by a later version of ggtok", source=str(path))
-        try:
+            head = typed(json.loads(path.read_bytes()), dict[str, Any], "the manifest")
+            if typed(head.get("manifest"), int, "manifest") > VERSION:
+                raise ValueError("it was written by a later version of ggtok")
             is_complete = typed(head.pop("complete", None), bool, "complete")
             rows, _ = typed(head.pop("shards", None), list[Any], "shards"), head.pop("totals", None)
             known: _Head = typed(head, _Head, "the manifest")
             if (known.settings.writing.pack or 0) > MOST_PACK:
                 raise ValueError(f"settings.writing.pack is more than {MOST_PACK}")
             shards = [Shard.from_json(row, f"shards[{at}]", known) for at, row in enumerate(rows)]
-        except ValueError as error:
-            raise CorpusError(f"this is not the manifest of a corpus: {error}", source=str(path)) from error
+        except (ValueError, RecursionError) as error:
+            raise CorpusError(f"this cannot be read as the manifest of a corpus: {error}", source=str(path)) from error
         return cls(head, shards if is_complete else _journal(folder / JOURNAL, known, is_locked), is_complete)
 
     def write(self, folder: Path) -> None:
