@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ggtok import ChatTemplateError, Tokenizer
@@ -147,3 +150,28 @@ def test_long_conversations_are_within_the_limits(tok: Tokenizer) -> None:
     assert len(ids) > 400_000
     one = [{"role": "user", "content": "word " * 4_000_000}]
     assert len(tok.apply_chat_template(one, template_text=CHATML)) > 20_000_000
+
+
+def test_nested_arguments_of_a_call_need_no_stack(tok: Tokenizer) -> None:
+    """A server may call from deep inside its own frames."""
+    arguments: dict[str, object] = {"a": 1}
+    for _ in range(80):
+        arguments = {"a": arguments}
+    call = {"type": "function", "function": {"name": "f", "arguments": arguments}}
+    messages: list[Any] = [*HI, {"role": "assistant", "tool_calls": [call]}, {"role": "tool", "content": "x"}]
+    template = "{% for m in messages %}{{ m.role }}{{ m.tool_calls }}{% endfor %}"
+
+    def grown() -> object:
+        chat = tok.chat(template_text=template)
+        chat.extend(messages)
+        return chat.messages
+
+    calls = (grown, lambda: tok.encode_chat(messages, template_text=template))
+
+    def at(depth: int, call: Callable[[], object]) -> object:
+        return at(depth - 1, call) if depth else call()
+
+    left = sys.getrecursionlimit() - len(inspect.stack())
+    for call_it in calls:
+        expected = call_it()
+        assert at(left - 60, call_it) == expected

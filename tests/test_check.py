@@ -91,6 +91,7 @@ FF = [b"qq" if id == 255 else text for id, text in enumerate(byte_level().texts)
 NO_BOS = Vocab("t5", [b"<pad>", b"</s>", b"<unk>", b"a"], [3, 3, 2, 1], eos=1, unk=2, add_bos=True)
 TWO = Vocab("gpt2", [b"a", b"b"], [1, 1], pre="gpt-2", merges=[b"a b"])
 TWO_AND_EOS = Vocab("gpt2", [b"a", b"b"], [1, 1], pre="gpt-2", merges=[b"a b"], add_eos=True)
+RWKV = Vocab("rwkv", [b"<s>", b"</s>", b"a"], [3, 3, 1], eos=1)
 NO_UNKNOWN = Vocab("bert", [b"[CLS]", b"[SEP]", b"a"], [3, 3, 1], bos=0, sep=1)
 ROLE = byte_level(texts=[*BYTES, b"he", b"<|role|>", b"</s>"], merges=[b"h e"])
 ANYONE = byte_level(texts=ROLE.texts, types=[NORMAL] * 257 + [TokenType.USER_DEFINED, CONTROL], merges=[b"h e"])
@@ -122,6 +123,7 @@ CASES = [
     Case("template-bom", "error", "byte order mark", spm(), {TEMPLATE: "\ufeff{{ x }}"}),
     Case("template-newlines", "error", r"spelled \n", spm(), {TEMPLATE: r"{{ x }}\n{{ '\n' }}"}),
     Case("template-unknown", "error", "nofilter", spm(), {TEMPLATE: "{{ x | nofilter }}"}),
+    Case("control-in-text", "note", "'<s>', '</s>'", RWKV),
     Case("bytes-missing", "error", "1 of the bytes of UTF-8", byte_level(texts=[b"qq", *byte_level().texts[1:]])),
     Case("bytes-missing", "note", "1 bytes that UTF-8 never has", byte_level(texts=FF)),
     Case("bytes-missing", "warning", "1 of the 256 bytes", spm(texts=NO_BYTE_TOKEN, types=NO_BYTE_TYPE)),
@@ -185,6 +187,8 @@ KNOWN = {
     "gemma-4": {"tokens-unreachable", "template-bos", "template-user-defined"},  # <unused0> and so on; <|tool_call>
     "mpt": {"bytes-missing"},
     "phi-3": {"template-bos"},
+    "plamo2-small": {"control-in-text"},
+    "rwkv-world": {"control-in-text"},
 }
 
 

@@ -27,6 +27,7 @@ from ggtok._corpus.blocks import IDS, MASK, ROW, SOURCE
 from ggtok._corpus.packing import Packer
 from ggtok._corpus.settings import Format, Writing
 from ggtok._corpus.writing import ShardFiles, Written, open_writer, read, read_masks, tables
+from ggtok._files import PART
 from ggtok.errors import CorpusError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -447,25 +448,22 @@ def test_parts_until_all_are_complete(tmp_path: Path, monkeypatch: pytest.Monkey
     files = ShardFiles(tmp_path, "shard")
     for suffix in (".bin", ".idx"):
         files.open(suffix).write(b"data")
-    assert sorted(contents(tmp_path)) == [".shard.bin.part", ".shard.idx.part"]
+    parts = sorted(contents(tmp_path))
+    assert len(parts) == 2
+    assert all(map(PART.fullmatch, parts))
+    synced = []
 
     def fail(descriptor: int) -> None:
-        if contents(tmp_path)[".shard.idx.part"]:
+        synced.append(descriptor)
+        if len(set(synced)) == 2:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(CorpusError, match=r"shard\.idx: this cannot be written: Input/output error"):
         files.commit()
-    assert sorted(contents(tmp_path)) == [".shard.bin.part", ".shard.idx.part"]
+    assert sorted(contents(tmp_path)) == parts
     files.discard()
     assert contents(tmp_path) == {}
-
-
-def test_parts_of_an_attempt_before_are_overwritten(tmp_path: Path) -> None:
-    (tmp_path / ".shard.bin.part").write_bytes(b"left over from a run that was killed")
-    write(tmp_path, table(DOCUMENTS), "megatron")
-    assert sorted(contents(tmp_path)) == ["shard.bin", "shard.idx"]
-    assert [ids.tolist() for ids in read("megatron", tmp_path / "shard")] == DOCUMENTS
 
 
 def test_folder_that_is_not_there(tmp_path: Path) -> None:

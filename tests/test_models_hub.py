@@ -7,14 +7,16 @@ import re
 import shutil
 import ssl
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+from urllib.parse import quote
 
 import ggtok
 import pytest
 from ggtok import DownloadError, ModelNotFoundError, Tokenizer
-from ggtok._stores import hub, remote, web
+from ggtok._stores import hub, jan, remote, web
 from store_trees import Home, vocabulary
 from test_cli import call
 from web_server import BIG, BPE, Handler, Web, failure, served
@@ -275,3 +277,115 @@ def test_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
         "http://huggingface.co:x/",
     ):
         assert hub.repository_of(other) is None
+
+
+# lists that someone made
+
+
+@pytest.mark.parametrize(
+    ("path", "is_file"),
+    [
+        *(("../../other/m.gguf", False), ("/m.gguf", False), ("a/../../m.gguf", False), ("..", False)),
+        *(("\ud800.gguf", False), ("", False), ("a/b/m.gguf", True), ("a?b#c%2e%2e.gguf", True), ("..m.gguf", True)),
+    ],
+)
+def test_paths_of_a_list(server: Web, monkeypatch: pytest.MonkeyPatch, path: str, is_file: bool) -> None:
+    repository(server, {}, monkeypatch)
+    rows = [{"type": "file", "path": path}, {"type": "file", "path": None}, {"type": "file"}, 7, None]
+    body = json.dumps(rows).encode()
+    server.route("/api/models/o/r/tree/main?recursive=true", lambda handler: handler.answer(200, body))
+    with pytest.raises((DownloadError, ModelNotFoundError)) as caught:
+        Tokenizer.from_model("hf:o/r", offline=False)
+    assert isinstance(caught.value, DownloadError) == is_file
+    asked = [each for each, _ in server.seen if "/resolve/" in each]
+    assert asked == ([f"/o/r/resolve/main/{quote(path)}"] if is_file else [])
+
+
+def test_numbers_of_a_list(server: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository(server, {}, monkeypatch)
+    body = b'[{"type": "file", "path": "m.gguf", "size": %s}]' % (b"9" * 5000)
+    server.route("/api/models/o/r/tree/main?recursive=true", lambda handler: handler.answer(200, body))
+    with pytest.raises(DownloadError, match="something else than JSON"):
+        Tokenizer.from_model("hf:o/r", offline=False)
+
+
+@pytest.mark.parametrize("link", ["http://plain.example/", "//[", "https://["])
+def test_no_link_leaves_https(link: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Response:
+        status = 200
+        headers: ClassVar = {"link": f'<{link}>; rel="next"'}
+
+        def __init__(self) -> None:
+            self.parts = [b"[]", b""]
+
+        def read1(self, _: int) -> bytes:
+            return self.parts.pop(0)
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setenv("HF_ENDPOINT", "https://secure.example")
+    monkeypatch.setattr(web.Client, "get", lambda *_: Response())
+    with pytest.raises(DownloadError, match=r"secure\.example links to (no address|an address without https)"):
+        Tokenizer.from_model("hf:o/r", offline=False)
+
+
+def test_no_link_reaches_a_private_address(server: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, inner = web.is_private, Web("127.0.0.2")
+    monkeypatch.setattr(web, "is_private", lambda host: host != "127.0.0.1" and real(host))
+    repository(server, {}, monkeypatch)
+    path = "/api/models/o/r/tree/main?recursive=true"
+    server.route(path, lambda handler: handler.answer(200, b"[]", link=f'<{inner.url}/>; rel="next"'))
+    with pytest.raises(DownloadError, match=r"leads to 127\.0\.0\.2"):
+        Tokenizer.from_model("hf:o/r", offline=False)
+    assert inner.seen == []
+    inner.close()
+
+
+def test_a_list_that_drips_ends(server: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository(server, {}, monkeypatch)
+
+    def drip(handler: Handler) -> None:
+        handler.push(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+        for _ in range(2000):
+            handler.push(b"1\r\n \r\n")
+            time.sleep(0.01)
+
+    server.route("/api/models/o/r/tree/main?recursive=true", drip)
+    monkeypatch.setattr(hub, "MAX_SECONDS", 0.3)
+    with pytest.raises(DownloadError, match=r"it takes more than 0\.3 s"):
+        Tokenizer.from_model("hf:o/r", offline=False)
+
+
+def test_links_are_read_in_linear_time() -> None:
+    """Headers of the greatest length, each of whose characters may begin something: quadratic time would never end."""
+    for text in (
+        "<a>;" * 1_500_000,
+        "<" * 6_000_000,
+        "<a> rel" * 1_000_000,
+        "<a>;" + "rel=" * 1_500_000,
+        "<a>;" + " " * 6_000_000,
+    ):
+        assert not any(web.NEXT.search(link[2]) for link in web.LINK.finditer(text))
+    for text in ("model_path:" + " " * 4_000_000 + "x", "model_path: " + " #" * 2_000_000, "model_path: x\n" * 300_000):
+        jan._model_path(text)
+    for text in ("model_path: x\n" + (" " * 1000 + "\n") * 4000, "model_path: >\n" + " a\n" * 1_000_000):
+        jan._model_path(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        *(("model_path: a b.gguf", "a b.gguf"), ("x: 1\r\nmodel_path : 'it''s' # c\r\n", "it's")),
+        *(('model_path: "a\\u00e9"', "a\u00e9"), ("model_path: >-\n  a\n  b\nx: 1", "a b"), ("  model_path: a", "")),
+        *(
+            ("model_path: a#b\t#c", "a#b"),
+            ("model_path:", ""),
+            ("model_path: a\n  b\n\n  c", "a b"),
+            ("model_paths: a", ""),
+        ),
+        *(("model_paths: a", ""), ('model_path: "a', ""), ("model_path: \nmodel_path: a", "")),
+    ],
+)
+def test_paths_of_jan(text: str, path: str) -> None:
+    assert jan._model_path(text) == path

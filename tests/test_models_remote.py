@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -324,3 +326,139 @@ def test_names_do_not_import_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     code = "import sys, ggtok; ggtok.Tokenizer.from_model('ollama:m'); print({'urllib3', 'ssl'} & sys.modules.keys())"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "set()\n"
+
+
+# a deadline, whatever the bytes
+
+
+def drip(handler: Handler, before: bytes, part: bytes) -> None:
+    """An answer that goes on for ever, a few bytes at a time."""
+    handler.push(before)
+    for _ in range(2000):
+        handler.push(part)
+        time.sleep(0.01)
+    handler.close_connection = True
+
+
+HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+DRIPS = {
+    "headers": (b"HTTP/1.1 200 OK\r\nx: ", b"x"),
+    "many headers": (b"HTTP/1.1 ", b"100 Continue\r\n\r\nHTTP/1.1 "),
+    "chunk size": (HEAD, b"0"),
+    "chunk extension": (HEAD + b"5;", b"x"),
+    "trailers": (HEAD + b"4\r\nGGUF\r\n0\r\n", b"x: 1\r\n"),
+    "trailer": (HEAD + b"4\r\nGGUF\r\n0\r\nx", b"x"),
+}
+
+
+@pytest.mark.parametrize("name", DRIPS)
+def test_answers_that_drip_end(server: Web, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Each limit alone ends them: that of a step, and that of everything."""
+    url = server.route("/m", lambda handler: drip(handler, *DRIPS[name]))
+    monkeypatch.setattr(remote, "MAX_FAILURES", 0)
+    monkeypatch.setattr(web, "READ_SECONDS", 0.2)
+    assert "no answer within 0.2 s" in str(failure(url))
+    monkeypatch.setattr(web, "READ_SECONDS", 600.0)
+    monkeypatch.setattr(remote, "MAX_SECONDS", 0.2)
+    assert "it takes more than 0.2 s" in str(failure(url))
+
+
+def test_a_handshake_that_drips_ends(monkeypatch: pytest.MonkeyPatch, server: Web) -> None:
+    """A TLS record of which each byte takes its time."""
+    monkeypatch.setattr(remote, "MAX_SECONDS", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            with contextlib.suppress(OSError), listener.accept()[0] as line:
+                line.sendall(b"\x16\x03\x03\x40\x00")
+                while True:
+                    line.sendall(b"\x02")
+                    time.sleep(0.01)
+
+        threading.Thread(target=answer, daemon=True).start()
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}/m"
+        assert "it takes more than 0.3 s" in str(failure(url))
+
+
+def test_connections_do_not_pile_up(server: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that closes each one and sends little."""
+
+    def answer(handler: Handler) -> None:
+        handler.close_connection = True
+        start, end = handler.range(len(BPE))
+        if start >= len(BPE):
+            return handler.answer(416, b"")
+        part = BPE[start : min(start + 2000, end)]
+        handler.answer(206, part, content_range=f"bytes {start}-{start + len(part) - 1}/*", connection="close")
+
+    most: list[int] = []
+    cut = web.Client._cut
+
+    def noted(client: web.Client) -> None:
+        most.append(len(client._lines))
+        cut(client)
+
+    monkeypatch.setattr(web.Client, "_cut", noted)
+    assert Tokenizer.from_model(server.route("/m", answer)) == Tokenizer.from_gguf(BPE)
+    assert len(server.seen) > 2 * web.MAX_LINES
+    assert max(most) == web.MAX_LINES + 1
+
+
+# addresses
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1", "10.0.0.1", "172.16.9.9", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "127.1"),
+        *("2130706433", "0x7f.1", "::1", "fe80::1", "fd00::1", "::ffff:10.0.0.1", "localhost", "a.localhost"),
+    ],
+)
+def test_private_addresses(host: str) -> None:
+    assert web.is_private(host)
+
+
+@pytest.mark.parametrize("host", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "huggingface.co", "localhost.com"])
+def test_public_addresses(host: str) -> None:
+    assert not web.is_private(host)
+
+
+@pytest.fixture
+def public(server: Web, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The server under an address that counts as public, which another address of this machine does not."""
+    real = web.is_private
+    monkeypatch.setattr(web, "is_private", lambda host: host != "127.0.0.1" and real(host))
+    return server.url
+
+
+def test_no_redirect_reaches_a_private_address(server: Web, public: str) -> None:
+    inner = Web("127.0.0.2")
+    try:
+        secret = inner.route("/m", lambda handler: handler.ranged(BPE))
+        for target in (secret, secret.replace("127.0.0.2", "2130706434")):
+            url = server.route("/away", lambda handler, target=target: handler.answer(302, b"", location=target))  # type: ignore[misc]
+            assert "the server leads to 127.0.0.2, which is not of the Internet" in str(failure(url))
+        assert inner.seen == []
+        assert Tokenizer.from_model(secret) == Tokenizer.from_gguf(BPE)  # the user may
+        back = inner.route("/back", lambda handler: handler.answer(302, b"", location=secret))
+        assert Tokenizer.from_model(back) == Tokenizer.from_gguf(BPE)
+    finally:
+        inner.close()
+
+
+def test_a_proxy_does_not_hide_a_private_address(server: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", server.url)
+    away = "http://169.254.169.254/latest"
+    server.handler.routes["http://far.example/m"] = lambda handler: handler.answer(302, b"", location=away)  # type: ignore[attr-defined]
+    error = failure("http://far.example/m")
+    assert "the server leads to 169.254.169.254" in str(error)
+    assert [path for path, _ in server.seen] == ["http://far.example/m"]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://[", "https://[::1", "http://user:secret@[x]/m", "https://a:99999999/", "http://\u2100.com/", "http:///m"],
+)
+def test_what_is_not_a_url(url: str, server: Web) -> None:
+    error = failure(url)
+    assert "secret" not in str(error)

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import BUILTIN, every_kind
-from ggtok import GgtokError, Tokenizer
+from ggtok import GgtokError, TokenAttribute, Tokenizer, VocabularyError
 from hypothesis import note
 from hypothesis import strategies as st
-from oracles import special, strategies
+from oracles import gguf_vocab, special, strategies
+from oracles.gguf_vocab import Vocab
 
 TEXTS_PER_VOCABULARY = 4
 CONTROL = {"spm": "</s>", "bpe": "<|im_end|>", "wordpiece": "[SEP]", "unigram": "</s>"}
+
+
+def read_in_text(tokenizer: Tokenizer, expected: list[tuple[int, int, int]], allowed: list[bool]) -> bool:
+    """Whether a control token is made of text that does not allow it, as some vocabularies do."""
+    vocab = tokenizer.vocab
+    made = [row for row in expected if row[0] not in (-1, vocab.unk_id) and row[1] < row[2]]
+    return any(
+        TokenAttribute.CONTROL in vocab[id].attributes and not all(allowed[start:end]) for id, start, end in made
+    )
 
 
 @every_kind
@@ -28,6 +40,12 @@ def test_parts(kind: str, data: st.DataObject) -> None:
         allowed = [allows for text, allows in parts for _ in text]
         flags: dict[str, Any] = {"add_special": add_special, "continues": continues}
         expected = special.encode(vocab, tokenizer, whole, allowed, **flags)
+        if read_in_text(tokenizer, expected, allowed):
+            spanned = partial(tokenizer.encode_parts_with_offsets, unit="byte")
+            for call in (tokenizer.encode_parts, tokenizer.count_parts, spanned):
+                with pytest.raises(VocabularyError, match="a part that does not allow it contains it at byte"):
+                    call(parts, **flags)
+            continue
         for _ in range(2):
             assert tokenizer.encode_parts(parts, **flags) == [id for id, _, _ in expected]
         assert tokenizer.count_parts(iter(parts), **flags) == len(expected)
@@ -43,6 +61,12 @@ def test_whole_texts(kind: str, data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(whole)))
     for allows in (False, True):
         parts = [(whole[:cut], allows), ("", not allows), (whole[cut:], allows)]
+        ids, spans = tokenizer.encode_with_offsets(whole, unit="byte", parse_special=allows).tolist()
+        rows = [(id, *span) for id, span in zip(ids, spans, strict=True)]
+        if read_in_text(tokenizer, rows, [allows] * len(whole.encode())):
+            with pytest.raises(VocabularyError):
+                tokenizer.encode_parts(parts)
+            continue
         assert tokenizer.encode_parts(parts) == tokenizer.encode(whole, parse_special=allows)
         encoding = tokenizer.encode_parts_with_offsets(parts)
         assert encoding == tokenizer.encode_with_offsets(whole, parse_special=allows)
@@ -118,3 +142,28 @@ def test_no_parts() -> None:
     assert tokenizer.encode_parts([], continues=True) == [tokenizer.vocab.sep_id]
     assert tokenizer.encode_parts([["a", True]]) == tokenizer.encode("a")  # type: ignore[list-item]
     assert tokenizer.count_parts([("", True), ("", False)], add_special=False) == 0
+
+
+WITHOUT_TYPES = Vocab("t5", [b"<pad>", b"</s>", b"<unk>", b"a", b"<s>"], [1] * 5, eos=1, unk=2)
+UNTYPED = {key: value for key, value in WITHOUT_TYPES.metadata().items() if key != "tokenizer.ggml.token_type"}
+
+
+@pytest.mark.parametrize(
+    ("name", "token"),
+    [("rwkv-world", "<s>"), ("plamo2-small", "<|plamo:eos|>"), ("no types", "</s>")],
+)
+def test_control_tokens_that_any_text_spells(name: str, token: str, shared: Path) -> None:
+    """llama.cpp reads them too. Parts refuse them, `check` tells."""
+    source: Any = gguf_vocab.write(UNTYPED) if name == "no types" else shared / f"vocabs/{name}.gguf"
+    tokenizer = Tokenizer.from_gguf(source)
+    id = tokenizer.vocab.id(token)
+    assert id in tokenizer.encode(f"a{token}", add_special=False)
+    (finding,) = [finding for finding in tokenizer.check() if finding.code == "control-in-text"]
+    assert id in finding.tokens
+    for parts in ([("a", True), (f"a{token}", False)], [(f"a{token}", False)], [(token[:2], True), (token[2:], False)]):
+        at = len("".join(text for text, _ in parts)) - len(token)
+        message = f"reads the control token {id} in every text, .* at byte {at}"
+        with pytest.raises(VocabularyError, match=message):
+            tokenizer.encode_parts(parts, add_special=False)
+    assert tokenizer.encode_parts([("a", False), (token, True)], add_special=False)[-1] == id
+    assert tokenizer.encode_parts([(token, True)]) == tokenizer.encode(token, parse_special=True)

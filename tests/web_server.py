@@ -94,10 +94,10 @@ class Server(ThreadingHTTPServer):
 class Web:
     """A server in a thread, with its address."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1") -> None:
         self.handler = type("Routes", (Handler,), {"routes": {}, "seen": [], "sent": 0})
-        self.server = Server(("127.0.0.1", 0), self.handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.server = Server((host, 0), self.handler)
+        self.url = f"http://{host}:{self.server.server_port}"
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
         self.thread.start()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
 
 from . import _ggtok
@@ -337,7 +338,21 @@ def _written(vocab: Vocab, template: _ggtok.ChatTemplate, key: str) -> Iterator[
         yield Finding("template-tokens", "warning", message, "check that the template belongs to the model", key)
 
 
+def _controls_in_text(vocab: Vocab, metadata: Metadata) -> Iterator[Finding]:
+    """Control tokens that the algorithm makes of their text, although `parse_special` is off."""
+    if vocab.kind in ("none", "test"):
+        return
+    bit, raw = int(TokenAttribute.CONTROL), _ggtok.texts(vocab._core)
+    controls = {id for id, bits in enumerate(attributes(vocab)) if bits & bit and id != vocab.unk_id}
+    made = (vocab._core.encode(raw[id], add_special=False, continues=True) for id in controls)
+    ids = sorted(controls.intersection(chain.from_iterable(made)))
+    if ids:
+        message = f"any text can spell {_shown(vocab, ids)}: this vocabulary reads control tokens as ordinary ones"
+        advice = "llama.cpp does too; encode_parts and encode_chat refuse such texts"
+        yield Finding("control-in-text", "note", message, advice, f"{GGML}token_type", tuple(ids))
+
+
 AT_LOAD: tuple[Check, ...] = (_pre, _added, _overrides)
 THOROUGH: tuple[Check, ...] = (
-    *(_ends, _unknown, _out_of_range, _specials, _bytes, _merges, _scores, _size, _template),
+    *(_ends, _unknown, _out_of_range, _specials, _bytes, _merges, _scores, _size, _template, _controls_in_text),
 )

@@ -95,8 +95,8 @@ def edit(
             have the same text.
         ChatTemplateError: llama.cpp does not read the new chat template.
         GgtokError: As `Tokenizer.to_gguf`; a key to remove is not there; a change of a token is not one, or is of a
-            token that is changed twice; the source opens, and the new file would not; `target` is the source or needs
-            `overwrite`; or a part of a split file is missing or has another name.
+            token that is changed twice; the source opens, and the new file would not; `target` is the source, needs
+            `overwrite`, or is not a regular file; or a part of a split file is missing or has another name.
         OSError: A file cannot be read or written.
         TypeError: An argument has the wrong type.
 
@@ -167,13 +167,12 @@ class Edited:
         if not isinstance(target, (str, os.PathLike)):
             raise ArgumentTypeError(f"the target must be a path, not {type(target).__name__}")
         targets = list(_targets(os.fsdecode(target), len(self.parts)))
-        for path in targets:
-            check_target(path, self.parts, overwrite=overwrite)
+        places = [check_target(path, self.parts, overwrite=overwrite, regular=True) for path in targets]
         advance = progress or (lambda _: None)
         try:
             with ExitStack() as stack:
                 # The first part is renamed last: the others are there when it appears.
-                new = [stack.enter_context(replacing(path)) for path in targets]
+                new = [stack.enter_context(replacing(path)) for path in places]
                 for path, file in zip(self.parts[1:], new[1:], strict=True):
                     with open(path, "rb") as part:
                         copy(part, file, 0, os.path.getsize(path), advance)

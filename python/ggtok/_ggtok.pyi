@@ -226,6 +226,8 @@ class Tokenizer:
 
         Raises:
             TypeError: A part is not a pair, or its items have the wrong types: "part 3: ...".
+            VocabularyError: The vocabulary itself reads a control token in a part that does not allow it. RWKV, PLaMo-2
+                and some of SPM and Unigram find such tokens in any text.
             VocabularyError, GgtokError: As `encode`, for all parts together.
 
         Exceptions of the iterable pass through.

@@ -17,15 +17,28 @@ def listed(value: Any) -> Any:
     return [item for item in value]  # noqa: C416 (list() would believe a wrong length hint)
 
 
-def copied(value: Any, depth: int = 0) -> Any:
-    """A copy out of what JSON consists of; dataclasses and pydantic models become their fields."""
-    if isinstance(value, str) or depth > MAX_NESTING:
-        return value
+def copied(value: Any) -> Any:
+    """A copy out of what JSON consists of; dataclasses and pydantic models become their fields.
+
+    Without recursion: the caller may have left little of Python's stack.
+    """
+    whole = [value]
+    places: list[tuple[Any, Any, int]] = [(whole, 0, 0)]
+    while places:
+        place, key, depth = places.pop()
+        value = place[key] = _opened(place[key])
+        if depth < MAX_NESTING and isinstance(value, (dict, list)):
+            places += [(value, key, depth + 1) for key in (value if isinstance(value, dict) else range(len(value)))]
+    return whole[0]
+
+
+def _opened(value: Any) -> Any:
+    """A copy of a container, with what is in it as it is. The rest stays."""
     if isinstance(value, Mapping):
-        return {key: copied(item, depth + 1) for key, item in value.items()}
+        return dict(value.items())
     if isinstance(value, (list, tuple)):
-        return [copied(item, depth + 1) for item in value]
+        return [*value]
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: copied(getattr(value, each.name), depth + 1) for each in fields(value)}
+        return {each.name: getattr(value, each.name) for each in fields(value)}
     dump = getattr(value, "model_dump", None)
     return dump() if callable(dump) and not isinstance(value, type) else value

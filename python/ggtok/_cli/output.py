@@ -16,11 +16,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any, NamedTuple
+from unicodedata import category
 
 import click
 
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Characters that a terminal obeys, except newline and tab."""
+UNUSUAL = re.compile(r"[^\n\t\x20-\x7e\u200c\u200d]")
+"""Characters that a terminal may obey. Two joiners, which emoji and some scripts need, are not among them."""
+
+OBEYED = ("Cc", "Cf", "Zl", "Zp")
+"""Categories of characters that a terminal does obey: control, formatting such as U+202E, and ends of lines."""
 
 OPTIONS = {
     "input_format": "--input-format",
@@ -114,8 +118,13 @@ class Writer:
             self._show("" if self._last == "\n" else "\n")
 
     def _show(self, text: str) -> None:
-        sys.stdout.write(CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text))
+        sys.stdout.write(UNUSUAL.sub(_unless_obeyed, text))
         self._last = text[-1:] or self._last
+
+
+def _unless_obeyed(found: re.Match[str]) -> str:
+    """A character that a terminal does not obey, or its escape."""
+    return printable(found[0]) if category(found[0]) in OBEYED else found[0]
 
 
 def print_text(text: str, end: str = "") -> None:

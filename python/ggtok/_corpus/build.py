@@ -20,7 +20,7 @@ from .info import Info
 from .packages import import_arrow
 from .reading import read
 from .run import Progress, run
-from .settings import Compression, Format, InputFormat, Masks, Nulls, Reading, Settings, TooLong, Writing
+from .settings import MOST_PACK, Compression, Format, InputFormat, Masks, Nulls, Reading, Settings, TooLong, Writing
 from .shard import Job
 from .sources import Input, inputs
 from .table import encoding_of
@@ -161,6 +161,8 @@ def build(
         raise CorpusError("pad_id is for packed sequences: give pack too")
     if pack is not None:
         pack = at_least(1, pack, "pack")
+        if pack > MOST_PACK:
+            raise CorpusError(f"pack must be at most {MOST_PACK}, not {pack}")
         pad_id = _padding(tokenizer, pad_id)
     text = field if messages is None else messages
     read_too = (*kept, *(name for name in (id_field, tools) if name))

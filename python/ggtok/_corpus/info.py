@@ -118,7 +118,7 @@ class Info:
         from .._files import write
         from .page import page
 
-        write(path, page(self).encode())
+        write(path, page(self).encode("utf-8", "replace"))
 
     def _repr_html_(self) -> str:
         """For notebooks: the sums, and the largest sources."""

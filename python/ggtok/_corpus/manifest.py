@@ -9,20 +9,27 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .._files import replacing
+from .._files import no_follow, replacing
 from ..errors import CorpusError
+from .packing import Packing
 from .plan import Range
-from .writing.files import Written, explained, sync_folder
+from .settings import MOST_PACK, InputFormat, Settings
+from .typed import typed
+from .writing.files import Written, explained
 
 VERSION = 1
 """Of the manifest's own form."""
 
-MANIFEST, JOURNAL, LOCK = "manifest.json", "journal.jsonl", ".lock"
+NAME = re.compile(r"\d{1,18}(-\d{1,18})?(\.[a-z.]+)?")
+"""The name of a shard, or of one of its files."""
+
+MANIFEST, JOURNAL, LOCK = "manifest.json", "journal.jsonl", ".ggtok.lock"
 
 
 @dataclass(slots=True)
@@ -44,11 +51,11 @@ class Shard:
     cut: int = 0
     dropped: int = 0
     """Documents longer than the greatest length."""
-    found: dict[str, list[Any]] = field(default_factory=dict)
+    found: dict[str, tuple[int, str, str]] = field(default_factory=dict)
     """What models do not see of conversations, by its code: how many, and what is said of the first."""
     lengths: dict[int, int] = field(default_factory=dict)
     """Documents by length: under key k those with k significant bits, that is from 2**(k-1) to 2**k - 1 tokens."""
-    sources: dict[int, list[int]] = field(default_factory=dict)
+    sources: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     """Documents, tokens and bytes of text by the input's number."""
     packing: dict[str, int] = field(default_factory=dict)
     last_row: int = 0
@@ -59,13 +66,58 @@ class Shard:
     """SHA-256 of the texts, if they came from standard input, which has no hash of its own."""
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Shard:
-        shard = cls(**data)
-        shard.ranges = [Range(**piece) for piece in data["ranges"]]
-        shard.files = [Written(**file) for file in data["files"]]
-        for name in ("lengths", "sources"):  # JSON has no integer keys
-            setattr(shard, name, {int(key): value for key, value in data[name].items()})
+    def from_json(cls, data: object, place: str, head: _Head) -> Shard:
+        """Raises `ValueError` if it is not what `asdict` makes of a shard."""
+        shard: Shard = typed(data, cls, place)
+        numbers = [*shard.sources, *(piece.input for piece in shard.ranges)]
+        if not all(number < len(head.inputs) for number in numbers):
+            raise ValueError(f"{place} has inputs {numbers}, of {len(head.inputs)}")
+        if not all(bits < 64 for bits in shard.lengths):
+            raise ValueError(f"{place}.lengths has keys {[*shard.lengths]}")
+        if not all(NAME.fullmatch(name) for name in (shard.name, *(file.name for file in shard.files))):
+            raise ValueError(f"{place} has a name that no shard has")
+        counted = Packing.__dataclass_fields__ if head.settings.writing.pack else {}
+        if shard.packing.keys() != counted.keys():
+            raise ValueError(f"{place}.packing has the keys {[*shard.packing]}, not {[*counted]}")
         return shard
+
+
+@dataclass(slots=True)
+class _Tokenizer:
+    """What a manifest says of the tokenizer."""
+
+    digest: str
+    name: Any
+    kind: str
+    pre: str | None
+    vocab_size: int
+    adds_bos: bool
+    adds_eos: bool
+    bos_id: int | None
+    eos_id: int | None
+    chat_template_sha256: str | None = None
+
+
+@dataclass(slots=True)
+class _Input:
+    """What it says of an input."""
+
+    name: str
+    format: InputFormat
+    compression: str | None
+    size: int | None
+    sha256: str | None
+
+
+@dataclass(slots=True)
+class _Head:
+    """What a manifest says before its shards. Damage is found by these types; `Manifest` has the same as JSON."""
+
+    manifest: int
+    ggtok: str
+    tokenizer: _Tokenizer
+    settings: Settings
+    inputs: list[_Input]
 
 
 @dataclass(slots=True)
@@ -78,26 +130,28 @@ class Manifest:
     is_complete: bool = False
 
     @classmethod
-    def read(cls, folder: Path) -> Manifest | None:
+    def read(cls, folder: Path, *, is_locked: bool = False) -> Manifest | None:
         """The manifest of a folder with the shards of its journal. `None` if there is none.
 
+        A last line of the journal that was cut short counts as absent. It is removed if no other run can be writing it.
         Raises `CorpusError` if it is damaged, or written by a later version.
         """
         path = folder / MANIFEST
-        try:
-            head = json.loads(path.read_bytes())
-            if head.get("manifest", 0) > VERSION:
-                raise CorpusError("it was written by a later version of ggtok", source=str(path))
-            shards = [Shard.from_json(shard) for shard in head.pop("shards")]
-            is_complete = head.pop("complete")
-            head.pop("totals")
-        except FileNotFoundError:
+        if not path.is_file():  # nor a pipe, which would be waited for
             return None
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            if isinstance(error, CorpusError):
-                raise
-            raise CorpusError(f"this is not the manifest of a corpus: {error!r}", source=str(path)) from error
-        return cls(head, shards if is_complete else _journal(folder / JOURNAL), is_complete)
+        try:
+            head = typed(json.loads(path.read_bytes()), dict[str, Any], "the manifest")
+            if typed(head.get("manifest"), int, "manifest") > VERSION:
+                raise ValueError("it was written by a later version of ggtok")
+            is_complete = typed(head.pop("complete", None), bool, "complete")
+            rows, _ = typed(head.pop("shards", None), list[Any], "shards"), head.pop("totals", None)
+            known: _Head = typed(head, _Head, "the manifest")
+            if (known.settings.writing.pack or 0) > MOST_PACK:
+                raise ValueError(f"settings.writing.pack is more than {MOST_PACK}")
+            shards = [Shard.from_json(row, f"shards[{at}]", known) for at, row in enumerate(rows)]
+        except (ValueError, RecursionError) as error:
+            raise CorpusError(f"this cannot be read as the manifest of a corpus: {error}", source=str(path)) from error
+        return cls(head, shards if is_complete else _journal(folder / JOURNAL, known, is_locked), is_complete)
 
     def write(self, folder: Path) -> None:
         """Writes it, complete or not, over the one that is there."""
@@ -105,10 +159,7 @@ class Manifest:
         totals = self.totals() if self.is_complete else {}
         document = {**self.head, "complete": self.is_complete, "totals": totals, "shards": shards}
         with explained(MANIFEST), replacing(str(folder / MANIFEST)) as file:
-            file.write(json.dumps(document, indent=1, ensure_ascii=False).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        sync_folder(folder)
+            file.write(_bytes(document, indent=1) + b"\n")
         if self.is_complete:
             (folder / JOURNAL).unlink(missing_ok=True)
 
@@ -161,25 +212,31 @@ def _flat(settings: dict[str, Any], *groups: str) -> Iterator[tuple[tuple[str, .
             yield (*groups, key), value
 
 
+def _bytes(value: object, indent: int | None = None) -> bytes:
+    """JSON. Names may have bytes that are not UTF-8, which Python has as surrogates."""
+    return json.dumps(value, indent=indent, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
 def _append(folder: Path, shards: list[Shard]) -> None:
     """Adds shards to the journal."""
-    with explained(JOURNAL), open(folder / JOURNAL, "ab") as file:
-        file.writelines(json.dumps(asdict(shard), ensure_ascii=False).encode() + b"\n" for shard in shards)
+    with explained(JOURNAL), open(folder / JOURNAL, "ab", opener=no_follow) as file:
+        file.writelines(_bytes(asdict(shard)) + b"\n" for shard in shards)
         file.flush()
         os.fsync(file.fileno())
 
 
-def _journal(path: Path) -> list[Shard]:
-    """The shards of a journal. A last line that was cut short counts as absent, and is removed."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
+def _journal(path: Path, head: _Head, is_locked: bool) -> list[Shard]:
+    """The shards of a journal."""
+    if not path.is_file():
         return []
+    data = path.read_bytes()
     whole = data[: data.rfind(b"\n") + 1]
-    if len(whole) < len(data):
-        os.truncate(path, len(whole))
+    if is_locked and len(whole) < len(data):
+        with explained(JOURNAL), open(path, "r+b", opener=no_follow) as file:
+            file.truncate(len(whole))
     try:
-        shards = [Shard.from_json(json.loads(line)) for line in whole.splitlines()]
-    except (ValueError, TypeError, KeyError) as error:
-        raise CorpusError(f"the journal is damaged: {error!r}", source=str(path)) from error
+        lines = enumerate(whole.splitlines(), 1)
+        shards = [Shard.from_json(json.loads(line), f"line {number}", head) for number, line in lines]
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(f"the journal is damaged: {error}", source=str(path)) from error
     return list({shard.name: shard for shard in shards}.values())  # one is made again if its files are gone

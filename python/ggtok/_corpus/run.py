@@ -19,10 +19,12 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from stat import S_ISREG
 from threading import Event, local
 from typing import Any, TypeVar
 
 from .. import _ggtok
+from .._files import lock, no_follow, remove_parts
 from .._keys import CHAT_TEMPLATE
 from ..errors import CorpusError
 from .child import Child
@@ -75,9 +77,8 @@ def run(job: Job, threads: int, progress: Progress) -> Manifest:
     folder, state = job.folder, State()
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
-        for part in folder.glob(f"{MANIFEST}.*.part"):
-            part.unlink()
-        before = Manifest.read(folder)
+        remove_parts(str(folder))
+        before = Manifest.read(folder, is_locked=True)
         if before is None and (other := sorted(set(os.listdir(folder)) - {LOCK})):
             raise CorpusError(f"it holds {other[0]}, but no {MANIFEST}: choose an empty folder", source=str(folder))
         job = replace(job, stamps=[stamp(input) for input in job.inputs])
@@ -95,8 +96,6 @@ def run(job: Job, threads: int, progress: Progress) -> Manifest:
                     (folder / JOURNAL).unlink(missing_ok=True)  # the run was killed just before
                     return before
                 manifest.reopen(folder)
-        for part in folder.glob(".*.part"):
-            part.unlink()
         job = replace(job, done={shard.name: shard for shard in manifest.shards})
         tasks = plan(job.inputs, surveys, job.settings.shard_size, job.settings.shuffle)
         _make(job, tasks, threads, manifest, state, progress)
@@ -278,24 +277,23 @@ def _task(shard: Shard) -> str:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keeps other runs out of a folder. The system gives the lock back when the process ends, however it does.
+    """Keeps other runs out of a folder. The lock is an empty file: one with anything in it is not ours.
 
     Raises `CorpusError` if another run has it.
     """
     path = folder / LOCK
-    with open(path, "wb") as file:
+    try:
+        descriptor = no_follow(str(path), os.O_WRONLY | os.O_CREAT)
+    except OSError as error:
+        raise CorpusError(f"{LOCK} cannot be opened: {error.strerror}", source=str(folder)) from error
+    with open(descriptor, "wb") as file:
         try:
-            if os.name == "nt":
-                import msvcrt
-
-                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-            else:
-                import fcntl
-
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                os.stat(path)  # the run before deletes it
+            lock(file)
+            status = os.stat(path)  # the run before deletes it
         except OSError as error:
             raise CorpusError("another run is at work in this folder", source=str(folder)) from error
+        if status.st_size or not S_ISREG(status.st_mode):
+            raise CorpusError(f"it holds {LOCK}, which another program made", source=str(folder))
         try:
             yield
         finally:

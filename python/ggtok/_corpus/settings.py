@@ -18,6 +18,9 @@ TooLong = Literal["cut", "drop"]
 
 Masks = Literal["turn", "content"]
 
+MOST_PACK = 1 << 24
+"""The most tokens of a packed sequence: more than the context of any model."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -87,21 +90,7 @@ class Settings:
     input_format: InputFormat | None = None
     shard_size: int = 128 << 20
     """Bytes of input per shard."""
-    shuffle: int | None = None
-    """The seed."""
+    shuffle: Any = None
+    """The seed, an int of any size; `None` keeps the order."""
     skip_bad: bool = False
     """Whether bad rows go to a file of their own. Otherwise the first one ends the run."""
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Settings:
-        """Settings as `dataclasses.asdict` and JSON leave them."""
-        parts = {name: _of_json(part, data[name]) for name, part in PARTS.items()}
-        return cls(**{**data, **parts})
-
-
-PARTS = {"reading": Reading, "encoding": Encoding, "writing": Writing}
-
-
-def _of_json(part: type[Any], data: dict[str, Any]) -> Any:
-    """JSON has lists instead of tuples."""
-    return part(**{name: tuple(value) if isinstance(value, list) else value for name, value in data.items()})

@@ -12,6 +12,7 @@ from pathlib import Path
 from .._tokenizer import Tokenizer
 from ..errors import CorpusError
 from .blocks import IDS, MASK, ROW, SOURCE, BadRow, Block, num_tokens, text_sizes
+from .chats import add_found
 from .documents import Documents, Watch
 from .manifest import Shard
 from .packing import Packer
@@ -165,16 +166,15 @@ def _count(shard: Shard, number: int, encoded: Encoded, field: str) -> tuple[int
     shard.tokens += sums[1]
     shard.text_bytes += sums[2]
     for code, row in encoded.found.items():
-        count, *said = shard.found.get(code, [0, *row[1:]])
-        shard.found[code] = [count + row[0], *said]
+        add_found(shard.found, code, row)
     shard.cut += encoded.num_cut
     shard.dropped += encoded.num_dropped
     # The exponent of a float is its number of significant bits.
     for bits, documents in enumerate(np.bincount(np.frexp(lengths)[1]).tolist()):
         if documents:
             shard.lengths[bits] = shard.lengths.get(bits, 0) + documents
-    before = shard.sources.get(number, [0, 0, 0])
-    shard.sources[number] = [old + new for old, new in zip(before, sums, strict=True)]
+    documents, tokens, size = shard.sources.get(number, (0, 0, 0))
+    shard.sources[number] = (documents + sums[0], tokens + sums[1], size + sums[2])
     return sums[0], sums[1]
 
 

@@ -25,13 +25,14 @@ from .blocks import BOUNDARIES, IDS, MASK
 from .build import Model, opened
 from .documents import Documents
 from .info import manifest_of
-from .manifest import Manifest, Shard
+from .manifest import MANIFEST, Manifest, Shard
 from .packages import import_arrow
 from .plan import Task
 from .settings import Settings
 from .shard import Stages, selected
 from .sources import Input
 from .table import encode_block
+from .typed import typed
 from .writing import read, read_masks
 
 TYPE_CHECKING = False
@@ -154,7 +155,7 @@ def _check_documents(
     folder: Path, manifest: Manifest, tokenizer: Tokenizer, limit: int | None, found: Verification
 ) -> None:
     """Encodes documents again, shard by shard."""
-    settings = Settings.from_json(manifest.head["settings"])
+    settings: Settings = typed(manifest.head["settings"], Settings, "settings")
     listed = manifest.head["inputs"]
     inputs = [Input(each["name"], each["name"], each["format"], each["compression"], each["size"]) for each in listed]
     gone = {number: reason for number, input in enumerate(inputs) if (reason := _gone(input)) is not None}
@@ -172,25 +173,25 @@ def _check_documents(
         if any(piece.input in gone for piece in shard.ranges):
             continue
         task = Task(shard.name.partition("-")[0], tuple(shard.ranges), "-" in shard.name)
-        if task.name not in streams:
-            streams = {task.name: Documents(inputs, task, settings, lambda *_: None)}
-        documents = streams[task.name]
         try:
-            _compare(folder, documents, shard, settings, tokenizer, limit, found)
+            if task.name not in streams:
+                streams = {task.name: Documents(inputs, task, settings, lambda *_: None)}
+            _compare(folder, streams[task.name], shard, settings, tokenizer, limit, found)
         except CorpusError as error:
             found.problems.append(f"shard {shard.name}: {error}")
-        if task.is_stream:
-            documents.skip(shard)  # the documents that were not compared
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            found.problems.append(f"shard {shard.name}: the settings in {MANIFEST} contradict each other: {error!r}")
+        if task.is_stream and task.name in streams:
+            streams[task.name].skip(shard)  # the documents that were not compared
 
 
 def _gone(input: Input) -> str | None:
     """Why an input cannot be read again, if it cannot."""
     if input.size is None:
         return "is over"
-    try:
-        size = os.stat(input.name).st_size
-    except OSError as error:
-        return f"cannot be read ({error.strerror})"
+    if not os.path.isfile(input.name):
+        return "cannot be read (there is no such file)"
+    size = os.stat(input.name).st_size
     return None if size == input.size else f"has {size:,} bytes now instead of {input.size:,}"
 
 

@@ -158,5 +158,5 @@ def _state(place: Path) -> str:
             return ""
     except FileNotFoundError:
         return " (not there)"
-    except OSError as error:
-        return f" ({error.strerror or 'not readable'})"
+    except (OSError, ValueError) as error:  # ValueError: the path that a file names is not one
+        return f" ({getattr(error, 'strerror', None) or 'not readable'})"

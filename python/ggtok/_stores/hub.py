@@ -6,8 +6,8 @@ from urllib.parse import quote, urlsplit
 
 from ..errors import DownloadError, ModelNotFoundError
 from . import huggingface, quantization
-from .model import companion, dicts, text_of
-from .web import Client, endpoint, origin
+from .model import companion, dicts, inside, text_of
+from .web import MAX_SECONDS, Client, endpoint, origin
 
 MAX_PAGES = 20
 """The Hub lists some thousand files on a page."""
@@ -52,12 +52,12 @@ def _files(repository: str) -> list[str]:
     """The paths of all files, sorted."""
     url: str | None = f"{endpoint()}/api/models/{repository}/tree/main?recursive=true"
     found: list[str] = []
-    with Client(f"{endpoint()}/{repository}") as client:
+    with Client(f"{endpoint()}/{repository}", MAX_SECONDS) as client:
         for _ in range(MAX_PAGES):
             if url is None:
                 return sorted(found)
             page, url = client.get_json(url)
             if not isinstance(page, list):
                 raise DownloadError("the server's list of files is not one", url=client.name)
-            found += [text_of(item.get("path")) for item in dicts(page) if item.get("type") == "file"]
+            found += [inside(text_of(item.get("path"))) for item in dicts(page) if item.get("type") == "file"]
     raise DownloadError("the server's list of files does not end", url=client.name)

@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 from .model import Model, data_home, files_below, from_environment, home, read_json, read_text, text_of
@@ -18,8 +19,7 @@ from .model import Model, data_home, files_below, from_environment, home, read_j
 PREFIX = "jan"
 TITLE = "Jan"
 
-MODEL_PATH = re.compile(r"^model_path[ \t]*:[ \t]*(.*?)[ \t]*(?:[ \t]#.*)?$((?:\n[ \t]+\S.*)*)", re.MULTILINE)
-"""The key `model_path` at the start of a line, its value, and lines that continue it."""
+COMMENT = re.compile(r"[ \t]#")
 
 
 def places() -> list[Path]:
@@ -67,10 +67,10 @@ def _model(name: str, file: Path) -> Model:
 
 def _model_path(text: str) -> str:
     """The value of `model_path` in YAML: plain, in quotes, or folded over several lines. Jan writes flat files."""
-    found = MODEL_PATH.search(text.replace("\r\n", "\n"))
-    if found is None:
-        return ""
-    first, *others = [found[1], *(line.strip() for line in found[2].split("\n")[1:])]
+    lines = iter(text.replace("\r\n", "\n").split("\n"))
+    values = (value for key, colon, value in (line.partition(":") for line in lines) if key.rstrip() == "model_path")
+    first = COMMENT.split(next(values, ""), 1)[0].strip()
+    others = [line.strip() for line in takewhile(lambda line: line[:1] in (" ", "\t") and line.strip(), lines)]
     value = " ".join(others if first in (">", ">-", "|", "|-") else [first, *others]).strip()
     if value.startswith("'") and value.endswith("'") and len(value) > 1:
         return value[1:-1].replace("''", "'")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 MAX_JSON = 1 << 24
@@ -84,7 +84,9 @@ def read_json(path: Path) -> Any:
 
 
 def read_text(path: Path) -> str | None:
-    """A small file of UTF-8; `None` if it cannot be read."""
+    """A small file of UTF-8; `None` if it cannot be read, or is not a regular file, as a pipe is."""
+    if not os.path.isfile(path):
+        return None
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_JSON + 1)
@@ -101,6 +103,13 @@ def dicts(value: object) -> list[dict[str, Any]]:
 def text_of(value: object) -> str:
     """A string of JSON; empty if it is something else."""
     return value if isinstance(value, str) else ""
+
+
+def inside(path: str) -> str:
+    """A relative path of a list that stays in its folder; empty if it would not, or if it is not Unicode."""
+    parts = PurePosixPath(path)
+    is_text = path.encode("utf-8", "replace").decode() == path
+    return path if is_text and not parts.is_absolute() and ".." not in parts.parts else ""
 
 
 def entries(folder: Path) -> list[os.DirEntry[str]]:

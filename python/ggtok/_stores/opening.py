@@ -74,7 +74,7 @@ def _on_hub(
 def _at_url(cls: type[Opened], url: str, overrides: Mapping[str, Scalar] | None, offline: bool | None) -> Opened:
     from . import hub, remote, web
 
-    check_online(web.shown_or_less(url).strip("'"), offline)
+    check_online(web.shown(url), offline)
     if repository := hub.repository_of(url):
         url = hub.resolved(repository)
     with remote.Head(url) as head:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from .model import Model, data_home, dicts, entries, folders, from_environment, read_json, text_of
+from .model import Model, data_home, dicts, entries, folders, from_environment, inside, read_json, text_of
 
 PREFIX = "ramalama"
 TITLE = "RamaLama"
@@ -70,8 +70,8 @@ def _model(name: str, folder: Path, ref: object) -> Model:
     files = dicts(ref.get("files"))
     for file in files:
         if file.get("type") == "gguf":
-            snapshot = _part(text_of(ref.get("hash")).replace(":", "-"))
-            inner = _part(text_of(file.get("name")))
+            snapshot = inside(text_of(ref.get("hash")).replace(":", "-"))
+            inner = inside(text_of(file.get("name")))
             if not (snapshot and inner):
                 return Model(name, "", "its ref names no file")
             path = folder / "snapshots" / snapshot / inner
@@ -79,9 +79,3 @@ def _model(name: str, folder: Path, ref: object) -> Model:
             return Model(name, "" if missing else str(path), missing)
     kinds = sorted({text_of(file.get("type")) for file in files})
     return Model(name, "", f"it has no GGUF file, but {', '.join(kinds) or 'no files at all'}")
-
-
-def _part(written: str) -> str:
-    """A relative path that stays in its folder; empty if it would not."""
-    path = PurePosixPath(written)
-    return "" if path.is_absolute() or ".." in path.parts else written

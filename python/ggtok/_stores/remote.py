@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 import time
+from functools import partial
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from ..errors import DownloadError
 from .model import SPLIT
-from .web import READ_AT_ONCE, BrokenError, Client, endpoint
+from .web import MAX_SECONDS, READ_AT_ONCE, BrokenError, Client, endpoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ FIRST_READ = 1 << 22
 
 MAX_BYTES = 1 << 28
 """More than ten times the metadata of any known model."""
-
-MAX_SECONDS = 600.0
-"""The time for all reads of a file together."""
 
 MAX_FAILURES = 4
 """How many requests in a row may bring nothing."""
@@ -55,14 +53,13 @@ class Head:
     def __init__(self, url: str) -> None:
         """Raises `DownloadError` if it is not a URL, and `DependencyError` without urllib3."""
         self._url = address(url)
-        self._client = Client(self._url)
+        self._client = Client(self._url, MAX_SECONDS)
         self._host = urlsplit(self._url).hostname
         self.url = self._client.name
         self.seen = bytearray()
         self._answer: Answer | None = None
         self._total: int | None = None
         self._version: tuple[str | None, str | None] | None = None
-        self._deadline = time.monotonic() + MAX_SECONDS
 
     def __enter__(self) -> Head:
         return self
@@ -90,7 +87,8 @@ class Head:
                 failures = failures + 1 if len(self.seen) == before else 1
                 if failures > MAX_FAILURES or (error.is_unreachable and not self.seen):
                     raise DownloadError(str(error), url=self.url, status=error.status) from None
-                self._pause(PAUSE_SECONDS * 2 ** (failures - 1))
+                self._client.check_time()
+                time.sleep(PAUSE_SECONDS * 2 ** (failures - 1))
             else:
                 failures = 0
         return bytes(memoryview(self.seen)[start:])
@@ -104,9 +102,8 @@ class Head:
             return
         response, end = self._answer
         while len(self.seen) < goal and len(self.seen) != end:
-            self._check_time()
-            with self._client.connected(self._host):
-                part = response.read1(min(READ_AT_ONCE, goal - len(self.seen)))
+            most = min(READ_AT_ONCE, goal - len(self.seen))
+            part = self._client.waited(partial(response.read1, most), self._host)
             if not part:
                 self._close()
                 if end is not None:
@@ -155,9 +152,8 @@ class Head:
         """Passes over what is known already, in an answer of a server that ignores ranges."""
         skipped = 0
         while skipped < count:
-            self._check_time()
-            with self._client.connected(self._host):
-                part = answer.response.read1(min(READ_AT_ONCE, count - skipped))
+            most = min(READ_AT_ONCE, count - skipped)
+            part = self._client.waited(partial(answer.response.read1, most), self._host)
             if not part:
                 raise BrokenError(f"the answer ends after {skipped} bytes")
             if self.seen[skipped : skipped + len(part)] != part:
@@ -180,14 +176,6 @@ class Head:
     def _changed(self) -> DownloadError:
         return DownloadError("the file changed while it was read", url=self.url)
 
-    def _check_time(self) -> None:
-        if time.monotonic() > self._deadline:
-            raise DownloadError(f"it takes more than {MAX_SECONDS:g} s", url=self.url)
-
-    def _pause(self, seconds: float) -> None:
-        self._check_time()
-        time.sleep(seconds)
-
     def _close(self) -> None:
         if self._answer is not None:
             self._answer.response.close()
@@ -196,12 +184,15 @@ class Head:
 
 def address(url: str) -> str:
     """The URL to read: of a split file the first part, and of a page of the Hub about a file, the file."""
-    parts = urlsplit(url)
-    path = parts.path
-    folder, slash, last = path.rpartition("/")
-    split = SPLIT.fullmatch(unquote(last))
-    if split is not None:
-        path = folder + slash + quote(f"{split['stem']}-00001-of-{split['count']}{unquote(last)[-5:]}")
+    try:
+        parts = urlsplit(url)
+        path = parts.path
+        folder, slash, last = path.rpartition("/")
+        split = SPLIT.fullmatch(unquote(last))
+        if split is not None:
+            path = folder + slash + quote(f"{split['stem']}-00001-of-{split['count']}{unquote(last)[-5:]}")
+    except ValueError:  # `Client` says what is wrong
+        return url
     if f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}".lower() == endpoint().lower():
         path = re.sub(r"^(/[^/]+/[^/]+)/blob/", r"\1/resolve/", path)
     return urlunsplit(parts._replace(path=path))

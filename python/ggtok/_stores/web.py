@@ -6,20 +6,28 @@ is decided here and nowhere else.
 
 1. Authorization goes to the server that it is for, and to no other, whatever redirects say: `HF_TOKEN` to the one of
    `HF_ENDPOINT` (huggingface.co), a password in a URL to the server of that URL.
-2. A redirect may not lead from https to http, and there are at most `MAX_REDIRECTS`.
-3. A server has `CONNECT_SECONDS` to accept, `READ_SECONDS` for all headers of an answer, and again for each read of its
-   body. Bodies are limited by those who read them.
+2. A redirect, or a link to the rest of a list, may not lead from https to http, nor to an address of this machine or
+   its network, unless the user's own URL does. There are at most `MAX_REDIRECTS`.
+3. A server has `CONNECT_SECONDS` to accept, `READ_SECONDS` until all headers of an answer are there, and again for each
+   read of its body, whatever bytes arrive meanwhile. A client has a number of seconds for everything together. The
+   sizes of bodies are limited by those who read them.
 4. Proxies are those of the environment, and certificates those of the system, both as Python finds them.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
+import socket
 import ssl
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
-from typing import Any
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import closing, suppress
+from functools import partial
+from threading import Thread
+from typing import Any, TypeVar
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
 
 from ..errors import DependencyError, DownloadError
@@ -30,14 +38,22 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 30.0
+MAX_SECONDS = 600.0
+"""The time for all requests of a client together."""
+
 MAX_REDIRECTS = 10
+MAX_LINES = 32
+"""How many connections may be open before those that are not used any more are closed."""
+
 MAX_JSON = 1 << 24
 """No list of files is larger."""
 
 READ_AT_ONCE = 1 << 16
 
-NEXT = re.compile(r'<([^<>]+)>\s*;[^,]*\brel="?next"?')
-"""The address of the next part, in the header `Link`."""
+LINK = re.compile(r"<([^<>]*)>([^<>]*)")
+"""An address in the header `Link`, and what is said about it."""
+
+NEXT = re.compile(r'\brel="?next\b')
 
 REDIRECTS = (301, 302, 303, 307, 308)
 NO = ("", "0", "no", "off", "false")
@@ -52,6 +68,8 @@ REFUSED = {
 }
 """What a status means to the user."""
 
+Result = TypeVar("Result")
+
 
 def is_set(variable: str) -> bool:
     """Whether a variable of the environment is set to yes."""
@@ -64,14 +82,27 @@ def endpoint() -> str:
 
 
 def shown(url: str) -> str:
-    """A URL without its password and its query, which may be secret."""
-    parts = urlsplit(url)
+    """A URL without its password and its query, which may be secret. Of what is not one, less."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return f"{url.partition(':')[0]}://..."
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def origin(parts: SplitResult) -> tuple[str, str, int]:
     """The server of a URL. Raises `ValueError` if the port is not a number."""
     return parts.scheme, parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def is_private(host: str) -> bool:
+    """Whether an address is of this machine or its network. A name is not looked up."""
+    try:
+        found = socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)[0][4][0]
+        address = ipaddress.ip_address(str(found).partition("%")[0])
+    except (OSError, ValueError):
+        return host == "localhost" or host.endswith(".localhost")
+    return not (getattr(address, "ipv4_mapped", None) or address).is_global
 
 
 class BrokenError(Exception):
@@ -85,9 +116,13 @@ class BrokenError(Exception):
 class Client:
     """Sends requests for one file or repository, and keeps the connections to its servers."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, seconds: float = MAX_SECONDS) -> None:
         """`url` is the address that the user gave. Raises `DownloadError` if it is not one."""
         self.name = shown(url)
+        self._seconds, self._deadline = seconds, time.monotonic() + seconds
+        self._lines: list[socket.socket] = []
+        """Duplicates of the sockets of all connections, by which they can be cut, whoever waits for them."""
+        self._may_be_private: bool | None = None
         self._urllib3 = _urllib3()
         self._pools: dict[tuple[str, str | None], urllib3.PoolManager] = {}
         self._authorization: dict[tuple[str, str, int], str] = {}
@@ -106,18 +141,42 @@ class Client:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._cut()
         for pool in self._pools.values():
             pool.clear()
 
-    @contextmanager
-    def connected(self, host: str | None) -> Iterator[None]:
-        """Turns what urllib3 and sockets raise into a `BrokenError`, or a `DownloadError` if that will not pass."""
+    def check_time(self) -> None:
+        """Raises `DownloadError` if the time for everything is over."""
+        if time.monotonic() > self._deadline:
+            raise DownloadError(f"it takes more than {self._seconds:g} s", url=self.name)
+
+    def waited(self, call: Callable[[], Result], host: str | None) -> Result:
+        """What a call returns that waits for a server, in a thread of its own.
+
+        A time-out of a socket counts from byte to byte, so a server that sends one now and then could keep a client for
+        ever. Here the time is measured from outside, and when it is over, the connections are cut.
+
+        Raises `BrokenError`, or `DownloadError` if that will not pass.
+        """
+        self.check_time()
+        answer: Future[Result] = Future()
+
+        def work() -> None:
+            try:
+                answer.set_result(call())
+            except BaseException as error:
+                answer.set_exception(error)
+
+        Thread(target=work, daemon=True).start()
         errors = self._urllib3.exceptions
         try:
-            yield
-        except DownloadError:
-            raise
-        except (errors.HTTPError, OSError, ValueError) as error:
+            return answer.result(min(READ_SECONDS, self._deadline - time.monotonic()))
+        except BaseException as error:
+            answer.add_done_callback(_close)
+            self._cut()
+            if not isinstance(error, (errors.HTTPError, OSError, ValueError)):
+                raise
+            self.check_time()
             problem = self._reason(error)
             if isinstance(error, (errors.SSLError, ValueError)):
                 raise DownloadError(f"{host}: {problem}", url=self.name) from None
@@ -131,25 +190,22 @@ class Client:
         """
         for _ in range(MAX_REDIRECTS + 1):
             parts = self._checked(url)
+            if len(self._lines) > MAX_LINES:
+                self._cut()
             bare = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
             sent = {"accept-encoding": "identity", "user-agent": "ggtok"} | (headers or {})
             if authorization := self._authorization.get(origin(parts)):
                 sent["authorization"] = authorization
-            with self.connected(parts.hostname):
-                timeout = self._urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
-                response = self._pool(parts).request(
-                    *("GET", bare), headers=sent, redirect=False, retries=False, preload_content=False, timeout=timeout
-                )
+            options: dict[str, Any] = {"headers": sent, "redirect": False, "retries": False, "preload_content": False}
+            options["timeout"] = self._urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
+            response: urllib3.BaseHTTPResponse = self.waited(
+                partial(self._pool(parts).request, "GET", bare, **options), parts.hostname
+            )
             target = response.headers.get("location")
             if response.status not in REDIRECTS or not target:
                 return response
             response.close()
-            try:
-                url = urljoin(bare, target)
-            except ValueError:
-                raise DownloadError(f"{parts.hostname} redirects to no address", url=self.name) from None
-            if parts.scheme == "https" and urlsplit(url).scheme != "https":
-                raise DownloadError(f"{parts.hostname} redirects to an address without https", url=self.name)
+            url = self._followed(bare, target, "redirects")
         raise DownloadError(f"there are more than {MAX_REDIRECTS} redirects", url=self.name)
 
     def get_json(self, url: str) -> tuple[object, str | None]:
@@ -161,19 +217,22 @@ class Client:
 
         try:
             response = self.get(url, {"accept": "application/json"})
-            with closing(response), self.connected(urlsplit(url).hostname):
+            with closing(response):
                 if response.status != 200:
                     raise self.refusal(response)
-                data = b""
-                while part := response.read1(READ_AT_ONCE):
+                data = bytearray()
+                while part := self.waited(partial(response.read1, READ_AT_ONCE), urlsplit(url).hostname):
                     data += part
                     if len(data) > MAX_JSON:
                         raise DownloadError("the server's list is too long", url=self.name)
-            found = NEXT.search(response.headers.get("link", ""))
-            return json.loads(data), urljoin(url, found[1]) if found else None
         except BrokenError as error:
             raise DownloadError(str(error), url=self.name) from None
-        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
+        links = LINK.finditer(response.headers.get("link", ""))
+        found = next((link[1] for link in links if NEXT.search(link[2])), None)
+        following = None if found is None else self._followed(url, found, "links")
+        try:
+            return json.loads(data), following
+        except (ValueError, RecursionError):  # ValueError: also a number of thousands of digits
             raise DownloadError("the server answers with something else than JSON", url=self.name) from None
 
     def refusal(self, response: urllib3.BaseHTTPResponse) -> DownloadError:
@@ -192,7 +251,56 @@ class Client:
                 return parts
         except ValueError:
             pass
-        raise DownloadError(f"{shown_or_less(url)} is not a URL of the web", url=self.name)
+        raise DownloadError(f"{shown(url)!r} is not a URL of the web", url=self.name)
+
+    def _followed(self, url: str, target: str, how: str) -> str:
+        """The address that a server leads to from another one."""
+        host, problem = urlsplit(url).hostname, "no address"
+        with suppress(ValueError):
+            found = urljoin(url, target)
+            if not url.startswith("https:") or urlsplit(found).scheme == "https":
+                return found
+            problem = "an address without https"
+        raise DownloadError(f"{host} {how} to {problem}", url=self.name)
+
+    def _check_reach(self, address: str) -> None:
+        """Refuses a private address, unless the first one, which the user named, is private too."""
+        if self._may_be_private is None:
+            self._may_be_private = is_private(address)
+        elif is_private(address) and not self._may_be_private:
+            raise BrokenError(f"the server leads to {address}, which is not of the Internet", is_unreachable=True)
+
+    def _cut(self) -> None:
+        """Ends all connections. Not by the method of a socket with TLS: that drops a state which may be in use."""
+        while self._lines:
+            with suppress(OSError), closing(self._lines.pop()) as line:
+                line.shutdown(socket.SHUT_RDWR)
+
+    def _watched(self, make_pool: Any, is_direct: bool, *args: Any, **options: Any) -> Any:
+        """A pool of urllib3, of whose connections each is noted, and refused if it may not reach its address."""
+        pool = make_pool(*args, **options)
+        make_connection = pool.ConnectionCls
+
+        def watched(*args: Any, **options: Any) -> Any:
+            connection = make_connection(*args, **options)
+            connect = connection._new_conn
+
+            def noted() -> socket.socket:
+                line: socket.socket = connect()
+                self._lines.append(line.dup())
+                try:
+                    if is_direct:
+                        self._check_reach(line.getpeername()[0])
+                except BaseException:
+                    line.close()
+                    raise
+                return line
+
+            connection._new_conn = noted
+            return connection
+
+        pool.ConnectionCls = watched
+        return pool
 
     def _pool(self, parts: SplitResult) -> urllib3.PoolManager:
         from urllib.request import getproxies, proxy_bypass
@@ -201,6 +309,8 @@ class Client:
         proxy = proxies.get(parts.scheme) or proxies.get("all")
         if proxy and proxy_bypass(parts.hostname or ""):
             proxy = None
+        if proxy:  # which makes the connections
+            self._check_reach(parts.hostname or "")
         key = parts.scheme, proxy
         if key not in self._pools:
             options: dict[str, Any] = {"ssl_context": _context()} if parts.scheme == "https" else {}
@@ -213,7 +323,9 @@ class Client:
                     options["proxy_headers"] = self._urllib3.make_headers(proxy_basic_auth=pair)
                 bare = urlunsplit(address._replace(netloc=address.netloc.rpartition("@")[2]))
                 self._pools[key] = self._urllib3.ProxyManager(bare, **options)
-            self._pools[key].pool_classes_by_scheme = _bounded_pools(self._urllib3)
+            classes: Any = self._pools[key].pool_classes_by_scheme
+            watched: Any = {name: partial(self._watched, make, not proxy) for name, make in classes.items()}
+            self._pools[key].pool_classes_by_scheme = watched
         return self._pools[key]
 
     def _reason(self, error: Exception) -> str:
@@ -226,7 +338,7 @@ class Client:
                 return f"no connection ({str(error).rpartition(': ')[2]})"
             case errors.ConnectTimeoutError():
                 return f"no connection within {CONNECT_SECONDS:g} s"
-            case errors.TimeoutError():
+            case errors.TimeoutError() | TimeoutError():
                 return f"no answer within {READ_SECONDS:g} s"
             case errors.ProxyError():
                 return f"the proxy does not connect ({str(error).rpartition(': ')[2]})"
@@ -237,53 +349,10 @@ class Client:
         return f"the answer is not proper HTTP ({error})"
 
 
-def shown_or_less(url: str) -> str:
-    """A URL without its secrets, or what it is if it cannot be split."""
-    try:
-        return repr(shown(url))
-    except ValueError:
-        return "this"
-
-
-def _bounded_pools(urllib3: Any) -> dict[str, Any]:
-    """The classes of connection pools, by scheme, with connections that wait for headers no longer than allowed.
-
-    A time-out counts from byte to byte, so a server that sends one now and then could keep a client for ever.
-    """
-    import socket
-    import threading
-
-    def bounded(pool: Any) -> Any:
-        connection = pool.ConnectionCls
-
-        def getresponse(self: Any) -> Any:
-            is_late = threading.Event()
-
-            def cut() -> None:
-                is_late.set()
-                with suppress(OSError, TypeError):  # it is closed already, or the answer has it now
-                    # Not the method of a socket with TLS: that drops its state, which the waiting thread still uses.
-                    socket.socket.shutdown(self.sock, socket.SHUT_RDWR)
-
-            timer = threading.Timer(READ_SECONDS, cut)
-            timer.daemon = True
-            timer.start()
-            response = None
-            try:
-                response = connection.getresponse(self)
-            finally:
-                timer.cancel()
-                if is_late.is_set():
-                    if response is not None:  # headers that end where the connection was cut
-                        response.close()
-                    raise TimeoutError
-            return response
-
-        return type(
-            pool.__name__, (pool,), {"ConnectionCls": type("Bounded", (connection,), {"getresponse": getresponse})}
-        )
-
-    return {"http": bounded(urllib3.HTTPConnectionPool), "https": bounded(urllib3.HTTPSConnectionPool)}
+def _close(late: Future[Any]) -> None:
+    """Closes an answer that nobody waits for any more: its headers may end where the connection was cut."""
+    with suppress(Exception):
+        late.result().close()
 
 
 def _context() -> ssl.SSLContext:

@@ -46,9 +46,13 @@ pub fn encode_stretch(
     }
     let mut spans = Spans::with_room_for(text.len());
     let options = EncodeOptions { add_special, continues, ..EncodeOptions::default() };
-    tokenizer.encode_parts_into(&parts, options, scratch, &mut spans).map_err(Error::Encode)?;
-    check_control(tokenizer.vocabulary(), text, &spans)?;
-    Ok(spans)
+    match tokenizer.encode_parts_into(&parts, options, scratch, &mut spans) {
+        Err(EncodeError::Control { id, at }) => {
+            let token = String::from_utf8_lossy(tokenizer.vocabulary().text(id)).into_owned();
+            Err(Error::Control { token, id, at })
+        }
+        result => result.map(|()| spans).map_err(Error::Encode),
+    }
 }
 
 /// The stretches that the template or a caller wrote, in turn, and whether it was a caller.
@@ -61,23 +65,6 @@ fn stretches(text: &Text) -> Vec<(Range<usize>, bool)> {
         }
     }
     stretches
-}
-
-/// Checks that no control token comes from a string of the caller.
-fn check_control(vocabulary: &Vocabulary, text: &Text, spans: &Spans) -> Result<(), Error> {
-    let unknown = vocabulary.special().unk;
-    let mut runs = text.runs().filter(|(_, origin)| origin.is_caller()).map(|(run, _)| run).peekable();
-    for (&id, span) in spans.ids.iter().zip(&spans.spans) {
-        if span.is_empty() || !vocabulary.attributes(id).is_control() || Some(id) == unknown {
-            continue;
-        }
-        while runs.next_if(|run| run.end <= span.start).is_some() {}
-        if runs.peek().is_some_and(|run| run.start < span.end) {
-            let token = String::from_utf8_lossy(vocabulary.text(id)).into_owned();
-            return Err(Error::Control { token, id, at: span.start });
-        }
-    }
-    Ok(())
 }
 
 /// Takes out a BOS and an EOS that are there because the vocabulary adds what the template wrote already.

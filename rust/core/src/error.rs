@@ -131,6 +131,13 @@ pub enum EncodeError {
     MissingSpecial { what: &'static str },
     /// The text's length in bytes does not fit in 32 bits, llama.cpp's limit too.
     TextTooLong { len: usize },
+    /// The vocabulary itself reads a control token in a part of a text that does not allow it.
+    Control {
+        /// The token.
+        id: crate::token::TokenId,
+        /// The byte of the joined parts where it is.
+        at: usize,
+    },
 }
 
 impl fmt::Display for EncodeError {
@@ -143,6 +150,11 @@ impl fmt::Display for EncodeError {
             Self::TextTooLong { len } => {
                 write!(f, "a text of {len} bytes is longer than the 2147483647 that one call takes")
             }
+            Self::Control { id, at } => write!(
+                f,
+                "this vocabulary reads the control token {id} in every text, and a part that does not allow it contains \
+                 it at byte {at}"
+            ),
         }
     }
 }

@@ -81,7 +81,9 @@ impl Raise for PaddingError {
 
 fn encode_error(error: EncodeError, message: String) -> PyErr {
     match error {
-        EncodeError::NoVocabulary | EncodeError::MissingSpecial { .. } => python::VocabularyError::new_err(message),
+        EncodeError::NoVocabulary | EncodeError::MissingSpecial { .. } | EncodeError::Control { .. } => {
+            python::VocabularyError::new_err(message)
+        }
         _ => python::GgtokError::new_err(message),
     }
 }

@@ -167,7 +167,9 @@ impl From<VocabularyError> for Failure {
 impl From<EncodeError> for Failure {
     fn from(error: EncodeError) -> Self {
         match error {
-            EncodeError::NoVocabulary | EncodeError::MissingSpecial { .. } => Self::new("VocabularyError", error),
+            EncodeError::NoVocabulary | EncodeError::MissingSpecial { .. } | EncodeError::Control { .. } => {
+                Self::new("VocabularyError", error)
+            }
             _ => Self::new("GgtokError", error),
         }
     }

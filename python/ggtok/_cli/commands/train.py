@@ -13,6 +13,7 @@ from ..._train import DEFAULTS, train
 from ..._vocab import KINDS_OF_LLAMA_CPP
 from ..files import OUTPUT, check_output, text_path
 from ..options import name_and_value
+from ..output import printable
 from ..progress import progress
 
 
@@ -91,7 +92,7 @@ def command(
             **settings,
         )
     tokenizer.to_gguf(output, overwrite=force)
-    print(f"{output}: {len(tokenizer.vocab)} tokens")
+    print(f"{printable(output)}: {len(tokenizer.vocab)} tokens")
 
 
 def _setting(kind: str, name: str, text: str) -> tuple[str, Any]:
@@ -104,7 +105,7 @@ def _setting(kind: str, name: str, text: str) -> tuple[str, Any]:
         return name, text
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = text
     if defaults[name] is not None and not isinstance(value, type(defaults[name])):
         raise click.ClickException(f"--set: {name} is {type(defaults[name]).__name__}: {text!r} is not")

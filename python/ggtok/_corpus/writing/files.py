@@ -1,7 +1,6 @@
 """The files of a shard: written under other names, and renamed once all of them are complete and on the disk.
 
-Until then `train-00001.bin` is `.train-00001.bin.part`. What is killed in between leaves such parts, which the next
-attempt overwrites. A file with its final name is never incomplete.
+A file with its final name is never incomplete.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from pathlib import Path
 from threading import Thread
 from typing import BinaryIO, Self
 
+from ..._files import discard, finish, new_part
 from ...errors import CorpusError
 
 SYNC_BYTES = 32 << 20
@@ -48,13 +48,13 @@ class ShardFiles:
         self.discard()
 
     def open(self, suffix: str) -> BinaryIO:
-        """Opens `FOLDER/.NAME+suffix.part` to be written. `commit` closes it.
+        """Opens a file to be written, which `commit` closes and names `FOLDER/NAME` + suffix.
 
         Raises `CorpusError`, as do the file's methods, if the operating system refuses.
         """
         name = self.name + suffix
         with explained(name):
-            part = _Part(self.folder / f".{name}.part", name)
+            part = _Part(self.folder, name)
         self._parts.append(part)
         return part
 
@@ -68,17 +68,14 @@ class ShardFiles:
             with explained(part.final):
                 part.flush()
                 part.begin_sync()
-                with part.path.open("rb") as file:
+                with open(part.name, "rb") as file:
                     sha256 = hashlib.file_digest(file, "sha256").hexdigest()
                     written.append(Written(part.final, os.fstat(file.fileno()).st_size, sha256))
                 part.end_sync()
                 os.fsync(part.fileno())
-                part.raw.close()
         for part in self._parts:
             with explained(part.final):
-                part.path.replace(self.folder / part.final)
-        with explained(str(self.folder)):
-            sync_folder(self.folder)
+                finish(part.raw, str(self.folder / part.final))
         self._parts.clear()
         return written
 
@@ -87,22 +84,8 @@ class ShardFiles:
         for part in self._parts:
             with suppress(OSError):
                 part.end_sync()
-            with suppress(OSError):
-                part.raw.close()  # not the buffer, which would try to write the rest
-            with suppress(OSError):
-                part.path.unlink(missing_ok=True)
+            discard(part.raw)  # not the buffer, which would try to write the rest
         self._parts.clear()
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes the names of the files in a folder survive a power failure. Windows has no call for that."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class _Part(io.BufferedWriter):
@@ -111,9 +94,11 @@ class _Part(io.BufferedWriter):
     The disk gets every `SYNC_BYTES` while the next ones are made, so that little is left to wait for at the end.
     """
 
-    def __init__(self, path: Path, final: str) -> None:
-        super().__init__(io.FileIO(path, "w"), 1 << 16)
-        self.path, self.final = path, final
+    raw: io.FileIO
+
+    def __init__(self, folder: Path, final: str) -> None:
+        super().__init__(new_part(str(folder)), 1 << 16)
+        self.final = final
         self._num_waiting = 0
         self._syncing: Thread | None = None
         self._failure: OSError | None = None

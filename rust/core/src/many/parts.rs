@@ -97,7 +97,8 @@ impl Tokenizer {
     /// `options.parse_special` is ignored.
     ///
     /// # Errors
-    /// As [`Tokenizer::encode`], for all parts together.
+    /// As [`Tokenizer::encode`], for all parts together; and [`EncodeError::Control`], for vocabularies that find control
+    /// tokens in any text, as ordinary tokens: RWKV, PLaMo-2 and some of SPM and Unigram.
     pub fn encode_parts(&self, parts: &Parts, options: EncodeOptions) -> Result<Vec<TokenId>, EncodeError> {
         let mut ids = Vec::new();
         self.encode_parts_into(parts, options, &mut Scratch::default(), &mut ids)?;
@@ -139,7 +140,29 @@ impl Tokenizer {
         let options = EncodeOptions { parse_special: !parts.allowed.is_empty(), ..options };
         // One range that covers everything needs no special treatment.
         let is_whole = matches!(&parts.allowed[..], [range] if range.len() == parts.len);
-        let allowed = Some(&parts.allowed[..]).filter(|_| options.parse_special && !is_whole);
-        self.encode_within(text, allowed, options, scratch, sink)
+        if is_whole {
+            return self.encode_within(text, None, options, scratch, sink);
+        }
+        let allowed = Some(&parts.allowed[..]).filter(|_| options.parse_special);
+        let mut spans = Spans::with_room_for(parts.len);
+        self.encode_within(text, allowed, options, scratch, &mut spans)?;
+        self.check_control(parts, &spans)?;
+        sink.push_spanned(&spans.ids, spans.spans.into_iter());
+        Ok(())
+    }
+
+    /// Checks that each control token is inside a range that allows it.
+    fn check_control(&self, parts: &Parts, spans: &Spans) -> Result<(), EncodeError> {
+        let (vocabulary, mut allowed) = (self.vocabulary(), parts.allowed.iter().peekable());
+        for (&id, span) in spans.ids.iter().zip(&spans.spans) {
+            if span.is_empty() || !vocabulary.attributes(id).is_control() || Some(id) == vocabulary.special().unk {
+                continue;
+            }
+            while allowed.next_if(|range| range.end < span.end).is_some() {}
+            if allowed.peek().is_none_or(|range| range.start > span.start) {
+                return Err(EncodeError::Control { id, at: span.start });
+            }
+        }
+        Ok(())
     }
 }
