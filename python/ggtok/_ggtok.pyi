@@ -62,6 +62,7 @@ __all__ = [
     "json_items",
     "json_lines",
     "kind",
+    "list_size",
     "loader_texts",
     "merges",
     "models",

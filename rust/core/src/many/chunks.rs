@@ -328,7 +328,7 @@ impl<'a, 's> Measure<'a, 's> {
                     break;
                 }
                 // Back by the tokens that are too many, or one code point, and further with each try.
-                let number = self.tokens_before(end).saturating_sub(count - self.max_tokens << tries);
+                let number = self.tokens_before(end).saturating_sub((count - self.max_tokens) << tries);
                 end = self.token_end(number).min(self.previous(end));
             }
         }

@@ -133,9 +133,9 @@ impl Model for Plamo2 {
     fn settled(&self, vocabulary: &Vocabulary, Fragment { text, is_utf8, .. }: Fragment<'_>) -> usize {
         let mut starts = self.automaton.starts(text);
         let is_stopper = |(_, id): (usize, u32)| self.costs[id as usize] == UNKNOWN_COST;
-        let mut may_start_stopper = |at| starts.may_continue(at) || starts.keys(at).any(is_stopper);
-        let mut accept =
-            |at: usize| !text[at..].starts_with(BYTE_ORDER_MARK) && !(self.has_stoppers && may_start_stopper(at));
+        let mut may_start_stopper =
+            |at| self.has_stoppers && (starts.may_continue(at) || starts.keys(at).any(is_stopper));
+        let mut accept = |at: usize| !text[at..].starts_with(BYTE_ORDER_MARK) && !may_start_stopper(at);
         let segmenter = self.segmenter(vocabulary);
         let mut stretches = sure_stretches(text, is_utf8).into_iter().rev();
         stretches.find_map(|range| segmenter.last_cut(text, range, &mut accept)).unwrap_or(0)

@@ -57,7 +57,7 @@ impl Plamo2 {
             stopper = 0;
             for (len, id) in keys.keys(state) {
                 let token_cost = self.costs[id as usize];
-                let total = costs[at + len & mask] + i64::from(token_cost);
+                let total = costs[(at + len) & mask] + i64::from(token_cost);
                 if total < best && token_cost < LOWEST_UNUSED_COST {
                     (best, best_id) = (total, id as TokenId);
                 }
