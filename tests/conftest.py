@@ -12,7 +12,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -80,6 +80,15 @@ def elements(array: Array) -> list[Any]:
         return [len(array)]
     numbers: list[Any] = np.frombuffer(array.tobytes(), f"<{FORMATS[Type(array.kind)]}").tolist()
     return numbers
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cache_limit() -> Iterator[None]:
+    """Each module leaves the limit of the caches as it was."""
+    limit = ggtok.cache_limit()
+    yield
+    if ggtok.cache_limit() != limit:
+        ggtok.set_cache_limit(limit)
 
 
 @pytest.fixture(scope="session")

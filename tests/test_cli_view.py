@@ -174,7 +174,7 @@ def test_an_ascii_terminal() -> None:
 
 def test_decode_and_chat_escape_what_a_terminal_obeys() -> None:
     ids = " ".join(map(str, TOKENIZERS["bpe"].encode("a\x1b[31mb\r\n\tc")))
-    assert on_terminal("decode", "--builtin", "bpe", "-p", ids).raw == "a\\x1b[31mb\\x0d\r\n\tc\r\n"
+    assert on_terminal("decode", "--builtin", "bpe", "-p", ids).raw == "a\\x1b[31mb\\r\r\n\tc\r\n"
     assert on_terminal("decode", "--builtin", "bpe", "-p", "198").raw == "\r\n"
     assert "\x1b" not in on_terminal("chat", "--builtin", "bpe", "-p", "\x1b[2J").raw
 

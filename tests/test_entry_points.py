@@ -209,6 +209,8 @@ VALUES: dict[str, Any] = {
     **{"suffix": "b", "prompt": "c", "extra_files": {"a.py": "b"}, "spm_infill": True},
     **{"n_ctx": 4096, "n_batch": 2048, "n_predict": 8},
     "columns": ["c"],
+    "flawed": True,
+    "regex": "a+",
     "classes": vars(ggtok.trace) | {"Trace": ggtok.Trace},
 }
 """An argument by the name of its parameter."""

@@ -228,7 +228,7 @@ def test_units(unit: Any) -> None:
     for call, argument in calls:
         with pytest.raises(ValueError, match="unit must be 'char' or 'byte', not ") as caught:
             call(argument, unit=unit)
-        assert str(caught.value).endswith(repr(unit))
+        assert str(caught.value).endswith(repr(unit) if isinstance(unit, str) else type(unit).__name__)
 
 
 def test_bytes_that_are_not_utf8_have_no_characters() -> None:

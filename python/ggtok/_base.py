@@ -114,11 +114,12 @@ class BaseTokenizer(_ggtok.Tokenizer):
         cls, source: Source, overrides: Mapping[str, Scalar] | None = None, *, made_from: object = None
     ) -> Self:
         """As `from_gguf`, without warnings. `made_from` is the file that the source was made from, if it was."""
+        metadata = None
         try:
             metadata = read_metadata(source, overrides)
             self = super().__new__(cls, metadata)
         except GgtokError as error:
-            if isinstance(error, GGUFError) and error.key == _contents.MODEL:
+            if metadata is not None and isinstance(error, GGUFError) and error.key == _contents.MODEL:
                 error = _contents.not_model(scalars(metadata), name_of(source)) or error
             error.path = name_of(source)
             raise error from None

@@ -38,7 +38,7 @@ from .._files import read
 from .._findings import Finding, warn_of
 from .._keys import BYTE, CONTROL, GGML, NORMAL, UNKNOWN, USER_DEFINED
 from .._metadata import Source, name_of
-from ..errors import ConversionError, UnsupportedError
+from ..errors import ArgumentTypeError, ConversionError, UnsupportedError
 from . import architectures, special_tokens
 from .architectures import Architecture, Json, listed, mapping
 from .gguf import Packed, gguf_bytes
@@ -135,6 +135,8 @@ def warn_of_differences(tokenizer: BaseTokenizer, library: Library) -> None:
 def read_config(source: Source, config: Source | Json | None, rules: Json) -> Json:
     """What is in `tokenizer_config.json`: given, or beside the file, with the chat templates that have files there."""
     if isinstance(config, Mapping):
+        if not all(isinstance(key, str) for key in config):
+            raise ArgumentTypeError("the keys of config must be str")
         return config
     if config is not None:
         return mapping(parsed(read(config)))
