@@ -11,7 +11,6 @@ from typing import Any
 import ggtok
 import gguf
 from ggtok import _ggtok
-from ggtok._gguf import Array, Metadata, Type
 
 SEEDS = Path(__file__).parent / "seeds" / "gguf"
 NUM_TOKENS = 40
@@ -22,15 +21,15 @@ def cut(name: str) -> dict[str, Any]:
     """The keys of an embedded vocabulary, with few tokens."""
     path = Path(ggtok.__file__).parent / "vocabularies" / f"{name}.gguf"
     values: dict[str, Any] = {}
-    for key, entry in Metadata.from_source(path).entries.items():
-        value: Any = entry.value
-        if isinstance(value, Array):
-            value = value.tolist()[:NUM_TOKENS]
+    for key, field in gguf.GGUFReader(path).fields.items():
+        value: Any = field.contents()
+        if field.types[0] is gguf.GGUFValueType.ARRAY:
+            value = value[:NUM_TOKENS]
             if key.endswith("precompiled_charsmap"):
                 value = list(_ggtok.compile_charsmap(name=None, tsv=RULES))
         elif not key.startswith("tokenizer.ggml") and key != "general.architecture":
             continue
-        values[key] = (gguf.GGUFValueType(entry.type), value)
+        values[key] = (field.types[0], value)
     return values
 
 
@@ -40,8 +39,9 @@ def write(path: Path, values: dict[str, Any], endianess: gguf.GGUFEndian = gguf.
     for key, (kind, value) in values.items():
         sub_type = None
         if kind is gguf.GGUFValueType.ARRAY:
-            types = {str: Type.STRING, float: Type.FLOAT32, int: Type.INT32}
-            sub_type = gguf.GGUFValueType(Type.UINT8 if "charsmap" in key else types[type(value[0])])
+            kinds = gguf.GGUFValueType
+            types = {str: kinds.STRING, float: kinds.FLOAT32, int: kinds.INT32}
+            sub_type = kinds.UINT8 if "charsmap" in key else types[type(value[0])]
         writer.add_key_value(key, value, kind, sub_type=sub_type)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
