@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import accumulate
 
-from ggtok._chart import HEAD, MARGIN, ROW, Panel, bars, document
+from ggtok.lab.chart import HEAD, MARGIN, ROW, Panel, bars, document
 
 CURVES_WIDTH = 690
 LINE = 15

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import chart
-from ggtok._chart import Panel
+from ggtok.lab.chart import Panel
 from peers import OURS, PEERS, REFERENCE
 from texts import BIG, CORPORA, RUNS, SHORT, STARTS
 from vocabularies import kind_of

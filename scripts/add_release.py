@@ -1,4 +1,4 @@
-"""Adds a release of llama.cpp to what ggtok knows about releases: `python/ggtok/llama_cpp_releases.json`.
+"""Adds a release of llama.cpp to what ggtok knows about releases: `python/ggtok/lab/llama_cpp_releases.json`.
 
     python scripts/add_release.py LIBRARY LLAMA_CPP
 
@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any
 
 from ggtok import _ggtok
-from ggtok._keys import PRE
-from ggtok._verify.binding import LlamaCpp
-from ggtok._verify.child import Child
-from ggtok._verify.library import find_library
-from ggtok._verify.verify import REFERENCE
+from ggtok.lab.verify.binding import LlamaCpp
+from ggtok.lab.verify.child import Child
+from ggtok.lab.verify.library import find_library
+from ggtok.lab.verify.verify import REFERENCE
+from ggtok.tokenizer.keys import PRE
 
 PACKAGE = Path(__file__).resolve().parents[1] / "python" / "ggtok"
 DATA = PACKAGE / "llama_cpp_releases.json"

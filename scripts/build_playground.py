@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "docs" / "playground"
 ICON = ROOT / "docs" / "_static" / "icon.svg"
-EXPLAIN = ROOT / "python" / "ggtok" / "_explain" / "page"
+EXPLAIN = ROOT / "python" / "ggtok" / "lab" / "explain" / "page"
 PACKAGE = ROOT / "target" / "wasm" / "ggtok"
 NEEDED = ("*.js", "*.wasm", "vocabularies/*.gguf", "LICENSE", "THIRD-PARTY-NOTICES.md")
 """What the page takes of the package."""
@@ -49,7 +49,7 @@ def build(folder: Path, package: Path = PACKAGE) -> bool:
 
 def explain_module() -> str:
     """The scripts of the explain page as a module."""
-    from ggtok._explain.html import SCRIPTS, scripts
+    from ggtok.lab.explain.html import SCRIPTS, scripts
 
     return f"{scripts(*SCRIPTS)}\nexport {{ {', '.join(EXPORTS)} }};\n"
 

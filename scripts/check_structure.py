@@ -33,12 +33,14 @@ CORE = (
     *("tokenizer", "gguf", "inspect", "many"),
 )
 PYTHON = (
-    *("_ggtok", "_findings", "errors", "_arguments", "_contents", "_keys", "_numbers", "_chart", "_notebook", "_texts"),
-    *("_cuts", "_batch", "_chunks", "_metadata", "_vocab", "_files", "_check", "_base", "_stores"),
-    *("trace", "_explain", "_convert", "_refusals", "_releases", "_chat", "_chats", "_tokenizer"),
-    *("_corpus", "corpus", "adapters", "_diff", "_diagnosis", "_edit", "_evaluate", "_train", "_verify"),
-    *("__init__", "_cli", "__main__"),
+    *("_ggtok", "tokenizer/findings", "errors", "tokenizer/arguments", "tokenizer/contents", "tokenizer/keys"),
+    *("tokenizer/numbers", "tokenizer/notebook", "tokenizer/texts", "tokenizer/cuts", "tokenizer/batch"),
+    *("tokenizer/chunks", "tokenizer/metadata", "tokenizer/vocab", "tokenizer/files", "tokenizer/check"),
+    *("tokenizer", "stores", "trace", "lab/explain", "lab/convert", "lab/refusals", "lab/releases", "chat", "_facade"),
+    *("corpus", "adapters", "lab/chart", "lab/diff", "lab/diagnosis", "lab", "__init__", "cli", "__main__"),
 )
+"""The tokenizer, and then the parts over it: each file or folder imports from those before it. A file belongs to the
+longest of these paths."""
 MOST_LINES = 600
 FOLDERS = ("rust", "python", "scripts", "tests", "benches", "docs")
 SUFFIXES = (".rs", ".py", ".js", ".css", ".html")
@@ -120,12 +122,23 @@ def imports(node: ast.AST, types: bool) -> Iterator[ast.Import | ast.ImportFrom]
 
 def upward(graph: Graph, floors: tuple[str, ...], folder: str) -> Iterator[str]:
     """Imports from floors that come later in the list."""
+    places = {floor: place for place, floor in enumerate(floors)}
     for module, targets in sorted(graph.items()):
-        if module and (floor := module.split("/")[0]) not in floors:
+        if not module:
+            continue
+        floor = floor_of(module, places)
+        if floor is None:
             yield f"{folder}/{module} is on no floor"
-        elif module:
-            above = {to for to in targets if to.split("/")[0] not in floors[: floors.index(floor) + 1]}
-            yield from (f"{folder}/{module} imports {to or 'lib'}" for to in sorted(above))
+            continue
+        above = {to for to in targets if floor_of(to, places) is None or floor_of(to, places) > floor}  # type: ignore[operator]
+        yield from (f"{folder}/{module} imports {to or 'lib'}" for to in sorted(above))
+
+
+def floor_of(module: str, places: dict[str, int]) -> int | None:
+    """The place of the longest path in the list that a module is at or below."""
+    parts = module.split("/")
+    ends = range(len(parts), 0, -1)
+    return next((places[path] for end in ends if (path := "/".join(parts[:end])) in places), None)
 
 
 def circle(graph: Graph, folder: str) -> Iterator[str]:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "python/ggtok/_explain/page"
+PAGE = ROOT / "python/ggtok/lab/explain/page"
 SECONDS = 60
 """How long node may take: far more than it does."""
 WIDTH = 720
@@ -115,7 +115,7 @@ def _run(trace_json: str, steps: Sequence[tuple[int, int | None]] | None, width:
 
 @cache
 def _script() -> str:
-    from ggtok._explain.html import SCRIPTS, scripts
+    from ggtok.lab.explain.html import SCRIPTS, scripts
 
     shim = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
     return shim.replace("/* {{scripts}} */", scripts(*SCRIPTS, "trie"))

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
-from ggtok._cli import group
+from ggtok.cli import group
 
 ROOT = Path(__file__).parent.parent
 MANUAL = ROOT / "ggtok.data/data/share/man/man1/ggtok.1"

@@ -19,9 +19,9 @@ from typing import NamedTuple, TypeAlias
 
 from draw_steps import Picture, Stage, draw_all, stages
 from ggtok import Tokenizer
-from ggtok._convert.gguf import Value, gguf_bytes
-from ggtok._explain.html import page, trie_page
-from ggtok._explain.trie import explain_trie, trie_sections
+from ggtok.lab.convert.gguf import Value, gguf_bytes
+from ggtok.lab.explain.html import page, trie_page
+from ggtok.lab.explain.trie import explain_trie, trie_sections
 
 TEXT = "Hello World, unaffable naïve 👋"
 """It has something for every kind: an accent, capital letters, an affix, and a character without a token."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ggtok._releases import builds, data
+from ggtok.lab.releases import builds, data
 
 CONDITIONS = {
     **{"kind": "of kind", "pre": "with the pre-tokenizer", "scores": "with scores of type"},

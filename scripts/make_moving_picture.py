@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ggtok import Tokenizer
-from ggtok._explain.words import said, say, words
+from ggtok.lab.explain.words import said, say, words
 
 PATH = Path(__file__).resolve().parent.parent / "docs/_static/explain.svg"
 TEXT = "What is LoRA?"

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ggtok import Tokenizer
-from ggtok._cli.view import View
+from ggtok.cli.view import View
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 

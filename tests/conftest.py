@@ -22,7 +22,7 @@ import gguf
 import numpy as np
 import pytest
 from ggtok._ggtok import Array
-from ggtok._keys import FORMATS, Type
+from ggtok.tokenizer.keys import FORMATS, Type
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracles import strategies

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import VOCABULARIES
-from ggtok._stores import ollama, ramalama
+from ggtok.stores import ollama, ramalama
 
 VARIABLES = (
     *("OLLAMA_MODELS", "LLAMA_CACHE", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "HF_TOKEN", "HF_ENDPOINT"),

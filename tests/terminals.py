@@ -15,7 +15,7 @@ import time
 from typing import NamedTuple
 
 import pytest
-from ggtok._cli import main
+from ggtok.cli import main
 
 SECONDS = 60
 """How long a command may take: far more than it does."""

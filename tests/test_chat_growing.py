@@ -22,7 +22,7 @@ from ggtok import (
     TokenizerWarning,
     Turn,
 )
-from ggtok._chat import keeping, known
+from ggtok.chat import keeping, known
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracles import strategies

@@ -201,7 +201,7 @@ def test_raw_templates_of_vocabularies(tok: Tokenizer, path: Path) -> None:
 
 def test_functions_as_tools() -> None:
     reference = pytest.importorskip("transformers.utils.chat_template_utils")
-    from ggtok._chat.schema import schema
+    from ggtok.chat.schema import schema
 
     for function in (weather, drink):
         assert schema(function) == reference.get_json_schema(function)

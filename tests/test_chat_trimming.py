@@ -12,8 +12,8 @@ from unittest import mock
 
 import pytest
 from ggtok import ChatRequestError, ChatTemplateError, Finding, GgtokError, Tokenizer, TokenizerWarning, VocabularyError
-from ggtok._chat.conversation import Conversation
-from ggtok._chat.trimming import turns_of
+from ggtok.chat.conversation import Conversation
+from ggtok.chat.trimming import turns_of
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles.gguf_vocab import TokenType, Vocab

@@ -15,7 +15,10 @@ from typing import Any, NamedTuple
 import ggtok
 import pytest
 from conftest import BUILTIN, shared_files
-from ggtok import Finding, Tokenizer, TokenizerWarning, _check, _diagnosis, _ggtok, _releases
+from ggtok import Finding, Tokenizer, TokenizerWarning, _ggtok
+from ggtok.lab import diagnosis as _diagnosis
+from ggtok.lab import releases as _releases
+from ggtok.tokenizer import check as _check
 from oracles import gguf_vocab
 from oracles.gguf_vocab import TokenType, Vocab
 from oracles.spelling import BYTE_TOKENS, BYTES

@@ -18,7 +18,7 @@ from unittest import mock
 import pytest
 from conftest import BUILTIN
 from ggtok import Tokenizer, _ggtok
-from ggtok._cli import COMMANDS, main
+from ggtok.cli import COMMANDS, main
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -136,7 +136,7 @@ def test_lines(tmp_path: Path) -> None:
 @given(st.lists(st.binary(max_size=5).map(lambda data: data.replace(b"\n", b"").replace(b"\r", b""))), st.data())
 def test_lines_however_they_arrive(texts: list[bytes], data: st.DataObject) -> None:
     whole = b"".join(text + b"\n" for text in texts)
-    with mock.patch("ggtok._cli.inputs.PART", data.draw(st.integers(1, 20))):
+    with mock.patch("ggtok.cli.inputs.PART", data.draw(st.integers(1, 20))):
         assert bpe("encode", "--lines", text=whole).out == b"".join(line(BPE.encode(text)) for text in texts)
         assert bpe("encode", text=whole).out == line(BPE.encode(whole))
         assert bpe("decode", text=line(BPE.encode(whole))).out == BPE.decode_bytes(BPE.encode(whole))

@@ -12,8 +12,8 @@ import click
 import ggtok
 import pytest
 from conftest import VOCABULARIES
-from ggtok._cli import group
-from ggtok._cli.output import OPTIONS
+from ggtok.cli import group
+from ggtok.cli.output import OPTIONS
 from test_cli import call
 
 FILES = {
@@ -143,7 +143,7 @@ def test_the_library_names_no_options_of_the_command() -> None:
     assert {"--input-format", "--libllama", "--online", "--set-template", "--seconds"} <= known
     for path in package.rglob("*.py"):
         place = path.relative_to(package)
-        if place.parts[0] != "_cli" and place != Path("_verify/result.py"):  # which tells the command to repeat a call
+        if place.parts[0] != "cli" and place != Path("lab/verify/result.py"):  # which prints commands
             found = {word for text in messages(path) for word in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
             assert not found & known, path
     for argument, option in OPTIONS.items():

@@ -20,9 +20,9 @@ from pathlib import Path
 import pytest
 from conftest import VOCABULARIES
 from ggtok import Tokenizer
-from ggtok._explain import strip
-from ggtok._explain.step import KEYS, Walk
-from ggtok._explain.units import face
+from ggtok.lab.explain import strip
+from ggtok.lab.explain.step import KEYS, Walk
+from ggtok.lab.explain.units import face
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -242,7 +242,7 @@ class Terminal:
     START = """
 import fcntl, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-from ggtok._cli import main
+from ggtok.cli import main
 sys.exit(main())
 """
 

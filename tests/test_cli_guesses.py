@@ -16,7 +16,7 @@ from pathlib import Path
 import ggtok
 import pytest
 from ggtok import Tokenizer
-from ggtok._cli import ELSEWHERE
+from ggtok.cli import ELSEWHERE
 from test_cli import Done, call, line
 
 BPE = Tokenizer.builtin("bpe")
@@ -72,7 +72,7 @@ def test_numbers_need_a_model(arguments: list[str], tmp_path: Path, monkeypatch:
     """Nothing is written, and standard input is not read."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GGTOK_MODEL", raising=False)
-    monkeypatch.setattr("ggtok._stores.find.names_from", lambda start: [f"ollama:m{n}" for n in range(7)])
+    monkeypatch.setattr("ggtok.stores.find.names_from", lambda start: [f"ollama:m{n}" for n in range(7)])
     done = call(*arguments, text=b"[")
     assert (done.code, done.out) == (2, b"")
     here = "ollama:m0, ollama:m1, ollama:m2, ollama:m3, ollama:m4 and 2 more (see ggtok models)"

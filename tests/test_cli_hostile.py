@@ -7,7 +7,7 @@ import sys
 import unicodedata
 
 import pytest
-from ggtok._cli import output
+from ggtok.cli import output
 from oracles import gguf_vocab
 from oracles.gguf_vocab import TokenType, Vocab
 from oracles.spelling import BYTES

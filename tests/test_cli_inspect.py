@@ -15,8 +15,8 @@ import ggtok
 import pytest
 from conftest import BUILTIN, VOCABULARIES
 from ggtok import Tokenizer
-from ggtok._cli import main
-from ggtok._cli.table import print_pairs, print_table
+from ggtok.cli import main
+from ggtok.cli.table import print_pairs, print_table
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len

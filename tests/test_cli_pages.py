@@ -14,7 +14,7 @@ import pytest
 from click.shell_completion import get_completion_class
 from conftest import VOCABULARIES, command_in
 from ggtok import Tokenizer
-from ggtok._cli import COMMANDS, group
+from ggtok.cli import COMMANDS, group
 from store_trees import isolated
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -15,7 +15,7 @@ import ggtok
 import pytest
 from conftest import VOCABULARIES
 from ggtok import Tokenizer
-from ggtok._cli import main
+from ggtok.cli import main
 from terminals import on_terminal, shown
 
 FOX = "The quick brown fox jumps over the lazy dog.\nA quick brown dog jumps over the lazy fox.\n" * 9
@@ -163,7 +163,7 @@ def test_bench(capsys: pytest.CaptureFixture[str], corpus: Path) -> None:
 
 SLOW = """
 import time
-from ggtok._cli.progress import progress
+from ggtok.cli.progress import progress
 with progress(1000, "a\\x1b[31m long label") as advance:
     for _ in range(10):
         time.sleep(0.05)
@@ -210,7 +210,7 @@ def test_no_progress_without_a_terminal(slow: str) -> None:
 
 START = """
 import sys
-from ggtok._cli import main
+from ggtok.cli import main
 print("started", flush=True)
 sys.exit(main())
 """

@@ -13,7 +13,7 @@ import pexpect  # type: ignore[import-untyped]
 import pytest
 from conftest import BUILTIN, TOKENIZERS, command_in
 from ggtok import Tokenizer
-from ggtok._cli.view import MAX_IDS, MIN_WIDTH, View, units
+from ggtok.cli.view import MAX_IDS, MIN_WIDTH, View, units
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len

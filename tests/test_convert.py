@@ -18,8 +18,8 @@ import tiktoken
 import tokenizers  # type: ignore[import-untyped,unused-ignore]
 from conftest import ABSENT, BUILTIN, SHARED
 from ggtok import ConversionError, GgtokError, TokenAttribute, Tokenizer, TokenizerWarning, _ggtok
-from ggtok._convert import protobuf
-from ggtok._convert.gguf import gguf_bytes
+from ggtok.lab.convert import protobuf
+from ggtok.lab.convert.gguf import gguf_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -16,12 +16,12 @@ import pytest
 import tokenizers  # type: ignore[import-untyped,unused-ignore]
 from conftest import BUILTIN
 from ggtok import ConversionError, GgtokError, TokenAttribute, Tokenizer, TokenizerWarning, UnsupportedError, _ggtok
-from ggtok._convert import architectures, special_tokens
-from ggtok._convert.from_tokenizers import PROBES
-from ggtok._convert.library import GPT2, Library
-from ggtok._convert.pre_by_digest import digest, table
-from ggtok._convert.vocabulary import BYTE_TOKENS
-from ggtok._keys import FLAGS, SPECIAL
+from ggtok.lab.convert import architectures, special_tokens
+from ggtok.lab.convert.from_tokenizers import PROBES
+from ggtok.lab.convert.library import GPT2, Library
+from ggtok.lab.convert.pre_by_digest import digest, table
+from ggtok.lab.convert.vocabulary import BYTE_TOKENS
+from ggtok.tokenizer.keys import FLAGS, SPECIAL
 from hypothesis import given
 from hypothesis import strategies as st
 from test_convert import byte_level, documents, opened, repository, same, without_ties, written

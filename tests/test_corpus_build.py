@@ -19,9 +19,8 @@ import ggtok
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
-from ggtok._corpus import reading
-from ggtok._corpus.writing import read
-from ggtok.corpus import build, info, verify
+from ggtok.corpus import build, info, reading, verify
+from ggtok.corpus.writing import read
 from ggtok.errors import CorpusError, GgtokError
 
 MB = 1 << 20
@@ -91,7 +90,7 @@ def test_the_number_of_threads_changes_no_byte(folder: Path, tmp_path: Path) -> 
 def test_many_threads_are_processes(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments: dict[str, Any] = {"tokenizer": BPE, "format": "flat", "shard_size": MB, "threads": 3}
     build([folder], tmp_path / "threads", **arguments)
-    monkeypatch.setattr("ggtok._corpus.run.MOST_THREADS", 2)
+    monkeypatch.setattr("ggtok.corpus.run.MOST_THREADS", 2)
     build([folder], tmp_path / "processes", **arguments)
     assert contents(tmp_path / "threads") == contents(tmp_path / "processes")
     (folder / "bad.jsonl").write_text("{}\n")
@@ -397,7 +396,7 @@ def test_verify_reads_a_stream_once(folder: Path, tmp_path: Path, monkeypatch: p
         calls.append(arguments)
         return reading.read(*arguments)
 
-    monkeypatch.setattr("ggtok._corpus.documents.read", counted)
+    monkeypatch.setattr("ggtok.corpus.documents.read", counted)
     for sample in (1, 10, None):
         assert verify(tmp_path / "out", tokenizer=BPE, sample=sample).problems == []
     assert len(calls) == 3

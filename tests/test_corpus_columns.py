@@ -12,11 +12,11 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.feather  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
-from ggtok._corpus.blocks import BLOCK_SIZE, ROW, BadRow, Block
-from ggtok._corpus.reading import read
-from ggtok._corpus.settings import Reading
-from ggtok._corpus.sources import Input, inputs
-from ggtok._corpus.survey import Cut, fingerprint
+from ggtok.corpus.blocks import BLOCK_SIZE, ROW, BadRow, Block
+from ggtok.corpus.reading import read
+from ggtok.corpus.settings import Reading
+from ggtok.corpus.sources import Input, inputs
+from ggtok.corpus.survey import Cut, fingerprint
 from ggtok.errors import CorpusError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -131,7 +131,7 @@ def test_strings_that_are_not_utf8(tmp_path: Path, write: Write) -> None:
 
 @each_format
 def test_bad_rows_come_with_those_before_them(tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ggtok._corpus.reading.columns.BLOCK_SIZE", 500)
+    monkeypatch.setattr("ggtok.corpus.reading.columns.BLOCK_SIZE", 500)
     texts = [None if n % 7 == 3 else "x" * (n % 50) for n in range(1000)]
     blocks = blocks_of(write(tmp_path, pa.table({"text": texts}), 300))
     assert len(blocks) > 40
@@ -290,9 +290,9 @@ def test_long_documents_are_alone(tmp_path: Path, write: Write) -> None:
 
 MEASURE = """
 import resource, sys
-from ggtok._corpus.reading import read
-from ggtok._corpus.settings import Reading
-from ggtok._corpus.sources import inputs
+from ggtok.corpus.reading import read
+from ggtok.corpus.settings import Reading
+from ggtok.corpus.sources import inputs
 import pyarrow as pa, pyarrow.parquet, numpy
 [source] = inputs(sys.argv[1:])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from ggtok._corpus import packing
-from ggtok._corpus.blocks import BOUNDARIES, IDS, MASK
-from ggtok._corpus.packing import Packer, best_fit_decreasing, cut, in_order
+from ggtok.corpus import packing
+from ggtok.corpus.blocks import BOUNDARIES, IDS, MASK
+from ggtok.corpus.packing import Packer, best_fit_decreasing, cut, in_order
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
-from ggtok._corpus import shuffling
-from ggtok._corpus.blocks import IDS
-from ggtok._corpus.plan import Range, Task, cut_size, plan
-from ggtok._corpus.shuffling import Shuffler, splitmix64
-from ggtok._corpus.sources import Input
-from ggtok._corpus.survey import Cut, Survey
+from ggtok.corpus import shuffling
+from ggtok.corpus.blocks import IDS
+from ggtok.corpus.plan import Range, Task, cut_size, plan
+from ggtok.corpus.shuffling import Shuffler, splitmix64
+from ggtok.corpus.sources import Input
+from ggtok.corpus.survey import Cut, Survey
 from hypothesis import given
 from hypothesis import strategies as st
 

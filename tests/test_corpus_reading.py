@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from ggtok import _ggtok
-from ggtok._corpus.blocks import ROW, BadRow, Block
-from ggtok._corpus.reading import read
-from ggtok._corpus.settings import InputFormat, Reading
-from ggtok._corpus.sources import inputs
-from ggtok._corpus.survey import fingerprint
+from ggtok.corpus.blocks import ROW, BadRow, Block
+from ggtok.corpus.reading import read
+from ggtok.corpus.settings import InputFormat, Reading
+from ggtok.corpus.sources import inputs
+from ggtok.corpus.survey import fingerprint
 from ggtok.errors import CorpusError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,7 +48,7 @@ def bad_of(blocks: list[Block]) -> list[BadRow]:
 
 
 def small_blocks(patch: pytest.MonkeyPatch, size: int) -> None:
-    patch.setattr("ggtok._corpus.reading.lines.BLOCK_SIZE", size)
+    patch.setattr("ggtok.corpus.reading.lines.BLOCK_SIZE", size)
 
 
 @pytest.fixture
@@ -285,7 +285,7 @@ def test_a_long_line_is_a_block_of_its_own(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_line_over_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small_blocks(monkeypatch, 10)
-    monkeypatch.setattr("ggtok._corpus.reading.lines.MOST_LINE", 35)
+    monkeypatch.setattr("ggtok.corpus.reading.lines.MOST_LINE", 35)
     path = tmp_path / "a.txt"
     path.write_bytes(b"a\n" + b"b" * 34 + b"\n" + b"c" * 35 + b"\nd\n" + b"e" * 99)
     blocks = blocks_of(path, format="lines")

@@ -10,8 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from ggtok._corpus.sources import Input, inputs
-from ggtok._corpus.survey import Cut, Survey, fingerprint
+from ggtok.corpus.sources import Input, inputs
+from ggtok.corpus.survey import Cut, Survey, fingerprint
 from ggtok.errors import CorpusError
 from hypothesis import given
 from hypothesis import strategies as st
@@ -161,7 +161,7 @@ def test_cuts_of_lines(lengths: list[int], cut: int, ends: bool) -> None:
 def survey(data: bytes, cut: int, progress: Callable[[int], object] = lambda num_bytes: None, chunk: int = 7) -> Survey:
     """The survey of lines, which are read a few bytes at a time."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ggtok._corpus.survey.CHUNK", chunk)
+        patch.setattr("ggtok.corpus.survey.CHUNK", chunk)
         path = Path(folder, "lines.txt")
         path.write_bytes(data)
         return fingerprint(inputs([path], format="lines")[0], cut, progress)

@@ -13,10 +13,10 @@ import polars
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from conftest import BUILTIN, TOKENIZERS
-from ggtok._corpus import lists
-from ggtok._corpus.blocks import MASK, ROW, BadRow, Block
-from ggtok._corpus.settings import Encoding
-from ggtok._corpus.table import encode_block, encode_table, granted_threads
+from ggtok.corpus import lists
+from ggtok.corpus.blocks import MASK, ROW, BadRow, Block
+from ggtok.corpus.settings import Encoding
+from ggtok.corpus.table import encode_block, encode_table, granted_threads
 from ggtok.errors import ChatTemplateError, CorpusError
 from hypothesis import given
 from hypothesis import strategies as st

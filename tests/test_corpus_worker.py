@@ -17,8 +17,7 @@ import polars
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from conftest import BUILTIN, TOKENIZERS, VOCABULARIES
-from ggtok._corpus import worker
-from ggtok.corpus import TableEncoder
+from ggtok.corpus import TableEncoder, worker
 from ggtok.errors import CorpusError
 
 TEXTS = ["one text", None, "What is LoRA?"]
@@ -182,7 +181,7 @@ def test_each() -> None:
 
 
 def test_batches_whose_ids_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ggtok._corpus.lists.MOST_IDS", 6)
+    monkeypatch.setattr("ggtok.corpus.lists.MOST_IDS", 6)
     batch = pa.RecordBatch.from_pydict({"text": ["one text"] * 5})
     assert [each.num_rows for each in TableEncoder("bpe").each([batch])] == [3, 2]
     assert TableEncoder("bpe")(pa.table(batch)).num_rows == 5
@@ -206,10 +205,10 @@ def run(code: str) -> str:
 
 
 def test_the_module_is_imported_when_it_is_used() -> None:
-    heavy = "{'numpy', 'pyarrow', 'jinja2', 'ggtok.corpus', 'ggtok._corpus'}"
+    heavy = "{'numpy', 'pyarrow', 'jinja2', 'ggtok.corpus'}"
     code = f"import sys, ggtok; print(sorted({heavy} & sys.modules.keys())); ggtok.corpus.TableEncoder('bpe')"
     code += f"; import ggtok.corpus; print(sorted({heavy} & sys.modules.keys()))"
-    assert run(code).splitlines() == ["[]", "['ggtok._corpus', 'ggtok.corpus']"]
+    assert run(code).splitlines() == ["[]", "['ggtok.corpus']"]
     assert "corpus" in dir(ggtok)
 
 

@@ -23,12 +23,12 @@ import polars
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
-from ggtok._corpus.blocks import IDS, MASK, ROW, SOURCE
-from ggtok._corpus.packing import Packer
-from ggtok._corpus.settings import Format, Writing
-from ggtok._corpus.writing import ShardFiles, Written, open_writer, read, read_masks, tables
-from ggtok._files import PART
+from ggtok.corpus.blocks import IDS, MASK, ROW, SOURCE
+from ggtok.corpus.packing import Packer
+from ggtok.corpus.settings import Format, Writing
+from ggtok.corpus.writing import ShardFiles, Written, open_writer, read, read_masks, tables
 from ggtok.errors import CorpusError
+from ggtok.tokenizer.files import PART
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -357,7 +357,7 @@ def test_datatrove_as_its_own_package(tmp_path: Path, vocab_size: int) -> None:
 @pytest.mark.parametrize("number", [0, 9, 999, 1000, 9_994, 9_999, 99_949, 99_950, 999_500, 10**9 - 1, 5 * 10**12])
 def test_datatrove_rounds_as_humanize(number: int) -> None:
     humanize = pytest.importorskip("humanize", minversion="4.17", reason="datatrove is not installed")
-    from ggtok._corpus.writing.datatrove import rounded
+    from ggtok.corpus.writing.datatrove import rounded
 
     assert rounded(number) == humanize.metric(number, unit="T")
 
@@ -487,8 +487,8 @@ import resource, sys
 from pathlib import Path
 import numpy as np
 import pyarrow as pa
-from ggtok._corpus.settings import Writing
-from ggtok._corpus.writing import ShardFiles, open_writer
+from ggtok.corpus.settings import Writing
+from ggtok.corpus.writing import ShardFiles, open_writer
 from ggtok.errors import CorpusError
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))

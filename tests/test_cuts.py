@@ -9,9 +9,9 @@ from pathlib import Path
 
 import ggtok
 import pytest
-from ggtok._cli.pair import print_pair
-from ggtok._cuts import Cuts, compare, cuts_of, stretches
-from ggtok._explain.verdict import verdict
+from ggtok.cli.pair import print_pair
+from ggtok.lab.explain.verdict import verdict
+from ggtok.tokenizer.cuts import Cuts, compare, cuts_of, stretches
 from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len

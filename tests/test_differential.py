@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from differential.report import read_replay_token, replay_token
 from differential.vocabularies import Target
-from ggtok._verify.shrink import ddmin, shrink_text
+from ggtok.lab.verify.shrink import ddmin, shrink_text
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -79,7 +79,7 @@ def test_a_known_fault_is_found_shrunk_and_replayed(mutant: str, finding: str) -
     assert finding in run.stdout
     token = re.findall(r"call       " + re.escape(finding) + r".*?--replay (\S+)", run.stdout, re.DOTALL)[0]
     assert fuzz("--replay", token, ours).returncode == 1
-    assert fuzz("--replay", token, "--ours=ggtok._verify.answerers:Reference").returncode == 0
+    assert fuzz("--replay", token, "--ours=ggtok.lab.verify.answerers:Reference").returncode == 0
 
 
 @pytest.mark.usefixtures("llama_cpp")

@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner
 from conftest import reference_reader
 from ggtok import GgtokError, GGUFError, Tokenizer, VocabularyError
-from ggtok._cli import group
-from ggtok._convert import tensors as tensors_module
-from ggtok._keys import Type
-from ggtok._metadata import read_metadata
+from ggtok.cli import group
+from ggtok.lab.convert import tensors as tensors_module
+from ggtok.tokenizer.keys import Type
+from ggtok.tokenizer.metadata import read_metadata
 from tiny_model import TOKENS, shapes, write_model
 
 TEMPLATE = "{% for m in messages %}[{{ m.role }}] {{ m.content }}{% endfor %}"

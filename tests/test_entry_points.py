@@ -25,7 +25,7 @@ import ggtok
 import ggtok.trace
 import pytest
 from ggtok import _ggtok
-from ggtok._train import DEFAULTS, _core_settings
+from ggtok.lab.train import DEFAULTS, _core_settings
 from oracles.gguf_vocab import Vocab
 from oracles.spelling import BYTE_TOKENS
 

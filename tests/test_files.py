@@ -12,7 +12,7 @@ import ggtok
 import pytest
 from click.testing import CliRunner
 from ggtok import GgtokError, Tokenizer
-from ggtok._cli import group
+from ggtok.cli import group
 
 SPM = Tokenizer.builtin("spm")
 

@@ -21,10 +21,11 @@ import gguf
 import numpy as np
 import pytest
 from conftest import VOCABULARIES, elements, reference_reader, shared_files
-from ggtok import GgtokError, GGUFError, TokenAttribute, Tokenizer, UnsupportedError, _metadata
+from ggtok import GgtokError, GGUFError, TokenAttribute, Tokenizer, UnsupportedError
 from ggtok._ggtok import Array, Metadata
-from ggtok._keys import Type
-from ggtok._metadata import read_metadata
+from ggtok.tokenizer import metadata as _metadata
+from ggtok.tokenizer.keys import Type
+from ggtok.tokenizer.metadata import read_metadata
 from hypothesis import given
 from hypothesis import strategies as st
 

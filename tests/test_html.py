@@ -16,10 +16,10 @@ import ggtok
 import pytest
 from conftest import BUILTIN, shared_files
 from ggtok import _ggtok
-from ggtok._explain import compare, html
-from ggtok._explain.html import compare_page, page, trie_page
-from ggtok._explain.tables import Cell, LazyRows, Row, section
-from ggtok._explain.verdict import verdict
+from ggtok.lab.explain import compare, html
+from ggtok.lab.explain.html import compare_page, page, trie_page
+from ggtok.lab.explain.tables import Cell, LazyRows, Row, section
+from ggtok.lab.explain.verdict import verdict
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -12,9 +12,9 @@ import ggtok
 import pytest
 import test_html
 from conftest import BUILTIN, shared_files
-from ggtok._explain import html
-from ggtok._explain.stages import idea, units
-from ggtok._explain.units import Step
+from ggtok.lab.explain import html
+from ggtok.lab.explain.stages import idea, units
+from ggtok.lab.explain.units import Step
 from test_html import MOVES, Opened
 
 browser = test_html.browser

@@ -7,11 +7,11 @@ from typing import Any
 import ggtok
 import pytest
 from conftest import TOKENIZERS, VOCABULARIES
-from ggtok._releases import builds, data
-from ggtok._verify.known import Known, bounded, is_about, oldest
-from ggtok._verify.library import Library
-from ggtok._verify.report import Difference
-from ggtok._verify.serve import Query
+from ggtok.lab.releases import builds, data
+from ggtok.lab.verify.known import Known, bounded, is_about, oldest
+from ggtok.lab.verify.library import Library
+from ggtok.lab.verify.report import Difference
+from ggtok.lab.verify.serve import Query
 
 LOWERCASE, PRE = "tokenizer.ggml.normalizer.lowercase", "tokenizer.ggml.pre"
 CASED = ggtok.Tokenizer.from_gguf(VOCABULARIES / "wordpiece.gguf", overrides={LOWERCASE: False})

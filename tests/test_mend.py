@@ -14,11 +14,11 @@ import ggtok
 import pytest
 from click.testing import CliRunner
 from ggtok import Finding, GgtokError, TokenIndexError, Tokenizer, TokenizerWarning, VocabularyError
-from ggtok._cli import group
-from ggtok._convert.gguf import Packed, Typed, as_typed, gguf_bytes, header, packed
-from ggtok._convert.tensors import Tensors
-from ggtok._keys import Type
-from ggtok._metadata import read_metadata
+from ggtok.cli import group
+from ggtok.lab.convert.gguf import Packed, Typed, as_typed, gguf_bytes, header, packed
+from ggtok.lab.convert.tensors import Tensors
+from ggtok.tokenizer.keys import Type
+from ggtok.tokenizer.metadata import read_metadata
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracles.gguf_vocab import Vocab

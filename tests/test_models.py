@@ -17,8 +17,8 @@ import gguf
 import pytest
 from conftest import VOCABULARIES
 from ggtok import GgtokError, GGUFError, ModelNotFoundError, Tokenizer, TokenizerWarning
-from ggtok._stores import docker, ollama, quantization
-from ggtok._stores.find import STORES, all_models, names_from
+from ggtok.stores import docker, ollama, quantization
+from ggtok.stores.find import STORES, all_models, names_from
 from hypothesis import given
 from hypothesis import strategies as st
 from store_trees import COMMIT, OLDER, Home, isolated, vocabulary

@@ -14,8 +14,8 @@ import pytest
 from click.shell_completion import get_completion_class
 from conftest import command_in
 from ggtok import Tokenizer
-from ggtok._cli import group
-from ggtok._cli.completion import Bash
+from ggtok.cli import group
+from ggtok.cli.completion import Bash
 from store_trees import Home, isolated, vocabulary
 from test_cli import call
 

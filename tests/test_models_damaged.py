@@ -13,7 +13,7 @@ import ggtok
 import pytest
 from damage import DAMAGE, cases, damaged
 from ggtok import GgtokError, Tokenizer
-from ggtok._stores import find, web
+from ggtok.stores import find, web
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from store_trees import Home, isolated, vocabulary

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import ggtok
 import pytest
 from ggtok import DownloadError, ModelNotFoundError, Tokenizer
-from ggtok._stores import hub, jan, remote, web
+from ggtok.stores import hub, jan, remote, web
 from store_trees import Home, vocabulary
 from test_cli import call
 from web_server import BIG, BPE, Handler, Web, failure, served

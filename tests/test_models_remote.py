@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from ggtok import DownloadError, GGUFError, Tokenizer
-from ggtok._stores import remote, web
+from ggtok.stores import remote, web
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from store_trees import Home, isolated

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ggtok import GgtokError, Tokenizer, _releases
-from ggtok._keys import FORMATS, Type
-from ggtok._verify.child import Child
-from ggtok._verify.comparing import agrees
-from ggtok._verify.library import find_library
-from ggtok._verify.serve import Query
-from ggtok._verify.verify import OURS, REFERENCE
+from ggtok import GgtokError, Tokenizer
+from ggtok.lab import releases as _releases
+from ggtok.lab.verify.child import Child
+from ggtok.lab.verify.comparing import agrees
+from ggtok.lab.verify.library import find_library
+from ggtok.lab.verify.serve import Query
+from ggtok.lab.verify.verify import OURS, REFERENCE
+from ggtok.tokenizer.keys import FORMATS, Type
 from oracles.spelling import BYTE_TOKENS
 
 pytestmark = pytest.mark.filterwarnings("ignore::ggtok.TokenizerWarning")

@@ -17,9 +17,9 @@ import ggtok
 import pytest
 from conftest import TOKENIZERS, VOCABULARIES, shared_files
 from ggtok import Tokenizer, _ggtok
-from ggtok._cli import main
-from ggtok._releases import builds, data, meets, parse
-from ggtok._verify.library import described, installed
+from ggtok.cli import main
+from ggtok.lab.releases import builds, data, meets, parse
+from ggtok.lab.verify.library import described, installed
 from oracles.gguf_vocab import Vocab, write
 
 BUILDS = builds()

@@ -20,8 +20,8 @@ TREE = {
     "rust/core/src/text.rs": "mod part;\nuse crate::work::{self, once};\npub struct Text;\n",
     "rust/core/src/text/part.rs": "use super::Text;\n#[cfg(test)]\nmod tests {\n    use crate::many::Batch;\n}\n",
     "rust/core/src/work.rs": "// use crate::text::Text;\npub fn once() {}\n",
-    "python/ggtok/__init__.py": "from ._vocab import Vocab\n",
-    "python/ggtok/_vocab.py": "from . import _ggtok\nfrom .errors import GgtokError\n",
+    "python/ggtok/__init__.py": "from .tokenizer.vocab import Vocab\n",
+    "python/ggtok/tokenizer/vocab.py": "from .. import _ggtok\nfrom ..errors import GgtokError\n",
     "python/ggtok/errors.py": "class GgtokError(Exception): ...\n",
     "python/ggtok/trace.py": "# DO NOT EDIT\n" * 700,
 }
@@ -46,8 +46,12 @@ def found(root: Path, **changed: str) -> list[str]:
         ("rust/core/src/new.rs", "", ["rust/core/src/new is on no floor"]),
         ("rust/train/src/lib.rs", "mod a;\nmod b;\n", []),
         ("rust/core/Cargo.toml", '[dependencies]\nggtok-train = "1"\n', ["rust/core depends on rust/train"]),
-        ("python/ggtok/errors.py", "def f(): from ._vocab import Vocab", ["ggtok/errors imports _vocab", "circle: "]),
-        ("python/ggtok/_vocab.py", "import ggtok\n", ["python/ggtok/_vocab imports __init__", "circle: "]),
+        ("python/ggtok/errors.py", "from .tokenizer.vocab import V", ["errors imports tokenizer/vocab", "circle: "]),
+        (
+            "python/ggtok/tokenizer/vocab.py",
+            "import ggtok\n",
+            ["python/ggtok/tokenizer/vocab imports __init__", "circle: "],
+        ),
         ("tests/test_long.py", "\n" * 601, ["tests/test_long.py has 601 lines, more than 600"]),
     ],
 )
@@ -70,5 +74,5 @@ def test_siblings_in_a_circle(tmp_path: Path) -> None:
 
 def test_types_may_be_in_a_circle(tmp_path: Path) -> None:
     text = "if TYPE_CHECKING:\n    from .steps import Step\n"
-    files = {"python/ggtok/_chat/a.py": text, "python/ggtok/_chat/steps.py": "from .a import A\n"}
+    files = {"python/ggtok/chat/a.py": text, "python/ggtok/chat/steps.py": "from .a import A\n"}
     assert found(tmp_path, **files) == []

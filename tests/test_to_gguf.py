@@ -11,10 +11,10 @@ import gguf
 import pytest
 from conftest import BUILTIN, elements, shared_files
 from ggtok import ChatTemplateError, GgtokError, GGUFError, TokenIndexError, Tokenizer, VocabularyError
-from ggtok._convert.gguf import Packed, Typed, gguf_bytes
 from ggtok._ggtok import Array
-from ggtok._keys import Type
-from ggtok._metadata import read_metadata
+from ggtok.lab.convert.gguf import Packed, Typed, gguf_bytes
+from ggtok.tokenizer.keys import Type
+from ggtok.tokenizer.metadata import read_metadata
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -257,7 +257,7 @@ def test_a_write_that_fails_changes_nothing(
         assert len(os.listdir(tmp_path)) == 2
         raise error
 
-    monkeypatch.setattr("ggtok._files.os.replace", fail)
+    monkeypatch.setattr("ggtok.tokenizer.files.os.replace", fail)
     with pytest.raises(error):
         Tokenizer.builtin("bpe").to_gguf(path)
     assert os.listdir(tmp_path) == ["file.gguf"]

@@ -18,13 +18,13 @@ import ggtok.trace
 import pytest
 from conftest import BUILTIN, every_kind, shared_files
 from ggtok import GgtokError, Tokenizer
-from ggtok._explain import compare, terminal
-from ggtok._explain.sections import sections
-from ggtok._explain.step import Walk
-from ggtok._explain.strip import strip
-from ggtok._explain.tables import Section
-from ggtok._explain.text import shortened
-from ggtok._explain.trace import Trace, Why
+from ggtok.lab.explain import compare, terminal
+from ggtok.lab.explain.sections import sections
+from ggtok.lab.explain.step import Walk
+from ggtok.lab.explain.strip import strip
+from ggtok.lab.explain.tables import Section
+from ggtok.lab.explain.text import shortened
+from ggtok.lab.explain.trace import Trace, Why
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import strategies

@@ -16,14 +16,14 @@ import ggtok
 import pytest
 from conftest import TOKENIZERS, VOCABULARIES
 from differential import mutant
-from ggtok._cli import main
-from ggtok._verify import library
-from ggtok._verify.aborts import abort
-from ggtok._verify.binding import LAYOUTS, word_of_flags
-from ggtok._verify.child import Child
-from ggtok._verify.report import pack, unpack
-from ggtok._verify.texts import ODD_UNITS
-from ggtok._verify.verify import PART, _batches, _named
+from ggtok.cli import main
+from ggtok.lab.verify import library
+from ggtok.lab.verify.aborts import abort
+from ggtok.lab.verify.binding import LAYOUTS, word_of_flags
+from ggtok.lab.verify.child import Child
+from ggtok.lab.verify.report import pack, unpack
+from ggtok.lab.verify.texts import ODD_UNITS
+from ggtok.lab.verify.verify import PART, _batches, _named
 
 SPM = VOCABULARIES / "spm.gguf"
 RELEASES = sorted(Path(os.environ.get("GGTOK_LLAMA_CPP_RELEASES") or "/nowhere").rglob("*.so"))
@@ -159,7 +159,7 @@ class Unknown(Dying):
 def test_a_library_that_does_not_open(
     reference: type, reason: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("ggtok._verify.verify.REFERENCE", named(reference))
+    monkeypatch.setattr("ggtok.lab.verify.verify.REFERENCE", named(reference))
     with pytest.raises(ggtok.LibraryError) as raised:
         ggtok.verify(TOKENIZERS["spm"], ["a"], library=__file__)
     assert reason in str(raised.value)
@@ -210,7 +210,7 @@ def test_an_abort_that_is_known_is_no_difference() -> None:
 
 @needs_llama_cpp
 def test_an_abort_that_is_not_known_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ggtok._verify.verify.REFERENCE", named(mutant.Crashing))
+    monkeypatch.setattr("ggtok.lab.verify.verify.REFERENCE", named(mutant.Crashing))
     found = ggtok.verify(TOKENIZERS["bpe"], [b"some text " + mutant.FATAL_TEXT, "another"])
     assert not found.agrees
     assert found.differences[0].query == ("encode", mutant.FATAL_TEXT, False, False)
@@ -219,7 +219,7 @@ def test_an_abort_that_is_not_known_is_a_difference(monkeypatch: pytest.MonkeyPa
 
 @pytest.fixture
 def wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ggtok._verify.verify.OURS", named(mutant.WrongOurs))
+    monkeypatch.setattr("ggtok.lab.verify.verify.OURS", named(mutant.WrongOurs))
 
 
 @needs_llama_cpp
@@ -398,7 +398,7 @@ def test_progress_and_json(capfd: pytest.CaptureFixture[str], tmp_path: Path) ->
 def test_the_same_seed_makes_the_same_texts() -> None:
     from random import Random
 
-    from ggtok._verify.texts import TextGenerator
+    from ggtok.lab.verify.texts import TextGenerator
 
     first, second = (TextGenerator(Random("1"), [], [b"a", b"bc"], [b"<s>"]) for _ in range(2))
     texts = [first.text() for _ in range(300)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from ggtok._explain.words import said, say, words
+from ggtok.lab.explain.words import said, say, words
 
 
 def test_a_sentence_takes_values_as_they_are() -> None:

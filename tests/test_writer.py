@@ -15,9 +15,10 @@ from typing import Any
 
 import ggtok
 import pytest
-from ggtok import GgtokError, Tokenizer, _files
-from ggtok._corpus.writing.files import ShardFiles
+from ggtok import GgtokError, Tokenizer
+from ggtok.corpus.writing.files import ShardFiles
 from ggtok.errors import CorpusError
+from ggtok.tokenizer import files as _files
 from test_cli import call
 
 SPM = Tokenizer.builtin("spm")
@@ -127,7 +128,7 @@ def test_a_link_that_appears_between_the_checks_and_the_writing(
         return place
 
     monkeypatch.setattr(_files, "check_target", appears)
-    monkeypatch.setattr("ggtok._edit.check_target", appears)
+    monkeypatch.setattr("ggtok.lab.edit.check_target", appears)
     for name in ("edit", "to_html"):
         precious.write_text("mine")
         path.unlink(missing_ok=True)
@@ -186,7 +187,7 @@ def test_a_file_that_takes_the_place_of_a_device_stays(tmp_path: Path, monkeypat
 
 KILLED = """
 import os, signal, sys
-from ggtok import _files
+from ggtok.tokenizer import files as _files
 with _files.replacing(sys.argv[1]) as file:
     file.write(b"data")
     os.kill(os.getpid(), signal.SIGKILL)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import pytest
 from ggtok import DownloadError, Tokenizer
-from ggtok._stores import remote, web
+from ggtok.stores import remote, web
 from store_trees import isolated, vocabulary
 
 BPE = vocabulary("bpe")

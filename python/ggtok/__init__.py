@@ -5,23 +5,7 @@ if TYPE_CHECKING:
     from . import adapters as adapters
     from . import corpus as corpus
     from . import errors as errors
-    from ._batch import Batch as Batch
-    from ._chat import Chat as Chat
-    from ._chat import ChatEncoding as ChatEncoding
-    from ._chat import ChatMedia as ChatMedia
-    from ._chat import Turn as Turn
-    from ._chunks import Chunk as Chunk
-    from ._diagnosis import check_file as check_file
-    from ._diff import Diff as Diff
-    from ._diff import diff as diff
-    from ._edit import edit as edit
-    from ._evaluate import Evaluation as Evaluation
-    from ._evaluate import Score as Score
-    from ._evaluate import evaluate as evaluate
-    from ._explain.trace import Trace as Trace
-    from ._explain.trace import Why as Why
-    from ._findings import Finding as Finding
-    from ._findings import TokenizerWarning as TokenizerWarning
+    from ._facade import Tokenizer as Tokenizer
     from ._ggtok import Buffer as Buffer
     from ._ggtok import Encoding as Encoding
     from ._ggtok import StreamDecoder as StreamDecoder
@@ -29,16 +13,10 @@ if TYPE_CHECKING:
     from ._ggtok import __version__ as __version__
     from ._ggtok import cache_limit as cache_limit
     from ._ggtok import set_cache_limit as set_cache_limit
-    from ._releases import ReleaseChange as ReleaseChange
-    from ._releases import Releases as Releases
-    from ._stores.find import find as find
-    from ._tokenizer import Tokenizer as Tokenizer
-    from ._train import train as train
-    from ._verify.result import Comparison as Comparison
-    from ._verify.verify import verify as verify
-    from ._vocab import Token as Token
-    from ._vocab import TokenAttribute as TokenAttribute
-    from ._vocab import Vocab as Vocab
+    from .chat import Chat as Chat
+    from .chat import ChatEncoding as ChatEncoding
+    from .chat import ChatMedia as ChatMedia
+    from .chat import Turn as Turn
     from .errors import ArgumentTypeError as ArgumentTypeError
     from .errors import ChatRequestError as ChatRequestError
     from .errors import ChatTemplateError as ChatTemplateError
@@ -56,24 +34,46 @@ if TYPE_CHECKING:
     from .errors import TrainingError as TrainingError
     from .errors import UnsupportedError as UnsupportedError
     from .errors import VocabularyError as VocabularyError
+    from .lab.diagnosis import check_file as check_file
+    from .lab.diff import Diff as Diff
+    from .lab.diff import diff as diff
+    from .lab.edit import edit as edit
+    from .lab.evaluate import Evaluation as Evaluation
+    from .lab.evaluate import Score as Score
+    from .lab.evaluate import evaluate as evaluate
+    from .lab.explain.trace import Trace as Trace
+    from .lab.explain.trace import Why as Why
+    from .lab.releases import ReleaseChange as ReleaseChange
+    from .lab.releases import Releases as Releases
+    from .lab.train import train as train
+    from .lab.verify.result import Comparison as Comparison
+    from .lab.verify.verify import verify as verify
+    from .stores.find import find as find
+    from .tokenizer.batch import Batch as Batch
+    from .tokenizer.chunks import Chunk as Chunk
+    from .tokenizer.findings import Finding as Finding
+    from .tokenizer.findings import TokenizerWarning as TokenizerWarning
+    from .tokenizer.vocab import Token as Token
+    from .tokenizer.vocab import TokenAttribute as TokenAttribute
+    from .tokenizer.vocab import Vocab as Vocab
 
 _NAMES = {
-    "_batch": ("Batch",),
-    "_chat": ("Chat", "ChatEncoding", "ChatMedia", "Turn"),
-    "_chunks": ("Chunk",),
-    "_diagnosis": ("check_file",),
-    "_diff": ("Diff", "diff"),
-    "_edit": ("edit",),
-    "_evaluate": ("Evaluation", "Score", "evaluate"),
-    "_findings": ("Finding", "TokenizerWarning"),
+    "tokenizer.batch": ("Batch",),
+    "chat": ("Chat", "ChatEncoding", "ChatMedia", "Turn"),
+    "tokenizer.chunks": ("Chunk",),
+    "lab.diagnosis": ("check_file",),
+    "lab.diff": ("Diff", "diff"),
+    "lab.edit": ("edit",),
+    "lab.evaluate": ("Evaluation", "Score", "evaluate"),
+    "tokenizer.findings": ("Finding", "TokenizerWarning"),
     "_ggtok": ("Buffer", "Encoding", "StreamDecoder", "StreamEncoder", "__version__", "cache_limit", "set_cache_limit"),
-    "_releases": ("ReleaseChange", "Releases"),
-    "_stores.find": ("find",),
-    "_tokenizer": ("Tokenizer",),
-    "_train": ("train",),
-    "_verify.result": ("Comparison",),
-    "_verify.verify": ("verify",),
-    "_vocab": ("Token", "TokenAttribute", "Vocab"),
+    "lab.releases": ("ReleaseChange", "Releases"),
+    "stores.find": ("find",),
+    "_facade": ("Tokenizer",),
+    "lab.train": ("train",),
+    "lab.verify.result": ("Comparison",),
+    "lab.verify.verify": ("verify",),
+    "tokenizer.vocab": ("Token", "TokenAttribute", "Vocab"),
     "errors": (
         "ArgumentTypeError",
         "ChatRequestError",
@@ -94,7 +94,7 @@ _NAMES = {
         "UnsupportedError",
         "VocabularyError",
     ),
-    "_explain.trace": ("Trace", "Why"),
+    "lab.explain.trace": ("Trace", "Why"),
 }
 """The names of each module, which is imported when one of them is used: so `import ggtok` takes no time."""
 

@@ -7,14 +7,14 @@ _HANDLER = signal.getsignal(signal.SIGINT)  # not Python's where a shell lets it
 if _HANDLER is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-from . import _cli  # noqa: E402
+from . import cli  # noqa: E402
 
 
 def main() -> int:
     """Runs one command, for which Ctrl-C is an exception again, and returns its exit code."""
     try:
         signal.signal(signal.SIGINT, _HANDLER)
-        return _cli.main()
+        return cli.main()
     except KeyboardInterrupt:
         os._exit(130)
     finally:

@@ -1,6 +1,6 @@
 """What ggtok raises. Every error is a `GgtokError`, and so a `ValueError`."""
 
-from ._findings import TokenizerWarning as TokenizerWarning
+from .tokenizer.findings import TokenizerWarning as TokenizerWarning
 
 
 class GgtokError(ValueError):

@@ -9,11 +9,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from ggtok._verify.child import Child
-from ggtok._verify.library import find_library
-from ggtok._verify.report import call
-from ggtok._verify.verify import OURS, REFERENCE
 from ggtok.errors import GgtokError
+from ggtok.lab.verify.child import Child
+from ggtok.lab.verify.library import find_library
+from ggtok.lab.verify.report import call
+from ggtok.lab.verify.verify import OURS, REFERENCE
 
 from .campaign import Campaign, Tally
 from .report import lines, read_replay_token

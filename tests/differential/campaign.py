@@ -16,14 +16,14 @@ from pathlib import Path
 from random import Random
 
 from ggtok import GgtokError, Tokenizer, TokenizerWarning
-from ggtok._releases import builds
-from ggtok._verify.aborts import Abort
-from ggtok._verify.child import Child
-from ggtok._verify.comparing import Comparing
-from ggtok._verify.known import Known, oldest
-from ggtok._verify.library import Library
-from ggtok._verify.report import Difference
-from ggtok._verify.serve import Query
+from ggtok.lab.releases import builds
+from ggtok.lab.verify.aborts import Abort
+from ggtok.lab.verify.child import Child
+from ggtok.lab.verify.comparing import Comparing
+from ggtok.lab.verify.known import Known, oldest
+from ggtok.lab.verify.library import Library
+from ggtok.lab.verify.report import Difference
+from ggtok.lab.verify.serve import Query
 
 from .paths import corpora
 from .report import lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from ggtok._verify.answerers import Ours, Reference
+from ggtok.lab.verify.answerers import Ours, Reference
 
 WRONG_TEXT = b"1a"
 """`WrongIds` loses the last id of any text in which these two bytes occur."""

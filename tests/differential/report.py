@@ -6,8 +6,8 @@ import base64
 import json
 from collections.abc import Iterator
 
-from ggtok._verify.report import Difference, pack, unpack
-from ggtok._verify.serve import Query
+from ggtok.lab.verify.report import Difference, pack, unpack
+from ggtok.lab.verify.serve import Query
 
 from .vocabularies import Target
 

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from random import Random
 
-from ggtok._verify.answerers import FIM_SLOTS
+from ggtok.lab.verify.answerers import FIM_SLOTS
 
 from . import small
 from .paths import ROOT, shared

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .._vocab import TokenAttribute, attributes
 from ..errors import GgtokError
+from ..tokenizer.vocab import TokenAttribute, attributes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .._tokenizer import Tokenizer
+    from .._facade import Tokenizer
 
 
 def special_ids(tok: Tokenizer) -> list[int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from .._tokenizer import Tokenizer
-from .._vocab import TokenAttribute, attributes
+from .._facade import Tokenizer
+from ..tokenizer.vocab import TokenAttribute, attributes
 
 _SPACE = "\u2581"
 _ADDED = TokenAttribute.CONTROL | TokenAttribute.UNKNOWN | TokenAttribute.USER_DEFINED

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .._tokenizer import Tokenizer
+    from .._facade import Tokenizer
 
 
 def encode_slices(tok: Tokenizer, text: str) -> list[int]:

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .. import _tokenizer
+    from .. import _facade as _tokenizer
 
 
 class Tokenizer:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .._tokenizer import Tokenizer
+    from .._facade import Tokenizer
 
 
 def length_function(tok: Tokenizer) -> Callable[[str], int]:

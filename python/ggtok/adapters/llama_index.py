@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .._tokenizer import Tokenizer
+    from .._facade import Tokenizer
 
 
 def tokenizer(tok: Tokenizer) -> Callable[[str], list[int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .._vocab import TokenAttribute, attributes
+from ..tokenizer.vocab import TokenAttribute, attributes
 from ._generation import end_ids, special_ids
 from ._packages import load
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from .._tokenizer import Tokenizer
+    from .._facade import Tokenizer
 
 
 class _Wrapped:

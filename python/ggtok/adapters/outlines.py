@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from .._tokenizer import Tokenizer
+    from .._facade import Tokenizer
 
 
 def vocabulary(tok: Tokenizer) -> Any:

@@ -8,10 +8,10 @@ from io import BytesIO
 from itertools import groupby, islice, product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .. import _tokenizer
-from .._arguments import items_of, one_of
-from .._vocab import TokenAttribute
+from .. import _facade as _tokenizer
 from ..errors import GgtokError
+from ..tokenizer.arguments import items_of, one_of
+from ..tokenizer.vocab import TokenAttribute
 from ._arguments import STRATEGIES, Padding, Truncation, checked, kept_lengths, sequences
 from ._encoding import Direction, Encoding, Run, Runs, Source, check_direction, num_tokens, parts
 from ._generation import special_ids
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import os
     from typing import Self
 
-    from .._batch import Batch
+    from ..tokenizer.batch import Batch
 
 Cut: TypeAlias = tuple[Runs, Callable[[], list[Runs]]]
 """What truncation keeps, and what makes the parts that it cuts off."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from functools import cached_property
 
-from .. import _tokenizer
+from .. import _facade as _tokenizer
 from ..errors import DependencyError, GgtokError
 from ._generation import special_ids
 from ._names import Names
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any, Self
 
-    from .._chat.conversation import Message, Tool
+    from ..chat.conversation import Message, Tool
 
 MODE = "ggtok"
 """The name of the mode: `--tokenizer-mode ggtok`."""
@@ -213,7 +213,7 @@ class Tokenizer:
         Raises what `ggtok.Tokenizer.encode_chat` does.
         """
         given = {name: value for name, value in variables.items() if value is not None and name not in _NOT_VARIABLES}
-        from .._chat.conversation import Conversation, Ids, Options
+        from ..chat.conversation import Conversation, Ids, Options
 
         given_messages = (conversation if conversation is not None else messages) or ()
         options = Options(tools, documents, add_generation_prompt, continue_final_message, template_text=chat_template)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from .._tokenizer import Tokenizer
+    from .._facade import Tokenizer
 
 
 def tokenizer_info(tok: Tokenizer, *, stop_token_ids: int | Sequence[int] | None = None) -> Any:

@@ -1,5 +1,5 @@
 //! What a conversation that grows asks of a rendering: a stretch of it as ids, where messages are, and how much of two
-//! renderings is the same. See `python/ggtok/_chat/keeping.py`.
+//! renderings is the same. See `python/ggtok/chat/keeping.py`.
 
 use std::ops::Range;
 

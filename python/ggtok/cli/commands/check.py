@@ -1,0 +1,134 @@
+"""The command `ggtok check`: what is suspicious about the tokenizers of files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import warnings
+from collections import Counter
+
+import click
+
+from ..._facade import Tokenizer
+from ...errors import GgtokError
+from ...lab.convert.edits import Edits
+from ...lab.diagnosis import check_file, repair_of
+from ...lab.edit import Edited
+from ...lab.releases import parse
+from ...stores.find import is_url, located
+from ...tokenizer.findings import Finding, TokenizerWarning
+from ..files import OUTPUT, takes_models
+from ..options import Model, as_json
+from ..output import lossless, print_json, printable, to_stderr
+from ..table import print_listed, print_pairs
+from .edit import write
+
+SEVERITIES = ("error", "warning", "note")
+"""The worst first."""
+
+LONGEST = 2000
+"""Characters of a command that is printed."""
+
+
+@click.command(short_help="Find what is suspicious about files.")
+@click.option(
+    "--llama-cpp", metavar="RELEASE", help="Also what a release of llama.cpp, such as b9538, does differently."
+)
+@click.option("--fix", type=OUTPUT, metavar="PATH", help="Write the file to PATH with all that can be mended.")
+@click.option("--dry-run", is_flag=True, help="With --fix: show what would change, and write nothing.")
+@takes_models
+@as_json
+@click.pass_context
+def command(
+    context: click.Context,
+    models: list[Model],
+    as_json: bool,
+    llama_cpp: str | None,
+    fix: str | None,
+    dry_run: bool,
+) -> None:
+    """Find what is suspicious about the tokenizers of GGUF files: each finding with its severity, what to do, and its
+    code. What stops a file from being opened is its first finding. The ggtok edit command that mends what can be mended
+    comes last; --fix does the same.
+
+    The exit code is 1 if there is an error among the findings: ids are wrong or calls fail. It is 0 with warnings
+    (they probably are or do) and notes (it can surprise you) alone, and 2 if a file cannot be read; the others are
+    checked all the same. With --fix, it is about the errors that are left. The last line counts several files by the
+    worst finding of each.
+    """
+    if llama_cpp is not None:
+        parse(llama_cpp)  # also if no file opens
+    if fix is not None:
+        [model, *others] = models
+        if others or model.path is None or model.overrides:
+            raise click.ClickException("--fix takes one file, without --override-kv")
+        path = located(model.path)
+        context.exit(write(Edited(path, repair_of(check_file(path))), None if dry_run else fix, as_json))
+    code = 0
+    worst: Counter[str] = Counter()
+    for model in models:
+        name = str(model.path or model.builtin)
+        file = lossless(os.fsencode(name))
+        try:
+            findings = _findings(model, llama_cpp)
+        except (GgtokError, OSError) as error:
+            message = str(error) if isinstance(error, GgtokError) else f"{name}: {error.strerror}"
+            to_stderr(f"error: {message}")
+            if as_json:
+                print_json(file=file, error=message)
+            code = 2
+            worst["unread"] += 1
+            continue
+        if any(finding.severity == "error" for finding in findings):
+            code = max(code, 1)
+        if as_json:
+            print_json(file=file, findings=[finding._asdict() for finding in findings])
+            continue
+        severities = {finding.severity for finding in findings}
+        worst.update([next(severity for severity in SEVERITIES if severity in severities)] if findings else [])
+        lines = [*map(str, findings)] or ["nothing suspicious"]
+        if any(repair := repair_of(findings)):
+            lines.append(f"mend it with: {_command(name, repair)}")
+        if not sys.stdout.isatty():
+            print("\n".join(f"{printable(name)}: {printable(line)}" for line in lines))
+        elif findings:
+            print_listed(name, lines)
+        else:
+            print_pairs([(name, lines[0])])
+    if len(models) > 1 and not as_json:
+        parts = [f"{worst[severity]} with {severity}s" for severity in SEVERITIES if worst[severity]]
+        parts += [f"{worst['unread']} not read"] if worst["unread"] else []
+        print(", ".join([f"{len(models)} files", *(parts or ["nothing suspicious"])]))
+    context.exit(code)
+
+
+def _findings(model: Model, llama_cpp: str | None) -> list[Finding]:
+    """What is found in a file, also in one that does not open."""
+    try:
+        return opened(model).check(llama_cpp=llama_cpp)
+    except GgtokError as error:
+        if isinstance(error, OSError) or model.path is None or is_url(model.path):
+            raise
+        return check_file(located(model.path), overrides=model.values, llama_cpp=llama_cpp)
+
+
+def _command(name: str, repair: Edits) -> str:
+    """The command that mends a file, unless it is too long to be read."""
+    arguments: list[str] = []
+    for key, value in (repair.metadata or {}).items():
+        written = value if isinstance(value, str) else json.dumps(value)
+        arguments += ["--remove", key] if value is None else ["--set", f"{key}={written}"]
+    for change in repair.tokens:
+        for option, field in (("--rename", "text"), ("--retype", "type")):
+            arguments += [option, f"{change['id']}={change[field]}"] if field in change else []
+    command = shlex.join(["ggtok", "edit", name, "-o", "PATH", *arguments])
+    return command if len(command) <= LONGEST else shlex.join(["ggtok", "check", name, "--fix", "PATH"])
+
+
+def opened(model: Model) -> Tokenizer:
+    """The tokenizer, without the warnings that repeat what its check finds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TokenizerWarning)
+        return model.open()

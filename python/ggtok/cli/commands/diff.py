@@ -1,0 +1,72 @@
+"""The command `ggtok diff`: how the tokenizers of two files differ."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+
+from ..._facade import Tokenizer
+from ...lab.diff import NUM_SHOWN, diff
+from ..completion import MODEL
+from ..inputs import Source
+from ..options import as_json, takes_network, takes_special
+from ..output import finite, lossless, print_json, printable
+from ..pair import MOST_LINES, print_pair, print_verdict
+from ..table import print_line
+from ..view import console
+
+
+@click.command(short_help="Show how two models' tokenizers differ.")
+@click.argument("a", type=MODEL)
+@click.argument("b", type=MODEL)
+@click.argument("file", required=False, type=click.Path())
+@click.option("-p", "--text", metavar="TEXT", help="A text itself.")
+@click.option("--all", "shows_all", is_flag=True, help="Print the whole text and whole lists.")
+@takes_special
+@takes_network
+@as_json
+@click.pass_context
+def command(
+    context: click.Context,
+    a: str,
+    b: str,
+    file: str | None,
+    text: str | None,
+    shows_all: bool,
+    special: dict[str, Any],
+    offline: bool | None,
+    as_json: bool,
+) -> None:
+    """Show how the tokenizers of two models differ: first in a sentence, then in settings, special tokens, tokens and
+    merges. With a text, also where they cut it differently, and where its ids first differ.
+
+    The exit code is 0 if there is no difference, 1 if there is one, and 2 if a file cannot be read.
+    """
+    if file is not None and text is not None:
+        raise click.ClickException("one text is compared: give FILE or -p, not both")
+    first, second = (Tokenizer.from_model(name, offline=offline) for name in (a, b))
+    compared = None
+    if file is not None or text is not None:
+        compared = Source(file, b"" if text is None else os.fsencode(text)).read()
+    found = diff(first, second, compared, **special)
+    if as_json:
+        print_json(a=lossless(os.fsencode(a)), b=lossless(os.fsencode(b)), **finite(found.to_dict()))
+    else:
+        out = console()
+        if found.cuts is not None:
+            print_verdict(out, found.cuts)
+        style = "bold" if found.cuts is None else ""
+        out.print(found._of_vocabularies(), style=style, soft_wrap=not out.is_terminal)
+        if compared and found.cuts is not None:
+            spans = [side.encode_with_offsets(compared, unit="byte", **special).tolist()[1] for side in (first, second)]
+            print_pair(out, (a, b), compared, (spans[0], spans[1]), found.cuts, None if shows_all else MOST_LINES)
+        lists = found._lists(None if shows_all else NUM_SHOWN)
+        if lists:
+            out.print()
+        for line in lists:
+            print_line(printable(line))
+        if not shows_all and lists != found._lists():
+            out.print("--all prints all of each list", style="dim")
+    context.exit(int(bool(found)))

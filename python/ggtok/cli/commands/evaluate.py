@@ -1,0 +1,66 @@
+"""The command `ggtok evaluate`: how well vocabularies fit texts."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from ..._facade import Tokenizer
+from ...lab.evaluate import evaluate
+from ..completion import MODEL
+from ..files import OUTPUT, check_output, short_names, text_path
+from ..options import BUILTIN, Model, as_json, takes_network
+from ..output import print_json
+from ..progress import progress
+from ..table import print_table
+
+
+@click.command(short_help="Measure how well vocabularies fit texts.")
+@click.argument("files", nargs=-1, required=True, metavar="[NAME=]FILE...")
+@click.option("-m", "--model", "models", multiple=True, type=MODEL, help="A model; repeatable.  [env: GGTOK_MODEL]")
+@click.option("--builtin", multiple=True, type=click.Choice(BUILTIN), help="An embedded vocabulary; repeatable.")
+@click.option("--reference", metavar="NAME", help="The text of which the others are translations.")
+@click.option("--svg", type=OUTPUT, metavar="PATH", help="Write a chart of the bytes per token.")
+@takes_network
+@as_json
+def command(
+    files: tuple[str, ...],
+    models: tuple[str, ...],
+    builtin: tuple[str, ...],
+    reference: str | None,
+    svg: str | None,
+    offline: bool | None,
+    as_json: bool,
+) -> None:
+    """Measure how well vocabularies fit texts, side by side: bytes per token, tokens per word, the share of unknown
+    tokens, and how much of the vocabulary is used. Texts and models are shown by the names of their
+    files, or as much of their paths as tells them apart; NAME= gives a text another name.
+    """
+    texts = {}
+    unnamed = [argument for argument in files if "=" not in argument]
+    shown = dict(zip(unnamed, short_names(unnamed), strict=True))
+    for argument in files:
+        name, equals, path = argument.partition("=")
+        name = name if equals else shown[argument]
+        if name in texts:
+            raise click.ClickException(f"two texts are called {name!r}: give names, NAME=FILE")
+        texts[name] = text_path(path if equals else argument)
+    check_output(svg, [*texts.values(), *models])
+    opened = {name: Tokenizer.from_model(name, offline=offline) for name in models}
+    if not opened and not builtin:
+        model = Model(os.environ.get("GGTOK_MODEL") or None, None, (), offline)
+        opened = {model.path or "bpe": model.open()}
+    named = zip(short_names([*opened, *builtin]), [*opened.values(), *map(Tokenizer.builtin, builtin)], strict=True)
+    with progress(sum(path.stat().st_size for path in texts.values()) or None, "reading") as advance:
+        evaluation = evaluate(
+            dict(named), files=texts, reference=shown.get(reference or "", reference), progress=advance
+        )
+    if svg is not None:
+        evaluation.to_svg(svg)
+    if as_json:
+        for row in evaluation.to_dicts():
+            print_json(**row)
+    else:
+        head, *rows = evaluation._rows()
+        print_table(head, rows, right=range(2, len(head)))

@@ -1,0 +1,179 @@
+"""The command `ggtok explain`: every step from a text to its tokens, printed, walked through, compared or as a page."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import click
+
+from ..._facade import Tokenizer
+from ...lab.diff import plain
+from ...lab.explain import compare
+from ...lab.explain.html import compare_page, trie_page
+from ...lab.explain.step import walk
+from ...lab.explain.text import LEAST_WIDTH, printed
+from ...lab.explain.texts import to_bytes
+from ...lab.explain.trace import Trace
+from ...lab.explain.trie import explain_trie, trie_sections
+from ...tokenizer.files import write
+from ..completion import MODEL
+from ..files import OUTPUT, check_output
+from ..inputs import Source
+from ..inputs import sources as sources_of
+from ..options import DEFAULT, Model, as_json, is_typed, takes_model, takes_special
+from ..output import print_json, wants_colors
+from ..pair import MOST_LINES, print_pair, print_verdict
+from ..table import print_line
+from ..view import console
+
+MAX_ROWS = 40
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is shown, and how."""
+
+    model: Model
+    special: dict[str, Any]
+    """Keywords of `encode`."""
+    as_json: bool
+    html: str | None
+    tables: Literal["all"] | None
+
+    def trace(self, tokenizer: Tokenizer, source: Source) -> Trace:
+        return tokenizer.explain(source.read(), **self.special)
+
+
+@click.command(short_help="Show every step from texts to their tokens.")
+@click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE]...")
+@click.option("-p", "--text", multiple=True, metavar="TEXT", help="A text itself; repeatable.")
+@click.option("--all", "tables", is_flag=True, help="Print every table.")
+@click.option("--step", is_flag=True, help="Walk through the steps with keys; ? shows them.")
+@click.option("--why", metavar="START:END", help="Say why these characters are not one token; the first is number 0.")
+@click.option(
+    "--compare", "pair", nargs=2, type=MODEL, help="Where two models cut a text differently; with --all, every step."
+)
+@click.option("--trie", is_flag=True, help="Build a double array of the arguments, as words; look them up and each -p.")
+@click.option("--html", type=OUTPUT, metavar="PATH", help="Write a page that needs no network.")
+@takes_model
+@takes_special
+@as_json
+def command(
+    files: tuple[str, ...],
+    text: tuple[str, ...],
+    tables: bool,
+    step: bool,
+    why: str | None,
+    pair: tuple[str, str] | None,
+    trie: bool,
+    html: str | None,
+    model: Model,
+    special: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Show how texts became their tokens: the idea of the algorithm, each text cut into its tokens, and a line for each
+    piece or word. --step and --html show every step, --all prints them as tables.
+    """
+    if sum((step, why is not None, pair is not None, trie)) > 1:
+        raise click.ClickException("--step, --why, --compare and --trie: give one of them")
+    if tables and (step or why is not None or trie or as_json):
+        raise click.ClickException("--all is for what is printed without --step, --why, --trie and --json")
+    if pair is not None or trie:
+        mode = "--trie takes words" if trie else "--compare takes two models"
+        if any(map(is_typed, ("model", "builtin", "override_kv"))):
+            raise click.ClickException(f"{mode}, and no -m, --builtin or --override-kv")
+    request = Request(model, special, as_json, html, "all" if tables else None)
+    check_output(html, [*(() if trie else files), *(pair or ()), model.path])
+    if trie:
+        return _trie(request, list(map(os.fsencode, files)), list(map(os.fsencode, text)))
+    sources = sources_of(files, text, "a text itself is given with -p")
+    if len(sources) > 1 and (step or html is not None):
+        raise click.ClickException("--step and --html are for one text")
+    if pair is not None:
+        return _compare(request, pair, sources)
+    return _traces(request, sources, step, None if why is None else _span(why))
+
+
+def _traces(request: Request, sources: list[Source], step: bool, span: tuple[int, int] | None) -> None:
+    tokenizer = request.model.open(DEFAULT)
+    for number, source in enumerate(sources):
+        trace = request.trace(tokenizer, source)
+        if number and not request.as_json:
+            print()
+        if request.html is not None:
+            trace.to_html(request.html)
+        if step:
+            walk(trace, colors=wants_colors())
+        elif span is not None:
+            why = trace.why(*span)
+            if request.as_json:
+                reasons = [{"kind": each.kind, "message": each.message} for each in why.reasons]
+                print_json(start=why.start, end=why.end, ids=[each.id for each in why.tokens], reasons=reasons)
+            else:
+                for line in str(why).split("\n"):
+                    print_line(line)
+        elif request.as_json:
+            print(json.dumps(json.loads(trace.to_json()) | request.model.json))
+        elif request.html is None:
+            print(trace.to_text(request.tables, width=_width(), colors=wants_colors()))
+        if request.model.mark and not (step or request.as_json or request.html):
+            print(request.model.mark.strip())
+
+
+def _compare(request: Request, pair: tuple[str, str], sources: list[Source]) -> None:
+    names = _names(*pair)
+    tokenizers = [Tokenizer.from_model(name, offline=request.model.offline) for name in pair]
+    for source in sources:
+        a, b = (request.trace(tokenizer, source) for tokenizer in tokenizers)
+        if request.html is not None:
+            write(request.html, compare_page(a, b, names).encode())
+        elif request.as_json:
+            step = compare.first_difference(compare.pairs(a, b))
+            difference = step and {"table": step.section.title, "row": step.row}
+            cuts = plain(compare.cuts(a, b))
+            print_json(a=json.loads(a.to_json()), b=json.loads(b.to_json()), cuts=cuts, difference=difference)
+        else:
+            found, out = compare.cuts(a, b), console()
+            print_verdict(out, found)
+            most = None if request.tables else MOST_LINES
+            print_pair(out, pair, to_bytes(a.text), compare.spans(a, b), found, most)
+            out.print()
+            if request.tables:
+                print(compare.render(a, b, names, width=_width(), max_rows=MAX_ROWS, colors=wants_colors()))
+            else:
+                out.print("--all prints all steps side by side, --html writes a page with them", style="dim")
+
+
+def _trie(request: Request, words: list[bytes], looked_up: list[bytes]) -> None:
+    if not words:
+        raise click.ClickException("--trie needs words as arguments")
+    trie, made = explain_trie(words, dict.fromkeys([*words, *looked_up]))
+    if request.html is not None:
+        write(request.html, trie_page(trie.words, made, trie_sections(trie)).encode())
+    elif request.as_json:
+        print(json.dumps(json.loads(made)))
+    else:
+        tables = (printed(section, _width(), MAX_ROWS, wants_colors()) for section in trie_sections(trie))
+        print("\n\n".join(tables))
+
+
+def _span(written: str) -> tuple[int, int]:
+    match = re.fullmatch(r"(\d{1,9}):(\d{1,9})", written, re.ASCII)
+    if match is None:
+        raise click.ClickException(f"--why: {written!r} is not START:END, two numbers of characters")
+    return int(match[1]), int(match[2])
+
+
+def _names(first: str, second: str) -> tuple[str, str]:
+    """The names of two files, or their paths if these are the same."""
+    names = os.path.basename(first), os.path.basename(second)
+    return names if names[0] != names[1] else (first, second)
+
+
+def _width() -> int:
+    return max(shutil.get_terminal_size().columns, LEAST_WIDTH)

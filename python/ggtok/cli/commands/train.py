@@ -1,0 +1,112 @@
+"""The command `ggtok train`: text files in, a GGUF file with a new vocabulary out, with progress on a terminal."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import click
+from click.shell_completion import CompletionItem
+
+from ... import _ggtok
+from ...lab.train import DEFAULTS, train
+from ...tokenizer.vocab import KINDS_OF_LLAMA_CPP
+from ..files import OUTPUT, check_output, text_path
+from ..options import name_and_value
+from ..output import printable
+from ..progress import progress
+
+
+def _pres(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    return [CompletionItem(name) for name in _ggtok.pretokenizers() if name.startswith(incomplete)]
+
+
+@click.command(short_help="Train a vocabulary and write it as a GGUF file.")
+@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
+@click.option("-o", "--output", required=True, type=OUTPUT, metavar="PATH", help="The GGUF file to write.")
+@click.option("--force", is_flag=True, help="Replace PATH even if it is a GGUF file with tensors.")
+@click.option(
+    "--kind",
+    type=click.Choice((*DEFAULTS, *KINDS_OF_LLAMA_CPP)),
+    default="bpe",
+    show_default=True,
+    metavar=f"[{'|'.join(DEFAULTS)}]",
+    help="The algorithm.",
+)
+@click.option("--vocab-size", type=int, required=True, metavar="N", help="How many tokens, all included.")
+@click.option("--pre", metavar="NAME", shell_complete=_pres, help="The pre-tokenizer of bpe.  [default: qwen2]")
+@click.option(
+    "--special",
+    multiple=True,
+    metavar="ROLE=TEXT",
+    help="A special token, such as eos=</s>; replaces all default ones; repeatable.",
+)
+@click.option("--control", multiple=True, metavar="TEXT", help="A control token; repeatable.")
+@click.option("--user-defined", multiple=True, metavar="TEXT", help="A token always read in text; repeatable.")
+@click.option("--name", metavar="NAME", help="general.name of the file.")
+@click.option("--threads", type=int, metavar="N", help="How many threads count.  [default: all cores]")
+@click.option("--memory", type=int, metavar="MIB", help="How many MiB of counted words stay in memory.")
+@click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Another setting of the kind, as docs/train.md lists them: --set min_frequency=3; repeatable.",
+)
+def command(
+    files: tuple[str, ...],
+    output: str,
+    force: bool,
+    kind: str,
+    vocab_size: int,
+    pre: str | None,
+    special: tuple[str, ...],
+    control: tuple[str, ...],
+    user_defined: tuple[str, ...],
+    name: str | None,
+    threads: int | None,
+    memory: int | None,
+    assignments: tuple[str, ...],
+) -> None:
+    """Train a vocabulary on text files in UTF-8 and write it as a GGUF file. The files are read once, in parts, so they
+    may be larger than memory. Ctrl-C leaves PATH as it was."""
+    paths = list(map(text_path, files))
+    check_output(output, paths, force)
+    size = sum(path.stat().st_size for path in paths)
+    kind = KINDS_OF_LLAMA_CPP.get(kind, kind)
+    settings = dict(_setting(kind, *name_and_value("--set", each)) for each in assignments)
+    if pre is not None:
+        settings["pre"] = pre
+    with progress(size or None, "counting") as bar:
+        tokenizer = train(
+            files=paths,
+            kind=cast(Any, kind),
+            vocab_size=vocab_size,
+            special=dict(name_and_value("--special", each) for each in special) or None,
+            control_tokens=control,
+            user_defined_tokens=user_defined,
+            name=name,
+            threads=threads,
+            memory=None if memory is None else memory << 20,
+            progress=lambda phase, done, total: bar.phase(phase, done, total or size),
+            **settings,
+        )
+    tokenizer.to_gguf(output, overwrite=force)
+    print(f"{printable(output)}: {len(tokenizer.vocab)} tokens")
+
+
+def _setting(kind: str, name: str, text: str) -> tuple[str, Any]:
+    """A setting and its value: a number, true, false or null, or else a text, as its default is."""
+    defaults = DEFAULTS[kind]
+    if name not in defaults:
+        known = ", ".join(sorted(defaults))
+        raise click.ClickException(f"--set: {name!r} is not a setting of {kind}, which has {known}")
+    if isinstance(defaults[name], str):
+        return name, text
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = text
+    if defaults[name] is not None and not isinstance(value, type(defaults[name])):
+        raise click.ClickException(f"--set: {name} is {type(defaults[name]).__name__}: {text!r} is not")
+    return name, value

@@ -1,0 +1,84 @@
+"""Shell completion of GGUF files and of models by name, on top of click's."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import click
+from click.shell_completion import BashComplete, CompletionItem, split_arg_string
+
+SAFE = re.compile(r"[\w.+@%/:-]+")
+"""Names that every shell takes as they are, and that click's scripts pass on unchanged."""
+
+
+class GgufFile(click.ParamType[str]):
+    """The path of a file. It is completed to GGUF files, and to folders that may contain them."""
+
+    name = "file"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        """The files that fit; if none does, the shell completes folders.
+
+        Names that need quotes are left to the shell, which then offers files of every kind.
+        """
+        folder, start = os.path.split(incomplete)
+        try:
+            with os.scandir(os.path.expanduser(folder) or ".") as entries:
+                fitting = [entry for entry in entries if _fits(entry.name, start)]
+                files = [entry.name for entry in fitting if entry.name.lower().endswith(".gguf")]
+                folders = [entry.name + "/" for entry in fitting if entry.is_dir()]
+        except OSError:
+            return []
+        if any(":" in name or not SAFE.fullmatch(name) for name in [*files, *folders]):
+            return [CompletionItem(incomplete, type="file")]
+        if not files:
+            return [CompletionItem(incomplete, type="dir")]
+        return [CompletionItem(os.path.join(folder, name)) for name in sorted([*files, *folders])]
+
+
+def _fits(name: str, start: str) -> bool:
+    return name.startswith(start) and (start != "" or not name.startswith("."))
+
+
+class ModelName(GgufFile):
+    """The path of a GGUF file, or the name of a model in a store. It is completed to both."""
+
+    name = "model"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        """The names that fit, then the files and folders."""
+        from ..stores.find import names_from
+
+        names = [CompletionItem(name) for name in names_from(incomplete) if SAFE.fullmatch(name)]
+        files = super().shell_complete(ctx, param, incomplete)
+        if names:  # a script that leaves files to the shell drops what came before
+            files = [item for item in files if item.type == "plain"]
+        return names + files
+
+
+class Bash(BashComplete):
+    """bash, for which a colon ends a word: `ollama:llama` are three, of which it replaces the last."""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """The words before the cursor's and that word, each with the colons in it."""
+        cursor = int(os.environ["COMP_CWORD"])
+        cut = split_arg_string(os.environ["COMP_WORDS"])[: cursor + 1]
+        cut += [""] * (cursor + 1 - len(cut))
+        words: list[str] = []
+        for before, word in zip(["", *cut], cut, strict=False):
+            if words[1:] and ":" in (before, word):
+                words[-1] += word
+            else:
+                words.append(word)
+        is_cut = words[-1] != cut[-1]
+        self._kept = words[-1].rfind(":") + 1 if is_cut else 0
+        return words[1:-1], words[-1]
+
+    def format_completion(self, item: CompletionItem[str]) -> str:
+        """What replaces the word of bash."""
+        return f"{item.type},{item.value[self._kept :]}"
+
+
+MODEL = ModelName()
+GGUF = GgufFile()

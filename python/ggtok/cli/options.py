@@ -1,0 +1,233 @@
+"""Options that several commands share: which tokenizer, special tokens, JSON."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from .. import Tokenizer
+from ..errors import GgtokError, ModelNotFoundError
+from .completion import MODEL
+from .output import printable, to_stderr
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+BUILTIN = ("bpe", "spm", "wordpiece", "unigram")
+
+DEFAULT = "bpe"
+"""What `encode`, `decode` and `explain` use if no model was given. Numbers that people rely on need one."""
+
+UNASKED = f"embedded vocabulary {DEFAULT}"
+"""The same in output, so that it is not taken for another model's."""
+
+NUM_NAMED = 5
+"""How many models are named where one is missing."""
+
+KINDS: dict[str, Callable[[str], str | int | float | bool]] = {
+    "int": int,
+    "float": float,
+    "bool": lambda value: {"true": True, "false": False}[value],
+    "str": str,
+}
+"""The types of metadata values, and how a value of each is read."""
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON, one object per line, in ASCII.")
+"""Passes `as_json`."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """Which tokenizer a command was given."""
+
+    path: str | None
+    """A path, or another name of a model."""
+    builtin: str | None
+    overrides: tuple[str, ...]
+    offline: bool | None = None
+
+    @property
+    def is_given(self) -> bool:
+        return self.path is not None or self.builtin is not None
+
+    @property
+    def values(self) -> dict[str, str | int | float | bool]:
+        """The overrides by key."""
+        return dict(_override(item) for row in self.overrides for item in next(csv.reader([row]), []))
+
+    @property
+    def name(self) -> str:
+        """As people read it."""
+        return printable(self.path) if self.path is not None else str(self.builtin)
+
+    @property
+    def mark(self) -> str:
+        """Follows ids on a line if no model was given."""
+        return "" if self.is_given else f"  # {UNASKED}"
+
+    @property
+    def json(self) -> dict[str, object]:
+        """The same in an object of JSON."""
+        return {} if self.is_given else {"model": UNASKED}
+
+    def open(self, default: str | None = None) -> Tokenizer:
+        """The tokenizer of the model, or an embedded one. If nothing was given, the default is used if there is one,
+        and standard error says so."""
+        overrides = self.values
+        if self.path is not None:
+            origin = " (GGTOK_MODEL)" * (self.path == os.environ.get("GGTOK_MODEL") and not is_typed("model"))
+            try:
+                return Tokenizer.from_model(self.path, overrides=overrides, offline=self.offline)
+            except ModelNotFoundError as error:
+                raise ModelNotFoundError(f"GGTOK_MODEL: {error}" if origin else str(error), name=self.path) from None
+            except GgtokError:  # some are an OSError too
+                raise
+            except OSError as error:
+                # A failed read does not name the file.
+                raise OSError(error.errno, error.strerror, self.path + origin) from None
+        if overrides:
+            raise click.ClickException("--override-kv needs -m MODEL")
+        name = self.builtin or default
+        if name is None:
+            raise click.ClickException(
+                f"no model given: -m MODEL (or GGTOK_MODEL) names one{_models()}, and --builtin "
+                f"an embedded vocabulary ({', '.join(BUILTIN)})"
+            )
+        if self.builtin is None:
+            to_stderr(f'no model given (-m MODEL or GGTOK_MODEL): using the embedded vocabulary "{name}"')
+        return Tokenizer.builtin(name)
+
+
+def _models() -> str:
+    """The first models on this machine."""
+    from ..stores.find import names_from
+
+    names = names_from("")
+    more = f" and {len(names) - NUM_NAMED} more (see ggtok models)" if len(names) > NUM_NAMED else ""
+    return f" (here: {', '.join(names[:NUM_NAMED])}{more})" if names else ""
+
+
+def takes_model(function: Command) -> Command:
+    """Gives a command `-m`, `--builtin`, `--override-kv` and `--offline`, and passes it `model: Model`."""
+
+    @click.option(
+        *("-m", "--model"),
+        type=MODEL,
+        metavar="MODEL",
+        envvar="GGTOK_MODEL",
+        show_envvar=True,
+        help="A GGUF file, or a model by name, such as ollama:llama3.2 (see ggtok models).",
+    )
+    @click.option("--builtin", type=click.Choice(BUILTIN), help="An embedded vocabulary, in place of a model.")
+    @click.option(
+        "--override-kv",
+        metavar="KEY=TYPE:VALUE",
+        multiple=True,
+        help="Replace metadata, as llama.cpp does. TYPE is int, float, bool or str; commas separate several.",
+    )
+    @takes_network
+    @functools.wraps(function)
+    def command(
+        *args: Any,
+        model: str | None,
+        builtin: str | None,
+        override_kv: tuple[str, ...],
+        offline: bool | None,
+        **others: Any,
+    ) -> Any:
+        if builtin is not None and model is not None:
+            if is_typed("model"):
+                raise click.ClickException("-m and --builtin: give one of the two")
+            model = None
+        return function(*args, model=Model(model, builtin, override_kv, offline), **others)
+
+    return command  # type: ignore[return-value]
+
+
+takes_network = click.option(
+    "--offline/--online",
+    default=None,
+    help="Never use the network; or read hf: models that are not in a cache. Default: only for URLs.",
+)
+"""Passes `offline`."""
+
+
+def is_typed(parameter: str) -> bool:
+    """Whether a parameter of the running command is on the command line, and not from the environment."""
+    return click.get_current_context().get_parameter_source(parameter) is ParameterSource.COMMANDLINE
+
+
+def takes_special(function: Command) -> Command:
+    """Gives a command `--no-special` and `--parse-special`, and passes it `special`: keywords of `encode`."""
+
+    @click.option("--no-special", is_flag=True, help="Add no BOS, EOS or SEP.")
+    @click.option("--parse-special", is_flag=True, help="Read control tokens written in the text as tokens.")
+    @functools.wraps(function)
+    def command(*args: Any, no_special: bool, parse_special: bool, **others: Any) -> Any:
+        return function(*args, special={"add_special": not no_special, "parse_special": parse_special}, **others)
+
+    return command  # type: ignore[return-value]
+
+
+def shows_view(function: Command) -> Command:
+    """Gives a command `--view` and `--ids`, and passes it `view`: whether to show tokens."""
+
+    @click.option(
+        "--view/--ids", default=None, help="Show the tokens, or write bare ids. Default: show them on a terminal."
+    )
+    @functools.wraps(function)
+    def command(*args: Any, view: bool | None, **others: Any) -> Any:
+        return function(*args, view=sys.stdout.isatty() if view is None else view, **others)
+
+    return command  # type: ignore[return-value]
+
+
+def name_and_value(option: str, written: str) -> tuple[str, str]:
+    """NAME=VALUE, as a repeatable option takes it."""
+    name, equals, value = written.partition("=")
+    if not (name and equals):
+        raise click.ClickException(f"{option}: {written!r} is not NAME=VALUE")
+    return name, value
+
+
+def setting(written: str) -> tuple[str, Any]:
+    """A variable of a chat template: JSON, or else a text."""
+    name, value = name_and_value("--set", written)
+    if name == "messages":
+        raise click.ClickException(f"--set: {name!r} is not a variable of a template")
+    try:
+        return name, json.loads(value)
+    except (ValueError, RecursionError):
+        return name, value
+
+
+def _override(item: str) -> tuple[str, str | int | float | bool]:
+    """One override in llama.cpp's notation: `string_parse_kv_override` in its `common/common.cpp`.
+
+    Deviations: (1) a number must be a number; llama.cpp reads anything else as 0. (2) Keys and strings may be
+    longer than 127 bytes.
+    """
+    key, equals, typed = item.partition("=")
+    kind, colon, value = typed.partition(":")
+    if not (key and equals and colon):
+        raise click.ClickException(f"--override-kv: {item!r} is not KEY=TYPE:VALUE")
+    if kind not in KINDS:
+        raise click.ClickException(f"--override-kv: {item!r} has the type {kind!r}: expected int, float, bool or str")
+    return key, typed_value("--override-kv", item, kind, value)
+
+
+def typed_value(option: str, item: str, kind: str, value: str) -> str | int | float | bool:
+    """A value of one of `KINDS`, as an option takes it."""
+    try:
+        return KINDS[kind](value)
+    except (ValueError, KeyError):
+        expected = "an int" if kind == "int" else f"a {kind}"
+        raise click.ClickException(f"{option}: {item!r} has the value {value!r}: expected {expected}") from None

@@ -1,0 +1,184 @@
+"""Two tokenizers on one text: the text twice, one below the other, so that a character is below itself.
+
+Spaces and what is invisible are shown as in the token view. In colours, tokens have two backgrounds in turn, and others
+where the cuts differ. Without colours there is a bar after each token, and brackets around what is cut differently.
+Takes O(n) time for n tokens before what is shown.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple, TypeAlias
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from ..lab.explain.terminal import fitted, padded
+from ..lab.explain.verdict import verdict
+from ..tokenizer.cuts import Cuts, Pair, Span, cuts_of, stretches
+from .files import short_names
+from .output import printable
+from .view import MARKS, MIN_WIDTH, has, palette, units
+
+MOST_LINES = 6
+"""Lines of each side that are shown, unless all are asked for."""
+
+NAME = 16
+"""The most columns of a name before a line; in narrow windows it is a quarter of them."""
+
+BAR = "│"
+BRACKET = ("bold", "bold")
+
+Row: TypeAlias = list[tuple[str, str]]
+"""Texts with their styles."""
+
+
+class Cell(NamedTuple):
+    """The text between two neighbouring cuts, of either side."""
+
+    start: int
+    """In bytes of the text."""
+    end: int
+    tokens: Pair[int]
+    """Which token of each side it is in."""
+    differs: bool
+    """Whether it is in a stretch that the sides cut differently."""
+    opens: bool
+    """Whether such a stretch starts with it."""
+    closes: bool
+    cuts: Pair[bool]
+    """Which sides cut after it."""
+
+
+def cells(start: int, sides: Pair[list[int]], size: int) -> Iterator[Cell]:
+    """The cells of a text of `size` bytes, from a place where both sides cut, or 0."""
+    at = [bisect_right(side, start) for side in sides]
+    found = (each for each in stretches(*sides, size) if each[1] > start)
+    stretch = next(found, None)
+    while start < size:
+        ends = [side[place] if place < len(side) else size for side, place in zip(sides, at, strict=True)]
+        end = min(ends)
+        if stretch is not None and stretch[1] <= start:
+            stretch = next(found, None)
+        first, last = stretch[:2] if stretch is not None else (size, size)
+        cuts = ends[0] == end, ends[1] == end
+        yield Cell(start, end, (at[0], at[1]), first <= start, first == start, first <= start and last == end, cuts)
+        at = [place + is_cut for place, is_cut in zip(at, cuts, strict=True)]
+        start = end
+
+
+class Lines:
+    """Makes the lines of both sides."""
+
+    def __init__(self, text: bytes, sides: Pair[list[int]], width: int, console: Console) -> None:
+        self.text, self.sides, self.width = text, sides, width
+        self.palette, self.encoding = palette(console), console.encoding
+        self._rows: Pair[Row] = ([], [])
+        self._filled = 0
+
+    def made(self, start: int) -> Iterator[tuple[Pair[Row], int]]:
+        """Lines from a place where both sides cut, each with where the text goes on, in bytes."""
+        for cell in cells(start, self.sides, len(self.text)):
+            shown = units(self.text[cell.start : cell.end], self.encoding)
+            room = sum(unit.width for unit in shown)
+            if self._filled and self._filled + room + 2 * self.palette.bar > self.width:
+                yield self._taken(), cell.start
+            if self.palette.bar and cell.opens:
+                self._add(("[", "["), BRACKET, 1)
+            styles = self._style(cell, 0), self._style(cell, 1)
+            for unit in shown:
+                if self._filled + unit.width + self.palette.bar > self.width:
+                    yield self._taken(), cell.start
+                mark = getattr(self.palette, unit.kind) if unit.kind else ""
+                first, second = (f"{style} {mark}".strip() for style in styles)
+                self._add((unit.text, unit.text), (first, second), unit.width)
+            if self.palette.bar and cell.closes:
+                self._add(("]", "]"), BRACKET, 1)
+            elif self.palette.bar and cell.end < len(self.text):
+                bar = _bar(self.encoding)
+                first, second = (bar if cell.cuts[side] else " " for side in (0, 1))
+                self._add((first, second), (self.palette.mark, self.palette.mark), 1)
+            if shown and shown[-1].text in MARKS["\n"]:
+                yield self._taken(), cell.end
+        if self._filled:
+            yield self._taken(), len(self.text)
+
+    def _style(self, cell: Cell, side: int) -> str:
+        if not self.sides[side] or cell.start >= self.sides[side][-1]:
+            return "dim"  # no token stands for the end of the text
+        if cell.differs:
+            return self.palette.differing[cell.tokens[side] % 2]
+        return self.palette.tokens[cell.tokens[0] % 2]  # the same colours on both sides
+
+    def _add(self, texts: Pair[str], styles: Pair[str], width: int) -> None:
+        for row, text, style in zip(self._rows, texts, styles, strict=True):
+            row.append((text, style))
+        self._filled += width
+
+    def _taken(self) -> Pair[Row]:
+        rows, self._rows, self._filled = self._rows, ([], []), 0
+        return rows
+
+
+def _bar(encoding: str) -> str:
+    return BAR if has(encoding, BAR) else "|"
+
+
+def print_verdict(console: Console, cuts: Cuts) -> None:
+    """Prints what the comparison on a text comes to, with the signs of the text below it."""
+    colors = palette(console)
+
+    def show(part: bytes) -> str:
+        return "".join(unit.text for unit in units(part, console.encoding))
+
+    good, quoted = ("", "") if colors.bar else ("green", colors.differing[0])
+    line = Text(style="bold" if cuts else f"bold {good}")
+    for part, is_quoted in verdict(cuts, show, _bar(console.encoding)):
+        shown = printable(part)
+        line.append(f"`{shown}`" if is_quoted and not quoted else shown, quoted if is_quoted else "")
+    console.print(line, soft_wrap=not console.is_terminal)
+
+
+def print_pair(
+    console: Console, names: Sequence[str], text: bytes, spans: Pair[Iterable[Span]], cuts: Cuts, most: int | None
+) -> None:
+    """Prints the text with the cuts of both sides: all of it, or at most so many lines of each side, from about a line
+    before the first stretch that is cut differently. Nothing if all tokens are the same. `names` are paths."""
+    if not text or (not cuts and cuts.same_ids):
+        return
+    console.print()
+    width = max(console.width, MIN_WIDTH)
+    room = min(NAME, width // 4)
+    first, second = (fitted(printable(name), room) for name in short_names(names))
+    labels = (first, second) if first != second else ("a", "b")
+    room = max(map(cell_len, labels))
+    width -= room + 1
+    sides = cuts_of(spans[0]), cuts_of(spans[1])
+    start = 0
+    if most is not None and cuts.first is not None and cuts.first.start > 2 * width:
+        place = bisect_right(sides[0], cuts.first.start - width)
+        start = sides[0][place - 1] if place else 0  # before that stretch, cuts are common
+    if start:
+        console.print(fitted(f"… {_characters(text[:start])} before", console.width), style="dim")
+    shown = start
+    for number, (rows, at) in enumerate(Lines(text, sides, width, console).made(start)):
+        if number == most:
+            break
+        if number:
+            console.print()
+        for label, row in zip(labels, rows, strict=True):
+            alike = groupby(row, itemgetter(1))
+            parts = (("".join(each for each, _ in part), style) for style, part in alike)
+            console.print(Text.assemble((f"{padded(label, room)} ", "dim"), *parts), soft_wrap=True)
+        shown = at
+    if shown < len(text):
+        console.print(fitted(f"… {_characters(text[shown:])} more: --all shows them", console.width), style="dim")
+
+
+def _characters(text: bytes) -> str:
+    count = len(text.decode("utf-8", "surrogateescape"))
+    return f"{count:,} character{'s' * (count != 1)}"

@@ -1,0 +1,256 @@
+"""`ggtok.corpus.build`: from a call's arguments to settings that do not contradict each other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from operator import index as as_int
+from pathlib import Path
+from typing import Any, get_args
+
+from .._facade import Tokenizer
+from ..errors import CorpusError
+from ..tokenizer.arguments import file_name, items_of, one_of
+from ..tokenizer.base import BUILTIN
+from ..tokenizer.findings import Finding, warn_of
+from ..tokenizer.numbers import at_least, num_threads
+from .chats import Found, add_found, warn_of_found
+from .info import Info
+from .packages import import_arrow
+from .reading import read
+from .run import Progress, run
+from .settings import MOST_PACK, Compression, Format, InputFormat, Masks, Nulls, Reading, Settings, TooLong, Writing
+from .shard import Job
+from .sources import Input, inputs
+from .table import encoding_of
+
+LEAST_SHARD = 1 << 16
+"""Bytes of input per shard, at the least: smaller ones would be all overhead."""
+
+SHARDS, FEW, MANY = 16, 8 << 20, 128 << 20
+"""How many shards are made, if each has between so many bytes of input: enough for all cores to end together."""
+
+Model = Tokenizer | str | os.PathLike[str]
+
+
+def build(
+    sources: Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    tokenizer: Model,
+    format: Format,
+    field: str = "text",
+    messages: str | None = None,
+    tools: str | None = None,
+    template_text: str | None = None,
+    variables: Mapping[str, Any] | None = None,
+    mask: Masks = "turn",
+    input_format: InputFormat | None = None,
+    keep: Iterable[str] = (),
+    id_field: str | None = None,
+    nulls: Nulls = "error",
+    skip_bad: bool = False,
+    add_special: bool = True,
+    parse_special: bool = False,
+    append_eos: bool = False,
+    max_length: int | None = None,
+    too_long: TooLong = "cut",
+    shuffle: int | None = None,
+    pack: int | None = None,
+    pad_id: int | None = None,
+    attention_mask: bool = False,
+    compression: Compression | None = None,
+    shard_size: int | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Info:
+    """Encodes files into training data, in a folder that a run can be stopped in and continued at any time.
+
+    The work is cut into shards. A shard is written under another name, flushed, renamed and then noted in a journal. At
+    the end, `manifest.json` names the tokenizer, all settings, each input and each shard, with hashes. The same call
+    again makes the shards that are missing. However often a run was stopped or killed, and whatever the number of
+    threads, the files are the same, byte for byte.
+
+    Args:
+        sources: Files, folders (all files in them with a known ending), patterns such as `data/*.jsonl.gz`, or "-" for
+            standard input. Their order is that of the documents; files of a folder or pattern are sorted by name.
+        output: The folder, new, empty, or of the same corpus.
+        tokenizer: A tokenizer, a model as `Tokenizer.from_model` takes it, or the name of an embedded vocabulary.
+        format: "parquet", "arrow", "megatron", "datatrove" or "flat".
+        field: The column or JSON field that holds the text.
+        messages: Instead of `field`, the column or JSON field with a conversation, a list of messages. It is rendered
+            by the file's chat template as `encode_chat` does, and `assistant_mask` marks what the assistant wrote.
+        tools: With `messages`: the column or field with the tools of each conversation.
+        template_text: With `messages`: a chat template in place of the tokenizer's.
+        variables: With `messages`: variables of the template, such as `{"enable_thinking": False}`.
+        mask: With `messages`: what the mask covers: "turn" or "content", as in `encode_chat`.
+        input_format: "text" (a document per file), "lines" (a document per line), "jsonl", "parquet" or "arrow".
+            Default: what the ending of each file says.
+        keep: Columns or fields to carry over ("parquet" and "arrow"). JSON values that are not strings become their
+            JSON text.
+        id_field: The column or field with the name of each document, for the index of "flat".
+        nulls: What a null is: "error" (a bad row), "skip" (no document), or "empty" (an empty document).
+        skip_bad: Whether bad rows go to a file of their own, `*.rejected.jsonl`, with the reason. Otherwise the first
+            one stops the run.
+        add_special: Whether BOS, EOS and SEP are added by the vocabulary's own rule, as in `encode`.
+        parse_special: Whether control tokens written in a text are read as tokens, as in `encode`.
+        append_eos: Whether every document ends with EOS, also if the vocabulary's rule does not add it.
+        max_length: The most tokens of a document.
+        too_long: Whether longer ones are "cut" or left out ("drop"). Both are counted.
+        shuffle: A seed: pieces of the inputs are shuffled, and then documents within a buffer. The order depends on
+            nothing else.
+        pack: Pack documents into sequences of this length, with their boundaries ("parquet" and "arrow").
+        pad_id: What fills packed sequences. Default: the vocabulary's padding token, else its EOS.
+        attention_mask: Whether to write a mask of the tokens that are not padding ("parquet" and "arrow").
+        compression: "zstd", "lz4", "snappy" or "none" (the default), of Parquet and Arrow. Compressed tokens take a
+            third of the bytes, and a third more time.
+        shard_size: Bytes of input per shard, as far as documents, row groups and compressed files allow. Default: a
+            sixteenth of the inputs, but at least 8 MiB and at most 128 MiB.
+        threads: Shards that are made at once. Default: the number of cores that this process may use.
+        progress: Called several times a second with a `State`: bytes, documents, tokens, shards.
+
+    Returns:
+        What the folder holds.
+
+    Raises:
+        CorpusError: An input is missing or damaged, a row is bad, the folder holds something else or a corpus of other
+            inputs or settings, settings contradict each other, or a file cannot be written. The message names the
+            file and row.
+        DependencyError: pyarrow or numpy is not installed: `pip install 'ggtok[corpus]'`.
+        GgtokError: The tokenizer cannot be opened.
+        TypeError: An argument has the wrong type.
+
+    Memory is bounded whatever the corpus: per thread, a few blocks of 4 MB or the longest document, and the buffer of
+    the writer (16 MiB for "parquet").
+
+    >>> import ggtok, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "in.jsonl").write_text('{"text": "one text"}\\n{"text": "What is LoRA?"}\\n')
+    >>> info = ggtok.corpus.build([folder / "in.jsonl"], folder / "out", tokenizer="bpe", format="parquet")
+    >>> info.documents, info.tokens
+    (2, 8)
+    """
+    for name, value, known in (
+        ("format", format, Format),
+        ("input_format", input_format, (None, *get_args(InputFormat))),
+        ("nulls", nulls, Nulls),
+        ("too_long", too_long, TooLong),
+        ("mask", mask, Masks),
+        ("compression", compression, (None, *get_args(Compression))),
+    ):
+        one_of(name, value, known, CorpusError)
+    sources = [os.fsdecode(file_name(source)) for source in items_of("sources", sources, "files")]
+    import_arrow()
+    tokenizer = opened(tokenizer)
+    kept = tuple(dict.fromkeys(items_of("keep", keep, "names")))
+    is_table = format in ("parquet", "arrow")
+    for name, is_given in (
+        ("keep", bool(kept)),
+        ("pack", pack is not None),
+        ("attention_mask", attention_mask),
+        ("compression", compression is not None),
+    ):
+        if is_given and not is_table:
+            raise CorpusError(f"{name} is for the formats parquet and arrow: {format} has no place for it")
+    if id_field is not None and format != "flat":
+        raise CorpusError("id_field is for the format flat: with parquet and arrow, keep carries columns over")
+    if pack is not None and kept:
+        raise CorpusError("pack puts several documents into a row, so keep cannot carry columns over")
+    if pad_id is not None and pack is None:
+        raise CorpusError("pad_id is for packed sequences: give pack too")
+    if pack is not None:
+        pack = at_least(1, pack, "pack")
+        if pack > MOST_PACK:
+            raise CorpusError(f"pack must be at most {MOST_PACK}, not {pack}")
+        pad_id = _padding(tokenizer, pad_id)
+    text = field if messages is None else messages
+    read_too = (*kept, *(name for name in (id_field, tools) if name))
+    columns = tuple(name for name in dict.fromkeys(read_too) if name != text)
+    is_chat = messages is not None
+    encoding = encoding_of(
+        field,
+        messages,
+        add_special=add_special,
+        parse_special=parse_special,
+        append_eos=append_eos,
+        max_length=None if max_length is None else at_least(1, max_length, "max_length"),
+        too_long=too_long,
+        tools=tools,
+        template_text=template_text,
+        variables=variables,
+        mask=mask,
+    )
+    folder = Path(os.fsdecode(file_name(output)))
+    if folder.exists() and not folder.is_dir():
+        raise CorpusError("the output is a folder, and this is a file", source=str(folder))
+    found = inputs(sources, format=input_format, without=folder)
+    settings = Settings(
+        Reading(text, is_chat, columns, nulls),
+        encoding,
+        Writing(
+            format,
+            tokenizer.vocab_size,
+            attention_mask,
+            is_chat,
+            kept,
+            id_field,
+            pack,
+            pad_id,
+            compression,
+            str(tokenizer.metadata.get("general.name", "")),
+        ),
+        input_format,
+        _shard_size(found) if shard_size is None else at_least(LEAST_SHARD, shard_size, "shard_size"),
+        None if shuffle is None else as_int(shuffle),
+        skip_bad,
+    )
+    _warn_of_absent(found, settings.reading)
+    job = Job(folder, found, settings, tokenizer, 1)
+    manifest = run(job, num_threads(threads), progress or (lambda _: None))
+    said: Found = {}
+    for shard in manifest.shards:
+        for code, (count, message, advice) in shard.found.items():
+            add_found(said, code, (count, message, advice))
+    warn_of_found(said)
+    return Info(folder, manifest)
+
+
+def _shard_size(found: list[Input]) -> int:
+    """The default size. It depends on the inputs alone."""
+    sizes = [input.size for input in found]
+    return MANY if None in sizes else max(FEW, min(sum(size or 0 for size in sizes) // SHARDS, MANY))
+
+
+def _warn_of_absent(found: list[Input], reading: Reading) -> None:
+    """Warns of fields to keep that no document at the start of the first JSON Lines file has: they may be misspelt."""
+    input = next((input for input in found if input.format == "jsonl" and input.path is not None), None)
+    if input is None or not (reading.columns or reading.is_chat):
+        return
+    looked = replace(reading, columns=(*reading.columns, *({"tools"} - {*reading.columns} if reading.is_chat else ())))
+    if (block := next(read(input, 0, None, 1, looked), None)) is None:
+        return
+    if looked != reading and block.table.column("tools").null_count < block.table.num_rows:
+        message = f"documents of {input.name} have a field 'tools', and it is left out"
+        warn_of(Finding("tools-absent", "warning", message, "tools='tools' gives it to the template"))
+    for name in reading.columns:
+        if 0 < block.table.num_rows == block.table.column(name).null_count:
+            message = f"none of the first {block.table.num_rows:,} documents of {input.name} has a field {name!r}"
+            warn_of(Finding("field-absent", "warning", message, "check its spelling"))
+
+
+def opened(tokenizer: Model) -> Tokenizer:
+    """A tokenizer that was given as such, by its path or name, or by the name of an embedded vocabulary."""
+    if isinstance(tokenizer, Tokenizer):
+        return tokenizer
+    return Tokenizer.builtin(tokenizer) if tokenizer in BUILTIN else Tokenizer.from_model(tokenizer)
+
+
+def _padding(tokenizer: Tokenizer, pad_id: int | None) -> int:
+    """The id that fills packed sequences."""
+    vocab = tokenizer.vocab
+    found = next((id for id in (pad_id, vocab.pad_id, vocab.eos_id) if id is not None), None)
+    if found is None:
+        raise CorpusError("the vocabulary has neither a padding token nor EOS: give pad_id")
+    tokenizer.piece(found)  # raises if it is not a token
+    return as_int(found)

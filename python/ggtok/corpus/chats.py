@@ -1,0 +1,186 @@
+"""Conversations to tokens and masks: each is rendered by the file's chat template, as `Tokenizer.encode_chat` does.
+
+A conversation is JSON text, or a list of structs. A struct has all fields of its type, so those that are null count as
+absent. What the template refuses, or what is not a list of messages, is a bad row.
+
+Complexity: that of rendering, one conversation at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from .._facade import Tokenizer
+from ..errors import GgtokError
+from ..tokenizer.findings import Finding, warn_of
+from .blocks import BadRow
+from .settings import Encoding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+Found = dict[str, tuple[int, str, str]]
+"""By its code, what the model does not see: in how many conversations, and the message and the advice of the first."""
+
+NUM_AT_ONCE = 256
+"""Conversations that are Python objects at the same time."""
+
+
+@dataclass(slots=True)
+class Chats:
+    """The conversations of a column. A null has neither tokens nor a mask."""
+
+    ids: list[pa.LargeListArray] = field(default_factory=list)
+    """For each chunk of the column the tokens of its conversations, without bad ones."""
+    masks: list[pa.LargeListArray] = field(default_factory=list)
+    """1 for each token that the assistant wrote."""
+    bad: list[tuple[int, str, bytes]] = field(default_factory=list)
+    """The place of each bad row in the column, what is wrong with it, and the row as JSON."""
+    found: Found = field(default_factory=dict)
+
+
+def is_conversation(type: pa.DataType) -> bool:
+    """Whether a column of this type may hold lists of messages that are not JSON text."""
+    from pyarrow import types
+
+    lists = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
+    return any(is_list(type) for is_list in lists) and types.is_struct(type.value_type)
+
+
+def encode_chats(table: pa.Table, tokenizer: Tokenizer, encoding: Encoding, eos_id: int | None) -> Chats:
+    """The tokens and masks of a table of conversations. With `eos_id`, each ends with it.
+
+    Raises `ChatTemplateError` if there is no chat template, or an unsound one.
+    """
+    from ..chat.conversation import Conversation, Ids, Options
+    from ..chat.templates import chosen, compiled
+
+    compiled(chosen(tokenizer.metadata, None, encoding.template_text, False))
+    settings, variables = Ids(encoding.add_special), dict(encoding.variables)
+    tools = _rows(*table.column(encoding.tools).chunks) if encoding.tools is not None else None
+    chats, start = Chats(), 0
+    for chunk in table.column(encoding.field).chunks:
+        ids, mask = _Lists("i"), _Lists("b")
+        for index, row in enumerate(_rows(chunk), start):
+            given = None if tools is None else next(tools)
+            if row is None:
+                ids.add_null()
+                mask.add_null()
+                continue
+            findings: list[Finding] = []
+            try:
+                row_tools = (
+                    None if given in (None, "null") else _listed(given, "the list of tools", "tools must be a list")
+                )
+                body = {"messages": _messages(row), "tools": row_tools, "add_generation_prompt": False}
+                options = Options(template_text=encoding.template_text, warnings=findings)
+                encoded = Conversation(tokenizer, body, options, variables, closes=True).encoding(
+                    settings, encoding.mask
+                )
+            except (GgtokError, TypeError, ValueError, RecursionError) as error:
+                chats.bad.append((index, str(error), _json(row)))
+                continue
+            for finding in {finding.code: finding for finding in reversed(findings)}.values():
+                add_found(chats.found, finding.code, (1, finding.message, finding.advice))
+            needs_eos = eos_id is not None and encoded.ids[-1:] != [eos_id]
+            ids.add([*encoded.ids, eos_id] if needs_eos else encoded.ids)
+            mask.add([*encoded.assistant_mask, False] if needs_eos else encoded.assistant_mask)
+        chats.ids.append(ids.rows())
+        chats.masks.append(mask.rows())
+        start += len(chunk)
+    return chats
+
+
+def add_found(found: Found, code: str, more: tuple[int, str, str]) -> None:
+    """Adds findings of one kind."""
+    count, *said = found.get(code, (0, *more[1:]))
+    found[code] = (count + more[0], said[0], said[1])
+
+
+def warn_of_found(found: Found) -> None:
+    """One warning for each kind of finding."""
+    for code, (count, message, advice) in found.items():
+        warn_of(Finding(code, "warning", f"in {count:,} conversations, such as one where {message}", advice))
+
+
+class _Lists:
+    """Grows a column of lists of numbers: a code of the module `array` says of which."""
+
+    def __init__(self, code: str) -> None:
+        self._items, self._offsets, self._nulls = array(code), array("q", [0]), array("b")
+
+    def add(self, items: list[Any]) -> None:
+        self._items.extend(items)
+        self._offsets.append(len(self._items))
+        self._nulls.append(False)
+
+    def add_null(self) -> None:
+        self._offsets.append(len(self._items))
+        self._nulls.append(True)
+
+    def rows(self) -> pa.LargeListArray:
+        import numpy as np
+        import pyarrow as pa
+
+        items, offsets, nulls = (np.asarray(each) for each in (self._items, self._offsets, self._nulls))
+        mask = pa.array(nulls.astype(bool)) if nulls.any() else None
+        return pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(items), mask=mask)
+
+
+def _rows(*chunks: pa.Array) -> Iterator[Any]:
+    """JSON text (`str` or `bytes`), a list, or `None` for a null."""
+    for chunk in chunks:
+        for start in range(0, len(chunk), NUM_AT_ONCE):
+            for row in chunk.slice(start, NUM_AT_ONCE).to_pylist():
+                yield _plain(row, chunk.type)
+
+
+def _plain(value: Any, type: pa.DataType) -> Any:
+    """A value of Arrow as JSON has it: without fields that are null, and maps as dicts."""
+    from pyarrow import types
+
+    if value is None or not types.is_nested(type):
+        return value
+    if types.is_struct(type):
+        return {each.name: _plain(value[each.name], each.type) for each in type if value[each.name] is not None}
+    if types.is_map(type):
+        return {key: _plain(item, type.item_type) for key, item in value}
+    return [_plain(item, type.value_type) for item in value]
+
+
+def _messages(row: Any) -> Any:
+    """The messages of a row. Raises `ValueError` if there are none."""
+    messages = _listed(row, "the conversation", "a conversation must be a list of messages")
+    if not messages:
+        raise ValueError("there are no messages")
+    return messages
+
+
+def _listed(row: Any, name: str, expected: str) -> Any:
+    """A list, from JSON text if need be. Raises `ValueError` if that holds something else."""
+    if not isinstance(row, (str, bytes)):
+        return row
+    try:
+        value = json.loads(row)
+    except RecursionError:
+        raise ValueError(f"the JSON of {name} is nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"{name} is not JSON: {error}") from None
+    if not isinstance(value, list):
+        kind = {dict: "an object", str: "a string", bool: "a boolean", type(None): "null"}.get(type(value), "a number")
+        raise ValueError(f"{expected}, not {kind}")
+    return value
+
+
+def _json(row: Any) -> bytes:
+    """A row as JSON, as far as a bad row is kept."""
+    if isinstance(row, bytes):
+        return row[: BadRow.MOST_DATA]
+    text = row if isinstance(row, str) else json.dumps(row, ensure_ascii=False, default=repr)
+    return text[: BadRow.MOST_DATA].encode("utf-8", "replace")[: BadRow.MOST_DATA]

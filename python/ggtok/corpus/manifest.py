@@ -1,0 +1,242 @@
+"""What a folder of a corpus holds, and how it was made: `manifest.json`, and while shards are missing, a journal.
+
+The manifest is written twice: without shards before the first one is made, and with all of them at the end. Between the
+two, each finished shard adds a line to `journal.jsonl`, so that a run that is started again knows what is done. Neither
+holds a time, a thread or a machine: the same inputs and settings give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..errors import CorpusError
+from ..tokenizer.files import no_follow, replacing
+from .packing import Packing
+from .plan import Range
+from .settings import MOST_PACK, InputFormat, Settings
+from .typed import typed
+from .writing.files import Written, explained
+
+VERSION = 1
+"""Of the manifest's own form."""
+
+NAME = re.compile(r"\d{1,18}(-\d{1,18})?(\.[a-z.]+)?")
+"""The name of a shard, or of one of its files."""
+
+MANIFEST, JOURNAL, LOCK = "manifest.json", "journal.jsonl", ".ggtok.lock"
+
+
+@dataclass(slots=True)
+class Shard:
+    """What is known of a finished shard."""
+
+    name: str
+    ranges: list[Range] = field(default_factory=list)
+    """What it was made from. A stream's shards all have the whole stream."""
+    files: list[Written] = field(default_factory=list)
+    documents: int = 0
+    tokens: int = 0
+    text_bytes: int = 0
+    """UTF-8 bytes of the texts."""
+    input_bytes: int = 0
+    """Bytes of the input files that were read for it."""
+    rejected: int = 0
+    """Rows that are not documents."""
+    cut: int = 0
+    dropped: int = 0
+    """Documents longer than the greatest length."""
+    found: dict[str, tuple[int, str, str]] = field(default_factory=dict)
+    """What models do not see of conversations, by its code: how many, and what is said of the first."""
+    lengths: dict[int, int] = field(default_factory=dict)
+    """Documents by length: under key k those with k significant bits, that is from 2**(k-1) to 2**k - 1 tokens."""
+    sources: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    """Documents, tokens and bytes of text by the input's number."""
+    packing: dict[str, int] = field(default_factory=dict)
+    last_row: int = 0
+    """Of a stream: the number of the last row read."""
+    is_last: bool = True
+    """Of a stream: whether it ends here."""
+    texts: str = ""
+    """SHA-256 of the texts, if they came from standard input, which has no hash of its own."""
+
+    @classmethod
+    def from_json(cls, data: object, place: str, head: _Head) -> Shard:
+        """Raises `ValueError` if it is not what `asdict` makes of a shard."""
+        shard: Shard = typed(data, cls, place)
+        numbers = [*shard.sources, *(piece.input for piece in shard.ranges)]
+        if not all(number < len(head.inputs) for number in numbers):
+            raise ValueError(f"{place} has inputs {numbers}, of {len(head.inputs)}")
+        if not all(bits < 64 for bits in shard.lengths):
+            raise ValueError(f"{place}.lengths has keys {[*shard.lengths]}")
+        if not all(NAME.fullmatch(name) for name in (shard.name, *(file.name for file in shard.files))):
+            raise ValueError(f"{place} has a name that no shard has")
+        counted = Packing.__dataclass_fields__ if head.settings.writing.pack else {}
+        if shard.packing.keys() != counted.keys():
+            raise ValueError(f"{place}.packing has the keys {[*shard.packing]}, not {[*counted]}")
+        return shard
+
+
+@dataclass(slots=True)
+class _Tokenizer:
+    """What a manifest says of the tokenizer."""
+
+    digest: str
+    name: Any
+    kind: str
+    pre: str | None
+    vocab_size: int
+    adds_bos: bool
+    adds_eos: bool
+    bos_id: int | None
+    eos_id: int | None
+    chat_template_sha256: str | None = None
+
+
+@dataclass(slots=True)
+class _Input:
+    """What it says of an input."""
+
+    name: str
+    format: InputFormat
+    compression: str | None
+    size: int | None
+    sha256: str | None
+
+
+@dataclass(slots=True)
+class _Head:
+    """What a manifest says before its shards. Damage is found by these types; `Manifest` has the same as JSON."""
+
+    manifest: int
+    ggtok: str
+    tokenizer: _Tokenizer
+    settings: Settings
+    inputs: list[_Input]
+
+
+@dataclass(slots=True)
+class Manifest:
+    """A corpus: what it is made from, by which settings, and its shards."""
+
+    head: dict[str, Any]
+    """The version, the tokenizer, the settings and the inputs: what must not change."""
+    shards: list[Shard] = field(default_factory=list)
+    is_complete: bool = False
+
+    @classmethod
+    def read(cls, folder: Path, *, is_locked: bool = False) -> Manifest | None:
+        """The manifest of a folder with the shards of its journal. `None` if there is none.
+
+        A last line of the journal that was cut short counts as absent. It is removed if no other run can be writing it.
+        Raises `CorpusError` if it is damaged, or written by a later version.
+        """
+        path = folder / MANIFEST
+        if not path.is_file():  # nor a pipe, which would be waited for
+            return None
+        try:
+            head = typed(json.loads(path.read_bytes()), dict[str, Any], "the manifest")
+            if typed(head.get("manifest"), int, "manifest") > VERSION:
+                raise ValueError("it was written by a later version of ggtok")
+            is_complete = typed(head.pop("complete", None), bool, "complete")
+            rows, _ = typed(head.pop("shards", None), list[Any], "shards"), head.pop("totals", None)
+            known: _Head = typed(head, _Head, "the manifest")
+            if (known.settings.writing.pack or 0) > MOST_PACK:
+                raise ValueError(f"settings.writing.pack is more than {MOST_PACK}")
+            shards = [Shard.from_json(row, f"shards[{at}]", known) for at, row in enumerate(rows)]
+        except (ValueError, RecursionError) as error:
+            raise CorpusError(f"this cannot be read as the manifest of a corpus: {error}", source=str(path)) from error
+        return cls(head, shards if is_complete else _journal(folder / JOURNAL, known, is_locked), is_complete)
+
+    def write(self, folder: Path) -> None:
+        """Writes it, complete or not, over the one that is there."""
+        shards = [asdict(shard) for shard in self.shards] if self.is_complete else []
+        totals = self.totals() if self.is_complete else {}
+        document = {**self.head, "complete": self.is_complete, "totals": totals, "shards": shards}
+        with explained(MANIFEST), replacing(str(folder / MANIFEST)) as file:
+            file.write(_bytes(document, indent=1) + b"\n")
+        if self.is_complete:
+            (folder / JOURNAL).unlink(missing_ok=True)
+
+    def add(self, folder: Path, shard: Shard) -> None:
+        """Notes a finished shard, whose files have their names already."""
+        self.shards.append(shard)
+        _append(folder, [shard])
+
+    def reopen(self, folder: Path) -> None:
+        """Makes a complete manifest one of the shards that are still there."""
+        _append(folder, self.shards)
+        self.write(folder)
+
+    def totals(self) -> dict[str, int]:
+        """Sums over all shards."""
+        names = ("documents", "tokens", "text_bytes", "input_bytes", "rejected", "cut", "dropped")
+        return {name: sum(getattr(shard, name) for shard in self.shards) for name in names}
+
+    def difference(self, head: dict[str, Any]) -> str | None:
+        """The first thing in which another run differs from this one, as people name it. `None` if nothing does."""
+        if self.head["ggtok"] != head["ggtok"]:
+            return f"it was begun by ggtok {self.head['ggtok']}, and this is {head['ggtok']}"
+        for key, what in (("digest", "tokenizer"), ("chat_template_sha256", "chat template")):
+            if self.head["tokenizer"].get(key) != head["tokenizer"].get(key):
+                return f"the {what} has changed since"
+        before, after = ({input["name"]: input for input in each["inputs"]} for each in (self.head, head))
+        for name, input in before.items():
+            if name not in after:
+                return f"the input {name} is missing now"
+            if input != after[name]:
+                return f"the input {name} has changed since"
+        for name in after:
+            if name not in before:
+                return f"the input {name} was not there then"
+        if list(before) != list(after):
+            return "the inputs are in another order now"
+        was, now = dict(_flat(self.head["settings"])), dict(_flat(head["settings"]))
+        for place in now:
+            if (then := was.get(place)) != now[place]:
+                return f"the setting {place[-1]} has changed: it was {then!r}, and now it is {now[place]!r}"
+        return None
+
+
+def _flat(settings: dict[str, Any], *groups: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Settings by their groups and names."""
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            yield from _flat(value, *groups, key)
+        else:
+            yield (*groups, key), value
+
+
+def _bytes(value: object, indent: int | None = None) -> bytes:
+    """JSON. Names may have bytes that are not UTF-8, which Python has as surrogates."""
+    return json.dumps(value, indent=indent, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _append(folder: Path, shards: list[Shard]) -> None:
+    """Adds shards to the journal."""
+    with explained(JOURNAL), open(folder / JOURNAL, "ab", opener=no_follow) as file:
+        file.writelines(_bytes(asdict(shard)) + b"\n" for shard in shards)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _journal(path: Path, head: _Head, is_locked: bool) -> list[Shard]:
+    """The shards of a journal."""
+    if not path.is_file():
+        return []
+    data = path.read_bytes()
+    whole = data[: data.rfind(b"\n") + 1]
+    if is_locked and len(whole) < len(data):
+        with explained(JOURNAL), open(path, "r+b", opener=no_follow) as file:
+            file.truncate(len(whole))
+    try:
+        lines = enumerate(whole.splitlines(), 1)
+        shards = [Shard.from_json(json.loads(line), f"line {number}", head) for number, line in lines]
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(f"the journal is damaged: {error}", source=str(path)) from error
+    return list({shard.name: shard for shard in shards}.values())  # one is made again if its files are gone

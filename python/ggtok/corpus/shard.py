@@ -1,0 +1,185 @@
+"""Makes the shards of one task: encodes the documents, shuffles and packs them, and writes the files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from .._facade import Tokenizer
+from ..errors import CorpusError
+from .blocks import IDS, MASK, ROW, SOURCE, BadRow, Block, num_tokens, text_sizes
+from .chats import add_found
+from .documents import Documents, Watch
+from .manifest import Shard
+from .packing import Packer
+from .plan import Task
+from .settings import Settings
+from .shuffling import Shuffler
+from .sources import Input
+from .table import Encoded, encode_block
+from .writing import open_writer
+from .writing.files import ShardFiles
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped]
+
+REJECTED = ".rejected.jsonl"
+"""The ending of the file with the rows of a shard that are not documents."""
+
+Stamp = tuple[int, int]
+
+
+def stamp(input: Input) -> Stamp | None:
+    """The size of a file and the time of its last change; nothing of standard input.
+
+    Raises `CorpusError` if there is no such file.
+    """
+    if input.path is None:
+        return None
+    try:
+        status = os.stat(input.path)
+    except OSError as error:
+        raise CorpusError(f"it cannot be read: {error.strerror}", source=input.name) from error
+    return status.st_size, status.st_mtime_ns
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is the same for all tasks."""
+
+    folder: Path
+    inputs: list[Input]
+    settings: Settings
+    tokenizer: Tokenizer
+    threads: int
+    """Threads that encode, per task."""
+    done: dict[str, Shard] = field(default_factory=dict)
+    """The shards of earlier runs by their names."""
+    stamps: list[Stamp | None] = field(default_factory=list)
+    """What each input was before it was hashed."""
+
+    def check_unchanged(self, task: Task) -> None:
+        """Raises `CorpusError` if an input has changed since it was hashed."""
+        for number in dict.fromkeys(piece.input for piece in task.ranges):
+            if stamp(self.inputs[number]) != self.stamps[number]:
+                raise CorpusError("it has changed during the run", source=self.inputs[number].name)
+
+
+def make_shards(job: Job, task: Task, watch: Watch) -> Iterator[Shard]:
+    """Makes the shards of a task that are not done, one after the other.
+
+    Raises `CorpusError` for a bad row (unless they are skipped), a damaged input, or a file that cannot be written. The
+    files of the shard in progress are deleted then.
+    """
+    documents = Documents(job.inputs, task, job.settings, watch)
+    number = 0
+    while number == 0 or documents.has_more:
+        name = task.shard(number)
+        number += 1
+        if (done := job.done.get(name)) is not None:
+            documents.skip(done)
+            continue
+        shard = Shard(name, list(task.ranges))
+        files = ShardFiles(job.folder, name)
+        with ExitStack() as stack:
+            stack.callback(files.discard)  # after a commit, nothing is left to discard
+            _write(job, documents.of_shard(shard), shard, files, watch)
+            job.check_unchanged(task)
+            shard.files = files.commit()
+        yield shard
+
+
+def _write(job: Job, blocks: Iterator[tuple[int, Block]], shard: Shard, files: ShardFiles, watch: Watch) -> None:
+    """Writes the documents of a shard in their final order, and adds up what they are."""
+    settings, rejected = job.settings, None
+    writer = open_writer(files, settings.writing)
+    stages = Stages(settings, shard.name, writer.write)
+    for number, block in blocks:
+        encoded = encode_block(block, job.tokenizer, settings.encoding, job.threads)
+        for bad in encoded.bad:
+            if not settings.skip_bad:
+                raise CorpusError(bad.reason, source=bad.source, row=bad.row)
+            rejected = rejected or files.open(REJECTED)
+            rejected.write(_line(bad))
+            shard.rejected += 1
+        stages.push(selected(encoded.table, settings, block.source))
+        sums = _count(shard, number, encoded, settings.reading.field)
+        shard.input_bytes += block.num_bytes
+        watch(block.num_bytes, *sums)
+    shard.packing = stages.finish()
+    writer.close()
+
+
+class Stages:
+    """What documents pass between encoding and writing: shuffling and packing, if they are wanted."""
+
+    def __init__(self, settings: Settings, shard: str, write: Callable[[pa.Table], None]) -> None:
+        self._write = write
+        length, pad_id = settings.writing.pack, settings.writing.pad_id
+        self._packer = None if length is None or pad_id is None else Packer(length, pad_id)
+        self._shuffler = None if settings.shuffle is None else Shuffler(settings.shuffle, shard, self._pack)
+
+    def push(self, table: pa.Table) -> None:
+        """Takes documents, and writes those whose place is known."""
+        (self._pack if self._shuffler is None else self._shuffler.push)(table)
+
+    def _pack(self, table: pa.Table) -> None:
+        for packed in [table] if self._packer is None else self._packer.push(table):
+            self._write(packed)
+
+    def finish(self) -> dict[str, int]:
+        """Writes the others. Returns what the packer reports, if there is one."""
+        if self._shuffler is not None:
+            self._shuffler.flush()
+        if self._packer is None:
+            return {}
+        for packed in self._packer.flush():
+            self._write(packed)
+        return asdict(self._packer.report)
+
+
+def selected(table: pa.Table, settings: Settings, source: str) -> pa.Table:
+    """The columns that a writer needs. Texts are left behind unless they are carried over."""
+    import pyarrow as pa
+
+    writing = settings.writing
+    wanted = [name for name in (*writing.columns, writing.id_column) if name is not None]
+    if writing.format == "flat":
+        table = table.append_column(SOURCE, pa.repeat(pa.scalar(source), table.num_rows))
+        wanted += [ROW, SOURCE]
+    tokens = [name for name in table.column_names if name in (IDS, MASK)]
+    return table.select([*tokens, *dict.fromkeys(wanted)])
+
+
+def _count(shard: Shard, number: int, encoded: Encoded, field: str) -> tuple[int, int]:
+    """Adds documents to the sums of their shard. Returns how many there are, and how many tokens."""
+    import numpy as np
+
+    lengths = num_tokens(encoded.table.column(IDS))
+    sums = [len(lengths), int(lengths.sum()), int(text_sizes(encoded.table.column(field)).sum())]
+    shard.documents += sums[0]
+    shard.tokens += sums[1]
+    shard.text_bytes += sums[2]
+    for code, row in encoded.found.items():
+        add_found(shard.found, code, row)
+    shard.cut += encoded.num_cut
+    shard.dropped += encoded.num_dropped
+    # The exponent of a float is its number of significant bits.
+    for bits, documents in enumerate(np.bincount(np.frexp(lengths)[1]).tolist()):
+        if documents:
+            shard.lengths[bits] = shard.lengths.get(bits, 0) + documents
+    documents, tokens, size = shard.sources.get(number, (0, 0, 0))
+    shard.sources[number] = (documents + sums[0], tokens + sums[1], size + sums[2])
+    return sums[0], sums[1]
+
+
+def _line(bad: BadRow) -> bytes:
+    """A rejected row as a line of JSON. Bytes that are not UTF-8 are written as `\\xff`."""
+    data = bad.data.decode("utf-8", "backslashreplace")
+    row = {"source": bad.source, "row": bad.row, "reason": bad.reason, "data": data}
+    return json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"

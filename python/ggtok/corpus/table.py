@@ -1,0 +1,355 @@
+"""The unit of work: Arrow tables of documents in, the same tables with a column of tokens out.
+
+1. The column of the texts is checked: it is there, it holds texts, and texts that must be UTF-8 are.
+2. Each of its chunks is encoded in place by `Tokenizer.encode_batch`.
+3. Documents get an EOS, and those that are too long are cut or dropped.
+
+Complexity: that of encoding. The ids of one chunk are in memory besides the table.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from contextlib import suppress
+from dataclasses import dataclass, field
+from operator import index as as_int
+
+from .._facade import Tokenizer
+from ..errors import ArgumentTypeError, CorpusError
+from ..tokenizer.arguments import mapping, one_of, without_surrogates
+from ..tokenizer.vocab import FLAGS_READ
+from .blocks import IDS, MASK, ROW, BadRow, Block
+from .chats import Found, encode_chats, is_conversation, warn_of_found
+from .lists import ended, short
+from .packages import import_arrow
+from .settings import Encoding, Masks, TooLong
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Literal
+
+    import numpy as np
+    import pyarrow as pa  # type: ignore[import-untyped]
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """The documents of a block with their tokens."""
+
+    table: pa.Table
+    """The columns of the block and the column `IDS`; for conversations the column `MASK` too."""
+    bad: list[BadRow]
+    """The rows of the block that are not documents."""
+    num_cut: int
+    """How many documents were longer than `max_length` and were cut."""
+    num_dropped: int
+    """How many were longer and were dropped."""
+    found: Found = field(default_factory=dict)
+    """What the model does not see of conversations."""
+
+
+def encode_table(
+    table: Any,
+    tokenizer: Tokenizer,
+    field: str = "text",
+    *,
+    messages: str | None = None,
+    tools: str | None = None,
+    template_text: str | None = None,
+    variables: Mapping[str, Any] | None = None,
+    mask: Masks = "turn",
+    threads: int | None = None,
+    add_special: bool = True,
+    parse_special: bool = False,
+    append_eos: bool = False,
+    max_length: int | None = None,
+    too_long: Literal["cut", "drop"] = "cut",
+    ids: str = IDS,
+) -> pa.Table:
+    """Adds a column with the tokens of each text to an Arrow table.
+
+    Args:
+        table: A pyarrow table or record batch, or another object with the Arrow PyCapsule interface (a polars, pandas
+            or DuckDB table).
+        tokenizer: The tokenizer. On a worker of an engine, `TableEncoder` opens it once per process.
+        field: The column of the texts: string, large_string, string_view, binary, large_binary or binary_view,
+            dictionary-encoded or not. A null has no tokens, and its ids are null.
+        messages: Instead of `field`, the column with a conversation: a list of messages (structs), or its JSON text.
+            The chat template renders it as `Tokenizer.encode_chat` does, on one thread, and a column
+            `assistant_mask` (`list<int8>`) has a 1 for each token that the assistant wrote.
+        tools: With `messages`: the column with the tools of each conversation, in the same forms.
+        template_text: With `messages`: a chat template in place of the tokenizer's.
+        variables: With `messages`: variables of the template.
+        mask: With `messages`: what the mask covers, as in `Tokenizer.encode_chat`.
+        threads: The number of threads. Default: `OMP_NUM_THREADS` if it is set, as engines do for a worker's share of
+            the cores; otherwise all cores that this process may use, as `Tokenizer.encode_batch`.
+        add_special: As in `Tokenizer.encode`.
+        parse_special: As in `Tokenizer.encode`.
+        append_eos: Whether to end each text with EOS, unless `add_special` adds it by the vocabulary's own rule.
+        max_length: The most tokens of a text, with BOS and EOS. Default: no limit.
+        too_long: What happens to a longer one: "cut" keeps its first `max_length` tokens (so it does not end with EOS),
+            "drop" leaves its row out.
+        ids: The name of the new column.
+
+    Returns:
+        The columns of the table, and after them `ids`: `list<int32>`, in chunks of at most 2**31 - 1 ids.
+
+    Raises:
+        CorpusError: There is no such column (the nearest names are listed), it holds something other than texts, there
+            is already a column called `ids`, a text of a string column is not UTF-8 (its row is named; binary columns
+            may hold any bytes), a conversation cannot be rendered (its row is named), the vocabulary has no EOS to
+            append, or an argument is out of range.
+        ChatTemplateError: With `messages`, the file has no chat template, or an unsound one.
+        DependencyError: pyarrow or numpy is not installed.
+        TypeError: `table` is not an Arrow table.
+        GgtokError: As `Tokenizer.encode_batch`.
+
+    >>> import ggtok, pyarrow
+    >>> table = pyarrow.table({"text": ["one text", "What is LoRA?"], "url": ["a", "b"]})
+    >>> ggtok.corpus.encode_table(table, ggtok.Tokenizer.builtin("bpe"), max_length=4).to_pydict()["input_ids"]
+    [[6053, 7301], [9713, 5981, 6266, 78]]
+    """
+    encoding = encoding_of(
+        field,
+        messages,
+        add_special=add_special,
+        parse_special=parse_special,
+        append_eos=append_eos,
+        max_length=max_length,
+        too_long=too_long,
+        tools=tools,
+        template_text=template_text,
+        variables=variables,
+        mask=mask,
+    )
+    return encode_rows(table_of(table), tokenizer, encoding, granted_threads(threads, None), ids)
+
+
+def encode_block(block: Block, tokenizer: Tokenizer, encoding: Encoding, threads: int) -> Encoded:
+    """The documents of a block with their tokens, and all its bad rows: those that the reader found come first.
+
+    Texts are taken to be UTF-8 if their column says so, since the reader has looked. A conversation that cannot be
+    rendered is a bad row. Raises what `encode_table` does for all else.
+    """
+    return _encode(block, tokenizer, encoding, threads, IDS)
+
+
+def encode_rows(table: pa.Table, tokenizer: Tokenizer, encoding: Encoding, threads: int | None, ids: str) -> pa.Table:
+    """The table with the tokens of its rows. Raises what `encode_table` does."""
+    source = f"column {encoding.field!r}"
+    block = Block(table, [], 0, source)
+    column = _column(table, encoding)
+    if not encoding.is_chat and (row := first_not_utf8(column)) is not None:
+        problem = "the text is not UTF-8 (a column of binary may hold any bytes)"
+        raise CorpusError(problem, source=source, row=row + 1)
+    encoded = _encode(block, tokenizer, encoding, threads, ids)
+    if encoded.bad:
+        raise CorpusError(encoded.bad[0].reason, source=source, row=encoded.bad[0].row)
+    warn_of_found(encoded.found)
+    return encoded.table
+
+
+def _encode(block: Block, tokenizer: Tokenizer, encoding: Encoding, threads: int | None, ids: str) -> Encoded:
+    import numpy as np
+    import pyarrow as pa
+
+    table, bad = block.table, list(block.bad)
+    column = _column(table, encoding)
+    new = [ids, MASK] if encoding.is_chat else [ids]
+    if taken := next((name for name in new if name in table.column_names), None):
+        raise CorpusError(f"the table has a column {taken!r} already: rename it, or choose another name with ids=")
+    eos_id = _eos_to_append(tokenizer, encoding)
+
+    found: Found = {}
+    if encoding.is_chat:
+        if encoding.tools is not None:
+            _named(table, encoding.tools)
+        chats = encode_chats(table, tokenizer, encoding, eos_id)
+        found = chats.found
+        if chats.bad:
+            is_good = np.ones(table.num_rows, bool)
+            is_good[[row for row, _, _ in chats.bad]] = False
+            numbers = table.column(ROW).to_pylist() if ROW in table.column_names else range(1, table.num_rows + 1)
+            bad += [BadRow(block.source, numbers[row], reason, data) for row, reason, data in chats.bad]
+            table = _kept(table, is_good)
+        parts = [chats.ids, chats.masks]
+    else:
+        special = encoding.add_special, encoding.parse_special
+        parts = [[_rows(chunk, tokenizer, special, threads, eos_id) for chunk in column.chunks if len(chunk)]]
+    for name, rows, kind in zip(new, parts, (pa.int32(), pa.int8()), strict=False):
+        chunks = [chunk for each in rows for chunk in short(each)]
+        table = table.append_column(name, pa.chunked_array(chunks, pa.list_(kind)))
+    table, num_long = _limited(table, new, encoding)
+    counts = (num_long, 0) if encoding.too_long == "cut" else (0, num_long)
+    return Encoded(table, bad, *counts, found)
+
+
+def _rows(
+    chunk: pa.Array, tokenizer: Tokenizer, special: tuple[bool, bool], threads: int | None, eos_id: int | None
+) -> pa.LargeListArray:
+    """The tokens of the texts of an array."""
+    add_special, parse_special = special
+    batch = tokenizer.encode_batch(chunk, threads=threads, add_special=add_special, parse_special=parse_special)
+    return batch.to_arrow() if eos_id is None else ended(batch.to_arrow(), eos_id)
+
+
+def _limited(table: pa.Table, columns: list[str], encoding: Encoding) -> tuple[pa.Table, int]:
+    """The table without what is too long, and how many rows were."""
+    import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+    if encoding.max_length is None:
+        return table, 0
+    is_long = pc.greater(pc.list_value_length(table.column(columns[0])), encoding.max_length)
+    num_long = pc.sum(is_long).as_py() or 0
+    if num_long and encoding.too_long == "drop":
+        table = _kept(table, ~pc.fill_null(is_long, False).to_numpy())
+    elif num_long:
+        for name in columns:
+            cut = pc.list_slice(table.column(name), 0, encoding.max_length)
+            table = table.set_column(table.column_names.index(name), name, cut)
+    return table, num_long
+
+
+def _kept(table: pa.Table, is_kept: NDArray[np.bool_]) -> pa.Table:
+    """The rows of a table that are kept."""
+    import numpy as np
+    import pyarrow as pa
+
+    try:
+        return table.filter(pa.array(is_kept))
+    except pa.ArrowNotImplementedError:  # pyarrow does not filter views, which polars uses for strings, but slices them
+        ends = np.flatnonzero(np.diff(is_kept, prepend=False, append=False)).reshape(-1, 2)
+        return pa.concat_tables([table.slice(0, 0), *(table.slice(start, end - start) for start, end in ends.tolist())])
+
+
+def _eos_to_append(tokenizer: Tokenizer, encoding: Encoding) -> int | None:
+    """The id of EOS if documents are to end with it and the vocabulary's own rule does not add it."""
+    vocab = tokenizer.vocab
+    if not encoding.append_eos:
+        return None
+    if vocab.eos_id is None:
+        raise CorpusError("append_eos: the vocabulary has no EOS")
+    if vocab.kind == "wordpiece":
+        has_eos = vocab.eos_id == vocab.sep_id
+    else:
+        has_eos = vocab.add_eos and "add_eos" in FLAGS_READ.get(vocab.kind, ())
+    return None if has_eos and encoding.add_special and not encoding.is_chat else vocab.eos_id
+
+
+def _column(table: pa.Table, encoding: Encoding) -> pa.ChunkedArray:
+    """The column of the documents. Raises `CorpusError` unless there is exactly one of this name, of a sound type."""
+    from pyarrow import types
+
+    field = encoding.field
+    column = _named(table, field)
+    kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+    if encoding.is_chat and is_conversation(kind):
+        return column
+    if not (is_text(kind) or types.is_null(kind)):
+        wanted = "lists of messages or their JSON text" if encoding.is_chat else "strings or binary"
+        raise CorpusError(f"column {field!r} must hold {wanted}, not {column.type}")
+    return column
+
+
+def _named(table: pa.Table, field: str) -> pa.ChunkedArray:
+    """The column of this name. Raises `CorpusError` unless there is exactly one."""
+    names = table.column_names
+    if (count := names.count(field)) != 1:
+        near = difflib.get_close_matches(field, names) or sorted(names)
+        has = f"the nearest are {', '.join(map(repr, near))}" if near else "the table has no columns"
+        raise CorpusError(
+            f"there is no column {field!r}: {has}" if not count else f"{count} columns are called {field!r}"
+        )
+    return table.column(field)
+
+
+def is_text(type: pa.DataType) -> bool:
+    """Whether a column of this type holds texts."""
+    return is_string(type) or str(type) in ("binary", "large_binary", "binary_view")
+
+
+def is_string(type: pa.DataType) -> bool:
+    """Whether a column of this type holds texts that are UTF-8."""
+    return str(type) in ("string", "large_string", "string_view")
+
+
+def first_not_utf8(column: pa.ChunkedArray) -> int | None:
+    """The place of the first text of a column of strings that is not UTF-8."""
+    from pyarrow import types
+
+    is_indexed = types.is_dictionary(column.type)
+    if not is_string(column.type.value_type if is_indexed else column.type):
+        return None
+    start = 0
+    for chunk in column.chunks:
+        if not _is_valid(chunk):
+            texts = chunk.dictionary_decode() if is_indexed else chunk
+            low, high = 0, len(texts)
+            while high - low > 1:  # the first damaged row is in low..high
+                middle = (low + high) // 2
+                low, high = (middle, high) if _is_valid(texts.slice(low, middle - low)) else (low, middle)
+            if high and not _is_valid(
+                texts.slice(low, 1)
+            ):  # otherwise only an unused entry of the dictionary is damaged
+                return start + low
+        start += len(chunk)
+    return None
+
+
+def _is_valid(texts: pa.Array) -> bool:
+    import pyarrow as pa
+
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def table_of(table: Any) -> pa.Table:
+    """An Arrow table as pyarrow's. Raises `TypeError` for something else."""
+    pa = import_arrow()
+    if isinstance(table, pa.Table):
+        return table
+    if isinstance(table, pa.RecordBatch):
+        return pa.Table.from_batches([table])
+    if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__"):
+        with suppress(pa.ArrowInvalid):  # a column
+            return pa.table(table)
+    raise ArgumentTypeError(f"an Arrow table or record batch is expected, not {type(table).__name__}")
+
+
+def granted_threads(threads: int | None = None, default: int | None = 1) -> int | None:
+    """The number of threads to encode with: as many as are asked for, otherwise as an engine grants, or `default`.
+
+    Engines such as Ray and Spark tell a worker its share of the cores by the variable `OMP_NUM_THREADS`.
+
+    Raises `CorpusError` if that is not a number.
+    """
+    granted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()  # more numbers are for nested loops
+    if threads is not None or not granted:
+        return default if threads is None else threads
+    if not granted.isdecimal() or int(granted) == 0:
+        raise CorpusError(f"the variable OMP_NUM_THREADS must be a number of threads, not {granted!r}")
+    return int(granted)
+
+
+def encoding_of(field: str, messages: str | None, *, variables: Mapping[str, Any] | None, **others: Any) -> Encoding:
+    """The settings that the arguments of a call are.
+
+    Raises `CorpusError` if one is out of range, or is for conversations and there are none.
+    """
+    without_surrogates("template_text", others.get("template_text"))
+    named = tuple(mapping("variables", variables or {}).items())
+    encoding, default = Encoding(messages or field, messages is not None, variables=named, **others), Encoding()
+    for name in ("tools", "template_text", "variables", "mask"):
+        if messages is None and getattr(encoding, name) != getattr(default, name):
+            raise CorpusError(f"{name} is for conversations: give messages too")
+    one_of("mask", encoding.mask, Masks, CorpusError)
+    if encoding.max_length is not None and as_int(encoding.max_length) < 1:
+        raise CorpusError(f"max_length must be at least 1, not {encoding.max_length}")
+    one_of("too_long", encoding.too_long, TooLong, CorpusError)
+    return encoding

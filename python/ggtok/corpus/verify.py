@@ -1,0 +1,280 @@
+"""Checks a corpus against its manifest, and against the documents that it was made from.
+
+1. Every file of every shard is there, with its size and hash.
+2. The tokenizer is the one that the corpus was made with.
+3. The documents are read and encoded again, and go through the same stages as when they were written; what comes out is
+   compared with what the package that the format belongs to would read. Their tokens are decoded and compared with the
+   texts, too: a vocabulary that changes texts (lower case, spaces) does not give all of them back.
+4. Conversations are rendered again, with the template and the settings of the manifest. Their masks are compared too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from .._facade import Tokenizer
+from ..errors import CorpusError
+from ..tokenizer.numbers import at_least, num_threads
+from .blocks import BOUNDARIES, IDS, MASK
+from .build import Model, opened
+from .documents import Documents
+from .info import manifest_of
+from .manifest import MANIFEST, Manifest, Shard
+from .packages import import_arrow
+from .plan import Task
+from .settings import Settings
+from .shard import Stages, selected
+from .sources import Input
+from .table import encode_block
+from .typed import typed
+from .writing import read, read_masks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa  # type: ignore[import-untyped]
+    from numpy.typing import NDArray
+
+SAMPLE = 1000
+"""Documents of each shard that are encoded again, unless all of them are wanted."""
+
+
+@dataclass
+class Verification:
+    """What `verify` found."""
+
+    problems: list[str] = field(default_factory=list)
+    """What is wrong: empty if the corpus is what its manifest says."""
+    notes: list[str] = field(default_factory=list)
+    """What could not be compared, and why."""
+    files: int = 0
+    """Files whose hash is right."""
+    documents: int = 0
+    """Documents that were encoded again, with the same tokens."""
+    decoded: int = 0
+    """Those of them whose tokens decode to their text, byte for byte."""
+    masks: int = field(default=0, repr=False)
+    """Conversations among them that have the same assistant mask."""
+    changed: str | None = None
+    """The first text that does not come back, and what comes instead."""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+Progress = Callable[[int, int], None]
+"""Is told how many bytes are done, and of how many."""
+
+
+def verify(
+    folder: str | os.PathLike[str],
+    *,
+    tokenizer: Model,
+    sample: int | None = SAMPLE,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Verification:
+    """Checks that a corpus is what its manifest says, and that its tokens are those of its documents.
+
+    Args:
+        folder: The folder that `build` wrote.
+        tokenizer: As in `build`.
+        sample: How many documents of each shard are read and encoded again, from its start. `None`: all of them.
+        threads: Files that are hashed at once. Default: the number of cores that this process may use.
+        progress: Called with the bytes that are done, and with all that there are.
+
+    Returns:
+        What is wrong, and what was compared. Inputs that are gone or that came from standard input are not compared,
+        and a note says so.
+
+    Raises:
+        CorpusError: The folder holds no corpus.
+        DependencyError: pyarrow or numpy is not installed.
+        GgtokError: The tokenizer cannot be opened.
+
+    >>> import ggtok, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "in.jsonl").write_text('{"text": "one text"}\\n{"text": "What is LoRA?"}\\n')
+    >>> info = ggtok.corpus.build([folder / "in.jsonl"], folder / "out", tokenizer="bpe", format="megatron")
+    >>> ggtok.corpus.verify(folder / "out", tokenizer="bpe")
+    Verification(problems=[], notes=[], files=2, documents=2, decoded=2, changed=None)
+    """
+    import_arrow()
+    path, model = Path(folder), opened(tokenizer)
+    limit = None if sample is None else at_least(0, sample, "sample")
+    manifest = manifest_of(path)
+    found = Verification()
+    if not manifest.is_complete:
+        found.problems.append("it is not complete: the command that began it continues")
+    _check_files(path, manifest, found, num_threads(threads), progress)
+    if (was := manifest.head["tokenizer"]["digest"]) != (now := model.vocab._identity().hex()):
+        found.problems.append(f"it was made with another tokenizer: its digest is {was}, and this one's is {now}")
+    elif limit != 0:
+        _check_documents(path, manifest, model, limit, found)
+    return found
+
+
+def _check_files(
+    folder: Path, manifest: Manifest, found: Verification, threads: int, progress: Progress | None
+) -> None:
+    """Compares sizes and hashes."""
+    files = [file for shard in manifest.shards for file in shard.files]
+    total, done = sum(file.size for file in files), 0
+
+    def sha256(name: str) -> str | None:
+        try:
+            with open(folder / name, "rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            return None
+
+    with ThreadPoolExecutor(threads) as pool:
+        for file, hash in zip(files, pool.map(sha256, [file.name for file in files]), strict=True):
+            if hash is None:
+                found.problems.append(f"{file.name} is missing")
+            elif hash != file.sha256:
+                size = (folder / file.name).stat().st_size
+                detail = "" if size == file.size else f": it has {size:,} bytes instead of {file.size:,}"
+                found.problems.append(f"{file.name} is not what was written{detail}")
+            else:
+                found.files += 1
+            done += file.size
+            if progress is not None:
+                progress(done, total)
+
+
+def _check_documents(
+    folder: Path, manifest: Manifest, tokenizer: Tokenizer, limit: int | None, found: Verification
+) -> None:
+    """Encodes documents again, shard by shard."""
+    settings: Settings = typed(manifest.head["settings"], Settings, "settings")
+    listed = manifest.head["inputs"]
+    inputs = [Input(each["name"], each["name"], each["format"], each["compression"], each["size"]) for each in listed]
+    gone = {number: reason for number, input in enumerate(inputs) if (reason := _gone(input)) is not None}
+    if settings.reading.is_chat:
+        own = "the corpus's own template" if settings.encoding.template_text is not None else "the tokenizer's template"
+        found.notes.append(
+            f"conversations were rendered again by {own}, and their texts have nothing to be compared with"
+        )
+    found.notes += [
+        f"{inputs[number].name} {reason}: its documents are not compared" for number, reason in gone.items()
+    ]
+    streams: dict[str, Documents] = {}
+    """The stream of the shard before, which goes on where that ended."""
+    for shard in manifest.shards:
+        if any(piece.input in gone for piece in shard.ranges):
+            continue
+        task = Task(shard.name.partition("-")[0], tuple(shard.ranges), "-" in shard.name)
+        try:
+            if task.name not in streams:
+                streams = {task.name: Documents(inputs, task, settings, lambda *_: None)}
+            _compare(folder, streams[task.name], shard, settings, tokenizer, limit, found)
+        except CorpusError as error:
+            found.problems.append(f"shard {shard.name}: {error}")
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            found.problems.append(f"shard {shard.name}: the settings in {MANIFEST} contradict each other: {error!r}")
+        if task.is_stream and task.name in streams:
+            streams[task.name].skip(shard)  # the documents that were not compared
+
+
+def _gone(input: Input) -> str | None:
+    """Why an input cannot be read again, if it cannot."""
+    if input.size is None:
+        return "is over"
+    if not os.path.isfile(input.name):
+        return "cannot be read (there is no such file)"
+    size = os.stat(input.name).st_size
+    return None if size == input.size else f"has {size:,} bytes now instead of {input.size:,}"
+
+
+class _EnoughError(Exception):
+    """As many documents were compared as were wanted."""
+
+
+def _compare(
+    folder: Path,
+    documents: Documents,
+    shard: Shard,
+    settings: Settings,
+    tokenizer: Tokenizer,
+    limit: int | None,
+    found: Verification,
+) -> None:
+    """Compares the documents of a shard with its files.
+
+    Raises `CorpusError` at the first difference, or if a file of the shard is damaged.
+    """
+    import numpy as np
+
+    rows = read(settings.writing.format, folder / shard.name)
+    masks = read_masks(settings.writing.format, folder / shard.name) if settings.reading.is_chat else None
+    row = 0
+
+    def check(table: pa.Table) -> None:
+        """Compares rows in the order in which they were written."""
+        nonlocal row
+        own = iter(()) if masks is None else _written(table, settings, MASK)
+        for ids in _written(table, settings, IDS):
+            if row == limit:
+                raise _EnoughError
+            written = next(rows, None)
+            if written is None or not np.array_equal(written, ids):
+                raise CorpusError(f"row {row + 1} does not have the tokens of its documents")
+            if masks is not None and not np.array_equal(next(masks), next(own)):
+                raise CorpusError(f"row {row + 1} does not have the mask of its conversations")
+            row += 1
+
+    stages = Stages(settings, shard.name, check)
+    compared = 0
+    try:
+        for _, block in documents.of_shard(Shard(shard.name)):
+            encoded = encode_block(block, tokenizer, settings.encoding, 1)
+            if limit is None or compared < limit:
+                _decode(encoded.table.slice(0, None if limit is None else limit - compared), settings, tokenizer, found)
+            compared += encoded.table.num_rows
+            stages.push(selected(encoded.table, settings, block.source))
+        stages.finish()
+        if next(rows, None) is not None:
+            raise CorpusError(f"it has rows after row {row}, which are of no document")
+    except _EnoughError:
+        pass
+    compared = compared if limit is None else min(compared, limit)
+    found.documents += compared
+    found.masks += compared if masks is not None else 0
+
+
+def _written(table: pa.Table, settings: Settings, name: str) -> Iterator[NDArray[np.int32]]:
+    """What a reader yields for rows of a column: their tokens or masks, or of packed ones, those of each document."""
+    packed = settings.writing.pack is not None
+    for at, row in enumerate(table.column(name)):
+        ids = row.values.to_numpy()
+        if packed:
+            bounds = table.column(BOUNDARIES)[at].values.to_numpy()
+            yield from (ids[start:end] for start, end in pairwise(bounds))
+        elif len(ids) or settings.writing.format != "flat":  # which has no place for empty documents
+            yield ids
+
+
+def _decode(table: pa.Table, settings: Settings, tokenizer: Tokenizer, found: Verification) -> None:
+    """Counts the documents whose tokens give back their text. Rendered chats have no text of their own to compare."""
+    if settings.reading.is_chat:
+        return
+    ids = table.column(IDS).to_pylist()
+    for text, row in zip(table.column(settings.reading.field).to_pylist(), ids, strict=True):
+        before = (text or "").encode() if not isinstance(text, bytes) else text
+        after = tokenizer.decode_bytes(row, remove_special=True)
+        if after == before:
+            found.decoded += 1
+        elif found.changed is None and len(row) != settings.encoding.max_length:
+            same = [a == b for a, b in zip(before, after, strict=False)]
+            place = same.index(False) if False in same else len(same)
+            cut = slice(max(place - 20, 0), place + 20)
+            found.changed = f"{before[cut]!r} comes back as {after[cut]!r}"

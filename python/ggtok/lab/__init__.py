@@ -1,0 +1,1 @@
+"""Looking into tokenizers and making others: explain, diff, evaluate, train, convert, edit and verify."""

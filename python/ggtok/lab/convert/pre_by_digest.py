@@ -1,0 +1,56 @@
+"""Which pre-tokenizer a BPE file was made with, by the ids of a test text.
+
+Source: llama.cpp `conversion/base.py`, `get_vocab_base_pre`: a pre-tokenizer is known by the SHA-256 of `str(ids)` of
+one text, with the special tokens that the file adds. `digests.json` has the text and the table. The ids are those that
+the file's own library gives with the file's own patterns (`library.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+
+from ... import _ggtok
+from .architectures import mapping
+from .library import Library
+
+
+def table() -> tuple[str, dict[str, str]]:
+    """The test text, and the names by digest."""
+    with open(os.path.join(os.path.dirname(__file__), "digests.json"), encoding="utf-8") as file:
+        content = json.load(file)
+    return content["text"], content["names"]
+
+
+def digest(ids: Sequence[int]) -> str:
+    """The digest of the ids of the test text."""
+    return hashlib.sha256(str(list(ids)).encode()).hexdigest()
+
+
+def known(library: Library, around: tuple[list[int], list[int]]) -> tuple[str | None, str]:
+    """The name that llama.cpp's converter finds, if it does, and what it looks for, or why it cannot.
+
+    `around` are the ids that the file adds before and after a text.
+    """
+    text, names = table()
+    try:
+        found = digest([*around[0], *library.ids(text), *around[1]])
+    except ValueError as error:
+        return None, f"ggtok does not have {error}"
+    return names.get(found), f"the digest of its ids is {found}"
+
+
+def nearest(library: Library) -> list[str]:
+    """One name each of the families whose patterns are the most like those of a file."""
+    from difflib import SequenceMatcher
+
+    patterns = "".join(str(mapping(step.get("pattern")).get("Regex", "")) for step in library.splits)
+    families = _ggtok.families()
+    likeness = {
+        name: SequenceMatcher(None, "".join(row["patterns"]), patterns, autojunk=False).ratio()
+        for name, row in families.items()
+    }
+    names = {row["family"]: name for name, row in reversed(_ggtok.pretokenizers().items())}
+    return [names[family] for family in sorted(likeness, key=lambda name: -likeness[name])[:3]]

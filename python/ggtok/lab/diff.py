@@ -1,0 +1,341 @@
+"""How two tokenizers differ: settings, special tokens, tokens, merges; and for a text, its cuts and its ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+from .. import _ggtok
+from .._facade import Tokenizer
+from ..errors import ArgumentTypeError, GgtokError
+from ..tokenizer.base import Text
+from ..tokenizer.cuts import Cuts, Pair, character, compare
+from ..tokenizer.vocab import Token, TokenAttribute, attributes
+
+NUM_SHOWN = 5
+"""Entries of a list that the printed form shows."""
+
+
+class Moved(NamedTuple):
+    """A token that both tokenizers have, with different ids."""
+
+    text: str
+    a: int
+    b: int
+
+
+class Changed(NamedTuple):
+    """A token that both tokenizers have, with different scores or attributes."""
+
+    text: str
+    a: float | TokenAttribute
+    b: float | TokenAttribute
+
+
+class MovedMerge(NamedTuple):
+    """A merge rule that both tokenizers have, with different ranks among those that both have."""
+
+    merge: str
+    a: int
+    b: int
+
+
+class Difference(NamedTuple):
+    """The first place where the ids of a text differ."""
+
+    index: int  # type: ignore[assignment]
+    """How many ids are equal before it."""
+    a: int | None
+    """The first tokenizer's id there; `None` if its ids end before it."""
+    b: int | None
+    """The second tokenizer's."""
+    byte: int
+    """Where the earlier of the two tokens starts in the text, in bytes of its UTF-8."""
+    char: int
+    """The same in characters; each byte that is not UTF-8 is one."""
+    piece_a: bytes | None
+    """The bytes of the first tokenizer's token."""
+    piece_b: bytes | None
+
+
+class Diff:
+    """How two tokenizers differ, as `ggtok.diff` returns it. It is true if they differ in anything.
+
+    `print` shows a summary, `to_dict` returns everything for JSON.
+    """
+
+    __slots__ = (
+        *("added", "attributes", "charsmap", "cuts", "merges_added", "merges_moved", "merges_removed", "moved"),
+        *("first_difference", "merges_differ", "num_shared", "removed", "scores", "settings", "special"),
+    )
+
+    settings: Mapping[str, tuple[object, object]]
+    """Kind, model, pre-tokenizer, number of tokens (`size`), and flags: the values that differ."""
+    special: Mapping[str, tuple[object, object]]
+    """Ids of special tokens that differ (`bos_id`, ...), and `eog_ids`."""
+    added: list[Token]
+    """Tokens that only the second tokenizer has."""
+    removed: list[Token]
+    """Tokens that only the first tokenizer has."""
+    moved: list[Moved]
+    scores: list[Changed]
+    attributes: list[Changed]
+    merges_added: list[str]
+    """Merge rules, as in the file, that only the second tokenizer has."""
+    merges_removed: list[str]
+    merges_moved: list[MovedMerge]
+    merges_differ: bool
+    """Whether the lists of merges differ at all: also by a rule that is there twice."""
+    charsmap: bool
+    """Whether the character maps (Unigram) differ."""
+    num_shared: int
+    """How many tokens both have."""
+    cuts: Cuts | None
+    """Where the tokens of the text end, compared; `None` if no text was given. Ids of two vocabularies nearly always
+    differ, so this says more about a text than `first_difference`."""
+    first_difference: Difference | None
+    """Where the ids of the text first differ; `None` if they are equal or no text was given."""
+
+    def __bool__(self) -> bool:
+        return bool(self._differing())
+
+    def _differing(self) -> list[str]:
+        return [name for name in self.__slots__ if name != "num_shared" and getattr(self, name)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as dicts, lists, strings and numbers. Bytes become text, with U+FFFD for what is not UTF-8."""
+        return {name: plain(getattr(self, name)) for name in sorted(self.__slots__)}
+
+    def __str__(self) -> str:
+        return "\n".join([*self._verdicts(), *self._lists(NUM_SHOWN)])
+
+    def _verdicts(self) -> list[str]:
+        """What the comparison comes to: a sentence about the text, if there is one, and one about the vocabularies."""
+        found = []
+        if self.cuts is not None:
+            from .explain.verdict import verdict
+
+            found.append("".join(f"`{text}`" if is_strong else text for text, is_strong in verdict(self.cuts)))
+        return [*found, self._of_vocabularies()]
+
+    def _of_vocabularies(self) -> str:
+        if not self:
+            return "No difference between the tokenizers."
+        others = [
+            name
+            for name, is_other in (
+                ("ids", self.moved),
+                ("scores", self.scores),
+                ("attributes", self.attributes),
+                ("merges", self.merges_differ),
+                ("character maps", self.charsmap),
+                ("special tokens", self.special),
+                ("settings", {**self.settings, "size": None}.keys() - {"kind", "size"}),
+            )
+            if is_other
+        ]
+        if self.added or self.removed:
+            only = f"{len(self.removed):,} only in the first, {len(self.added):,} only in the second"
+            found = f"{self.num_shared:,} tokens are in both vocabularies, {only}"
+        else:
+            found = "Both vocabularies have the same tokens"
+        if "kind" in self.settings:
+            found = "Two kinds of tokenizer, {} and {}. ".format(*self.settings["kind"]) + found
+        return f"{found}{'; other ' * bool(others)}{', '.join(others)}."
+
+    def _lists(self, most: int | None = None) -> list[str]:
+        """All differences, one on a line, with at most so many entries of each list."""
+        lines = [f"{name}: {a!r} -> {b!r}" for name, (a, b) in (*self.settings.items(), *self.special.items())]
+        for name, tokens in (("removed", self.removed), ("added", self.added)):
+            lines += _summary(f"tokens {name}", [f"{token.id} {token.text!r}" for token in tokens], most)
+        lines += _summary("tokens moved", [f"{text!r} {a} -> {b}" for text, a, b in self.moved], most)
+        lines += _summary("scores", [f"{text!r} {a} -> {b}" for text, a, b in self.scores], most)
+        flags = [f"{text!r} {_flags(a)} -> {_flags(b)}" for text, a, b in self.attributes]
+        lines += _summary("attributes", flags, most)
+        lines += _summary("merges removed", [repr(merge) for merge in self.merges_removed], most)
+        lines += _summary("merges added", [repr(merge) for merge in self.merges_added], most)
+        lines += _summary("merges moved", [f"{merge!r} {a} -> {b}" for merge, a, b in self.merges_moved], most)
+        if self.merges_differ and not (self.merges_removed or self.merges_added or self.merges_moved):
+            lines.append("merges: a rule is there more than once")
+        if self.charsmap:
+            lines.append("the character maps differ")
+        if self.first_difference:
+            index, a, b, byte, char, piece_a, piece_b = self.first_difference
+            sides = [f"{id} {piece!r}" if id is not None else "the end" for id, piece in ((a, piece_a), (b, piece_b))]
+            lines.append(f"the ids first differ at index {index}, character {char} (byte {byte}): {' -> '.join(sides)}")
+        return lines
+
+    def _repr_html_(self) -> str:
+        from ..tokenizer.notebook import outline
+
+        return outline(str(self))
+
+    def __repr__(self) -> str:
+        names = self._differing()
+        return f"<ggtok.Diff in {', '.join(names)}>" if names else "<ggtok.Diff in nothing>"
+
+
+def diff(
+    a: Tokenizer, b: Tokenizer, text: Text | None = None, *, add_special: bool = True, parse_special: bool = False
+) -> Diff:
+    r"""Compares two tokenizers; with a text, also where they cut it and where their ids for it begin to differ.
+
+    Tokens are the same if their texts are. Without a text, the result is false exactly if `a == b`.
+
+    Args:
+        a: A tokenizer.
+        b: Another one.
+        text: A text as `Tokenizer.encode` takes it.
+        add_special: As in `encode`, for the text.
+        parse_special: As in `encode`, for the text.
+
+    Raises:
+        TypeError: An argument has the wrong type.
+        VocabularyError, GgtokError: As `encode`: one of the tokenizers cannot encode the text; it is named.
+
+    Takes up to a second for large vocabularies.
+
+    >>> import ggtok, os
+    >>> path = os.path.join(os.path.dirname(ggtok.__file__), "vocabularies", "bpe.gguf")
+    >>> tok = ggtok.Tokenizer.from_gguf(path)
+    >>> other = ggtok.Tokenizer.from_gguf(path, overrides={"tokenizer.ggml.pre": "gpt-2"})
+    >>> print(ggtok.diff(tok, other, "The end.\n\n"))
+    Cuts first differ at character 7: `.↵↵` and `.·↵↵`. 3 and 4 tokens.
+    Both vocabularies have the same tokens; other settings.
+    pre: 'qwen2' -> 'gpt-2'
+    clean_spaces: False -> True
+    the ids first differ at index 2, character 7 (byte 7): 6165 b'.\n\n' -> 13 b'.'
+    """
+    for tokenizer in (a, b):
+        if not isinstance(tokenizer, Tokenizer):
+            raise ArgumentTypeError(f"diff compares two tokenizers, not {type(tokenizer).__name__}")
+    found = Diff()
+    found.settings, found.special = _settings(a, b), _special(a, b)
+    _tokens(found, a, b)
+    _merges(found, a, b)
+    found.charsmap = _ggtok.charsmap(a) != _ggtok.charsmap(b)
+    found.cuts = found.first_difference = None
+    if text is not None:
+        ids, spans = _encoded(a, b, text, add_special, parse_special)
+        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(memoryview(text))
+        found.cuts = compare(data, ids, spans, is_text=isinstance(text, str))
+        found.first_difference = _first_difference((a, b), data, ids, spans, isinstance(text, str))
+    return found
+
+
+def _settings(a: Tokenizer, b: Tokenizer) -> dict[str, tuple[object, object]]:
+    sides = [
+        {name: getattr(side.vocab, name) for name in ("kind", "model", "pre")}
+        | {"size": len(side.vocab)}
+        | dict(side.vocab.settings)
+        for side in (a, b)
+    ]
+    return {name: (value, sides[1][name]) for name, value in sides[0].items() if value != sides[1][name]}
+
+
+def _special(a: Tokenizer, b: Tokenizer) -> dict[str, tuple[object, object]]:
+    sides = [
+        {f"{name}_id": id for name, id in _ggtok.special_ids(t).items()} | {"eog_ids": _ggtok.eog_ids(t)}
+        for t in (a, b)
+    ]
+    return {name: (value, sides[1][name]) for name, value in sides[0].items() if value != sides[1][name]}
+
+
+def _tokens(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
+    ids = [{text: id for id, text in enumerate(_ggtok.texts(side))} for side in (a, b)]
+    found.removed = [a.vocab[id] for text, id in ids[0].items() if text not in ids[1]]
+    found.added = [b.vocab[id] for text, id in ids[1].items() if text not in ids[0]]
+    both = [(text, id, ids[1][text]) for text, id in ids[0].items() if text in ids[1]]
+    found.num_shared = len(both)
+    found.moved = [Moved(_text(text), first, second) for text, first, second in both if first != second]
+
+    scores = (memoryview(_ggtok.scores(side)).cast("I").tolist() for side in (a, b))  # as bits: a NaN equals itself
+    found.scores, found.attributes = (
+        [
+            Changed(_text(text), getattr(a.vocab[first], name), getattr(b.vocab[second], name))
+            for text, first, second in both
+            if of_a[first] != of_b[second]
+        ]
+        for name, (of_a, of_b) in (("score", scores), ("attributes", (attributes(side.vocab) for side in (a, b))))
+    )
+
+
+def _merges(found: Diff, a: Tokenizer, b: Tokenizer) -> None:
+    rules = [_ggtok.merges(side) for side in (a, b)]
+    found.merges_differ = rules[0] != rules[1]
+    found.merges_added, found.merges_removed, found.merges_moved = [], [], []
+    if rules[0] == rules[1]:
+        return
+    ranks = [{rule: rank for rank, rule in reversed([*enumerate(side)])} for side in rules]
+    found.merges_removed = [_text(rule) for rule in dict.fromkeys(rules[0]) if rule not in ranks[1]]
+    found.merges_added = [_text(rule) for rule in dict.fromkeys(rules[1]) if rule not in ranks[0]]
+    # One more or fewer rule moves all rules after it; only another order among the common ones is worth reporting.
+    common = [[rule for rule in dict.fromkeys(side) if rule in ranks[0] and rule in ranks[1]] for side in rules]
+    places = {rule: place for place, rule in enumerate(common[1])}
+    found.merges_moved = [
+        MovedMerge(_text(rule), ranks[0][rule], ranks[1][rule])
+        for place, rule in enumerate(common[0])
+        if places[rule] != place
+    ]
+
+
+def _encoded(
+    a: Tokenizer, b: Tokenizer, text: Text, add_special: bool, parse_special: bool
+) -> tuple[Pair[list[int]], Pair[list[tuple[int, int]]]]:
+    """The ids and the spans, in bytes, of both."""
+    encodings = []
+    for name, side in (("first", a), ("second", b)):
+        try:
+            encoding = side.encode_with_offsets(text, unit="byte", add_special=add_special, parse_special=parse_special)
+        except GgtokError as error:
+            error.args = (f"the {name} tokenizer: {error}",)
+            raise
+        encodings.append(encoding.tolist())
+    (ids_a, spans_a), (ids_b, spans_b) = encodings
+    return (ids_a, ids_b), (spans_a, spans_b)
+
+
+def _first_difference(
+    sides: Pair[Tokenizer], data: bytes, all_ids: Pair[list[int]], all_spans: Pair[list[tuple[int, int]]], is_text: bool
+) -> Difference | None:
+    pairs = zip_longest(*all_ids)
+    index = next((index for index, (id, other) in enumerate(pairs) if id != other), None)
+    if index is None:
+        return None
+    byte = min(spans[index][0] for spans in all_spans if index < len(spans))
+    char = character(data, byte, is_text=is_text)
+    ids = [ids[index] if index < len(ids) else None for ids in all_ids]
+    pieces = [None if id is None or id < 0 else side.piece(id) for side, id in zip(sides, ids, strict=True)]
+    return Difference(index, ids[0], ids[1], byte, char, pieces[0], pieces[1])
+
+
+def _text(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")
+
+
+def _flags(value: float | TokenAttribute) -> str:
+    return getattr(value, "name", None) or str(int(value))
+
+
+def _summary(name: str, entries: list[str], most: int | None) -> list[str]:
+    if not entries:
+        return []
+    shown = entries[:most]
+    more = [f"    and {len(entries) - len(shown):,} more"] if len(shown) < len(entries) else []
+    return [f"{name}: {len(entries):,}", *(f"    {entry}" for entry in shown), *more]
+
+
+def plain(value: Any) -> Any:
+    """A value for JSON. Bytes become text, with U+FFFD for what is not UTF-8."""
+    if isinstance(value, TokenAttribute):
+        return int(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if hasattr(value, "_asdict"):
+        return {name: plain(item) for name, item in value._asdict().items()}
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value

@@ -1,0 +1,222 @@
+"""A trace as a page of HTML that needs nothing else, and as a fragment for notebooks.
+
+The page is put together from the files in `page/`. It holds the trace as JSON and draws it with the scripts that are in
+the page too; a content security policy forbids everything else. Texts of the trace never become markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from importlib.resources import files
+
+from ...trace import Text
+from .sections import origin_of, sections
+from .tables import Cell, Column, Row, Section
+from .terminal import fitted
+from .text import cells, headline, shortened, shown
+from .texts import to_bytes
+from .words import words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .trace import Trace
+
+SCRIPTS = ("base", "table", "merging", "spans", "lattice", "walks", "stages", "tokens", "frame", "mount", "verdict")
+"""The scripts of `page/` that build the view of a trace in any page, in the order in which they need each other."""
+
+TITLE = 100
+"""The most columns of a title."""
+
+MAX_PAIRS = 500
+"""For how many pairs of neighbouring tokens the page says why they are not one: each takes time to answer."""
+
+EXACT = 1 << 53
+"""JavaScript's integers are not exact beyond this."""
+
+SLICE = 256
+"""How many rows become JSON at once."""
+
+FRAGMENT_TOKENS = 2000
+FRAGMENT_SECTIONS = 40
+FRAGMENT_ROWS = 60
+"""The most tokens, sections, and rows of a section in a fragment, which a notebook keeps with its output."""
+
+TONES = ("64, 140, 220", "220, 150, 30", "40, 160, 110", "170, 90, 190")
+"""Red, green and blue of the tokens' colours; pale enough to read text on in light and dark notebooks."""
+
+CONTROLS = {code: 0x2400 + code for code in range(0x20)} | {0x0A: "↵", 0x7F: "␡"}
+"""How controls are shown."""
+
+
+def page(trace: Trace) -> str:
+    """The page of a trace. Takes O(n) time for n steps."""
+    return render("trace", f"{fitted(shown(trace.text), TITLE)} with {trace.algorithm}", _parts(trace))
+
+
+def compare_page(a: Trace, b: Trace, names: tuple[str, str]) -> str:
+    """The page of two traces of one text. `names` are those of the files."""
+    sides = _array(_object(_parts(trace)) for trace in (a, b))
+    parts = {"names": _dumps(names), "sides": sides}
+    return render("compare", f"{names[0]} and {names[1]}: {shown(a.text[:60])}", parts)
+
+
+def _parts(trace: Trace) -> dict[str, str]:
+    return {"trace": trace.to_json(), "why": _dumps(_whys(trace)), "sections": _array(map(_section, sections(trace)))}
+
+
+def _object(parts: Mapping[str, str]) -> str:
+    """JSON values as one object."""
+    return "{" + ", ".join(f'"{name}": {part}' for name, part in parts.items()) + "}"
+
+
+def _array(items: Iterable[str]) -> str:
+    """JSON values as one array."""
+    return "[" + ",".join(items) + "]"
+
+
+def trie_page(words: Sequence[Text], trie: str, tables: Sequence[Section]) -> str:
+    """The page of a double array: `trie` is the JSON of `_ggtok.RawTrie`, `tables` what the terminal shows."""
+    title = f"{', '.join(map(shown, words[:8]))}{' …' if len(words) > 8 else ''} in a double array"
+    return render("trie", title, {"trie": trie, "sections": _array(map(_section, tables))})
+
+
+def render(view: str, title: str, parts: Mapping[str, str]) -> str:
+    """A page. `view` says which view of `main.js` draws it, from `parts`, which are JSON."""
+    folder = files(__package__) / "page"
+    style = (folder / "style.css").read_text(encoding="utf-8")
+    script = scripts(*SCRIPTS, "trie", "compare", "main")
+    data = _object({"view": json.dumps(view), **parts})
+    values = {
+        "policy": f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "
+        "form-action 'none'",
+        "title": html.escape(title),
+        "style": style,
+        "script": script,
+        # In JSON, `<` occurs in strings only. Escaped, it can neither end the element nor begin a comment.
+        "data": data.replace("<", "\\u003c"),
+    }
+    template = (folder / "page.html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], template)
+
+
+def scripts(*names: str) -> str:
+    """Scripts of `page/` as one, with the sentences that they say."""
+    folder = files(__package__) / "page"
+    sources = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in names]
+    return "\n".join([f"const WORDS = {_dumps(words())};\n", *sources])
+
+
+def _hash(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode("utf-8")).digest()).decode("ascii")
+
+
+def _base64(value: object) -> dict[str, str]:
+    if not isinstance(value, bytes):
+        raise TypeError(f"{type(value).__name__} is not for JSON")
+    return {"base64": base64.b64encode(value).decode("ascii")}
+
+
+_dumps = json.JSONEncoder(separators=(",", ":"), default=_base64).encode
+"""JSON without spaces; bytes are in base64."""
+
+_finite = json.JSONEncoder(separators=(",", ":"), default=_base64, allow_nan=False).encode
+"""The same, but a ValueError if a number is not finite."""
+
+
+def _whys(trace: Trace) -> list[tuple[int, object]]:
+    """Why each of the first tokens is not one token with the next: its place, and the answer."""
+    found = []
+    for place, (left, right) in enumerate(zip(trace.tokens, trace.tokens[1:], strict=False)):
+        if left.start < right.end and left.fragment is not None and right.fragment is not None:
+            found.append((place, json.loads(trace._raw.why(left.start, right.end))))
+            if len(found) == MAX_PAIRS:
+                break
+    return found
+
+
+def _section(section: Section) -> str:
+    """A table as JSON. Rows are written in slices: a long call would not see Ctrl-C."""
+    parts = {"title": _dumps(section.title), "about": _dumps(section.about), "columns": _dumps(section.columns)}
+    slices = (section.rows[at : at + SLICE] for at in range(0, len(section.rows), SLICE))
+    return _object({**parts, "rows": _array(map(_rows, slices))})
+
+
+def _rows(rows: Iterable[Row]) -> str:
+    """Rows as JSON, without brackets around them."""
+    values = [(row.cells, *(row.span or (None, None)), row.mark) for row in rows]
+    if not [value for row in values for value in row[0] if type(value) is int and not -EXACT <= value <= EXACT]:
+        with suppress(ValueError):
+            return _finite(values)[1:-1]
+    return _dumps([(list(map(_exact, cells)), *others) for cells, *others in values])[1:-1]
+
+
+def _exact(value: Cell) -> Cell:
+    """A value as JavaScript can hold it: large integers and numbers such as infinity as words."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return str(value) if isinstance(value, int) and abs(value) > EXACT else value
+
+
+def fragment(trace: Trace) -> str:
+    """The tokens in colours and all tables, for a notebook: styles in attributes, no scripts, nothing to load."""
+    tables = [
+        f"<p>… {part} more tables …</p>" if isinstance(part, int) else _table(part)
+        for part in shortened(sections(trace), FRAGMENT_SECTIONS)
+    ]
+    title = html.escape(headline(trace, TITLE))
+    return (
+        f'<div style="line-height: 1.5"><p style="margin: 0 0 6px">{title}</p>'
+        f'<div style="margin-bottom: 10px">{"".join(_tokens(trace))}</div>{"".join(tables)}</div>'
+    )
+
+
+def _tokens(trace: Trace) -> Iterator[str]:
+    for place, token in enumerate(trace.tokens[:FRAGMENT_TOKENS]):
+        kind = origin_of(trace, token) or ""
+        border = {"added": "1px dashed", "special": "1px solid"}.get(kind, "1px solid transparent")
+        yield (
+            f'<span title="token {token.id}{", " * bool(kind)}{kind}" style="display: inline-block; margin: 1px; '
+            f"padding: 1px 4px; border: {border}; border-radius: 4px; background: rgba({TONES[place % len(TONES)]}, "
+            '0.25); font-family: monospace; white-space: pre-wrap; vertical-align: top">'
+            f"{html.escape(_visible(token.piece or token.text))}<br>"
+            f'<span style="font-size: 75%">{token.id}</span></span>'
+        )
+        if to_bytes(token.piece).endswith(b"\n"):
+            yield "<br>"
+    if len(trace.tokens) > FRAGMENT_TOKENS:
+        yield f"<p>… {len(trace.tokens) - FRAGMENT_TOKENS} more tokens …</p>"
+
+
+def _visible(text: Text) -> str:
+    """A text in which newlines and other controls are seen, or bytes in hexadecimal."""
+    return text.hex(" ").upper() if isinstance(text, bytes) else text.translate(CONTROLS)
+
+
+def _table(section: Section) -> str:
+    head = "".join(_element("th", column, column.name) for column in section.columns)
+    rows = [
+        f'<tr><td colspan="{len(section.columns)}">… {row} more rows …</td></tr>'
+        if isinstance(row, int)
+        else f"<tr>{''.join(map(partial(_element, 'td'), section.columns, cells(section, row)))}</tr>"
+        for row in shortened(section.rows, FRAGMENT_ROWS)
+    ]
+    return (
+        f"<details><summary>{html.escape(section.title)} ({len(section.rows)})</summary>"
+        f'<p style="margin: 4px 0">{html.escape(section.about)}</p><div style="overflow-x: auto"><table><thead><tr>'
+        f"{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div></details>"
+    )
+
+
+def _element(tag: str, column: Column, value: str) -> str:
+    align = "right" if column.kind == "number" else "left"
+    font = "monospace" if column.kind in ("text", "texts") else "inherit"
+    style = f"padding: 1px 8px; text-align: {align}; white-space: pre-wrap; font-family: {font}"
+    return f'<{tag} style="{style}">{html.escape(value)}</{tag}>'

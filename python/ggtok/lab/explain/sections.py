@@ -1,0 +1,95 @@
+"""A trace as a list of sections, in the order of the steps: the one thing that all views show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Literal
+
+from ...trace import Bpe, HybridDna, Plamo2, Rwkv, SpecialMatch, Spm, Test, Token, Unigram, WordPiece
+from . import match_sections, merge_sections
+from .tables import Row, Section, section
+from .texts import to_bytes, to_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .trace import Trace
+
+OF_KIND: dict[type, Callable[[Any, bytes, int], Iterator[Section]]] = {
+    Spm: merge_sections.spm,
+    Bpe: merge_sections.bpe,
+    HybridDna: merge_sections.hybrid_dna,
+    WordPiece: match_sections.word_piece,
+    Unigram: match_sections.unigram,
+    Rwkv: match_sections.rwkv,
+    Plamo2: match_sections.plamo2,
+    Test: match_sections.test,
+}
+
+
+def sections(trace: Trace) -> list[Section]:
+    """All tables of a trace that are not empty. Takes O(n) time for n steps."""
+    found = [_text(trace), *_special(trace), _fragments(trace)]
+    text = to_bytes(trace.text)
+    several = sum(fragment.steps is not None for fragment in trace.fragments) > 1
+    for place, fragment in enumerate(trace.fragments):
+        if fragment.steps is not None:
+            within = f" (fragment {place})" if several else ""
+            made = OF_KIND[type(fragment.steps)](fragment.steps, text[fragment.start : fragment.end], fragment.start)
+            found += [replace(each, title=each.title + within) for each in made]
+    found.append(_tokens(trace))
+    return [each for each in found if each.rows]
+
+
+def _text(trace: Trace) -> Section:
+    text = to_bytes(trace.text)
+    rows = []
+    for place, code_point in enumerate(trace.code_points):
+        written = text[code_point.start : code_point.end]
+        cells = (place, code_point.start, to_text(written), f"U+{code_point.code_point:04X}", written.hex(" "))
+        rows.append(Row(cells, (code_point.start, code_point.end)))
+    names = "character:number, byte:number, text:text, code point:word, bytes:word"
+    return section("text", "Text", "The text as characters and as bytes of UTF-8.", names, rows)
+
+
+def _special(trace: Trace) -> Iterator[Section]:
+    def rows(matches: tuple[SpecialMatch, ...]) -> list[Row]:
+        return [
+            Row((each.token, each.text, each.attribute.replace("_", "-"), each.start, each.end), (each.start, each.end))
+            for each in matches
+        ]
+
+    names = "token:number, text:text, attribute:word, start:number, end:number"
+    about = "The longest special text is searched first, each in what the longer ones have left."
+    yield section("special", "Special tokens", about, names, rows(trace.special))
+    about = "These are written in the text, and are text like any other, because parse_special is off."
+    yield section("unread", "Special tokens that are not read", about, names, rows(trace.unread))
+
+
+def _fragments(trace: Trace) -> Section:
+    text = to_bytes(trace.text)
+    rows = []
+    for place, each in enumerate(trace.fragments):
+        kind = "text" if each.token is None else "special token"
+        cells = (place, kind, each.start, each.end - each.start, to_text(text[each.start : each.end]), each.token)
+        rows.append(Row((*cells, each.num_tokens), (each.start, each.end)))
+    about = "Special tokens are done; the text between them is tokenized, each fragment by itself."
+    names = "fragment:number, kind:word, offset:number, length:number, text:text, token:number, tokens:number"
+    return section("fragments", "Fragments", about, names, rows)
+
+
+def _tokens(trace: Trace) -> Section:
+    rows = []
+    for place, (token, (start, end)) in enumerate(zip(trace.tokens, trace.offsets, strict=True)):
+        cells = (place, token.id, token.piece, token.text, start, end, origin_of(trace, token))
+        rows.append(Row(cells, (token.start, token.end), "won"))
+    about = "The ids of encode, what each decodes to, and the characters of the text that it comes from."
+    names = "place:number, token:number, piece:text, in the vocabulary:text, start:number, end:number, origin:word"
+    return section("tokens", "Result", about, names, rows)
+
+
+def origin_of(trace: Trace, token: Token) -> Literal["added", "special"] | None:
+    """Where a token comes from, if not from the algorithm."""
+    if token.fragment is None:
+        return "added"
+    return None if trace.fragments[token.fragment].token is None else "special"

@@ -1,0 +1,104 @@
+"""What all views of a trace share: sections with columns and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias, overload
+
+from ...trace import Text
+
+Kind: TypeAlias = Literal["text", "texts", "number", "word"]
+"""What a column holds: text of the input or of the vocabulary, which is shown in quotes; several such texts; numbers,
+aligned to the right; words in plain English."""
+
+Cell: TypeAlias = Text | int | float | tuple[Text, ...] | None
+"""A value, `None` if there is none."""
+
+Span: TypeAlias = tuple[int, int]
+"""Where bytes of the text start and end."""
+
+Mark: TypeAlias = Literal["", "won", "lost", "current"]
+"""`won` for what was taken, `lost` for what was tried and not taken, `current` for what a reader looks at."""
+
+
+class Column(NamedTuple):
+    """A column of a table."""
+
+    name: str
+    kind: Kind
+
+
+class Row(NamedTuple):
+    """A row of a table: one step."""
+
+    cells: tuple[Cell, ...]
+    """One value per column."""
+    span: Span | None = None
+    """The bytes of the text that the step is about, if it is about any."""
+    mark: Mark = ""
+
+
+class LazyRows(Sequence[Row]):
+    """The rows of a long table, made when they are looked at: most views show a few."""
+
+    def __init__(self, make: Callable[..., Row], steps: Sequence[tuple[Any, ...]]) -> None:
+        """`make` returns the row of a step."""
+        self._make, self._steps = make, steps
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LazyRows) and [*self] == [*other]
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Row]: ...
+    def __getitem__(self, at: int | slice) -> Row | list[Row]:
+        if isinstance(at, slice):
+            return [self._make(*step) for step in self._steps[at]]
+        return self._make(*self._steps[at])
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A table with what it shows."""
+
+    key: str
+    """What kind of section it is, such as `symbols`. Two traces are compared section by section."""
+    title: str
+    """A few words."""
+    about: str
+    """What happens in this step, in a sentence."""
+    columns: tuple[Column, ...]
+    rows: Sequence[Row]
+
+
+def section(key: str, title: str, about: str, names: str, rows: Iterable[Row]) -> Section:
+    """A section. `names` are those of its columns, `name:kind` each, with commas between them."""
+    split = (name.partition(":") for name in names.split(", "))
+    columns = tuple(Column(name, kind) for name, _, kind in split)  # type: ignore[arg-type]
+    return Section(key, title, about, columns, rows if isinstance(rows, LazyRows) else tuple(rows))
+
+
+def won(taken: bool) -> Mark:
+    """The mark of what was taken or not."""
+    return "won" if taken else "lost"
+
+
+def walked(found: int | None, matched: bool) -> Mark:
+    """The mark of a step of a walk: whether it found something, and whether it goes on."""
+    return "won" if found is not None else "" if matched else "lost"
+
+
+def byte_name(byte: int | None) -> str:
+    """A byte as a reader knows it, or the end mark."""
+    if byte is None:
+        return "end"
+    return f"{byte:02x} {chr(byte)}" if 0x20 < byte < 0x7F else f"{byte:02x}"
+
+
+def yes(flag: bool) -> str:
+    return "yes" if flag else "no"

@@ -1,0 +1,44 @@
+"""What the comparison of two tokenizers on a text comes to, in sentences that the terminal and the page share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...tokenizer.cuts import Cuts
+from .units import face
+from .words import said, say
+
+MOST_PARTS = 8
+"""The parts of a stretch that a sentence quotes."""
+
+LONGEST = 40
+"""The characters of such a part."""
+
+
+def verdict(cuts: Cuts, show: Callable[[bytes], str] = face, cut: str = "·") -> list[tuple[str, bool]]:
+    """The sentences about two tokenizers, in parts, each with whether it is emphasised.
+
+    Args:
+        cuts: How the two cut the text.
+        show: Makes a part of the text visible.
+        cut: Stands between two parts.
+    """
+    if cuts.first is None:
+        found = said("verdict.same" if cuts.same_ids else "verdict.other_ids")
+    else:
+        a, b = (_quoted(parts, show, cut) for parts in (cuts.first.parts_a, cuts.first.parts_b))
+        found = said("verdict.differ", character=f"{cuts.first.char:,}", a=a, b=b)
+        if cuts.num_stretches > 1:
+            found += [(" ", False), *said("verdict.places", n=f"{cuts.num_stretches:,}")]
+    num_a, num_b = cuts.num_tokens_a, cuts.num_tokens_b
+    if num_a == num_b:
+        counts = said({0: "verdict.count_none", 1: "verdict.count_one"}.get(num_a, "verdict.count"), n=f"{num_a:,}")
+    else:
+        counts = said("verdict.counts", a=f"{num_a:,}", b=f"{num_b:,}")
+    return [*found, (" ", False), *counts]
+
+
+def _quoted(parts: list[bytes], show: Callable[[bytes], str], cut: str) -> str:
+    found = [show(part[: 4 * LONGEST]) for part in parts[:MOST_PARTS]]
+    shown = cut.join(f"{part[:LONGEST]}…" if len(part) > LONGEST else part for part in found)
+    return f"{shown}…" if len(parts) > MOST_PARTS else shown or say("verdict.nothing")

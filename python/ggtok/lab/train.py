@@ -1,0 +1,362 @@
+"""Training: reads a corpus in batches, and makes a tokenizer of what the core's trainers return.
+
+The core counts words and merges; this file knows which keys of a GGUF file the settings of each kind become.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Mapping, Sized
+from contextlib import ExitStack
+from functools import cache
+from operator import index as as_int
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, TypeAlias
+
+from .. import _ggtok
+from .._facade import Tokenizer
+from ..errors import ArgumentTypeError, TrainingError
+from ..tokenizer.arguments import items_of, mapping, one_of, without_surrogates
+from ..tokenizer.base import Texts
+from ..tokenizer.findings import Finding, warn_of
+from ..tokenizer.keys import (
+    CHAT_TEMPLATE,
+    CONTROL,
+    FLAGS,
+    GGML,
+    PRE,
+    SPECIAL,
+    TOKEN_TYPE_COUNT,
+    UNKNOWN,
+    UNUSED,
+    USER_DEFINED,
+)
+from ..tokenizer.numbers import at_least, num_threads
+from ..tokenizer.texts import either, paths, refuse_lone, watched
+from ..tokenizer.vocab import KINDS_OF_LLAMA_CPP
+from .convert.gguf import Packed, gguf_bytes
+
+Corpus: TypeAlias = "os.PathLike[str] | Texts | Iterable[os.PathLike[str]]"
+
+BLOCK = 8 << 20
+"""How many bytes of a file are read at once, and about how many characters of an iterable are collected."""
+
+MAX_TEXTS = 1 << 16
+"""How many texts of an iterable are collected."""
+
+_ROLES: dict[str, dict[str, str]] = {
+    "bpe": {"bos": "<|endoftext|>", "eos": "<|endoftext|>"},
+    "spm": {"unk": "<unk>", "bos": "<s>", "eos": "</s>"},
+    "unigram": {"pad": "<pad>", "eos": "</s>", "unk": "<unk>"},
+    "wordpiece": {"pad": "[PAD]", "unk": "[UNK]", "bos": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"},
+}
+"""The special tokens of each kind if none are given."""
+
+_KEYS: dict[str, dict[str, Any]] = {
+    "bpe": {"general.architecture": "llama", f"{GGML}model": "gpt2"},
+    "spm": {"general.architecture": "llama", f"{GGML}model": "llama"},
+    "unigram": {"general.architecture": "t5", f"{GGML}model": "t5"},
+    "wordpiece": {"general.architecture": "bert", f"{GGML}model": "bert", TOKEN_TYPE_COUNT: 2},
+}
+"""What llama.cpp needs to know a file by."""
+
+Normalization = Literal["identity", "nfkc", "nfkc_cf", "nmt_nfkc", "nmt_nfkc_cf"]
+
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "bpe": {
+        "pre": "qwen2",
+        "special_first": False,
+        "min_frequency": 2,
+        "max_token_length": None,
+        "whole_characters": False,
+        "transition": None,
+        "first_pre": "qwen2",
+        "add_bos": False,
+        "add_eos": False,
+    },
+    "spm": {
+        "min_frequency": 1,
+        "max_token_length": 16,
+        "byte_fallback": True,
+        "character_coverage": 0.9995,
+        "split_by_whitespace": True,
+        "split_by_unicode_script": True,
+        "split_by_number": True,
+        "split_digits": True,
+        "allow_whitespace_only_pieces": True,
+        "add_space_prefix": True,
+        "remove_extra_whitespaces": False,
+        "normalization": "identity",
+        "normalize_corpus_only": False,
+        "add_bos": True,
+        "add_eos": False,
+    },
+    "unigram": {
+        "max_token_length": 16,
+        "byte_fallback": False,
+        "character_coverage": 0.9995,
+        "split_by_whitespace": True,
+        "split_by_unicode_script": True,
+        "split_by_number": True,
+        "split_digits": False,
+        "allow_whitespace_only_pieces": False,
+        "add_space_prefix": True,
+        "remove_extra_whitespaces": True,
+        "seed_size": 1_000_000,
+        "shrinking_factor": 0.75,
+        "num_sub_iterations": 2,
+        "normalization": "nmt_nfkc",
+        "add_bos": False,
+        "add_eos": True,
+    },
+    "wordpiece": {
+        "min_frequency": 2,
+        "max_token_length": None,
+        "by": "frequency",
+        "lowercase": True,
+        "strip_accents": None,
+    },
+}
+"""The settings of each kind with their defaults."""
+
+
+def train(
+    texts: Corpus | None = None,
+    *,
+    files: Iterable[str | os.PathLike[str]] | None = None,
+    kind: Literal["bpe", "spm", "unigram", "wordpiece"],
+    vocab_size: int,
+    special: Mapping[str, str] | None = None,
+    control_tokens: Iterable[str] = (),
+    user_defined_tokens: Iterable[str] = (),
+    unused_tokens: Iterable[str] = (),
+    name: str | None = None,
+    chat_template: str | None = None,
+    progress: Callable[[str, int, int], object] | None = None,
+    threads: int | None = None,
+    memory: int | None = None,
+    **settings: Any,
+) -> Tokenizer:
+    """Trains a new vocabulary.
+
+    The result depends on the corpus and the settings, not on `threads`, and on `memory` only where a warning says so.
+
+    Args:
+        texts: The corpus: an iterable of texts, among which may be paths (`os.PathLike`), or an Arrow column of texts.
+            It is read once, in batches, so it may be larger than memory. A `str` in it is a text, never a path.
+        files: Instead of `texts`, the paths of text files in UTF-8. For `spm` and `unigram` each line of a file is a
+            text; for the others, a file is one text, read in blocks of whole lines.
+        kind: `bpe` (byte-level), `spm` (SentencePiece's BPE), `unigram` or `wordpiece`. llama.cpp's names `ugm` and
+            `wpm` are read too.
+        vocab_size: The number of tokens, special ones included.
+        special: Special tokens by role: `bos`, `eos`, `eot`, `unk`, `sep`, `pad`, `mask`, `fim_pre`, ... Default:
+            `<|endoftext|>` as `bos` and `eos` for `bpe`; `<unk>`, `<s>` and `</s>` for `spm`; `<pad>`, `</s>` (as
+            `eos`) and `<unk>` for `unigram`; `[PAD]`, `[UNK]`, `[CLS]` (as `bos`), `[SEP]` and `[MASK]` for
+            `wordpiece`.
+        control_tokens: Further tokens that are read in a text only with `parse_special=True`.
+        user_defined_tokens: Tokens that are read in every text.
+        unused_tokens: Tokens reserved for later.
+        name: `general.name` of the file.
+        chat_template: A Jinja template.
+        progress: Called at most ten times a second with the phase (`counting`, then `merging`, or `dropping` for
+            `unigram`), how much is done (bytes of text, tokens, or pieces), and of how much (0 while counting). What it
+            raises stops the training.
+        threads: How many threads count. Default: the number of cores that this process may use.
+        memory: How many bytes counted words may take before they go to a temporary file. If all different words take
+            more, at 16 bytes each in addition to their text, the rarest are left out, and a warning says which share of
+            the text that is. Training itself needs memory beyond this. Default: no limit.
+        **settings: Those of the kind:
+
+            - all: `min_frequency`, how often a pair must occur to be merged (`bpe` and `wordpiece` 2, `spm` 1);
+              `max_token_length`, in bytes for `bpe` (no limit), otherwise in characters (`spm` and `unigram` 16).
+            - `bpe`: `pre`, the pre-tokenizer (`"qwen2"`); `special_first`, whether special tokens have the first ids
+              instead of the last; `whole_characters`, whether every character of the corpus becomes a token before
+              pairs are counted (`max_token_length` is in characters then); `add_bos` and `add_eos` (all `False`). For
+              SuperBPE (`pre="superbpe"`): `transition`, after how many tokens merges may cross words, and
+              `first_pre`, the pre-tokenizer before (`"qwen2"`).
+            - `spm`, as sentencepiece's trainer calls them: `byte_fallback`, `split_by_whitespace`,
+              `split_by_unicode_script`, `split_by_number`, `split_digits`, `allow_whitespace_only_pieces` (all `True`),
+              `remove_extra_whitespaces` (`False`: llama.cpp does not remove any), `character_coverage` (0.9995); and
+              `add_space_prefix` (`True`), `add_bos` (`True`), `add_eos` (`False`).
+              `normalization` is for llama.cpp's sake `"identity"`: its SPM encodes text as it is. Others, as for
+              `unigram`, need `normalize_corpus_only=True`, and callers must normalize what they encode.
+            - `unigram`: those of `spm`, but `byte_fallback`, `split_digits`, `allow_whitespace_only_pieces` and
+              `add_bos` are `False`, `remove_extra_whitespaces` and `add_eos` are `True`, and there is no
+              `min_frequency`; llama.cpp's Unigram uses no byte tokens. `normalization` (`"nmt_nfkc"`) is stored in the
+              file: `"nfkc"`, `"nfkc_cf"` or `"nmt_nfkc_cf"` (with case folding), `"identity"` (none), a path
+              (`os.PathLike`) of rules, or a mapping from texts to texts. A file of rules has one in a line: code points
+              in hexadecimal with spaces between them, a tab, and the code points that replace them. `seed_size`
+              (1,000,000), `shrinking_factor` (0.75) and `num_sub_iterations` (2) are sentencepiece's.
+            - `wordpiece`: `by`, what pairs are chosen by, `"frequency"` or `"likelihood"`; `lowercase` (`True`) and
+              `strip_accents` (as `lowercase`).
+
+    Returns:
+        A tokenizer, as if opened from a file.
+
+    Raises:
+        TrainingError: The corpus has no words, the vocabulary is too small for the alphabet or too large for the
+            corpus, two tokens are equal, or a setting has a wrong value.
+        UnsupportedError: There is no pre-tokenizer of that name.
+        GgtokError: A text is not UTF-8; the message says which, and where.
+        OSError: A file cannot be read, or the temporary file cannot be written.
+        TypeError: An argument is of another type, such as a single `str` as `texts`; there are neither texts nor files,
+            or both; or a setting is not one of the kind.
+
+    Warns (`TokenizerWarning`) of words that were left out, and of a text that is the name of an existing file.
+
+    Training takes O(n) time for n bytes to count them, and O(m log m) to merge different words of m bytes together.
+    Ctrl-C stops it.
+
+    >>> import ggtok
+    >>> tok = ggtok.train(["low lower lowest"] * 10, kind="bpe", vocab_size=260)
+    >>> tok
+    <ggtok.Tokenizer kind='bpe', pre='qwen2', 260 tokens>
+    >>> [tok.piece(id) for id in tok.encode("a lower flow")]
+    [b'a', b' low', b'e', b'r', b' ', b'f', b'low']
+    """
+    either(texts, files, "train")
+    refuse_lone(texts)
+    corpus: Any = texts if files is None else paths(files)
+    kind = KINDS_OF_LLAMA_CPP.get(kind, kind)  # type: ignore[assignment]
+    one_of("kind", kind, DEFAULTS, TrainingError)
+    for setting in settings:
+        if setting not in DEFAULTS[kind]:
+            known = ", ".join(sorted(DEFAULTS[kind]))
+            raise ArgumentTypeError(f"{setting!r} is not a setting of kind {kind!r}, which has {known}")
+    chosen: dict[str, Any] = DEFAULTS[kind] | settings
+    roles = _ROLES[kind] if special is None else mapping("special", special)
+    for role in roles:
+        if role not in SPECIAL:
+            raise TrainingError(f"special: there is no role {role!r}, only {', '.join(sorted(SPECIAL))}")
+
+    unknown = ("unk",) if kind in ("spm", "unigram") else ()
+    tokens = {text: UNKNOWN if role in unknown else CONTROL for role, text in roles.items()}
+    special_tokens = list(tokens.items())
+    further = ((control_tokens, CONTROL), (user_defined_tokens, USER_DEFINED), (unused_tokens, UNUSED))
+    for tokens_of, token_type in further:
+        special_tokens += [(text, token_type) for text in items_of("the tokens of each kind", tokens_of, "str")]
+
+    for text, _ in special_tokens:
+        without_surrogates("a special token", text)
+
+    core_settings = _core_settings(kind, chosen) | {
+        "vocab_size": at_least(1, vocab_size, "vocab_size"),
+        "special_tokens": special_tokens,
+        "threads": num_threads(threads),
+    }
+    with ExitStack() as stack:
+        spill = None
+        if memory is not None:
+            folder = stack.enter_context(TemporaryDirectory(prefix="ggtok-"))
+            spill = at_least(1, memory, "memory"), [os.path.join(folder, f"words-{number}") for number in range(2)]
+        trainer = _ggtok.Trainer(kind, core_settings, spill, progress)
+        try:
+            _count(trainer, corpus)
+            for left_out in trainer.finish_counting():
+                warn_of(Finding("words-left-out", "warning", left_out, "raise memory to train on all words"))
+            found, types, scores, merges = trainer.finish()
+        except OSError as error:
+            if error.filename is None and spill is not None:
+                raise OSError(error.errno or errno.EIO, error.strerror or str(error), folder) from error
+            raise
+
+    first = len(found) - len(special_tokens) if kind == "bpe" and not chosen["special_first"] else 0
+    ids = {text: first + number for number, (text, _) in enumerate(special_tokens)}
+    entries: dict[str, Any] = _KEYS[kind] | {
+        PRE: chosen.get("pre", "default"),
+        f"{GGML}tokens": found,
+        f"{GGML}token_type": types,
+    }
+    if kind == "bpe":
+        entries[f"{GGML}merges"] = Packed.strings(merges)
+    if kind in ("spm", "unigram"):
+        entries[f"{GGML}scores"] = scores
+    entries |= {f"{GGML}{SPECIAL[role]}": ids[text] for role, text in roles.items()}
+    for flag, key in FLAGS.items():
+        if flag in chosen and (kind, flag) != ("spm", "remove_extra_whitespaces"):  # SPM removes none
+            entries[GGML + key] = bool((chosen | core_settings)[flag])
+    if kind == "unigram" and core_settings["charsmap"]:
+        entries[f"{GGML}precompiled_charsmap"] = core_settings["charsmap"]
+    for key, value in (("general.name", name), (CHAT_TEMPLATE, chat_template)):
+        if value is not None:
+            entries[key] = value
+    return Tokenizer.from_gguf(gguf_bytes(entries))
+
+
+def _core_settings(kind: str, chosen: dict[str, Any]) -> dict[str, Any]:
+    """The settings as the core takes them."""
+    settings = {name: value for name, value in chosen.items() if name not in ("add_bos", "add_eos")}
+    if kind == "bpe":
+        first_pre, transition = settings.pop("first_pre"), settings.pop("transition")
+        settings["transition"] = None if transition is None else (as_int(transition), first_pre)
+    if kind in ("spm", "unigram"):
+        settings["charsmap"] = _charsmap(settings.pop("normalization"))
+    if kind == "spm" and settings["charsmap"] and not settings.pop("normalize_corpus_only", False):
+        raise TrainingError(
+            "normalization: llama.cpp's SPM does not normalize the text that it encodes; with "
+            "normalize_corpus_only=True only the corpus is normalized"
+        )
+    settings.pop("normalize_corpus_only", None)
+    if kind == "wordpiece":
+        by = settings.pop("by")
+        one_of("by", by, ("frequency", "likelihood"), TrainingError)
+        strip = chosen["lowercase"] if chosen["strip_accents"] is None else chosen["strip_accents"]
+        settings |= {"by_likelihood": by == "likelihood", "strip_accents": bool(strip)}
+    return settings
+
+
+@cache
+def _named_charsmap(name: str) -> bytes:
+    return _ggtok.compile_charsmap(name=name)
+
+
+def _charsmap(normalization: str | os.PathLike[str] | Mapping[str, str]) -> bytes:
+    """The character map of a name, of the path of a file of rules, or of rules."""
+    if isinstance(normalization, str):
+        one_of("normalization", normalization, Normalization, TrainingError)
+        return _named_charsmap(normalization)
+    if isinstance(normalization, os.PathLike):
+        with open(normalization, encoding="utf-8-sig") as file:
+            return _ggtok.compile_charsmap(tsv=file.read())
+    rules = (
+        "\t".join(" ".join(f"{ord(character):X}" for character in text) for text in rule)
+        for rule in mapping("normalization", normalization).items()
+    )
+    return _ggtok.compile_charsmap(tsv="\n".join(rules))
+
+
+def _count(trainer: _ggtok.Trainer, corpus: Corpus) -> None:
+    """Passes the corpus to the trainer, batch by batch."""
+    if isinstance(corpus, os.PathLike):
+        return _count_file(trainer, corpus)
+    if hasattr(corpus, "__arrow_c_array__") or hasattr(corpus, "__arrow_c_stream__"):
+        return trainer.push(corpus, 0)
+    batch: list[Any] = []
+    length = first = 0
+    for number, text in enumerate(watched(corpus)):
+        if isinstance(text, os.PathLike):
+            _count_file(trainer, text)
+            continue
+        batch.append(text)
+        length += len(text) if isinstance(text, Sized) else 0  # the core names what is not a text
+        if length >= BLOCK or len(batch) >= MAX_TEXTS:
+            trainer.push(batch, first)
+            batch, length, first = [], 0, number + 1
+    return trainer.push(batch, first)
+
+
+def _count_file(trainer: _ggtok.Trainer, path: str | os.PathLike[str]) -> None:
+    """Passes a text file to the trainer, block by block. A byte-order mark is not text."""
+    with open(path, "rb") as file:
+        rest, start = file.read(3), 0
+        if rest == b"\xef\xbb\xbf":
+            rest, start = b"", 3
+        while True:
+            block = file.read(BLOCK)
+            text = rest + block
+            taken = trainer.push_file(text, not block, os.fspath(path), start)
+            rest = text[taken:]
+            start += taken
+            if not block:
+                return

@@ -1,0 +1,246 @@
+"""llama.cpp's C API through ctypes, for any release since January 2025 (b4500 or so) on 64-bit machines.
+
+1. `llama_model_params` has neither a size nor a version, and fields were added in front of the two that matter here:
+   the pointer to overrides, and the flags after it, of which `vocab_only` is the first. `LAYOUTS` has the offsets.
+2. The defaults tell the layout. The fields in front of the flags are pointers, and null, from before `LAYOUTS[0]` on;
+   and one or more of the flags are set, each of them a byte. So the first word there that is not zero has the flags.
+3. A wrong layout would lose overrides silently, or load all weights. So a vocabulary without tensors is opened twice,
+   with and without an override that shows in an answer. Unless both answers are right, the library is refused.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import GgtokError, LibraryError
+
+Overrides = Mapping[str, bool | int | float | str]
+
+LAYOUTS = (56, 64, 72)
+"""Offsets of `vocab_only`: in b4798, in b5671 to b10566, and from b10809 on. The pointer to overrides is 8 bytes
+before."""
+
+NUM_FLAGS = 4
+"""Every release has at least so many flags; what follows them may be padding, in which any byte can be."""
+
+NUM_WORDS = 32
+"""Twice as many words of 8 bytes as the largest `llama_model_params` has."""
+
+STRING = 128
+"""Bytes of an override's key, and of its value if that is a string, with the zero at the end."""
+
+PROBE = Path(__file__).parents[2] / "vocabularies" / "spm.gguf"
+PROBE_KEY, PROBE_ID = "tokenizer.ggml.bos_token_id", 5
+"""A vocabulary without tensors, and an override that `llama_vocab_bos` shows."""
+
+
+class Params(ctypes.Structure):
+    """`llama_model_params` as words, of which two are set."""
+
+    _fields_ = [("words", ctypes.c_uint64 * NUM_WORDS)]
+
+
+class Value(ctypes.Union):
+    """The value of an override."""
+
+    _fields_ = [
+        ("int", ctypes.c_int64),
+        ("float", ctypes.c_double),
+        ("bool", ctypes.c_bool),
+        ("str", ctypes.c_char * STRING),
+    ]
+
+
+class Override(ctypes.Structure):
+    """`llama_model_kv_override`."""
+
+    _fields_ = [("tag", ctypes.c_int), ("key", ctypes.c_char * STRING), ("value", Value)]
+
+
+TAGS = ("int", "float", "bool", "str")
+
+_pointer, _int, _bool, _string = ctypes.c_void_p, ctypes.c_int32, ctypes.c_bool, ctypes.c_char_p
+FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
+    "llama_backend_init": (None, []),
+    "llama_log_set": (None, [_pointer, _pointer]),
+    "llama_model_default_params": (Params, []),
+    "llama_model_load_from_file": (_pointer, [_string, Params]),
+    "llama_model_free": (None, [_pointer]),
+    "llama_model_get_vocab": (_pointer, [_pointer]),
+    "llama_vocab_n_tokens": (_int, [_pointer]),
+    "llama_vocab_get_attr": (_int, [_pointer, _int]),
+    "llama_vocab_is_eog": (_bool, [_pointer, _int]),
+    "llama_vocab_bos": (_int, [_pointer]),
+    "llama_tokenize": (_int, [_pointer, _string, _int, _pointer, _int, _bool, _bool]),
+    "llama_detokenize": (_int, [_pointer, _pointer, _int, _pointer, _int, _bool, _bool]),
+    "llama_token_to_piece": (_int, [_pointer, _int, _pointer, _int, _int, _bool]),
+}
+"""The functions that every release since b4500 has, with the types of their results and arguments."""
+
+
+class LlamaCpp:
+    """A loaded library."""
+
+    def __init__(self, path: str) -> None:
+        """Raises `LibraryError` if the file is not a library, not llama.cpp, or of an unknown layout."""
+        self.path = path
+        if ctypes.sizeof(_pointer) != 8:
+            raise LibraryError("the layout of its parameters is known on 64-bit machines only", path=path)
+        if os.name == "nt":
+            os.add_dll_directory(os.path.dirname(path))  # type: ignore[attr-defined, unused-ignore]
+        try:
+            self._library = ctypes.CDLL(path, mode=getattr(os, "RTLD_GLOBAL", 0))
+        except OSError as error:
+            problem = str(error).removeprefix(f"{path}: ")
+            raise LibraryError(f"it cannot be loaded: {problem}", path=path) from None
+        self.calls = {name: self._function(name, *types) for name, types in FUNCTIONS.items()}
+        self._quiet = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)(lambda *_: None)
+        self.calls["llama_log_set"](ctypes.cast(self._quiet, _pointer), None)
+        self.calls["llama_backend_init"]()
+        self._flags = self._layout()
+        self._check_layout()
+
+    def optional(self, name: str, result: Any, arguments: list[Any]) -> Any:
+        """A function that not every release has; `None` if it is missing."""
+        try:
+            function = getattr(self._library, name)
+        except AttributeError:
+            return None
+        function.restype, function.argtypes = result, arguments
+        return function
+
+    @property
+    def ggml(self) -> str | None:
+        """The version of ggml, if the library names it."""
+        version = self.optional("ggml_version", _string, [])
+        return None if version is None else version().decode("utf-8", "replace")
+
+    @property
+    def release(self) -> str | None:
+        """The release, if the library names it. Most builds have 0."""
+        try:
+            build = ctypes.c_int.in_dll(self._library, "LLAMA_BUILD_NUMBER").value
+        except ValueError:
+            return None
+        return f"b{build}" if build > 0 else None
+
+    def open(self, path: str | os.PathLike[str], overrides: Overrides | None = None) -> Vocabulary:
+        """Opens the vocabulary of a GGUF file. Raises `GgtokError` if llama.cpp refuses it."""
+        params = self.calls["llama_model_default_params"]()
+        entries = _entries(overrides or {})
+        params.words[self._flags] |= int.from_bytes(b"\1", "little")  # the first byte of the flags
+        if overrides:
+            params.words[self._flags - 1] = ctypes.addressof(entries)
+        model = self.calls["llama_model_load_from_file"](os.fsencode(path), params)
+        if not model:
+            raise GgtokError(f"llama.cpp refuses {os.fsdecode(path)}")
+        return Vocabulary(self, model)
+
+    def _function(self, name: str, result: Any, arguments: list[Any]) -> Any:
+        if (function := self.optional(name, result, arguments)) is None:
+            raise LibraryError(f"it has no {name}: it is not llama.cpp, or older than January 2025", path=self.path)
+        return function
+
+    def _layout(self) -> int:
+        """The word of the flags."""
+        if (word := word_of_flags(self.calls["llama_model_default_params"]().words)) is None:
+            raise LibraryError("the layout of its parameters is none of those that are known", path=self.path)
+        return word
+
+    def _check_layout(self) -> None:
+        answers = []
+        for overrides in ({}, {PROBE_KEY: PROBE_ID}):
+            try:
+                vocabulary = self.open(PROBE, overrides)
+            except GgtokError:
+                raise LibraryError(
+                    "it does not open a vocabulary without weights: the layout of its parameters is unknown",
+                    path=self.path,
+                ) from None
+            answers.append(self.calls["llama_vocab_bos"](vocabulary.pointer))
+            vocabulary.close()
+        if answers[0] == PROBE_ID or answers[1] != PROBE_ID:
+            raise LibraryError("an override is not seen by it: the layout of its parameters is unknown", path=self.path)
+
+
+class Vocabulary:
+    """One vocabulary, opened by llama.cpp."""
+
+    def __init__(self, library: LlamaCpp, model: int) -> None:
+        self._library, self._calls, self._model = library, library.calls, model
+        self.pointer: int = self._calls["llama_model_get_vocab"](model)
+        self.num_tokens: int = self._calls["llama_vocab_n_tokens"](self.pointer)
+
+    def tokenize(self, text: bytes, add_special: bool, parse_special: bool) -> list[int]:
+        """`llama_tokenize`."""
+        size = len(text) + 16
+        while True:
+            ids = (_int * size)()
+            arguments = (text, len(text), ids, size, add_special, parse_special)
+            found = self._calls["llama_tokenize"](self.pointer, *arguments)
+            if found >= 0:
+                return ids[:found]
+            size = -found
+
+    def detokenize(self, ids: Sequence[int], remove_special: bool, unparse_special: bool) -> bytes:
+        """`llama_detokenize`."""
+        tokens, size = (_int * len(ids))(*ids), 16 * len(ids) + 64
+        while True:
+            text = ctypes.create_string_buffer(size)
+            arguments = (tokens, len(ids), text, size, remove_special, unparse_special)
+            found = self._calls["llama_detokenize"](self.pointer, *arguments)
+            if found >= 0:
+                return text.raw[:found]
+            size = -found + 8
+
+    def piece(self, token: int, special: bool) -> bytes:
+        """`llama_token_to_piece`."""
+        size = 64
+        while True:
+            text = ctypes.create_string_buffer(size)
+            found = self._calls["llama_token_to_piece"](self.pointer, token, text, size, 0, special)
+            if found >= 0:
+                return text.raw[:found]
+            size = -found
+
+    def attributes(self, token: int) -> int:
+        """`llama_vocab_get_attr`."""
+        return int(self._calls["llama_vocab_get_attr"](self.pointer, token))
+
+    def is_eog(self, token: int) -> bool:
+        """`llama_vocab_is_eog`."""
+        return bool(self._calls["llama_vocab_is_eog"](self.pointer, token))
+
+    def special(self, name: str) -> int | None:
+        """A special id or a flag by the name of its getter, such as `llama_vocab_bos`; `None` if there is none."""
+        function = self._library.optional(name, _bool if "_get_add_" in name else _int, [_pointer])
+        return None if function is None else int(function(self.pointer))
+
+    def close(self) -> None:
+        """Frees it."""
+        self._calls["llama_model_free"](self._model)
+
+
+def word_of_flags(defaults: Sequence[int]) -> int | None:
+    """The index of the word that begins with `vocab_only`, by the default parameters; `None` if no layout fits."""
+    word = next((offset // 8 for offset in LAYOUTS if defaults[offset // 8]), None)
+    flags = b"" if word is None else defaults[word].to_bytes(8, "little")[:NUM_FLAGS]
+    return word if flags and flags[0] == 0 and max(flags) == 1 else None
+
+
+def _entries(overrides: Overrides) -> Any:
+    """The overrides as llama.cpp takes them, with an empty one at the end."""
+    entries = (Override * (len(overrides) + 1))()
+    for entry, (key, value) in zip(entries, overrides.items(), strict=False):
+        kind = type(value).__name__
+        encoded = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else b""
+        name = key.encode("utf-8", "surrogateescape")
+        if max(len(name), len(encoded)) >= STRING:
+            raise GgtokError(f"llama.cpp takes keys and strings of at most {STRING - 1} bytes: the override of {key}")
+        entry.tag, entry.key = TAGS.index(kind), name
+        setattr(entry.value, kind, encoded if isinstance(value, str) else value)
+    return entries

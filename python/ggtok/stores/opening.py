@@ -1,0 +1,95 @@
+"""A tokenizer by the name of its model: the file is found, and a file without a tokenizer is called what it is."""
+
+from __future__ import annotations
+
+import os
+from typing import TypeVar
+
+from ..errors import DownloadError, GgtokError, ModelNotFoundError
+from ..tokenizer.base import BaseTokenizer
+from ..tokenizer.findings import Finding
+from .find import is_url, located_model
+from .model import Prompts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ..tokenizer.metadata import Scalar
+
+Opened = TypeVar("Opened", bound=BaseTokenizer)
+
+
+def opened(
+    cls: type[Opened], name: str | os.PathLike[str], overrides: Mapping[str, Scalar] | None, offline: bool | None
+) -> Opened:
+    """The tokenizer of a model: `Tokenizer.from_model`."""
+    if is_url(name):
+        return _at_url(cls, str(name), overrides, offline)
+    try:
+        model = located_model(name)
+    except ModelNotFoundError as error:
+        text = str(name)
+        if text.lower().startswith("hf:"):
+            return _on_hub(cls, text[3:], overrides, offline, error)
+        raise
+    tokenizer = cls.from_gguf(model.path, overrides=overrides)
+    object.__setattr__(tokenizer, "_served", tuple(findings(model.prompts)))
+    return tokenizer
+
+
+def findings(prompts: Prompts) -> Iterator[Finding]:
+    """What a caller of a chat template should know about the prompts that the model really gets."""
+    if prompts.writer:
+        message = f"Ollama writes the prompts of this model with its own {prompts.writer}, not the file's chat template"
+        advice = (
+            "the ids of a conversation can differ from Ollama's, those of a text cannot; docs/chat.md says what to do"
+        )
+        yield Finding("ollama-prompt", "warning", message, advice, "tokenizer.chat_template")
+    if prompts.added:
+        message = f"Ollama adds {' and '.join(prompts.added)} to conversations with this model"
+        advice = "`ollama show --modelfile` prints what it adds; pass it yourself to get the same ids"
+        yield Finding("ollama-added", "warning", message, advice)
+
+
+def _on_hub(
+    cls: type[Opened],
+    name: str,
+    overrides: Mapping[str, Scalar] | None,
+    offline: bool | None,
+    error: ModelNotFoundError,
+) -> Opened:
+    """A model of the Hub that is not on this machine: read from the network if that was asked for."""
+    from . import hub, web
+
+    if offline is not False:
+        hint = "" if offline else "; offline=False reads it from the Hub"
+        raise ModelNotFoundError(f"{error}{hint}", name=error.name, nearest=error.nearest, places=error.places)
+    check_online(f"hf:{name}", offline)
+    if web.is_set("HF_HUB_OFFLINE"):
+        raise DownloadError("HF_HUB_OFFLINE forbids the network", url=f"hf:{name}")
+    return _at_url(cls, hub.resolved(name), overrides, offline)
+
+
+def _at_url(cls: type[Opened], url: str, overrides: Mapping[str, Scalar] | None, offline: bool | None) -> Opened:
+    from . import hub, remote, web
+
+    check_online(web.shown(url), offline)
+    if repository := hub.repository_of(url):
+        url = hub.resolved(repository)
+    with remote.Head(url) as head:
+        try:
+            return cls.from_gguf(head, overrides=overrides)
+        except GgtokError as error:
+            if not isinstance(error, DownloadError):
+                error.path = head.url
+            raise
+
+
+def check_online(name: str, offline: bool | None) -> None:
+    """Raises `DownloadError` if the network is forbidden."""
+    from . import web
+
+    if offline or web.is_set("GGTOK_OFFLINE"):
+        by = "offline=True" if offline else "GGTOK_OFFLINE"
+        raise DownloadError(f"{by} forbids the network", url=name)

@@ -1,0 +1,1 @@
+"""The tokenizer: opening files, encoding, decoding, batches, vocabulary, chunks."""

@@ -1,0 +1,447 @@
+"""A tokenizer without what is built on it: it opens files, encodes many texts and cuts long ones.
+
+`Tokenizer`, which users have, adds the calls that need other modules: chat templates, other formats, traces. Those
+modules take a `BaseTokenizer`, so that all imports go one way.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import Literal, TypeAlias
+
+from .. import _ggtok
+from ..errors import GgtokError, GGUFError
+from . import check as _check
+from . import contents as _contents
+from .arguments import file_name, items_of, one_of
+from .batch import Batch
+from .chunks import Chunk, split_all, stripped
+from .metadata import Scalar, Source, name_of, read_metadata, scalars
+from .numbers import at_least, num_threads
+from .vocab import Vocab
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any, Protocol, Self, SupportsIndex
+
+    from _typeshed import ReadableBuffer
+
+    from .findings import Finding
+
+    class SupportsRead(Protocol):
+        def read(self, size: int, /) -> Text: ...
+
+    class ArrowArray(Protocol):
+        def __arrow_c_array__(self, requested_schema: object = None, /) -> tuple[object, object]: ...
+
+    class ArrowStream(Protocol):
+        def __arrow_c_stream__(self, requested_schema: object = None, /) -> object: ...
+
+
+Text: TypeAlias = "str | ReadableBuffer"
+Texts: TypeAlias = "Iterable[Text] | ArrowArray | ArrowStream"
+
+Boundary = Literal["paragraph", "line", "sentence", "word", "character"]
+Side = Literal["right", "left", "middle"]
+
+BUILTIN = ("bpe", "spm", "unigram", "wordpiece")
+
+READ_SIZE = 1 << 20
+"""How much of a file is counted at once: more gains nothing."""
+
+
+class BaseTokenizer(_ggtok.Tokenizer):
+    """Opens, compares and pickles; batches, chunks and files. See `ggtok.Tokenizer`."""
+
+    __slots__ = ("__weakref__", "_metadata", "_served", "_source", "vocab")
+
+    _metadata: _ggtok.Metadata
+    _served: tuple[Finding, ...]
+    """What a caller of a chat template should know about the program that the model was found in."""
+    _source: str | None
+    """The path of the file that it was made from, if there is one: no call replaces that unasked."""
+    vocab: Vocab
+    """The tokens, special ids and flags."""
+
+    def __new__(cls, *_: object, **__: object) -> Self:
+        raise TypeError("use Tokenizer.from_gguf or Tokenizer.builtin")
+
+    @classmethod
+    def from_gguf(cls, source: Source, *, overrides: Mapping[str, Scalar] | None = None) -> Self:
+        """Opens the tokenizer of a GGUF file. Only the metadata is read; tensors may be missing.
+
+        Args:
+            source: A path, the bytes of a file (`bytes` or another buffer), or a readable binary file, which is read
+                from its current position.
+            overrides: Values that replace those of the file's metadata keys, as llama.cpp's `--override-kv` does. A
+                value whose type is not the one that llama.cpp expects is ignored, with a warning to the logger `ggtok`.
+
+        Raises:
+            GGUFError: The file is damaged, or a key has the wrong type.
+            VocabularyError: The vocabulary is damaged.
+            UnsupportedError: ggtok does not know the tokenizer or pre-tokenizer.
+            OSError: The file cannot be read.
+            TypeError: An argument has the wrong type.
+
+        The first three have the file's path as `path`. Warns (`TokenizerWarning`) about errors that are quick to find,
+        such as a byte-pair vocabulary without the name of a pre-tokenizer; `check` looks closer.
+
+        >>> import ggtok, os
+        >>> path = os.path.join(os.path.dirname(ggtok.__file__), "vocabularies", "spm.gguf")
+        >>> tok = ggtok.Tokenizer.from_gguf(path, overrides={"tokenizer.ggml.add_bos_token": False})
+        >>> tok.vocab.add_bos
+        False
+        """
+        self = cls._opened(source, overrides)
+        _check.warn(self.vocab, self._metadata)
+        return self
+
+    @classmethod
+    def builtin(cls, name: str) -> Self:
+        """Opens one of the embedded vocabularies: `bpe`, `spm`, `unigram` or `wordpiece`.
+
+        Raises `GgtokError` for another name.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("wordpiece").encode("What is LoRA?")
+        [2, 4933, 4651, 4762, 4931, 35, 3]
+        """
+        one_of("name", name, BUILTIN)
+        return cls.from_gguf(os.path.join(os.path.dirname(os.path.dirname(__file__)), "vocabularies", f"{name}.gguf"))
+
+    @classmethod
+    def _opened(
+        cls, source: Source, overrides: Mapping[str, Scalar] | None = None, *, made_from: object = None
+    ) -> Self:
+        """As `from_gguf`, without warnings. `made_from` is the file that the source was made from, if it was."""
+        metadata = None
+        try:
+            metadata = read_metadata(source, overrides)
+            self = super().__new__(cls, metadata)
+        except GgtokError as error:
+            if metadata is not None and isinstance(error, GGUFError) and error.key == _contents.MODEL:
+                error = _contents.not_model(scalars(metadata), name_of(source)) or error
+            error.path = name_of(source)
+            raise error from None
+        path = name_of(source if made_from is None else made_from)
+        path = None if path is None else os.path.abspath(path)
+        values = {"_metadata": metadata, "_served": (), "_source": path, "vocab": Vocab(self, metadata)}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+        return self
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a tokenizer is immutable")
+
+    __delattr__ = __setattr__  # type: ignore[assignment]
+
+    @property
+    def metadata(self) -> Mapping[str, Scalar]:
+        """The file's metadata with overrides, read-only: every key whose value is not an array.
+
+        Strings need not be UTF-8: a byte that is not is a surrogate (`surrogateescape`).
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").metadata["tokenizer.ggml.model"]
+        'gpt2'
+        """
+        return scalars(self._metadata)
+
+    @property
+    def vocab_size(self) -> int:
+        """The number of tokens: `len(vocab)`.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").vocab_size
+        13000
+        """
+        return _ggtok.vocab_size(self)
+
+    def encode_batch(
+        self,
+        texts: Texts,
+        *,
+        threads: int | None = None,
+        add_special: bool = True,
+        parse_special: bool = False,
+        continues: bool = False,
+    ) -> Batch:
+        """Encodes several texts on several threads.
+
+        Args:
+            texts: An iterable of texts as `encode` takes them, which is read to its end first: a list, a generator, a
+                numpy array of strings. Or a column of strings or binary from a library with the Arrow PyCapsule
+                interface (pyarrow, polars, pandas, DuckDB, ...), dictionary-encoded or not, whose texts are read in
+                place. A null in it has no tokens, not even BOS: its row is empty, and stays null in Arrow.
+            threads: The number of threads, at least 1. Default: the number of cores that this process may use.
+            add_special: As in `encode`.
+            parse_special: As in `encode`.
+            continues: As in `encode`, for every text.
+
+        Returns:
+            The ids of each text, in the order of the texts, in one block of memory.
+
+        Raises:
+            TypeError: `texts` is a single text or not iterable, or a column of something other than texts; or a text
+                has the wrong type: "text 3: ...".
+            GgtokError: `threads` is less than 1; or as `encode`, with the number of the first text that fails; or an
+                Arrow column is damaged.
+
+        Exceptions of the iterable pass through.
+
+        >>> import ggtok
+        >>> batch = ggtok.Tokenizer.builtin("bpe").encode_batch(["one text", "and another"], threads=2)
+        >>> batch.tolist()
+        [[6053, 7301], [6019, 7237]]
+        """
+        return Batch(
+            _ggtok.encode_batch(self, texts, num_threads(threads), add_special, parse_special, continues),
+            self.vocab.pad_id,
+        )
+
+    def count_batch(
+        self,
+        texts: Texts,
+        *,
+        threads: int | None = None,
+        add_special: bool = True,
+        parse_special: bool = False,
+        continues: bool = False,
+    ) -> list[int]:
+        """Counts the tokens of several texts on several threads, without keeping the ids.
+
+        Takes the arguments of `encode_batch` and raises what it does.
+
+        Returns:
+            The number of tokens of each text, in the order of the texts; 0 for a null in an Arrow column.
+
+        >>> import ggtok
+        >>> ggtok.Tokenizer.builtin("bpe").count_batch(["one text", "What is LoRA?"])
+        [2, 6]
+        """
+        return _ggtok.count_batch(self, texts, num_threads(threads), add_special, parse_special, continues)
+
+    def decode_batch(
+        self,
+        batch: Batch | Iterable[Iterable[SupportsIndex]],
+        *,
+        threads: int | None = None,
+        remove_special: bool = False,
+        unparse_special: bool = False,
+        clean_spaces: bool = False,
+        errors: str = "replace",
+    ) -> list[str]:
+        """Decodes several rows of token ids to texts, on several threads.
+
+        Args:
+            batch: A `Batch`, or an iterable of rows as `decode` takes them: lists, arrays, a two-dimensional array.
+            threads: As in `encode_batch`. One thread makes the Python strings.
+            remove_special: As in `decode`.
+            unparse_special: As in `decode`.
+            clean_spaces: As in `decode`.
+            errors: As in `decode`.
+
+        Returns:
+            One text per row.
+
+        Raises:
+            TypeError, TokenIndexError, UnicodeDecodeError, LookupError: As `decode`, with the number of the first row
+                that fails.
+            GgtokError: `threads` is less than 1.
+
+        Exceptions of the iterables pass through.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> tok.decode_batch([[6053, 7301], [6019, 7237]])
+        ['one text', 'and another']
+        >>> tok.decode_batch(tok.encode_batch(["one text", "and another"])[:1])
+        ['one text']
+        """
+        rows = batch._rows if isinstance(batch, Batch) else batch
+        count = num_threads(threads)
+        return _ggtok.decode_batch(self, rows, count, remove_special, unparse_special, clean_spaces, errors)
+
+    def split(
+        self,
+        text: str,
+        max_tokens: int,
+        *,
+        overlap: int = 0,
+        boundaries: Iterable[Boundary] = ("paragraph", "line", "sentence", "word"),
+        strip: bool = False,
+        add_special: bool = True,
+        parse_special: bool = False,
+    ) -> list[Chunk]:
+        r"""Cuts a text into chunks that fit a budget of tokens.
+
+        Each chunk is a slice of the text, and has at most `max_tokens` tokens when it is encoded by itself. Together
+        they cover the text. A chunk ends at the coarsest boundary that fills at least half of its budget.
+
+        Args:
+            text: The text. An empty one has no chunks.
+            max_tokens: The most tokens of a chunk, BOS, EOS and SEP included if `add_special` adds them.
+            overlap: How many tokens a chunk may repeat from the end of the one before it, without added ones.
+            boundaries: Where to cut, in any order: "paragraph" (after a blank line), "line", "sentence", "word",
+                "character". Sentences, words and characters are those of Unicode's Annex 29: a family of emoji is
+                one character. Where nothing else fits, a chunk ends between two characters. Inside one it ends only if
+                that character alone is over the budget, and then between two code points.
+            strip: Whether chunks lose the white space at their ends. Those that have nothing else are left out, so the
+                chunks do not cover the text.
+            add_special: As in `encode`; the tokens that it adds are counted.
+            parse_special: As in `encode`. No chunk ends inside a special token that is written in the text.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            GgtokError: `max_tokens` is 0 or leaves no room for text, `overlap` is not less than that room, one
+                code point alone is over the budget, or a boundary has another name.
+
+        Takes O(n) time for n bytes; each is encoded about three times.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> [chunk.text for chunk in tok.split("Title\n\nOne sentence. And another, longer one.", 9)]
+        ['Title\n\nOne sentence. ', 'And another, longer one.']
+        """
+        sizes = at_least(1, max_tokens, "max_tokens"), at_least(0, overlap, "overlap")
+        names = list(dict.fromkeys(items_of("boundaries", boundaries, "names")))
+
+        def split(text: str, overlap: int = 0) -> list[Chunk]:
+            spans = _ggtok.split(self, text, sizes[0], overlap, names, add_special, parse_special)
+            return [Chunk(text[start:end], start, end, count) for start, end, count in spans]
+
+        chunks = split(text, sizes[1])
+        if not strip:
+            return chunks
+        count = partial(self.count, add_special=add_special, parse_special=parse_special)
+        return list(stripped(chunks, sizes[0], count, split))
+
+    def split_batch(
+        self,
+        texts: Iterable[str],
+        max_tokens: int,
+        *,
+        overlap: int = 0,
+        boundaries: Iterable[Boundary] = ("paragraph", "line", "sentence", "word"),
+        strip: bool = False,
+        threads: int | None = None,
+        add_special: bool = True,
+        parse_special: bool = False,
+    ) -> list[list[Chunk]]:
+        """Cuts several texts into chunks on several threads.
+
+        Args:
+            texts: An iterable of texts, which is read to its end first.
+            max_tokens: As in `split`, as are all arguments that are not listed here.
+            threads: As in `encode_batch`.
+
+        Returns:
+            The chunks of each text, in the order of the texts.
+
+        Raises:
+            TypeError, GgtokError: As `split`, with the number of the first text that fails: "text 3: ...".
+
+        Exceptions of the iterable pass through.
+
+        >>> import ggtok
+        >>> rows = ggtok.Tokenizer.builtin("bpe").split_batch(["One. Two.", "Three."], 3)
+        >>> [[chunk.text for chunk in chunks] for chunks in rows]
+        [['One. ', 'Two.'], ['Three.']]
+        """
+        texts, names = items_of("texts", texts, "str"), [*items_of("boundaries", boundaries, "names")]
+        settings: Any = {"overlap": overlap, "boundaries": names, "strip": strip}
+        special: Any = {"add_special": add_special, "parse_special": parse_special}
+        split = partial(self.split, max_tokens=max_tokens, **settings, **special)
+        return split_all(texts, split, num_threads(threads))
+
+    def truncate(
+        self, text: str, max_tokens: int, *, side: Side = "right", add_special: bool = True, parse_special: bool = False
+    ) -> str:
+        """Returns the longest part of a text that fits a budget of tokens, cut between two code points.
+
+        Args:
+            text: The text.
+            max_tokens: The most tokens of the result when it is encoded by itself, BOS, EOS and SEP included where
+                `add_special` adds them.
+            side: Where the text is cut. "right" keeps its start, "left" its end. "middle" keeps a start that takes half
+                of the budget, and as much of the end as still fits.
+            add_special: As in `encode`; the tokens that it adds are counted.
+            parse_special: As in `encode`.
+
+        Raises:
+            TypeError: An argument has the wrong type.
+            GgtokError: `max_tokens` is 0 or less than the number of added tokens, or `side` has another value.
+
+        >>> import ggtok
+        >>> tok = ggtok.Tokenizer.builtin("bpe")
+        >>> [tok.truncate("What is LoRA?", 3, side=side) for side in ("right", "left", "middle")]
+        ['What is L', 'oRA?', 'What is?']
+        """
+        size = at_least(1, max_tokens, "max_tokens")
+        start, end = _ggtok.truncate(self, text, size, side, add_special, parse_special)
+        return text[:start] + text[end:]
+
+    def count_file(
+        self, file: str | os.PathLike[str] | SupportsRead, *, add_special: bool = True, parse_special: bool = False
+    ) -> int:
+        """Counts the tokens of a file of any length in bounded memory.
+
+        Args:
+            file: A path, or a readable file, which is read from its current position to its end. A text file is read
+                as it decodes its bytes, a binary file or a path as bytes.
+            add_special: As in `encode`.
+            parse_special: As in `encode`.
+
+        Returns:
+            The length of what `encode` would return for the whole content.
+
+        Raises:
+            TypeError: `file` has the wrong type.
+            OSError: The file cannot be read.
+            VocabularyError: As in `encode`.
+            GgtokError: A stretch of 2 GiB has no place where the text can be cut, such as the end of a word.
+
+        >>> import ggtok, io
+        >>> ggtok.Tokenizer.builtin("bpe").count_file(io.BytesIO(b"What is LoRA?"))
+        6
+        """
+        if not hasattr(file, "read"):
+            # Not a number: that would be a file descriptor, which is closed afterwards.
+            with open(file_name(file), "rb") as opened:
+                return self.count_file(opened, add_special=add_special, parse_special=parse_special)
+        encoder = self.encoder(add_special=add_special, parse_special=parse_special)
+        count = 0
+        while part := file.read(READ_SIZE):
+            count += encoder.push_count(part)
+        return count + encoder.flush_count()
+
+    def __eq__(self, other: object) -> bool:
+        return self.vocab == other.vocab if isinstance(other, BaseTokenizer) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.vocab)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _unpickled, (type(self), self._metadata.data, self._metadata.overrides, self._served)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __repr__(self) -> str:
+        name = self.metadata.get("general.name")
+        pre = f", pre={self.vocab.pre!r}" if self.vocab.pre is not None else ""
+        named = f" {name!r}" if isinstance(name, str) and name else ""
+        return f"<ggtok.Tokenizer{named} kind={self.vocab.kind!r}{pre}, {len(self.vocab)} tokens>"
+
+
+def _unpickled(
+    cls: type[BaseTokenizer], data: bytes, overrides: dict[str, Scalar], served: tuple[Finding, ...]
+) -> BaseTokenizer:
+    tokenizer = cls._opened(data, overrides)
+    object.__setattr__(tokenizer, "_served", served)
+    return tokenizer

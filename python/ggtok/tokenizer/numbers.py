@@ -1,0 +1,35 @@
+"""Numbers that callers pass: sizes and threads."""
+
+from __future__ import annotations
+
+import os
+from operator import index as as_int
+from typing import SupportsIndex
+
+from ..errors import GgtokError
+
+MOST = 1 << 40
+"""More than any text has tokens, and less than the core can count."""
+
+MAX_THREADS = 1 << 16
+"""Far more threads than any machine has cores."""
+
+
+def at_least(least: int, value: SupportsIndex, name: str) -> int:
+    """An integer, at most `MOST`. Raises `GgtokError` if it is less than `least`."""
+    number = as_int(value)
+    if number < least:
+        raise GgtokError(f"{name} must be at least {least}, not {number}")
+    return min(number, MOST)
+
+
+def num_threads(threads: SupportsIndex | None) -> int:
+    """The number of threads: by default, the number of cores that this process may use."""
+    return min(_cores() if threads is None else at_least(1, threads, "threads"), MAX_THREADS)
+
+
+def _cores() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:
+        return os.cpu_count() or 1
