@@ -33,7 +33,7 @@ CORE = (
     *("tokenizer", "gguf", "inspect", "many"),
 )
 PYTHON = (
-    *("_ggtok", "tokenizer/findings", "errors", "tokenizer/arguments", "tokenizer/contents", "tokenizer/keys"),
+    *("_ggtok", "tokenizer/findings", "errors", "tokenizer/arguments", "tokenizer/keys", "tokenizer/contents"),
     *("tokenizer/numbers", "tokenizer/notebook", "tokenizer/texts", "tokenizer/cuts", "tokenizer/batch"),
     *("tokenizer/chunks", "tokenizer/metadata", "tokenizer/vocab", "tokenizer/files", "tokenizer/check"),
     *("tokenizer", "stores", "trace", "lab/explain", "lab/convert", "lab/refusals", "lab/releases", "chat", "_facade"),
@@ -130,8 +130,8 @@ def upward(graph: Graph, floors: tuple[str, ...], folder: str) -> Iterator[str]:
         if floor is None:
             yield f"{folder}/{module} is on no floor"
             continue
-        above = {to for to in targets if floor_of(to, places) is None or floor_of(to, places) > floor}  # type: ignore[operator]
-        yield from (f"{folder}/{module} imports {to or 'lib'}" for to in sorted(above))
+        above = [to for to in sorted(targets) if (other := floor_of(to, places)) is None or other > floor]
+        yield from (f"{folder}/{module} imports {to or 'lib'}" for to in above)
 
 
 def floor_of(module: str, places: dict[str, int]) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .chat.methods import ChatTokenizer
-from .tokenizer import check as _check
+from .tokenizer import check as checks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Tokenizer(ChatTokenizer):
         """
         from .lab.releases import findings
 
-        return _check.check(self.vocab, self._metadata, findings(self, llama_cpp))
+        return checks.check(self.vocab, self._metadata, findings(self, llama_cpp))
 
     @property
     def releases(self) -> Releases:

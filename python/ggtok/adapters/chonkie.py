@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .. import _facade as _tokenizer
+    from .. import _facade
 
 
 class Tokenizer:
@@ -28,7 +28,7 @@ class Tokenizer:
     (['What', ' is', ' L', 'o', 'RA', '?'], 6)
     """
 
-    def __init__(self, tok: _tokenizer.Tokenizer) -> None:
+    def __init__(self, tok: _facade.Tokenizer) -> None:
         load("chonkie.tokenizer", "chonkie").Tokenizer.register(type(self))
         self._tok = tok
 

@@ -8,7 +8,7 @@ from io import BytesIO
 from itertools import groupby, islice, product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .. import _facade as _tokenizer
+from .. import _facade
 from ..errors import GgtokError
 from ..tokenizer.arguments import items_of, one_of
 from ..tokenizer.vocab import TokenAttribute
@@ -51,14 +51,14 @@ class Tokenizer:
     """
 
     def __init__(
-        self, tok: _tokenizer.Tokenizer, *, encode_special_tokens: bool = False, threads: int | None = None
+        self, tok: _facade.Tokenizer, *, encode_special_tokens: bool = False, threads: int | None = None
     ) -> None:
         self._set(tok)
         self.encode_special_tokens, self._threads = encode_special_tokens, threads
         self._truncation: Truncation | None = None
         self._padding: Padding | None = None
 
-    def _set(self, tok: _tokenizer.Tokenizer) -> None:
+    def _set(self, tok: _facade.Tokenizer) -> None:
         vocab, added = tok.vocab, tok.encode("")
         starts = bool(added) and (vocab.add_bos or vocab.kind == "wordpiece") and added[0] == vocab.bos_id
         self._tok, self._names, self._before, self._after = tok, Names(tok), added[:starts], added[starts:]
@@ -66,17 +66,17 @@ class Tokenizer:
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Self:
         """Opens a GGUF file. Raises what `ggtok.Tokenizer.from_gguf` does."""
-        return cls(_tokenizer.Tokenizer.from_gguf(path))
+        return cls(_facade.Tokenizer.from_gguf(path))
 
     @classmethod
     def from_pretrained(cls, identifier: str) -> Self:
         """Opens a model by its name, such as `ollama:llama3.2`. Raises what `ggtok.Tokenizer.from_model` does."""
-        return cls(_tokenizer.Tokenizer.from_model(identifier))
+        return cls(_facade.Tokenizer.from_model(identifier))
 
     @classmethod
     def from_buffer(cls, buffer: bytes) -> Self:
         """Opens the bytes of a GGUF file. Raises what `ggtok.Tokenizer.from_gguf` does."""
-        return cls(_tokenizer.Tokenizer.from_gguf(buffer))
+        return cls(_facade.Tokenizer.from_gguf(buffer))
 
     # From text to ids
 
@@ -369,7 +369,7 @@ class Tokenizer:
     # The vocabulary
 
     @property
-    def ggtok(self) -> _tokenizer.Tokenizer:
+    def ggtok(self) -> _facade.Tokenizer:
         """The tokenizer that does the work."""
         return self._tok
 

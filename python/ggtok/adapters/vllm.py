@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from functools import cached_property
 
-from .. import _facade as _tokenizer
+from .. import _facade
 from ..errors import DependencyError, GgtokError
 from ._generation import special_ids
 from ._names import Names
@@ -71,7 +71,7 @@ class Tokenizer:
     ['▁What', '▁is']
     """
 
-    def __init__(self, tok: _tokenizer.Tokenizer, *, truncation_side: str = "left", name: str = "") -> None:
+    def __init__(self, tok: _facade.Tokenizer, *, truncation_side: str = "left", name: str = "") -> None:
         self._tok, self.truncation_side, self.name_or_path = tok, truncation_side, name
 
     @classmethod
@@ -80,7 +80,7 @@ class Tokenizer:
 
         Of the options `truncation_side` is used; the others are for Hugging Face's repositories.
         """
-        tok = _tokenizer.Tokenizer.from_model(path_or_repo_id)
+        tok = _facade.Tokenizer.from_model(path_or_repo_id)
         return cls(tok, truncation_side=options.get("truncation_side", "left"), name=str(path_or_repo_id))
 
     @cached_property

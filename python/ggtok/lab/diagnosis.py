@@ -15,12 +15,10 @@ from .._ggtok import Metadata
 from ..errors import GgtokError, GGUFError, UnsupportedError, VocabularyError
 from ..tokenizer.check import CONVERT, origin_of
 from ..tokenizer.findings import Finding
-from ..tokenizer.keys import ARRAYS, GGML, PRE, SPECIAL, Type
+from ..tokenizer.keys import ARRAYS, GGML, MODEL, PRE, SPECIAL, Type
 from ..tokenizer.metadata import Scalar, Source, read_metadata
-from .convert.edits import MERGES, TOKENS, Edits, Entries, entries, key_types
+from .convert.edits import MERGES, TOKENS, Edits, Entries, entries, key_types, texts_of
 from .convert.gguf import Packed, Typed, gguf_bytes
-
-MODEL = GGML + "model"
 
 PYTHON_TYPES = {Type.BOOL: bool, Type.UINT32: int, Type.INT32: int, Type.FLOAT32: float}
 """What numbers become that have another type than is expected."""
@@ -140,7 +138,7 @@ def _of_name(file: Entries, error: UnsupportedError) -> Finding:
     key, code, known = PRE, "pre-unknown", list(_ggtok.pretokenizers())
     if _value(file[MODEL]) not in _ggtok.models():
         key, code, known = MODEL, "model-unknown", list(_ggtok.models())
-    ids = {text.decode("utf-8", "replace"): id for id, text in enumerate(_texts(file))}
+    ids = {text.decode("utf-8", "replace"): id for id, text in enumerate(texts_of(file))}
     origin = origin_of(ids.get) if key == PRE else None
     right = [origin.pre] if origin else [name for name in known if _letters(name) == _letters(error.name)]
     repair = {"metadata": {key: right[0]}} if right else None
@@ -154,7 +152,7 @@ def _letters(name: object) -> str:
 
 def _of_vocabulary(file: Entries, error: VocabularyError) -> Finding:
     ids: dict[bytes, list[int]] = {}
-    for id, text in enumerate(_texts(file)):
+    for id, text in enumerate(texts_of(file)):
         ids.setdefault(text, []).append(id)
     if len(ids) < sum(map(len, ids.values())):
         # Of tokens with one text, one with a special role stays as it is, or else the first.
@@ -169,8 +167,3 @@ def _of_vocabulary(file: Entries, error: VocabularyError) -> Finding:
         advice = "take it from another file of the model: ggtok.edit(..., merges_from=...)"
         return Finding("merges-missing", "error", str(error), advice, MERGES)
     return Finding("vocabulary-unsound", "error", str(error), CONVERT)
-
-
-def _texts(file: Entries) -> list[bytes]:
-    tokens = file.get(TOKENS)
-    return tokens.elements() if isinstance(tokens, Packed) and tokens.type is Type.STRING else []

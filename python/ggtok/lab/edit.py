@@ -19,11 +19,12 @@ from .._ggtok import Metadata
 from ..errors import ArgumentTypeError, GgtokError
 from ..tokenizer.files import check_target, replacing
 from ..tokenizer.findings import Finding, warn_of
+from ..tokenizer.keys import MODEL
 from ..tokenizer.metadata import MAX_BYTES, Source, read_metadata
 from .convert.edits import Edits, Value, entries
 from .convert.gguf import Packed, Typed, header, packed
 from .convert.tensors import Tensors, aligned, copy
-from .diagnosis import MODEL, check_file
+from .diagnosis import check_file
 
 DESCRIBE_TENSORS = re.compile(r"general\.(alignment|architecture)|split\..*")
 """Keys that say where tensors are and how they are read."""

@@ -12,11 +12,12 @@ from typing import Literal, TypeAlias
 
 from .. import _ggtok
 from ..errors import GgtokError, GGUFError
-from . import check as _check
-from . import contents as _contents
 from .arguments import file_name, items_of, one_of
 from .batch import Batch
+from .check import warn
 from .chunks import Chunk, split_all, stripped
+from .contents import not_model
+from .keys import MODEL
 from .metadata import Scalar, Source, name_of, read_metadata, scalars
 from .numbers import at_least, num_threads
 from .vocab import Vocab
@@ -95,7 +96,7 @@ class BaseTokenizer(_ggtok.Tokenizer):
         False
         """
         self = cls._opened(source, overrides)
-        _check.warn(self.vocab, self._metadata)
+        warn(self.vocab, self._metadata)
         return self
 
     @classmethod
@@ -121,8 +122,8 @@ class BaseTokenizer(_ggtok.Tokenizer):
             metadata = read_metadata(source, overrides)
             self = super().__new__(cls, metadata)
         except GgtokError as error:
-            if metadata is not None and isinstance(error, GGUFError) and error.key == _contents.MODEL:
-                error = _contents.not_model(scalars(metadata), name_of(source)) or error
+            if metadata is not None and isinstance(error, GGUFError) and error.key == MODEL:
+                error = not_model(scalars(metadata), name_of(source)) or error
             error.path = name_of(source)
             raise error from None
         path = name_of(source if made_from is None else made_from)

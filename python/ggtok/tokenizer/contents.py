@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 
 from ..errors import GGUFError
-
-MODEL = "tokenizer.ggml.model"
+from .keys import MODEL
 
 HEAD = 4096
 """How many bytes at the start are looked at."""

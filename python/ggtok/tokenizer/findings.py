@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 PACKAGE = __name__.partition(".")[0]
+"""The first part of the names of all our modules."""
 
 
 class Finding(NamedTuple):

@@ -7,7 +7,7 @@ from enum import IntEnum
 from .. import _ggtok
 
 GGML = "tokenizer.ggml."
-PRE = GGML + "pre"
+MODEL, PRE = GGML + "model", GGML + "pre"
 CHAT_TEMPLATE = "tokenizer.chat_template"
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)

@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from .._ggtok import Array, Metadata
 from ..errors import ArgumentTypeError, GGUFError
-from . import contents as _contents
 from .arguments import file_name, mapping
+from .contents import not_gguf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def read_metadata(source: Source, overrides: Mapping[str, Scalar] | None = None,
             try:
                 found = Metadata.read(prefix.data, prefix.total, checked, flawed)
             except GGUFError as error:
-                raise (_contents.not_gguf(prefix.data) if error.offset == 0 else None) or error from None
+                raise (not_gguf(prefix.data) if error.offset == 0 else None) or error from None
             if isinstance(found, Metadata):
                 return found
             prefix.reaches(found)

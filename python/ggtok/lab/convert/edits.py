@@ -205,10 +205,10 @@ def _merges(source: Source) -> Packed:
     return Packed.read(other, MERGES, merges)
 
 
-def _list(result: Entries, key: str) -> list[Any]:
-    """The elements of an array; none if there is no such array."""
-    found = result.get(GGML + key)
-    return found.elements() if isinstance(found, Packed) else []
+def texts_of(file: Entries) -> list[bytes]:
+    """The texts of the tokens; none if there is no list of strings."""
+    tokens = file.get(TOKENS)
+    return tokens.elements() if isinstance(tokens, Packed) and tokens.type is Type.STRING else []
 
 
 def _size(result: Entries) -> int:
@@ -231,7 +231,7 @@ def _id(result: Entries, slot: str, token: int | str) -> int:
     key = GGML + SPECIAL[slot]
     if not isinstance(token, str):
         return _in_range(result, key, token)
-    texts, text = _list(result, "tokens"), to_bytes(token)
+    texts, text = texts_of(result), to_bytes(token)
     if text not in texts:
         raise VocabularyError(f"{key} is {token!r}, and the vocabulary has no such token")
     return texts.index(text)
@@ -269,7 +269,7 @@ def _change(result: Entries, changes: Iterable[Mapping[str, Any]]) -> None:
         result[key] = old.replaced(values)
     renamed = new.get(TOKENS, {})
     first: dict[bytes, int] = {}
-    for id, text in enumerate(_list(result, "tokens") if renamed else ()):
+    for id, text in enumerate(texts_of(result) if renamed else ()):
         other = first.setdefault(text, id)
         if other != id and renamed.keys() & {id, other}:
             raise VocabularyError(f"tokens {other} and {id} would both have the text {text.decode(errors='replace')!r}")
@@ -295,7 +295,7 @@ def _added(result: Entries, plain: Iterable[str], control: Iterable[str]) -> dic
         for text in items_of(argument, given, "str"):
             raw = _text(text, f"a token of {argument}")
             if ids is None:
-                ids = {other: id for id, other in enumerate(_list(result, "tokens"))}
+                ids = {other: id for id, other in enumerate(texts_of(result))}
             if raw in ids:
                 raise VocabularyError(f"the token {text!r} cannot be added: token {ids[raw]} has this text")
             if raw in added:
@@ -308,7 +308,8 @@ def _added(result: Entries, plain: Iterable[str], control: Iterable[str]) -> dic
 
 def _fill(result: Entries, added: Mapping[bytes, int]) -> None:
     """Puts new tokens into unused places, the first ones first."""
-    unused = [id for id, kind in enumerate(_list(result, "token_type")) if kind == UNUSED]
+    types = result.get(GGML + "token_type")
+    unused = [id for id, kind in enumerate(types.elements() if isinstance(types, Packed) else ()) if kind == UNUSED]
     if len(unused) < len(added):
         raise VocabularyError(
             f"{len(added)} tokens cannot be added: the weights have a row for each of the {_size(result)} tokens, of "

@@ -92,7 +92,7 @@ mod tests {
     use super::Scratch;
     use crate::{Definition, EncodeOptions, StringIndex, Text, TokenId, Tokenizer};
 
-    fn tokenizer() -> Tokenizer {
+    pub(super) fn tokenizer() -> Tokenizer {
         let (data, index) = StringIndex::concatenate(&["<unk>", "▁", "b", "a", "c"]).expect("few tokens");
         let definition = Definition {
             model: "llama",

@@ -190,24 +190,12 @@ mod tests {
     use std::sync::Barrier;
     use std::thread;
 
+    use super::super::tests::tokenizer;
     use super::{BLOCK, LEAST_SHARES};
-    use crate::{Definition, EncodeOptions, Scratch, StringIndex, Text, TokenId, Tokenizer};
+    use crate::{EncodeOptions, Scratch, Text, TokenId, Tokenizer};
 
     /// More than fit in a block.
     const NUM_THREADS: usize = BLOCK + 4;
-
-    fn tokenizer() -> Tokenizer {
-        let (data, index) = StringIndex::concatenate(&["<unk>", "▁", "b", "a", "c"]).expect("few tokens");
-        let definition = Definition {
-            model: "llama",
-            tokens: Some(index.view(&data)),
-            scores: Some(&[0.0; 5]),
-            token_types: Some(&[2, 1, 1, 1, 1]),
-            add_bos: Some(false),
-            ..Definition::default()
-        };
-        Tokenizer::new(&definition).expect("a vocabulary")
-    }
 
     fn check(tokenizer: &Tokenizer, scratch: &mut Scratch) {
         let mut ids: Vec<TokenId> = Vec::new();
